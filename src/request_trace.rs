@@ -124,7 +124,7 @@ pub struct RequestBatch {
     pub match_errors: MatchErrors,
     /// Requests that are not complete.
     pub in_flight: u64,
-    /// When the oldest of those under way was queued, where only the queue and the drive are told
+    /// When the oldest of those in flight was queued, where only the queue and the drive are told
     /// apart.
     pub oldest_queued: Option<u64>,
     /// Since when everything was told, on the trace's clock: the beginning, or the end of a rest.

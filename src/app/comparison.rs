@@ -1,4 +1,4 @@
-//! Sessions against each other.
+//! Comparison of saved sessions.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,27 +9,27 @@ use super::viewport::Viewport;
 use crate::safe_text::SafeText;
 use crate::session::compare::{ChartOverlay, ComparedBenchmark, Comparison};
 
-/// A comparison to look at.
+/// State of the comparison view.
 #[derive(Debug, Clone)]
 pub struct ComparisonState {
-    /// Files of the sessions, in their order.
+    /// Paths of the session files, in the order of the columns.
     pub paths: Vec<PathBuf>,
-    /// What came of it.
+    /// Result of the comparison.
     pub comparison: Comparison,
-    /// Parameters that may differ.
+    /// Names of parameters that may differ between the sessions.
     pub ignored_parameters: Vec<String>,
-    /// Which of the tests that could be compared is in front.
+    /// Index of the selected benchmark among those that could be compared.
     pub benchmark_index: usize,
-    /// Which of its charts.
+    /// Index of the selected chart of that benchmark.
     pub chart_index: usize,
-    /// Which of the test's pairs of sides has its figures shown.
+    /// Index of the selected pair of columns among the pairs of the benchmark.
     pub selected_pair: usize,
-    /// The part of the figures that is shown.
+    /// Scroll position of the metrics.
     pub viewport: Viewport,
 }
 
 impl ComparisonState {
-    /// A comparison of these files.
+    /// Creates the view of a comparison of these files.
     #[must_use]
     pub fn new(
         paths: Vec<PathBuf>,
@@ -47,26 +47,27 @@ impl ComparisonState {
         }
     }
 
-    /// The test in front.
+    /// The selected benchmark.
     #[must_use]
     pub fn selected_benchmark(&self) -> Option<&ComparedBenchmark> {
         self.comparison.benchmarks.get(self.benchmark_index)
     }
 
-    /// Its chart in front.
+    /// The selected chart of the selected benchmark.
     #[must_use]
     pub fn selected_overlay(&self) -> Option<&ChartOverlay> {
         self.selected_benchmark()?.charts.get(self.chart_index)
     }
 
-    /// The baseline and the other side whose figures are shown; `None` where no two sides have one.
+    /// Indices of the baseline and the other column whose metrics are shown; `None` where no pair
+    /// exists.
     #[must_use]
     pub fn pair(&self) -> Option<(usize, usize)> {
         let pairs = self.selected_benchmark()?.compared_pairs();
         pairs.get(self.selected_pair).or(pairs.first()).copied()
     }
 
-    /// Parameters for whose sake something was not compared.
+    /// Parameters whose difference excluded a benchmark from the comparison.
     fn differing_parameters(&self) -> Vec<String> {
         let mismatches = self.comparison.mismatches.iter();
         let names: BTreeSet<&SafeText> = mismatches
@@ -76,7 +77,7 @@ impl ComparisonState {
         names.into_iter().map(String::from).collect()
     }
 
-    /// Obeys a command of this screen.
+    /// Handles a key command of this view.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         let charts = self
             .selected_benchmark()
@@ -110,7 +111,7 @@ impl ComparisonState {
         Vec::new()
     }
 
-    /// Compares anew: with the parameters that differ ignored, or again with none.
+    /// Compares again, ignoring the parameters that differ, or ignoring none.
     fn toggle_ignored_parameters(&self) -> Vec<Effect> {
         let names = if self.ignored_parameters.is_empty() {
             self.differing_parameters()

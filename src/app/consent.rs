@@ -1,7 +1,7 @@
-//! Consent to overwrite a target: what is at stake, and the path that is typed by hand.
+//! Consent to overwrite a target: what would be lost, and the path that the user types.
 //!
-//! It belongs to one job and is used up by its start: another target, another test or the same
-//! again asks anew.
+//! A consent belongs to one job and is consumed by its start. Another target, another benchmark or
+//! a repetition of the same job requires a new consent.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ pub struct OverwriteQuestion {
     spec: BenchmarkSpec,
     /// What the job will do.
     pub forecast: Forecast,
-    /// What is at stake, or why that cannot be told; `None` until it is known.
+    /// What would be lost, or why that cannot be determined; `None` until the inspection is done.
     pub impact: Option<Result<OverwriteImpact, String>>,
-    /// What was typed so far.
+    /// The path typed so far.
     pub typed_path: EditableText,
-    /// Whether something else than the path was taken for it.
+    /// Whether the user typed something other than the path.
     pub is_mistyped: bool,
 }
 
 impl OverwriteQuestion {
-    /// Asks for a job that writes.
+    /// Creates the question for a job that writes.
     #[must_use]
     pub fn new(job: BenchmarkSpec, forecast: Forecast) -> Self {
         Self {
@@ -42,31 +42,31 @@ impl OverwriteQuestion {
         &self.spec.target_name
     }
 
-    /// Name of the test that would write.
+    /// Name of the benchmark that would write.
     #[must_use]
     pub fn benchmark_name(&self) -> &'static str {
         self.spec.benchmark.description().name
     }
 
-    /// Takes what is at stake, unless it is about another target.
+    /// Stores the result of the inspection, unless it belongs to another target.
     pub fn set_impact(&mut self, path: &str, stakes: Result<OverwriteImpact, String>) {
         if path == self.path() {
             self.impact = Some(stakes);
         }
     }
 
-    /// The medium that was shown, once it is known that it may be written.
+    /// The inspected medium, if it may be written.
     fn inspected_medium(&self) -> Option<&Arc<InspectedMedium>> {
         self.impact.as_ref()?.as_ref().ok()?.medium.as_ref().ok()
     }
 
-    /// Whether the path can be typed: the facts are there, and nothing forbids writing.
+    /// Whether the path can be typed: the facts are known, and nothing forbids writing.
     #[must_use]
     pub fn accepts_input(&self) -> bool {
         self.inspected_medium().is_some()
     }
 
-    /// Takes a key into the path, once there is something to consent to.
+    /// Applies text input to the path, once the facts are known.
     pub fn type_input(&mut self, input: TextInput) {
         if self.accepts_input() {
             self.typed_path.apply_input(input);
@@ -74,7 +74,7 @@ impl OverwriteQuestion {
         }
     }
 
-    /// The job with the consent in it, where what was typed is the path, letter by letter.
+    /// The job with the consent added, if the typed text equals the path exactly.
     pub fn confirmed_spec(&mut self) -> Option<BenchmarkSpec> {
         let shown = Arc::clone(self.inspected_medium()?);
         if self.typed_path.is_empty() {

@@ -1,4 +1,4 @@
-//! What happens to the state, and what the state wants done outside.
+//! Input events of the state, and the effects that the state requests.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,49 +17,49 @@ use crate::model::requests::RequestsView;
 use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, KernelCounts, Session, StageBreakdown};
 
-/// Something happened.
+/// An input event.
 #[derive(Debug, Clone)]
 pub enum AppEvent {
     /// A key was pressed.
     Key(KeyPress),
     /// Text was pasted.
     Paste(String),
-    /// The wheel of the mouse was turned: up, or down.
+    /// The mouse wheel was turned.
     Wheel {
-        /// Whether upwards.
+        /// Whether it was turned upwards.
         up: bool,
     },
-    /// The services have something to tell.
+    /// A service sent a message.
     Message(Message),
 }
 
-/// What the services tell.
+/// A message from a service.
 #[derive(Debug, Clone)]
 pub enum Message {
     /// A sample was taken.
     Snapshot(Arc<Snapshot>),
     /// A view of a recording.
     Frame(Box<Frame>),
-    /// The recording cannot be read on, and why.
+    /// The recording cannot be read further; the reason.
     ReplayFailed(String),
-    /// The requests of the device that is followed; the latest only.
+    /// The requests of the traced device; only the latest view is kept.
     Requests(Arc<RequestsView>),
-    /// Requests cannot be followed: why, and what to do.
+    /// Requests cannot be traced.
     FollowFailed {
         /// Why.
         message: String,
         /// What to do.
         advice: String,
     },
-    /// How the benchmark is getting on; the latest only.
+    /// Progress of the benchmark; only the latest is kept.
     BenchmarkProgress(Arc<RunSnapshot>),
-    /// The benchmark ended, however it did.
+    /// The benchmark ended, successfully or not.
     BenchmarkEnded(Box<Result<SavedRun, String>>),
-    /// What can be measured, the default first.
+    /// The targets that can be measured, the default first.
     Targets(Vec<TargetChoice>),
-    /// A path that was typed: what it is, or why it cannot be measured.
+    /// The target at a typed path, or why it cannot be measured.
     TargetInspected(Box<Result<TargetChoice, String>>),
-    /// What a test would overwrite at that path, or why that cannot be told.
+    /// What a benchmark would overwrite at that path, or why that cannot be determined.
     OverwriteImpact(String, Result<OverwriteImpact, String>),
     /// The saved sessions, the latest first.
     Sessions(Result<Vec<SessionEntry>, String>),
@@ -67,43 +67,43 @@ pub enum Message {
     SessionOpened(Box<Result<(PathBuf, Session), String>>),
     /// Saved sessions were compared.
     SessionsCompared(Box<Result<ComparisonState, String>>),
-    /// A session was exported to that file, as JSON or as a report.
+    /// A session was exported to this file, as JSON or as a report.
     SessionExported(Result<PathBuf, String>),
-    /// What a process has open, or why that cannot be told.
+    /// The open files of a process, or why they cannot be listed.
     OpenFiles(u32, Result<Vec<FileView>, String>),
-    /// Deleted files that hold space.
+    /// Deleted files that still occupy space.
     DeletedFiles(Vec<DeletedView>),
-    /// What came of something that was done to a process or to the system.
+    /// Result of an action on a process or on the system.
     ProcessActionDone(Result<String, String>),
-    /// Whether delay accounting is switched on from here now, or what went wrong.
+    /// Whether this program has switched delay accounting on, or what went wrong.
     AccountingChanged(Result<bool, String>),
 }
 
-/// What a running benchmark shows.
+/// State of a running benchmark.
 #[derive(Debug, Clone, Default)]
 pub struct RunSnapshot {
-    /// Bytes of the scratch file that are filled, and how many shall be; `None` afterwards.
+    /// Bytes of the scratch file that are written, and its size; `None` once it is complete.
     pub scratch_fill: Option<(u64, u64)>,
-    /// The test itself.
+    /// Progress of the benchmark itself.
     pub progress: RunProgress,
-    /// The device's own counts since the test began, where the kernel keeps any.
+    /// The device's own counters since the benchmark began, where the kernel keeps any.
     pub kernel_counts: Option<KernelCounts>,
-    /// Where the requests' time went, where the kernel could be asked.
+    /// Q2D and D2C times of the requests, where the kernel can be traced.
     pub stages: Option<StageBreakdown>,
 }
 
-/// A run that ended and where it is kept.
+/// A finished run and the path of its session.
 #[derive(Debug, Clone)]
 pub struct SavedRun {
     /// What was measured.
     pub run: BenchmarkRun,
     /// The file that the session is saved in; `None` where it could not be saved.
     pub path: Option<PathBuf>,
-    /// What went wrong beside the test, such as a session that could not be saved.
+    /// Errors outside the benchmark, such as a session that could not be saved.
     pub save_errors: Vec<String>,
 }
 
-/// Where a choice of the launcher comes from.
+/// Origin of a choice in the launcher's list of targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetGroup {
     /// A scratch file in a directory.
@@ -114,22 +114,22 @@ pub enum TargetGroup {
     File,
 }
 
-/// Something that can be measured.
+/// A target that can be measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetChoice {
-    /// As it goes into the job: a path.
+    /// Path, as it goes into the job.
     pub name: String,
     /// Where it comes from.
     pub group: TargetGroup,
-    /// Model, or what file system it lies on.
+    /// Model, or the file system that it is on.
     pub label: String,
-    /// Size in bytes of the drive, or free space of the file system.
+    /// Size of the drive, or free space of the file system, in bytes.
     pub size_bytes: Option<u64>,
-    /// What kind it is, one or two words: `NVMe`, `disk`, `ext4`.
+    /// Kind of target, one or two words: `NVMe`, `disk`, `ext4`.
     pub kind: String,
-    /// Who uses it; empty: nobody.
+    /// Users of the target; empty if there are none.
     pub used_by: String,
-    /// The facts that parameters and forecast rest on, or why it cannot be measured.
+    /// The facts that parameters and forecast depend on, or why it cannot be measured.
     pub target: Result<Target, String>,
 }
 
@@ -140,54 +140,54 @@ pub struct SessionEntry {
     pub path: PathBuf,
     /// When it began, RFC 3339.
     pub started: SafeText,
-    /// Its tests, with what they were run on.
+    /// Its benchmarks and their targets.
     pub summary: SafeText,
-    /// The most telling figure, such as `83.9k IOPS`.
+    /// The most significant metric, such as `83.9k IOPS`.
     pub headline: SafeText,
     /// How its last run ended.
     pub state: SafeText,
 }
 
-/// What shall be done outside.
+/// An effect that the state requests from the event loop.
 #[derive(Debug, Clone)]
 pub enum Effect {
     /// End the program.
     Quit,
-    /// Stop as a job of the shell.
+    /// Stop the program with job control of the shell.
     Suspend,
-    /// Draw everything anew.
+    /// Redraw the whole screen.
     Redraw,
     /// Sample at this interval.
     SetInterval(Duration),
-    /// Stop sampling, or go on.
+    /// Pause or resume sampling.
     SetPaused(bool),
-    /// List all processes, or those that move something.
+    /// List all processes, or only those with I/O.
     ShowAllProcesses(bool),
-    /// Go to another view of the recording.
+    /// Seek in the recording.
     Seek(Seek),
-    /// Write the view of the recording to a file.
+    /// Write the current view of the recording to a file.
     ExportFrame,
-    /// Follow the requests of this device, or of none.
+    /// Trace the requests of this device, or stop tracing.
     FollowRequests(Option<SafeText>),
     /// List threads too.
     ShowThreads(bool),
-    /// List what a process has open.
+    /// List the open files of a process.
     ListOpenFiles(u32),
-    /// Look for deleted files that hold space.
+    /// Look for deleted files that still occupy space.
     ListDeletedFiles,
-    /// Do something to a process.
+    /// Apply an action to a process.
     ApplyProcessAction(ProcessId, ProcessAction),
-    /// Switch delay accounting on, or put it back.
+    /// Switch delay accounting on, or restore its state.
     SetAccounting(bool),
-    /// Look for what can be measured.
+    /// List the targets that can be measured.
     ListTargets,
-    /// See what this path is.
+    /// Inspect the target at this path.
     InspectTarget(String),
-    /// See what would be lost if that path were overwritten.
+    /// Determine what would be lost if this path were overwritten.
     InspectImpact(String),
     /// Start a benchmark.
     StartBenchmark(Box<BenchmarkSpec>),
-    /// Stop the benchmark and keep what was measured.
+    /// Stop the benchmark and keep the metrics measured so far.
     StopBenchmark,
     /// List the saved sessions.
     ListSessions,
@@ -195,9 +195,9 @@ pub enum Effect {
     OpenSession(PathBuf),
     /// Compare these saved sessions; parameters of these names may differ.
     CompareSessions(Vec<PathBuf>, Vec<String>),
-    /// Copy the saved session to where the user is.
+    /// Copy the saved session to the user's working directory.
     ExportSession(PathBuf),
-    /// Write an HTML report of these saved sessions to where the user is; parameters of these names
-    /// may differ.
+    /// Write an HTML report of these saved sessions to the user's working directory; parameters of
+    /// these names may differ.
     WriteReport(Vec<PathBuf>, Vec<String>),
 }

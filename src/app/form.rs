@@ -1,4 +1,4 @@
-//! The form of a test's parameters, made from their descriptions.
+//! The form of a benchmark's parameters, generated from their descriptions.
 
 use super::event::TargetChoice;
 use super::text::EditableText;
@@ -9,7 +9,7 @@ use crate::bench::{
 use crate::drive::{Target, TargetKind};
 use crate::session::slo::SloSpec;
 
-/// Size of the scratch file: a parameter of the job, not of the test.
+/// Size of the scratch file: a parameter of the job, not of the benchmark.
 const SCRATCH_SIZE_PARAMETER: ParameterSpec = ParameterSpec {
     name: "scratch-size",
     kind: ParameterKind::Size { least: 1 << 20 },
@@ -17,7 +17,7 @@ const SCRATCH_SIZE_PARAMETER: ParameterSpec = ParameterSpec {
     default_for: |target| ParameterValue::Size(target.size_bytes),
 };
 
-/// The engine: a parameter of the job, not of the test.
+/// The engine: a parameter of the job, not of the benchmark.
 const ENGINE_PARAMETER: ParameterSpec = ParameterSpec {
     name: "engine",
     kind: ParameterKind::Choice(&["auto", "uring", "pread"]),
@@ -25,41 +25,41 @@ const ENGINE_PARAMETER: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Choice(String::from("auto")),
 };
 
-/// Service goals: of the job, not of the test.
+/// Service level objectives: a parameter of the job, not of the benchmark.
 const GOAL_PARAMETER: ParameterSpec = ParameterSpec {
     name: "goal",
     kind: ParameterKind::Choice(&["none", "web-server", "video-player", "backup-store"]),
     help: "what is good enough, such as p95<=5ms or iops>=1000; left and right: the usual ones",
     default_for: |_| ParameterValue::Choice(String::from(NO_GOAL_WORD)),
 };
-/// The word for no goal.
+/// The value that means no objective.
 const NO_GOAL_WORD: &str = "none";
 
 /// One line of the form.
 #[derive(Debug, Clone)]
 pub struct FormField {
-    /// What it sets.
+    /// The parameter that the line sets.
     pub parameter: ParameterSpec,
     /// The default for the target.
     pub default_value: ParameterValue,
-    /// What the user set instead.
+    /// The value that the user set in place of the default.
     pub user_value: Option<ParameterValue>,
 }
 
 impl FormField {
-    /// What it is set to.
+    /// The effective value.
     #[must_use]
     pub fn value(&self) -> &ParameterValue {
         self.user_value.as_ref().unwrap_or(&self.default_value)
     }
 }
 
-/// A value that is being typed.
+/// Editor of one value.
 #[derive(Debug, Clone)]
 pub struct FieldEditor {
-    /// What was typed so far.
+    /// The text typed so far.
     pub text: EditableText,
-    /// What is wrong with it, once it was tried.
+    /// The error of the last attempt to accept the text.
     pub error: Option<String>,
 }
 
@@ -70,15 +70,15 @@ pub struct ParameterForm {
     pub fields: Vec<FormField>,
     /// The line that is selected.
     pub cursor: usize,
-    /// The value of that line, while it is being typed.
+    /// The editor of that line's value, while it is open.
     pub editor: Option<FieldEditor>,
     /// The metrics that the benchmark yields.
     metric_names: &'static [&'static str],
 }
 
 impl ParameterForm {
-    /// The form for a test on a target. What was set in an earlier form is kept where the
-    /// parameter still exists.
+    /// Creates the form for a benchmark on a target. Values set in an earlier form are kept where
+    /// the parameter still exists.
     #[must_use]
     pub fn new(test: &dyn Benchmark, target: &Target, earlier: &Self) -> Self {
         let scratch = (target.kind == TargetKind::ScratchFile).then_some(SCRATCH_SIZE_PARAMETER);
@@ -115,8 +115,8 @@ impl ParameterForm {
         self.fields.get(self.cursor)
     }
 
-    /// Opens the field of the selected line with its value selected: the first character replaces
-    /// it, a movement of the cursor edits it.
+    /// Opens the editor of the selected line with its value selected: the first character replaces
+    /// it, a cursor movement keeps it.
     pub fn open_editor(&mut self) {
         self.editor = self.selected_field().map(|entry| FieldEditor {
             text: EditableText::selected(&entry.value().to_string()),
@@ -124,7 +124,7 @@ impl ParameterForm {
         });
     }
 
-    /// Takes what was typed, if it is a value; an empty text means the default.
+    /// Accepts the typed text if it is a valid value; an empty text means the default.
     pub fn accept_input(&mut self) {
         let Some(editing) = &mut self.editor else {
             return;
@@ -147,14 +147,14 @@ impl ParameterForm {
         }
     }
 
-    /// Back to the default of the selected line.
+    /// Resets the selected line to its default.
     pub fn reset_selected(&mut self) {
         if let Some(entry) = self.fields.get_mut(self.cursor) {
             entry.user_value = None;
         }
     }
 
-    /// The next or previous word, where the selected parameter takes words.
+    /// Selects the next or previous word, where the selected parameter takes words.
     pub fn cycle_choice(&mut self, forward: bool) {
         let Some(entry) = self.fields.get_mut(self.cursor) else {
             return;
@@ -218,7 +218,7 @@ impl ParameterForm {
     }
 }
 
-/// What was typed, as a value of the parameter. Goals are words of any kind that can be read.
+/// Parses the typed text as a value of the parameter. An objective is any word that parses as one.
 fn parse_value(
     parameter: &ParameterSpec,
     typed: &str,
@@ -243,7 +243,7 @@ fn parse_value(
     parameter.parse(typed).map_err(|error| error.reason)
 }
 
-/// Goals one after the other, with commas between them.
+/// Parses a comma-separated list of objectives.
 fn parse_goals(text: &str) -> Result<Vec<SloSpec>, String> {
     if text == NO_GOAL_WORD {
         return Ok(Vec::new());
@@ -261,7 +261,7 @@ mod tests {
     use crate::drive::Target;
     use crate::session::slo::PRESETS;
 
-    /// The goals of the job after that was typed into the field, or what is wrong with it.
+    /// The objectives of the job after this text was accepted, or the error in it.
     fn parse_goal_field(text: &str) -> Result<Vec<String>, String> {
         let test = bench::find_benchmark("random-read").unwrap();
         let target = Target::example_drive();

@@ -39,17 +39,17 @@ pub enum KeySymbol {
     Function(u8),
 }
 
-/// A key that was pressed, together with Ctrl or alone.
+/// A key press, with or without Ctrl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyPress {
-    /// Which.
+    /// The key.
     pub code: KeySymbol,
     /// Whether Ctrl was held.
     pub control: bool,
 }
 
 impl KeyPress {
-    /// A key alone.
+    /// A key without Ctrl.
     #[must_use]
     pub const fn new(code: KeySymbol) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl KeyPress {
         }
     }
 
-    /// A character alone.
+    /// A character without Ctrl.
     #[must_use]
     pub const fn char(letter: char) -> Self {
         Self::new(KeySymbol::Char(letter))
@@ -75,7 +75,7 @@ impl KeyPress {
 }
 
 impl fmt::Display for KeyPress {
-    /// As the help names it: `Ctrl-Z`, `Enter`, `space`, `a`.
+    /// Writes the name that the help uses: `Ctrl-Z`, `Enter`, `space`, `a`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.control {
             f.write_str("Ctrl-")?;

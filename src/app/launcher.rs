@@ -1,4 +1,4 @@
-//! The launcher: what to measure, with which test, and how.
+//! The launcher: target, benchmark and parameters.
 
 use super::consent::OverwriteQuestion;
 use super::event::{Effect, TargetChoice, TargetGroup};
@@ -11,35 +11,35 @@ use crate::bench::{BENCHMARKS, Benchmark, Forecast};
 use crate::drive::OverwriteImpact;
 use crate::drive::{Target, TargetKind};
 
-/// A part of the launcher.
+/// A pane of the launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LauncherPane {
-    /// What to measure.
+    /// The targets.
     Targets,
-    /// With which test.
+    /// The benchmarks.
     Benchmarks,
-    /// Its parameters.
+    /// The parameters.
     Form,
 }
 
 /// The launcher.
 #[derive(Debug, Clone)]
 pub struct LauncherState {
-    /// What can be measured; `None` until the list has arrived.
+    /// The targets; `None` until the list has arrived.
     pub targets: Option<Vec<TargetChoice>>,
-    /// The selected one.
+    /// Index of the selected target.
     pub target_index: usize,
-    /// The selected test, a place in [`TESTS`].
+    /// Index of the selected benchmark in the list of all benchmarks.
     pub benchmark_index: usize,
-    /// Its parameters.
+    /// The parameters of the selected benchmark.
     pub form: ParameterForm,
-    /// The part that has the keyboard.
+    /// The focused pane.
     pub pane: LauncherPane,
-    /// A search that is being typed, or a path.
+    /// An active search, or a path being typed.
     pub search: Option<LauncherSearch>,
-    /// What the job will do, or why it cannot be done.
+    /// What the job will do, or why it cannot be run.
     pub forecast: Option<Result<Forecast, String>>,
-    /// Why the last start came to nothing, until the next key.
+    /// Why the last start failed, until the next key.
     pub start_error: Option<String>,
     /// The question whether a job may overwrite its target.
     pub overwrite_question: Option<OverwriteQuestion>,
@@ -47,7 +47,7 @@ pub struct LauncherState {
 
 impl Default for LauncherState {
     fn default() -> Self {
-        // Random reads are what most people ask for first, and over within seconds.
+        // Random reads are the most common first benchmark, and take only seconds.
         let favourite = |test: &&dyn Benchmark| test.description().name == "random-read";
         Self {
             targets: None,
@@ -70,7 +70,7 @@ impl LauncherState {
         BENCHMARKS.get(self.benchmark_index).copied()
     }
 
-    /// What is selected to be measured.
+    /// The selected target.
     #[must_use]
     pub fn selected_choice(&self) -> Option<&TargetChoice> {
         self.targets.as_ref()?.get(self.target_index)
@@ -80,7 +80,7 @@ impl LauncherState {
         self.selected_choice()?.target.as_ref().ok()
     }
 
-    /// Which keys hold.
+    /// The active context of the key table.
     #[must_use]
     pub fn key_context(&self) -> KeyContext {
         if self.overwrite_question.is_some() {
@@ -96,7 +96,7 @@ impl LauncherState {
         }
     }
 
-    /// Takes the list of what can be measured; the selection stays where it was.
+    /// Stores the list of targets; the selection is kept.
     pub fn set_targets(&mut self, mut choices: Vec<TargetChoice>) {
         let selected = self.selected_choice().cloned();
         if let Some(choice) = &selected {
@@ -116,7 +116,7 @@ impl LauncherState {
         self.rebuild_form();
     }
 
-    /// Takes what a typed path turned out to be.
+    /// Stores the result of inspecting a typed path.
     pub fn set_inspected_target(&mut self, result: Result<TargetChoice, String>) {
         match result {
             Ok(choice) => {
@@ -143,14 +143,14 @@ impl LauncherState {
         }
     }
 
-    /// Takes what a job would overwrite.
+    /// Stores what a job would overwrite.
     pub fn set_impact(&mut self, path: &str, stakes: Result<OverwriteImpact, String>) {
         if let Some(consent) = &mut self.overwrite_question {
             consent.set_impact(path, stakes);
         }
     }
 
-    /// What is typed into the field that is open.
+    /// Passes text input to the open editor.
     pub fn type_input(&mut self, input: TextInput) {
         if let Some(consent) = &mut self.overwrite_question {
             consent.type_input(input);
@@ -162,7 +162,7 @@ impl LauncherState {
         }
     }
 
-    /// Obeys a command of this screen.
+    /// Handles a key command of this screen.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         self.start_error = None;
         if self.overwrite_question.is_some() {
@@ -223,7 +223,7 @@ impl LauncherState {
         Vec::new()
     }
 
-    /// Selects what was searched for, and gives its list the keyboard.
+    /// Selects the match and focuses its list.
     fn select_match(&mut self, found: SearchMatch) {
         self.search = None;
         match found {
@@ -239,8 +239,8 @@ impl LauncherState {
         self.rebuild_form();
     }
 
-    /// The rows that are listed: all, or while something is searched those that match. First the
-    /// places of targets, then those of benchmarks.
+    /// Indices of the listed rows, targets first, then benchmarks: all, or during a search those
+    /// that match.
     #[must_use]
     pub fn visible_rows(&self) -> (Vec<usize>, Vec<usize>) {
         let choices = self.targets.as_deref().unwrap_or_default();
@@ -275,7 +275,7 @@ impl LauncherState {
         let Some(job) = given else {
             return Vec::new();
         };
-        // Good for this start alone.
+        // The consent is valid for one start only.
         self.overwrite_question = None;
         vec![Effect::StartBenchmark(Box::new(job))]
     }
@@ -319,7 +319,7 @@ impl LauncherState {
         vec![Effect::StartBenchmark(Box::new(job))]
     }
 
-    /// Makes the form anew for the selected test and target.
+    /// Rebuilds the form for the selected benchmark and target.
     fn rebuild_form(&mut self) {
         if let (Some(test), Some(target)) = (self.selected_benchmark(), self.selected_target()) {
             self.form = ParameterForm::new(test, target, &self.form);
@@ -327,8 +327,7 @@ impl LauncherState {
         self.update_forecast();
     }
 
-    /// Whether the job, as the form says, overwrites something that was there before: it asks
-    /// before it starts.
+    /// Whether the job overwrites existing data, so that consent is required before it starts.
     #[must_use]
     pub fn overwrites(&self) -> bool {
         let (Some(test), Some(choice), Some(target)) = (
@@ -342,7 +341,7 @@ impl LauncherState {
             && test.writes(&self.form.benchmark_spec(test, choice).parameters(target))
     }
 
-    /// Bytes of the scratch file that the job fills first, where it makes one.
+    /// Bytes of the scratch file that the job writes first, where it creates one.
     #[must_use]
     pub fn scratch_bytes(&self) -> Option<u64> {
         let (test, choice) = (self.selected_benchmark()?, self.selected_choice()?);

@@ -1,4 +1,4 @@
-//! The Live screen: the latest sample, and how it is looked at.
+//! The Live screen: the latest sample and the state of its view.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,9 +33,9 @@ pub struct LiveState {
     pub interval: Duration,
     /// Whether sampling is paused.
     pub paused: bool,
-    /// Whether devices that do nothing are listed.
+    /// Whether idle devices are listed.
     pub show_idle: bool,
-    /// Whether processes that move nothing are listed.
+    /// Whether processes without I/O are listed.
     pub show_all: bool,
     /// Order of the processes.
     pub sort_order: ProcessOrder,
@@ -43,30 +43,30 @@ pub struct LiveState {
     pub filter: EditableText,
     /// Whether the filter is being typed.
     pub is_editing_filter: bool,
-    /// Of a recording, where in it the screen is.
+    /// Position in the recording, where one is replayed.
     pub timeline: Option<ReplayTimeline>,
     /// Process and thread id of the selected process.
     pub selected_process_id: Option<(u32, u32)>,
     /// Name of the selected device.
     pub selected_device_name: Option<SafeText>,
-    /// Whether keys move through the devices rather than the processes.
+    /// Whether movement keys select devices instead of processes.
     pub devices_focused: bool,
-    /// Whether processes show what they moved since they were seen first, rather than rates.
+    /// Whether processes show totals since the first sample instead of rates.
     pub show_totals: bool,
-    /// Whether processes are listed below their parents.
+    /// Whether processes are shown as a tree.
     pub show_tree: bool,
     /// Whether threads are listed too.
     pub show_threads: bool,
-    /// What stands in the place of the lists.
+    /// The pane shown in place of the lists.
     pub pane: LivePane,
-    /// The part of the pane that is shown.
+    /// Scroll position of the pane.
     pub viewport: Viewport,
-    /// Whether delay accounting was switched on from here.
+    /// Whether this program has switched delay accounting on.
     pub accounting_enabled: bool,
 }
 
 impl LiveState {
-    /// Nothing seen yet.
+    /// Creates the state before the first sample.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl LiveState {
         }
     }
 
-    /// Takes a new sample.
+    /// Stores a new sample.
     pub fn set_snapshot(&mut self, live: Arc<Snapshot>) -> Vec<Effect> {
         self.history.record(&live);
         self.snapshot = Some(live);
@@ -102,7 +102,7 @@ impl LiveState {
         }
     }
 
-    /// Takes a view of a recording.
+    /// Stores a view of a recording.
     pub fn show_frame(&mut self, moment: Frame) {
         if let Some(timeline) = &mut self.timeline {
             timeline.frame_index = moment.index;
@@ -115,7 +115,7 @@ impl LiveState {
         self.snapshot = Some(moment.snapshot);
     }
 
-    /// The devices to list: all, or those that do something.
+    /// The devices to list: all, or those that are not idle.
     #[must_use]
     pub fn visible_devices(&self) -> Vec<&DeviceView> {
         let devices = self.snapshot.iter().flat_map(|sample| &sample.devices);
@@ -124,7 +124,7 @@ impl LiveState {
             .collect()
     }
 
-    /// The processes to list: filtered, in order.
+    /// The processes to list, filtered and sorted.
     #[must_use]
     pub fn visible_processes(&self) -> Vec<&ProcessView> {
         let wanted = self.filter.as_string().to_lowercase();
@@ -154,7 +154,7 @@ impl LiveState {
         sample.devices.iter().find(|device| device.name == *name)
     }
 
-    /// Obeys a command of this screen.
+    /// Handles a key command of this screen.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         let travel = self.timeline.as_ref();
         if let Some(effects) = travel.and_then(|timeline| timeline.handle_command(command)) {
@@ -200,7 +200,7 @@ impl LiveState {
         Vec::new()
     }
 
-    /// Takes the list of what a process has open.
+    /// Stores the open files of a process.
     pub fn set_open_files(&mut self, pid: u32, files: Result<Vec<FileView>, String>) {
         let wanted = self.selected_process_id.is_some_and(|(own, _)| own == pid);
         if wanted && matches!(self.pane, LivePane::OpenFiles(_)) {
@@ -208,7 +208,7 @@ impl LiveState {
         }
     }
 
-    /// Takes the list of deleted files.
+    /// Stores the list of deleted files.
     pub fn set_deleted_files(&mut self, files: Vec<DeletedView>) {
         if matches!(self.pane, LivePane::DeletedFiles(_)) {
             self.pane = LivePane::DeletedFiles(Some(files));
@@ -220,7 +220,7 @@ impl LiveState {
         self.viewport.reset();
     }
 
-    /// Opens what is selected.
+    /// Opens the pane of the selection.
     fn open_selected(&mut self) {
         if self.devices_focused && self.selected_device_name.is_some() {
             self.show_pane(LivePane::Device);
@@ -229,7 +229,7 @@ impl LiveState {
         }
     }
 
-    /// Closes the pane; where there is none, forgets filter and selection.
+    /// Closes the pane; if none is open, clears filter and selection.
     fn close_pane(&mut self) {
         if self.is_editing_filter || self.pane == LivePane::Lists {
             self.is_editing_filter = false;
@@ -250,7 +250,7 @@ impl LiveState {
         vec![Effect::ListOpenFiles(pid)]
     }
 
-    /// Lists only processes that work on the selected device.
+    /// Lists only processes that use the selected device.
     fn filter_by_device(&mut self) {
         if let Some(device) = &self.selected_device_name {
             self.filter = EditableText::new(device);
@@ -300,7 +300,7 @@ impl LiveState {
     }
 }
 
-/// The place in a list of `count` that a movement leads to; `None` when the list is empty.
+/// The index in a list of `count` lines after a movement; `None` when the list is empty.
 fn moved_index(movement: KeyCommand, place: Option<usize>, count: usize) -> Option<usize> {
     let last = count.checked_sub(1)?;
     Some(match place {
@@ -310,7 +310,7 @@ fn moved_index(movement: KeyCommand, place: Option<usize>, count: usize) -> Opti
     })
 }
 
-/// Whether a device is known to do nothing; what is unknown is not idle.
+/// Whether a device is known to be idle; a device with unknown rates is not idle.
 fn is_idle(device: &DeviceView) -> bool {
     device.read_ios_per_s == Some(0.0)
         && device.write_ios_per_s == Some(0.0)

@@ -1,4 +1,4 @@
-//! What the services tell, and what it does to the state.
+//! Messages from the services and their effect on the state.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::event::{Effect, Message, SavedRun};
 use super::result::ResultState;
 use super::{AppState, BenchStage};
 
-/// Takes news; what shall be done about them outside is returned.
+/// Applies a message to the state and returns the requested effects.
 pub(super) fn handle(state: &mut AppState, news: Message) -> Vec<Effect> {
     match news {
         Message::Snapshot(live) => return state.live.set_snapshot(live),
@@ -86,7 +86,7 @@ fn session_exported(state: &mut AppState, result: Result<PathBuf, String>) {
     }
 }
 
-/// Where a file was written: the name first, since the line may be cut at its end.
+/// Reports where a file was written: the name comes first because the line may be truncated.
 fn written_message(path: &Path) -> String {
     match (path.file_name(), path.parent()) {
         (Some(name), Some(directory)) => {

@@ -1,7 +1,6 @@
-//! The state of the interface, what happens to it, and the key table. Pure: no terminal, no
-//! thread, no file.
+//! State of the interface, its events, and the key table. Pure: no terminal, no thread, no file.
 //!
-//! [`update()`] takes an [`Action`] and yields [`Effect`]s; everything else here is data.
+//! [`update()`] takes an [`AppEvent`] and returns [`Effect`]s; everything else here is data.
 
 use std::time::Duration;
 
@@ -40,21 +39,21 @@ use self::sessions::SessionsState;
 use self::viewport::Viewport;
 use crate::safe_text::SafeText;
 
-/// A screen of its own, with a tab.
+/// A screen with a tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Screen {
-    /// What uses the disks.
+    /// Devices and processes.
     Live,
     /// Benchmarks.
     Bench,
     /// Single requests.
     Requests,
-    /// What was measured before.
+    /// Saved sessions.
     Sessions,
 }
 
 impl Screen {
-    /// Every screen with the key and the word of its tab, from left to right.
+    /// Every screen with the key and the label of its tab, from left to right.
     pub const TABS: [(Self, char, &'static str); 4] = [
         (Self::Live, '1', "Live"),
         (Self::Bench, '2', "Bench"),
@@ -63,14 +62,14 @@ impl Screen {
     ];
 }
 
-/// Where the Bench screen is.
+/// Stage of the Bench screen.
 #[derive(Debug, Clone)]
 pub enum BenchStage {
-    /// Choosing.
+    /// Selection of target, benchmark and parameters.
     Launcher,
-    /// Measuring.
+    /// A benchmark is running.
     Running(Box<RunningState>),
-    /// Looking at what was measured.
+    /// The result is shown.
     Result(Box<ResultState>),
 }
 
@@ -79,7 +78,7 @@ pub enum BenchStage {
 pub struct BenchState {
     /// The launcher: kept while a benchmark runs.
     pub launcher: LauncherState,
-    /// What is shown.
+    /// The current stage.
     pub stage: BenchStage,
 }
 
@@ -91,34 +90,34 @@ impl BenchState {
     }
 }
 
-/// What lies over the screen.
+/// A dialog on top of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialog {
     /// The help.
     Help,
-    /// Whether to quit although a benchmark runs.
+    /// Confirmation to quit while a benchmark runs.
     ConfirmQuit,
-    /// What to do to a process: these, by their numbers.
+    /// List of actions on a process, selected by number.
     ChooseProcessAction(ProcessId, &'static [ProcessAction]),
-    /// Whether to do it.
+    /// Confirmation of an action on a process.
     ConfirmProcessAction(ProcessId, ProcessAction),
-    /// Whether to switch delay accounting on.
+    /// Confirmation to switch delay accounting on.
     ConfirmAccounting,
 }
 
-/// A sentence for the bottom line, until the next key.
+/// A sentence for the footer, until the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusMessage {
-    /// What it says.
+    /// The sentence.
     pub text: SafeText,
-    /// Whether something went wrong.
+    /// Whether it reports an error.
     pub is_error: bool,
 }
 
-/// Everything that the interface knows.
+/// State of the interface.
 #[derive(Debug, Clone)]
 pub struct AppState {
-    /// The screen in front.
+    /// The active screen.
     pub screen: Screen,
     /// The Live screen.
     pub live: LiveState,
@@ -128,16 +127,16 @@ pub struct AppState {
     pub requests: RequestsState,
     /// The Sessions screen.
     pub sessions: SessionsState,
-    /// The part of the help that is shown.
+    /// Scroll position of the help.
     pub help_viewport: Viewport,
-    /// What lies over it.
+    /// The open dialog.
     pub dialog: Option<Dialog>,
-    /// What the bottom line says.
+    /// The message in the footer.
     pub status_message: Option<StatusMessage>,
 }
 
 impl AppState {
-    /// The beginning: Live, nothing seen yet.
+    /// The initial state: the Live screen before the first sample.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self {
@@ -155,7 +154,7 @@ impl AppState {
         }
     }
 
-    /// The beginning of a replay.
+    /// The initial state of a replay.
     #[must_use]
     pub fn for_replay(timeline: replay::ReplayTimeline, interval: Duration) -> Self {
         let mut state = Self::new(interval);
@@ -163,7 +162,7 @@ impl AppState {
         state
     }
 
-    /// Which keys hold.
+    /// The active context of the key table.
     #[must_use]
     pub fn key_context(&self) -> KeyContext {
         match (self.dialog, self.screen) {
@@ -198,7 +197,7 @@ impl AppState {
         }
     }
 
-    /// Says at the bottom that something went wrong.
+    /// Shows an error in the footer.
     fn show_error(&mut self, text: impl Into<SafeText>) {
         self.status_message = Some(StatusMessage {
             text: text.into(),
@@ -206,7 +205,7 @@ impl AppState {
         });
     }
 
-    /// Says at the bottom that something was done.
+    /// Shows a success message in the footer.
     fn show_success(&mut self, text: impl Into<SafeText>) {
         self.status_message = Some(StatusMessage {
             text: text.into(),
@@ -214,7 +213,7 @@ impl AppState {
         });
     }
 
-    /// The result in front, on whichever screen it is.
+    /// The result that is shown, on the Bench or the Sessions screen.
     fn front_result(&mut self) -> Option<&mut ResultState> {
         match (self.screen, &mut self.bench.stage) {
             (Screen::Sessions, _) => self.sessions.open_result.as_mut(),

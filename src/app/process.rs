@@ -15,17 +15,17 @@ pub enum ProcessColumn {
     Read,
     /// Bytes written to devices per second.
     Write,
-    /// Share of what was read that came from the cache.
+    /// Fraction of the bytes read that came from the page cache.
     CacheFraction,
-    /// Share of time spent waiting for block I/O.
+    /// Fraction of time spent waiting for block I/O.
     IoWait,
-    /// Share of time spent waiting for memory to be swapped in.
+    /// Fraction of time spent waiting for swap-in.
     SwapIn,
     /// I/O class and level.
     IoClass,
-    /// Devices that it works on.
+    /// Devices that it uses.
     Device,
-    /// Kernel's state.
+    /// State, as the kernel reports it.
     KernelState,
     /// Command line.
     Command,
@@ -52,7 +52,7 @@ impl ProcessColumn {
         Self::ALL[(place.unwrap_or(0) + by) % Self::ALL.len()]
     }
 
-    /// Whether the largest come first when it is chosen.
+    /// Whether the column initially sorts in descending order.
     fn sorts_descending(self) -> bool {
         matches!(
             self,
@@ -64,7 +64,7 @@ impl ProcessColumn {
 /// The order of the process list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessOrder {
-    /// By which column; `None`: by reads and writes together, the busiest first.
+    /// The column; `None` sorts by reads and writes together, the busiest first.
     pub column: Option<ProcessColumn>,
     /// Largest or last first.
     pub descending: bool,
@@ -80,7 +80,7 @@ impl Default for ProcessOrder {
 }
 
 impl ProcessOrder {
-    /// By the next column to the right, or the left.
+    /// Moves the sort to the next column to the right or left.
     pub fn step_column(&mut self, forward: bool) {
         let by = if forward {
             1
@@ -96,8 +96,8 @@ impl ProcessOrder {
         self.descending = column.sorts_descending();
     }
 
-    /// Compares two processes by their rates, or, with `totals`, by what they moved since they were
-    /// seen first. What is unknown comes last in both directions.
+    /// Compares two processes by their rates or, with `totals`, by their totals since the first
+    /// sample. Unknown values sort last in both directions.
     #[must_use]
     pub fn compare(&self, left: &ProcessView, right: &ProcessView, totals: bool) -> Ordering {
         let by_number = |of: &dyn Fn(&ProcessView) -> Option<f64>| match (of(left), of(right)) {
@@ -134,7 +134,7 @@ impl ProcessOrder {
     }
 }
 
-/// Bytes read and written: per second, or since it was seen first.
+/// Bytes read and written: per second, or since the first sample.
 #[must_use]
 pub fn transferred_bytes(process: &ProcessView, totals: bool) -> (Option<f64>, Option<f64>) {
     if totals {

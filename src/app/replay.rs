@@ -1,4 +1,4 @@
-//! A recording in the Live screen: where in it the screen is, and how it gets elsewhere.
+//! Replay of a recording on the Live screen: position and seeking.
 
 use std::sync::Arc;
 
@@ -9,36 +9,36 @@ use crate::model::requests::RequestsView;
 use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
 
-/// Views that the long steps go.
+/// Number of views that a skip moves.
 const SKIP_FRAMES: isize = 60;
 
-/// A way to another view.
+/// A seek in the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seek {
-    /// Forwards, or backwards by a negative number.
+    /// By this many views, negative backwards.
     Forward(isize),
     /// To the first view.
     First,
     /// To the last view.
     Last,
-    /// To the view at which the drives moved most.
+    /// To the view with the highest throughput of the drives.
     Busiest,
-    /// Forwards by itself, or no more.
+    /// Start or stop playing.
     Play(bool),
 }
 
-/// One view of a recording, and the devices' past as it was known then.
+/// One view of a recording, with the history of the devices up to it.
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// Its number, from 0.
     pub index: usize,
     /// The view.
     pub snapshot: Arc<Snapshot>,
-    /// The single requests up to it, where they were recorded and there were any.
+    /// The traced requests up to it, where any were recorded.
     pub requests: Option<Arc<RequestsView>>,
-    /// What was before it.
+    /// The history before it.
     pub history: SampleHistory,
-    /// Whether it goes on by itself.
+    /// Whether the recording is playing.
     pub is_playing: bool,
 }
 
@@ -47,20 +47,20 @@ pub struct Frame {
 pub struct ReplayTimeline {
     /// Name of the file.
     pub name: SafeText,
-    /// Bytes per second that the drives moved at each view, where that is known.
+    /// Bytes per second of the drives at each view, where known.
     pub frame_rates: Arc<[Option<u64>]>,
-    /// What is to be said of the file, such as where it is damaged.
+    /// A warning about the file, such as where it is damaged.
     pub warning: Option<SafeText>,
-    /// Whether single requests were recorded too.
+    /// Whether requests were recorded too.
     pub has_requests: bool,
-    /// The view that is shown, from 0.
+    /// Index of the view that is shown, from 0.
     pub frame_index: usize,
-    /// Whether it goes on by itself.
+    /// Whether the recording is playing.
     pub is_playing: bool,
 }
 
 impl ReplayTimeline {
-    /// Stands at the first view.
+    /// Starts at the first view.
     #[must_use]
     pub fn new(name: SafeText, rates: Arc<[Option<u64>]>, note: Option<SafeText>) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl ReplayTimeline {
         }
     }
 
-    /// Why a screen cannot be shown of this recording; `None` where it can.
+    /// Why a screen is not available for this recording; `None` where it is.
     #[must_use]
     pub fn unavailable_reason(&self, screen: Screen) -> Option<&'static str> {
         match screen {
@@ -88,7 +88,7 @@ impl ReplayTimeline {
         }
     }
 
-    /// Obeys a command that concerns the way through the recording; `None` for all others.
+    /// Handles a command that seeks in the recording; `None` for all others.
     #[must_use]
     pub fn handle_command(&self, command: KeyCommand) -> Option<Vec<Effect>> {
         let travel = match command {

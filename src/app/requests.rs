@@ -1,4 +1,4 @@
-//! The Requests screen: the single requests of one device, and how they are looked at.
+//! The Requests screen: the traced requests of one device and the state of their view.
 
 use std::sync::Arc;
 
@@ -14,43 +14,43 @@ use crate::safe_text::printable::printable_bytes;
 /// The Requests screen.
 #[derive(Debug, Clone, Default)]
 pub struct RequestsState {
-    /// The device that is followed.
+    /// The traced device.
     pub device: Option<SafeText>,
-    /// The latest of it; `None` until it arrives.
+    /// The latest view; `None` until it arrives.
     pub view: Option<Arc<RequestsView>>,
-    /// Why requests cannot be followed, and what to do.
+    /// Why requests cannot be traced, and advice.
     pub unavailable: Option<[SafeText; 2]>,
-    /// Whether the screen is held.
+    /// Whether the display is frozen.
     pub is_held: bool,
     /// Text that a listed request must contain.
     pub filter: EditableText,
     /// Whether the filter is being typed.
     pub is_editing_filter: bool,
-    /// The part of the list that is shown.
+    /// Scroll position of the list.
     pub viewport: Viewport,
 }
 
 impl RequestsState {
-    /// The screen comes to the front: follows the device of the last time, or else the busiest.
+    /// Starts tracing when the screen is shown: the device of the last time, or else the busiest.
     pub fn start_following(&mut self, live: &LiveState) -> Vec<Effect> {
         let device = self.device.take().or_else(|| busiest_device(live));
         self.follow_device(device)
     }
 
-    /// Takes a view, unless it is of the device before.
+    /// Stores a view, unless it belongs to the previous device.
     pub fn update_view(&mut self, view: Arc<RequestsView>) {
         if !self.is_held && self.device.as_ref() == Some(&view.device) {
             self.view = Some(view);
         }
     }
 
-    /// Takes what a recording knows of a moment, whichever device it is about.
+    /// Stores the requests of one view of a recording, whichever device they belong to.
     pub fn show_frame(&mut self, view: Option<Arc<RequestsView>>) {
         self.device = view.as_ref().map(|view| view.device.clone());
         self.view = view;
     }
 
-    /// The requests to list: filtered, the newest first.
+    /// The requests to list, filtered, the newest first.
     #[must_use]
     pub fn visible_requests(&self) -> Vec<&TracedRequest> {
         let wanted = self.filter.as_string().to_lowercase();
@@ -61,7 +61,7 @@ impl RequestsState {
             .collect()
     }
 
-    /// Obeys a command of this screen.
+    /// Handles a key command of this screen.
     pub fn handle_command(&mut self, command: KeyCommand, live: &LiveState) -> Vec<Effect> {
         match command {
             KeyCommand::Next => return self.step_device(live, 1),
@@ -106,7 +106,7 @@ impl RequestsState {
     }
 }
 
-/// Devices that are no part of another one.
+/// Devices that are not partitions of another one.
 fn whole_devices(live: &LiveState) -> Vec<SafeText> {
     let all = live.snapshot.iter().flat_map(|sample| &sample.devices);
     all.filter(|device| device.parent.is_none())
@@ -121,7 +121,7 @@ fn busiest_device(live: &LiveState) -> Option<SafeText> {
             .filter_map(|device| Some(device.read_bytes_per_s? + device.write_bytes_per_s?))
             .sum::<f64>()
     };
-    // The first of several that are equally busy.
+    // The first of several equally busy devices.
     whole_devices(live)
         .into_iter()
         .rev()
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(followed_device(&effects), Some("sda"));
         let effects = requests.handle_command(KeyCommand::Previous, &live);
         assert_eq!(followed_device(&effects), Some("sdb"));
-        // Coming back goes on with the same device.
+        // Returning to the screen continues with the same device.
         assert_eq!(
             followed_device(&requests.start_following(&live)),
             Some("sdb")

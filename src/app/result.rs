@@ -1,4 +1,4 @@
-//! The result of one run or more: a run that just ended, or a saved session.
+//! The result of one or more runs: a run that just ended, or a saved session.
 
 use std::path::PathBuf;
 
@@ -8,23 +8,23 @@ use super::viewport::Viewport;
 use crate::bench::ChartSpec;
 use crate::session::document::{BenchmarkRun, MetricTable};
 
-/// Results to look at.
+/// State of a result view.
 #[derive(Debug, Clone)]
 pub struct ResultState {
-    /// The runs, at least one where anything is drawn.
+    /// The runs; at least one when the view is drawn.
     pub runs: Vec<BenchmarkRun>,
     /// Where the session is saved; `None` where it could not be saved.
     pub path: Option<PathBuf>,
     /// Where it was exported to, as JSON or as a report.
     pub exported_path: Option<PathBuf>,
-    /// Which run and which of its charts is in front: counted through all runs.
+    /// Index of the selected page, counted over the pages of all runs.
     pub page_index: usize,
-    /// The part of figures, checks and table that is shown.
+    /// Scroll position of metrics, checks and table.
     pub viewport: Viewport,
 }
 
 impl ResultState {
-    /// Runs and where they are saved.
+    /// Creates the view of these runs and the path of their session.
     #[must_use]
     pub fn new(runs: Vec<BenchmarkRun>, path: Option<PathBuf>) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl ResultState {
         }
     }
 
-    /// The run in front and the place among its [`pages`] of the one in front.
+    /// The selected run and the index of the selected page among its pages.
     #[must_use]
     pub fn front_page(&self) -> Option<(&BenchmarkRun, usize)> {
         let mut page = self.page_index;
@@ -54,7 +54,7 @@ impl ResultState {
         self.runs.iter().map(page_slots).sum()
     }
 
-    /// Obeys a command of this screen.
+    /// Handles a key command of this view.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         let count = self.page_count().max(1);
         match command {
@@ -78,19 +78,19 @@ impl ResultState {
     }
 }
 
-/// Something of a run that can be in front.
+/// A page of a run's result.
 #[derive(Debug, Clone, Copy)]
 pub enum ResultPage<'a> {
-    /// A chart that its test describes.
+    /// A chart that the benchmark declares.
     Chart(&'static ChartSpec),
-    /// Figures side by side.
+    /// A table of metrics.
     Table(&'a MetricTable),
-    /// The distribution of response times.
+    /// The latency distribution.
     Latency,
 }
 
-/// What of a run can be in front, the most telling first: its charts, its tables, the response
-/// times.
+/// The pages of a run, the most significant first: its charts, its tables, the latency
+/// distribution.
 #[must_use]
 pub fn run_pages(run: &BenchmarkRun) -> Vec<ResultPage<'_>> {
     let findings = &run.findings;
@@ -109,7 +109,7 @@ pub fn run_pages(run: &BenchmarkRun) -> Vec<ResultPage<'_>> {
         .collect()
 }
 
-/// A run without anything to put in front still has its place.
+/// A run without pages still takes one slot.
 fn page_slots(run: &BenchmarkRun) -> usize {
     run_pages(run).len().max(1)
 }

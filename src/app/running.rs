@@ -1,4 +1,4 @@
-//! A benchmark that runs.
+//! A running benchmark.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use super::event::{Effect, RunSnapshot};
 use super::keymap::KeyCommand;
 use crate::bench::BenchmarkSpec;
 
-/// A benchmark that runs.
+/// State of a running benchmark.
 #[derive(Debug, Clone)]
 pub struct RunningState {
-    /// What was asked for.
+    /// The job.
     pub spec: BenchmarkSpec,
     /// The latest state; `None` until the first arrives.
     pub snapshot: Option<Arc<RunSnapshot>>,
-    /// Whether it was asked to stop.
+    /// Whether the user asked it to stop.
     pub is_stopping: bool,
 }
 
 impl RunningState {
-    /// A benchmark that was just started.
+    /// Creates the state of a benchmark that was just started.
     #[must_use]
     pub fn new(job: BenchmarkSpec) -> Self {
         Self {
@@ -28,7 +28,7 @@ impl RunningState {
         }
     }
 
-    /// Obeys a command of this screen.
+    /// Handles a key command of this screen.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         if command == KeyCommand::Stop && !self.is_stopping {
             self.is_stopping = true;

@@ -9,27 +9,27 @@ use crate::bench::{BENCHMARKS, Description};
 /// A target or a benchmark that the search lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchMatch {
-    /// A place among the choices of the launcher.
+    /// Index in the launcher's list of targets.
     Target(usize),
-    /// A place in [`TESTS`].
+    /// Index in the list of all benchmarks.
     Benchmark(usize),
 }
 
-/// A search that is being typed. A text that begins with `/` is a path.
+/// An active search. A text that begins with `/` is a path.
 #[derive(Debug, Clone)]
 pub struct LauncherSearch {
     /// What was typed so far.
     pub text: EditableText,
-    /// What Enter takes; `None` where nothing matches, and while a path is typed.
+    /// The match that Enter selects; `None` if nothing matches, and while a path is typed.
     pub selected: Option<SearchMatch>,
-    /// What is wrong with the text, once it was tried.
+    /// The error of the last attempt to accept the text.
     pub error: Option<String>,
-    /// What was selected before the search.
+    /// The selection before the search.
     previous_selection: SearchMatch,
 }
 
 impl LauncherSearch {
-    /// A search for nothing yet, with this selected.
+    /// Creates an empty search with this selection.
     #[must_use]
     pub fn new(origin: SearchMatch) -> Self {
         Self {
@@ -46,22 +46,22 @@ impl LauncherSearch {
         self.text.as_string().starts_with('/')
     }
 
-    /// Everything that matches, in the order of the lists: targets, then benchmarks. All of them
-    /// while a path is typed.
+    /// All matches in the order of the lists, targets, then benchmarks. Everything matches while a
+    /// path is typed.
     #[must_use]
     pub fn matches(&self, choices: &[TargetChoice]) -> Vec<SearchMatch> {
         let ranked = self.ranked_matches(choices).into_iter();
         ranked.map(|(_, found)| found).collect()
     }
 
-    /// Takes a character or a change, and selects what matches best.
+    /// Applies text input and selects the best match.
     pub fn type_input(&mut self, input: TextInput, choices: &[TargetChoice]) {
         self.text.apply_input(input);
         self.error = None;
         self.select_best(choices);
     }
 
-    /// Selects what matches best.
+    /// Selects the best match.
     pub fn select_best(&mut self, choices: &[TargetChoice]) {
         self.selected = if self.is_path() {
             None
@@ -74,7 +74,7 @@ impl LauncherSearch {
         };
     }
 
-    /// Moves through what matches.
+    /// Moves the selection through the matches.
     pub fn step_selection(&mut self, movement: KeyCommand, choices: &[TargetChoice]) {
         if self.is_path() {
             return;
@@ -87,8 +87,8 @@ impl LauncherSearch {
         self.selected = matches.get(place).copied();
     }
 
-    /// What Enter asks for where nothing is selected: to look at the path, or at the simulated
-    /// drive with parameters, that was typed. Otherwise says what is wrong.
+    /// The effect of Enter where nothing is selected: inspects the typed path, or the typed
+    /// simulated drive with parameters. Otherwise sets the error.
     pub fn inspect_effect(&mut self) -> Option<Effect> {
         let text = self.text.as_string().trim().to_owned();
         if self.is_path() || text.contains(':') {
@@ -124,8 +124,8 @@ fn benchmark_rank(text: &str, description: &Description) -> Option<u8> {
     match_rank(text, &names, &[description.summary])
 }
 
-/// How well the text matches: 0 is a name, 1 begins one, 2 is in one, and 3 has each of its words
-/// in a name or in what is said about it.
+/// Rank of a match, lower is better: 0 equals a name, 1 is a prefix of one, 2 is contained in one,
+/// and 3 has each of its words in a name or in the description.
 fn match_rank(text: &str, names: &[&str], about: &[&str]) -> Option<u8> {
     let lower = |each: &[&str]| {
         each.iter()

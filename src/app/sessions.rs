@@ -14,9 +14,9 @@ pub struct SessionsState {
     /// The saved sessions, the latest first, or why they cannot be listed; `None` until the list
     /// has arrived.
     pub entries: Option<Result<Vec<SessionEntry>, String>>,
-    /// The selected one.
+    /// Index of the selected session.
     pub cursor: usize,
-    /// Files of the sessions that are marked for a comparison, in the order of marking.
+    /// Paths of the marked sessions, in the order of marking.
     pub marked_paths: Vec<PathBuf>,
     /// The session that is open.
     pub open_result: Option<ResultState>,
@@ -25,7 +25,7 @@ pub struct SessionsState {
 }
 
 impl SessionsState {
-    /// Takes the list.
+    /// Stores the list.
     pub fn set_entries(&mut self, entries: Result<Vec<SessionEntry>, String>) {
         let known = entries.as_deref().unwrap_or_default();
         let count = known.len();
@@ -35,7 +35,7 @@ impl SessionsState {
         self.entries = Some(entries);
     }
 
-    /// The sessions that a report is about: the marked ones, or else the selected one.
+    /// The sessions of a report: the marked ones, or else the selected one.
     #[must_use]
     pub fn report_paths(&self) -> Vec<PathBuf> {
         if !self.marked_paths.is_empty() {
@@ -46,7 +46,7 @@ impl SessionsState {
         selected.into_iter().collect()
     }
 
-    /// Obeys a command of this screen.
+    /// Handles a key command of this screen.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         let entries = match &self.entries {
             Some(Ok(entries)) => entries.as_slice(),
@@ -82,7 +82,7 @@ impl SessionsState {
     }
 }
 
-/// Marks a file, or takes its mark away.
+/// Marks a file, or removes its mark.
 fn toggle_mark(marked: &mut Vec<PathBuf>, path: &Path) {
     match marked.iter().position(|known| known == path) {
         Some(place) => {

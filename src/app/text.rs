@@ -2,7 +2,7 @@
 
 use super::key::{KeyPress, KeySymbol};
 
-/// A text and the place in it where the next character goes.
+/// A text with a cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EditableText {
     chars: Vec<char>,
@@ -10,10 +10,10 @@ pub struct EditableText {
     selected: bool,
 }
 
-/// More than anybody types; what is pasted beyond is dropped.
+/// Maximum length in characters; input beyond it is dropped.
 const MAX_CHARS: usize = 4096;
 
-/// A change to a text that is not a character: what the editing keys ask for.
+/// An edit that is not a character, as the editing keys request it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TextEdit {
     /// The cursor one character to the left.
@@ -32,7 +32,7 @@ pub enum TextEdit {
     DeleteToStart,
 }
 
-/// Something that is done to a text.
+/// An input to a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextInput {
     /// Insert this character.
@@ -64,8 +64,8 @@ impl EditableText {
         }
     }
 
-    /// A text that is selected as a whole: a character replaces it, a deletion empties it, and a
-    /// movement of the cursor keeps it to be edited.
+    /// A text that is selected as a whole: a character replaces it, a deletion clears it, and a
+    /// cursor movement keeps it.
     #[must_use]
     pub fn selected(text: &str) -> Self {
         let text = Self::new(text);
@@ -75,13 +75,13 @@ impl EditableText {
         }
     }
 
-    /// What was typed.
+    /// The text.
     #[must_use]
     pub fn as_string(&self) -> String {
         self.chars.iter().collect()
     }
 
-    /// What is left of the cursor.
+    /// The text to the left of the cursor.
     #[must_use]
     pub fn before_cursor(&self) -> String {
         self.chars[..self.cursor].iter().collect()
@@ -99,7 +99,7 @@ impl EditableText {
         self.selected
     }
 
-    /// Takes a character or a change.
+    /// Applies a character or an edit.
     pub fn apply_input(&mut self, input: TextInput) {
         let was_selected = std::mem::take(&mut self.selected);
         match input {
@@ -114,7 +114,7 @@ impl EditableText {
         }
     }
 
-    /// As in other programs: the arrow keys go to the ends of what was selected.
+    /// As in other programs, the arrow keys move to the ends of the selection.
     fn edit_selected(&mut self, edit: TextEdit) {
         match edit {
             TextEdit::Left | TextEdit::Start => self.cursor = 0,
@@ -163,7 +163,7 @@ impl EditableText {
 mod tests {
     use super::*;
 
-    /// The text after these: a word names a change, a single character is typed.
+    /// The text after these inputs: a word names an edit, a single character is typed.
     fn text_after(mut text: EditableText, inputs: &str) -> String {
         for word in inputs.split_whitespace() {
             let edit = match word {

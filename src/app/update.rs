@@ -1,4 +1,4 @@
-//! What an action does to the state.
+//! The transition function of the state.
 
 use super::event::{AppEvent, Effect};
 use super::key::{KeyPress, KeySymbol};
@@ -9,7 +9,7 @@ use super::running::RunningState;
 use super::text::TextInput;
 use super::{AppState, BenchStage, Dialog, Screen, messages};
 
-/// Takes an action, changes the state, and says what shall be done outside.
+/// Applies an event to the state and returns the requested effects.
 pub fn update(state: &mut AppState, action: AppEvent) -> Vec<Effect> {
     match action {
         AppEvent::Key(key) => handle_key(state, key),
@@ -22,7 +22,7 @@ pub fn update(state: &mut AppState, action: AppEvent) -> Vec<Effect> {
         }
         AppEvent::Wheel { up } => {
             let code = if up { KeySymbol::Up } else { KeySymbol::Down };
-            // In a field these keys move the cursor of the text.
+            // In a field these keys move the text cursor.
             match keymap::find_command(state.key_context(), KeyPress::new(code)) {
                 Some(KeyCommand::EditText(_)) => Vec::new(),
                 _ => handle_key(state, KeyPress::new(code)),
@@ -82,8 +82,7 @@ fn handle_text_input(state: &mut AppState, input: TextInput) {
     }
 }
 
-/// Brings a screen to the front; its lists are read anew.
-/// Single requests are followed only while they are looked at.
+/// Shows a screen and reloads its lists. Requests are traced only while their screen is shown.
 fn show_screen(state: &mut AppState, screen: Screen) -> Vec<Effect> {
     if let Some(timeline) = &state.live.timeline {
         match timeline.unavailable_reason(screen) {
@@ -109,7 +108,7 @@ fn show_screen(state: &mut AppState, screen: Screen) -> Vec<Effect> {
     effects
 }
 
-/// Obeys a command of the context.
+/// Handles a command of the context.
 fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> Vec<Effect> {
     match context {
         KeyContext::Help => {
@@ -149,7 +148,7 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
     }
 }
 
-/// A command of the Requests screen in a recording: there is nothing to follow.
+/// Handles a command of the Requests screen in a recording, where no device can be traced.
 fn handle_recorded_requests(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
     let travel = state.live.timeline.as_ref();
     if let Some(effects) = travel.and_then(|timeline| timeline.handle_command(command)) {
@@ -161,7 +160,7 @@ fn handle_recorded_requests(state: &mut AppState, command: KeyCommand) -> Vec<Ef
     }
 }
 
-/// What a yes means.
+/// The effects of confirming a dialog.
 fn confirmed_effects(asked: Option<Dialog>) -> Vec<Effect> {
     match asked {
         Some(Dialog::ConfirmQuit) => vec![Effect::StopBenchmark, Effect::Quit],
@@ -184,7 +183,7 @@ fn handle_choice(state: &mut AppState, command: KeyCommand) {
     }
 }
 
-/// A command of the Live screen; those that change something outside ask before.
+/// Handles a command of the Live screen; commands with external effects ask for confirmation first.
 fn handle_live(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
     match command {
         KeyCommand::ChooseIoClass => open_action_choice(state, &ProcessAction::IO_CLASS_CHOICES),

@@ -1,10 +1,10 @@
-//! Which lines of a page are in view, and which line of a list is selected.
+//! Scrolling of pages, and selection in lists.
 
 use std::cell::Cell;
 
 use super::keymap::KeyCommand;
 
-/// Lines that a page key moves where the height of the page is not known.
+/// Lines that a page key moves where the height of the page is unknown.
 const DEFAULT_PAGE_LINES: usize = 10;
 
 /// The part of a page that is in view.
@@ -20,14 +20,14 @@ pub struct Viewport {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ViewportExtent {
-    /// The largest first line: the one with which the last line is in view.
+    /// The largest first line: with it, the last line is visible.
     max_first_line: usize,
-    /// Lines that fit.
+    /// Visible lines.
     height: usize,
 }
 
 impl Viewport {
-    /// The first line in view, before it is limited by the lines that there are.
+    /// The first visible line, before it is limited by the number of lines.
     #[must_use]
     pub fn first(&self) -> usize {
         self.clamp_line(self.first_line)
@@ -38,8 +38,8 @@ impl Viewport {
         *self = Self::default();
     }
 
-    /// Takes note that a page with so many lines is drawn in so many rows. Of several areas that
-    /// are scrolled together, the one with the longest way counts.
+    /// Records that a page of `lines` lines is drawn in `height` rows. If several areas scroll
+    /// together, the one with the longest scroll range counts.
     pub fn record_extent(&self, lines: usize, height: usize) {
         let last_first = lines.saturating_sub(height);
         let known = self.measured_extent.get();
@@ -51,7 +51,7 @@ impl Viewport {
         }
     }
 
-    /// Forgets what was measured: the page is about to be drawn again.
+    /// Clears the recorded extent before the page is drawn again.
     pub fn clear_extent(&self) {
         self.measured_extent.set(None);
     }
@@ -63,7 +63,7 @@ impl Viewport {
             .measured_extent
             .get()
             .map_or(DEFAULT_PAGE_LINES, |extent| {
-                // One line stays in view; another one says how many are left.
+                // One line stays visible; another one shows how many are left.
                 extent.height.saturating_sub(2).max(1)
             });
         let first = match movement {

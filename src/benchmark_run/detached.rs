@@ -1,4 +1,4 @@
-//! A job on a thread that can be left: the calling thread never waits for a device.
+//! Runs a job on a thread that can be abandoned: the calling thread never waits for a device.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
@@ -13,20 +13,20 @@ use crate::engine::{CancellationToken, EngineError, simulated};
 use crate::roots::SysPaths;
 use crate::supervisor;
 
-/// How long a job may take to end after it was stopped, until it is left.
+/// How long a stopped job may take to end before it is abandoned.
 const STOP_TIMEOUT: Duration = Duration::from_millis(400);
-/// How often a job that was stopped is looked at.
+/// Poll interval after a job was stopped.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// How long the watcher of a job that is left may take to return.
+/// How long the watcher of an abandoned job may take to return.
 const WATCHER_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// What the two threads share.
+/// State shared by the two threads.
 #[derive(Default)]
 struct DetachedState {
     recorder: SharedRecorder,
-    /// What became of the job, once that is known.
+    /// Result of the job, once it is known.
     result: Mutex<Option<Result<RunReport, StartError>>>,
-    /// Gone when the job was left: nothing is shown of it any more.
+    /// `None` once the job is abandoned: its progress is no longer shown.
     watcher: Mutex<Option<Box<dyn RunWatcher + Send>>>,
 }
 
@@ -44,7 +44,7 @@ pub fn run_detached(
     watcher: Box<dyn RunWatcher + Send>,
 ) -> Result<RunReport, StartError> {
     let target = order.spec.target_name.clone();
-    // A simulated drive always answers: what hangs then is a file.
+    // A simulated drive always responds, so what hangs is a file.
     if !target.starts_with(simulated::NAME_PREFIX) {
         supervisor::report_target(&target);
     }
@@ -70,7 +70,7 @@ pub fn run_detached(
         if stopped.is_some_and(|at| at.elapsed() > STOP_TIMEOUT) {
             return shared.take_partial_result(&target);
         }
-        // The end of the job wakes this thread just before its thread has ended.
+        // The job wakes this thread just before its own thread ends.
         match shared.has_result() || stopped.is_some() {
             true => thread::park_timeout(POLL_INTERVAL),
             false => thread::park(),
@@ -83,7 +83,8 @@ pub fn run_detached(
     ))))
 }
 
-/// The job's thread. The target is closed at its very end, for that may take as long as any request.
+/// Body of the job's thread. It closes the target last, because closing may take as long as any
+/// request.
 fn run_on_thread(
     order: &RunSpec,
     roots: &SysPaths,
@@ -126,13 +127,14 @@ impl DetachedState {
         result.take()
     }
 
-    /// Takes what there is from a thread that does not come back.
+    /// Takes the partial result of a thread that hangs.
     fn take_partial_result(&self, target: &str) -> Result<RunReport, StartError> {
         self.detach_watcher();
-        // Its thread may be in the middle of a line of the journal.
+        // Its thread may be in the middle of a journal line.
         let deadline = Instant::now() + STOP_TIMEOUT;
         loop {
-            // First the session: the other thread has a result only after it closed that.
+            // The session comes first: the other thread has a result only after it has closed the
+            // session.
             let interrupted = self.recorder.interrupt();
             if let CloseOutcome::Closed(report) = interrupted {
                 return Ok(*report);
@@ -154,7 +156,7 @@ impl DetachedState {
         }
     }
 
-    /// From now on nothing is shown of the job.
+    /// Stops showing the progress of the job.
     fn detach_watcher(&self) {
         let deadline = Instant::now() + WATCHER_TIMEOUT;
         loop {
@@ -172,7 +174,7 @@ impl DetachedState {
     }
 }
 
-/// Passes on what the job tells, as long as it is not left.
+/// Forwards the events of the job until it is abandoned.
 struct EventRelay<'a>(&'a DetachedState);
 
 impl EventRelay<'_> {

@@ -1,4 +1,4 @@
-//! The machine that a session is measured on, as the document describes it.
+//! The machine that a session is measured on, as the session file describes it.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use jiff::Zoned;
 use crate::roots::SysPaths;
 use crate::session::document::HostRecord;
 
-/// A moment as RFC 3339 with offset, to the second.
+/// A time as RFC 3339 with offset, to the second.
 #[must_use]
 pub fn rfc3339(moment: &Zoned) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
@@ -37,8 +37,8 @@ fn memory_bytes(info: &rustix::system::Sysinfo) -> u64 {
     info.totalram.saturating_mul(u64::from(info.mem_unit))
 }
 
-/// The hypervisor's name where the firmware tables or the processor tell of one
-/// (systemd's detect-virt looks in the same places).
+/// The hypervisor's name where the firmware tables or the processor report one (systemd's
+/// detect-virt looks in the same places).
 fn virtualization(roots: &SysPaths) -> Option<String> {
     const VENDORS: [(&str, &str); 8] = [
         ("QEMU", "QEMU"),

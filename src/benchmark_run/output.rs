@@ -1,4 +1,4 @@
-//! Outputs that the user names, where the kernel's uses of a file are known.
+//! Output files that the user names, checked against the kernel's uses of a file.
 
 use std::path::Path;
 
@@ -6,12 +6,13 @@ use crate::drive::guard;
 use crate::named_file::{FileId, OutputError, OutputFile};
 use crate::roots::SysPaths;
 
-/// Looks at where an output would go, as [`Output::prepare`] does, and refuses a file whose bytes
-/// are in use: the image of a loop device or of a mounted file system, or a swap file. A file that is
-/// written in place and that somebody else has open may be one more file of a file system in a file
-/// (erofs with `device=`), which no table shows.
+/// Checks the destination of an output, as [`Output::prepare`] does, and refuses a file whose bytes
+/// are in use: the image of a loop device or of a mounted file system, or a swap file. A file that
+/// is written in place and that another process has open may be an additional device of a file
+/// system in a file (erofs with `device=`), which no table shows.
 ///
 /// # Errors
+///
 /// When it must not or cannot be written there.
 pub fn prepare_output(
     roots: &SysPaths,

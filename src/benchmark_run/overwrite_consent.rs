@@ -1,5 +1,4 @@
-//! Overwriting: what is at stake for the one who is asked, and the permission for the one who
-//! consented.
+//! Overwriting: what would be lost, and the permission of the user who consented.
 
 use std::sync::Arc;
 
@@ -33,8 +32,7 @@ pub fn inspect_impact(roots: &SysPaths, path: &str) -> Result<OverwriteImpact, S
     })
 }
 
-/// Opens a job's target: the medium that was shown where the consent carries one, and whatever the
-/// name leads to otherwise.
+/// Opens a job's target: the inspected medium where the consent carries one, otherwise the path.
 pub(crate) fn open_target(
     roots: &SysPaths,
     job: &BenchmarkSpec,
@@ -47,8 +45,8 @@ pub(crate) fn open_target(
     }
 }
 
-/// Permits writing, or refuses it with all that is known of the target. What is about to be
-/// overwritten is returned, unless it is a scratch file or a simulated drive.
+/// Permits writing, or refuses it with all facts known about the target. Returns what is about to
+/// be overwritten, unless it is a scratch file or a simulated drive.
 pub(crate) fn permit_writing(
     opened: &mut OpenedTarget,
     job: &BenchmarkSpec,
@@ -60,7 +58,7 @@ pub(crate) fn permit_writing(
         opened.permit_writing(None)?;
         return Ok(None);
     }
-    // Before it is held: afterwards we are one of those who use it.
+    // Before the exclusive open: afterwards this process counts as a user of it.
     let inspection = opened.inspect_for_consent();
     if let Err(refusal) = opened.permit_writing(job.consent.as_ref()) {
         let inspection = inspection.ok().flatten();
@@ -94,13 +92,13 @@ mod tests {
     const CONTENT: u8 = 0x5a;
 
     fn file_with_content() -> tempfile::TempPath {
-        // Closed: a file that anybody has open is not overwritten.
+        // Closed, because an open file is not overwritten.
         let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
         std::fs::write(&path, vec![CONTENT; 1 << 20]).unwrap();
         path
     }
 
-    /// Overwrites a file with that consent.
+    /// Overwrites a file with this consent.
     fn run_overwrite(path: &str, consent: Consent) -> Result<RunReport, StartError> {
         let mut job = BenchmarkSpec::new(bench::find_benchmark("random-write").unwrap(), path);
         for (name, value) in [("requests", "50"), ("cache", "keep"), ("ramp", "0s")] {
@@ -121,7 +119,7 @@ mod tests {
         )
     }
 
-    /// The consent of somebody who is shown what is there now.
+    /// The consent of a user who was shown the current content.
     fn consent_to_shown(path: &str) -> Consent {
         let stakes = inspect_impact(&SysPaths::default(), path).unwrap();
         Consent::for_inspected(stakes.medium.unwrap())

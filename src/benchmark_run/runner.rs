@@ -1,5 +1,5 @@
-//! One job from the wish to the saved session: the target is opened, the test runs, the kernel's
-//! own counts are taken before and after, and the journal is kept.
+//! Runs one job from its specification to the saved session: opens the target, runs the benchmark,
+//! reads the kernel's counters before and after, and keeps the journal.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,30 +23,30 @@ use crate::session::document::{
     EngineRecord, Findings, KernelCounts, RunState, Session, StageBreakdown, Verdict,
 };
 
-/// How often the journal is appended to while a phase lasts that brings no news.
+/// How often the journal is appended to during a phase without other events.
 const JOURNAL_INTERVAL: Duration = Duration::from_millis(900);
 
-/// What is to be done.
+/// Specification of a job.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
-    /// The test, its target and parameters.
+    /// The benchmark, its target and parameters.
     pub spec: BenchmarkSpec,
-    /// How often it is measured, one run after the other.
+    /// Number of runs, one after the other.
     pub repeat_count: u32,
-    /// Directory for journal and document; `None` keeps nothing on disk.
+    /// Directory of journal and session file; `None` keeps nothing on disk.
     pub session_directory: Option<PathBuf>,
-    /// Files that the result is written to at the end: none of them may be the target.
+    /// Files that the result is written to at the end; none of them may be the target.
     pub output_files: Vec<FileId>,
 }
 
-/// What became of it.
+/// Result of a job.
 #[derive(Debug, Clone)]
 pub struct RunReport {
-    /// The document: one run, complete or not.
+    /// The session: one run, complete or not.
     pub session: Session,
     /// Where it was saved.
     pub saved_path: Option<PathBuf>,
-    /// What went wrong beside the test, such as a journal that could not be written.
+    /// Errors outside the benchmark, such as a journal that could not be written.
     pub save_errors: Vec<String>,
     /// Whether it was stopped because the target came into use while it was written.
     pub write_refused: bool,
@@ -55,58 +55,58 @@ pub struct RunReport {
 /// What is known once the target is open and before the first request.
 #[derive(Debug, Clone)]
 pub struct RunStart {
-    /// Name of the test.
+    /// Name of the benchmark.
     pub benchmark_name: &'static str,
     /// What is measured.
     pub target: Target,
-    /// What the test will do.
+    /// What the benchmark will do.
     pub forecast: Forecast,
-    /// What executes the requests.
+    /// The engine that executes the requests.
     pub engine: EngineRecord,
-    /// What is overwritten, where the test writes to something that was there before.
+    /// What is overwritten, where the benchmark writes to existing data.
     pub overwritten_target: Option<Inspection>,
 }
 
-/// Who watches a job.
+/// Observer of a job.
 pub trait RunWatcher {
-    /// The target may be measured: name of the benchmark, and what it will do.
+    /// The target can be measured: name of the benchmark and its forecast.
     fn on_forecast(&mut self, _test: &'static str, _forecast: &Forecast) {}
-    /// The scratch file is being filled: bytes done, bytes in all.
+    /// The scratch file is being written: bytes written, total bytes.
     fn on_scratch_fill(&mut self, done: u64, total: u64);
-    /// The target is open, the test begins.
+    /// The target is open and the benchmark begins.
     fn on_start(&mut self, start: &RunStart);
-    /// The latest state, and what the kernel says of the same device.
+    /// The latest progress, and the kernel's statistics of the same device.
     fn on_progress(&mut self, progress: &RunProgress, kernel: KernelStats<'_>);
-    /// Nothing more will come.
+    /// No further events follow.
     fn on_end(&mut self) {}
 }
 
-/// What the kernel says of the device under test since the start.
+/// The kernel's statistics of the device under test since the start.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KernelStats<'a> {
     /// Its counts, where it keeps any for the target.
     pub counts: Option<&'a KernelCounts>,
-    /// Where the requests' time went, as of the last time that the journal was written.
+    /// Q2D and D2C times, as of the last journal entry.
     pub stages: Option<&'a StageBreakdown>,
-    /// What is to be thought of the figures, as of the same time.
+    /// Results of the checks, as of the last journal entry.
     pub checks: &'a [Verdict],
 }
 
-/// Why a job did not begin.
+/// Why a job did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The target cannot be had.
+    /// The target cannot be opened.
     #[error(transparent)]
     OpenTarget(#[from] OpenError),
-    /// Writing is not permitted; what is known of the target stands beside it.
+    /// Writing is not permitted.
     #[error("{refusal}")]
     WriteRefused {
-        /// Why not.
+        /// The reason.
         refusal: OpenError,
         /// Model, serial number, size, partitions, signatures, who uses it.
         facts: Vec<String>,
     },
-    /// The result would be written over the target.
+    /// An output file is the target.
     #[error("{target} is also an output of this command")]
     OutputIsTarget {
         /// The target, as the user named it.
@@ -115,13 +115,13 @@ pub enum StartError {
     /// The parameters do not fit the target.
     #[error(transparent)]
     InvalidParameters(#[from] BenchError),
-    /// It was stopped while its journal was written, which does not end.
+    /// It was stopped while a write of its journal hung.
     #[error("interrupted, and the directory of the sessions does not answer")]
     JournalHangs,
-    /// It was stopped before anything was measured, and the target does not let go.
+    /// It was stopped before anything was measured, and the target hangs.
     #[error("interrupted {doing} {target}, which does not answer: nothing was measured")]
     TargetHangs {
-        /// What was being done, such as `while opening`.
+        /// The step that hangs, such as `while opening`.
         doing: &'static str,
         /// The target.
         target: String,
@@ -135,7 +135,7 @@ impl From<DriveError> for StartError {
 }
 
 impl StartError {
-    /// How it counts for the exit status.
+    /// Category of the error for the exit status.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -156,7 +156,7 @@ impl StartError {
         }
     }
 
-    /// What is known of a target that may not be written, a line each.
+    /// Facts about a target that must not be written, one per line.
     #[must_use]
     pub fn facts(&self) -> &[String] {
         match self {
@@ -169,7 +169,7 @@ impl StartError {
         }
     }
 
-    /// What to do about it, one sentence.
+    /// Advice, one sentence.
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
@@ -211,8 +211,8 @@ pub fn run_benchmark(
     )
 }
 
-/// Runs a job whose session another thread may close at any moment; `kept` holds the target open
-/// beyond the end, for closing it may take as long as any request.
+/// Runs a job whose session another thread may close at any time. `kept` keeps the target open
+/// beyond the end, because closing it may take as long as any request.
 pub(super) fn run_recorded(
     order: &RunSpec,
     roots: &SysPaths,
@@ -236,7 +236,8 @@ pub(super) fn run_recorded(
         });
     }
     let parameters = job.parameters(&target);
-    // What does not fit is said before a scratch file is filled or anything is permitted.
+    // Invalid parameters are reported before a scratch file is written or a permission is
+    // requested.
     let mut forecast = job.forecast(&target)?;
     let overwritten = match job.benchmark.writes(&parameters) {
         true => {
@@ -295,7 +296,7 @@ pub(super) fn run_recorded(
             control,
             &mut recorder,
         );
-        // Only now is it known which ways to the medium were taken.
+        // The I/O paths that were used are known only now.
         underway.run.engine = engine_record(engine);
         if let Some(refusal) = opened.take_refusal() {
             finished.state = RunState::Failed;
@@ -303,8 +304,8 @@ pub(super) fn run_recorded(
         }
         refused |= finished.error.as_ref().is_some_and(is_refusal);
         match finished.error {
-            // Nothing was sent: the plan does not fit or a setting is in use, and there is nothing
-            // to keep.
+            // No request was sent: the plan is invalid or a setting is in use. There is nothing to
+            // keep.
             Some(
                 error @ (BenchError::Engine(EngineError::InvalidPlan(_))
                 | BenchError::SettingInUse(_)),
@@ -325,12 +326,12 @@ pub(super) fn run_recorded(
     Ok(report)
 }
 
-/// The time of a run that is repeated: the scratch file is filled once.
+/// The time of repeated runs: the scratch file is written once.
 fn total_run_time(first: &Forecast, each: Forecast, times: u32) -> RunTime {
     first.run_time + each.run_time * times.saturating_sub(1)
 }
 
-/// Whether a run ended because its target may not be written any more.
+/// Whether a run ended because writing to its target is no longer permitted.
 fn is_refusal(error: &BenchError) -> bool {
     matches!(
         error,
@@ -340,8 +341,8 @@ fn is_refusal(error: &BenchError) -> bool {
     )
 }
 
-/// The parameters of a repeated run: each has a seed of its own, or a drive's cache might know all
-/// of its addresses from the one before.
+/// The parameters of a repeated run: each has its own seed, because a drive's cache might otherwise
+/// hold all addresses of the previous run.
 fn parameters_of_repeat(parameters: &ParameterSet, index: u32) -> ParameterSet {
     let mut own = parameters.clone();
     if let Some(seed) = parameters.count("seed").filter(|_| index > 0) {
@@ -353,12 +354,12 @@ fn parameters_of_repeat(parameters: &ParameterSet, index: u32) -> ParameterSet {
     own
 }
 
-/// Saves what the test reports before it is passed on to be drawn.
+/// Records the events of the benchmark before it forwards them to the watcher.
 struct RecordingObserver<'a> {
     recorder: &'a SharedRecorder,
     active_run: &'a mut ActiveRun,
     watcher: &'a mut dyn RunWatcher,
-    /// Which run it is, from 0, of how many.
+    /// Index of the run, from 0, and number of runs.
     repeat_position: (u32, u32),
 }
 
@@ -388,7 +389,7 @@ impl RunObserver for RecordingObserver<'_> {
     }
 }
 
-/// The progress of one of several runs as that of all of them.
+/// Converts the progress of one of several runs to that of all of them.
 fn overall_progress(progress: &RunProgress, index: u32, count: u32) -> RunProgress {
     RunProgress {
         phase: format!("run {} of {count}: {}", index + 1, progress.phase),

@@ -1,4 +1,4 @@
-//! The session as it grows, and the journal that keeps it.
+//! The session in progress, and its journal.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,22 +24,23 @@ use crate::session::slo::SloSpec;
 use crate::session::store::{Journal, StoreError};
 use crate::session::{checks, stability};
 
-/// How long a session is saved whose drive does not answer: the program is to end.
+/// How long to wait for a session to be saved on a drive that does not respond, when the program
+/// ends.
 const SAVE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The session with the runs that are over, and its journal.
+/// The session with its finished runs, and its journal.
 pub(crate) struct SessionRecorder {
     session: Session,
-    /// The run that goes on, as it was last put into the journal.
+    /// The active run, as last appended to the journal.
     current_run: Option<BenchmarkRun>,
     journal: Option<Journal>,
     save_errors: Vec<String>,
-    /// The first that went wrong with the journal.
+    /// The first error of the journal.
     journal_error: Option<StoreError>,
 }
 
 impl SessionRecorder {
-    /// Begins a session, and its journal where there is a place for one.
+    /// Starts a session, and its journal where a directory is given.
     pub(crate) fn open(order: &RunSpec, roots: &SysPaths) -> Self {
         let now = local_time::now();
         let name = order.spec.benchmark.description().name;
@@ -73,7 +74,7 @@ impl SessionRecorder {
         }
     }
 
-    /// Appends a run as it stands to the journal.
+    /// Appends the current state of a run to the journal.
     fn append_run(&mut self, run: &BenchmarkRun) {
         self.write_journal(|journal| journal.append_progress(run));
         self.current_run = Some(run.clone());
@@ -83,26 +84,26 @@ impl SessionRecorder {
         if let Some(journal) = &mut self.journal
             && let Err(error) = write(journal)
         {
-            // A full disk must not end the measurement, and there may be room again later.
+            // A full disk must not end the measurement, and space may become free later.
             self.journal_error.get_or_insert(error);
         }
     }
 
-    /// Puts down a run that is over.
+    /// Appends a finished run.
     fn finish_run(&mut self, run: BenchmarkRun) {
         self.write_journal(|journal| journal.append_completed(&run));
         self.current_run = None;
         self.session.runs.push(run);
     }
 
-    /// Leaves nothing behind.
+    /// Deletes the journal.
     fn discard(self) {
         if let Some(journal) = self.journal {
             journal.discard();
         }
     }
 
-    /// Closes it although a run goes on, which counts as interrupted.
+    /// Closes the session during a run; the run counts as interrupted.
     fn close_interrupted(mut self) -> UnsavedSession {
         if let Some(mut run) = self.current_run.take() {
             run.state = RunState::Interrupted;
@@ -116,7 +117,7 @@ impl SessionRecorder {
         self.close_finished()
     }
 
-    /// Judges repeated runs together.
+    /// Closes the session and evaluates repeated runs together.
     fn close_finished(mut self) -> UnsavedSession {
         let unstable = stability::stability_verdict(&self.session.runs.iter().collect::<Vec<_>>());
         for run in &mut self.session.runs {
@@ -137,7 +138,7 @@ impl SessionRecorder {
     }
 }
 
-/// A session that is complete and not saved yet.
+/// A complete session that is not saved yet.
 struct UnsavedSession {
     report: RunReport,
     journal: Option<Journal>,
@@ -145,7 +146,7 @@ struct UnsavedSession {
 }
 
 impl UnsavedSession {
-    /// Puts the document in the journal's place.
+    /// Replaces the journal by the session file.
     fn save(mut self) -> RunReport {
         let (saved, problem) = save_journal(self.journal, self.journal_error, &self.report.session);
         self.report.saved_path = saved;
@@ -153,7 +154,7 @@ impl UnsavedSession {
         self.report
     }
 
-    /// The report as it is as long as it is not saved.
+    /// The report while the session is not saved.
     fn unsaved_report(&self) -> RunReport {
         let mut report = self.report.clone();
         if let Some(journal) = &self.journal {
@@ -165,12 +166,12 @@ impl UnsavedSession {
         report
     }
 
-    /// Saves it on a thread of its own, which is not waited for any longer than that.
+    /// Saves the session on another thread and waits for it no longer than `limit`.
     fn save_within(self, limit: Duration) -> RunReport {
         let so_far = self.unsaved_report();
         let (sender, saved) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new().name("save".to_owned());
-        // Nobody listens when it took too long.
+        // The receiver is gone after a timeout.
         let started = thread.spawn(move || drop(sender.send(self.save())));
         match started {
             Ok(_) => saved.recv_timeout(limit).unwrap_or(so_far),
@@ -179,7 +180,7 @@ impl UnsavedSession {
     }
 }
 
-/// Puts the document in the journal's place. Says where it is, and what went wrong on the way.
+/// Replaces the journal by the session file. Returns its path, and the errors.
 fn save_journal(
     journal: Option<Journal>,
     journal_error: Option<StoreError>,
@@ -196,8 +197,8 @@ fn save_journal(
     }
 }
 
-/// The [`Book`] between the thread that measures and the one that waits for it: whoever closes it
-/// first has it, and nothing is written afterwards.
+/// The [`SessionRecorder`] shared by the thread that measures and the one that waits for it.
+/// Whichever closes it first owns the session, and nothing is written afterwards.
 #[derive(Default)]
 pub(crate) struct SharedRecorder {
     state: Mutex<RecorderState>,
@@ -209,18 +210,18 @@ enum RecorderState {
     #[default]
     NotStarted,
     Open(Box<SessionRecorder>),
-    /// The thread that measures saves it; what there is in the meantime.
+    /// The measuring thread is saving it; the report so far.
     Saving(Box<RunReport>),
     Closed,
 }
 
-/// What became of the attempt to close a session from outside.
+/// Result of closing a session from another thread.
 pub(crate) enum CloseOutcome {
     /// It is closed.
     Closed(Box<RunReport>),
-    /// It had not begun, and will not.
+    /// It had not started, and will not start.
     NotStarted,
-    /// The thread that measures is writing to it or has closed it.
+    /// The measuring thread is writing to it or has closed it.
     Busy,
 }
 
@@ -243,7 +244,7 @@ impl SharedRecorder {
         }
     }
 
-    /// Notes what is done before the session begins.
+    /// Records the step before the session begins.
     pub(crate) fn set_current_step(&self, doing: &'static str) {
         *self
             .current_step
@@ -251,7 +252,7 @@ impl SharedRecorder {
             .unwrap_or_else(PoisonError::into_inner) = doing;
     }
 
-    /// What was done last before the session began.
+    /// The last step before the session began.
     pub(crate) fn doing(&self) -> &'static str {
         *self
             .current_step
@@ -259,7 +260,7 @@ impl SharedRecorder {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a session that begins; false when it was closed before.
+    /// Stores the session at its start; returns false when it was closed before.
     pub(crate) fn start_session(&self, book: SessionRecorder) -> bool {
         let mut state = self.state();
         if matches!(*state, RecorderState::Closed) {
@@ -279,25 +280,25 @@ impl SharedRecorder {
         self.with_recorder(|book| book.append_run(run));
     }
 
-    /// Puts down a run that is over.
+    /// Appends a finished run.
     pub(crate) fn finish_run(&self, run: BenchmarkRun) {
         self.with_recorder(|book| book.finish_run(run));
     }
 
-    /// Leaves nothing behind.
+    /// Deletes the journal.
     pub(crate) fn discard(&self) {
         if let Some(book) = self.take_recorder() {
             book.discard();
         }
     }
 
-    /// Whether no run is over.
+    /// Whether no run is finished.
     pub(crate) fn is_empty(&self) -> bool {
         self.with_recorder(|book| book.session.runs.is_empty())
             .unwrap_or(true)
     }
 
-    /// Closes the session; `None` when another thread has done that.
+    /// Closes the session; `None` when another thread has closed it.
     pub(crate) fn close(&self) -> Option<RunReport> {
         let unsaved = self.take_recorder()?.close_finished();
         *self.state() = RecorderState::Saving(Box::new(unsaved.unsaved_report()));
@@ -306,7 +307,7 @@ impl SharedRecorder {
         Some(report)
     }
 
-    /// Closes the session of a thread that does not come back.
+    /// Closes the session of a thread that hangs.
     pub(crate) fn interrupt(&self) -> CloseOutcome {
         let Ok(mut state) = self.state.try_lock() else {
             return CloseOutcome::Busy;
@@ -323,18 +324,18 @@ impl SharedRecorder {
     }
 }
 
-/// A run that goes on.
+/// An active run.
 pub(crate) struct ActiveRun {
     pub(crate) run: BenchmarkRun,
     pub(crate) evidence_collector: EvidenceCollector,
-    /// All that was asked for until the last report.
+    /// All I/O issued until the last report.
     pub(crate) issued_counts: IoCounts,
     started_at: Instant,
     last_append: Instant,
 }
 
 impl ActiveRun {
-    /// A run that begins now.
+    /// Starts a run now.
     pub(crate) fn start(
         book: &SharedRecorder,
         job: &BenchmarkSpec,
@@ -360,7 +361,7 @@ impl ActiveRun {
             evidence: RunEvidence::default(),
             reproduce: invocation(job, target, parameters),
         };
-        // What follows reads from the drive already.
+        // The next step already reads from the drive.
         book.append_run(&run);
         let host = book.host();
         let scene = RunScope {
@@ -381,7 +382,7 @@ impl ActiveRun {
         }
     }
 
-    /// Takes over what was found and seen so far, and judges it.
+    /// Stores the findings and the evidence so far, and evaluates the checks.
     fn update_findings(&mut self, findings: &Findings, evidence: RunEvidence) {
         self.run.findings = findings.clone();
         self.run.elapsed_ns = nanoseconds(self.started_at.elapsed());
@@ -391,12 +392,12 @@ impl ActiveRun {
         checks::add_rule_verdicts(&mut self.run);
     }
 
-    /// Time since it was last put into the journal.
+    /// Time since the last journal entry.
     pub(crate) fn time_since_append(&self) -> Duration {
         self.last_append.elapsed()
     }
 
-    /// Puts it into the journal with these findings.
+    /// Appends the run with these findings to the journal.
     pub(crate) fn append_to_journal(&mut self, book: &SharedRecorder, findings: &Findings) {
         let evidence = self.evidence_collector.evidence_so_far(self.issued_counts);
         self.update_findings(findings, evidence);
@@ -404,7 +405,7 @@ impl ActiveRun {
         book.append_run(&self.run);
     }
 
-    /// The run, now that it is over.
+    /// The finished run.
     pub(crate) fn finish(mut self, finished: FinishedRun, goals: &[SloSpec]) -> BenchmarkRun {
         let mut findings = finished.findings;
         findings.goals = goals.iter().map(|goal| goal.evaluate(&findings)).collect();
@@ -422,7 +423,7 @@ impl ActiveRun {
     }
 }
 
-/// The parameters for which there is such a thing, by name.
+/// The values of the parameters that have one of this kind, by name.
 fn parameters_by_name<T>(
     parameters: &ParameterSet,
     of: fn(&ParameterValue) -> Option<T>,

@@ -9,10 +9,10 @@ use crate::probe::sample::{DiskCounters, RequestCounters};
 use super::snapshot::DeviceView;
 use crate::safe_text::SafeText;
 
-/// A sector of `/proc/diskstats` in bytes, whatever the device's own are.
+/// Bytes of a sector in `/proc/diskstats`, independent of the device's own sectors.
 const SECTOR_BYTES: f64 = 512.0;
 
-/// The devices that have a medium, in the kernel's order.
+/// The devices with a medium, in the kernel's order.
 #[must_use]
 pub fn device_views(before: Option<&SystemSample>, now: &SystemSample) -> Vec<DeviceView> {
     now.disks
@@ -37,8 +37,8 @@ pub fn device_views(before: Option<&SystemSample>, now: &SystemSample) -> Vec<De
         .collect()
 }
 
-/// What the device did since the earlier line; everything is `None` without one, or when a counter
-/// went backwards, which means that it wrapped or that the device is not the same any more.
+/// The rates of the device since the earlier line. All are `None` without an earlier line, or when
+/// a counter went backwards: it wrapped, or the device was replaced.
 #[must_use]
 pub fn device_rates(earlier: Option<(&DiskCounters, Duration)>, now: &DiskCounters) -> DeviceView {
     let mut view = DeviceView {
@@ -81,7 +81,7 @@ pub fn device_rates(earlier: Option<(&DiskCounters, Duration)>, now: &DiskCounte
     view
 }
 
-/// Discards and flushes, which not every kernel counts.
+/// Rates of discards and flushes, which not every kernel counts.
 fn set_discard_flush_rates(
     view: &mut DeviceView,
     before: &DiskCounters,
@@ -105,7 +105,7 @@ fn set_discard_flush_rates(
     }
 }
 
-/// What one kind of request did in an interval.
+/// Requests of one kind in an interval.
 struct RequestDelta {
     completed: f64,
     merged: f64,
@@ -114,8 +114,8 @@ struct RequestDelta {
 }
 
 impl RequestDelta {
-    /// `None` when a count went backwards. The milliseconds are kept in 32 bits by some kernels
-    /// and may wrap alone.
+    /// `None` when a count went backwards. Some kernels keep the milliseconds in 32 bits, so they
+    /// may wrap alone.
     fn between(before: &RequestCounters, now: &RequestCounters) -> Option<Self> {
         Some(Self {
             completed: counter_delta(before.completed, now.completed)?,
@@ -130,12 +130,12 @@ impl RequestDelta {
     }
 }
 
-/// By how much a counter rose; `None` when it fell.
+/// Increase of a counter; `None` when it fell.
 fn counter_delta(before: u64, now: u64) -> Option<f64> {
     now.checked_sub(before).map(|risen| risen as f64)
 }
 
-/// The quotient; `None` where there is nothing to divide by.
+/// The quotient; `None` when the divisor is zero.
 fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
@@ -146,7 +146,7 @@ fn find_drive<'d>(drives: &'d [BlockDevice], disk: &DiskCounters) -> Option<&'d 
         .find(|drive| drive.number == disk.device_number)
 }
 
-/// Whether two descriptions of a device of one name may be the same device.
+/// Whether two descriptions of a device with the same name may describe the same device.
 fn is_same_device(before: Option<&BlockDevice>, now: Option<&BlockDevice>) -> bool {
     match (before, now) {
         (Some(before), Some(now)) => {
@@ -155,7 +155,7 @@ fn is_same_device(before: Option<&BlockDevice>, now: Option<&BlockDevice>) -> bo
                 && before.size_bytes == now.size_bytes
                 && before.backing_file == now.backing_file
         }
-        // Facts are read a moment after the counters: no contradiction.
+        // The facts are read shortly after the counters, so a missing one is no contradiction.
         _ => true,
     }
 }
@@ -188,15 +188,16 @@ fn set_drive_facts(view: &mut DeviceView, drive: &BlockDevice) {
     });
 }
 
-/// A disk with one set of arms does; what a virtual machine calls rotational need not be one.
+/// Whether the drive serves one request at a time, as a disk with one actuator does. A disk that a
+/// virtual machine calls rotational may not.
 fn serves_serially(drive: &BlockDevice) -> bool {
     drive.rotational == Some(true)
         && matches!(drive.kind, DriveKind::Disk | DriveKind::Optical)
         && !matches!(drive.transport.as_deref(), Some("virtio" | "nvme" | "loop"))
 }
 
-/// Bytes per second that reach media: what lies on other devices or in memory is not counted
-/// twice.
+/// Bytes per second written to media: devices on top of other devices or in memory are not counted
+/// again.
 #[must_use]
 pub fn media_write_rate(views: &[DeviceView], drives: &[BlockDevice]) -> Option<f64> {
     let on_medium = |view: &&DeviceView| {

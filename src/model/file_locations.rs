@@ -1,20 +1,20 @@
-//! Which device a file lies on.
+//! The device that a file is on.
 
 use crate::probe::SystemSample;
 use crate::probe::sample::{FileKind, OpenFile};
 
-/// Where a file lies.
+/// Location of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileLocation {
-    /// It is a block device itself.
+    /// The file is a block device.
     Device((u32, u32)),
-    /// In the file system of this number.
+    /// In the file system with this device number.
     FileSystem((u32, u32)),
-    /// Nowhere: a pipe.
+    /// No device: a pipe.
     NoDevice,
 }
 
-/// Where an open file lies.
+/// The location of an open file.
 #[must_use]
 pub fn location_of(file: &OpenFile) -> FileLocation {
     match file.kind {
@@ -24,8 +24,8 @@ pub fn location_of(file: &OpenFile) -> FileLocation {
     }
 }
 
-/// Name of the block device of a place; `None` where there is none (a network, a pipe) or none is
-/// known.
+/// Name of the block device of a location; `None` where there is none (a network, a pipe) or none
+/// is known.
 #[must_use]
 pub fn device_at_location(sample: &SystemSample, place: FileLocation) -> Option<&str> {
     let number = match place {
@@ -40,7 +40,8 @@ pub fn device_at_location(sample: &SystemSample, place: FileLocation) -> Option<
         .map(|disk| disk.name.as_str())
 }
 
-/// The device of a file system: some (btrfs, overlay) give their files a number of their own.
+/// The device of a file system: some (btrfs, overlay) report a device number of their own for their
+/// files.
 fn file_system_device(sample: &SystemSample, number: (u32, u32)) -> (u32, u32) {
     sample
         .file_systems

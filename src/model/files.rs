@@ -1,4 +1,4 @@
-//! Open files as they are shown: of one process, and those of the system that have no name.
+//! Views of open files: those of one process, and deleted files of the whole system.
 
 use serde::Serialize;
 
@@ -7,12 +7,12 @@ use crate::probe::process::open_files::{DeletedFile, OpenDescriptor};
 use crate::safe_text::SafeText;
 use crate::shell;
 
-/// Something that a process has open.
+/// An open file of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileView {
-    /// Number of the descriptor.
+    /// File descriptor number.
     pub descriptor: u32,
-    /// What the kernel calls it, made harmless to print.
+    /// Path as the kernel reports it, safe to print.
     pub path: SafeText,
     /// Offset of the next read or write.
     pub position_bytes: Option<u64>,
@@ -20,27 +20,27 @@ pub struct FileView {
     pub size_bytes: Option<u64>,
     /// Access and flags as open(2) names them, such as `w append direct`.
     pub flags: Option<SafeText>,
-    /// Whether it has no name any more.
+    /// Whether it is deleted.
     pub deleted: bool,
 }
 
-/// A file without a name that holds its space as long as it is open.
+/// A deleted file that occupies space as long as it is open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeletedView {
-    /// Its last name.
+    /// Its last path.
     pub path: SafeText,
-    /// Device that it lies on.
+    /// Device that it is on.
     pub device: Option<SafeText>,
     /// Where that device is mounted.
     #[serde(rename = "mounted_at")]
     pub mount_point: Option<SafeText>,
-    /// Bytes that come back when everybody has closed it.
+    /// Bytes that are freed when all holders close it.
     pub held_bytes: u64,
     /// Its length.
     pub size_bytes: u64,
-    /// Who has it open.
+    /// Processes that have it open.
     pub holders: Vec<FileHolder>,
-    /// How to get the space back at once without ending anybody: it empties the file, and its
+    /// Command that frees the space at once without ending a process: it truncates the file, so the
     /// content is lost.
     #[serde(rename = "release")]
     pub truncate_command: SafeText,
@@ -49,18 +49,18 @@ pub struct DeletedView {
     pub copy_command: SafeText,
 }
 
-/// Who has a file open.
+/// A process that has a file open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileHolder {
     /// Process id.
     pub pid: u32,
     /// Name of the program.
     pub command: SafeText,
-    /// Number of the descriptor.
+    /// File descriptor number.
     pub descriptor: u32,
 }
 
-/// Flags of open(2) worth a word, as fdinfo gives them (include/uapi/asm-generic/fcntl.h).
+/// Flags of open(2) that are shown, as fdinfo reports them (include/uapi/asm-generic/fcntl.h).
 const OPEN_FLAGS: [(u32, &str); 7] = [
     (0o2000, "append"),
     (0o4000, "nonblock"),
@@ -70,10 +70,10 @@ const OPEN_FLAGS: [(u32, &str); 7] = [
     (0o10_000, "dsync"),
     (0o4_000_000, "sync"),
 ];
-/// Marks an open for its name alone.
+/// Flag of a descriptor that only refers to a path.
 const O_PATH: u32 = 0o10_000_000;
 
-/// The flags of a descriptor in words.
+/// The flags of a descriptor as text.
 #[must_use]
 pub fn describe_flags(flags: u32) -> String {
     let access = match flags & 0o3 {
@@ -91,7 +91,7 @@ pub fn describe_flags(flags: u32) -> String {
     words.join(" ")
 }
 
-/// What a process has open.
+/// Views of the open files of a process.
 #[must_use]
 pub fn open_file_views(files: &[OpenDescriptor]) -> Vec<FileView> {
     files
@@ -107,7 +107,7 @@ pub fn open_file_views(files: &[OpenDescriptor]) -> Vec<FileView> {
         .collect()
 }
 
-/// Files without a name.
+/// Views of deleted files.
 #[must_use]
 pub fn deleted_file_views(
     files: &[DeletedFile],
@@ -153,8 +153,8 @@ pub fn deleted_file_views(
         .collect()
 }
 
-/// Whether a link still leads to that nameless file, as a condition of the shell: the process may
-/// have ended and its number may be another's by the time somebody pastes the command.
+/// A shell condition that checks whether a link still refers to the deleted file: the process may
+/// have ended and its id may be reused when the user pastes the command.
 fn same_file_condition(link: &str, file: &DeletedFile) -> String {
     format!(
         "[ \"$(stat -Lc %d:%i:%h {link})\" = {}:{}:0 ]",
@@ -162,8 +162,7 @@ fn same_file_condition(link: &str, file: &DeletedFile) -> String {
     )
 }
 
-/// Where the content of a nameless file is copied to: its last name, in a directory that the reader
-/// has to choose.
+/// Destination of a copy of the deleted file: its last name, in a directory that the user chooses.
 fn copy_destination(path: &[u8]) -> Vec<u8> {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     [b"/where/there/is/room/", name].concat()

@@ -11,7 +11,8 @@ use super::snapshot::GrowingFile;
 /// Files that are listed at most.
 const MAX_LISTED_FILES: usize = 20;
 
-/// The files that grew between two samples, the fastest first; each once, whoever writes it.
+/// The files that grew between two samples, the fastest first; a file with several writers is
+/// listed once.
 #[must_use]
 pub fn growing_files(interval: &SampleInterval<'_>) -> Vec<GrowingFile> {
     let Some(seconds) = interval.seconds() else {

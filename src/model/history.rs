@@ -1,4 +1,4 @@
-//! The recent past of each device and of the machine, for sparklines and charts. Bounded.
+//! Bounded history of each device and of the machine, for sparklines and charts.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,12 +6,12 @@ use super::snapshot::{DeviceView, HostView, Snapshot};
 use crate::drive::advice::ObservedLoad;
 use crate::safe_text::SafeText;
 
-/// Samples that are kept: ten minutes at one a second.
+/// Number of samples kept: ten minutes at one sample per second.
 pub const MAX_SAMPLES: usize = 600;
-/// Samples that tell what a device is used for.
+/// Number of recent samples that describe the load of a device.
 const LOAD_SAMPLES: usize = 60;
 
-/// One device at one moment; what was unknown stays unknown.
+/// One device at one time; `None` is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct DevicePoint {
     /// Bytes read per second.
@@ -30,7 +30,7 @@ pub struct DevicePoint {
     pub queue_size: Option<f32>,
     /// Mean size of the requests in bytes.
     pub request_bytes: Option<f32>,
-    /// Share of time in which something was in flight.
+    /// Fraction of time with at least one request in flight.
     pub utilization: Option<f32>,
     /// Mean size of the reads in bytes.
     pub read_request_bytes: Option<f32>,
@@ -60,16 +60,16 @@ impl DevicePoint {
     }
 }
 
-/// The machine at one moment.
+/// The machine at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct HostPoint {
-    /// Share of time in which at least one task waited for I/O.
+    /// Fraction of time in which at least one task waited for I/O.
     pub pressure_some: Option<f32>,
-    /// Share of time in which all tasks waited for I/O.
+    /// Fraction of time in which all tasks waited for I/O.
     pub pressure_full: Option<f32>,
-    /// Bytes dirty or being written.
+    /// Bytes dirty or under writeback.
     pub unwritten_bytes: Option<f32>,
-    /// Share of what was read that no device had to deliver.
+    /// Fraction of the bytes read that came from the page cache.
     pub cache_hit_fraction: Option<f32>,
 }
 
@@ -89,7 +89,7 @@ impl HostPoint {
     }
 }
 
-/// Rings of points by device, and of the machine.
+/// Ring buffers of points, per device and for the machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SampleHistory {
     host_points: VecDeque<HostPoint>,
@@ -97,8 +97,8 @@ pub struct SampleHistory {
 }
 
 impl SampleHistory {
-    /// Takes note of a view. A device that is not in it gets a gap, and is forgotten once nothing
-    /// but gaps is left of it.
+    /// Records a snapshot. A device that is missing gets a gap, and is dropped once only gaps are
+    /// left.
     pub fn record(&mut self, live: &Snapshot) {
         if self.host_points.len() == MAX_SAMPLES {
             self.host_points.pop_front();
@@ -120,14 +120,14 @@ impl SampleHistory {
         });
     }
 
-    /// The points of the machine, the oldest first; at most [`KEPT`].
+    /// The points of the machine, the oldest first; at most [`MAX_SAMPLES`].
     #[must_use]
     pub fn host(&self) -> &VecDeque<HostPoint> {
         &self.host_points
     }
 
-    /// What a device was read with in the last minute or so: the mean over the samples in which
-    /// something was read; `None` when nothing was.
+    /// The read load of a device in the last minute or so: the mean over the samples with reads;
+    /// `None` without reads.
     #[must_use]
     pub fn read_load(&self, device: &str) -> Option<ObservedLoad> {
         let (mut count, mut bytes, mut size) = (0.0, 0.0, 0.0);
@@ -145,7 +145,7 @@ impl SampleHistory {
         })
     }
 
-    /// The points of a device, the oldest first; at most [`KEPT`].
+    /// The points of a device, the oldest first; at most [`MAX_SAMPLES`].
     #[must_use]
     pub fn points_of(&self, device: &str) -> Option<&VecDeque<DevicePoint>> {
         self.device_points.get(device)

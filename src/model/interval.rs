@@ -1,32 +1,33 @@
-//! Two samples one after the other, and what each process did between them.
+//! Two consecutive samples, and the I/O of each process between them.
 
 use std::time::Duration;
 
 use crate::probe::SystemSample;
 use crate::probe::sample::{OpenFile, ProcessIo, ProcessSample};
 
-/// A process that began so shortly before the sample before may have been missed by it.
+/// A process that began this shortly before the previous sample may be missing in it.
 pub(super) const CLOCK_RESOLUTION: Duration = Duration::from_millis(10);
 
-/// Two samples one after the other; of the first of all there is none before it.
+/// Two consecutive samples; the first sample has no predecessor.
 #[derive(Debug)]
 pub struct SampleInterval<'s> {
     /// The earlier one.
     pub previous: Option<&'s SystemSample>,
     /// The later one.
     pub current: &'s SystemSample,
-    /// Processes of the later one, each with itself in the earlier one.
+    /// Processes of the later sample, each paired with itself in the earlier one.
     pub process_pairs: Vec<ProcessPair<'s>>,
 }
 
-/// A process in a sample, and the same one in the sample before.
+/// A process in a sample, and the same process in the previous sample.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessPair<'s> {
-    /// As it is now.
+    /// Its state in the later sample.
     pub current: &'s ProcessSample,
-    /// As it was; `None` where it was not there, or was another process of the same number.
+    /// Its state in the earlier sample; `None` where it was missing or its id belonged to another
+    /// process.
     pub previous: Option<&'s ProcessSample>,
-    /// When the sample before was taken, and how long ago that is; `None` without one.
+    /// Time of the previous sample, and the time since then; `None` without one.
     previous_sample_age: Option<(Duration, Duration)>,
 }
 
@@ -62,7 +63,7 @@ impl<'s> SampleInterval<'s> {
         }
     }
 
-    /// Seconds between the samples; `None` without an earlier one, or when no time went by.
+    /// Seconds between the samples; `None` without an earlier one, or when no time passed.
     #[must_use]
     pub fn seconds(&self) -> Option<f64> {
         let elapsed = self
@@ -97,8 +98,8 @@ impl<'s> ProcessPair<'s> {
         ))
     }
 
-    /// Share of the time, 0 to 1, by which a count of time rose. Several threads may wait at once,
-    /// and a long wait is counted when it ends: 1 is the most.
+    /// Fraction of the time, 0 to 1, by which a time counter rose. Several threads may wait at
+    /// once, and a long wait is counted when it ends, so the fraction is limited to 1.
     #[must_use]
     pub fn time_fraction(&self, total: fn(&ProcessSample) -> Option<Duration>) -> Option<f64> {
         let earlier = total(self.previous?)?;
@@ -106,14 +107,14 @@ impl<'s> ProcessPair<'s> {
         Some((waited / self.time_between_readings()?.as_secs_f64()).min(1.0))
     }
 
-    /// A file that it has open as it was before.
+    /// The same open file in the earlier sample.
     #[must_use]
     pub fn previous_file(&self, file: &OpenFile) -> Option<&'s OpenFile> {
         open_file(self.previous?, file.descriptor, file.inode)
     }
 
-    /// Time between the readings of the process's counters; that between the samples where they
-    /// were not read anew.
+    /// Time between the readings of the process's counters, or between the samples where they were
+    /// not read again.
     fn time_between_readings(&self) -> Option<Duration> {
         let (_, samples) = self.previous_sample_age?;
         let readings = self.previous.and_then(|earlier| {
@@ -124,7 +125,7 @@ impl<'s> ProcessPair<'s> {
     }
 }
 
-/// What moved between two readings; `None` when a counter went backwards.
+/// I/O between two readings; `None` when a counter went backwards.
 pub(super) fn io_difference(before: &ProcessIo, now: &ProcessIo) -> Option<ProcessIo> {
     Some(ProcessIo {
         rchar: now.rchar.checked_sub(before.rchar)?,
@@ -139,7 +140,7 @@ pub(super) fn io_difference(before: &ProcessIo, now: &ProcessIo) -> Option<Proce
     })
 }
 
-/// The file that a process has open under a descriptor, if it is the one expected.
+/// The file at a descriptor of a process, if it is the expected one.
 #[must_use]
 pub fn open_file(
     process: &ProcessSample,

@@ -1,20 +1,20 @@
-//! Dirty memory: when it will be on disk, and when writers have to wait for that.
+//! Dirty memory: when it will be flushed, and when writers are throttled.
 
 use std::time::Duration;
 
 use crate::probe::SystemSample;
 use crate::probe::sample::MemoryCounters;
 
-/// Longer than this nobody knows what will be.
+/// Longer predictions are not made.
 const MAX_PREDICTION: Duration = Duration::from_secs(3600);
 
-/// What is dirty or on its way, in bytes.
+/// Bytes dirty or under writeback.
 #[must_use]
 pub fn unwritten_bytes(memory: &MemoryCounters) -> Option<u64> {
     memory.dirty?.checked_add(memory.writeback?)
 }
 
-/// How long until what is dirty is on disk, at the rate at which disks are being written to.
+/// Time until the dirty memory is flushed at the current write rate of the disks.
 #[must_use]
 pub fn time_to_flush(memory: &MemoryCounters, written: Option<f64>) -> Option<Duration> {
     let dirty = unwritten_bytes(memory)?;
@@ -22,21 +22,21 @@ pub fn time_to_flush(memory: &MemoryCounters, written: Option<f64>) -> Option<Du
     if dirty == 0 {
         return None;
     }
-    // A trickle says nothing about how fast they could: the kernel has not begun yet.
+    // A low rate does not show the drive's speed: writeback has not started yet.
     Duration::try_from_secs_f64(dirty as f64 / rate)
         .ok()
         .filter(|time| *time <= MAX_PREDICTION)
 }
 
-/// From so many unwritten bytes on writers are slowed down: half way between the limit of the
-/// background and the hard one (mm/page-writeback.c, `dirty_freerun_ceiling`).
+/// Unwritten bytes above which writers are throttled: half way between the background limit and the
+/// hard limit (mm/page-writeback.c, `dirty_freerun_ceiling`).
 #[must_use]
 pub fn throttle_threshold(memory: &MemoryCounters) -> Option<u64> {
     let (background, limit) = (memory.background_threshold?, memory.throttle_threshold?);
     Some(background / 2 + limit / 2)
 }
 
-/// Whether writers are slowed down.
+/// Whether writers are throttled.
 #[must_use]
 pub fn is_throttled(memory: &MemoryCounters) -> bool {
     match (unwritten_bytes(memory), throttle_threshold(memory)) {
@@ -45,7 +45,7 @@ pub fn is_throttled(memory: &MemoryCounters) -> bool {
     }
 }
 
-/// How long until writers are slowed down, if dirty memory goes on growing as between two samples.
+/// Time until writers are throttled, if dirty memory keeps growing as it did between two samples.
 #[must_use]
 pub fn time_to_throttle(before: &SystemSample, now: &SystemSample) -> Option<Duration> {
     let (was, is) = (
@@ -99,7 +99,7 @@ mod tests {
             sample.host.memory = memory;
             sample
         };
-        // 200 more in two seconds, 1000 to go.
+        // 200 more in two seconds, 1000 remaining.
         let (before, now) = (sample(1, memory(500, 300)), sample(3, memory(900, 100)));
         assert_eq!(
             time_to_throttle(&before, &now),

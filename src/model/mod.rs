@@ -1,5 +1,5 @@
-//! What samples mean: rates, the device tree, transfers and when they end. Pure: two raw samples
-//! in, one view out.
+//! Interpretation of samples: rates, the device tree, transfers and their remaining time. Pure: two
+//! raw samples in, one view out.
 
 pub mod devices;
 pub mod file_locations;

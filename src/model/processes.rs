@@ -15,17 +15,17 @@ use crate::safe_text::printable::printable_command_line;
 
 mod threads;
 
-/// What each process had moved when it was seen first.
+/// Counters of each process when it was first sampled.
 #[derive(Debug, Default)]
 pub struct ProcessBaselines {
     /// When the first sample was taken.
     since: Option<Duration>,
-    /// Counters of the processes that were there before that, by process id and beginning.
+    /// Counters of the processes that existed before that, by process id and start time.
     initial_counters: HashMap<(u32, u64), ProcessIo>,
 }
 
 impl ProcessBaselines {
-    /// Takes note of the first sample; later ones tell nothing new.
+    /// Records the first sample; later ones are ignored.
     pub fn record_first_sample(&mut self, sample: &SystemSample) {
         if self.since.is_some() {
             return;
@@ -38,7 +38,7 @@ impl ProcessBaselines {
         self.initial_counters = sample.processes.iter().filter_map(known).collect();
     }
 
-    /// What a process has moved since; `None` where it is not known what it had moved before.
+    /// I/O of a process since the first sample; `None` where its initial counters are unknown.
     fn since(&self, process: &ProcessSample) -> Option<ProcessIo> {
         let identity = &process.identity;
         let now = process.io.value()?;
@@ -52,8 +52,8 @@ impl ProcessBaselines {
     }
 }
 
-/// The processes, the busiest first: all of them, or those that moved something, waited for I/O or
-/// hang in it; and their threads, where they were read.
+/// The processes, the busiest first: all, or those that did I/O, waited for I/O or are blocked in
+/// it; and their threads, where they were read.
 #[must_use]
 pub fn process_views(
     interval: &SampleInterval<'_>,
@@ -76,8 +76,8 @@ pub fn process_views(
     views
 }
 
-/// Share of the bytes, 0 to 1, that all processes read and that no device had to deliver; `None`
-/// also where most processes do not tell, as to an ordinary user.
+/// Fraction of the bytes read by all processes, 0 to 1, that came from the page cache; `None` also
+/// where most counters are unreadable, as for an unprivileged user.
 #[must_use]
 pub fn cache_hit_fraction(interval: &SampleInterval<'_>) -> Option<f64> {
     let mut sum = ProcessIo::default();
@@ -89,13 +89,14 @@ pub fn cache_hit_fraction(interval: &SampleInterval<'_>) -> Option<f64> {
     {
         telling += 1;
         sum.rchar = sum.rchar.saturating_add(io.rchar);
-        // A process reads ahead or by mmap(2) what it never asks for: no other pays for it.
+        // Read-ahead and mmap(2) read from the device more than read() requested: the excess is not
+        // offset against other processes.
         sum.read_bytes = sum.read_bytes.saturating_add(io.read_bytes.min(io.rchar));
     }
     cache_fraction(&sum).filter(|_| telling * 2 >= interval.process_pairs.len())
 }
 
-/// The numbers alone: names are made printable for those that are shown.
+/// Only the numbers: names are made printable only for processes that are shown.
 fn process_view(pair: &ProcessPair<'_>) -> ProcessView {
     let process = pair.current;
     let mut view = ProcessView {
@@ -115,7 +116,7 @@ fn process_view(pair: &ProcessPair<'_>) -> ProcessView {
 fn set_rates(view: &mut ProcessView, moved: &ProcessIo, elapsed: Duration) {
     let per_second = |bytes: u64| Some(bytes as f64 / elapsed.as_secs_f64());
     view.read_bytes_per_s = per_second(moved.read_bytes);
-    // What was thrown away may have been written in an earlier interval.
+    // The cancelled bytes may have been written in an earlier interval.
     view.write_bytes_per_s = per_second(
         moved
             .write_bytes
@@ -126,8 +127,8 @@ fn set_rates(view: &mut ProcessView, moved: &ProcessIo, elapsed: Duration) {
     view.cache_fraction = cache_fraction(moved);
 }
 
-/// Share of the bytes read that no device had to deliver. More may be fetched than asked for
-/// (read-ahead) and then nothing was served from the cache.
+/// Fraction of the bytes read that came from the page cache. Read-ahead may fetch more than
+/// requested; then nothing came from the cache.
 fn cache_fraction(moved: &ProcessIo) -> Option<f64> {
     (moved.rchar > 0).then(|| (1.0 - moved.read_bytes as f64 / moved.rchar as f64).clamp(0.0, 1.0))
 }
@@ -160,7 +161,7 @@ fn add_identity(
     view
 }
 
-/// As ionice(1) and iotop(8) write it.
+/// Formats as ionice(1) and iotop(8) do.
 fn format_priority(priority: IoPriority) -> String {
     match priority.class {
         IoClass::Unset => "-".to_owned(),
@@ -170,9 +171,10 @@ fn format_priority(priority: IoPriority) -> String {
     }
 }
 
-/// The devices of its open files, those whose files moved first; each once.
+/// The devices of its open files, those whose file offsets moved first; each once.
 fn device_names(now: &SystemSample, pair: &ProcessPair<'_>) -> Vec<SafeText> {
-    // Of thousands of files nearly all lie on one device: places first, names of few.
+    // Of thousands of files nearly all are on one device: find distinct locations first, then look
+    // up few names.
     let (mut moving, mut resting) = (Vec::new(), Vec::new());
     for file in pair.current.files.iter() {
         let places = if pair.previous_file(file) == Some(file) {
@@ -207,7 +209,7 @@ fn is_active(view: &ProcessView) -> bool {
     view.state == Some('D') || rates.into_iter().flatten().any(|rate| rate > 0.0)
 }
 
-/// Bytes at devices come first; what only the cache served breaks ties.
+/// Device bytes count first; bytes served from the cache break ties.
 fn sort_weight(view: &ProcessView) -> f64 {
     let device = view.read_bytes_per_s.unwrap_or(0.0) + view.write_bytes_per_s.unwrap_or(0.0);
     let asked = view.rchar_bytes_per_s.unwrap_or(0.0) + view.wchar_bytes_per_s.unwrap_or(0.0);

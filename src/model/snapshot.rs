@@ -1,7 +1,7 @@
 //! The view of one sample: what the Live screen draws and `watch` prints.
 //!
-//! Whatever is not known is `None`, null in JSON, "n/a" on the screen: a first sample, a counter
-//! that went backwards, a missing permission. Never 0.
+//! Unknown values are `None`, null in JSON, "n/a" on the screen: in the first sample, when a
+//! counter went backwards, without permission. They are never 0.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ mod transfer;
 
 pub use self::transfer::{Bottleneck, Throttle, TransferState, TransferView};
 
-/// Everything that is known of one moment.
+/// State of the machine at one time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// When it was taken, RFC 3339.
     pub time: SafeText,
-    /// Time since the sample before; `None` for the first.
+    /// Time since the previous sample; `None` for the first.
     #[serde(rename = "interval_ns", with = "nanoseconds", default)]
     pub interval: Option<Duration>,
     /// The machine.
@@ -30,13 +30,13 @@ pub struct Snapshot {
     /// Block devices that have a medium, in the kernel's order.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
     pub devices: Vec<DeviceView>,
-    /// Processes that moved something in the interval, waited for I/O or hang in it, the busiest
-    /// first; all of them where that is asked for.
+    /// Processes that did I/O in the interval, waited for I/O or are blocked in it, the busiest
+    /// first; all processes on request.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 100_000>")]
     pub processes: Vec<ProcessView>,
-    /// How many processes there are in all.
+    /// Total number of processes.
     pub process_count: usize,
-    /// Large files that some process moves through, the largest remainder first.
+    /// Transfers of large files, the largest remainder first.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
     pub transfers: Vec<TransferView>,
     /// Files that grow, the fastest first.
@@ -44,10 +44,10 @@ pub struct Snapshot {
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
     #[serde(rename = "growing")]
     pub growing_files: Vec<GrowingFile>,
-    /// What could not be read and why, each said once, such as a missing permission.
+    /// What could not be read and why, each notice once, such as a missing permission.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     pub notices: Vec<SafeText>,
-    /// Facts about the block devices; not part of the stream, as they hardly change.
+    /// Facts about the block devices; not part of the stream, because they rarely change.
     #[serde(skip)]
     pub drives: Arc<[BlockDevice]>,
     /// File systems on block devices.
@@ -55,13 +55,13 @@ pub struct Snapshot {
     pub file_systems: Arc<[MountedFileSystem]>,
 }
 
-/// Whether a notice says that nobody counts how long processes wait for I/O, which root can mend.
+/// Whether a notice says that delay accounting is off, which root can change.
 #[must_use]
 pub fn is_delay_accounting_notice(notice: &str) -> bool {
     notice == ProbeNotice::DelayAccountingOff.message()
 }
 
-/// Whether a notice says that other users' processes do not tell what they do.
+/// Whether a notice says that other users' processes are unreadable.
 #[must_use]
 pub fn is_other_users_notice(notice: &str) -> bool {
     notice == ProbeNotice::OthersIoNotPermitted.message()
@@ -81,26 +81,26 @@ pub struct HostView {
     /// Load averages of 1, 5 and 15 minutes.
     #[serde(rename = "load")]
     pub load_averages: Option<[f64; 3]>,
-    /// Share of processor time (0 to 1, all processors together) in which one was busy. Includes
-    /// what the kernel's own threads do on behalf of others.
+    /// Fraction of processor time (0 to 1, all processors together) that was busy. Includes kernel
+    /// threads.
     pub cpu_busy: Option<f64>,
     /// Share of processor time (0 to 1) in which one was idle while I/O was outstanding.
     #[serde(rename = "cpu_wait")]
     pub cpu_iowait: Option<f64>,
-    /// Share of time (0 to 1, average of 10 s) in which at least one task waited for I/O.
+    /// Fraction of time (0 to 1, average of 10 s) in which at least one task waited for I/O.
     pub pressure_some: Option<f64>,
-    /// Share of time (0 to 1, average of 10 s) in which all tasks waited for I/O.
+    /// Fraction of time (0 to 1, average of 10 s) in which all tasks waited for I/O.
     pub pressure_full: Option<f64>,
     /// Memory that the kernel can use.
     pub memory_bytes: Option<u64>,
     /// Bytes of files and devices in the page cache.
     pub cached_bytes: Option<u64>,
-    /// Bytes written by programs and not yet on their way to a disk.
+    /// Bytes written by programs and not yet under writeback.
     pub dirty_bytes: Option<u64>,
-    /// Bytes on their way to a disk.
+    /// Bytes under writeback.
     pub writeback_bytes: Option<u64>,
-    /// How long until what is dirty is on disk at the present rate of writing; `None` when
-    /// nothing is dirty or no rate is known.
+    /// Time until the dirty memory is flushed at the current write rate; `None` when nothing is
+    /// dirty or no rate is known.
     #[serde(rename = "drain_ns", with = "nanoseconds", default)]
     pub time_to_flush: Option<Duration>,
     /// From so many bytes dirty and written back on the kernel writes back in the background.
@@ -109,8 +109,8 @@ pub struct HostView {
     /// From so many bytes dirty and written back on writers are made to wait.
     #[serde(rename = "throttled_from_bytes")]
     pub throttle_threshold_bytes: Option<u64>,
-    /// How long until writers are made to wait, if dirty memory goes on growing as it does; 0 when
-    /// they are already, `None` while it does not grow.
+    /// Time until writers are throttled, if dirty memory keeps growing at this rate; 0 when they
+    /// are throttled already, `None` while it does not grow.
     #[serde(rename = "throttle_ns", with = "nanoseconds", default)]
     pub time_to_throttle: Option<Duration>,
     /// Share of the bytes, 0 to 1, that all processes read and that no device had to deliver;
@@ -125,13 +125,13 @@ pub struct HostView {
 pub struct DeviceView {
     /// Kernel's name.
     pub name: SafeText,
-    /// What to call it: model and size belong in the heading.
+    /// Label: model and size are shown in the heading.
     pub label: SafeText,
     /// Its size in bytes.
     pub size_bytes: Option<u64>,
-    /// Whether it is a part of, or lies on, another device; the name of that device.
+    /// Name of the device that it is part of or on top of.
     pub parent: Option<SafeText>,
-    /// The devices that it is a part of or lies on.
+    /// Names of all devices that it is part of or on top of.
     #[serde(default)]
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     #[serde(rename = "lies_on")]
@@ -154,14 +154,15 @@ pub struct DeviceView {
     pub read_await_ns: Option<f64>,
     /// Mean time from the queue to completion of writes; `None` when none completed.
     pub write_await_ns: Option<f64>,
-    /// Requests in flight at the moment of the sample.
+    /// Requests in flight at the time of the sample.
     pub in_flight: Option<u64>,
     /// Requests in flight, mean over the interval.
     pub queue_size: Option<f64>,
     /// Mean size of the requests in bytes; `None` when none completed.
     pub request_bytes: Option<f64>,
-    /// Share of the interval in which something was in flight; may exceed 1 (io_ticks is sampled
-    /// since kernel 5.0). Not saturation on anything that serves requests in parallel.
+    /// Fraction of the interval with at least one request in flight; may exceed 1 (io_ticks is
+    /// sampled since kernel 5.0). Does not indicate saturation of a device that serves requests in
+    /// parallel.
     pub busy: Option<f64>,
     /// Mean size of the reads in bytes; `None` when none completed.
     pub read_request_bytes: Option<f64>,
@@ -195,18 +196,18 @@ pub struct DeviceView {
 pub struct ProcessView {
     /// Process id.
     pub pid: u32,
-    /// When it began, in ticks since boot: with the process id it is unique.
+    /// Start time in ticks since boot: unique together with the process id.
     #[serde(skip)]
     pub start_ticks: u64,
-    /// Thread id: the same as `pid` where processes are shown whole.
+    /// Thread id; equal to `pid` in lines of whole processes.
     pub tid: u32,
     /// Owner's name, or number where it has none.
     pub user: Option<SafeText>,
-    /// Command line, made harmless to print.
+    /// Command line, safe to print.
     pub command: SafeText,
-    /// Bytes fetched from devices per second.
+    /// Bytes read from devices per second.
     pub read_bytes_per_s: Option<f64>,
-    /// Bytes sent to devices per second, cancelled ones taken off.
+    /// Bytes written to devices per second, without cancelled ones.
     pub write_bytes_per_s: Option<f64>,
     /// Bytes asked for by system calls per second.
     #[serde(rename = "asked_read_bytes_per_s")]
@@ -214,9 +215,9 @@ pub struct ProcessView {
     /// Bytes handed over by system calls per second.
     #[serde(rename = "asked_write_bytes_per_s")]
     pub wchar_bytes_per_s: Option<f64>,
-    /// Share of the interval spent waiting for block I/O, 0 to 1.
+    /// Fraction of the interval spent waiting for block I/O, 0 to 1.
     pub io_wait: Option<f64>,
-    /// Kernel's one-letter state. Of a process that moves nothing it may be a few seconds old.
+    /// Kernel's one-letter state. For an idle process it may be a few seconds old.
     pub state: Option<char>,
     /// Process id of its parent.
     #[serde(rename = "parent")]
@@ -224,41 +225,41 @@ pub struct ProcessView {
     /// Share of the bytes that it read, 0 to 1, that came from the page cache.
     #[serde(rename = "cached")]
     pub cache_fraction: Option<f64>,
-    /// Bytes fetched from devices since it began.
+    /// Bytes read from devices since it began.
     pub read_total_bytes: Option<u64>,
-    /// Bytes sent to devices since it began, cancelled ones taken off.
+    /// Bytes written to devices since it began, without cancelled ones.
     pub write_total_bytes: Option<u64>,
-    /// Bytes fetched from devices since it was seen first.
+    /// Bytes read from devices since its first sample.
     pub read_accumulated_bytes: Option<u64>,
-    /// Bytes sent to devices since it was seen first, cancelled ones taken off.
+    /// Bytes written to devices since its first sample, without cancelled ones.
     pub write_accumulated_bytes: Option<u64>,
-    /// Share of the interval, 0 to 1, spent waiting for memory to be swapped in.
+    /// Fraction of the interval, 0 to 1, spent waiting for swap-in.
     pub swap_in: Option<f64>,
-    /// How many threads it has; `None` until it was looked at.
+    /// Number of threads; `None` until it was read.
     pub threads: Option<u32>,
     /// I/O class and level: `be/4`, `rt/0`, `idle`; `-` where none was set.
     pub priority: Option<SafeText>,
     /// Function of the kernel that it waits in.
     #[serde(rename = "blocked_in")]
     pub wait_channel: Option<SafeText>,
-    /// Devices that it works on, as far as its open files tell: those whose files moved first.
+    /// Devices that it uses, according to its open files: those whose file offsets moved first.
     #[serde(default)]
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     pub devices: Vec<SafeText>,
 }
 
-/// A file that some process makes longer.
+/// A file that grows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GrowingFile {
     /// The file.
     pub path: SafeText,
-    /// Process id of who has it open for writing.
+    /// Process id of a writer.
     pub pid: u32,
     /// Name of that program.
     pub command: SafeText,
     /// Its length.
     pub size_bytes: u64,
-    /// By how much it grows.
+    /// Growth rate.
     pub growth_bytes_per_s: f64,
 }
 

@@ -1,21 +1,21 @@
-//! Devices that lie on one another: drive, partition, RAID, logical volume, file system.
+//! Stacked devices: drive, partition, RAID, logical volume, file system.
 
 use super::snapshot::DeviceView;
 
 /// A device in a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackLayer {
-    /// Its place in the list of devices.
+    /// Its index in the list of devices.
     pub device_index: usize,
-    /// How far it is indented: 0 for what lies on nothing.
+    /// Indentation: 0 for devices without underlying ones.
     pub depth: usize,
 }
 
-/// A stack deeper than this is none.
+/// A deeper stack is a cycle.
 const MAX_DEPTH: usize = 16;
 
-/// Everything that a device lies on and that lies on it, from the drives upwards: a tree whose
-/// roots are drives. A device that lies on several of them stands below each.
+/// All underlying and overlying devices of a device as a tree whose roots are drives. A device on
+/// top of several others is listed below each.
 #[must_use]
 pub fn stack_of(devices: &[DeviceView], name: &str) -> Vec<StackLayer> {
     let Some(start) = devices.iter().position(|device| device.name == name) else {
@@ -76,7 +76,7 @@ fn mark_connected(
     }
 }
 
-/// What a device lies on.
+/// The underlying devices of a device.
 fn underlying_devices(devices: &[DeviceView], device: usize) -> Vec<usize> {
     let names = &devices[device].underlying;
     (0..devices.len())
@@ -84,7 +84,7 @@ fn underlying_devices(devices: &[DeviceView], device: usize) -> Vec<usize> {
         .collect()
 }
 
-/// What lies on a device.
+/// The overlying devices of a device.
 fn overlying_devices(devices: &[DeviceView], device: usize) -> Vec<usize> {
     let name = &devices[device].name;
     (0..devices.len())

@@ -1,4 +1,4 @@
-//! Turns samples into views.
+//! Converts samples to views.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use super::transfers::bottleneck::BottleneckInput;
 use super::{devices, growing, memory, processes};
 use crate::safe_text::SafeText;
 
-/// What is shown.
+/// Settings of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ViewSettings {
-    /// Whether processes are listed that moved nothing.
+    /// Whether processes without I/O are listed.
     pub all_processes: bool,
-    /// Smallest file in bytes that counts as a transfer; nothing below 1 MiB is ever seen.
+    /// Smallest file in bytes that counts as a transfer; files below 1 MiB never do.
     pub min_transfer_bytes: u64,
 }
 
@@ -31,7 +31,8 @@ impl Default for ViewSettings {
     }
 }
 
-/// Makes a view of each sample, from it and the one before. Pure: the time is the samples'.
+/// Creates the view of each sample from it and the previous one. Pure: the time comes from the
+/// samples.
 #[derive(Debug)]
 pub struct ViewBuilder {
     settings: ViewSettings,
@@ -47,7 +48,7 @@ impl Default for ViewBuilder {
 }
 
 impl ViewBuilder {
-    /// Knows no sample yet.
+    /// Creates a builder without a sample.
     #[must_use]
     pub fn new(settings: ViewSettings) -> Self {
         Self {
@@ -58,7 +59,7 @@ impl ViewBuilder {
         }
     }
 
-    /// Whether processes that moved nothing are listed, from the next sample on.
+    /// Sets whether processes without I/O are listed, from the next sample on.
     pub fn show_all_processes(&mut self, all: bool) {
         self.settings.all_processes = all;
     }
@@ -110,7 +111,7 @@ fn notice_texts(notices: &[ProbeNotice]) -> Vec<SafeText> {
         .collect()
 }
 
-/// The heading; `written` is what reaches media, in bytes per second.
+/// View of the machine; `written` is the rate of writes to media, in bytes per second.
 fn host_view(before: Option<&HostSample>, now: &HostSample, written: Option<f64>) -> HostView {
     let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
     let share = |stall: f64| stall / 100.0;
@@ -144,13 +145,13 @@ fn host_view(before: Option<&HostSample>, now: &HostSample, written: Option<f64>
     }
 }
 
-/// Shares of processor time that were busy, and idle with I/O outstanding.
+/// Fractions of processor time that were busy, and idle with I/O outstanding.
 fn cpu_fractions(before: CpuTicks, now: CpuTicks) -> Option<(f64, f64)> {
     let total = now
         .total
         .checked_sub(before.total)
         .filter(|total| *total > 0)? as f64;
-    // The count of I/O wait may go backwards (proc(5)).
+    // The I/O wait counter may go backwards (proc(5)).
     let busy = now.busy.checked_sub(before.busy)? as f64 / total;
     let waiting = now.iowait.saturating_sub(before.iowait) as f64 / total;
     Some((busy.min(1.0), waiting.min(1.0)))

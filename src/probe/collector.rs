@@ -1,4 +1,4 @@
-//! The sampler.
+//! The sample collector.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,10 @@ use crate::drive::identity::list_block_devices;
 use crate::drive::{BlockDevice, MountedFileSystem, file_systems};
 use crate::roots::SysPaths;
 
-/// Facts about drives are read again after this time at the latest: a file system was mounted, a
-/// scheduler changed.
+/// Maximum age of the facts about drives: a file system may be mounted, or a scheduler changed.
 const FACTS_MAX_AGE: Duration = Duration::from_secs(15);
 
-/// Takes samples. Keeps what it needs between them: open files, facts that seldom change.
+/// Takes samples. Keeps open files and facts that rarely change in between.
 #[derive(Debug)]
 pub struct SampleCollector {
     roots: SysPaths,
@@ -36,13 +35,13 @@ pub struct SampleCollector {
 }
 
 impl SampleCollector {
-    /// Prepares for taking samples; reads nothing of the moment yet.
+    /// Prepares for taking samples without reading any counters yet.
     ///
-    /// Raises the soft limit of open files of this process to the hard one, because descriptors
-    /// of other processes' counters are kept open.
+    /// Raises the soft limit of open files of this process to the hard one, because descriptors of
+    /// other processes' counters are kept open.
     #[must_use]
     pub fn new(roots: SysPaths) -> Self {
-        // A socket reaches the kernel that runs, which is not the one that a test describes.
+        // A socket reaches the running kernel, which is not the one that a test describes.
         let taskstats = (roots == SysPaths::default())
             .then(TaskstatsSocket::open)
             .flatten();
@@ -60,19 +59,18 @@ impl SampleCollector {
         }
     }
 
-    /// Whether the threads of processes that move something are told one by one, from the next
-    /// sample on.
+    /// Sets whether the threads of active processes are sampled, from the next sample on.
     pub fn set_show_threads(&mut self, shown: bool) {
         self.processes.set_show_threads(shown);
     }
 
-    /// Whether processes that do nothing are shown too, from the next sample on: otherwise who they
-    /// are is not looked up.
+    /// Sets whether idle processes are shown, from the next sample on: otherwise their identity is
+    /// not looked up.
     pub fn set_show_all(&mut self, shown: bool) {
         self.processes.set_show_all(shown);
     }
 
-    /// Takes a sample. What cannot be read is missing from it, and a notice says why.
+    /// Takes a sample. Unreadable values are missing from it, and a notice says why.
     pub fn collect(&mut self) -> SystemSample {
         let mut notices = Vec::new();
         let at = boot_time();
@@ -119,8 +117,8 @@ impl SampleCollector {
         }
     }
 
-    /// Whether delay accounting is on. Before kernel 5.14 there is no switch for it and it is on
-    /// unless the boot line says otherwise.
+    /// Whether delay accounting is on. Before kernel 5.14 there is no switch for it, and it is on
+    /// unless a boot parameter disables it.
     fn wait_source(&self) -> WaitSource {
         match read_word(&self.roots.proc.join("sys/kernel/task_delayacct")) {
             Some(word) if word == "0" => WaitSource::None,
@@ -138,8 +136,8 @@ impl SampleCollector {
         taskstats.query_delays(&pids, |pid, delays| processes.set_delays(pid, delays));
     }
 
-    /// Whether the facts about drives have to be read again: another set of devices, a device
-    /// that came back or took up a medium, or simply time.
+    /// Whether the facts about drives have to be read again: the set of devices changed, a device
+    /// was replaced or got a medium, or the facts are too old.
     fn facts_are_stale(&self, disks: &[DiskCounters], at: Duration) -> bool {
         let old = self
             .drives_read_at
@@ -158,7 +156,7 @@ impl SampleCollector {
                 .any(|drive| drive.name == now.name && drive.size_bytes > 0)
     }
 
-    /// Replaces the facts where they have changed, so that their identity tells a change.
+    /// Replaces the facts where they have changed, so that a new pointer indicates a change.
     fn refresh_drives(&mut self) {
         let drives = list_block_devices(&self.roots);
         if *drives != *self.drives {
@@ -171,7 +169,7 @@ impl SampleCollector {
     }
 }
 
-/// Whether a line tells of another device than the line in the same place before.
+/// Whether a line describes another device than the previous line at its index.
 fn is_different_device(now: &DiskCounters, before: &DiskCounters) -> bool {
     now.device_number != before.device_number
         || now.name != before.name

@@ -1,5 +1,5 @@
-//! Reads the kernel: `/proc`, `/sys` and taskstats in, raw counters with a monotonic time out.
-//! Knows no rates and no screens.
+//! Reads the kernel's interfaces: `/proc`, `/sys` and taskstats in, raw counters with a monotonic
+//! time out. Independent of rates and screens.
 
 mod collector;
 pub mod copy_jobs;

@@ -1,4 +1,4 @@
-//! What could not be read, said to the user.
+//! Notices about values that could not be read.
 
 /// What could not be read and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -7,7 +7,7 @@ pub enum ProbeNotice {
     NoDiskstats,
     /// `/proc/PID/io` of other users' processes is refused.
     OthersIoNotPermitted,
-    /// No process tells its I/O: a kernel without CONFIG_TASK_IO_ACCOUNTING.
+    /// No process has I/O counters: a kernel without CONFIG_TASK_IO_ACCOUNTING.
     NoIoAccounting,
     /// The sysctl `kernel.task_delayacct` is off.
     DelayAccountingOff,

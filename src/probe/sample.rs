@@ -1,4 +1,4 @@
-//! What the kernel said at one moment: raw counters, nothing derived.
+//! Kernel counters at one time: raw, nothing derived.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use super::copy_jobs::JobCount;
 use crate::drive::ioctl::IoClass;
 use crate::drive::{BlockDevice, MountedFileSystem};
 
-/// Everything that was read at one moment.
+/// All values that were read at one time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SystemSample {
-    /// When, on a clock that never goes backwards and counts suspension (`CLOCK_BOOTTIME`).
+    /// Time of the sample on a monotonic clock that includes suspension (`CLOCK_BOOTTIME`).
     pub boot_time: Duration,
-    /// The same moment by the calendar, RFC 3339 in UTC.
+    /// The same time as RFC 3339 in UTC.
     pub time: String,
     /// The machine.
     pub host: HostSample,
     /// `/proc/diskstats`, in the kernel's order.
     pub disks: Vec<DiskCounters>,
-    /// Facts about the block devices, shared between samples for as long as they stay the same.
+    /// Facts about the block devices, shared between samples as long as they stay the same.
     pub drives: Arc<[BlockDevice]>,
     /// File systems on block devices, read together with the facts about drives.
     pub file_systems: Arc<[MountedFileSystem]>,
@@ -35,7 +35,7 @@ pub struct SystemSample {
 /// The machine as a whole.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostSample {
-    /// Host name; shared, as it hardly ever changes.
+    /// Host name; shared, because it rarely changes.
     pub name: Option<Arc<str>>,
     /// Kernel release.
     pub kernel: Option<Arc<str>>,
@@ -47,7 +47,7 @@ pub struct HostSample {
     pub cpu: Option<CpuTicks>,
     /// `/proc/meminfo`.
     pub memory: MemoryCounters,
-    /// What the machine as a whole moves.
+    /// I/O of the machine as a whole.
     pub paging: Option<PagingCounters>,
     /// `/proc/pressure/io`; `None` without CONFIG_PSI or before kernel 4.20.
     pub pressure: Option<PressureStall>,
@@ -57,15 +57,15 @@ pub struct HostSample {
 /// `/proc/stat`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTicks {
-    /// Not idle and not waiting for I/O.
+    /// Neither idle nor waiting for I/O.
     pub busy: u64,
     /// Idle with I/O outstanding.
     pub iowait: u64,
-    /// All of it.
+    /// Total.
     pub total: u64,
 }
 
-/// The lines of `/proc/meminfo` that matter for I/O, in bytes.
+/// The lines of `/proc/meminfo` that are relevant to I/O, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryCounters {
     /// Memory that the kernel can use.
@@ -74,13 +74,13 @@ pub struct MemoryCounters {
     pub cached: Option<u64>,
     /// Cache of raw block devices.
     pub buffers: Option<u64>,
-    /// Waiting to be written.
+    /// Dirty.
     pub dirty: Option<u64>,
-    /// Being written.
+    /// Under writeback.
     pub writeback: Option<u64>,
-    /// From so much dirty and written back on writers are made to wait.
+    /// Dirty and writeback bytes above which writers are throttled.
     pub throttle_threshold: Option<u64>,
-    /// From so much on the kernel writes back in the background.
+    /// Dirty and writeback bytes above which the kernel writes back in the background.
     pub background_threshold: Option<u64>,
 }
 
@@ -96,13 +96,13 @@ pub struct PressureStall {
 /// One line of a pressure file.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PressureLine {
-    /// Share of the last 10 seconds, in percent.
+    /// Average over the last 10 seconds, in percent.
     pub average_10_s: f64,
-    /// Share of the last 60 seconds, in percent.
+    /// Average over the last 60 seconds, in percent.
     pub average_60_s: f64,
-    /// Share of the last 300 seconds, in percent.
+    /// Average over the last 300 seconds, in percent.
     pub average_300_s: f64,
-    /// Waited in all since boot.
+    /// Total since boot.
     pub total: Duration,
 }
 
@@ -121,9 +121,9 @@ pub struct DiskCounters {
     pub discards: Option<RequestCounters>,
     /// Flushes and the time they took; `None` before kernel 5.5.
     pub flushes: Option<FlushCounters>,
-    /// Requests in flight: a level, not a counter.
+    /// Requests in flight: a gauge, not a counter.
     pub in_flight: u64,
-    /// Milliseconds in which something was in flight.
+    /// Milliseconds with at least one request in flight.
     pub busy_ms: u64,
     /// Milliseconds times the requests in flight during them.
     pub weighted_ms: u64,
@@ -138,7 +138,7 @@ pub struct RequestCounters {
     pub merged: u64,
     /// Sectors of 512 bytes, whatever the device's own sectors are.
     pub sectors: u64,
-    /// Milliseconds from the queue to completion, over all of them.
+    /// Milliseconds from queueing to completion, summed over all of them.
     pub time_ms: u64,
 }
 
@@ -154,33 +154,32 @@ pub struct FlushCounters {
 /// One process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProcessSample {
-    /// Who it is; the same allocation in every sample until it executes another program.
+    /// Its identity; the same allocation in every sample until it executes another program.
     pub identity: Arc<ProcessIdentity>,
     /// Its I/O counters.
     pub io: Availability<ProcessIo>,
-    /// When they were read, on the clock of [`Sample::at`]: of a process that has moved nothing
-    /// for a while this may be a few samples ago.
+    /// Time at which they were read, on the clock of the samples: for an idle process this may be a
+    /// few samples ago.
     pub read_at: Duration,
-    /// Time that it has waited for block I/O since it began; `None` where nobody counts it.
+    /// Time that it has waited for block I/O since it began; `None` without accounting.
     pub io_delay: Option<Duration>,
-    /// Time that it has waited for memory to be swapped in; `None` where nobody counts it.
+    /// Time that it has waited for swap-in; `None` without accounting.
     pub swap_in_delay: Option<Duration>,
-    /// Kernel's one-letter state, as of the last time that it was looked at.
+    /// Kernel's one-letter state, as of the last time that it was read.
     pub state: Option<char>,
-    /// What it has open; empty unless its counters moved or it is being followed.
+    /// Its open files; empty unless its counters changed or it is tracked.
     pub files: Arc<[OpenFile]>,
-    /// How many threads it has; 0 until it was looked at.
+    /// Number of threads; 0 until it was read.
     pub thread_count: u32,
-    /// Its I/O priority, as of the last time that it moved something.
+    /// Its I/O priority, as of its last I/O.
     pub priority: Option<IoPriority>,
-    /// Function of the kernel that it waits in, where the kernel tells.
+    /// Kernel function that it waits in, where the kernel reports it.
     pub wait_channel: Option<Arc<str>>,
-    /// Its threads, where they are asked for and it has moved something.
+    /// Its threads, where they are requested and it is active.
     pub thread_samples: Option<Arc<[ThreadSample]>>,
-    /// What control groups let it do to devices, as of lately; empty without limits, and where it
-    /// moves nothing.
+    /// Recent I/O limits of its control groups; empty without limits, and for idle processes.
     pub io_limits: Arc<[IoLimit]>,
-    /// How far it is with all the files that its arguments name, where it copies several.
+    /// Progress over all files that its arguments name, where it copies several.
     pub job_count: Option<JobCount>,
 }
 
@@ -193,13 +192,13 @@ pub struct ThreadSample {
     pub name: Vec<u8>,
     /// Its own I/O counters.
     pub io: Availability<ProcessIo>,
-    /// Time that it has waited for block I/O; `None` where nobody counts it.
+    /// Time that it has waited for block I/O; `None` without accounting.
     pub io_delay: Option<Duration>,
     /// Kernel's one-letter state.
     pub state: Option<char>,
 }
 
-/// A priority of I/O (kernel Documentation/block/ioprio.rst).
+/// An I/O priority (kernel Documentation/block/ioprio.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoPriority {
     /// Its class.
@@ -208,53 +207,53 @@ pub struct IoPriority {
     pub level: u8,
 }
 
-/// Who a process is.
+/// Identity of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessIdentity {
     /// Process id.
     pub pid: u32,
-    /// The process that it came from.
+    /// Process id of its parent.
     pub parent_pid: u32,
-    /// When it began, in ticks since boot: with the process id it is unique.
+    /// Start time in ticks since boot: unique together with the process id.
     pub start_ticks: u64,
-    /// The same on the clock of [`Sample::at`], as finely as ticks go.
+    /// Start time on the clock of the samples, at the resolution of ticks.
     pub started: Duration,
     /// Name of the program, at most 15 bytes, as the kernel keeps it.
     pub name: Vec<u8>,
-    /// Arguments, each ended by a zero byte; empty for kernel threads, and of a process that has
-    /// done nothing yet.
+    /// Arguments, each terminated by a zero byte; empty for kernel threads, and for a process that
+    /// has been idle so far.
     pub arguments: Vec<u8>,
-    /// Owner's name, or number where it has none; of a process that has done nothing yet `None`.
+    /// Owner's name, or number where it has none; `None` for a process that has been idle so far.
     pub user: Option<String>,
 }
 
 /// `/proc/PID/io` (kernel Documentation/filesystems/proc.rst, section 3.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessIo {
-    /// Bytes asked for by system calls that read.
+    /// Bytes requested by read system calls.
     pub rchar: u64,
-    /// Bytes handed over by system calls that write.
+    /// Bytes passed to write system calls.
     pub wchar: u64,
-    /// System calls that read.
+    /// Read system calls.
     pub read_calls: u64,
-    /// System calls that write.
+    /// Write system calls.
     pub write_calls: u64,
-    /// Bytes fetched from devices.
+    /// Bytes read from devices.
     pub read_bytes: u64,
-    /// Bytes sent, or to be sent, to devices.
+    /// Bytes written, or to be written, to devices.
     pub write_bytes: u64,
-    /// Bytes of `written` that were deleted before they went.
+    /// Bytes of `write_bytes` that were deleted before they were written.
     pub cancelled_write_bytes: u64,
 }
 
-/// A value, or why there is none.
+/// A value, or why it is missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Availability<T> {
     /// It was read.
     Available(T),
-    /// The kernel refuses it to this user.
+    /// The kernel denies it to this user.
     NotPermitted,
-    /// It is not there: a kernel without it, or the process ended meanwhile.
+    /// It does not exist: a kernel without it, or the process has ended.
     #[default]
     Absent,
 }
@@ -270,16 +269,16 @@ impl<T: Copy> Availability<T> {
     }
 }
 
-/// A file that a process has open: a regular file, a block device or a pipe.
+/// An open file of a process: a regular file, a block device or a pipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenFile {
-    /// Number of the descriptor.
+    /// File descriptor number.
     pub descriptor: u32,
-    /// What the kernel calls it; ends in ` (deleted)` when it has no name any more.
+    /// Path as the kernel reports it; ends in ` (deleted)` when the file is deleted.
     pub path: Arc<[u8]>,
-    /// What it is.
+    /// Its type.
     pub kind: FileKind,
-    /// Number of the file system and of the file in it: together they are the file.
+    /// Device number of the file system and inode number: together they identify the file.
     pub inode: ((u32, u32), u64),
     /// Offset of the next read or write.
     pub position: u64,
@@ -287,13 +286,14 @@ pub struct OpenFile {
     pub readable: bool,
     /// Whether it may be written through this descriptor.
     pub writable: bool,
-    /// Length in bytes; of a block device its capacity; `None` where the kernel does not tell.
+    /// Length in bytes; for a block device its capacity; `None` where the kernel does not report
+    /// it.
     pub size: Option<u64>,
-    /// Bytes of it that have a place on the medium.
+    /// Bytes of it that are allocated on the medium.
     pub allocated_bytes: u64,
 }
 
-/// What a descriptor leads to.
+/// Type of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A regular file.

@@ -1,4 +1,4 @@
-//! Reading small files of the kernel without an allocation for each of them.
+//! Reading small kernel files without an allocation for each of them.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -19,10 +19,10 @@ pub fn open_relative(
     )
 }
 
-/// Reads a whole file from its beginning into `buffer`, which keeps its capacity.
+/// Reads a whole file from its start into `buffer`, which keeps its capacity.
 ///
-/// The first read takes the whole buffer: nearly every file of procfs fits, and one of them must
-/// be read at once to be consistent.
+/// The first read uses the whole buffer: nearly every file of procfs fits, and one of them must be
+/// read at once to be consistent.
 pub fn pread_all(descriptor: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> rustix::io::Result<()> {
     const LEAST: usize = 4096;
     let mut filled = 0;
@@ -45,8 +45,8 @@ pub fn pread_all(descriptor: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> rustix::io
     Ok(())
 }
 
-/// Reads a small file whose content ends with the first read: half the system calls of
-/// [`pread_all`] for what is read thousands of times a sample.
+/// Reads a small file whose content ends with the first read. This takes half the system calls of
+/// [`pread_all`], which matters for files that are read thousands of times per sample.
 pub fn pread_once<'b>(
     descriptor: BorrowedFd<'_>,
     buffer: &'b mut [u8],
@@ -61,8 +61,8 @@ pub fn read_file(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
 
-/// The content of a file as text without white space around it, or `None` where it cannot be
-/// read or is empty.
+/// The content of a file as text without surrounding white space, or `None` where it cannot be read
+/// or is empty.
 #[must_use]
 pub fn read_word(path: &Path) -> Option<String> {
     let bytes = read_file(path)?;
@@ -70,8 +70,7 @@ pub fn read_word(path: &Path) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// An unsigned decimal number that fills `field`; `None` for anything else, and for what does
-/// not fit.
+/// An unsigned decimal number that fills `field`; `None` for anything else, and on overflow.
 #[must_use]
 pub fn parse_number(field: &[u8]) -> Option<u64> {
     if field.is_empty() {
@@ -83,7 +82,7 @@ pub fn parse_number(field: &[u8]) -> Option<u64> {
     })
 }
 
-/// The fields of a line that are set apart by spaces or tabs.
+/// The fields of a line, separated by spaces or tabs.
 pub fn split_fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| matches!(byte, b' ' | b'\t'))
         .filter(|field| !field.is_empty())

@@ -149,7 +149,7 @@ impl PlayerState {
         self.show_frame(Some(before));
     }
 
-    /// Tells the view, with the past that leads up to it; after a jump that is put together anew.
+    /// Tells the view, with the past that leads up to it; after a jump that is put together again.
     fn show_frame(&mut self, before: Option<usize>) {
         let told = self.frame_message(before).unwrap_or_else(|error| {
             self.is_playing = false;

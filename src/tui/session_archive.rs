@@ -62,7 +62,7 @@ fn session_entry(path: PathBuf, session: &Session) -> SessionEntry {
     }
 }
 
-/// The first of the figures that the test is made for.
+/// The first of the metrics that the benchmark is made for.
 fn headline_metric(run: &BenchmarkRun) -> Option<String> {
     let names = crate::bench::find_benchmark(&run.test)?
         .description()

@@ -24,8 +24,8 @@ pub fn list_targets(roots: &SysPaths) -> Vec<TargetChoice> {
     choices
 }
 
-/// Drives made of arithmetic that the launcher offers: to watch the tests of hard disks without
-/// owning one.
+/// Drives made of arithmetic that the launcher offers: to watch the benchmarks of hard disks
+/// without owning one.
 const SIMULATED_TARGETS: [&str; 2] = ["sim:hdd", "sim:ssd"];
 
 fn simulated_choice(roots: &SysPaths, name: &str) -> Result<TargetChoice, String> {

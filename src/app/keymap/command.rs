@@ -1,18 +1,18 @@
-//! What keys ask for.
+//! Commands that keys are bound to.
 
 use crate::app::Screen;
 use crate::app::text::TextEdit;
 
-/// What a key asks for.
+/// A command that a key is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyCommand {
     /// Leave the program.
     Quit,
     /// Open or close the help.
     ToggleHelp,
-    /// Stop the program as a job of the shell.
+    /// Stop the program with job control of the shell.
     Suspend,
-    /// Draw everything anew.
+    /// Redraw the whole screen.
     Redraw,
     /// Go to a screen.
     ShowScreen(Screen),
@@ -34,7 +34,7 @@ pub enum KeyCommand {
     Next,
     /// To the previous pane, column or chart.
     Previous,
-    /// The other order.
+    /// Reverse the sort order.
     ReverseSort,
     /// Type a filter.
     EditFilter,
@@ -42,9 +42,9 @@ pub enum KeyCommand {
     NextFrame,
     /// To the previous view of a recording.
     PreviousFrame,
-    /// Many views forwards.
+    /// Skip many views forwards.
     SkipForward,
-    /// Many views back.
+    /// Skip many views backwards.
     SkipBack,
     /// To the first view of a recording.
     FirstFrame,
@@ -52,7 +52,7 @@ pub enum KeyCommand {
     LastFrame,
     /// To the busiest view of a recording.
     BusiestFrame,
-    /// Take no more samples, or go on.
+    /// Pause or resume sampling.
     TogglePause,
     /// A longer interval.
     LongerInterval,
@@ -60,11 +60,11 @@ pub enum KeyCommand {
     ShorterInterval,
     /// Show or hide devices that are idle.
     ToggleIdleDevices,
-    /// Show or hide processes that move nothing.
+    /// Show or hide processes without I/O.
     ToggleAllProcesses,
-    /// Take what is selected or typed.
+    /// Accept the selection or the typed text.
     Accept,
-    /// Leave without taking it.
+    /// Leave without accepting.
     Cancel,
     /// Start the benchmark.
     Start,
@@ -84,41 +84,41 @@ pub enum KeyCommand {
     ExportSession,
     /// Write a report to a file.
     WriteReport,
-    /// Mark it, or take the mark away.
+    /// Mark the session, or remove the mark.
     ToggleMark,
-    /// Compare what is marked.
+    /// Compare the marked sessions.
     CompareMarked,
-    /// To the next test of a comparison.
+    /// To the next benchmark of a comparison.
     NextBenchmark,
-    /// Another session against the first.
+    /// Show the next pair of sessions.
     NextPair,
-    /// Compare although parameters differ, or only what is alike.
+    /// Ignore parameters that differ, or require equal parameters.
     ToggleIgnoredParameters,
     /// Read the list again.
     ReloadList,
-    /// Between the lists of devices and processes.
+    /// Switch between the lists of devices and processes.
     SwitchList,
-    /// What processes moved since they were seen first, or their rates.
+    /// Show totals since the first sample, or rates.
     ToggleTotals,
-    /// Processes below their parents, or in order.
+    /// Show processes as a tree, or in sort order.
     ToggleTree,
     /// Show or hide threads.
     ToggleThreads,
     /// Memory, pressure and growing files.
     ShowMemory,
-    /// What the selected process has open.
+    /// Open files of the selected process.
     ShowOpenFiles,
     /// Deleted files that hold space.
     ShowDeletedFiles,
     /// Only processes on the selected device.
     FilterByDevice,
-    /// Give the selected process another I/O class.
+    /// Change the I/O class of the selected process.
     ChooseIoClass,
     /// Send the selected process a signal.
     ChooseSignal,
-    /// Switch delay accounting on, or back.
+    /// Switch delay accounting on, or restore its state.
     ToggleAccounting,
-    /// The choice of that number.
+    /// The choice with this number.
     PickChoice(u8),
     /// Yes.
     Yes,

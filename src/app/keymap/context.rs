@@ -1,16 +1,16 @@
-//! Where keys hold.
+//! Contexts of key bindings.
 
-/// Where a binding holds.
+/// The context in which a binding applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyContext {
     /// Everywhere, unless the context binds the key itself or takes text.
     Global,
     /// The Live screen.
     Live,
-    /// The Live screen showing a recording; what is not bound here is as in [`Context::Live`].
+    /// The Live screen with a recording; bindings that are missing here come from the Live context.
     Replay,
-    /// The Requests screen showing a recording. It has no keys of its own: those of
-    /// [`Context::Replay`] hold, and what is not bound there is as in [`Context::Requests`].
+    /// The Requests screen with a recording. It has no bindings of its own: the replay bindings
+    /// apply, and those missing there come from the Requests context.
     RecordedRequests,
     /// Typing the filter of a list.
     Filter,
@@ -22,9 +22,9 @@ pub enum KeyContext {
     Form,
     /// Typing a value of the form.
     Field,
-    /// Typing the path of what is to be overwritten.
+    /// Typing the path of the target to overwrite.
     OverwriteConsent,
-    /// The keys that edit a text; they hold in every context that takes text.
+    /// Keys that edit text; they apply in every context that takes text.
     TextEditing,
     /// A benchmark that runs.
     Running,
@@ -34,18 +34,18 @@ pub enum KeyContext {
     Requests,
     /// The list of saved sessions.
     Sessions,
-    /// Sessions against each other.
+    /// Comparison of sessions.
     Comparison,
     /// The help.
     Help,
-    /// A question that wants yes or no.
+    /// A yes/no question.
     Question,
     /// A list to choose from.
     ChoiceList,
 }
 
 impl KeyContext {
-    /// Every context with keys of its own, in the order in which the help lists them.
+    /// Every context with bindings of its own, in the order of the help.
     pub const ALL: [Self; 18] = [
         Self::Global,
         Self::Live,
@@ -92,8 +92,7 @@ impl KeyContext {
         }
     }
 
-    /// The contexts whose keys hold here: the first one's, and then the second one's, which is
-    /// often the same.
+    /// The contexts to look up, in order; both are often the same.
     #[must_use]
     pub fn lookup_chain(self) -> [Self; 2] {
         match self {
@@ -104,8 +103,7 @@ impl KeyContext {
         }
     }
 
-    /// Whether characters are typed into a text here, so that the keys of [`Context::Anywhere`]
-    /// hold only together with Ctrl.
+    /// Whether characters are text input here, so that global bindings apply only with Ctrl.
     #[must_use]
     pub fn takes_text(self) -> bool {
         matches!(
@@ -114,7 +112,7 @@ impl KeyContext {
         )
     }
 
-    /// Whether nothing but its own keys and those with Ctrl hold here.
+    /// Whether only its own bindings and those with Ctrl apply here.
     #[must_use]
     pub(super) fn is_modal(self) -> bool {
         self.takes_text() || matches!(self, Self::Help | Self::Question | Self::ChoiceList)

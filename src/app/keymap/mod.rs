@@ -1,5 +1,5 @@
-//! The key table: which key means what, where. The help, the bottom line and `docs/keys.md` are
-//! drawn from it.
+//! The key table: the command of each key in each context. The help, the footer and `docs/keys.md`
+//! are generated from it.
 
 use super::key::KeyPress;
 
@@ -14,7 +14,7 @@ pub use self::table::KEY_BINDINGS;
 /// One line of the key table.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyBinding {
-    /// Where it holds.
+    /// The context in which it applies.
     pub context: KeyContext,
     /// Any of these keys.
     pub keys: &'static [KeyPress],
@@ -22,11 +22,11 @@ pub struct KeyBinding {
     pub command: KeyCommand,
     /// One line for the help.
     pub help: &'static str,
-    /// A word for the bottom line; empty: not there.
+    /// A word for the footer; empty if it is not shown there.
     pub hint: &'static str,
 }
 
-/// Lines that the table takes as a list with a heading and a gap for each context.
+/// Number of lines of the table as a list with a heading and a blank line per context.
 #[must_use]
 pub fn line_count() -> usize {
     KEY_BINDINGS.len() + 2 * KeyContext::ALL.len()
@@ -39,7 +39,7 @@ pub fn bindings_of(context: KeyContext) -> impl Iterator<Item = &'static KeyBind
         .filter(move |binding| binding.context == context)
 }
 
-/// What a key means in a context: its own binding, or the one that holds everywhere.
+/// The command of a key in a context: its own binding, or the global one.
 #[must_use]
 pub fn find_command(context: KeyContext, key: KeyPress) -> Option<KeyCommand> {
     let bound = |context| {
@@ -54,7 +54,7 @@ pub fn find_command(context: KeyContext, key: KeyPress) -> Option<KeyCommand> {
     })
 }
 
-/// The keys of a binding as people read them: `q, Ctrl-C`.
+/// The keys of a binding as text: `q, Ctrl-C`.
 #[must_use]
 pub fn key_names(binding: &KeyBinding) -> String {
     let names: Vec<_> = binding.keys.iter().map(ToString::to_string).collect();
@@ -173,7 +173,7 @@ mod tests {
         );
     }
 
-    /// `DISKSCOPE_BLESS=1 cargo test` writes the document anew.
+    /// `DISKSCOPE_BLESS=1 cargo test` rewrites the document.
     #[test]
     fn keys_document_matches_the_key_table() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/keys.md");

@@ -1,4 +1,4 @@
-//! The table itself: a line for each binding, context by context.
+//! The table: one line per binding, grouped by context.
 
 use super::{KeyBinding, KeyCommand, KeyContext};
 use crate::app::Screen;

@@ -1,8 +1,8 @@
-//! What is looked at more closely on the Live screen, instead of its lists.
+//! The panes of the Live screen that replace its lists.
 
 use crate::model::files::{DeletedView, FileView};
 
-/// What stands in the place of the lists.
+/// The pane shown in place of the lists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LivePane {
     /// Nothing: the lists.
@@ -12,46 +12,46 @@ pub enum LivePane {
     Device,
     /// The selected process.
     Process,
-    /// What the selected process has open; `None` until it was listed.
+    /// Open files of the selected process; `None` until they are listed.
     OpenFiles(Option<Result<Vec<FileView>, String>>),
-    /// Deleted files that hold space; `None` until they were looked for.
+    /// Deleted files that still occupy space; `None` until the search is done.
     DeletedFiles(Option<Vec<DeletedView>>),
     /// Memory, pressure and the files that grow.
     Memory,
 }
 
-/// What shall be done to a process.
+/// An action on a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessAction {
-    /// Another I/O class and level.
+    /// Set this I/O class and level.
     SetIoClass(IoClassChoice),
-    /// A signal.
+    /// Send this signal.
     SendSignal(SignalChoice),
 }
 
 /// I/O classes to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoClassChoice {
-    /// Only when nobody else wants anything.
+    /// Served only when no other process has requests.
     Idle,
     /// The ordinary class with a level of 0, the most urgent, to 7.
     BestEffort(u8),
-    /// Before all others.
+    /// Served before all other classes.
     Realtime,
 }
 
 /// Signals to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalChoice {
-    /// Please end.
+    /// SIGTERM.
     Terminate,
-    /// As Ctrl-C.
+    /// SIGINT, as sent by Ctrl-C.
     Interrupt,
-    /// Stop for now.
+    /// SIGSTOP.
     Stop,
-    /// Go on.
+    /// SIGCONT.
     Continue,
-    /// End at once.
+    /// SIGKILL.
     Kill,
 }
 
@@ -73,7 +73,7 @@ impl ProcessAction {
         Self::SendSignal(SignalChoice::Kill),
     ];
 
-    /// What it is, in a list.
+    /// Label in the list.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -95,11 +95,11 @@ impl ProcessAction {
     }
 }
 
-/// The process that something shall be done to.
+/// The process that an action applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessId {
     /// Process id.
     pub pid: u32,
-    /// When it began, in ticks since boot: the number alone is given anew.
+    /// Start time in ticks since boot: process ids are reused.
     pub start_ticks: u64,
 }

@@ -1,11 +1,11 @@
-//! Processes below their parents.
+//! The process list as a tree.
 
 use std::collections::HashMap;
 
 use crate::model::snapshot::ProcessView;
 
-/// The same processes, each after its parent where that is listed too; those without keep their
-/// order, and so do brothers.
+/// The same processes, each after its parent if that is listed too. Roots and siblings keep their
+/// order.
 #[must_use]
 pub fn in_tree_order<'a>(listed: &[&'a ProcessView]) -> Vec<&'a ProcessView> {
     let parents = parent_indices(listed);
@@ -17,7 +17,7 @@ pub fn in_tree_order<'a>(listed: &[&'a ProcessView]) -> Vec<&'a ProcessView> {
     }
     let mut taken = vec![false; listed.len()];
     let mut ordered = Vec::with_capacity(listed.len());
-    // A circle of parents has no first one; process ids that were given anew may make one.
+    // A cycle of parents has no root; reused process ids can produce one.
     let first = (0..listed.len()).filter(|place| parents[*place].is_none());
     for start in first.chain(0..listed.len()) {
         let mut waiting = vec![start];
@@ -31,7 +31,7 @@ pub fn in_tree_order<'a>(listed: &[&'a ProcessView]) -> Vec<&'a ProcessView> {
     ordered
 }
 
-/// How many forefathers of each are listed.
+/// Number of listed ancestors of each process.
 #[must_use]
 pub fn tree_depths(listed: &[&ProcessView]) -> Vec<usize> {
     let parents = parent_indices(listed);
@@ -42,10 +42,10 @@ pub fn tree_depths(listed: &[&ProcessView]) -> Vec<usize> {
     (0..listed.len()).map(depth).collect()
 }
 
-/// More forefathers than this are a circle.
+/// A longer chain of ancestors is a cycle.
 const MAX_TREE_DEPTH: usize = 64;
 
-/// The places of the parents; of a thread its process.
+/// Indices of the parents; the parent of a thread is its process.
 fn parent_indices(listed: &[&ProcessView]) -> Vec<Option<usize>> {
     let places: HashMap<u32, usize> = listed
         .iter()

@@ -1,4 +1,4 @@
-//! Which other processes moved bytes during a run, where their requests were not seen one by one.
+//! Other processes with I/O during a run, where their requests could not be traced.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,10 +12,10 @@ use crate::probe::text::read_file;
 use crate::roots::SysPaths;
 use crate::session::document::{Attribution, OtherUser};
 
-/// Less than this is not worth a name.
+/// Processes with fewer bytes are not reported.
 const MIN_REPORTED_BYTES: u64 = 64 << 10;
 
-/// What a process had moved, and since when it lives.
+/// I/O counters and start time of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ProcessAccount {
     start_ticks: u64,
@@ -23,7 +23,7 @@ struct ProcessAccount {
     written_bytes: u64,
 }
 
-/// The accounts of all processes at the start of a run.
+/// I/O counters of all processes at the start of a run.
 #[derive(Debug)]
 pub struct CompetingProcesses {
     roots: SysPaths,
@@ -31,7 +31,8 @@ pub struct CompetingProcesses {
 }
 
 impl CompetingProcesses {
-    /// Takes the accounts of this moment as the start. Those of others' processes are root's to see.
+    /// Reads the counters now, as the start. Those of other users' processes are readable only by
+    /// root.
     #[must_use]
     pub fn new(roots: &SysPaths) -> Self {
         Self {
@@ -40,9 +41,10 @@ impl CompetingProcesses {
         }
     }
 
-    /// Who moved bytes since the start: first those that have one of these block devices or a file on
-    /// it open, or some of whose requests were `seen` there, then the others, the greediest first. A
-    /// process that began and ended meanwhile and was not seen is missing.
+    /// Processes with I/O since the start. First come those that have one of these block devices or
+    /// a file on it open, or some of whose requests were traced there (`seen`), then the others,
+    /// each group sorted by bytes, largest first. A process that began and ended in between and was
+    /// not traced is missing.
     #[must_use]
     pub fn users_since_start(
         &self,
@@ -75,7 +77,8 @@ impl CompetingProcesses {
         let mut others: Vec<OtherUser> = now.into_iter().filter_map(moved).collect();
         for stranger in seen {
             match others.iter_mut().find(|other| other.pid == stranger.pid) {
-                // A part was seen: all of it is more, but may have gone elsewhere.
+                // Some of its requests were traced. The total is higher, but may have gone to other
+                // devices.
                 Some(other) => other.attribution = Attribution::HasOpenDescriptor,
                 None => others.push(stranger),
             }
@@ -156,7 +159,7 @@ mod tests {
         let neighbours = CompetingProcesses::new(&roots);
         process(&roots, 10, 100, 50 * mib, 1000);
         process(&roots, 11, 100, 8 * mib, 2 * mib);
-        // Another process under a number that was free again.
+        // Another process with a reused process id.
         process(&roots, 12, 500, 6 * mib, 0);
         let file = root.path().join("open");
         fs::write(&file, "x").unwrap();

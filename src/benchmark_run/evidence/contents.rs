@@ -1,4 +1,4 @@
-//! What there is to be read, looked at before the first request: holes of a file, blocks of zeros.
+//! Content of the target, checked before the first request: holes of a file, blocks of zeros.
 
 use std::fs::File;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use crate::drive::random::Xoshiro256;
 use crate::drive::{BlockDevice, DriveKind, Target, TargetKind, extents};
 use crate::session::document::{BlockSample, FileAllocation};
 
-/// Blocks that are read.
+/// Number of blocks that are sampled.
 const SAMPLED_BLOCKS: u32 = 32;
-/// Bytes of each.
+/// Size of a block in bytes.
 const SAMPLE_BLOCK_BYTES: usize = 4096;
 
-/// How much of the target, or of the file behind the loop device that it is, lies on the medium
-/// within the window. `None` for what has no file, and where the file system does not tell.
+/// How much of the target within the window is allocated on the medium; for a loop device, of its
+/// backing file. `None` for a target without a file, and where the file system does not report it.
 #[must_use]
 pub fn allocated_extents(
     target: &Target,
@@ -27,7 +27,7 @@ pub fn allocated_extents(
         (TargetKind::BlockDevice, Some(drive)) => {
             let file = drive.backing_file.clone()?;
             let direct = stack.first().is_some_and(|top| top.name == drive.name);
-            // Through a partition or a volume addresses are others.
+            // Addresses differ through a partition or a volume.
             let range = if direct {
                 window.clone()
             } else {
@@ -56,7 +56,7 @@ pub fn allocated_extents(
 pub fn sample_blocks(path: &str, window: &Range<u64>, seed: u64) -> Option<BlockSample> {
     let room = (window.end.checked_sub(window.start)? / SAMPLE_BLOCK_BYTES as u64).max(1);
     let file = File::open(path).ok()?;
-    // Without it each block would bring its neighbours along; the reading itself is all the same.
+    // Without it each block would trigger read-ahead. A failure is harmless.
     let advice = rustix::fs::Advice::Random;
     let _ = rustix::fs::fadvise(&file, window.start, None, advice);
     let mut random = Xoshiro256::new(seed);

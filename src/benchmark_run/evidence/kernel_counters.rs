@@ -1,4 +1,5 @@
-//! The kernel's own counts of the device under test and of those beneath it, since a run began.
+//! The kernel's own counters of the device under test and of the underlying devices, since the
+//! start of a run.
 
 use std::fs;
 
@@ -7,10 +8,10 @@ use crate::probe::system::{diskstats, host};
 use crate::roots::SysPaths;
 use crate::session::document::KernelCounts;
 
-/// Bytes of a sector in /proc/diskstats, whatever the device's own sectors are.
+/// Bytes of a sector in /proc/diskstats, independent of the device's own sectors.
 const SECTOR_BYTES: u64 = 512;
 
-/// Remembers the counts at the start of a run and takes later ones against them.
+/// Reads the counters at the start of a run and computes differences to later readings.
 pub struct KernelCounters {
     roots: SysPaths,
     devices: Vec<String>,
@@ -19,7 +20,7 @@ pub struct KernelCounters {
 }
 
 impl KernelCounters {
-    /// Takes the counts of this moment as the start. Without devices there is nothing to count.
+    /// Reads the counters now, as the start. Without devices there is nothing to count.
     #[must_use]
     pub fn new(roots: &SysPaths, devices: Vec<String>) -> Self {
         let mut view = Self {
@@ -48,8 +49,9 @@ impl KernelCounters {
         host::parse_cpu(&text).map(|ticks| ticks.busy)
     }
 
-    /// What each device did since the start, in the order in which they were named; `None` where
-    /// the kernel keeps no counts for it, or they went backwards because it is another by now.
+    /// Counters of each device since the start, in the order in which they were named; `None` where
+    /// the kernel keeps no counters for it, or where they went backwards because the device was
+    /// replaced.
     #[must_use]
     pub fn counts_since_start(&self) -> Vec<Option<KernelCounts>> {
         let now = self.read_disks();
@@ -71,7 +73,7 @@ impl KernelCounters {
     }
 }
 
-/// Counts between two readings of one device; `None` when any counter went backwards.
+/// Difference of two readings of one device; `None` when any counter went backwards.
 fn counts_between(before: &DiskCounters, now: &DiskCounters) -> Option<KernelCounts> {
     let count = |field: fn(&RequestCounters) -> u64,
                  before: &RequestCounters,
@@ -109,7 +111,7 @@ mod tests {
 
     const BEFORE: &str = "8 0 sda 100 5 8000 40 200 6 16000 80 0 100 120 7 0 70 3 9 4\n";
 
-    /// A kernel with one drive: what keeps its directory, its counts, and the view from now on.
+    /// A kernel with one drive: its directory, its statistics file, and the counters from now on.
     fn sda() -> (tempfile::TempDir, PathBuf, KernelCounters) {
         let root = tempfile::tempdir().unwrap();
         let roots = SysPaths::under_root(root.path());

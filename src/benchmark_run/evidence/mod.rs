@@ -1,5 +1,5 @@
-//! What is to be seen around a run beside its own requests: the kernel's counts of the devices, who
-//! else uses them, how warm the drive and how busy the machine is. Verdicts follow from it.
+//! Evidence about the environment of a run: the kernel's counters of the devices, other users of
+//! them, the temperature of the drive and the load of the machine. The checks use it.
 
 mod competing_processes;
 mod contents;
@@ -27,22 +27,22 @@ use crate::session::document::{
     OtherUser, PauseEvidence, ProcessorLoad, RunEvidence, StageBreakdown, SubmittedBytes,
 };
 
-/// The test and its place, as far as its surroundings depend on them.
+/// The benchmark and its target, as far as the evidence depends on them.
 #[derive(Debug)]
 pub struct RunScope<'a> {
-    /// What is measured.
+    /// The target.
     pub target: &'a Target,
-    /// The part of it that is.
+    /// The range of it that is measured, in bytes.
     pub window: Range<u64>,
-    /// Whether the test writes.
+    /// Whether the benchmark writes.
     pub writes: bool,
-    /// Whether it goes past the page cache.
+    /// Whether it bypasses the page cache.
     pub direct: bool,
     /// The machine.
     pub host: &'a HostRecord,
 }
 
-/// Watches the surroundings of one run, from its start on.
+/// Collects the evidence of one run, from its start on.
 pub struct EvidenceCollector {
     roots: SysPaths,
     stack: Vec<(LayerRelation, BlockDevice)>,
@@ -54,18 +54,18 @@ pub struct EvidenceCollector {
     started_at: Instant,
     processors: u32,
     has_real_device: bool,
-    /// Whether requests of the kernel's own threads can only be for others.
+    /// Whether requests of kernel threads can only belong to other users.
     counts_kernel_threads: bool,
-    /// What does not change, and what was seen so far.
+    /// The static evidence, and what was collected so far.
     evidence: RunEvidence,
 }
 
 impl EvidenceCollector {
-    /// Looks at what does not change, then takes the counts of this moment as the start.
+    /// Collects the static evidence, then reads the counters as the start.
     #[must_use]
     pub fn new(roots: &SysPaths, scene: &RunScope<'_>) -> Self {
         let top = scene.target.drive.clone();
-        // A simulated drive has none of the machine's.
+        // A simulated drive uses none of the machine's devices.
         let real = top
             .as_ref()
             .filter(|_| scene.target.kind != TargetKind::Simulated);
@@ -96,7 +96,7 @@ impl EvidenceCollector {
         surroundings
     }
 
-    /// The counts of the device under test since the start, where the kernel keeps any.
+    /// The counters of the device under test since the start, where the kernel keeps any.
     #[must_use]
     pub fn kernel_counts(&self) -> Option<KernelCounts> {
         self.kernel_counters
@@ -106,7 +106,7 @@ impl EvidenceCollector {
             .flatten()
     }
 
-    /// Where the test's requests spent their time, as far as it is known.
+    /// Q2D and D2C times of the benchmark's requests, as far as known.
     #[must_use]
     pub fn stages(&mut self) -> Option<StageBreakdown> {
         self.request_stages.breakdown_so_far()
@@ -118,7 +118,7 @@ impl EvidenceCollector {
         self.kernel_counters.machine_busy_since_start()
     }
 
-    /// What was seen so far, beside all that the test asked for until now.
+    /// The evidence so far; `moved` is the I/O that the benchmark has issued so far.
     #[must_use]
     pub fn evidence_so_far(&mut self, moved: IoCounts) -> RunEvidence {
         self.sample_temperature();
@@ -157,10 +157,10 @@ impl EvidenceCollector {
         self.evidence.clone()
     }
 
-    /// Ends the watch: what was seen over the whole run, which took this effort.
+    /// Ends the collection and returns the evidence of the whole run, given its CPU usage.
     #[must_use]
     pub fn final_evidence(&mut self, effort: &CpuUsage) -> RunEvidence {
-        // The last requests are still in the kernel's buffer until the capture ends.
+        // The last requests stay in the kernel's buffer until the capture ends.
         self.request_stages.stop_and_drain();
         let mut evidence = self.evidence_so_far(effort.counts);
         let seen_all = self.request_stages.other_users().1;
@@ -169,7 +169,7 @@ impl EvidenceCollector {
                 .competing_processes
                 .users_since_start(&self.device_numbers(), evidence.other_users);
         }
-        // Time of a simulated drive is none of the processors'.
+        // A simulated drive's time is not processor time.
         evidence.processors = self.has_real_device.then(|| self.processors(effort));
         evidence
     }
@@ -192,14 +192,14 @@ impl EvidenceCollector {
         ProcessorLoad {
             generator_utilization: effort.peak_utilization.map(|busiest| busiest.fraction),
             busiest_workers: effort.peak_utilization.map_or(0, |busiest| busiest.workers),
-            // Shorter than this, the kernel's ticks say nothing.
+            // Over shorter spans the kernel's ticks are too coarse.
             machine_utilization: busy.filter(|_| capacity > 0.3).map(|busy| busy / capacity),
             count: self.processors,
         }
     }
 
-    /// Others without the kernel's own threads, where those may work for the test itself: they
-    /// write back its pages, and the file system's.
+    /// The other users without kernel threads, where those may work for the benchmark itself: they
+    /// write back its pages and those of the file system.
     fn relevant_users(&self, mut others: Vec<OtherUser>) -> Vec<OtherUser> {
         let proc = &self.roots.proc;
         others.retain(|other| {
@@ -209,7 +209,7 @@ impl EvidenceCollector {
         others
     }
 
-    /// Feels how warm the drive is.
+    /// Samples the temperature of the drive.
     fn sample_temperature(&mut self) {
         let warmth = |drive: &BlockDevice| identity::read_temperature(&self.roots, &drive.name);
         let felt = self.devices().find_map(warmth);
@@ -223,7 +223,7 @@ impl EvidenceCollector {
     }
 }
 
-/// What does not change over a run.
+/// The evidence that does not change during a run.
 fn static_evidence(scene: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence {
     let target = scene.target;
     if target.kind == TargetKind::Simulated {
@@ -232,7 +232,7 @@ fn static_evidence(scene: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence 
     let hypervisor = scene.host.virtualization.as_deref();
     let setup = self::setup::drive_setup(target, stack, hypervisor);
     let extents = self::contents::allocated_extents(target, stack, &scene.window);
-    // A disk with arms has no table of what was written, and would have to move them.
+    // A rotational disk keeps no table of written blocks, and sampling it would cost seeks.
     let has_table = target.is_rotational() != Some(true) || setup.virtual_disk.is_some();
     let sampled =
         target.kind == TargetKind::BlockDevice && !scene.writes && has_table && extents.is_none();
@@ -246,7 +246,7 @@ fn static_evidence(scene: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence 
     }
 }
 
-/// When this process did not run; `None` where it always did.
+/// Periods in which this process was stopped; `None` if there were none.
 fn pause_evidence_since(start: Instant) -> Option<PauseEvidence> {
     let pauses = pauses::pauses_since(start);
     let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -259,7 +259,7 @@ fn pause_evidence_since(start: Instant) -> Option<PauseEvidence> {
     })
 }
 
-/// What this process handed to the block layer since it began.
+/// Bytes that this process has submitted to the block layer since it began.
 fn submitted_bytes(roots: &SysPaths) -> Option<SubmittedBytes> {
     let io = stat::parse_io(&read_file(&roots.proc.join("self/io"))?)?;
     Some(SubmittedBytes {

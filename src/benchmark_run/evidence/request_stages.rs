@@ -1,5 +1,5 @@
-//! Beside a benchmark: how long its requests wait in the kernel and how long in the drive, and who
-//! else sends requests there.
+//! Tracing during a benchmark: Q2D and D2C times of its requests, and other processes that submit
+//! requests to the device.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::roots::SysPaths;
 use crate::session::document::{LatencyByDirection, LatencySummary, OtherUser, StageBreakdown};
 use crate::stats::latency::histogram::LatencyHistogram;
 
-/// Follows the requests that this process sends to the device under test, or a sample of them, where
-/// the kernel allows it; does nothing otherwise. Ends when it is dropped.
+/// Traces the requests, or a sample of them, that this process submits to the device under test,
+/// where the kernel allows it; does nothing otherwise. Dropping it ends the trace.
 pub struct StageTracer {
     device: String,
     totals: Arc<Mutex<StageTotals>>,
@@ -33,12 +33,12 @@ struct StageTotals {
     request_count: u64,
     lost_events: u64,
     sampling: TraceSampling,
-    /// Whether some of the time nothing was followed.
+    /// Whether tracing was paused at any time.
     has_paused: bool,
 }
 
 impl StageTracer {
-    /// Begins to follow the requests to a device, if there is one.
+    /// Starts tracing the requests to a device, if there is one.
     #[must_use]
     pub fn start(roots: &SysPaths, device: Option<&str>) -> Self {
         let tally: Arc<Mutex<StageTotals>> = Arc::default();
@@ -52,7 +52,8 @@ impl StageTracer {
                 let mut tally = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 tally.add_batch(&told, &mut ours, &proc)
             };
-            // Without root or tracefs there is no such split: the document says so by its absence.
+            // Without root or tracefs there is no breakdown; the session records this by omitting
+            // it.
             follow_requests(roots, scope, TraceDetail::QueueAndDrive, add).ok()
         });
         Self {
@@ -63,14 +64,14 @@ impl StageTracer {
         }
     }
 
-    /// Waits for what the kernel still holds, and ends.
+    /// Waits for the requests that the kernel still holds, and ends the trace.
     pub fn stop_and_drain(&mut self) {
         if let Some(capture) = self.capture.take() {
             capture.stop();
         }
     }
 
-    /// What is known so far; `None` when nothing is.
+    /// The breakdown so far; `None` when no request was traced.
     #[must_use]
     pub fn breakdown_so_far(&self) -> Option<StageBreakdown> {
         let tally = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,8 +86,8 @@ impl StageTracer {
 }
 
 impl StageTracer {
-    /// Who else sent requests to the device, and whether that is all of them: everything was
-    /// followed from the start, and nothing was lost.
+    /// The other users of the device, and whether the list is complete: everything was traced from
+    /// the start, and no event was lost.
     #[must_use]
     pub fn other_users(&self) -> (Vec<OtherUser>, bool) {
         let tally = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,7 +150,7 @@ fn by_direction([read, write]: &[LatencyHistogram; 2]) -> LatencyByDirection {
 /// Names of threads that the kernel makes for io_uring on behalf of a process (io_uring/io-wq.c).
 const RING_WORKER_PREFIX: &[u8] = b"iou-wrk-";
 
-/// Which threads belong to this process.
+/// The threads that belong to this process.
 struct OwnThreads {
     proc: PathBuf,
     known_threads: HashMap<u32, bool>,
@@ -163,8 +164,8 @@ impl OwnThreads {
         }
     }
 
-    /// Asked for each thread once, when its first requests are told. A thread that is gone by then,
-    /// as after a phase of a few milliseconds, is known by its name.
+    /// Looks each thread up once, at its first request. A thread that has ended by then, as after a
+    /// phase of a few milliseconds, is identified by its name.
     fn includes(&mut self, actor: RequestActor) -> bool {
         let proc = &self.proc;
         *self.known_threads.entry(actor.pid).or_insert_with(|| {

@@ -1,24 +1,24 @@
-//! Which of a run's requests are followed: all while they are few, a sample while they are many.
+//! Selects the requests of a run that are traced: all at a low rate, a sample at a high rate.
 //!
-//! The kernel takes time for the events of each request, and we take some more to read them: at
-//! 100,000 requests a second the benchmark would measure that too (docs/performance.md).
+//! The kernel spends time on the events of each request, and reading them takes more: at 100,000
+//! requests per second the benchmark would measure that too (docs/performance.md).
 
 use std::time::Duration;
 
 use crate::probe::trace::CaptureControl;
 
-/// Requests that may be followed in each second, on the average.
+/// Requests that may be traced per second, on average.
 const MAX_REQUESTS_PER_S: f64 = 2_000.0;
-/// Requests that may be followed without a rest.
+/// Requests that may be traced without a pause.
 const BURST_REQUESTS: f64 = 2_000.0;
-/// How long the last requests of a sample are waited for, in nanoseconds.
+/// How long to wait for the last requests of a sample, in nanoseconds.
 const COMPLETION_TIMEOUT_NS: u64 = 1_000_000_000;
-/// The shortest rest that is worth switching for.
+/// The shortest pause that justifies switching the trace off and on.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 
-/// Decides which requests count, and when the kernel may rest. A sample is made of all requests
-/// that were queued within a span of time, however long they took: if it ended with the span, slow
-/// ones would be left out more often than quick ones.
+/// Decides which requests count and when tracing pauses. A sample contains all requests that were
+/// queued within a time span, however long they took: if it ended with the span, slow requests
+/// would be missed more often than fast ones.
 #[derive(Debug, Default)]
 pub(crate) struct TraceSampling {
     sample_start: u64,
@@ -28,8 +28,8 @@ pub(crate) struct TraceSampling {
 }
 
 impl TraceSampling {
-    /// Takes note of requests that were followed, before they are counted; `since` is when the
-    /// kernel's last rest ended.
+    /// Records the number of traced requests before they are counted; `since` is the end of the
+    /// last pause.
     pub(crate) fn add_followed(&mut self, followed: usize, since: u64) {
         if since != self.sample_start {
             *self = Self {
@@ -40,13 +40,13 @@ impl TraceSampling {
         self.followed_requests += followed as u64;
     }
 
-    /// Whether a request that was queued then counts.
+    /// Whether a request that was queued at this time counts.
     pub(crate) fn includes(&self, queued: u64) -> bool {
         self.queued_before.is_none_or(|ends| queued <= ends)
     }
 
-    /// How to go on after everything until then was told; `oldest` is when the oldest request was
-    /// queued that is still under way.
+    /// How to continue after everything up to `until` was reported; `oldest` is the queue time of
+    /// the oldest request still in flight.
     pub(crate) fn next_control(&mut self, until: u64, oldest: Option<u64>) -> CaptureControl {
         let Some(ends) = self.queued_before else {
             if self.followed_requests as f64

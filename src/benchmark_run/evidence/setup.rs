@@ -1,11 +1,11 @@
-//! How the drive is attached and set up, as far as verdicts care.
+//! How the drive is attached and configured, as far as the checks depend on it.
 
 use crate::drive::{BlockDevice, DriveKind, Target, advice};
 use crate::session::document::DriveSetup;
 
-/// File systems that are memory.
+/// File systems that are kept in memory.
 const IN_MEMORY_FILE_SYSTEMS: [&str; 3] = ["tmpfs", "ramfs", "devtmpfs"];
-/// What hypervisors call their disks.
+/// Model names that hypervisors give to their disks.
 const VIRTUAL_MODELS: [&str; 6] = [
     "QEMU",
     "VBOX",
@@ -15,8 +15,8 @@ const VIRTUAL_MODELS: [&str; 6] = [
     "Msft",
 ];
 
-/// The facts of a target whose devices are these, from top to bottom; `hypervisor` is the
-/// machine's, where it has one.
+/// The setup of a target with these devices, from top to bottom; `hypervisor` is the machine's,
+/// where it has one.
 #[must_use]
 pub fn drive_setup(
     target: &Target,
@@ -69,7 +69,7 @@ fn scheduler_advice(drive: &BlockDevice) -> Option<String> {
     ))
 }
 
-/// What makes a drive for one of a hypervisor.
+/// The evidence that a drive belongs to a hypervisor.
 fn virtual_disk_evidence(drive: &BlockDevice, hypervisor: Option<&str>) -> Option<String> {
     let by_transport = drive
         .transport

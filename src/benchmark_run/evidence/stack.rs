@@ -1,5 +1,5 @@
-//! The devices beneath a target: the drive of a partition, the members of a RAID or a volume, what
-//! the file of a loop device lies on.
+//! The devices underlying a target: the drive of a partition, the members of a RAID or a volume,
+//! the device of a loop device's backing file.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,10 +9,10 @@ use crate::drive::{BlockDevice, DriveKind, identity};
 use crate::roots::SysPaths;
 use crate::session::document::LayerRelation;
 
-/// Devices that are looked at; a stack is never so high.
+/// Limit on the number of devices; no real stack is that high.
 const MAX_DEVICES: usize = 32;
 
-/// Everything beneath a device, nearest first, each once.
+/// All devices underlying a device, nearest first, each once.
 #[must_use]
 pub fn underlying(roots: &SysPaths, top: &BlockDevice) -> Vec<(LayerRelation, BlockDevice)> {
     let mut found: Vec<(LayerRelation, BlockDevice)> = directly_underlying(roots, top);
@@ -29,7 +29,7 @@ pub fn underlying(roots: &SysPaths, top: &BlockDevice) -> Vec<(LayerRelation, Bl
     found
 }
 
-/// What lies directly beneath.
+/// The devices directly underlying a device.
 fn directly_underlying(roots: &SysPaths, drive: &BlockDevice) -> Vec<(LayerRelation, BlockDevice)> {
     let whole = drive
         .parent
@@ -50,7 +50,7 @@ fn directly_underlying(roots: &SysPaths, drive: &BlockDevice) -> Vec<(LayerRelat
         .collect()
 }
 
-/// The device that the file behind a loop device lies on, or the one that it is.
+/// The device that holds a loop device's backing file, or the device that backs it directly.
 fn loop_backing_device(roots: &SysPaths, drive: &BlockDevice) -> Option<BlockDevice> {
     let about = fs::metadata(drive.backing_file.as_ref()?).ok()?;
     let number = match about.rdev() {

@@ -1,4 +1,4 @@
-//! Surroundings in literal trees: temperature, and a machine without any of it.
+//! Evidence from literal directory trees: temperature, and a machine without any.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn block_target(roots: &SysPaths) -> Target {
     }
 }
 
-/// A disk with the sensor that the module drivetemp gives it.
+/// A disk with a sensor as the drivetemp module provides it.
 fn sysfs_with_sensor(root: &std::path::Path) -> SysPaths {
     let roots = SysPaths::under_root(root);
     let disk = roots.sys.join("devices/pci/block/sda");

@@ -1,4 +1,4 @@
-//! Whose requests were seen on the device under test beside those of the test.
+//! Other processes whose requests were traced on the device under test.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::probe::text::read_file;
 use crate::safe_text::printable::printable_bytes;
 use crate::session::document::{Attribution, OtherUser};
 
-/// Threads that are kept apart; more count as nobody.
+/// Limit on distinct threads; further ones are not attributed.
 const MAX_THREADS: usize = 4096;
 
-/// Others, by thread as they are seen, told by process.
+/// Competing requests, collected per thread and reported per process.
 #[derive(Debug, Default)]
 pub struct TracedCompetitors {
     users_by_process: HashMap<u32, OtherUser>,
@@ -21,8 +21,8 @@ pub struct TracedCompetitors {
 }
 
 impl TracedCompetitors {
-    /// Counts a request of another thread. Who that is, is asked once, when its first request
-    /// comes: it lives then.
+    /// Counts a request of another thread. The process is looked up once, at the thread's first
+    /// request, while the thread still exists.
     pub fn add_request(&mut self, proc: &Path, actor: RequestActor, writes: bool, bytes: u64) {
         if self.process_by_thread.len() >= MAX_THREADS
             && !self.process_by_thread.contains_key(&actor.pid)
@@ -51,7 +51,7 @@ impl TracedCompetitors {
         }
     }
 
-    /// All of them, the greediest first.
+    /// All other users, sorted by bytes, largest first.
     #[must_use]
     pub fn sorted_users(&self) -> Vec<OtherUser> {
         let mut all: Vec<OtherUser> = self.users_by_process.values().cloned().collect();
@@ -60,13 +60,13 @@ impl TracedCompetitors {
     }
 }
 
-/// The name of a process, made harmless: it may choose any.
+/// The name of a process, with unsafe characters removed: a process can choose any name.
 pub fn process_command(proc: &Path, pid: u32) -> Option<String> {
     let name = read_file(&proc.join(pid.to_string()).join("comm"))?;
     Some(printable_bytes(name.trim_ascii()))
 }
 
-/// Sorts others by what they did, the most first.
+/// Sorts other users by bytes, largest first.
 pub fn sort_users(others: &mut [OtherUser]) {
     others.sort_by_key(|it| (std::cmp::Reverse(it.read_bytes + it.written_bytes), it.pid));
 }
@@ -77,7 +77,7 @@ fn process_of_thread(proc: &Path, thread: u32) -> u32 {
         .unwrap_or(thread)
 }
 
-/// Whether a process is a thread of the kernel: those have no command line.
+/// Whether a process is a kernel thread: those have no command line.
 #[must_use]
 pub fn is_kernel_thread(proc: &Path, pid: u32) -> bool {
     read_file(&proc.join(pid.to_string()).join("cmdline")).is_some_and(|line| line.is_empty())

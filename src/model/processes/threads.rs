@@ -1,4 +1,4 @@
-//! Threads of a process, as lines of their own.
+//! Threads of a process as separate lines.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::safe_text::SafeText;
 
 use super::{is_active, set_rates};
 
-/// The threads that did something, where threads were read; `whole` is their process.
+/// The active threads, where threads were read; `whole` is their process.
 pub(super) fn thread_views(
     interval: &SampleInterval<'_>,
     pair: &ProcessPair<'_>,

@@ -1,4 +1,4 @@
-//! What the Requests screen shows: the latest requests, and all of them summed up. Bounded.
+//! Aggregation for the Requests screen: the latest requests, and totals. Bounded.
 
 use std::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use super::summary::{OperationLatency, PerThreadStats, RequestSummary};
 use super::{DeviceNumber, MatchErrors};
 use crate::safe_text::SafeText;
 
-/// Requests that are listed.
+/// Maximum number of listed requests.
 const MAX_LISTED_REQUESTS: usize = 1000;
-/// Threads that are listed.
+/// Maximum number of listed threads.
 const MAX_LISTED_THREADS: usize = 20;
-/// Width of a column of the pictures: all of them together show a minute.
+/// Width of a column of the heat maps, in nanoseconds: all columns together show a minute.
 const COLUMN_WIDTH_NS: u64 = 250_000_000;
 
-/// Takes requests and makes views of them.
+/// Aggregates requests and creates views.
 #[derive(Debug)]
 pub struct RequestAggregator {
     device: SafeText,
@@ -28,67 +28,67 @@ pub struct RequestAggregator {
     previous_count: (u64, u64),
 }
 
-/// One kind of request on one device.
+/// Statistics of one operation on one device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationView {
     /// The device.
     pub device: DeviceNumber,
-    /// What they do.
+    /// The operation.
     pub operation: RequestOperation,
-    /// How many there were.
+    /// Number of requests.
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Mean time before the driver, in nanoseconds.
+    /// Mean time between queueing and dispatch to the driver (Q2D), in nanoseconds.
     pub q2d_mean_ns: Option<f64>,
-    /// Mean time in the driver and the drive.
+    /// Mean time between dispatch and completion (D2C), in nanoseconds.
     pub d2c_mean_ns: Option<f64>,
-    /// From entrance to completion: what half of them beat.
+    /// Median time from queueing to completion, in nanoseconds.
     pub p50_ns: Option<u64>,
-    /// What 99 % of them beat.
+    /// 99th percentile of the time from queueing to completion, in nanoseconds.
     pub p99_ns: Option<u64>,
-    /// The slowest.
+    /// The longest time from queueing to completion, in nanoseconds.
     pub max_ns: Option<u64>,
-    /// How many others joined them.
+    /// Number of requests that were merged into them.
     pub merged: u64,
-    /// How many failed.
+    /// Number of failed requests.
     pub failed_requests: u64,
 }
 
-/// Everything at one moment.
+/// State of the aggregation at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestsView {
-    /// The device that is followed.
+    /// The traced device.
     pub device: SafeText,
-    /// When that began, on the trace's clock.
+    /// Start of the trace, on the trace's clock.
     pub started_at: u64,
-    /// Up to when everything is in it.
+    /// Time until which the view is complete.
     pub complete_until: u64,
-    /// Requests that were completed since it began.
+    /// Requests completed since the start.
     pub requests: u64,
-    /// Requests completed per second since the view before; `None` for the first.
+    /// Requests completed per second since the previous view; `None` for the first.
     pub requests_per_s: Option<f64>,
     /// Events that the kernel lost.
     pub lost_events: u64,
-    /// What could not be put together.
+    /// Events that could not be matched.
     pub match_errors: MatchErrors,
-    /// Requests that are not complete.
+    /// Requests in flight.
     pub in_flight: u64,
     /// By device and operation.
     pub operations: Vec<OperationView>,
-    /// Threads that moved most.
+    /// Threads with the most bytes.
     pub top_threads: Vec<(Option<RequestActor>, PerThreadStats)>,
-    /// Columns of time, the oldest first: when it begins, and how many requests took how long
-    /// (see [`Heat::row_begins`]).
+    /// Columns of the latency heat map, the oldest first: the start of each, and its counts by row
+    /// (see [`LatencyHeatmap::row_start_ns`]).
     pub heatmap: Vec<(u64, [ReadOtherCounts; HEATMAP_ROWS])>,
-    /// A selection of places and times.
+    /// Sampled points of offset against time.
     pub scatter: Vec<ScatterPoint>,
     /// The latest requests, the newest first.
     pub latest_requests: Vec<TracedRequest>,
 }
 
 impl RequestAggregator {
-    /// An empty board of a device, from a time on the trace's clock.
+    /// Creates an empty aggregation for a device, starting at a time on the trace's clock.
     #[must_use]
     pub fn new(device: &str, began: u64) -> Self {
         Self {
@@ -102,7 +102,7 @@ impl RequestAggregator {
         }
     }
 
-    /// Takes the next requests.
+    /// Adds the next completed requests.
     pub fn add_requests(&mut self, requests: &[TracedRequest]) {
         for request in requests {
             self.summary.record(request);
@@ -116,7 +116,7 @@ impl RequestAggregator {
         self.latest_requests.extend(listed.iter().cloned());
     }
 
-    /// Takes note of how the trace stands.
+    /// Stores the status of the trace.
     pub fn set_trace_status(&mut self, lost: u64, gaps: MatchErrors, under_way: u64) {
         self.summary.lost_events = lost;
         self.summary.match_errors = gaps;

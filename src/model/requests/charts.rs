@@ -1,11 +1,11 @@
-//! Requests as pictures: how long they took, and where they went, over time. Bounded.
+//! Latency and offset of requests over time. Bounded.
 
 use std::collections::VecDeque;
 
 use super::operation::RequestOperation;
 use super::request::TracedRequest;
 
-/// Columns that are kept, the newest.
+/// Number of columns kept, the newest.
 pub const MAX_COLUMNS: usize = 240;
 /// Rows of the heat map for each power of ten.
 const ROWS_PER_DECADE: usize = 4;
@@ -13,10 +13,10 @@ const ROWS_PER_DECADE: usize = 4;
 const FIRST_ROW_NS: f64 = 1_000.0;
 /// From 1 us to 100 s.
 pub const HEATMAP_ROWS: usize = 8 * ROWS_PER_DECADE;
-/// Points kept of one column; when there are more, every other one goes.
+/// Points kept per column; when there are more, every other one is dropped.
 const MAX_POINTS_PER_COLUMN: usize = 64;
 
-/// Columns of time, each as wide as the others; the oldest go when there are too many.
+/// Time columns of equal width; the oldest are dropped when there are too many.
 #[derive(Debug, Clone)]
 struct ColumnRing<C> {
     column_width_ns: u64,
@@ -34,7 +34,7 @@ impl<C: Default> ColumnRing<C> {
         }
     }
 
-    /// The column of a time; `None` where that has gone already.
+    /// The column of a time; `None` if it has already been dropped.
     fn column_at(&mut self, at: u64) -> Option<&mut C> {
         let number = at / self.column_width_ns;
         if self.columns.is_empty() || number >= self.first_column + (2 * MAX_COLUMNS) as u64 {
@@ -51,7 +51,7 @@ impl<C: Default> ColumnRing<C> {
         self.columns.get_mut(index - surplus)
     }
 
-    /// Columns with the time at which each begins.
+    /// Columns with their start times.
     fn iter(&self) -> impl Iterator<Item = (u64, &C)> {
         (self.first_column..)
             .map(|number| number * self.column_width_ns)
@@ -59,14 +59,14 @@ impl<C: Default> ColumnRing<C> {
     }
 }
 
-/// How many reads and how many others.
+/// Number of reads, and of other requests.
 pub type ReadOtherCounts = [u32; 2];
 
 fn read_other_index(operation: RequestOperation) -> usize {
     usize::from(operation != RequestOperation::Read)
 }
 
-/// How long requests took, against the time at which they were complete.
+/// Latency of requests against completion time.
 #[derive(Debug, Clone)]
 pub struct LatencyHeatmap {
     column_ring: ColumnRing<Box<HeatmapColumn>>,
@@ -82,7 +82,7 @@ impl Default for HeatmapColumn {
 }
 
 impl LatencyHeatmap {
-    /// Columns of this width in nanoseconds.
+    /// Creates columns of this width in nanoseconds.
     #[must_use]
     pub fn new(width_ns: u64) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl LatencyHeatmap {
         }
     }
 
-    /// Takes note of a request whose queueing was seen.
+    /// Records a request whose queueing was traced.
     pub fn record(&mut self, request: &TracedRequest) {
         let Some(taken) = request.timestamps.stages().q2c else {
             return;
@@ -101,12 +101,12 @@ impl LatencyHeatmap {
         }
     }
 
-    /// Columns, the oldest first: the time at which it begins, and its counts by row.
+    /// Columns, the oldest first: start time, and counts by row.
     pub fn columns(&self) -> impl Iterator<Item = (u64, &[ReadOtherCounts; HEATMAP_ROWS])> {
         self.column_ring.iter().map(|(at, rows)| (at, &rows.0))
     }
 
-    /// Where a row begins, in nanoseconds.
+    /// Lower end of a row in nanoseconds.
     #[must_use]
     pub fn row_start_ns(row: usize) -> f64 {
         FIRST_ROW_NS * 10_f64.powf(row as f64 / ROWS_PER_DECADE as f64)
@@ -115,14 +115,14 @@ impl LatencyHeatmap {
 
 fn row_of(nanoseconds: u64) -> usize {
     let decades = (nanoseconds as f64 / FIRST_ROW_NS).log10();
-    // Negative for anything shorter than the first row, which takes it.
+    // Negative below the first row, which takes all shorter times.
     ((decades * ROWS_PER_DECADE as f64).max(0.0) as usize).min(HEATMAP_ROWS - 1)
 }
 
-/// A request's place and time.
+/// Offset and time of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScatterPoint {
-    /// When it was first seen.
+    /// Time of its first event.
     pub queued_at: u64,
     /// First sector of 512 bytes.
     pub sector: u64,
@@ -130,13 +130,13 @@ pub struct ScatterPoint {
     pub is_read: bool,
 }
 
-/// Where requests went, against time: of each column of time an even selection of its requests.
+/// Offset of requests against time: an even sample of the requests of each column.
 #[derive(Debug, Clone)]
 pub struct RequestScatter {
     column_ring: ColumnRing<PointSelection>,
 }
 
-/// Every n-th of the points that came.
+/// Every n-th of the recorded points.
 #[derive(Debug, Clone)]
 struct PointSelection {
     points: Vec<ScatterPoint>,
@@ -174,7 +174,7 @@ impl PointSelection {
 }
 
 impl RequestScatter {
-    /// Columns of this width in nanoseconds.
+    /// Creates columns of this width in nanoseconds.
     #[must_use]
     pub fn new(width_ns: u64) -> Self {
         Self {
@@ -182,7 +182,7 @@ impl RequestScatter {
         }
     }
 
-    /// Takes note of a request that has a place.
+    /// Records a request that has an offset.
     pub fn record(&mut self, request: &TracedRequest) {
         if matches!(
             request.operation,
@@ -200,7 +200,7 @@ impl RequestScatter {
         }
     }
 
-    /// The points that are kept, by column of time.
+    /// The points kept, by column.
     pub fn points(&self) -> impl Iterator<Item = &ScatterPoint> {
         self.column_ring
             .iter()
@@ -246,10 +246,10 @@ mod tests {
         assert_eq!(columns.len(), MAX_COLUMNS);
         assert_eq!(columns[0].0, 600);
         assert_eq!(columns[MAX_COLUMNS - 1].1[0], [1, 0]);
-        // Too late for a column that has gone.
+        // Too late for a column that has been dropped.
         heat.record(&request(0, 5, 0));
         assert_eq!(heat.columns().count(), MAX_COLUMNS);
-        // After a long pause it starts anew.
+        // After a long pause it starts again.
         heat.record(&request(0, 1 << 40, 0));
         assert_eq!(heat.columns().count(), 1);
     }

@@ -1,13 +1,13 @@
-//! What is under way: bios, and the requests that they become.
+//! Bios and requests in flight.
 
 use super::operation::MatchKind;
 use super::request::{RequestActor, TracedRequest};
 use crate::probe::trace::event::{BlockEvent, DeviceNumber};
 
-/// Where something lies: the drive, what is done, the sector.
+/// Key of a request: device, kind, sector.
 pub(super) type RequestKey = (DeviceNumber, MatchKind, u64);
 
-/// An I/O that was handed over and for which no request was made yet.
+/// A queued bio for which no request was allocated yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PendingBio {
     pub(super) sectors: u64,
@@ -18,11 +18,11 @@ pub(super) struct PendingBio {
     pub(super) is_split: bool,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 pub(super) struct OpenRequest {
     pub(super) request: TracedRequest,
-    /// Where the part begins that is not complete yet.
+    /// First sector of the part that is not complete yet.
     pub(super) remaining_sector: u64,
     pub(super) remaining_sectors: u64,
     pub(super) is_issued: bool,
@@ -30,18 +30,18 @@ pub(super) struct OpenRequest {
 }
 
 impl OpenRequest {
-    /// Where it ends.
+    /// The sector after the last.
     pub(super) fn end_sector(&self) -> u64 {
         self.remaining_sector + self.remaining_sectors
     }
 
-    /// Something joined it, at its beginning or its end.
+    /// Merges a bio or request at the front or the back.
     pub(super) fn merge(&mut self, event: &BlockEvent, bio: Option<&PendingBio>) {
         self.remaining_sectors += u64::from(event.sectors);
         self.request.bytes += u64::from(event.sectors) * 512;
         self.request.merged_count += 1;
         self.last_event_at = event.timestamp_ns;
-        // It waits since the first of them came.
+        // It has been waiting since the first of them was queued.
         let queued = bio.map(|bio| bio.queued_at);
         self.request.timestamps.queued = self
             .request
@@ -53,7 +53,7 @@ impl OpenRequest {
     }
 }
 
-/// A request of which this event is the first that was seen.
+/// Creates a request whose first traced event is this one.
 pub(super) fn new_request(key: RequestKey, event: &BlockEvent) -> OpenRequest {
     OpenRequest {
         request: TracedRequest::new(
@@ -70,7 +70,7 @@ pub(super) fn new_request(key: RequestKey, event: &BlockEvent) -> OpenRequest {
     }
 }
 
-/// The request is the one of this bio.
+/// Copies the data of the bio to its request.
 pub(super) fn apply_bio(request: &mut TracedRequest, bio: &PendingBio) {
     request.timestamps.queued = Some(bio.queued_at);
     request.submitter = Some(RequestActor {

@@ -1,4 +1,4 @@
-//! A request as a line of JSON: what `trace --json` prints and a recording keeps.
+//! A request as a line of JSON, as `trace --json` prints it and a recording stores it.
 
 use std::borrow::Cow;
 
@@ -12,24 +12,24 @@ use crate::safe_text::SafeText;
 /// A request as a line of `trace --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestLine<'r> {
-    /// When it was first seen, since the trace began.
+    /// Time of its first event, since the start of the trace.
     time_ns: u64,
-    /// Thread that it is charged to.
+    /// Thread that it is attributed to.
     pid: Option<u32>,
     /// Its name.
     command: Option<SafeText>,
     /// Why to that one.
     #[serde(rename = "charged")]
     charge_reason: ChargeReason,
-    /// Thread that handed it over.
+    /// Thread that submitted it.
     submitter_pid: Option<u32>,
     /// Its name.
     submitter: Option<SafeText>,
     /// The drive.
     device: Cow<'r, str>,
-    /// What it did.
+    /// The operation.
     operation: RequestOperation,
-    /// In the kernel's letters.
+    /// The kernel's RWBS flags.
     #[serde(with = "letters")]
     flags: RwbsFlags,
     /// First sector of 512 bytes.
@@ -47,7 +47,7 @@ pub struct RequestLine<'r> {
     /// How often the driver gave it back.
     #[serde(rename = "requeued")]
     requeue_count: u32,
-    /// `MAJOR:MINOR` and sector that it was sent on from.
+    /// `MAJOR:MINOR` and sector that it was remapped from.
     #[serde(with = "origin")]
     #[serde(rename = "from")]
     remapped_from: Option<(DeviceNumber, u64)>,
@@ -55,19 +55,19 @@ pub struct RequestLine<'r> {
     error: i32,
 }
 
-/// Why a request is charged to a thread.
+/// Why a request is attributed to a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum ChargeReason {
-    /// It handed it over.
+    /// The thread submitted it.
     Submitter,
-    /// It made the pages dirty.
+    /// The thread dirtied the pages.
     Dirtied,
 }
 
 impl<'r> RequestLine<'r> {
-    /// The line of a request; `device` is the drive's name, `began` the time at which the trace
-    /// began on its own clock.
+    /// The line of a request; `device` is the drive's name, `began` the start of the trace on its
+    /// own clock.
     #[must_use]
     pub fn new(request: &TracedRequest, device: &'r str, began: u64) -> Self {
         let name = |actor: RequestActor| SafeText::from_bytes(actor.name.as_bytes());
@@ -102,8 +102,8 @@ impl<'r> RequestLine<'r> {
         &self.device
     }
 
-    /// The request, as far as its line tells of it: its times count from the trace's beginning,
-    /// and the drive's number is not known (0:0).
+    /// The request, as far as its line describes it: its times count from the start of the trace,
+    /// and the device number is unknown (0:0).
     #[must_use]
     pub fn request(&self) -> TracedRequest {
         let actor = |pid: Option<u32>, name: &Option<SafeText>| {
@@ -133,7 +133,7 @@ impl<'r> RequestLine<'r> {
         }
     }
 
-    /// The points between which the stages lie, from the first one on.
+    /// The timestamps that delimit the stages, from the first on.
     fn timestamps(&self) -> RequestTimestamps {
         let StageTimes {
             q2g,
@@ -173,7 +173,7 @@ impl<'r> RequestLine<'r> {
     }
 }
 
-/// The kernel's letters as text.
+/// The kernel's RWBS flags as text.
 mod letters {
     use super::{Deserialize, Deserializer, RwbsFlags, Serializer};
 
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(line, expected);
     }
 
-    /// Any points that were passed, in order.
+    /// Any subset of timestamps, in order.
     fn times() -> impl Strategy<Value = RequestTimestamps> {
         let step = || proptest::option::of(0_u64..1 << 40);
         (step(), step(), step(), step(), 0_u64..1 << 40).prop_map(|(q, g, i, d, c)| {

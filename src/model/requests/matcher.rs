@@ -1,4 +1,4 @@
-//! Puts events together to requests.
+//! Matches events to requests.
 
 use std::collections::HashMap;
 
@@ -9,29 +9,30 @@ use super::request::TracedRequest;
 use super::writeback_attribution::WritebackAttribution;
 use crate::probe::trace::event::{BlockEvent, DeviceNumber, RequestStep};
 
-/// What has had no event for this long is given up: longer than any driver's time limit with
-/// its retries.
+/// Requests without an event for this long are abandoned: longer than any driver's timeout with its
+/// retries.
 const ABANDON_AFTER_NS: u64 = 600_000_000_000;
-/// How often that is looked for.
+/// Interval between searches for abandoned requests.
 const CLEANUP_INTERVAL_NS: u64 = 10_000_000_000;
 
-/// What could not be put together.
+/// Events that could not be matched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MatchErrors {
-    /// Completions of requests whose issue was not seen: they were under way when the trace
+    /// Completions of requests whose issue was not traced: they were in flight when the trace
     /// began, or events were lost.
     pub unmatched_completions: u64,
-    /// Requests that were given up, because their completion was not seen.
+    /// Requests that were abandoned because their completion was not traced.
     pub abandoned_requests: u64,
 }
 
-/// Puts events together to requests: pure, and in bounded memory.
+/// Matches events to requests: pure, and in bounded memory.
 #[derive(Debug, Default)]
 pub struct RequestMatcher {
     drive_by_device: HashMap<DeviceNumber, DeviceNumber>,
     pending_bios: PendingMap<RequestKey, PendingBio>,
     open_requests: PendingMap<RequestKey, OpenRequest>,
-    /// Where waiting requests end, and where those begin: what may be merged with what follows.
+    /// Start sectors of waiting requests by end sector, to find those that later requests may be
+    /// merged with.
     start_by_end: HashMap<RequestKey, u64>,
     remap_origins: HashMap<(DeviceNumber, u64), (DeviceNumber, u64)>,
     writeback_attribution: WritebackAttribution,
@@ -40,9 +41,8 @@ pub struct RequestMatcher {
 }
 
 impl RequestMatcher {
-    /// A matcher that knows of these partitions which drive they are part of. Events of bios name
-    /// the partition, those of requests the drive, and the sectors of both count from the
-    /// beginning of the drive.
+    /// Creates a matcher with the drive of each partition. Events of bios name the partition, those
+    /// of requests the drive; the sectors of both count from the start of the drive.
     #[must_use]
     pub fn new(drives: HashMap<DeviceNumber, DeviceNumber>) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl RequestMatcher {
         }
     }
 
-    /// Takes the next event, and hands over the request that it completes.
+    /// Processes the next event, and passes the request that it completes to `done`.
     pub fn add_event(&mut self, event: &BlockEvent, mut done: impl FnMut(TracedRequest)) {
         match event.request_step {
             RequestStep::Dirtied
@@ -88,19 +88,19 @@ impl RequestMatcher {
         }
     }
 
-    /// What could not be put together so far.
+    /// Events that could not be matched so far.
     #[must_use]
     pub fn gaps(&self) -> MatchErrors {
         self.match_errors
     }
 
-    /// Requests under way.
+    /// Number of requests in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.open_requests.len()
     }
 
-    /// When the oldest of those under way that were seen to be queued was.
+    /// Queue time of the oldest request in flight whose queueing was traced.
     #[must_use]
     pub fn oldest_queued(&self) -> Option<u64> {
         let requests = self.open_requests.values();
@@ -116,7 +116,7 @@ impl RequestMatcher {
 
     fn request_key(&self, event: &BlockEvent) -> RequestKey {
         let kind = MatchKind::from_flags(event.flags, event.sectors);
-        // The kernel gives a flush no place: its sector is 0 in one event and -1 in the next.
+        // The kernel gives a flush no sector: it is 0 in one event and -1 in the next.
         let sector = match kind {
             MatchKind::FlushCommand => 0,
             _ => event.sector,
@@ -126,10 +126,10 @@ impl RequestMatcher {
 
     fn on_remap(&mut self, event: &BlockEvent) {
         let to = self.drive_of(event.device);
-        // Where a partition is remapped and both names mean the drive, the partition is told.
+        // Where a remap names the drive twice, the partition is reported.
         let from = (event.other_device, event.other_sector);
         self.remap_origins.insert((to, event.sector), from);
-        // Seldom: what was remapped is queued next.
+        // Rare: a remapped bio is queued next.
         if self.remap_origins.len() > 4096 {
             self.remap_origins.clear();
         }
@@ -154,7 +154,7 @@ impl RequestMatcher {
     }
 
     fn on_split(&mut self, event: &BlockEvent) {
-        // The event does not tell the length; anything but a wanted flush has one.
+        // The event has no length; all requests but a requested flush have one.
         let kind = MatchKind::from_flags(event.flags, 1);
         let drive = self.drive_of(event.device);
         let (first, second) = (event.sector, event.other_sector);
@@ -205,7 +205,7 @@ impl RequestMatcher {
         }
     }
 
-    /// Takes out the waiting request that ends at a sector.
+    /// Removes the waiting request that ends at a sector.
     fn take_ending_at(
         &mut self,
         (drive, kind, end): RequestKey,
@@ -243,7 +243,7 @@ impl RequestMatcher {
         }
     }
 
-    /// The request of the event disappears in the one that ends where it begins.
+    /// The request of the event is merged into the one that ends at its start.
     fn on_request_merge(&mut self, event: &BlockEvent) {
         let key = self.request_key(event);
         let Some(next) = self.open_requests.take_oldest(key, |open| !open.is_issued) else {
@@ -256,7 +256,7 @@ impl RequestMatcher {
                 open.request.merged_count += next.request.merged_count;
                 self.push_open(at, open);
             }
-            // The one before was not seen; this one will not be seen to complete.
+            // The previous request was not traced, so the completion of this one cannot be matched.
             None => self.match_errors.abandoned_requests += 1,
         }
     }
@@ -292,7 +292,7 @@ impl RequestMatcher {
         self.push_open(key, open);
     }
 
-    /// A request that was not seen to be allocated.
+    /// Creates a request whose allocation was not traced.
     fn new_unallocated(&mut self, key: RequestKey, event: &BlockEvent) -> OpenRequest {
         let mut open = new_request(key, event);
         if let Some(bio) = self.take_bio(key, event.sectors) {
@@ -326,7 +326,7 @@ impl RequestMatcher {
                 .or_else(|| self.open_requests.take_oldest(key, |open| open.is_issued)),
         };
         let Some(mut open) = taken else {
-            // A write with a flush is told to be complete twice, the second time without sectors.
+            // A write with a flush is completed twice, the second time without sectors.
             if event.sectors > 0 {
                 self.match_errors.unmatched_completions += 1;
             }
@@ -347,12 +347,12 @@ impl RequestMatcher {
         Some(open.request)
     }
 
-    /// A device that makes no requests: all that is known is when it began and when it ended.
+    /// A bio-based device: only the start and the end of the bio are known.
     fn on_bio_complete(&mut self, event: &BlockEvent) -> Option<TracedRequest> {
         let key = self.request_key(event);
         let bio = self.take_bio(key, event.sectors)?;
         let mut covered = bio.sectors;
-        // Cut in parts, and complete as a whole.
+        // Split into parts, and completed as a whole.
         while covered < u64::from(event.sectors) {
             match self
                 .pending_bios
@@ -369,8 +369,8 @@ impl RequestMatcher {
         Some(open.request)
     }
 
-    /// Forgets what is under way: its next event may be among those not seen, and an event of a
-    /// later request in the same place would be taken for it.
+    /// Drops all requests in flight: their next event may be among the lost ones, and an event of a
+    /// later request at the same sector would be matched to them.
     fn clear_in_flight(&mut self) {
         self.open_requests = PendingMap::default();
         self.pending_bios = PendingMap::default();
@@ -379,7 +379,7 @@ impl RequestMatcher {
         self.writeback_attribution.clear_writeback();
     }
 
-    /// Gives up what waits in vain.
+    /// Abandons expired requests.
     fn abandon_expired(&mut self, now: u64) {
         self.last_cleanup = now;
         let begin = now.saturating_sub(ABANDON_AFTER_NS);

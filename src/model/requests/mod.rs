@@ -1,4 +1,4 @@
-//! What the block layer's events mean: requests, where their time went, and who sent them. Pure.
+//! Interpretation of block layer events: requests, their stages and submitters. Pure.
 
 mod aggregator;
 mod charts;

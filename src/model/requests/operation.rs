@@ -1,10 +1,10 @@
-//! What a request does, from the letters that the kernel gives it.
+//! The operation of a request, from the kernel's RWBS flags.
 
 use serde::{Deserialize, Serialize};
 
 use crate::probe::trace::event::RwbsFlags;
 
-/// What a request does (kernel `blk_fill_rwbs`, kernel/trace/blktrace.c).
+/// The operation of a request (kernel `blk_fill_rwbs`, kernel/trace/blktrace.c).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestOperation {
@@ -14,7 +14,7 @@ pub enum RequestOperation {
     Write,
     /// Discards or erases.
     Discard,
-    /// Empties the drive's cache.
+    /// Flushes the drive's cache.
     Flush,
     /// Manages zones.
     Zone,
@@ -23,7 +23,7 @@ pub enum RequestOperation {
 }
 
 impl RequestOperation {
-    /// All of them, in the order of their listing.
+    /// All operations, in display order.
     pub const ALL: [Self; 6] = [
         Self::Read,
         Self::Write,
@@ -33,7 +33,7 @@ impl RequestOperation {
         Self::Other,
     ];
 
-    /// The word for it.
+    /// Name of the operation.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,23 +47,22 @@ impl RequestOperation {
     }
 }
 
-/// Which events may belong together, beside having the same device and sector.
+/// Kinds of events that can match, in addition to device and sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum MatchKind {
     /// An operation on sectors.
     DataOperation(RequestOperation),
-    /// A flush that somebody asked for. Its parts are called FWS when it is queued and WS when it
-    /// is complete, and it is never issued itself.
+    /// A requested flush. It is FWS when queued and WS when complete, and is never issued itself.
     FlushRequest,
-    /// The command that empties the cache, on behalf of any number of the above.
+    /// The command that flushes the cache, for any number of requested flushes.
     FlushCommand,
 }
 
 impl MatchKind {
-    /// Sorts an event by its letters and length.
+    /// Classifies an event by its flags and length.
     pub(super) fn from_flags(flags: RwbsFlags, sectors: u32) -> Self {
         let letters = flags.as_bytes();
-        // A first F says that the cache has to be emptied before.
+        // A leading F requests a flush before the operation.
         let operation = match letters {
             [b'F', b'F', ..] => return Self::FlushCommand,
             [b'F', second @ (b'R' | b'W' | b'D' | b'N' | b'Z'), ..] => *second,

@@ -1,13 +1,13 @@
-//! What waits for its next event, by device, kind and sector.
+//! Events that wait for a matching event, by device, kind and sector.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// More than this cannot be under way on any machine: the rest are remains of lost events.
+/// No machine has more requests in flight: the rest are left over from lost events.
 const MAX_ENTRIES: usize = 1 << 18;
 
-/// A map from keys to any number of values, the oldest first. Several requests may have the same
-/// sector at once; most have their own, and cost no allocation.
+/// A multimap that keeps the values of a key in order, oldest first. Several requests may have the
+/// same sector at once; most have their own, and need no allocation.
 #[derive(Debug)]
 pub(super) struct PendingMap<K, V> {
     entries: HashMap<K, PendingEntry<V>>,
@@ -30,7 +30,7 @@ impl<K, V> Default for PendingMap<K, V> {
 }
 
 impl<K: Eq + Hash + Copy, V> PendingMap<K, V> {
-    /// Adds a value; false when there is no room.
+    /// Adds a value; returns false when the map is full.
     pub(super) fn push_value(&mut self, key: K, value: V) -> bool {
         if self.count >= MAX_ENTRIES {
             return false;
@@ -49,7 +49,7 @@ impl<K: Eq + Hash + Copy, V> PendingMap<K, V> {
         true
     }
 
-    /// The oldest value that fits.
+    /// The oldest value that satisfies the predicate.
     pub(super) fn find_oldest(&mut self, key: K, fits: impl Fn(&V) -> bool) -> Option<&mut V> {
         let entry = self.entries.get_mut(&key)?;
         std::iter::once(&mut entry.oldest)
@@ -57,7 +57,7 @@ impl<K: Eq + Hash + Copy, V> PendingMap<K, V> {
             .find(|value| fits(value))
     }
 
-    /// Takes out the oldest value that fits.
+    /// Removes the oldest value that satisfies the predicate.
     pub(super) fn take_oldest(&mut self, key: K, fits: impl Fn(&V) -> bool) -> Option<V> {
         let entry = self.entries.get_mut(&key)?;
         let taken = if fits(&entry.oldest) {
@@ -74,19 +74,19 @@ impl<K: Eq + Hash + Copy, V> PendingMap<K, V> {
         Some(taken)
     }
 
-    /// All, in no order.
+    /// All values, unordered.
     pub(super) fn values(&self) -> impl Iterator<Item = &V> {
         self.entries
             .values()
             .flat_map(|entry| std::iter::once(&entry.oldest).chain(&entry.newer))
     }
 
-    /// How many there are.
+    /// Number of values.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// Keeps only what fits.
+    /// Keeps only the values that satisfy the predicate.
     pub(super) fn retain(&mut self, fits: impl Fn(&V) -> bool) {
         self.entries.retain(|_, entry| {
             entry.newer.retain(&fits);

@@ -1,45 +1,45 @@
-//! One request that is complete.
+//! A completed request.
 
 use serde::{Deserialize, Serialize};
 
 use super::operation::RequestOperation;
 use crate::probe::trace::event::{DeviceNumber, RwbsFlags, ThreadName};
 
-/// Who.
+/// A thread that submits requests or dirties pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestActor {
     /// Thread id.
     pub pid: u32,
-    /// The thread's name; empty where it was not to be found out.
+    /// The thread's name; empty where unknown.
     pub name: ThreadName,
 }
 
 /// Lengths of the stages in nanoseconds, as blktrace's btt defines them (btt(1)). `None`: the
-/// request did not pass that point, or did before the trace began.
+/// request did not reach that step, or did so before the trace began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageTimes {
-    /// From the block layer's entrance until a request was allocated: splitting, merging, and
-    /// waiting for a free request.
+    /// From queueing until a request was allocated: splitting, merging, and waiting for a free
+    /// request.
     #[serde(rename = "q2g_ns")]
     pub q2g: Option<u64>,
-    /// From there into the scheduler's queue: being plugged.
+    /// From allocation to insertion into the scheduler's queue: plugging.
     #[serde(rename = "g2i_ns")]
     pub g2i: Option<u64>,
-    /// In the scheduler's queue.
+    /// Time in the scheduler's queue.
     #[serde(rename = "i2d_ns")]
     pub i2d: Option<u64>,
-    /// In the driver and the drive.
+    /// Time in driver and drive.
     #[serde(rename = "d2c_ns")]
     pub d2c: Option<u64>,
-    /// All of it.
+    /// Total time.
     #[serde(rename = "q2c_ns")]
     pub q2c: Option<u64>,
-    /// All that comes before the driver: also known of requests that went there directly.
+    /// Time before dispatch to the driver; also known for requests that bypass the scheduler.
     #[serde(rename = "q2d_ns")]
     pub q2d: Option<u64>,
 }
 
-/// When a request passed which point, in nanoseconds on the trace's clock.
+/// Times of the steps of a request, in nanoseconds on the trace's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestTimestamps {
     /// Q.
@@ -48,14 +48,14 @@ pub struct RequestTimestamps {
     pub allocated: Option<u64>,
     /// I.
     pub inserted: Option<u64>,
-    /// D; of a request that was given back, the last one.
+    /// D; the last one of a requeued request.
     pub issued: Option<u64>,
     /// C.
     pub completed: u64,
 }
 
 impl RequestTimestamps {
-    /// The stages between them.
+    /// The stages between the steps.
     #[must_use]
     pub fn stages(&self) -> StageTimes {
         let between = |from: Option<u64>, to: Option<u64>| to?.checked_sub(from?);
@@ -70,7 +70,7 @@ impl RequestTimestamps {
         }
     }
 
-    /// The first point that is known.
+    /// The first known time.
     #[must_use]
     pub fn first_timestamp(&self) -> u64 {
         self.queued
@@ -81,40 +81,40 @@ impl RequestTimestamps {
     }
 }
 
-/// A request that is complete.
+/// A completed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedRequest {
     /// The drive; never a partition.
     pub device: DeviceNumber,
-    /// What it did.
+    /// The operation.
     pub operation: RequestOperation,
-    /// The same in the kernel's letters, as it was issued or queued.
+    /// The kernel's RWBS flags, as issued or queued.
     pub flags: RwbsFlags,
     /// First sector of 512 bytes, on the drive.
     pub sector: u64,
     /// Length in bytes.
     pub bytes: u64,
-    /// Who handed it to the block layer; `None` when that was before the trace began.
+    /// Thread that submitted it to the block layer; `None` if that was before the trace began.
     pub submitter: Option<RequestActor>,
-    /// Who made the pages dirty that are written, where a thread of the kernel wrote them back
-    /// and that was seen.
+    /// Thread that dirtied the written pages, where a kernel thread wrote them back and the
+    /// dirtying was traced.
     pub dirtied_by: Option<RequestActor>,
-    /// The device and sector that it was sent on from: a partition, a volume.
+    /// The device and sector that it was remapped from: a partition or a volume.
     pub remapped_from: Option<(DeviceNumber, u64)>,
-    /// When.
+    /// Times of its steps.
     pub timestamps: RequestTimestamps,
-    /// How many others joined it.
+    /// Number of requests that were merged into it.
     pub merged_count: u32,
-    /// Whether it is a part of something larger.
+    /// Whether it is part of a larger bio.
     pub is_split: bool,
-    /// How often the driver gave it back.
+    /// How often the driver requeued it.
     pub requeue_count: u32,
     /// 0 or a negative error number.
     pub error: i32,
 }
 
 impl TracedRequest {
-    /// A request of which no more is known yet than what it is for.
+    /// Creates a request with only its key.
     pub(super) fn new(
         device: DeviceNumber,
         operation: RequestOperation,
@@ -139,17 +139,17 @@ impl TracedRequest {
         }
     }
 
-    /// Whom it is charged to: who made the pages dirty, else who handed it over.
+    /// The thread that it is attributed to: the one that dirtied the pages, else the submitter.
     #[must_use]
     pub fn charged_actor(&self) -> Option<RequestActor> {
         self.dirtied_by.or(self.submitter)
     }
 }
 
-/// Requests that tests begin with.
+/// Fixtures for tests.
 #[cfg(test)]
 impl TracedRequest {
-    /// A block read at the beginning of a drive, by nobody known, at no time.
+    /// A block read at the start of a drive, without submitter and timestamps.
     pub(crate) fn block_read() -> Self {
         Self::new(
             (8, 0),
@@ -160,7 +160,7 @@ impl TracedRequest {
         )
     }
 
-    /// A block that a thread of the kernel wrote back for a process.
+    /// A block that a kernel thread wrote back for a process.
     pub(crate) fn writeback_write() -> Self {
         let actor = |pid, name| {
             Some(RequestActor {
@@ -199,7 +199,7 @@ mod tests {
             (stages.q2d, stages.d2c, stages.q2c),
             (Some(100), Some(800), Some(900))
         );
-        // A clock that went backwards yields nothing rather than something huge.
+        // A clock that went backwards yields nothing instead of a huge value.
         let backwards = RequestTimestamps {
             queued: Some(2000),
             ..times

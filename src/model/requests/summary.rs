@@ -1,4 +1,4 @@
-//! Many requests summed up, in bounded memory.
+//! Aggregates of many requests, in bounded memory.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,18 +8,17 @@ use super::request::{RequestActor, TracedRequest};
 use crate::probe::trace::event::DeviceNumber;
 use crate::stats::latency::histogram::LatencyHistogram;
 
-/// Threads that are told apart. The requests of those that come when there are more are summed
-/// up under one name.
+/// Limit on distinct threads. Requests of further threads are aggregated in one entry.
 const MAX_THREADS: usize = 4096;
 
-/// One stage's length over many requests.
+/// Latency of one stage over many requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StageLatency {
-    /// Requests of which it is known.
+    /// Number of requests with a known value.
     pub count: u64,
-    /// All of it, in nanoseconds.
+    /// Sum, in nanoseconds.
     pub total_ns: u64,
-    /// The longest.
+    /// Maximum, in nanoseconds.
     pub max_ns: u64,
 }
 
@@ -32,7 +31,7 @@ impl StageLatency {
         }
     }
 
-    /// The mean in nanoseconds, if there was any.
+    /// The mean in nanoseconds; `None` without requests.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
@@ -42,29 +41,29 @@ impl StageLatency {
 /// The requests of one operation on one device.
 #[derive(Debug, Clone, Default)]
 pub struct OperationLatency {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// How many others joined them.
+    /// Number of requests that were merged into them.
     pub merged_count: u64,
-    /// How many are parts of something larger.
+    /// Number of requests that are part of a larger bio.
     pub split_requests: u64,
-    /// How often a driver gave one back.
+    /// Number of requeues.
     pub requeue_count: u64,
-    /// How many failed.
+    /// Number of failed requests.
     pub failed_requests: u64,
-    /// From the block layer's entrance to completion.
+    /// Time from queueing to completion.
     pub q2c: LatencyHistogram,
-    /// Before the driver.
+    /// Time before dispatch.
     pub q2d: LatencyHistogram,
-    /// In the driver and the drive.
+    /// Time in driver and drive.
     pub d2c: LatencyHistogram,
-    /// Until a request was allocated.
+    /// Time until a request was allocated.
     pub q2g: StageLatency,
-    /// From there into the scheduler's queue.
+    /// Time from allocation to insertion into the scheduler's queue.
     pub g2i: StageLatency,
-    /// In the scheduler's queue.
+    /// Time in the scheduler's queue.
     pub i2d: StageLatency,
 }
 
@@ -92,18 +91,18 @@ impl OperationLatency {
     }
 }
 
-/// What one thread's requests cost.
+/// Statistics of one thread's requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PerThreadStats {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// How many were charged because of pages made dirty, not because of having been handed over.
+    /// Number of requests that are attributed because of dirtied pages, not because of submission.
     pub writeback_requests: u64,
-    /// Times from entrance to completion, summed over requests.
+    /// Times from queueing to completion, summed over requests.
     pub q2c: StageLatency,
 }
 
@@ -120,26 +119,25 @@ impl PerThreadStats {
     }
 }
 
-/// Many requests summed up.
+/// Aggregate of many requests.
 #[derive(Debug, Clone, Default)]
 pub struct RequestSummary {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
     /// By device and operation.
     pub operation_latencies: BTreeMap<(DeviceNumber, RequestOperation), OperationLatency>,
-    /// By thread; `None` is everybody else: threads that are not known, and those beyond the
-    /// number that are told apart.
+    /// By thread; `None` collects unknown threads and those beyond the limit.
     pub thread_stats: HashMap<Option<RequestActor>, PerThreadStats>,
     /// Events that the kernel lost.
     pub lost_events: u64,
-    /// What could not be put together.
+    /// Events that could not be matched.
     pub match_errors: MatchErrors,
     /// Requests that were not complete when the trace ended.
     pub in_flight: u64,
 }
 
 impl RequestSummary {
-    /// Takes note of a request.
+    /// Adds a request.
     pub fn record(&mut self, request: &TracedRequest) {
         self.requests += 1;
         self.operation_latencies
@@ -155,7 +153,7 @@ impl RequestSummary {
             .record(request);
     }
 
-    /// Threads, those that moved most bytes first.
+    /// Threads, sorted by bytes, largest first.
     #[must_use]
     pub fn top_threads(&self) -> Vec<(Option<RequestActor>, PerThreadStats)> {
         let mut tolls: Vec<_> = self

@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use super::request::RequestActor;
 use crate::probe::trace::event::{BlockEvent, FileKey, RequestStep};
 
-/// Files that are remembered. When there are more, half of them go, the longest unseen first.
+/// Limit on files. Beyond it half of them are dropped, the least recently used first.
 const MAX_FILES: usize = 16_384;
 
-/// Remembers who made which file dirty, and which thread writes back which file.
+/// Tracks which thread dirtied which file, and which thread writes back which file.
 #[derive(Debug, Default)]
 pub(super) struct WritebackAttribution {
     dirtied_by: HashMap<FileKey, (u64, RequestActor)>,
@@ -23,7 +23,7 @@ pub(super) struct WritebackAttribution {
 }
 
 impl WritebackAttribution {
-    /// Takes note of an event of a file.
+    /// Processes an event of a file.
     pub(super) fn record_event(&mut self, event: &BlockEvent) {
         match event.request_step {
             RequestStep::Dirtied => {
@@ -47,14 +47,15 @@ impl WritebackAttribution {
         }
     }
 
-    /// Whom to charge with what this thread hands over; `None` when that is the thread itself.
+    /// The thread that requests of this thread are attributed to; `None` when that is the thread
+    /// itself.
     pub(super) fn charged_actor(&self, pid: u32) -> Option<RequestActor> {
         let file = self.written_by_thread.get(&pid)?;
         let (_, actor) = self.dirtied_by.get(file)?;
         (actor.pid != pid).then_some(*actor)
     }
 
-    /// After lost events nobody knows who writes back what.
+    /// After lost events it is unknown which thread writes back which file.
     pub(super) fn clear_writeback(&mut self) {
         self.written_by_thread.clear();
     }

@@ -7,37 +7,37 @@ use serde::{Deserialize, Serialize};
 use super::nanoseconds;
 use crate::safe_text::SafeText;
 
-/// How far a process is through a file, or through all files that its arguments name.
+/// Progress of a process through a file, or through all files that its arguments name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferView {
     /// Process id.
     pub pid: u32,
     /// Name of the program.
     pub command: SafeText,
-    /// File that is read, where one is known.
+    /// File that is read, where known.
     pub source: Option<SafeText>,
-    /// File that is written, where one is known.
+    /// File that is written, where known.
     pub destination: Option<SafeText>,
-    /// How far it is.
+    /// Bytes done.
     pub position_bytes: Option<u64>,
-    /// How far it will go.
+    /// Total bytes.
     pub size_bytes: Option<u64>,
     /// Smoothed rate.
     pub rate_bytes_per_s: Option<f64>,
-    /// Likely time left.
+    /// Estimated time left.
     #[serde(rename = "eta_ns", with = "nanoseconds", default)]
     pub eta: Option<Duration>,
-    /// Time left if it goes on at the best of the recent rates.
+    /// Time left at the best of the recent rates.
     #[serde(rename = "eta_low_ns", with = "nanoseconds", default)]
     pub eta_low: Option<Duration>,
-    /// Time left if it goes on at the worst of the recent rates.
+    /// Time left at the worst of the recent rates.
     #[serde(rename = "eta_high_ns", with = "nanoseconds", default)]
     pub eta_high: Option<Duration>,
-    /// Where it stands.
+    /// State of the transfer.
     pub state: TransferState,
-    /// Files that have arrived, of a job of several files; `None` where nobody can tell.
+    /// Files that are copied completely, in a job of several files; `None` if unknown.
     pub files_done: Option<u64>,
-    /// Files that shall be copied, of a job of several files, as far as they were counted.
+    /// Files to copy, in a job of several files, as far as they are counted.
     pub files_total: Option<u64>,
     /// Bytes of it that may be in memory only: at most what it has written, and at most what is
     /// dirty or being written in all.
@@ -51,13 +51,13 @@ pub struct TransferView {
     pub throttle: Option<Throttle>,
 }
 
-/// What a transfer waits for.
+/// The bottleneck of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bottleneck {
-    /// The device that is read.
+    /// The device that it reads.
     Source,
-    /// The device that is written.
+    /// The device that it writes.
     Destination,
     /// One device that is both.
     #[serde(rename = "both")]
@@ -67,11 +67,11 @@ pub enum Bottleneck {
     NotDiskBound,
 }
 
-/// What holds a transfer back.
+/// What throttles a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Throttle {
-    /// The kernel: as much is dirty as may be.
+    /// The kernel: the limit of dirty memory is reached.
     DirtyMemory,
     /// A limit of its control group for one of the devices (`io.max`, `blkio.throttle`).
     ControlGroup,
@@ -79,14 +79,14 @@ pub enum Throttle {
     OwnLimit,
 }
 
-/// Where a transfer stands.
+/// State of a transfer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransferState {
-    /// The position moves.
+    /// The position advances.
     #[default]
     Moving,
-    /// It has not moved for a while.
+    /// The position has not advanced for a while.
     Stalled,
     /// Bytes move, but the kernel tells no position.
     #[serde(rename = "no-position")]

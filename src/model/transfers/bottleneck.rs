@@ -1,4 +1,4 @@
-//! Which end a transfer waits for, and what of it is not on a disk yet.
+//! The bottleneck of a transfer, and the bytes of it that are not on disk yet.
 
 use crate::model::file_locations::device_at_location;
 use crate::model::memory::{is_throttled, unwritten_bytes};
@@ -10,14 +10,14 @@ use crate::probe::SystemSample;
 use super::groups;
 use super::transfer::{Transfer, TransferFile};
 
-/// Busy for this share of time, somebody always waits for a device.
+/// Above this utilization, some request always waits for the device.
 const BUSY_UTILIZATION: f64 = 0.8;
-/// A process that waits for I/O for less of its time than this does something else.
+/// A process with a lower fraction of I/O wait is busy with something else.
 const LOW_IO_WAIT: f64 = 0.1;
-/// One that waits for more than this waits for its device.
+/// A process with a higher fraction of I/O wait is limited by its device.
 const HIGH_IO_WAIT: f64 = 0.5;
 
-/// What else is known at the moment of a view.
+/// Context of a view.
 #[derive(Debug, Clone, Copy)]
 pub struct BottleneckInput<'a> {
     /// The sample.
@@ -28,7 +28,7 @@ pub struct BottleneckInput<'a> {
     pub processes: &'a [ProcessView],
 }
 
-/// Adds to a view what the devices and dirty memory say.
+/// Adds what devices and dirty memory reveal to a view.
 pub fn add_bottleneck(view: &mut TransferView, tracked: &Transfer, scene: &BottleneckInput<'_>) {
     let written = tracked.destination.as_ref().and(view.position_bytes);
     let dirty = unwritten_bytes(&scene.sample.host.memory);
@@ -72,34 +72,34 @@ fn device_of<'a>(
     scene.devices.iter().find(|device| device.name == name)
 }
 
-/// Whether the kernel makes it wait because too much is dirty.
+/// Whether the kernel throttles the process because of dirty memory.
 fn is_dirty_throttled(process: Option<&ProcessView>, now: &SystemSample) -> bool {
     let blocked = process.and_then(|process| process.wait_channel.as_deref());
     blocked.is_some_and(|function| function.starts_with("balance_dirty"))
         || is_throttled(&now.host.memory)
 }
 
-/// What speaks for either end.
+/// Evidence for the bottleneck.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BottleneckEvidence {
-    /// Share of time in which the device that is read was busy.
+    /// Utilization of the source device.
     pub source_utilization: Option<f64>,
-    /// Share of time in which the device that is written was busy.
+    /// Utilization of the destination device.
     pub destination_utilization: Option<f64>,
-    /// Whether it is one device.
+    /// Whether both are the same device.
     pub is_same_device: bool,
-    /// Whether the kernel makes writers wait.
+    /// Whether the kernel throttles writers.
     pub is_throttled: bool,
-    /// Share of time in which the process waited for block I/O.
+    /// Fraction of time in which the process waited for block I/O.
     pub io_wait: Option<f64>,
-    /// Whether it was running at the moment of the sample.
+    /// Whether it was running at the time of the sample.
     pub is_running: bool,
 }
 
-/// The end that holds it up; `None` where nothing speaks clearly.
+/// The bottleneck; `None` where the evidence is not clear.
 ///
-/// What is written goes to memory at first, so a busy destination alone holds nobody up until
-/// writers are made to wait: a busy source comes first.
+/// Writes go to memory at first, so a busy destination alone delays no process until writers are
+/// throttled: a busy source takes precedence.
 #[must_use]
 pub fn bottleneck(evidence: &BottleneckEvidence) -> Option<Bottleneck> {
     let busy = |share: Option<f64>| share.is_some_and(|share| share >= BUSY_UTILIZATION);
@@ -137,7 +137,7 @@ mod tests {
         };
         assert_eq!(bottleneck(&of(0.97, 0.2)), Some(Bottleneck::Source));
         assert_eq!(bottleneck(&of(0.2, 0.97)), Some(Bottleneck::Destination));
-        // Both busy, and memory takes what is written: reading is what it waits for.
+        // Both are busy, and memory absorbs the writes: reading is the bottleneck.
         assert_eq!(bottleneck(&of(0.97, 0.97)), Some(Bottleneck::Source));
         let full = BottleneckEvidence {
             is_throttled: true,

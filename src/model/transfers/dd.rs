@@ -1,7 +1,8 @@
-//! How far dd will go, from its arguments (POSIX dd, and GNU coreutils' iflag=count_bytes).
+//! Total size of a dd transfer, from its arguments (POSIX dd, and GNU coreutils'
+//! iflag=count_bytes).
 
-/// Where dd stops: the end of its input and the end of its output as offsets in bytes. `None`
-/// without `count`, for then the input's own end decides.
+/// The end offsets of input and output in bytes. `None` without `count`: then the end of the input
+/// decides.
 #[must_use]
 pub fn dd_limits(arguments: &[u8]) -> Option<DdLimits> {
     let value = |name: &str| {
@@ -57,8 +58,8 @@ pub struct DdLimits {
     pub output_end: u64,
 }
 
-/// A number of dd, and whether it ends in `B`: then it counts bytes instead of blocks
-/// (coreutils 9.1).
+/// A number of dd, and whether it ends in `B`, which counts bytes instead of blocks (coreutils
+/// 9.1).
 fn parse_count(text: &[u8]) -> Option<(u64, bool)> {
     let in_bytes = matches!(text, [.., b'0'..=b'9', b'B']);
     Some((parse_size(text)?, in_bytes))
@@ -87,7 +88,7 @@ fn parse_number(text: &str) -> Option<u64> {
     number.checked_mul(factor)
 }
 
-/// `k`, `KiB`, `MB`, `G` ...: alone and with `iB` binary, with `B` decimal.
+/// `k`, `KiB`, `MB`, `G` ...: binary alone and with `iB`, decimal with `B`.
 fn suffix_factor(suffix: &str) -> Option<u64> {
     let letter = suffix.chars().next()?;
     let exponent = "KMGTPE".find(letter.to_ascii_uppercase())? as u32 + 1;

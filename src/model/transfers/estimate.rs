@@ -1,20 +1,20 @@
-//! How fast something moves, and when it will be done.
+//! Transfer rate, and estimated time left.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::model::snapshot::TransferState;
 
-/// Observations older than about this hardly count.
+/// Time constant of the exponential mean.
 const TIME_CONSTANT: Duration = Duration::from_secs(5);
-/// Without movement for this long it is stalled.
+/// A transfer without progress for this long is stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(3);
-/// Rates of single intervals that are kept for the range.
+/// Number of interval rates kept for the range.
 const MAX_RECENT_RATES: usize = 20;
-/// Fewer rates than this say nothing about how they vary.
+/// Minimum number of rates for a range.
 const MIN_RATES_FOR_RANGE: usize = 3;
 
-/// Follows a position through time.
+/// Estimates the rate of a position.
 #[derive(Debug, Clone, Default)]
 pub struct RateEstimator {
     first_observation: Option<(Duration, u64)>,
@@ -32,12 +32,12 @@ pub struct Eta {
     pub likely: Option<Duration>,
     /// At the best of the recent rates (their 90th percentile).
     pub low: Option<Duration>,
-    /// At the worst of the recent rates (their 10th percentile); `None` also when that is nothing.
+    /// At the worst of the recent rates (their 10th percentile); `None` also when that is zero.
     pub high: Option<Duration>,
 }
 
 impl RateEstimator {
-    /// Takes note of a position. A position before the last one starts all over.
+    /// Records a position. A position before the last one restarts the estimate.
     pub fn observe_position(&mut self, at: Duration, position: u64) {
         let Some((before, was)) = self.last_observation else {
             self.first_observation = Some((at, position));
@@ -60,8 +60,8 @@ impl RateEstimator {
         self.add_rate(moved as f64 / elapsed.as_secs_f64(), elapsed);
     }
 
-    /// Exponentially weighted mean for intervals of any length, the bias of the beginning taken
-    /// out by dividing by the sum of the weights.
+    /// Exponentially weighted mean for intervals of any length; dividing by the sum of the weights
+    /// removes the initial bias.
     fn add_rate(&mut self, rate: f64, elapsed: Duration) {
         let kept = (-elapsed.as_secs_f64() / TIME_CONSTANT.as_secs_f64()).exp();
         self.weighted_rate_sum = self.weighted_rate_sum * kept + rate * (1.0 - kept);
@@ -72,7 +72,7 @@ impl RateEstimator {
         self.recent_rates.push_back(rate);
     }
 
-    /// Smoothed rate in bytes per second; `None` until two positions were seen.
+    /// Smoothed rate in bytes per second; `None` before the second position.
     #[must_use]
     pub fn smoothed_rate(&self) -> Option<f64> {
         (self.weight_sum > 0.0).then(|| self.weighted_rate_sum / self.weight_sum)
@@ -86,7 +86,7 @@ impl RateEstimator {
         Some(last.checked_sub(first)? as f64 / elapsed.as_secs_f64())
     }
 
-    /// What a transfer shows: once finished the mean, before that the smoothed rate.
+    /// The rate that is shown: the mean once finished, the smoothed rate before.
     #[must_use]
     pub fn displayed_rate(&self, state: TransferState) -> Option<f64> {
         match state {
@@ -101,14 +101,14 @@ impl RateEstimator {
         self.last_observation.map(|(_, position)| position)
     }
 
-    /// For how long it has not moved.
+    /// Time since the position last moved.
     #[must_use]
     pub fn time_without_movement(&self, at: Duration) -> Duration {
         self.last_movement
             .map_or(Duration::ZERO, |moved| at.saturating_sub(moved))
     }
 
-    /// Whether it has not moved for a while.
+    /// Whether the position has not moved for a while.
     #[must_use]
     pub fn is_stalled(&self, at: Duration) -> bool {
         self.time_without_movement(at) >= STALLED_AFTER
@@ -156,7 +156,7 @@ impl RateEstimator {
     }
 }
 
-/// `None` when it will never be done, or not within any time worth naming (a hundred years).
+/// `None` when it will never finish, or not within a hundred years.
 fn time_to_transfer(bytes: u64, rate: f64) -> Option<Duration> {
     const CENTURY: f64 = 100.0 * 365.25 * 86_400.0;
     let seconds = bytes as f64 / rate;

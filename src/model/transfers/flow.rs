@@ -1,27 +1,27 @@
-//! What each open file did between two samples.
+//! I/O on each open file between two samples.
 
 use std::time::Duration;
 
 use crate::model::interval::{ProcessPair, SampleInterval};
 use crate::probe::sample::{FileKind, OpenFile, ProcessIo, ProcessSample};
 
-/// Number of the descriptor for messages (stdin(3)).
+/// File descriptor of standard error (stdin(3)).
 const STANDARD_ERROR: u32 = 2;
 
-/// A benchmark moves through a file up and down without an end: it has a screen of its own.
+/// A benchmark moves back and forth in a file without an end, and has its own screen.
 const OWN_PROGRAM_NAME: &[u8] = b"diskscope";
 
-/// A file that a process has open, and what happened to it since the sample before.
+/// An open file of a process, and its changes since the previous sample.
 #[derive(Debug, Clone, Copy)]
 pub struct FileFlow<'s> {
-    /// As it is now.
+    /// Its current state.
     pub file: &'s OpenFile,
-    /// As it was; `None` when it was not seen before.
+    /// Its previous state; `None` when it was not open before.
     pub previous: Option<&'s OpenFile>,
 }
 
 impl FileFlow<'_> {
-    /// Bytes by which the position advanced.
+    /// Bytes by which the offset advanced.
     #[must_use]
     pub fn advanced_bytes(&self) -> u64 {
         self.previous.map_or(0, |earlier| {
@@ -29,7 +29,7 @@ impl FileFlow<'_> {
         })
     }
 
-    /// Bytes by which the file, or the part of it that has a place on the medium, grew.
+    /// Bytes by which the file, or its allocated size, grew.
     #[must_use]
     pub fn grown_bytes(&self) -> u64 {
         let Some(earlier) = self.previous else {
@@ -46,28 +46,28 @@ impl FileFlow<'_> {
         )
     }
 
-    /// Whether it grew without its position: written by copy_file_range(2), pwrite(2), mmap(2).
+    /// Whether it grew without its offset: written by copy_file_range(2), pwrite(2), mmap(2).
     #[must_use]
     pub fn grew_unpositioned(&self) -> bool {
         self.file.writable && self.advanced_bytes() == 0 && self.grown_bytes() > 0
     }
 
-    /// Whether somebody wrote to it through this descriptor, as far as can be seen.
+    /// Whether it was written through this descriptor, as far as can be determined.
     #[must_use]
     pub fn is_written(&self) -> bool {
-        // Messages go to standard error; a log that grows there is nobody's copy.
+        // Messages go to standard error; a log that grows there is no copy.
         self.file.descriptor != STANDARD_ERROR
             && self.file.writable
             && self.file.kind != FileKind::Pipe
             && (self.grown_bytes() > 0 || (self.advanced_bytes() > 0 && !self.is_source_like()))
     }
 
-    /// Open for both and moving without growth: more likely read than written.
+    /// Open for both and advancing without growth: more likely read than written.
     fn is_source_like(&self) -> bool {
         self.file.readable && self.file.kind == FileKind::Regular
     }
 
-    /// Whether a transfer of at least `smallest` bytes may come from it.
+    /// Whether it can be the source of a transfer of at least `smallest` bytes.
     #[must_use]
     pub fn can_be_source(&self, smallest: u64) -> bool {
         self.file.readable
@@ -77,18 +77,18 @@ impl FileFlow<'_> {
     }
 }
 
-/// A process that is looked at, with its files.
+/// A process with its open files.
 #[derive(Debug)]
 pub struct ProcessFlows<'s> {
     /// The process.
     pub process: &'s ProcessSample,
-    /// Its files, by ascending descriptor.
+    /// Its files, sorted by descriptor.
     pub flows: Vec<FileFlow<'s>>,
-    /// What it moved in the interval.
+    /// Its I/O in the interval.
     pub io_delta: Option<(ProcessIo, Duration)>,
 }
 
-/// The processes of which open files are known.
+/// The processes whose open files are known.
 #[must_use]
 pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>> {
     let flows = |pair: &ProcessPair<'s>| {

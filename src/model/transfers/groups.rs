@@ -1,17 +1,17 @@
-//! Whether a transfer is as fast as its control group lets it be.
+//! Whether a transfer reaches the limit of its control group.
 
 use crate::model::snapshot::{Bottleneck, DeviceView};
 use crate::probe::sample::IoLimit;
 
 use super::bottleneck::BottleneckInput;
 
-/// Within these shares of a limit it is the limit that holds: what is slower is held up by something
-/// else, and what is faster comes from the cache, which nothing limits.
+/// Within these fractions of a limit the limit is the bottleneck: a slower transfer has another
+/// bottleneck, and a faster one comes from the cache, which has no limit.
 const AT_LIMIT_FRACTIONS: std::ops::RangeInclusive<f64> = 0.7..=1.3;
-/// More layers than this are a circle.
+/// A deeper stack is a cycle.
 const MAX_DEPTH: usize = 16;
 
-/// The end at which a limit holds a process back; `rate` is the transfer's in bytes per second.
+/// The end whose limit throttles a process; `rate` is the transfer's in bytes per second.
 pub(super) fn limited_end(
     pid: u32,
     rate: f64,
@@ -59,7 +59,7 @@ fn is_at_limit(limit: Option<u64>, rate: Option<f64>) -> bool {
     }
 }
 
-/// A device and all that it lies on: a limit is set for any of them, but never for a partition.
+/// A device and all underlying ones: a limit can be set for any of them, but never for a partition.
 fn underlying_layers<'a>(
     device: &'a DeviceView,
     scene: &BottleneckInput<'a>,

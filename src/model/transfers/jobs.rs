@@ -1,4 +1,4 @@
-//! Jobs of several files: how far a program is with everything that its arguments name.
+//! Copy jobs with several files: progress over everything that the arguments name.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::FINISHED_DISPLAY_TIME;
 use super::estimate::{Eta, RateEstimator};
 use super::limits::is_rate_limited;
 
-/// The jobs that are being followed.
+/// The jobs that are tracked.
 #[derive(Debug, Default)]
 pub struct FollowedJobs(Vec<FollowedJob>);
 
@@ -31,7 +31,7 @@ struct FollowedJob {
 }
 
 impl FollowedJobs {
-    /// Takes note of a sample.
+    /// Processes a sample.
     pub fn update_jobs(&mut self, now: &SystemSample) {
         for followed in &mut self.0 {
             followed.observe(now);
@@ -57,7 +57,7 @@ impl FollowedJobs {
         });
     }
 
-    /// What is shown of them, those that go on first.
+    /// Views of the jobs, active ones first.
     #[must_use]
     pub fn transfer_views(&self, at: Duration) -> Vec<TransferView> {
         let mut views: Vec<TransferView> = self.0.iter().map(|job| job.view(at)).collect();
@@ -106,7 +106,7 @@ impl FollowedJob {
             CountMethod::ReadBytes => process.io.value().map(|io| io.rchar),
         };
         if let Some(position) = position {
-            // What was read beside the files: libraries, directories.
+            // Bytes read in addition to the files: libraries, directories.
             self.estimator
                 .observe_position(now.boot_time, position.min(job.count.bytes));
         }
@@ -149,7 +149,7 @@ impl FollowedJob {
     }
 }
 
-/// The first source, and how many there are beside it.
+/// The first source, and the number of further ones.
 fn describe_sources(order: &CopyOrder) -> String {
     let first = order.sources.first().map_or_else(String::new, |path| {
         SafeText::from_bytes(path.as_os_str().as_encoded_bytes()).into()

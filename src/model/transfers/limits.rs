@@ -1,6 +1,6 @@
-//! Whether a program was told to be slow.
+//! Whether the arguments of a program limit its rate.
 
-/// Programs with the options that limit their rate: a word, or the beginning of one.
+/// Programs with the options that limit their rate: a word, or the prefix of one.
 const RATE_LIMIT_OPTIONS: [(&[u8], &[&str]); 7] = [
     (b"rsync", &["--bwlimit"]),
     (b"pv", &["-L", "--rate-limit"]),
@@ -11,7 +11,8 @@ const RATE_LIMIT_OPTIONS: [(&[u8], &[&str]); 7] = [
     (b"cstream", &["-t"]),
 ];
 
-/// Whether the arguments, each ended by a zero byte, limit the rate of the program of this name.
+/// Whether the arguments, each terminated by a zero byte, limit the rate of the program with this
+/// name.
 #[must_use]
 pub fn is_rate_limited(name: &[u8], arguments: &[u8]) -> bool {
     let options = RATE_LIMIT_OPTIONS

@@ -1,9 +1,9 @@
-//! Transfers: every large file or block device that some process moves through, found by itself,
-//! whatever the program.
+//! Transfers: every large file or block device that a process reads or writes sequentially,
+//! detected for any program.
 //!
-//! Three kinds of evidence, the best first: a position that advances (read, write, sendfile,
-//! splice), a destination that grows beside a source of which nothing moves (one
-//! copy_file_range(2) over the whole file, as cp, install and cat do), and a process that reads
+//! There are three kinds of evidence, the best first: an offset that advances (read, write,
+//! sendfile, splice); a destination that grows while its source's offset stays (one
+//! copy_file_range(2) over the whole file, as cp, install and cat do); and a process that reads
 //! much and has only one large file open.
 
 use std::time::Duration;
@@ -34,12 +34,12 @@ use self::transfer::{ProgressBasis, Transfer, TransferFile};
 
 /// A finished transfer is shown for this long.
 const FINISHED_DISPLAY_TIME: Duration = Duration::from_secs(10);
-/// A file left open in the middle (a pager) is no transfer any more.
+/// A file left open in the middle (a pager) is no longer a transfer.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
-/// A file that is only written to, at less than this, is a log rather than a transfer.
+/// A file that is only written, at a lower rate, is a log instead of a transfer.
 const MIN_WRITE_BYTES_PER_S: f64 = 1024.0 * 1024.0;
 
-/// Finds transfers and follows them from sample to sample.
+/// Detects transfers and tracks them from sample to sample.
 #[derive(Debug)]
 pub struct TransferTracker {
     min_bytes: u64,
@@ -48,7 +48,7 @@ pub struct TransferTracker {
 }
 
 impl TransferTracker {
-    /// Takes note of files of at least `smallest` bytes.
+    /// Creates a tracker for files of at least `smallest` bytes.
     #[must_use]
     pub fn new(smallest: u64) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl TransferTracker {
         }
     }
 
-    /// Takes note of a sample.
+    /// Processes a sample.
     pub fn update(&mut self, interval: &SampleInterval<'_>) {
         let now = interval.current;
         self.jobs.update_jobs(now);
@@ -85,8 +85,8 @@ impl TransferTracker {
             });
     }
 
-    /// The transfers: jobs of several files, then single files; those that go on before those that
-    /// have finished, the largest remainder first.
+    /// The transfers: jobs of several files, then single files; active before finished ones, the
+    /// largest remainder first.
     #[must_use]
     pub fn transfer_views(&self, scene: &BottleneckInput<'_>) -> Vec<TransferView> {
         let at = scene.sample.boot_time;
@@ -107,7 +107,7 @@ impl TransferTracker {
             .collect();
         let mut views = self.jobs.transfer_views(at);
         for job in &mut views {
-            // The file of the moment waits for what the job waits for.
+            // The current file has the bottleneck of its job.
             if let Some(file) = files.iter().find(|file| file.pid == job.pid) {
                 job.bottleneck = file.bottleneck;
                 job.throttle = file.throttle.or(job.throttle);
@@ -117,7 +117,7 @@ impl TransferTracker {
         views
     }
 
-    /// Sources whose position advanced.
+    /// Finds sources whose offset advanced.
     fn find_moving(&mut self, search: &TransferSearch<'_>) {
         for place in search.file_indices() {
             let (process, flow) = search.flow_at(place);
@@ -140,7 +140,7 @@ impl TransferTracker {
         }
     }
 
-    /// Destinations that grow while no position does.
+    /// Finds destinations that grow while no offset advances.
     fn find_growing(&mut self, search: &TransferSearch<'_>) {
         for place in search.file_indices() {
             let (process, flow) = search.flow_at(place);
@@ -161,7 +161,7 @@ impl TransferTracker {
         }
     }
 
-    /// Destinations whose source is not a file, such as `/dev/zero` or a socket.
+    /// Finds destinations whose source is not a file, such as `/dev/zero` or a socket.
     fn find_written(&mut self, search: &TransferSearch<'_>) {
         for place in search.file_indices() {
             let (_, flow) = search.flow_at(place);
@@ -184,7 +184,7 @@ impl TransferTracker {
         }
     }
 
-    /// The only large file of a process that reads much without moving a position.
+    /// Finds the only large file of a process that reads much without moving an offset.
     fn find_unpositioned(&mut self, search: &TransferSearch<'_>) {
         for (index, process) in search.processes.iter().enumerate() {
             let reads = process.io_delta.is_some_and(|(io, elapsed)| {
@@ -209,7 +209,8 @@ impl TransferTracker {
                 continue;
             };
             let file = process.flows[flow].file;
-            // At its end and not moving: it was read before, and what is read now is not it.
+            // At its end and not moving: it was read before, and the current reads are of something
+            // else.
             if process.flows[flow].previous.is_some() && Some(file.position) < file.size {
                 let place = FileIndex {
                     process: index,
@@ -226,7 +227,7 @@ impl TransferTracker {
         }
     }
 
-    /// Sources whose destination was not known yet.
+    /// Finds destinations of sources without one.
     fn find_missing_destinations(&mut self, search: &TransferSearch<'_>) {
         for place in search.file_indices() {
             let (process, flow) = search.flow_at(place);
@@ -248,7 +249,7 @@ impl TransferTracker {
         }
     }
 
-    /// Begins to follow a transfer; the sample before is its first observation.
+    /// Starts tracking a transfer; the previous sample is its first observation.
     fn start_transfer(
         &mut self,
         search: &TransferSearch<'_>,
@@ -269,7 +270,7 @@ impl TransferTracker {
         self.transfers.push(transfer);
     }
 
-    /// Takes a destination away from the transfer that knew no source for it.
+    /// Removes a destination from the transfer that had no source for it.
     fn claim_destination(&mut self, search: &TransferSearch<'_>, place: FileIndex) -> TransferFile {
         let (process, flow) = search.flow_at(place);
         for transfer in &mut self.transfers {
@@ -289,12 +290,12 @@ impl TransferTracker {
     }
 }
 
-/// Whether both its ends were taken away.
+/// Whether both its files were removed.
 fn is_orphan(transfer: &Transfer) -> bool {
     transfer.source.is_none() && transfer.destination.is_none()
 }
 
-/// Two samples and what happened to open files between them.
+/// Two samples and the changes of open files between them.
 struct TransferSearch<'s> {
     processes: &'s [ProcessFlows<'s>],
     previous: &'s SystemSample,

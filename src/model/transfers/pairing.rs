@@ -1,15 +1,15 @@
-//! Which file goes into which.
+//! Pairs of source and destination files.
 
 use crate::probe::sample::{FileKind, OpenFile};
 
 use super::flow::{FileFlow, ProcessFlows};
 
-/// Messages go there, often into a file that others make longer; no copy ever does.
+/// Standard error often refers to a file that other processes extend; it is never a copy.
 const STANDARD_ERROR: u32 = 2;
-/// A pipeline longer than this is not followed to its end.
+/// Longer pipelines are not followed to their end.
 const MAX_PIPELINE_LENGTH: usize = 4;
 
-/// A file in the hands of a process, by their places in the list.
+/// An open file of a process, by indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIndex {
     /// Index of the process.
@@ -18,8 +18,8 @@ pub struct FileIndex {
     pub flow: usize,
 }
 
-/// Looks for the file that what is read from `source` is written to: in the same process, at the
-/// other end of a pipe, or in a relative of the same name (rsync has a process for either end).
+/// Finds the file that data read from `source` is written to: in the same process, at the other end
+/// of a pipe, or in a related process of the same name (rsync has a process for either end).
 #[must_use]
 pub fn find_destination(all: &[ProcessFlows<'_>], source: FileIndex) -> Option<FileIndex> {
     let file = all[source.process].flows[source.flow].file;
@@ -28,8 +28,8 @@ pub fn find_destination(all: &[ProcessFlows<'_>], source: FileIndex) -> Option<F
         .or_else(|| destination_in_related_process(all, source.process, file))
 }
 
-/// The file that a copy without positions (copy_file_range(2)) takes its bytes from: open for
-/// reading only, not moving, and the only one of its kind or of the same name.
+/// The source of a copy without offsets (copy_file_range(2)): open for reading only, not moving,
+/// and the only one of its kind or with the same name.
 #[must_use]
 pub fn find_unmoved_source(
     process: &ProcessFlows<'_>,
@@ -53,8 +53,8 @@ pub fn find_unmoved_source(
     }
 }
 
-/// What one process writes: of several files the one of the same name, else the one that took the
-/// most.
+/// The destination in one process: of several files the one with the same name, else the one that
+/// received most bytes.
 fn destination_in_process(
     all: &[ProcessFlows<'_>],
     process: usize,
@@ -134,8 +134,8 @@ fn destination_in_related_process(
     None
 }
 
-/// The name that a file will have: rsync writes `.NAME.XXXXXX` (mkstemp(3)) and renames it when
-/// it is complete.
+/// The final name of a file: rsync writes `.NAME.XXXXXX` (mkstemp(3)) and renames it when it is
+/// complete.
 #[must_use]
 pub fn final_path(path: &[u8]) -> Vec<u8> {
     let name = base_name(path);

@@ -1,4 +1,4 @@
-//! Transfers in samples made by hand: no process, no clock.
+//! Transfers in synthetic samples: no process, no clock.
 
 use std::sync::Arc;
 
@@ -183,7 +183,7 @@ fn cp_transfer_is_followed_by_destination_growth() {
     assert_eq!(view.destination.as_deref(), Some("/b"));
     assert_eq!(view.position_bytes, Some(500 * MIB));
     assert_eq!(view.state, TransferState::Moving);
-    // One call copies 2 GiB at most; then both positions jump, and the next call begins.
+    // One call copies at most 2 GiB; then both offsets jump, and the next call begins.
     only_view(story.next_sample(cp(900, 0)));
     let view = only_view(story.next_sample(cp(2200, 2048 * MIB)));
     assert_eq!(view.position_bytes, Some(2200 * MIB));

@@ -1,4 +1,4 @@
-//! One transfer that is being followed.
+//! A tracked transfer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use super::flow::FileFlow;
 use super::limits;
 use super::pairing::final_path;
 
-/// At its end and still for so long, it is done although the file stays open.
+/// Idle at its end for this long, it is finished although the file stays open.
 const IDLE_AT_END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A file in the hands of a process.
+/// An open file of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransferFile {
     pid: u32,
@@ -44,19 +44,19 @@ impl TransferFile {
         }
     }
 
-    /// Whether it is this file in the hands of this process.
+    /// Whether this is the file of this process.
     #[must_use]
     pub fn is_file_of(&self, process: &ProcessSample, file: &OpenFile) -> bool {
         self.is_held_by(process) && self.descriptor == file.descriptor && self.inode == file.inode
     }
 
-    /// Whether this process holds it.
+    /// Whether this process has it open.
     #[must_use]
     pub fn is_held_by(&self, process: &ProcessSample) -> bool {
         self.pid == process.identity.pid && self.start_ticks == process.identity.start_ticks
     }
 
-    /// Where the file lies.
+    /// The location of the file.
     #[must_use]
     pub fn place(&self) -> FileLocation {
         self.location
@@ -76,24 +76,24 @@ impl TransferFile {
     }
 }
 
-/// What tells how far it is.
+/// What the progress is derived from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressBasis {
-    /// The position of the source, or of the destination where no source is known.
+    /// The offset of the source, or of the destination where no source is known.
     Position,
-    /// The length of the destination: the kernel moves no position while copy_file_range(2)
-    /// copies up to 2 GiB in one call.
+    /// The length of the destination: the kernel moves no offset while copy_file_range(2) copies up
+    /// to 2 GiB in one call.
     DestinationGrowth,
-    /// Only the process's counters move.
+    /// Only the process's I/O counters.
     IoCounters,
 }
 
 /// One transfer.
 #[derive(Debug)]
 pub struct Transfer {
-    /// Where the bytes come from.
+    /// Source file.
     pub source: Option<TransferFile>,
-    /// Where they go.
+    /// Destination file.
     pub destination: Option<TransferFile>,
     /// Whether its own arguments limit its rate.
     pub is_rate_limited: bool,
@@ -107,8 +107,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// A transfer that was not known before; `process` is the one that reads, or writes where no
-    /// source is known.
+    /// Creates a transfer; `process` is the reader, or the writer where no source is known.
     #[must_use]
     pub fn new(
         process: &ProcessSample,
@@ -134,13 +133,13 @@ impl Transfer {
         }
     }
 
-    /// Takes note of where it stood in the sample before it was found; it may not have begun then.
+    /// Records its position in the sample before its detection; it may not have begun then.
     pub fn observe_first(&mut self, sample: &SystemSample) {
         self.observe(sample);
         self.finished_at = None;
     }
 
-    /// Takes note of where it stands in a sample.
+    /// Records its position in a sample.
     pub fn observe(&mut self, sample: &SystemSample) {
         if self.finished_at.is_some() {
             return;
@@ -178,7 +177,7 @@ impl Transfer {
         }
     }
 
-    /// A position that moves after all is better than what was taken in its place.
+    /// An offset that moves after all is better than its substitute.
     fn switch_basis(&mut self, leading: &OpenFile, destination: Option<&OpenFile>) {
         let lagging = destination.is_some_and(|file| Some(file.position) < file.size);
         let better = match self.progress_basis {
@@ -194,8 +193,8 @@ impl Transfer {
         }
     }
 
-    /// How much of the destination is there. One that had its full length from the beginning is
-    /// judged by what has a place on the medium.
+    /// Bytes present in the destination. A file with its full length from the start is measured by
+    /// its allocated size.
     fn destination_bytes(&self, destination: &OpenFile) -> u64 {
         let length = destination.size.unwrap_or(0);
         match self.expected_size {
@@ -209,7 +208,7 @@ impl Transfer {
         Some(io.read_bytes.max(io.rchar))
     }
 
-    /// Where it will end: at the source's end, unless dd was told to stop before.
+    /// End position: the source's end, unless dd stops before.
     fn end_position(&self, leading: &OpenFile) -> Option<u64> {
         match (&self.source, self.dd_limits) {
             (Some(_), Some(dd)) => Some(
@@ -219,13 +218,13 @@ impl Transfer {
             ),
             (Some(_), None) => leading.size,
             (None, Some(dd)) => Some(dd.output_end),
-            // A device ends; a file grows for as long as it is written to.
+            // A device has an end; a file grows as long as it is written.
             (None, None) if matches!(leading.kind, FileKind::Block(_)) => leading.size,
             (None, None) => None,
         }
     }
 
-    /// Whether it involves this file of this process.
+    /// Whether it includes this file of this process.
     #[must_use]
     pub fn involves(&self, process: &ProcessSample, flow: &FileFlow<'_>) -> bool {
         [&self.source, &self.destination]
@@ -234,25 +233,25 @@ impl Transfer {
             .any(|end| end.is_file_of(process, flow.file))
     }
 
-    /// Whether it goes on.
+    /// Whether it is active.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.finished_at.is_none()
     }
 
-    /// For how long it has been over.
+    /// Time since it finished.
     #[must_use]
     pub fn time_since_finish(&self, at: Duration) -> Option<Duration> {
         self.finished_at.map(|finished| at.saturating_sub(finished))
     }
 
-    /// For how long nothing has moved.
+    /// Time without any progress.
     #[must_use]
     pub fn time_without_movement(&self, at: Duration) -> Duration {
         self.estimator.time_without_movement(at)
     }
 
-    /// Bytes to go, for sorting.
+    /// Remaining bytes, for sorting.
     #[must_use]
     pub fn remaining_bytes(&self) -> u64 {
         match (self.expected_size, self.estimator.last_position()) {
@@ -261,7 +260,7 @@ impl Transfer {
         }
     }
 
-    /// What is shown of it.
+    /// View of the transfer.
     #[must_use]
     pub fn transfer_view(&self, at: Duration) -> TransferView {
         let state = self.state(at);
@@ -302,7 +301,7 @@ impl Transfer {
         }
         let complete = self.expected_size.is_some() && self.remaining_bytes() == 0;
         match self.progress_basis {
-            // Its last bytes are on their way: not moving is no trouble.
+            // Its last bytes are in flight: no progress is normal.
             _ if complete => TransferState::Moving,
             _ if self.estimator.is_stalled(at) => TransferState::Stalled,
             ProgressBasis::IoCounters => TransferState::UnknownPosition,

@@ -1,7 +1,7 @@
-//! What a command line of cp, mv, install, rsync, tar or scp wants to have copied. Pure.
+//! Sources and destination in the command line of cp, mv, install, rsync, tar or scp. Pure.
 //!
-//! Only as much is understood as it takes to tell the sources from options and destination. What
-//! is taken for a source by mistake does not exist, and counts nothing.
+//! The parser understands only enough to distinguish sources from options and destination. A word
+//! that is mistaken for a source does not exist as a file, and counts nothing.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,28 +10,28 @@ use std::path::PathBuf;
 /// Programs whose arguments are understood, by the kernel's name for them.
 pub const COPY_PROGRAMS: [&[u8]; 6] = [b"cp", b"mv", b"install", b"rsync", b"tar", b"scp"];
 
-/// How it is known how much has arrived.
+/// How the copied bytes are determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountMethod {
-    /// By the files below the destination.
+    /// From the files below the destination.
     DestinationFiles,
-    /// By the bytes that the process has asked for: there is no destination to look at.
+    /// From the bytes that the process has read: there is no destination to check.
     ReadBytes,
 }
 
-/// What shall be copied to where.
+/// Sources and destination of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyOrder {
     /// Files and directories to copy.
     pub sources: Vec<PathBuf>,
-    /// Where they go; a directory, an archive, or another machine.
+    /// Destination: a directory, an archive, or another machine.
     pub destination: Option<PathBuf>,
-    /// Directory that relative sources start from, where the command says so.
+    /// Base directory of relative sources, where the command sets one.
     pub directory: Option<PathBuf>,
-    /// How it is known how much has arrived.
+    /// How the copied bytes are determined.
     pub count_method: CountMethod,
-    /// Whether a directory among the sources stands for what is in it rather than for itself: of
-    /// rsync those whose names end in a slash.
+    /// Per source, whether a directory stands for its content instead of itself: for rsync, when
+    /// the name ends in a slash.
     pub copies_contents: Vec<bool>,
 }
 
@@ -86,12 +86,12 @@ const SCP_OPTIONS: ValueOptions = ValueOptions {
     long: &[],
 };
 
-/// What the arguments, each ended by a zero byte, ask the program of this name to copy; `None`
-/// when it is a single file, which has a position of its own, or nothing that can be sized here.
+/// The copy that the arguments, each terminated by a zero byte, request from the program with this
+/// name; `None` for a single file, which has its own offset, and for anything that cannot be sized.
 #[must_use]
 pub fn parse_copy_order(name: &[u8], arguments: &[u8]) -> Option<CopyOrder> {
     let mut words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).skip(1).collect();
-    // The zero byte behind the last one.
+    // The zero byte after the last one.
     words.pop_if(|last| last.is_empty());
     match name {
         b"cp" | b"mv" => parse_cp(&words, &CP_OPTIONS),
@@ -134,7 +134,7 @@ fn parse_arguments<'a>(words: &[&'a [u8]], valued: &ValueOptions) -> ParsedArgum
                 _ => {}
             }
         } else if word.len() > 1 && word[0] == b'-' {
-            // The first of them that takes a value takes the rest of the word, or the next word.
+            // The first option that takes a value takes the rest of the word, or the next word.
             let taking = (1..word.len()).find(|at| valued.short.contains(&word[*at]));
             if let Some(at) = taking {
                 let rest = &word[at + 1..];
@@ -169,9 +169,9 @@ fn parse_cp(words: &[&[u8]], valued: &ValueOptions) -> Option<CopyOrder> {
     )
 }
 
-/// rsync(1): `HOST:PATH` and `rsync://` are elsewhere, a slash at the end means the contents.
+/// rsync(1): `HOST:PATH` and `rsync://` are remote, a trailing slash means the content.
 fn parse_rsync(words: &[&[u8]]) -> Option<CopyOrder> {
-    // The far end of a connection is told by the near one what to send.
+    // The local end of a connection tells the remote one what to send.
     if words.contains(&&b"--server"[..]) {
         return None;
     }
@@ -208,7 +208,7 @@ fn parse_scp(words: &[&[u8]]) -> Option<CopyOrder> {
     )
 }
 
-/// tar(1) that makes an archive: `tar cf OUT DIR`, `tar -czf OUT -C BASE DIR`.
+/// tar(1) creating an archive: `tar cf OUT DIR`, `tar -czf OUT -C BASE DIR`.
 fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
     let (mut creates, mut archive, mut directory) = (false, None, None);
     let mut sources = Vec::new();
@@ -279,7 +279,7 @@ fn path_from_bytes(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }
 
-/// A colon before any slash names another machine.
+/// A colon before any slash separates a host name.
 fn is_remote(word: &[u8]) -> bool {
     let local = word.split(|byte| *byte == b'/').next().unwrap_or(word);
     local.contains(&b':')

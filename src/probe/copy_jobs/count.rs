@@ -1,4 +1,4 @@
-//! What was counted of a job.
+//! Counts of a copy job.
 
 /// Files and bytes of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -7,11 +7,10 @@ pub struct FileCount {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Whether all of them were found: otherwise the numbers above still grow.
+    /// Whether all of them were found; otherwise the counts still grow.
     pub is_complete: bool,
-    /// Files that have arrived; `None` where nobody can tell.
+    /// Files that are copied completely; `None` if unknown.
     pub files_done: Option<u64>,
-    /// Bytes that have arrived, those of the file of the moment included; `None` where nobody can
-    /// tell.
+    /// Bytes copied, including those of the current file; `None` if unknown.
     pub bytes_done: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! The thread that sizes what jobs shall copy and looks what has arrived.
+//! The thread that sizes the sources of copy jobs and checks their destinations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ mod tree;
 
 use self::tree::CopyTree;
 
-/// Time between two looks at what has arrived.
+/// Interval between checks of the destination.
 const RECOUNT_INTERVAL: Duration = Duration::from_millis(500);
 
 enum CountRequest {
@@ -24,7 +24,7 @@ enum CountRequest {
 
 type SharedCounts = Arc<Mutex<HashMap<ProcessKey, FileCount>>>;
 
-/// The thread; it ends when this is dropped.
+/// Handle of the thread; dropping it ends the thread.
 #[derive(Debug)]
 pub(super) struct TreeCounter {
     requests: Sender<CountRequest>,
@@ -32,7 +32,7 @@ pub(super) struct TreeCounter {
 }
 
 impl TreeCounter {
-    /// Starts it; `None` where the system has no thread to give.
+    /// Starts the thread; `None` where that fails.
     pub(super) fn start() -> Option<Self> {
         let (requests, inbox) = channel();
         let counts = SharedCounts::default();
@@ -44,20 +44,20 @@ impl TreeCounter {
         Some(Self { requests, counts })
     }
 
-    /// Follows a job; `process` is its directory below `/proc`, through which its own root and
+    /// Starts counting a job; `process` is its directory below `/proc`, through which its root and
     /// working directory are reached.
     pub(super) fn start_job(&self, key: ProcessKey, process: PathBuf, order: Arc<CopyOrder>) {
-        // A thread that is gone counts nothing: unknown it stays.
+        // A thread that has ended counts nothing: the counts stay unknown.
         let _ = self.requests.send(CountRequest::Start(key, process, order));
     }
 
-    /// Its process has ended.
+    /// Stops counting a job whose process has ended.
     pub(super) fn stop_job(&self, key: ProcessKey) {
         lock_counts(&self.counts).remove(&key);
         let _ = self.requests.send(CountRequest::Stop(key));
     }
 
-    /// What was counted until now.
+    /// The counts so far.
     pub(super) fn count_of(&self, key: ProcessKey) -> FileCount {
         lock_counts(&self.counts)
             .get(&key)
@@ -66,7 +66,7 @@ impl TreeCounter {
     }
 }
 
-/// A thread that panicked leaves whole numbers behind.
+/// A thread that panicked leaves consistent counts.
 fn lock_counts(counts: &SharedCounts) -> MutexGuard<'_, HashMap<ProcessKey, FileCount>> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,7 @@
-//! How far a program is with all the files that its arguments name: cp, mv, install, rsync, tar
-//! and scp are asked to copy trees, and a position in the file of the moment says little.
+//! Progress of a program over all files that its arguments name: cp, mv, install, rsync, tar and
+//! scp copy trees, and an offset in the current file says little.
 //!
-//! The arguments are expanded and the sources sized on a thread of its own, which also looks which
-//! of the files have arrived.
+//! A separate thread expands the arguments, sizes the sources, and checks which files are complete.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,29 +17,29 @@ pub use self::arguments::CountMethod;
 pub use self::count::FileCount;
 use self::counter::TreeCounter;
 
-/// How far a job is, as far as was counted.
+/// Progress of a job, as far as it is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobCount {
-    /// What its arguments say.
+    /// The parsed arguments.
     pub order: Arc<arguments::CopyOrder>,
-    /// What was counted.
+    /// The counts.
     pub count: FileCount,
 }
 
-/// A process by its id and the moment of its beginning.
+/// A process by its id and start time.
 type ProcessKey = (u32, u64);
 
-/// What a process was taken for.
+/// The classification of a process.
 #[derive(Debug)]
 struct JudgedProcess {
-    /// Who it was then. Between fork(2) and the end of execve(2) a process has the name or the
-    /// arguments of another one, so a judgement holds for one identity only.
+    /// Its identity at that time. Between fork(2) and the end of execve(2) a process has the name
+    /// or the arguments of another one, so a classification is valid for one identity only.
     identity: Arc<ProcessIdentity>,
-    /// What it copies; `None`: no job.
+    /// What it copies; `None` if it is no copy job.
     order: Option<Arc<arguments::CopyOrder>>,
 }
 
-/// Jobs that are being followed.
+/// Copy jobs that are tracked.
 #[derive(Debug, Default)]
 pub struct CopyJobs {
     counter: Option<TreeCounter>,
@@ -48,7 +47,7 @@ pub struct CopyJobs {
 }
 
 impl CopyJobs {
-    /// Notes in each process that copies several files how far it is.
+    /// Stores its progress in each process that copies several files.
     pub fn update_counts(&mut self, roots: &SysPaths, processes: &mut [ProcessSample]) {
         let mut gone: BTreeMap<ProcessKey, ()> =
             self.judged_processes.keys().map(|key| (*key, ())).collect();

@@ -1,9 +1,9 @@
-//! What a process has open: links and positions of its descriptors.
+//! Open files of a process: links and offsets of its descriptors.
 //!
-//! Listing and following descriptors is most of a naive sampler's cost. So a process is looked at
-//! only while its counters move or something that it has open does; a look lists at most one
-//! buffer of descriptors and goes on from there the next time, and a file whose link was read once
-//! is recognised by its inode number.
+//! Listing and following descriptors is most of a naive sampler's cost. Therefore a process is
+//! examined only while its counters or one of its files advance. One examination lists at most one
+//! buffer of descriptors and continues from there the next time. A file whose link was read once is
+//! recognised by its inode number.
 
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
@@ -18,16 +18,17 @@ use crate::probe::sample::{FileKind, OpenFile};
 use crate::probe::text::{open_relative, pread_once, read_word};
 use crate::roots::SysPaths;
 
-/// Smallest regular file worth a mention if nobody writes to it.
+/// Smallest regular file that is reported if it is not written.
 const MIN_FILE_BYTES: u64 = 1 << 20;
-/// Takes about 63 entries: the most descriptors that one look examines.
+/// Holds about 63 entries: the maximum number of descriptors per examination.
 const LISTING_BUFFER_BYTES: usize = 2048;
-/// For so many samples without movement descriptors are kept to compare with: programs move in
-/// bursts, and a position says something only beside an earlier one.
+/// Number of idle samples for which descriptors are kept for comparison: programs do I/O in bursts,
+/// and an offset is meaningful only relative to an earlier one.
 const KEEP_IDLE_SAMPLES: u32 = 4;
-/// For so many samples what has moved once is looked at although its process moves nothing.
+/// Number of samples for which files that once advanced are examined although their process is
+/// idle.
 const FOLLOW_IDLE_SAMPLES: u32 = 300;
-/// What has not moved for so many samples is looked at once in as many.
+/// A file that has not advanced for this many samples is examined once in as many.
 const IDLE_RECHECK_INTERVAL: u32 = 8;
 
 /// The descriptors of one process.
@@ -36,9 +37,9 @@ pub struct ProcessDescriptors {
     fd_directory: OwnedFd,
     fdinfo_directory: OwnedFd,
     entries: BTreeMap<u32, DescriptorEntry>,
-    /// Number of the present pass over the listing; a pass may take several looks.
+    /// Number of the current pass over the listing; a pass may take several examinations.
     listing_pass: u64,
-    /// Samples since the process, or anything that has moved before, moved.
+    /// Samples since the process, or a file that has advanced before, was active.
     idle_samples: u32,
     published_files: Arc<[OpenFile]>,
 }
@@ -47,12 +48,13 @@ pub struct ProcessDescriptors {
 struct DescriptorEntry {
     file: OpenFile,
     seen_in_pass: u64,
-    /// Whether position or size has changed since it was first seen.
+    /// Whether offset or size has changed since the first examination.
     has_moved: bool,
 }
 
 impl ProcessDescriptors {
-    /// Opens the directories of a process; `None` where that is not permitted or it is gone.
+    /// Opens the directories of a process; `None` where that is not permitted or the process has
+    /// ended.
     #[must_use]
     pub fn open(proc: BorrowedFd<'_>, pid: u32) -> Option<Self> {
         Some(Self {
@@ -65,19 +67,19 @@ impl ProcessDescriptors {
         })
     }
 
-    /// Whether something that it has open moved while it was watched.
+    /// Whether one of its files advanced while it was examined.
     #[must_use]
     pub fn any_moved(&self) -> bool {
         self.entries.values().any(|entry| entry.has_moved)
     }
 
-    /// The files as of the last look.
+    /// The files as of the last examination.
     #[must_use]
     pub fn open_files(&self) -> Arc<[OpenFile]> {
         Arc::clone(&self.published_files)
     }
 
-    /// Looks at the next part of the listing, and again at everything that has moved before.
+    /// Examines the next part of the listing, and again everything that has advanced before.
     pub fn examine_next(&mut self, roots: &SysPaths) {
         self.idle_samples = 0;
         let (listed, complete) = self.list_next();
@@ -93,8 +95,9 @@ impl ProcessDescriptors {
         self.publish();
     }
 
-    /// A sample in which the process itself moved nothing: looks again at what has moved before,
-    /// for the kernel or another process may move it. `false` when it is not worth keeping.
+    /// Handles a sample in which the process itself was idle: examines again what has advanced
+    /// before, because the kernel or another process may move it. Returns `false` when it need not
+    /// be kept.
     pub fn refresh_idle(&mut self, roots: &SysPaths) -> bool {
         self.idle_samples = self.idle_samples.saturating_add(1);
         let followed = self.any_moved();
@@ -112,13 +115,13 @@ impl ProcessDescriptors {
             }
     }
 
-    /// Looks again at what has moved before, and at nothing else.
+    /// Examines only files that have advanced before.
     fn refresh_moved(&mut self, roots: &SysPaths) {
         self.refresh_moved_except(&[], roots);
         self.publish();
     }
 
-    /// The next descriptors, and whether these were the last ones.
+    /// The next descriptors, and whether these are the last ones.
     fn list_next(&self) -> (Vec<u32>, bool) {
         let mut buffer = [MaybeUninit::<u8>::uninit(); LISTING_BUFFER_BYTES];
         let mut listing = RawDir::new(&self.fd_directory, &mut buffer);
@@ -137,10 +140,11 @@ impl ProcessDescriptors {
                 break;
             }
         }
-        // A longest entry did not fit any more: there may be others.
+        // An entry of maximum length no longer fits: there may be more.
         let complete = used + 32 <= LISTING_BUFFER_BYTES;
         if complete {
-            // Nothing to do about a failure: the next listing is empty, and the one after it full.
+            // A failure needs no handling: the next listing is empty, and the one after it
+            // complete.
             let _ = seek(&self.fd_directory, SeekFrom::Start(0));
         }
         (found, complete)
@@ -158,7 +162,7 @@ impl ProcessDescriptors {
         }
     }
 
-    /// Looks at one descriptor and remembers what it leads to.
+    /// Examines one descriptor and remembers its file.
     fn examine(&mut self, descriptor: u32, roots: &SysPaths) {
         let known = self.entries.remove(&descriptor);
         let Some(target) = self.file_facts(descriptor) else {
@@ -178,7 +182,7 @@ impl ProcessDescriptors {
 
     fn file_facts(&self, descriptor: u32) -> Option<FileFacts> {
         let flags = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::SIZE | StatxFlags::BLOCKS;
-        // A server that does not answer must not hold up the sampler: cached attributes will do.
+        // A server that does not respond must not block the sampler: cached attributes suffice.
         let at = AtFlags::STATX_DONT_SYNC;
         let found = statx(&self.fd_directory, DecInt::new(descriptor), at, flags).ok()?;
         let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
@@ -227,7 +231,7 @@ impl ProcessDescriptors {
         })
     }
 
-    /// A file seen before: its link is known, and its position is asked for where it matters.
+    /// Examines a known file: its link is known, and its offset is read where it matters.
     fn examine_known(
         &mut self,
         mut entry: DescriptorEntry,
@@ -269,7 +273,7 @@ impl ProcessDescriptors {
     }
 }
 
-/// What stat tells of the file behind a descriptor.
+/// Attributes of the file behind a descriptor, from stat.
 struct FileFacts {
     kind: FileKind,
     inode: ((u32, u32), u64),
@@ -277,14 +281,15 @@ struct FileFacts {
     allocated: u64,
 }
 
-/// Whether a transfer could go through it.
+/// Whether the file can be part of a transfer.
 fn can_be_transfer(file: &OpenFile) -> bool {
     file.kind != FileKind::Regular
         || file.writable
         || file.size.is_some_and(|size| size >= MIN_FILE_BYTES)
 }
 
-/// Readable and writable by the flags of open(2); `None` where it is open as a name only (O_PATH).
+/// Readable and writable by the flags of open(2); `None` for a descriptor that only refers to a
+/// path (O_PATH).
 fn access_mode(flags: u32) -> Option<(bool, bool)> {
     let flags = i32::try_from(flags).ok()?;
     if flags & libc::O_PATH != 0 {
@@ -328,7 +333,8 @@ mod tests {
         };
         let mut descriptors = own_descriptors();
         let roots = SysPaths::default();
-        // Other tests have files open in this process too, and one look lists but some of them.
+        // Other tests have files open in this process too, and one examination lists only some of
+        // them.
         let look_until = |descriptors: &mut ProcessDescriptors, position: u64| {
             for _ in 0..1000 {
                 descriptors.examine_next(&roots);

@@ -1,4 +1,4 @@
-//! What is kept of one process between samples.
+//! State that is kept per process between samples.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use super::reused_file::{DescriptorBudget, ReusedFile};
 use crate::probe::sample::{Availability, OpenFile, ProcessIdentity, ProcessIo, ProcessSample};
 use crate::roots::SysPaths;
 
-/// A process that has moved less than this since the last sample is not looked at more closely.
+/// A process with fewer bytes since the last sample is not examined further.
 const MIN_ACTIVE_BYTES: u64 = 4096;
-/// A process that began between two samples and has moved less than this neither.
+/// A process that began between two samples and has fewer bytes is not examined either.
 const MIN_NEW_PROCESS_BYTES: u64 = 64 * 1024;
-/// What is kept of one process.
+/// State of one process.
 #[derive(Debug)]
 pub(crate) struct ProcessEntry {
     pub(crate) process: ProcessSample,
@@ -20,13 +20,13 @@ pub(crate) struct ProcessEntry {
     pub(crate) stat: ReusedFile,
     pub(crate) descriptors: Option<ProcessDescriptors>,
     pub(crate) age_samples: u32,
-    /// At which age facts that seldom change are read again.
+    /// Age at which facts that rarely change are read again.
     pub(crate) facts_due_age: u32,
-    /// Samples since it moved anything.
+    /// Samples since its last I/O.
     pub(crate) idle_samples: u32,
-    /// Whether it deserves a closer look in this sample.
+    /// Whether it is examined further in this sample.
     pub(crate) needs_details: bool,
-    /// Whether somebody may want to know who it is: it did something, or hangs.
+    /// Whether its identity is needed: it did I/O, or is blocked.
     pub(crate) needs_identity: bool,
     /// Whether arguments and owner were read.
     pub(crate) is_identified: bool,
@@ -51,7 +51,7 @@ impl ProcessEntry {
         }
     }
 
-    /// Whether it has moved bytes worth a closer look since `before`.
+    /// Whether it has done enough I/O since `before` to be examined further.
     pub(crate) fn has_transferred(
         &self,
         before: Availability<ProcessIo>,
@@ -65,7 +65,7 @@ impl ProcessEntry {
         };
         match (before.value(), self.process.io.value()) {
             (Some(before), Some(now)) => total(now).wrapping_sub(total(before)) >= MIN_ACTIVE_BYTES,
-            // At the first sample of all nobody knows who is active.
+            // At the first sample it is unknown which processes are active.
             (None, Some(now)) => {
                 !first_sample && self.age_samples == 0 && total(now) >= MIN_NEW_PROCESS_BYTES
             }
@@ -80,7 +80,7 @@ impl ProcessEntry {
         now.saturating_sub(before.value().map_or(0, total))
     }
 
-    /// Looks at what it has open, if it moves or is being followed.
+    /// Examines its open files, if it is active or tracked.
     pub(crate) fn update_descriptors(
         &mut self,
         proc: BorrowedFd<'_>,

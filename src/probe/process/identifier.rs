@@ -1,4 +1,4 @@
-//! Who a process is.
+//! Identity of a process.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -9,8 +9,8 @@ use crate::probe::system::users::UserNames;
 use crate::probe::text::{open_relative, pread_all};
 use crate::roots::SysPaths;
 
-/// Reads what tells a process from others. Arguments and owner are wanted of those that are shown
-/// only, and reading them of all would be most of what the first sample costs.
+/// Reads the identity of processes. Arguments and owner are needed only for processes that are
+/// shown; reading them for all would be most of the cost of the first sample.
 #[derive(Debug)]
 pub struct ProcessIdentifier {
     users: UserNames,
@@ -29,13 +29,13 @@ impl ProcessIdentifier {
         }
     }
 
-    /// Ticks as the kernel writes them in `/proc/PID/stat` as time.
+    /// Converts ticks in `/proc/PID/stat` to time.
     #[must_use]
     pub fn ticks_to_duration(&self, count: u64) -> Duration {
         ticks_to_duration(count, self.ticks_per_second)
     }
 
-    /// Who a process is as far as its `stat` tells; arguments and owner are missing.
+    /// The identity of a process from its `stat`; arguments and owner are missing.
     #[must_use]
     pub fn identity_from_stat(&self, pid: u32, stat: &ProcessStat<'_>) -> ProcessIdentity {
         ProcessIdentity {
@@ -49,7 +49,8 @@ impl ProcessIdentifier {
         }
     }
 
-    /// Adds arguments and owner, which cost two files; they stay missing where it has ended.
+    /// Adds arguments and owner, which take reading two files; they stay missing where it has
+    /// ended.
     #[must_use]
     pub fn add_arguments_and_user(
         &mut self,
@@ -69,7 +70,7 @@ impl ProcessIdentifier {
         identity
     }
 
-    /// Whether the number is that of a thread rather than of a process.
+    /// Whether the id is that of a thread instead of a process.
     pub fn is_thread(&mut self, proc: BorrowedFd<'_>, pid: u32) -> bool {
         let group = self
             .read_process_file(proc, pid, "status")

@@ -1,5 +1,5 @@
-//! Open files on request: all of one process, and those of the whole system that have no name any
-//! more and hold their space all the same.
+//! Open files on request: all of one process, and deleted files of the whole system that still
+//! occupy space.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,42 +12,42 @@ use crate::drive::mounts::split_device_number;
 use crate::probe::text::{parse_number, read_file};
 use crate::roots::SysPaths;
 
-/// What the kernel appends to the link of a file without a name.
+/// Suffix that the kernel appends to the link of a deleted file.
 const DELETED_SUFFIX: &[u8] = b" (deleted)";
 
-/// Something that a process has open.
+/// An open file of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenDescriptor {
-    /// Number of the descriptor.
+    /// File descriptor number.
     pub descriptor: u32,
-    /// What the kernel calls it, such as a path or `pipe:[4711]`.
+    /// Path as the kernel reports it, or a text such as `pipe:[4711]`.
     pub path: Vec<u8>,
     /// Offset of the next read or write.
     pub position: Option<u64>,
-    /// Flags as open(2) took them.
+    /// Flags of open(2).
     pub flags: Option<u32>,
     /// Length in bytes of a regular file.
     pub size: Option<u64>,
-    /// Whether it has no name any more.
+    /// Whether it is deleted.
     pub is_deleted: bool,
 }
 
-/// A file that has no name any more and is kept by those who have it open.
+/// A deleted file that is still open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeletedFile {
-    /// Its last name.
+    /// Its last path.
     pub path: Vec<u8>,
-    /// Number of the file system, as `stat` gives it.
+    /// Device number of the file system, as `stat` reports it.
     pub device_number: (u32, u32),
     /// The same as one number, as stat(1) prints it.
     pub device_id: u64,
     /// Number of the inode.
     pub inode: u64,
-    /// Bytes on the medium that come back when it is closed.
+    /// Allocated bytes that are freed when it is closed.
     pub held_bytes: u64,
     /// Its length in bytes.
     pub size: u64,
-    /// Who has it open: process id, name of the program, number of the descriptor.
+    /// Processes that have it open: process id, program name, descriptor.
     pub holders: Vec<(u32, Vec<u8>, u32)>,
 }
 
@@ -78,8 +78,8 @@ pub fn files_of_process(roots: &SysPaths, pid: u32) -> io::Result<Vec<OpenDescri
     Ok(found)
 }
 
-/// The regular files of the whole system that are open and have no name, the largest first.
-/// Memory without a name (memfd, shared memory of System V) is none of them.
+/// The deleted regular files of the whole system that are open, the largest first. Anonymous memory
+/// (memfd, shared memory of System V) is not included.
 #[must_use]
 pub fn deleted_files(roots: &SysPaths) -> Vec<DeletedFile> {
     let mut found: BTreeMap<(u64, u64), DeletedFile> = BTreeMap::new();
@@ -127,7 +127,7 @@ fn collect_deleted(process: &Path, pid: u32, found: &mut BTreeMap<(u64, u64), De
     }
 }
 
-/// The last name of what a link leads to, if it has lost it and ever was in a file system.
+/// The last path of a link's target, if it is deleted and was in a file system.
 fn deleted_path(link: &Path) -> Option<Vec<u8>> {
     let target: PathBuf = fs::read_link(link).ok()?;
     let target = target.into_os_string().into_encoded_bytes();

@@ -1,4 +1,4 @@
-//! Descriptors that are kept open, as many as the limit allows.
+//! Descriptors that are kept open, within the limit.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -6,10 +6,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::probe::text::pread_once;
 
-/// Descriptors left to the rest of the program.
+/// Descriptors reserved for the rest of the program.
 const RESERVED_DESCRIPTORS: u64 = 512;
 
-/// How many more descriptors may be kept open.
+/// Budget of descriptors that may be kept open.
 #[derive(Debug)]
 pub struct DescriptorBudget {
     remaining: u64,
@@ -38,7 +38,7 @@ impl DescriptorBudget {
         )
     }
 
-    /// So many.
+    /// A budget of this many.
     #[must_use]
     pub fn with_remaining(left: u64) -> Self {
         Self { remaining: left }
@@ -55,14 +55,14 @@ impl DescriptorBudget {
     }
 }
 
-/// A file that is read again and again.
+/// A file that is read repeatedly.
 #[derive(Debug)]
 pub enum ReusedFile {
-    /// Not opened yet, or opened anew each time because the budget is spent.
+    /// Not opened yet, or opened for each read because the budget is used up.
     NotOpen,
     /// Kept open.
     KeptOpen(OwnedFd),
-    /// Not to be tried again.
+    /// Not read again.
     GivenUp,
 }
 
@@ -73,7 +73,7 @@ impl ReusedFile {
         matches!(self, Self::KeptOpen(_))
     }
 
-    /// Whether it is not to be tried again.
+    /// Whether it is not read again.
     #[must_use]
     pub fn is_given_up(&self) -> bool {
         matches!(self, Self::GivenUp)
@@ -104,7 +104,7 @@ impl ReusedFile {
         }
     }
 
-    /// Closes it for good.
+    /// Closes it permanently.
     pub fn give_up(&mut self, budget: &mut DescriptorBudget) {
         if self.is_kept() {
             budget.release();

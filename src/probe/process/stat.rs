@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::probe::sample::ProcessIo;
 use crate::probe::text::{nonempty_lines, parse_number, split_fields};
 
-/// What of `/proc/PID/stat` is used.
+/// The fields of `/proc/PID/stat` that are used.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ProcessStat<'a> {
     /// Name of the program, at most 15 bytes; may hold anything but a zero byte.
@@ -14,15 +14,15 @@ pub struct ProcessStat<'a> {
     pub state: char,
     /// Parent's process id.
     pub parent_pid: u32,
-    /// How many threads it has.
+    /// Number of threads.
     pub thread_count: u32,
-    /// When it began, in ticks since boot.
+    /// Start time in ticks since boot.
     pub start_ticks: u64,
     /// Field 42, `delayacct_blkio_ticks`: ticks that its first thread waited for block I/O.
     pub blkio_delay_ticks: u64,
 }
 
-/// Reads `/proc/PID/stat`. The name stands in parentheses and may hold any of them itself, so the
+/// Parses `/proc/PID/stat`. The name is in parentheses and may contain parentheses itself, so the
 /// last closing one counts.
 #[must_use]
 pub fn parse_stat(text: &[u8]) -> Option<ProcessStat<'_>> {
@@ -45,7 +45,7 @@ pub fn parse_stat(text: &[u8]) -> Option<ProcessStat<'_>> {
     })
 }
 
-/// Reads `/proc/PID/io`.
+/// Parses `/proc/PID/io`.
 #[must_use]
 pub fn parse_io(text: &[u8]) -> Option<ProcessIo> {
     let mut io = ProcessIo::default();
@@ -68,7 +68,7 @@ pub fn parse_io(text: &[u8]) -> Option<ProcessIo> {
     (found == 7).then_some(io)
 }
 
-/// The effective user id in `/proc/PID/status`: the one that permissions go by.
+/// The effective user id in `/proc/PID/status`: the one that permissions depend on.
 #[must_use]
 pub fn parse_effective_user(text: &[u8]) -> Option<u32> {
     let line = nonempty_lines(text).find_map(|line| line.strip_prefix(b"Uid:"))?;
@@ -89,16 +89,16 @@ pub fn parse_ignored_signals(text: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(line.trim_ascii()).ok()?, 16).ok()
 }
 
-/// Position and flags of a descriptor from `/proc/PID/fdinfo/FD`.
+/// Offset and flags of a descriptor from `/proc/PID/fdinfo/FD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DescriptorInfo {
     /// Offset of the next read or write.
     pub position: u64,
-    /// Flags as open(2) took them.
+    /// Flags of open(2).
     pub flags: u32,
 }
 
-/// Reads `/proc/PID/fdinfo/FD`; the flags are octal.
+/// Parses `/proc/PID/fdinfo/FD`; the flags are octal.
 #[must_use]
 pub fn parse_descriptor_info(text: &[u8]) -> Option<DescriptorInfo> {
     let (mut position, mut flags) = (None, None);
@@ -119,7 +119,7 @@ pub fn parse_descriptor_info(text: &[u8]) -> Option<DescriptorInfo> {
     })
 }
 
-/// Ticks of `USER_HZ` as time.
+/// Converts ticks of `USER_HZ` to time.
 #[must_use]
 pub fn ticks_to_duration(count: u64, per_second: u64) -> Duration {
     let per_second = per_second.max(1);

@@ -1,9 +1,9 @@
-//! All processes: which there are, and what each has moved.
+//! Process table: which processes exist, and their I/O counters.
 //!
-//! Two thousand processes are the normal case, so descriptors of `/proc/PID/io` are kept open and
-//! read with pread(2), which costs a quarter of opening them each time and also proves that it is
-//! still the same process. Everything else is read only of processes whose counters moved, and of
-//! the others in turn.
+//! Two thousand processes are common, so descriptors of `/proc/PID/io` are kept open and read with
+//! pread(2). That costs a quarter of opening them each time, and also proves that the process is
+//! still the same. Everything else is read only for processes whose counters changed, and for the
+//! others in rotation.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,33 +21,33 @@ use crate::roots::SysPaths;
 
 mod reading;
 
-/// Bytes a sample that the others do not explain, from which on all quiet ones are read at once.
+/// Unexplained bytes per sample above which all quiet processes are read at once.
 const MIN_UNEXPLAINED_BYTES: u64 = 1 << 20;
-/// After it was in vain, for processes that have ended cannot be asked, it is left for so many
-/// samples.
+/// After such a search found nothing, because counters of ended processes cannot be read, it is
+/// suspended for this many samples.
 const SEARCH_BACKOFF_SAMPLES: u64 = 8;
-/// `/proc` is listed at least once in so many samples, even when no process seems to have begun.
+/// `/proc` is listed at least once in this many samples, even when no process seems to have begun.
 const LISTING_INTERVAL_SAMPLES: u64 = 16;
-/// When more process ids than this were given out, listing all is cheaper than trying each.
+/// When more process ids than this were assigned, listing all is cheaper than trying each.
 const MAX_PID_PROBES: u64 = 512;
 
-/// Where waiting for I/O is to be had from.
+/// Source of delay times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitSource {
-    /// Nobody counts it.
+    /// Delay accounting is not available.
     None,
     /// Field 42 of `/proc/PID/stat`.
     Stat,
-    /// Taskstats, which the collector asks itself.
+    /// Taskstats, which the collector queries itself.
     Taskstats,
 }
 
-/// The processes that are known, between samples.
+/// The known processes, between samples.
 #[derive(Debug)]
 pub struct ProcessTable {
     proc: Option<OwnedFd>,
-    /// This very process as procfs numbers it: it has thousands of files open, all of procfs, and
-    /// looking at them would be most of what it looks at.
+    /// Id of this process in procfs: it has thousands of files open, all in procfs, and examining
+    /// them would be most of the work.
     own_pid: Option<u32>,
     identifier: ProcessIdentifier,
     entries: BTreeMap<u32, ProcessEntry>,
@@ -57,14 +57,14 @@ pub struct ProcessTable {
     show_all: bool,
     sample_number: u64,
     sample_time: Duration,
-    /// Bytes that the processes read in this sample were charged with since they were read last.
+    /// I/O bytes since the last reading of the processes that were read in this sample.
     explained_bytes: u64,
-    /// Sample from which on quiet processes are read again when something is unexplained.
+    /// Sample from which on quiet processes are read again when bytes are unexplained.
     next_search_sample: u64,
 }
 
 impl ProcessTable {
-    /// Nothing is read yet.
+    /// Creates an empty table.
     #[must_use]
     pub fn new(roots: &SysPaths) -> Self {
         Self {
@@ -83,8 +83,8 @@ impl ProcessTable {
         }
     }
 
-    /// Reads them; `at` is the time of the sample, and `charged` what all processes together were
-    /// charged with since the one before, where that is known.
+    /// Reads the processes; `at` is the time of the sample, and `charged` the bytes accounted to
+    /// all processes since the previous one, where known.
     pub fn update(
         &mut self,
         roots: &SysPaths,
@@ -119,7 +119,7 @@ impl ProcessTable {
         self.proc = Some(proc);
     }
 
-    /// Process ids that deserve a closer look in this sample.
+    /// Process ids that are examined further in this sample.
     pub fn pids_needing_details(&self) -> impl Iterator<Item = u32> {
         self.entries
             .iter()
@@ -127,18 +127,18 @@ impl ProcessTable {
             .map(|(pid, _)| *pid)
     }
 
-    /// Whether threads are read too, from the next sample on.
+    /// Sets whether threads are read too, from the next sample on.
     pub fn set_show_threads(&mut self, shown: bool) {
         self.show_threads = shown;
     }
 
-    /// Whether processes that do nothing are shown too, from the next sample on: then arguments
-    /// and owners of all are read.
+    /// Sets whether idle processes are shown too, from the next sample on: then arguments and
+    /// owners of all are read.
     pub fn set_show_all(&mut self, shown: bool) {
         self.show_all = shown;
     }
 
-    /// Reads who those are that did something.
+    /// Reads the identity of active processes.
     pub fn identify(&mut self) {
         let Some(proc) = &self.proc else {
             return;
@@ -157,7 +157,7 @@ impl ProcessTable {
         }
     }
 
-    /// Notes how long a process has waited for I/O.
+    /// Stores the delay times of a process.
     pub fn set_delays(&mut self, pid: u32, delays: DelayTotals) {
         if let Some(entry) = self.entries.get_mut(&pid) {
             entry.needs_identity |= entry.process.io_delay != delays.io_delay;
@@ -175,7 +175,7 @@ impl ProcessTable {
             .collect()
     }
 
-    /// What is missing of them.
+    /// Notice about what could not be read.
     #[must_use]
     pub fn notice(&self) -> Option<ProbeNotice> {
         let all = || self.entries.values().map(|entry| entry.process.io);
@@ -188,11 +188,11 @@ impl ProcessTable {
         }
     }
 
-    /// Takes up processes that have begun.
+    /// Adds processes that have begun.
     ///
-    /// The last word of `/proc/loadavg` is the process id given out last: while it stays the same
-    /// nothing has begun, and when it has risen a little it is known what to try. Listing `/proc`
-    /// is a good part of the cost of a sample.
+    /// The last word of `/proc/loadavg` is the process id assigned last: while it stays the same no
+    /// process has begun, and when it has risen a little the new ids are tried. Listing `/proc` is
+    /// a large part of the cost of a sample.
     fn discover_processes(&mut self, proc: BorrowedFd<'_>, roots: &SysPaths) {
         let created = crate::probe::text::read_file(&roots.proc.join("loadavg")).and_then(|text| {
             let last = text.trim_ascii().rsplit(|byte| *byte == b' ').next()?;
@@ -209,14 +209,14 @@ impl ProcessTable {
             return self.list_all(proc, roots);
         }
         for pid in begun.filter_map(|pid| u32::try_from(pid).ok()) {
-            // Threads are given numbers too, and answer to them although they are not listed.
+            // Threads have ids too, and their directories exist although they are not listed.
             if !self.identifier.is_thread(proc, pid) {
                 self.add_process(proc, pid);
             }
         }
     }
 
-    /// Takes up processes that have begun, and forgets those that are no longer listed.
+    /// Adds processes that have begun, and drops those that are no longer listed.
     fn list_all(&mut self, proc: BorrowedFd<'_>, roots: &SysPaths) {
         let mut listed = list_pids(roots);
         listed.sort_unstable();
@@ -241,7 +241,7 @@ impl ProcessTable {
         }
     }
 
-    /// A process that is not known yet; `None` when it is gone.
+    /// Reads a new process; `None` when it has ended.
     fn read_new_process(&mut self, proc: BorrowedFd<'_>, pid: u32) -> Option<ProcessEntry> {
         let mut handle = ReusedFile::NotOpen;
         let mut buffer = [0; 1024];
@@ -256,7 +256,7 @@ impl ProcessTable {
     }
 }
 
-/// The number of this process in that procfs, which may be one of another name space.
+/// The id of this process in that procfs, which may belong to another PID namespace.
 fn find_own_pid(roots: &SysPaths) -> Option<u32> {
     let link = std::fs::read_link(roots.proc.join("self")).ok()?;
     u32::try_from(crate::probe::text::parse_number(
@@ -265,7 +265,7 @@ fn find_own_pid(roots: &SysPaths) -> Option<u32> {
     .ok()
 }
 
-/// The numbers among the names in `/proc`.
+/// The process ids in `/proc`.
 fn list_pids(roots: &SysPaths) -> Vec<u32> {
     let Ok(listing) = std::fs::read_dir(&roots.proc) else {
         return Vec::new();

@@ -1,8 +1,8 @@
-//! Waiting for block I/O by process, from taskstats over generic netlink (kernel
+//! Block I/O delay by process, from taskstats over generic netlink (kernel
 //! Documentation/accounting/taskstats.rst and delay-accounting.rst).
 //!
-//! Needs CAP_NET_ADMIN. Sent without rights or to a kernel without CONFIG_TASKSTATS, a request
-//! fails, and there are no figures: the caller takes another source or none.
+//! Needs CAP_NET_ADMIN. Without it, or on a kernel without CONFIG_TASKSTATS, a request fails and no
+//! values are available: the caller uses another source or none.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
-/// Requests in one send: the answers to all of them fit the socket's buffer.
+/// Requests per send: the replies to all of them fit the socket's buffer.
 const MAX_REQUESTS_PER_SEND: usize = 48;
-/// The kernel answers within the send; waiting is for the case that it does not answer at all.
+/// The kernel replies within the send; the timeout covers a kernel that does not reply at all.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// linux/netlink.h, linux/genetlink.h, linux/taskstats.h.
@@ -36,12 +36,12 @@ mod abi {
     pub(crate) const HEADER_BYTES: usize = 16 + 4;
 }
 
-/// What the threads of a process have waited for, all together.
+/// Delay times of a process, summed over its threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DelayTotals {
     /// For block I/O.
     pub io_delay: Option<Duration>,
-    /// For memory to be swapped in.
+    /// Waiting for swap-in.
     pub swap_in_delay: Option<Duration>,
 }
 
@@ -54,8 +54,8 @@ pub struct TaskstatsSocket {
 }
 
 impl TaskstatsSocket {
-    /// Opens the socket and asks for this very process, which shows whether it is permitted.
-    /// `None` where it is not, or the kernel has no taskstats.
+    /// Opens the socket and queries this process, which shows whether it is permitted. `None` where
+    /// it is not, or the kernel has no taskstats.
     #[must_use]
     pub fn open() -> Option<Self> {
         let socket = socket_with(
@@ -77,7 +77,7 @@ impl TaskstatsSocket {
         permitted.then_some(taskstats)
     }
 
-    /// Asks the controller for the number of the family.
+    /// Requests the number of the family from the controller.
     fn resolve_family(&mut self) -> Result<Option<u16>, Errno> {
         let mut request = Vec::new();
         let name = b"TASKSTATS\0";
@@ -98,9 +98,9 @@ impl TaskstatsSocket {
         Ok(found)
     }
 
-    /// Asks for processes and reports for each the time that all its threads together have waited
-    /// for block I/O. Processes that have never waited, or began before delay accounting was
-    /// switched on, are not told apart by the kernel and are left out.
+    /// Queries processes and reports for each the time that all its threads together have waited
+    /// for block I/O. The kernel does not distinguish processes that have never waited from those
+    /// that began before delay accounting was switched on; both are omitted.
     pub fn query_delays(&mut self, pids: &[u32], mut report: impl FnMut(u32, DelayTotals)) {
         let mut request = Vec::with_capacity(MAX_REQUESTS_PER_SEND * 28);
         for batch in pids.chunks(MAX_REQUESTS_PER_SEND) {
@@ -149,7 +149,7 @@ impl TaskstatsSocket {
         Ok(())
     }
 
-    /// Throws away answers that came late, so that they are not taken for those of another batch.
+    /// Discards late replies, so that they are not taken for those of another batch.
     fn discard_late_replies(&mut self) {
         while recv(&self.socket, &mut self.buffer[..], RecvFlags::DONTWAIT).is_ok() {}
     }
@@ -170,13 +170,13 @@ fn push_request(request: &mut Vec<u8>, family: u16, command: u8, attribute: u16,
     request.resize(start + length, 0);
 }
 
-/// One message of netlink without its headers.
+/// One netlink message without its headers.
 struct NetlinkMessage<'a> {
     kind: u16,
     payload: &'a [u8],
 }
 
-/// Cuts a datagram into messages; an error message has no payload.
+/// Splits a datagram into messages; an error message has no payload.
 fn parse_messages(mut datagram: &[u8]) -> impl Iterator<Item = NetlinkMessage<'_>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32_at(datagram, 0)?).ok()?;
@@ -193,7 +193,7 @@ fn parse_messages(mut datagram: &[u8]) -> impl Iterator<Item = NetlinkMessage<'_
     })
 }
 
-/// Cuts a payload into attributes.
+/// Splits a payload into attributes.
 fn parse_attributes(mut payload: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(payload, 0)?);
@@ -206,7 +206,7 @@ fn parse_attributes(mut payload: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// Process id and times waited from an answer.
+/// Process id and delay times from a reply.
 fn parse_reply(payload: &[u8]) -> Option<(u32, DelayTotals)> {
     let (_, aggregate) =
         parse_attributes(payload).find(|(kind, _)| *kind == abi::TASKSTATS_TYPE_AGGR_TGID)?;
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
     use crate::requirement::{Requirement, skip};
 
-    /// An answer of the given version whose 64-bit fields after the first 16 bytes count up.
+    /// A reply of the given version whose 64-bit fields after the first 16 bytes count up.
     fn stats_of_version(version: u16) -> Vec<u8> {
         let mut bytes = vec![0; 16];
         bytes[..2].copy_from_slice(&version.to_ne_bytes());

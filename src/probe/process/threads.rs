@@ -1,4 +1,4 @@
-//! What is worth a look in processes that move something: threads, priority, where they block.
+//! Details of active processes: threads, priority, wait channel.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use crate::drive::ioctl;
 use crate::probe::sample::{Availability, IoPriority, ThreadSample};
 use crate::probe::text::{open_relative, parse_number, pread_once};
 
-/// Threads of one process that are read at most.
+/// Maximum number of threads that are read per process.
 const MAX_THREADS: usize = 512;
 
-/// Its I/O priority; `None` where it is gone.
+/// Its I/O priority; `None` where it has ended.
 pub(crate) fn io_priority(pid: u32) -> Option<IoPriority> {
     let (class, level) = ioctl::io_priority(pid).ok()?;
     Some(IoPriority { class, level })
 }
 
-/// The kernel's function that it waits in (proc_pid_wchan(5)); `None` while it runs, and where
-/// that is not told: `/proc/PID/wchan` says `0` to whom may not know.
+/// The kernel function that it waits in (proc_pid_wchan(5)); `None` while it runs, and without
+/// permission: `/proc/PID/wchan` is `0` then.
 pub(crate) fn wait_channel(proc: BorrowedFd<'_>, pid: u32) -> Option<Arc<str>> {
     let file = open_relative(proc, format!("{pid}/wchan")).ok()?;
     let mut buffer = [0; 128];
@@ -28,7 +28,7 @@ pub(crate) fn wait_channel(proc: BorrowedFd<'_>, pid: u32) -> Option<Arc<str>> {
     (!name.is_empty() && name != "0").then(|| Arc::from(name))
 }
 
-/// The threads of a process; `counted` is whether waiting for I/O is.
+/// The threads of a process; `counted` is whether delay accounting is on.
 pub(crate) fn read_threads(
     proc: BorrowedFd<'_>,
     pid: u32,
@@ -70,7 +70,7 @@ fn read_thread(
         tid,
         name: stat.name.to_vec(),
         io: counters,
-        // As for processes: 0 is as likely a thread that began before it was counted.
+        // As for processes, 0 may also belong to a thread that began before accounting was on.
         io_delay: (counted && stat.blkio_delay_ticks > 0)
             .then(|| identifier.ticks_to_duration(stat.blkio_delay_ticks)),
         state: Some(stat.state),
@@ -89,7 +89,7 @@ mod tests {
         let other = std::thread::Builder::new()
             .name("other".to_owned())
             .spawn(move || {
-                // It gives itself its name, before this.
+                // The thread sets its own name before this.
                 ready.send(()).unwrap();
                 wait.recv()
             })

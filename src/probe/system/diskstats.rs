@@ -3,11 +3,11 @@
 use crate::probe::sample::{DiskCounters, FlushCounters, RequestCounters};
 use crate::probe::text::{nonempty_lines, parse_number, split_fields};
 
-/// Every line that can be understood, in the kernel's order.
+/// Parses every valid line, in the kernel's order.
 ///
 /// Eleven counters follow the name in every kernel since 2.6, four more (discards) since 4.18, two
-/// more (flushes) since 5.5; what comes after them one day is passed over. A line that is no line
-/// of that kind (partitions before 2.6.25 had four counters) is left out.
+/// more (flushes) since 5.5; further fields are ignored. Invalid lines (partitions before 2.6.25
+/// had four counters) are omitted.
 #[must_use]
 pub fn parse(text: &[u8]) -> Vec<DiskCounters> {
     nonempty_lines(text).filter_map(parse_line).collect()

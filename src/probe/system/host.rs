@@ -10,9 +10,9 @@ use crate::probe::sample::{
 use crate::probe::text::{nonempty_lines, parse_number, read_file, read_word, split_fields};
 use crate::roots::SysPaths;
 
-/// Reads everything about the machine; what cannot be read is `None`.
+/// Reads all values of the machine; what cannot be read is `None`.
 ///
-/// `before` is the last reading: name and release are taken over from it, so that they stay one
+/// `before` is the last reading: name and release are taken from it, so that they stay one
 /// allocation.
 #[must_use]
 pub fn read_host(roots: &SysPaths, before: &HostSample) -> HostSample {
@@ -48,9 +48,10 @@ fn read_memory(proc: &Path, statistics: &[u8], page: u64) -> MemoryCounters {
     memory
 }
 
-/// The limits of dirty memory in bytes from `/proc/vmstat`: from where the kernel writes back in the
-/// background, and from where writers wait (kernel Documentation/admin-guide/sysctl/vm.rst,
-/// `dirty_background_ratio` and `dirty_ratio`, as mm/page-writeback.c works them out).
+/// The limits of dirty memory in bytes from `/proc/vmstat`: above the first the kernel writes back
+/// in the background, above the second writers wait (kernel
+/// Documentation/admin-guide/sysctl/vm.rst, `dirty_background_ratio` and `dirty_ratio`, as
+/// mm/page-writeback.c computes them).
 #[must_use]
 pub fn parse_dirty_limits(text: &[u8], page: u64) -> (Option<u64>, Option<u64>) {
     let value = |name: &[u8]| {

@@ -1,5 +1,5 @@
-//! Limits that control groups set to the I/O of a process (kernel
-//! Documentation/admin-guide/cgroup-v2.rst, `io.max`; cgroup-v1/blkio-controller.rst, throttling).
+//! I/O limits of control groups (kernel Documentation/admin-guide/cgroup-v2.rst, `io.max`;
+//! cgroup-v1/blkio-controller.rst, throttling).
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::roots::SysPaths;
 /// One of the four limits.
 type LimitField = fn(&mut IoLimit) -> &mut Option<u64>;
 
-/// The limits of the first version of control groups, each a file of its own.
+/// The limits of cgroup v1, each in its own file.
 const V1_FILES: [(&str, LimitField); 4] = [
     ("read_bps_device", |limit| &mut limit.read_bytes_per_s),
     ("write_bps_device", |limit| &mut limit.write_bytes_per_s),
@@ -17,7 +17,7 @@ const V1_FILES: [(&str, LimitField); 4] = [
     ("write_iops_device", |limit| &mut limit.write_ios_per_s),
 ];
 
-/// What a process may do to a device; `None` is no limit.
+/// I/O limits of a process on a device; `None` is unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IoLimit {
     /// Number of the device, never that of a partition.
@@ -40,7 +40,7 @@ impl IoLimit {
         }
     }
 
-    /// The narrower of both holds.
+    /// Keeps the stricter of both limits.
     fn apply_stricter(&mut self, other: &Self) {
         let least = |own: &mut Option<u64>, other: Option<u64>| {
             *own = own.iter().copied().chain(other).min();
@@ -52,7 +52,7 @@ impl IoLimit {
     }
 }
 
-/// The limits of a process: those of its group and of all groups around that.
+/// The limits of a process: those of its group and of all ancestors of that.
 pub(crate) fn limits_of_process(roots: &SysPaths, pid: u32) -> Vec<IoLimit> {
     let Some(text) = read_file(&roots.proc.join(format!("{pid}/cgroup"))) else {
         return Vec::new();
@@ -75,14 +75,14 @@ fn add_limit(limits: &mut Vec<IoLimit>, limit: &IoLimit) {
     }
 }
 
-/// Either version of control groups; on many machines both are there.
+/// Version of control groups; many machines have both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CgroupVersion {
     V1,
     V2,
 }
 
-/// A line of `/proc/PID/cgroup`, `7:blkio:/group` or `0::/group`, where it is about I/O.
+/// Parses a line of `/proc/PID/cgroup`, `7:blkio:/group` or `0::/group`, if it concerns I/O.
 fn parse_membership(line: &[u8]) -> Option<(CgroupVersion, PathBuf)> {
     let mut parts = line.splitn(3, |byte| *byte == b':');
     let (hierarchy, controllers, group) = (parts.next()?, parts.next()?, parts.next()?);
@@ -100,7 +100,7 @@ fn parse_membership(line: &[u8]) -> Option<(CgroupVersion, PathBuf)> {
     Some((version, PathBuf::from(group.into_owned())))
 }
 
-/// What a file with limits looks like.
+/// Format of a file with limits.
 #[derive(Debug, Clone, Copy)]
 enum LimitFileFormat {
     IoMax,
@@ -116,7 +116,7 @@ impl LimitFileFormat {
     }
 }
 
-/// The files with the limits of a group and of those around it. The group at the top has none.
+/// The files with the limits of a group and its ancestors. The root group has none.
 fn limit_files(
     roots: &SysPaths,
     version: CgroupVersion,
@@ -162,7 +162,7 @@ fn parse_io_max(text: &[u8]) -> Vec<IoLimit> {
     nonempty_lines(text).filter_map(line).collect()
 }
 
-/// A file of the first version: `8:16 2097152`.
+/// A file of cgroup v1: `8:16 2097152`.
 fn parse_throttle_file(text: &[u8], field: LimitField) -> Vec<IoLimit> {
     let line = |line: &[u8]| {
         let mut words = split_fields(line);

@@ -1,4 +1,4 @@
-//! Readers of what the kernel says of the machine as a whole.
+//! Readers of machine-wide values.
 
 pub mod diskstats;
 pub mod host;

@@ -1,4 +1,4 @@
-//! Whether something was mounted or unmounted.
+//! Detection of mounts and unmounts.
 
 use std::fs::File;
 
@@ -6,14 +6,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::roots::SysPaths;
 
-/// Watches the list of mounts without reading it: a host of containers has thousands of them.
+/// Watches the mount table without reading it: a container host has thousands of mounts.
 #[derive(Debug, Default)]
 pub struct MountWatch {
     list: Option<File>,
 }
 
 impl MountWatch {
-    /// Opens the list.
+    /// Opens the mount table.
     #[must_use]
     pub fn new(roots: &SysPaths) -> Self {
         Self {
@@ -21,8 +21,8 @@ impl MountWatch {
         }
     }
 
-    /// Whether it has changed since this was asked last. The kernel marks an open mountinfo with
-    /// POLLERR and POLLPRI then (proc_pid_mounts(5)).
+    /// Whether it has changed since the last call. The kernel then marks an open mountinfo with
+    /// POLLERR and POLLPRI (proc_pid_mounts(5)).
     pub fn has_changed(&mut self) -> bool {
         let Some(list) = &self.list else {
             return false;

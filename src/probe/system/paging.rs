@@ -1,22 +1,22 @@
-//! What the machine as a whole moves, counted by the kernel's memory management.
+//! I/O of the machine as a whole, as the kernel's memory management counts it.
 
 use crate::probe::text::{nonempty_lines, parse_number};
 
 /// Counters of `/proc/vmstat`, all in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PagingCounters {
-    /// Fetched from devices (`pgpgin`).
+    /// Read from devices (`pgpgin`).
     pub paged_in_bytes: u64,
-    /// Sent to devices (`pgpgout`).
+    /// Written to devices (`pgpgout`).
     pub paged_out_bytes: u64,
-    /// Written to memory that has to be written to a device later (`nr_dirtied`).
+    /// Dirtied in memory (`nr_dirtied`).
     pub dirtied_bytes: u64,
     /// Written back from memory (`nr_written`).
     pub written_back_bytes: u64,
 }
 
 impl PagingCounters {
-    /// Reads `/proc/vmstat`; pages are `page` bytes long. Kernels before 2.6.37 lack some of it.
+    /// Parses `/proc/vmstat`; pages are `page` bytes long. Kernels before 2.6.37 lack some fields.
     #[must_use]
     pub fn parse(text: &[u8], page: u64) -> Option<Self> {
         let value = |name: &[u8], unit: u64| {
@@ -31,10 +31,9 @@ impl PagingCounters {
         })
     }
 
-    /// Bytes since an earlier reading that some process was charged with: reads when they are sent
-    /// to the device, writes when memory becomes dirty (`task_io_account_read` and
-    /// `task_io_account_write` of the kernel), and what goes to a device beside write-back, which is
-    /// charged at once.
+    /// Bytes accounted to processes since an earlier reading: reads when they are submitted to the
+    /// device, writes when memory becomes dirty (`task_io_account_read` and `task_io_account_write`
+    /// of the kernel), and writes that bypass writeback, which are accounted at once.
     #[must_use]
     pub fn charged_bytes_since(&self, before: &Self) -> u64 {
         let sent = self.paged_out_bytes.saturating_sub(before.paged_out_bytes);
@@ -57,7 +56,7 @@ mod tests {
         let before = PagingCounters::default();
         let text = b"nr_dirtied 10\nnr_written 4\npgpgin 100\npgpgout 20\n";
         let now = PagingCounters::parse(text, 4096).unwrap();
-        // 100 KiB read, 10 pages dirtied, and 20 KiB sent, 16 of them written back.
+        // 100 KiB read, 10 pages dirtied, and 20 KiB written, 16 of them by writeback.
         assert_eq!(now.charged_bytes_since(&before), (100 + 40 + 4) * 1024);
         assert_eq!(before.charged_bytes_since(&now), 0);
         assert_eq!(PagingCounters::parse(b"pgpgin 1\n", 4096), None);

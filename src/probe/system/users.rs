@@ -5,15 +5,14 @@ use std::collections::HashMap;
 use crate::probe::text::{nonempty_lines, parse_number, read_file};
 use crate::roots::SysPaths;
 
-/// Names by user id, read once: what a directory service knows beyond the file is shown as a
-/// number.
+/// User names by user id, read once. Users known only to a directory service are shown as numbers.
 #[derive(Debug, Default)]
 pub struct UserNames {
     names: HashMap<u32, String>,
 }
 
 impl UserNames {
-    /// Reads `/etc/passwd` by way of procfs, so that it lies below the roots.
+    /// Reads `/etc/passwd` through procfs, so that it is below the roots.
     #[must_use]
     pub fn from_passwd(roots: &SysPaths) -> Self {
         let text = read_file(&roots.proc.join("self/root/etc/passwd")).unwrap_or_default();

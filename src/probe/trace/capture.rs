@@ -1,4 +1,4 @@
-//! A capture: an instance, and a thread that empties it.
+//! A capture: a tracefs instance, and a thread that reads its buffers.
 
 use std::io;
 use std::sync::Arc;
@@ -19,50 +19,50 @@ use crate::roots::SysPaths;
 
 /// Buffer of each processor: at 300,000 events a second of 64 bytes it lasts 400 ms.
 const BUFFER_KIB: u32 = 8 * 1024;
-/// How long the thread sleeps after it found something.
+/// Sleep of the thread after it read events.
 const MIN_SLEEP: Duration = Duration::from_millis(5);
-/// How long it sleeps at most while nothing happens.
+/// Maximum sleep while there are no events.
 const MAX_SLEEP: Duration = Duration::from_millis(40);
-/// How often the kernel's counts of lost events are read.
+/// Interval between readings of the kernel's counts of lost events.
 const LOST_COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is captured.
+/// Settings of a capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaptureSettings {
-    /// Devices, of a drive also its partitions: the numbers in whose name events come. Empty: all.
+    /// Devices, including partitions of a drive: the device numbers in the events. Empty: all.
     pub devices: Vec<DeviceNumber>,
-    /// Leaves out all events that are not needed to tell the kernel's queue from the drive, so as
-    /// to cost little beside a benchmark.
+    /// Leaves out all events that are not needed to separate Q2D from D2C, to cost little during a
+    /// benchmark.
     pub queue_and_drive_only: bool,
 }
 
-/// What the thread hands over.
+/// A batch of events from the thread.
 #[derive(Debug, Clone, Copy)]
 pub struct EventBatch<'e> {
-    /// Events in order of time, also from one batch to the next.
+    /// Events in order of time, also across batches.
     pub events: &'e [BlockEvent],
-    /// Events lost since the beginning.
+    /// Events lost since the start.
     pub lost_events: u64,
-    /// Since when everything is handed over, on the events' clock: the capture's beginning, or
-    /// the end of its last rest.
+    /// Time since which the events are complete, on the events' clock: the start of the capture, or
+    /// the end of its last pause.
     pub complete_since: u64,
-    /// Up to when everything was handed over, on the events' clock.
+    /// Time until which the events are complete, on the events' clock.
     pub complete_until: u64,
-    /// Why nothing follows, where the kernel ended the capture.
+    /// Why no further events follow, where the kernel ended the capture.
     pub end_error: Option<&'e io::Error>,
 }
 
 /// What a capture does after a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureControl {
-    /// It goes on.
+    /// Continue.
     Continue,
-    /// It has the kernel record nothing for this long, at no cost to anybody's requests, and then
-    /// goes on. What is under way meanwhile is not seen to its end.
+    /// Stop recording for this long, at no cost to any request, and then continue. Requests in
+    /// flight during the pause are not traced to their end.
     Pause(Duration),
 }
 
-/// Follows requests until it is stopped or dropped; nothing of it stays behind in the kernel.
+/// Traces requests until it is stopped or dropped; it leaves nothing behind in the kernel.
 #[derive(Debug)]
 pub struct TraceCapture {
     stop: Arc<AtomicBool>,
@@ -70,12 +70,13 @@ pub struct TraceCapture {
 }
 
 impl TraceCapture {
-    /// Begins. `sink` is called on the capture's own thread, about every 5 ms while there is
-    /// something to tell and once more at the end; what it takes is taken from the time in which
-    /// the buffers may fill. It says how to go on.
+    /// Starts a capture. `sink` is called on the capture's own thread, about every 5 ms while there
+    /// are events and once more at the end; the time that it takes reduces the time in which the
+    /// buffers may fill. It returns how to continue.
     ///
     /// # Errors
-    /// When requests cannot be followed here, and why.
+    ///
+    /// When requests cannot be traced, and why.
     pub fn start(
         roots: &SysPaths,
         settings: &CaptureSettings,
@@ -123,8 +124,7 @@ impl TraceCapture {
         })
     }
 
-    /// Ends after everything recorded until now was handed over. Returns when the instance is
-    /// gone.
+    /// Stops after all events recorded so far were passed on. Returns when the instance is removed.
     pub fn stop(mut self) {
         self.join_thread();
     }
@@ -133,7 +133,8 @@ impl TraceCapture {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A panic on the thread was reported by the hook; the instance went with its stack.
+            // A panic on the thread was reported by the hook; the instance was removed during
+            // unwinding.
             let _ = thread.join();
         }
     }
@@ -145,8 +146,8 @@ impl Drop for TraceCapture {
     }
 }
 
-/// What the thread works on. The order matters: the buffers have to be closed before the
-/// instance can be removed.
+/// State of the thread. The field order matters: the buffers have to be closed before the instance
+/// can be removed.
 struct CaptureWorker {
     ring_reader: RingReader,
     instance: TraceInstance,
@@ -159,7 +160,7 @@ struct CaptureWorker {
 impl CaptureWorker {
     fn run(mut self, mut sink: impl FnMut(EventBatch<'_>) -> CaptureControl) {
         let followed = self.capture_loop(&mut sink);
-        // Without this the reading might never come to an end on a busy machine.
+        // Without this, reading might never end on a busy machine.
         let _ = self.instance.stop_recording();
         let ended = followed
             .and(self.ring_reader.read_events().map(|_| ()))
@@ -168,7 +169,7 @@ impl CaptureWorker {
         self.deliver_batch(None, ended.as_ref(), &mut sink);
     }
 
-    /// Until it is stopped or the kernel refuses.
+    /// Reads until it is stopped or the kernel refuses.
     fn capture_loop(
         &mut self,
         sink: &mut impl FnMut(EventBatch<'_>) -> CaptureControl,
@@ -193,7 +194,7 @@ impl CaptureWorker {
         Ok(())
     }
 
-    /// Has nothing recorded for a while, or until it is stopped.
+    /// Pauses recording for a time, or until it is stopped.
     fn pause_recording(&mut self, time: Duration) -> io::Result<()> {
         self.instance
             .disable_events(&self.enabled_events)
@@ -250,7 +251,7 @@ mod tests {
     #[test]
     fn capture_reports_read_error_as_end() {
         let directory = tempfile::tempdir().unwrap();
-        // A directory can be opened, but refuses to be read.
+        // A directory can be opened, but not read as a file.
         let processor = directory.path().join("per_cpu/cpu0");
         fs::create_dir_all(processor.join("trace_pipe_raw")).unwrap();
         let header = concat!(

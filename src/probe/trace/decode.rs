@@ -1,4 +1,4 @@
-//! From an event's bytes to a [`BlockEvent`], by the formats of the kernel that runs.
+//! Decodes an event's bytes to a [`BlockEvent`], by the formats of the running kernel.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,22 +8,22 @@ use super::event::{
 };
 use super::format::{EventFormat, FieldFormat};
 
-/// An event that is switched on.
+/// An event that is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EnabledEvent {
     /// The directory below `events/`.
     pub path: &'static str,
-    /// What it means.
+    /// The step that it reports.
     pub step: RequestStep,
-    /// Whether requests cannot be followed without it. The others are missing from some kernels,
-    /// or from kernels built without them, and only a stage is unknown then.
+    /// Whether requests cannot be traced without it. Some kernels, or kernels built without them,
+    /// lack the others; then only a stage is unknown.
     pub required: bool,
-    /// What restricts it to some devices; [`Scope::Writeback`] events name none.
+    /// What its filter can restrict; writeback events name no device.
     pub filter_scope: FilterScope,
 }
 
 impl EnabledEvent {
-    /// Whether it is needed to tell the kernel's queue from the drive.
+    /// Whether it is needed to separate Q2D from D2C.
     #[must_use]
     pub fn is_for_queue_and_drive(&self) -> bool {
         self.filter_scope == FilterScope::Device
@@ -31,15 +31,15 @@ impl EnabledEvent {
     }
 }
 
-/// What an event's filter may ask for.
+/// What the filter of an event can test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterScope {
     /// It has a field `dev`.
     Device,
-    /// Pages of a file that had none dirty: one event per file and round of writeback, where
-    /// without a filter there would be one per page.
+    /// First dirty page of a file: one event per file and round of writeback; without a filter
+    /// there would be one per page.
     FirstDirtyPage,
-    /// All of them.
+    /// No filter.
     Writeback,
 }
 
@@ -68,8 +68,8 @@ const fn writeback_event(
     }
 }
 
-/// The events that make up a request's life. Plugging is left out: it delays requests between G
-/// and I or D, where it is seen anyway, and its events name no device.
+/// The events of a request's life. Plugging is omitted: it delays requests between G and I or D,
+/// where it is visible anyway, and its events name no device.
 pub const ENABLED_EVENTS: &[EnabledEvent] = &[
     block_event("block/block_bio_queue", RequestStep::Queued),
     block_event("block/block_split", RequestStep::Split),
@@ -100,7 +100,7 @@ pub const ENABLED_EVENTS: &[EnabledEvent] = &[
     ),
 ];
 
-/// Where the fields of one event lie.
+/// Offsets of the fields of one event.
 #[derive(Debug, Clone)]
 struct EventLayout {
     step: RequestStep,
@@ -119,7 +119,7 @@ struct EventLayout {
 }
 
 impl EventLayout {
-    /// `None` where the format lacks what an event of that kind needs.
+    /// `None` where the format lacks a field that an event of that kind needs.
     fn from_format(step: RequestStep, format: &EventFormat) -> Option<Self> {
         let field = |name| format.field(name);
         let is_of_file = matches!(
@@ -181,19 +181,19 @@ impl EventLayout {
     }
 }
 
-/// Splits a device number as the kernel keeps it inside: 12 bits major, 20 bits minor
-/// (kernel include/linux/kdev_t.h).
+/// Splits a device number in the kernel's internal form: 12 bits major, 20 bits minor (kernel
+/// include/linux/kdev_t.h).
 fn device_number(number: u32) -> DeviceNumber {
     (number >> 20, number & 0xf_ffff)
 }
 
-/// Joins a device number as the kernel keeps it inside.
+/// Joins a device number in the kernel's internal form.
 #[must_use]
 pub fn kernel_number((major, minor): DeviceNumber) -> u32 {
     (major << 20) | (minor & 0xf_ffff)
 }
 
-/// Understands the records of one kernel.
+/// Decodes the records of one kernel.
 #[derive(Debug, Clone, Default)]
 pub struct EventDecoder {
     layouts: HashMap<u16, EventLayout>,
@@ -216,7 +216,7 @@ impl EventDecoder {
         (decoder, missing)
     }
 
-    /// Takes up a format; false where it cannot be understood.
+    /// Adds a format; returns false where it cannot be parsed.
     pub fn add_format(&mut self, step: RequestStep, format: &str) -> bool {
         let layout = EventFormat::parse(format)
             .and_then(|format| Some((format.id, EventLayout::from_format(step, &format)?)));
@@ -229,8 +229,8 @@ impl EventDecoder {
         }
     }
 
-    /// The event in a record; `None` for a kind that nobody asked for and a record that is too
-    /// short. Every record begins with its kind in 16 bits.
+    /// The event in a record; `None` for an event that is not enabled and for a record that is too
+    /// short. Every record begins with its event id in 16 bits.
     #[must_use]
     pub fn decode_record(&self, at: u64, record: &[u8]) -> Option<BlockEvent> {
         let id = u16::from_ne_bytes(record.get(..2)?.try_into().ok()?);

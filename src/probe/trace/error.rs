@@ -1,53 +1,53 @@
-//! Why requests cannot be followed.
+//! Why requests cannot be traced.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::privilege;
 
-/// Why requests cannot be followed.
+/// Why requests cannot be traced.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The user may not.
+    /// Permission denied.
     #[error("single requests: not permitted, {tried} {} was refused", path.display())]
     NotPermitted {
-        /// What was tried.
+        /// The attempted operation.
         tried: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
     },
-    /// There is no tracefs to be had.
+    /// tracefs is not available.
     #[error("single requests: n/a, tracefs is not mounted and cannot be mounted: {source}")]
     NoTracefs {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The kernel has no events of the block layer.
     #[error("single requests: n/a, this kernel has no event {event}")]
     NoBlockEvents {
-        /// The one that was looked for.
+        /// The missing event.
         event: &'static str,
     },
-    /// The kernel describes its buffer in a way that cannot be understood.
+    /// The kernel describes its buffer in an unknown format.
     #[error("single requests: n/a, {} cannot be understood", path.display())]
     UnknownFormat {
-        /// The description.
+        /// Path of the description.
         path: PathBuf,
     },
-    /// Something else went wrong.
+    /// Another error.
     #[error("single requests: cannot {tried} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         tried: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl TraceError {
-    /// Sorts what the kernel said about a path.
+    /// Classifies the kernel's error for a path.
     pub(super) fn from_io_error(
         tried: &'static str,
         path: &Path,
@@ -63,7 +63,7 @@ impl TraceError {
         }
     }
 
-    /// What to do about it.
+    /// Advice for the user.
     #[must_use]
     pub fn advice(&self) -> String {
         let text = match self {

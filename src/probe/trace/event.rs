@@ -1,47 +1,47 @@
-//! What the kernel's block layer says of single requests.
+//! Events of single requests in the kernel's block layer.
 
 use std::fmt;
 
-/// What happened to an I/O. The letters are blktrace's (blktrace(8), "TRACE ACTIONS").
+/// A step of a request. The letters are blktrace's (blktrace(8), "TRACE ACTIONS").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequestStep {
-    /// Q: handed to the block layer.
+    /// Q: submitted to the block layer.
     Queued,
-    /// X: too large for the device, cut in two at [`BlockEvent::other_sector`].
+    /// X: too large for the device, split in two at [`BlockEvent::other_sector`].
     Split,
-    /// A: sent on to another device, or from a partition to its drive.
+    /// A: remapped to another device, or from a partition to its drive.
     Remapped,
-    /// M: joined the end of a request that waits.
+    /// M: merged at the end of a waiting request.
     BackMerged,
-    /// F: joined the beginning of a request that waits.
+    /// F: merged at the start of a waiting request.
     FrontMerged,
     /// G: a request was allocated for it.
     Allocated,
-    /// I: put into the scheduler's queue.
+    /// I: inserted into the scheduler's queue.
     Inserted,
-    /// A whole request joined the one before it.
+    /// A whole request was merged into the one before it.
     RequestMerged,
-    /// D: given to the driver.
+    /// D: dispatched to the driver.
     Issued,
-    /// R: the driver gave it back.
+    /// R: requeued by the driver.
     Requeued,
-    /// C: done, or a part of it.
+    /// C: completed, or a part of it.
     Completed,
-    /// C of a device that takes I/O without making requests of it (device mapper, RAID).
+    /// C of a bio-based device (device mapper, RAID).
     BioCompleted,
-    /// A file's pages became dirty; [`BlockEvent::file`] says which.
+    /// A file's pages became dirty; [`BlockEvent::file`] identifies it.
     Dirtied,
-    /// The thread begins to write back a file.
+    /// The thread starts writeback of a file.
     WritebackStarted,
-    /// The thread has written back a file.
+    /// The thread has finished writeback of a file.
     WritebackFinished,
-    /// No event of the kernel: before this moment events of some processor were lost.
+    /// Not a kernel event: before this time events of some processor were lost.
     EventsLost,
-    /// No event of the kernel: before this moment nothing was recorded for a while.
+    /// Not a kernel event: before this time recording was paused.
     RecordingResumed,
 }
 
-/// A short text that the kernel keeps in a fixed field, ended by a zero byte unless it is full.
+/// A short text in a fixed field of the kernel, terminated by a zero byte unless it is full.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FixedText<const N: usize>([u8; N]);
 
@@ -59,7 +59,7 @@ impl<const N: usize> FixedText<N> {
         Self(word)
     }
 
-    /// The text without what fills the field.
+    /// The text without padding.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(N);
@@ -86,7 +86,7 @@ pub type RwbsFlags = FixedText<12>;
 /// Number of a device: major, minor.
 pub type DeviceNumber = (u32, u32);
 
-/// A file as writeback knows it: the device that it is written back to, and its inode.
+/// A file in writeback events: its backing device and its inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct FileKey {
     /// Name of the backing device, such as `8:0`.
@@ -95,16 +95,16 @@ pub struct FileKey {
     pub inode: u64,
 }
 
-/// One event. What an event of its kind does not carry is 0 or empty.
+/// One event. Fields that an event of its kind lacks are 0 or empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockEvent {
-    /// When, in nanoseconds on the clock of the capture (`CLOCK_BOOTTIME`).
+    /// Time in nanoseconds on the clock of the capture (`CLOCK_BOOTTIME`).
     pub timestamp_ns: u64,
-    /// What.
+    /// The step.
     pub request_step: RequestStep,
-    /// The thread that ran; of a completion it is whoever was interrupted.
+    /// The running thread; for a completion the interrupted one.
     pub pid: u32,
-    /// That thread's name, where the event carries it or it could be found out.
+    /// That thread's name, where the event contains it or it could be found.
     pub thread_name: ThreadName,
     /// The device.
     pub device: DeviceNumber,
@@ -116,18 +116,18 @@ pub struct BlockEvent {
     pub bytes: u32,
     /// Operation and flags.
     pub flags: RwbsFlags,
-    /// Of a split, where the second part begins; of a remap, the sector before.
+    /// For a split the start of the second part; for a remap the original sector.
     pub other_sector: u64,
-    /// Of a remap, the device before.
+    /// For a remap the original device.
     pub other_device: DeviceNumber,
-    /// Of a completion, 0 or a negative error number.
+    /// For a completion 0 or a negative error number.
     pub error: i32,
-    /// Of dirtying and writeback, the file.
+    /// For dirtying and writeback the file.
     pub file: FileKey,
 }
 
 impl BlockEvent {
-    /// An event that carries nothing but its kind and time.
+    /// An event with only its kind and time.
     #[must_use]
     pub fn new(step: RequestStep, at: u64) -> Self {
         Self {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// Where a field lies in an event's record.
+/// Position of a field in an event's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldFormat {
     /// First byte.
@@ -13,7 +13,7 @@ pub struct FieldFormat {
 }
 
 impl FieldFormat {
-    /// The bytes of it. No record is so long that the end would not fit.
+    /// The byte range of the field. No record is so long that the end would overflow.
     #[must_use]
     pub fn byte_range(self) -> Range<usize> {
         self.offset..self.offset.saturating_add(self.size)
@@ -34,16 +34,16 @@ impl FieldFormat {
     }
 }
 
-/// An event's number and fields.
+/// Id and fields of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFormat {
-    /// What `common_type` holds in its records.
+    /// The value of `common_type` in its records.
     pub id: u16,
     fields: Vec<(String, FieldFormat)>,
 }
 
 impl EventFormat {
-    /// Reads a format file; `None` where it has no number.
+    /// Parses a format file; `None` where it has no id.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let id = text

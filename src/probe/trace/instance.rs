@@ -1,5 +1,5 @@
-//! A trace buffer of our own: `instances/diskscope-...`
-//! (kernel Documentation/trace/ftrace.rst, "Instances").
+//! A trace instance: `instances/diskscope-...` (kernel Documentation/trace/ftrace.rst,
+//! "Instances").
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,26 +11,29 @@ use super::leftovers;
 use super::tracefs::TracefsMount;
 use crate::roots::SysPaths;
 
-/// Clocks by preference: the first is that of the samples; all of them agree between processors.
+/// Clocks by preference: the first is that of the samples; all of them are consistent between
+/// processors.
 const PREFERRED_CLOCKS: &[&str] = &["boot", "mono", "global"];
-/// Bits of I_DIRTY_PAGES: 2 until kernel 6.11, 6 afterwards (include/linux/fs.h). The other of
-/// the two is never set in `flags`, and in `state` only of inodes that nobody writes to.
+/// Bits of I_DIRTY_PAGES: 2 until kernel 6.11, 6 afterwards (include/linux/fs.h). The other of the
+/// two is never set in `flags`, and in `state` only of inodes that no process writes to.
 const DIRTY_PAGES_BITS: u32 = 1 << 2 | 1 << 6;
 
-/// An instance; removed when it is dropped. What a kill left is removed at the next start.
+/// An instance; dropping it removes it. An instance that a killed process left is removed at the
+/// next start.
 #[derive(Debug)]
 pub struct TraceInstance {
     path: PathBuf,
-    // Its paths lead through the mount, which has to live as long.
+    // Its paths are below the mount, which has to live as long.
     tracefs: TracefsMount,
     roots: SysPaths,
 }
 
 impl TraceInstance {
-    /// Makes an instance that records nothing yet, after removing those of processes that are no
-    /// more.
+    /// Creates an instance that is not recording yet, after removing those of processes that have
+    /// ended.
     ///
     /// # Errors
+    ///
     /// When it is not permitted or the kernel has no instances (before 3.10).
     pub fn create(
         roots: &SysPaths,
@@ -64,7 +67,7 @@ impl TraceInstance {
         }
     }
 
-    /// A directory that a test has made.
+    /// A directory that a test has created.
     #[cfg(test)]
     pub(super) fn at_path(path: PathBuf) -> Self {
         let tracefs = TracefsMount::at_path(&path);
@@ -93,19 +96,21 @@ impl TraceInstance {
         Ok(())
     }
 
-    /// Switches on events and begins to record.
+    /// Enables events and starts recording.
     ///
     /// # Errors
+    ///
     /// When the kernel refuses.
     pub fn start_recording(&self, events: &[EnabledEvent]) -> Result<(), TraceError> {
         self.set_events_enabled(events, "1")?;
         self.write_file("tracing_on", "1")
     }
 
-    /// Stops recording and switches events off: unlike after [`Instance::pause`] requests do not
-    /// pass by a tracepoint that does something.
+    /// Stops recording and disables events: unlike after [`TraceInstance::stop_recording`],
+    /// requests pass no active tracepoint.
     ///
     /// # Errors
+    ///
     /// When the kernel refuses.
     pub fn disable_events(&self, events: &[EnabledEvent]) -> Result<(), TraceError> {
         self.stop_recording()?;
@@ -119,17 +124,19 @@ impl TraceInstance {
         Ok(())
     }
 
-    /// Stops recording; what was recorded can still be read.
+    /// Stops recording; recorded events can still be read.
     ///
     /// # Errors
-    /// What the kernel said.
+    ///
+    /// The kernel's error.
     pub fn stop_recording(&self) -> Result<(), TraceError> {
         self.write_file("tracing_on", "0")
     }
 
-    /// The directories of the processors.
+    /// The per-processor directories.
     ///
     /// # Errors
+    ///
     /// When they cannot be listed.
     pub fn processor_directories(&self) -> Result<Vec<PathBuf>, TraceError> {
         let directory = self.path.join("per_cpu");
@@ -155,8 +162,8 @@ impl TraceInstance {
 
 impl Drop for TraceInstance {
     fn drop(&mut self) {
-        // It takes its events and buffer with it. There is nobody left to tell of a failure, and
-        // the next start tries again.
+        // This removes its events and buffer too. A failure cannot be reported here, and the next
+        // start tries again.
         if let (Ok(()), Some(name)) = (fs::remove_dir(&self.path), self.path.file_name()) {
             leftovers::remove_note(&self.roots, name);
         }

@@ -1,7 +1,7 @@
 //! Instances that a killed process left in the kernel, where they go on recording.
 //!
-//! tracefs need not be mounted where the next process looks, and nothing is mounted just to see
-//! that there is nothing to do. So each instance is noted below `/run` while it exists.
+//! tracefs need not be mounted where the next process looks, and it is not mounted just to check
+//! for leftovers. Therefore each instance has a note below `/run` while it exists.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,22 +14,22 @@ use crate::private_directory::PrivateDirectory;
 use crate::probe::process::stat;
 use crate::roots::SysPaths;
 
-/// What the names of our instances begin with.
+/// Prefix of the names of our instances.
 const INSTANCE_PREFIX: &str = "diskscope-";
-/// Directory of the notes, below `/run`: empty files with the instances' names.
+/// Directory of the notes below `/run`: empty files with the instances' names.
 const NOTES_DIRECTORY: &str = "diskscope/tracing";
-/// The first PID namespace, in which every process has a number (include/linux/proc_ns.h,
+/// The initial PID namespace, in which every process has an id (include/linux/proc_ns.h,
 /// PROC_PID_INIT_INO).
 const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// Distinguishes instances of one process.
 static INSTANCE_COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Who made an instance, as its name says: `diskscope-PID-START-NAMESPACE-NUMBER`.
+/// The creator of an instance, from its name: `diskscope-PID-START-NAMESPACE-NUMBER`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct InstanceMaker {
     pid: u32,
-    /// When it began, in ticks since boot: the number alone is given anew.
+    /// Start time in ticks since boot: process ids are reused.
     start_ticks: u64,
     /// Inode of its PID namespace; `None` in names of earlier versions.
     namespace: Option<u64>,
@@ -54,14 +54,14 @@ impl InstanceMaker {
         })
     }
 
-    /// Whether it certainly is no more.
+    /// Whether the process has certainly ended.
     fn is_gone(self, roots: &SysPaths) -> bool {
         let own = pid_namespace(roots, "self");
         match self.namespace {
             Some(other) if own != Some(other) => {
                 own == Some(INITIAL_PID_NAMESPACE) && is_namespace_empty(roots, other)
             }
-            // Another process may have been given the number since.
+            // The process id may have been reused.
             _ => process_start_ticks(roots, self.pid) != Some(self.start_ticks),
         }
     }
@@ -78,21 +78,21 @@ pub(super) fn next_instance_name(roots: &SysPaths) -> String {
     )
 }
 
-/// Notes an instance that is going to be made. Without the note, which needs a place below `/run`,
-/// the next tracing run still removes what a kill leaves.
+/// Writes a note before an instance is created. Without the note, which needs a writable `/run`,
+/// the next tracing run still removes what a killed process leaves.
 pub(super) fn write_note(roots: &SysPaths, name: &OsStr) {
     let notes = PrivateDirectory::create(&roots.run, Path::new(NOTES_DIRECTORY));
     let _ = notes.and_then(|notes| notes.create_new(name));
 }
 
-/// Forgets an instance that is no more.
+/// Removes the note of a removed instance.
 pub(super) fn remove_note(roots: &SysPaths, name: &OsStr) {
     let notes = PrivateDirectory::open(&roots.run, Path::new(NOTES_DIRECTORY));
     let _ = notes.and_then(|notes| notes.unlink(name));
 }
 
-/// Removes the instances of processes that are no more. tracefs is mounted for that, out of
-/// everybody's sight, only where such an instance is noted.
+/// Removes the instances of ended processes. tracefs is mounted for this, in a private place, only
+/// where such an instance is noted.
 pub fn remove_leftovers(roots: &SysPaths) {
     let notes = PrivateDirectory::open(&roots.run, Path::new(NOTES_DIRECTORY)).ok();
     let names = notes.as_ref().and_then(|notes| notes.entry_names().ok());
@@ -109,14 +109,14 @@ pub fn remove_leftovers(roots: &SysPaths) {
     remove_leftovers_from(roots, &instances);
     for name in gone {
         if let (Some(notes), false) = (&notes, instances.join(&name).exists()) {
-            // One that stays is looked at again at the next start.
+            // An instance that remains is tried again at the next start.
             let _ = notes.unlink(&name);
         }
     }
 }
 
-/// Removes the instances of processes that are no more. The kernel itself protects those whose
-/// buffers are open.
+/// Removes the instances of ended processes. The kernel itself protects those whose buffers are
+/// open.
 pub(super) fn remove_leftovers_from(roots: &SysPaths, instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else {
         return;
@@ -133,11 +133,11 @@ fn is_leftover(roots: &SysPaths, name: &str) -> bool {
     InstanceMaker::parse(name).is_some_and(|maker| maker.is_gone(roots))
 }
 
-/// When a process began, in ticks since boot.
+/// Start time of a process in ticks since boot.
 fn process_start_ticks(roots: &SysPaths, pid: u32) -> Option<u64> {
     let text = fs::read(roots.proc.join(pid.to_string()).join("stat")).ok()?;
     let stat = stat::parse_stat(&text)?;
-    // One that has ended and waits for its parent records nothing any more.
+    // A zombie records nothing.
     (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(stat.start_ticks)
 }
 
@@ -148,8 +148,8 @@ fn pid_namespace(roots: &SysPaths, process: &str) -> Option<u64> {
     text.parse().ok()
 }
 
-/// Whether no process is in a PID namespace, as far as the first one sees: it sees all. What
-/// cannot be looked at counts as in it.
+/// Whether a PID namespace is empty, as seen from the initial one, which sees all processes. A
+/// process that cannot be examined counts as part of it.
 fn is_namespace_empty(roots: &SysPaths, other: u64) -> bool {
     let Ok(entries) = fs::read_dir(&roots.proc) else {
         return false;
@@ -162,7 +162,7 @@ fn is_namespace_empty(roots: &SysPaths, other: u64) -> bool {
         })
         .all(|entry| match fs::read_link(entry.path().join("ns/pid")) {
             Ok(link) => link.as_os_str() != OsStr::new(&format!("pid:[{other}]")),
-            // It has ended meanwhile.
+            // It has ended in the meantime.
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         })
 }

@@ -1,8 +1,8 @@
-//! Single requests: the block layer's trace events, read in binary from a buffer of our own.
+//! Single requests: the block layer's trace events, read in binary from a private buffer.
 //!
-//! [`Capture`] makes an instance in tracefs, switches on the events of [`decode::WANTED`] in it,
-//! and empties it on a thread of its own. What comes out are [`BlockEvent`]s in order of time;
-//! what they mean is the model's business.
+//! A [`TraceCapture`](capture::TraceCapture) creates an instance in tracefs, enables the events of
+//! [`decode::ENABLED_EVENTS`] in it, and reads its buffers on a separate thread. The output is
+//! [`BlockEvent`]s in order of time; the model interprets them.
 
 mod capture;
 pub mod decode;

@@ -1,4 +1,4 @@
-//! Names of threads that an event gives only the number of.
+//! Names of threads of which an event contains only the id.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use super::event::ThreadName;
 use crate::probe::text::{nonempty_lines, parse_number, read_file};
 
-/// A number may be given to another thread after a while.
+/// Thread ids are reused after a while.
 const CACHE_LIFETIME: Duration = Duration::from_secs(1);
 
-/// Finds names and keeps them for a short time.
+/// Looks up names and caches them for a short time.
 #[derive(Debug)]
 pub struct ThreadNames {
     proc: PathBuf,
@@ -20,7 +20,7 @@ pub struct ThreadNames {
 }
 
 impl ThreadNames {
-    /// Looks in procfs first and then in what tracefs keeps of threads that ended.
+    /// Searches procfs first, then the names of ended threads in tracefs.
     #[must_use]
     pub fn new(proc: &Path, tracefs: &Path) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl ThreadNames {
         }
     }
 
-    /// The name of a thread; empty where nobody knows it any more.
+    /// The name of a thread; empty where it is unknown.
     pub fn name_of(&mut self, pid: u32) -> ThreadName {
         if self.cache_started_at.elapsed() > CACHE_LIFETIME {
             self.cached_names.clear();

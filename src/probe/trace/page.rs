@@ -8,11 +8,11 @@ use std::path::Path;
 
 use super::format::{FieldFormat, parse_field};
 
-/// In the page's length: events before it were lost.
+/// In the page's length: events before the page were lost.
 const MISSED_FLAG: u64 = 1 << 31;
-/// In the page's length: their number follows the data.
+/// In the page's length: the number of lost events follows the data.
 const MISSED_COUNT_STORED_FLAG: u64 = 1 << 30;
-/// Event header: 5 bits of kind or length, 27 bits of time since the event before.
+/// Event header: 5 bits of kind or length, 27 bits of time since the previous event.
 const KIND_BITS: u32 = 5;
 const DELTA_BITS: u32 = 27;
 /// The kernel's pages are 4 to 64 KiB, and sub-buffers of several pages at most this
@@ -22,10 +22,10 @@ const MAX_PAGE_BYTES: usize = 16 << 20;
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
-/// An absolute time has 59 bits; those above are the ones of the time before.
+/// An absolute time has 59 bits; the upper ones are those of the previous time.
 const STAMP_BITS: u32 = DELTA_BITS + 32;
 
-/// How the kernel lays out a page.
+/// The kernel's page layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageFormat {
     timestamp: FieldFormat,
@@ -34,7 +34,7 @@ pub struct PageFormat {
 }
 
 impl PageFormat {
-    /// Reads `events/header_page`.
+    /// Parses `events/header_page`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let field = |wanted: &str| {
@@ -51,10 +51,11 @@ impl PageFormat {
         (format.size() <= MAX_PAGE_BYTES).then_some(format)
     }
 
-    /// Reads a file like that. It must be read at once: the kernel takes a second read for one
-    /// beyond the end (`show_header` in kernel/trace/trace_events.c).
+    /// Reads and parses such a file. It must be read at once: the kernel treats a second read as
+    /// one beyond the end (`show_header` in kernel/trace/trace_events.c).
     ///
     /// # Errors
+    ///
     /// When it cannot be read.
     pub fn read(path: &Path) -> io::Result<Option<Self>> {
         let mut buffer = [0; 4096];
@@ -68,7 +69,7 @@ impl PageFormat {
         self.data.byte_range().end
     }
 
-    /// Goes through a page; `None` where it is too short to be one.
+    /// Opens a page; `None` where it is too short.
     #[must_use]
     pub fn open_page<'p>(&self, page: &'p [u8]) -> Option<RingPage<'p>> {
         let time = self.timestamp.read_number(page)?;
@@ -96,14 +97,14 @@ impl PageFormat {
     }
 }
 
-/// Whether events are missing between a page and the one before.
+/// Whether events were lost between a page and the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LostEvents {
-    /// None is.
+    /// None.
     Nothing,
-    /// Some are; the kernel had no room to say how many.
+    /// Some; the kernel had no room for the count.
     UnknownCount,
-    /// So many are.
+    /// This many.
     Count(u64),
 }
 
@@ -116,13 +117,13 @@ pub struct RingPage<'p> {
 }
 
 impl<'p> RingPage<'p> {
-    /// Whether events are missing before it.
+    /// Whether events were lost before it.
     #[must_use]
     pub fn lost(&self) -> LostEvents {
         self.lost_events
     }
 
-    /// The time that its events are counted from.
+    /// The time that its events are relative to.
     #[must_use]
     pub fn start_time(&self) -> u64 {
         self.time
@@ -141,13 +142,13 @@ impl<'p> RingPage<'p> {
         Some(bytes)
     }
 
-    /// A page that makes no sense must not stop the program.
+    /// Saturates: an invalid page must not stop the program.
     fn advance_time(&mut self, delta: u64) {
         self.time = self.time.wrapping_add(delta);
     }
 
-    /// Padding: the end of a page, or an event that was reserved and given up. The kernel makes
-    /// a delta of 0 into 1 when it gives one up, so that 1 does not count.
+    /// Padding: the end of a page, or an event that was reserved and discarded. The kernel changes
+    /// a delta of 0 to 1 when it discards an event, so a delta of 1 does not count.
     fn skip_padding(&mut self, delta: u64) -> Option<()> {
         if delta == 0 {
             self.remaining = &[];
@@ -161,7 +162,7 @@ impl<'p> RingPage<'p> {
         Some(())
     }
 
-    /// An absolute time whose upper bits were cut off.
+    /// An absolute time whose upper bits are truncated.
     fn set_time(&mut self, stamp: u64) {
         let upper = self.time & !((1 << STAMP_BITS) - 1);
         let time = upper | stamp;
@@ -199,7 +200,7 @@ impl<'p> RingPage<'p> {
             }
             _ => {
                 let length = match kind {
-                    // The length word counts itself, and records are filled up to whole words.
+                    // The length word includes itself, and records are padded to whole words.
                     0 => (self.next_word()? as usize)
                         .checked_sub(4)?
                         .next_multiple_of(4),
@@ -221,7 +222,7 @@ impl<'p> Iterator for RingPage<'p> {
             match self.next_record() {
                 Some(Some(record)) => return Some(record),
                 Some(None) => {}
-                // A page that breaks off: nothing after this can be trusted.
+                // A truncated page: nothing after this can be trusted.
                 None => self.remaining = &[],
             }
         }
@@ -268,11 +269,11 @@ mod tests {
         data.extend(header(0, 3));
         data.extend(9_u32.to_le_bytes());
         data.extend(*b"twotw...");
-        // Given up: eight bytes, and a delta that counts.
+        // Discarded: eight bytes, and a delta that counts.
         data.extend(header(PADDING, 4));
         data.extend(4_u32.to_le_bytes());
         data.extend([0xff; 4]);
-        // Given up with no delta of its own.
+        // Discarded without a delta of its own.
         data.extend(header(PADDING, 1));
         data.extend(0_u32.to_le_bytes());
         data.extend(header(1, 1));

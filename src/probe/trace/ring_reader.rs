@@ -1,4 +1,4 @@
-//! Takes events out of the per-processor buffers and puts them in order of time.
+//! Reads events from the per-processor buffers and sorts them by time.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use super::names::ThreadNames;
 use super::page::{LostEvents, PageFormat};
 use crate::probe::text::{nonempty_lines, parse_number};
 
-/// Events younger than this may be overtaken by one that another processor is still writing.
+/// Events younger than this may be preceded by one that another processor is still writing.
 pub(super) const SETTLE_TIME_NS: u64 = 1_000_000;
 
 /// The buffers of all processors.
@@ -24,7 +24,7 @@ pub struct RingReader {
     thread_names: ThreadNames,
     page_buffer: Vec<u8>,
     unsettled_events: Vec<BlockEvent>,
-    /// Counted in the pages.
+    /// As counted in the pages.
     missed_events: u64,
 }
 

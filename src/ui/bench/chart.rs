@@ -1,4 +1,4 @@
-//! A chart of a test's findings, as its description wants it.
+//! A chart of a benchmark's findings, as its description wants it.
 
 use std::collections::HashSet;
 
@@ -131,7 +131,7 @@ fn legend(names: &[String], series: &[(&Series, StyleRole)], look: Theme) -> Lin
     line
 }
 
-/// The figures that the chart marks on its horizontal axis.
+/// The metrics that the chart marks on its horizontal axis.
 fn metric_marks(chart: &ChartSpec, findings: &Findings, leading: &Series) -> Vec<AxisMark> {
     let known = chart
         .marked_metrics
@@ -140,7 +140,7 @@ fn metric_marks(chart: &ChartSpec, findings: &Findings, leading: &Series) -> Vec
     known
         .filter(|figure| figure.unit == leading.x.unit)
         .map(|figure| {
-            // Of a part's figure the part is known from the chart.
+            // Of a part's metric the part is known from the chart.
             let label = figure.label();
             let label = label.rsplit('/').next().unwrap_or_default();
             AxisMark {

@@ -1,4 +1,4 @@
-//! The figures that a test is made for, large.
+//! The metrics that a benchmark is made for, large.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,7 +12,7 @@ use crate::ui::widgets::digits::large_digits;
 
 /// Rows that it takes.
 pub(super) const HEIGHT: u16 = 4;
-/// Columns between two figures.
+/// Columns between two metrics.
 const METRIC_GAP: u16 = 4;
 
 /// Draws as many as there is room for, the first in the meaning's colour.

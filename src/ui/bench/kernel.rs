@@ -23,7 +23,7 @@ pub(super) struct KernelPanel<'a> {
     pub stages: Option<&'a StageBreakdown>,
     /// Time that the counts are over.
     pub elapsed_ns: u64,
-    /// How many requests the test made, where that can be compared.
+    /// How many requests the benchmark made, where that can be compared.
     pub benchmark_requests: Option<u64>,
 }
 

@@ -26,7 +26,7 @@ use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::{cut_end, cut_start, input_line, unknown_value, wrap_text};
 use crate::units;
 
-/// From this width on the test is explained beside the form.
+/// From this width on the benchmark is explained beside the form.
 const EXPLANATION_MIN_WIDTH: u16 = 116;
 
 /// Rows below the form for what a parameter means.

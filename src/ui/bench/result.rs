@@ -31,11 +31,11 @@ use crate::units;
 /// From this width on the kernel's view stands beside the verdicts.
 const KERNEL_PANEL_MIN_WIDTH: u16 = 110;
 
-/// Rows of the title, the gap above the figures, and the last line.
+/// Rows of the title, the gap above the metrics, and the last line.
 const FIXED_ROWS: u16 = 3;
 /// From this height on there is room for gaps.
 const GAP_MIN_HEIGHT: u16 = 26;
-/// Rows for figures and verdicts where room is scarce.
+/// Rows for metrics and verdicts where room is scarce.
 const COMPACT_METRIC_ROWS: u16 = 6;
 /// Rows that they keep in any case.
 const MIN_METRIC_ROWS: u16 = 4;
@@ -78,7 +78,7 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Theme, area: Rect, buf: &m
     draw_saved(result, look, saved, buf);
 }
 
-/// Rows for figures and verdicts: a third of all, less where a table in front wants them.
+/// Rows for metrics and verdicts: a third of all, less where a table in front wants them.
 fn lower_rows(run: &BenchmarkRun, page: usize, notes: u16, height: u16) -> u16 {
     let usual = if height < GAP_MIN_HEIGHT {
         COMPACT_METRIC_ROWS
@@ -212,7 +212,7 @@ fn draw_lower(result: &ResultState, run: &BenchmarkRun, look: Theme, area: Rect,
     }
 }
 
-/// The table that stands for figures where there are no others, as in a survey: all of them are of
+/// The table that stands for metrics where there are no others, as in a survey: all of them are of
 /// its parts.
 fn summary_table(run: &BenchmarkRun) -> Option<PivotTable<'_>> {
     let table = run.findings.top_level_tables().next()?;

@@ -26,7 +26,7 @@ use crate::units;
 /// From this height on verdicts have more than a line.
 const CHECKS_MIN_HEIGHT: u16 = 26;
 
-/// What is drawn while a test has no curve of its own yet.
+/// What is drawn while a benchmark has no curve of its own yet.
 static THROUGHPUT_CHART: ChartSpec = ChartSpec::new(
     "Throughput over time",
     ChartShape::Line,
@@ -190,7 +190,7 @@ fn draw_body(
     kernel::draw(said, look, right, buf);
 }
 
-/// The test's own chart once it has two points, until then what moves in this phase.
+/// The benchmark's own chart once it has two points, until then what moves in this phase.
 fn draw_chart(
     running: &RunningState,
     view: &RunSnapshot,

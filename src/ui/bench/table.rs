@@ -41,7 +41,7 @@ pub(super) struct PivotTable<'a> {
 }
 
 impl<'a> PivotTable<'a> {
-    /// The table with the figures that it names.
+    /// The table with the metrics that it names.
     pub(super) fn new(table: &'a MetricTable, findings: &'a Findings) -> Self {
         Self::with_margins(table, findings.index(), true)
     }
@@ -121,7 +121,7 @@ impl<'a> PivotTable<'a> {
         self.figures.get(row.cells.get(column)?)
     }
 
-    /// The column whose figures are compared by bars, and its largest: the first with nothing but
+    /// The column whose metrics are compared by bars, and its largest: the first with nothing but
     /// rates of one unit.
     fn bar_column(&self) -> Option<(usize, f64)> {
         (0..self.table.columns.len()).find_map(|column| {

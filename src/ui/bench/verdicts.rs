@@ -1,4 +1,4 @@
-//! What is to be thought of the figures: goals and verdicts, the gravest first.
+//! What is to be thought of the metrics: goals and verdicts, the gravest first.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -41,8 +41,8 @@ fn verdict_text(verdict: &Verdict, look: Theme) -> String {
     format!("{mark} {}: {}", verdict.code, verdict.evidence)
 }
 
-/// As many verdicts as fit into the rows while a test runs, the gravest first and with what to do
-/// about it; how many more there are stands at the right.
+/// As many verdicts as fit into the rows while a benchmark runs, the gravest first and with what to
+/// do about it; how many more there are stands at the right.
 pub(super) fn draw_brief(findings: &Findings, look: Theme, area: Rect, buf: &mut Buffer) {
     let verdicts = by_severity(findings);
     let faint = look.role_style(StyleRole::Faint);
@@ -101,7 +101,7 @@ fn slo_lines(goal: &SloResult, look: Theme, width: u16) -> Vec<Line<'static>> {
     std::iter::once(line).chain(below).collect()
 }
 
-/// That nothing speaks against the figures.
+/// That nothing speaks against the metrics.
 pub(super) fn no_problems_lines(look: Theme, width: u16) -> Vec<Line<'static>> {
     let well = look.glyphs().check_mark;
     let text = format!("{well} nothing speaks against these figures");

@@ -29,7 +29,7 @@ const COLUMNS: [TableColumn; 11] = [
     TableColumn::text("command", 16, u16::MAX, 0),
 ];
 
-/// Share of time waiting for I/O from which on it is worth a look.
+/// Fraction of time waiting for I/O from which on it is worth a look.
 const IO_WAIT_WARNING: f64 = 0.2;
 
 /// Draws them.

@@ -28,9 +28,9 @@ use crate::ui::widgets::plot::{PlotCurve, PlotWidget};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, wrap_text};
 
-/// From this width on the figures stand beside the chart.
+/// From this width on the metrics stand beside the chart.
 const METRICS_BESIDE_MIN_WIDTH: u16 = 150;
-/// Columns of the figures there.
+/// Columns of the metrics there.
 const METRICS_WIDTH: u16 = 84;
 /// Sides that are introduced; more are counted.
 const MAX_LISTED_SESSIONS: usize = 6;
@@ -150,7 +150,7 @@ fn session_lines(state: &ComparisonState, look: Theme, width: u16) -> Vec<Line<'
     lines
 }
 
-/// What a side is: its name, its host, and what it measured the test on.
+/// What a side is: its name, its host, and what it measured the benchmark on.
 fn session_title(index: usize, side: &ComparedSession, test: Option<&ComparedBenchmark>) -> String {
     let mut words = vec![side.name.clone()];
     words.extend(side.host.clone());
@@ -169,7 +169,7 @@ fn session_title(index: usize, side: &ComparedSession, test: Option<&ComparedBen
     words.join("   ")
 }
 
-/// The curves of all sides under one axis, as the test's description wants them.
+/// The curves of all sides under one axis, as the benchmark's description wants them.
 fn draw_overlay(
     overlay: &ChartOverlay,
     test: &ComparedBenchmark,
@@ -224,7 +224,7 @@ fn draw_overlay(
     (&plot).render(body, buf);
 }
 
-/// Figures, cautions, and what was not compared.
+/// Metrics, cautions, and what was not compared.
 fn detail_lines(state: &ComparisonState, look: Theme, width: u16) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(test) = state.selected_benchmark() {
@@ -250,7 +250,7 @@ fn detail_lines(state: &ComparisonState, look: Theme, width: u16) -> Vec<Line<'s
     lines
 }
 
-/// What keeps the sides' figures from being believed.
+/// What keeps the sides' metrics from being believed.
 fn caution_lines(test: &ComparedBenchmark, look: Theme, width: u16) -> Vec<Line<'static>> {
     let sides = test.targets.iter().enumerate();
     let all = sides.filter_map(|(side, measured)| Some((side, measured.as_ref()?)));

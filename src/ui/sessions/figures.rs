@@ -1,4 +1,4 @@
-//! The figures of two sessions and their ratio.
+//! The metrics of two sessions and their ratio.
 
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;

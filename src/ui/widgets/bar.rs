@@ -30,7 +30,7 @@ pub fn level_glyph(share: f64, look: Theme) -> char {
     look.glyphs().bar_levels[step.clamp(1, 8) - 1]
 }
 
-/// One column for each value, as high as its share of the largest; blank where it is unknown.
+/// One column for each value, as high as its fraction of the largest; blank where it is unknown.
 #[must_use]
 pub fn sparkline(values: &[Option<f64>], look: Theme) -> String {
     let largest = values.iter().flatten().copied().fold(0.0, f64::max);

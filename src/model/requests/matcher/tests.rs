@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 const DISK: DeviceNumber = (8, 0);
 
-/// `7,0 WS 0 + 8`, as the kernel prints it, with the step and time before it.
+/// `7,0 WS 0 + 8`, as the kernel prints it, with step and time prepended.
 fn block_event(step: RequestStep, at: u64, flags: &str, sector: u64, sectors: u32) -> BlockEvent {
     BlockEvent {
         pid: 4711,
@@ -59,7 +59,7 @@ fn scheduled_read_has_all_stage_times() {
     assert_eq!(request.charged_actor().unwrap().pid, 4711);
 }
 
-/// What a loop device with a limit of 1960 sectors makes of a direct write of 2 MiB.
+/// The parts of a direct write of 2 MiB on a loop device with a limit of 1960 sectors.
 #[test]
 fn split_bio_yields_one_request_per_part() {
     let mut split = block_event(Split, 101, "WS", 0, 0);
@@ -144,8 +144,8 @@ fn partially_completed_request_is_reported_once() {
     assert_eq!((found[0].timestamps.completed, found[0].error), (300, -5));
 }
 
-/// As kernel 6.18 tells of a flush: asked for as FWS, complete as WS, and served by FF whose
-/// sector is 0 at first and -1 in the end.
+/// A flush as kernel 6.18 traces it: queued as FWS, completed as WS, and served by FF whose sector
+/// is 0 at first and -1 at the end.
 #[test]
 fn flush_yields_flush_request_and_flush_command() {
     let found = matched_requests(&[
@@ -199,7 +199,7 @@ fn partition_request_is_reported_on_its_drive_with_origin() {
             block_event(Completed, 102, "R", 2148, 8),
         ],
     );
-    // The same without G and with it.
+    // Without G, and with it.
     assert_eq!(
         (found[0].device, found[0].timestamps.queued),
         (DISK, Some(100))
@@ -339,7 +339,7 @@ fn pause_clears_requests_in_flight_without_match_errors() {
 }
 
 proptest! {
-    /// Whatever order several requests' events are interleaved in, each is told exactly once.
+    /// In any interleaving of several requests' events, each request is reported exactly once.
     #[test]
     fn matcher_reports_every_interleaved_request_once(picks in proptest::collection::vec(0_usize..8, 40)) {
         let steps = [Queued, Allocated, Inserted, Issued, Completed];
@@ -363,7 +363,7 @@ proptest! {
         }
     }
 
-    /// Nonsense neither stops it nor makes it grow.
+    /// Invalid events neither stop it nor make it grow.
     #[test]
     fn matcher_accepts_any_event_stream(
         stream in proptest::collection::vec((0_u8..12, 0_u64..64, 0_u32..16, 0_u64..64), 0..300)

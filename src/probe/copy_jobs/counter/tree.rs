@@ -1,4 +1,4 @@
-//! The files of one job: found piece by piece, and looked for at the destination.
+//! The files of one job: found incrementally, and checked at the destination.
 
 use std::fs::{self, ReadDir};
 use std::os::unix::fs::MetadataExt;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use crate::probe::copy_jobs::FileCount;
 use crate::probe::copy_jobs::arguments::{CopyOrder, CountMethod};
 
-/// Entries of directories that one step takes, so that other jobs get their turn.
+/// Directory entries per step, so that other jobs make progress too.
 const MAX_ENTRIES_PER_STEP: usize = 2000;
-/// Files that are remembered by name; of those beyond only number and bytes are known.
+/// Files that are remembered by name; beyond it only number and bytes are counted.
 const MAX_NAMED_FILES: usize = 200_000;
-/// So many missing ones in a row end a look: programs copy in the order of the directory, or
-/// sorted, and what comes later is missing too.
+/// This many missing files in a row end a check: programs copy in the order of the directory, or
+/// sorted, so later files are missing too.
 const MAX_MISSING_IN_ROW: usize = 64;
-/// Files further on that are looked at all the same, in turns.
+/// Files further on that are checked in rotation.
 const FURTHER_CHECKS: usize = 256;
 
 /// Files of a job.
@@ -23,10 +23,10 @@ pub(super) struct CopyTree {
     count_method: CountMethod,
     /// Directories that are being read, the innermost last.
     open_directories: Vec<(ReadDir, PathBuf)>,
-    /// Sources to come: where, and what they will be called below the destination.
+    /// Sources not read yet: path, and name below the destination.
     remaining_sources: Vec<(PathBuf, PathBuf)>,
     destination: Option<PathBuf>,
-    /// Names of the files below the destination with their sizes, while they have not arrived.
+    /// Names of the files below the destination with their sizes, as long as they are not complete.
     missing: Vec<(PathBuf, u64)>,
     next_check: usize,
     total_count: FileCount,
@@ -36,7 +36,7 @@ pub(super) struct CopyTree {
 }
 
 impl CopyTree {
-    /// Nothing is looked at yet. `process` is the process's directory below `/proc`.
+    /// Creates the tree without reading it. `process` is the process's directory below `/proc`.
     pub(super) fn new(process: &Path, order: &CopyOrder) -> Self {
         let own = |path: &Path| match (path.strip_prefix("/"), &order.directory) {
             (Ok(below), _) => process.join("root").join(below),
@@ -75,7 +75,7 @@ impl CopyTree {
         self.total_count.is_complete
     }
 
-    /// What is known by now.
+    /// The counts so far.
     pub(super) fn current_count(&self) -> FileCount {
         let known = self.count_method == CountMethod::DestinationFiles && !self.has_unnamed_files;
         FileCount {
@@ -85,7 +85,7 @@ impl CopyTree {
         }
     }
 
-    /// Takes the next step: finds more, and looks what has arrived.
+    /// Performs one step: reads directory entries and checks the destination.
     pub(super) fn next_step(&mut self) {
         for _ in 0..MAX_ENTRIES_PER_STEP {
             if self.total_count.is_complete || !self.read_next_entry() {
@@ -98,7 +98,7 @@ impl CopyTree {
         }
     }
 
-    /// Takes one entry; `false` when there is none any more.
+    /// Reads one entry; returns `false` when there are no more.
     fn read_next_entry(&mut self) -> bool {
         let (path, name) = match self.open_directories.last_mut() {
             Some((directory, below)) => match directory.next() {
@@ -114,7 +114,7 @@ impl CopyTree {
                 None => return false,
             },
         };
-        // A link that is named as a source is followed by some programs; within a tree by none.
+        // Some programs follow a link that is named as a source; none follows a link within a tree.
         let metadata = if self.open_directories.is_empty() {
             fs::metadata(&path)
         } else {
@@ -139,7 +139,7 @@ impl CopyTree {
         true
     }
 
-    /// Looks for files at the destination: from the first missing one on, and some elsewhere.
+    /// Checks files at the destination: from the first missing one on, and some further ones.
     fn check_destination(&mut self) {
         let Some(destination) = self.destination.clone() else {
             return;
@@ -176,8 +176,8 @@ impl CopyTree {
     }
 }
 
-/// Length of a file at the destination: below it under its name, or itself, as cp decides by
-/// whether it was a directory before.
+/// Length of a file at the destination: below it under its name, or the destination itself, as cp
+/// decides by whether it was a directory before.
 fn arrived_bytes(destination: &Path, name: &Path) -> Option<u64> {
     let length = |path: &Path| {
         let metadata = fs::symlink_metadata(path).ok()?;
@@ -229,7 +229,7 @@ mod tests {
         let count = tree.current_count();
         assert_eq!((count.files, count.bytes), (4, 600));
         assert_eq!((count.files_done, count.bytes_done), (Some(0), Some(0)));
-        // cp made the directory itself: the files lie directly in it.
+        // cp created the directory itself, so the files are directly in it.
         write_file(root.join("copy/a"), 100);
         write_file(root.join("copy/deep/c"), 50);
         tree.next_step();

@@ -1,4 +1,4 @@
-//! Reading one process: as much of it as it deserves.
+//! Reading one process, in as much detail as needed.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::probe::system::limits;
 use crate::probe::text::open_relative;
 use crate::roots::SysPaths;
 
-/// State and identity of processes that move nothing are looked at once in so many samples.
+/// State and identity of idle processes are read once in this many samples.
 const STAT_REFRESH_SAMPLES: u32 = 32;
-/// A process that has moved nothing for so many samples is quiet ...
+/// A process that has been idle for this many samples is quiet ...
 const QUIET_AFTER_SAMPLES: u32 = 4;
-/// ... and its counters are read once in so many samples.
+/// ... and its counters are read once in this many samples.
 const QUIET_REFRESH_SAMPLES: u32 = 8;
-/// Up to this age in samples a process without arguments may yet be given some.
+/// Up to this age in samples the arguments of a process without any are read again.
 const ARGUMENTS_RETRY_SAMPLES: u32 = 3;
-/// Arguments and limits of who moves something are read again after so many samples.
+/// Arguments and limits of active processes are read again after this many samples.
 const FACTS_REFRESH_SAMPLES: u32 = 8;
 
 impl ProcessTable {
-    /// Reads one process; `false` when it is gone.
+    /// Reads one process; `false` when it has ended.
     pub(crate) fn refresh_process(
         &mut self,
         proc: BorrowedFd<'_>,
@@ -55,18 +55,19 @@ impl ProcessTable {
         let unmoved = before == entry.process.io;
         entry.idle_samples = match (unmoved, self.sample_number) {
             (true, _) => entry.idle_samples.saturating_add(1),
-            // Nobody knows yet who is quiet: it takes one more look, and not several at all.
+            // After the first sample it is unknown which processes are quiet: one more reading
+            // decides, instead of several.
             (false, 1) => QUIET_AFTER_SAMPLES - 1,
             (false, _) => 0,
         };
-        // One that began between two samples may have become another program since.
+        // A process that began between two samples may have executed another program since.
         let new = entry.age_samples == 0 || (entry.age_samples == 1 && self.sample_number > 2);
         let hangs = entry.process.state == Some('D');
         entry.needs_details =
             moved || new || hangs || self.is_refresh_due(pid, STAT_REFRESH_SAMPLES);
         entry.needs_identity =
             hangs || !(unmoved || entry.age_samples == 0 && self.sample_number == 1);
-        // A descriptor that is not kept does not prove that it is still the same process.
+        // A descriptor that is not kept open does not prove that the process is the same.
         let unproven = !entry.io.is_kept() && !entry.stat.is_kept();
         let due = entry.needs_details && entry.age_samples > 0;
         if (due || unproven || waits == WaitSource::Stat)
@@ -83,7 +84,7 @@ impl ProcessTable {
         true
     }
 
-    /// What is worth knowing only of processes that move something or hang.
+    /// Reads details that are needed only for active or blocked processes.
     fn read_details(
         &self,
         proc: BorrowedFd<'_>,
@@ -99,7 +100,7 @@ impl ProcessTable {
             return;
         }
         if entry.age_samples >= entry.facts_due_age {
-            // Some write into their arguments what they are about.
+            // Some programs write their status into their arguments.
             entry.is_identified &= entry.facts_due_age == 0;
             entry.facts_due_age = entry.age_samples.saturating_add(FACTS_REFRESH_SAMPLES);
             process.io_limits = limits::limits_of_process(roots, pid).into();
@@ -112,7 +113,7 @@ impl ProcessTable {
         });
     }
 
-    /// Whether it has been quiet for a while and it is not its turn.
+    /// Whether it has been quiet for a while and is not due for a reading.
     pub(crate) fn can_skip(&self, pid: u32, entry: &ProcessEntry) -> bool {
         entry.idle_samples >= QUIET_AFTER_SAMPLES
             && entry.process.state != Some('D')
@@ -125,7 +126,7 @@ impl ProcessTable {
             .is_multiple_of(turns)
     }
 
-    /// Another process may have been given the number at once.
+    /// Replaces a process whose id may have been reused.
     fn replace_process(
         &mut self,
         proc: BorrowedFd<'_>,
@@ -174,7 +175,8 @@ impl ProcessTable {
         open_relative(proc, format!("{pid}/stat")).is_ok()
     }
 
-    /// State, waiting, and whether it executes another program now; `false` when it is gone.
+    /// Reads state and delays, and detects whether it executes another program; `false` when it has
+    /// ended.
     fn read_stat(
         &mut self,
         proc: BorrowedFd<'_>,
@@ -196,7 +198,7 @@ impl ProcessTable {
         }
         entry.process.state = Some(now.state);
         entry.process.thread_count = now.thread_count;
-        // A count of 0 is as likely a process that began before accounting was switched on.
+        // A count of 0 may also belong to a process that began before accounting was switched on.
         entry.process.io_delay = match waits {
             WaitSource::Stat => (now.blkio_delay_ticks > 0)
                 .then(|| self.identifier.ticks_to_duration(now.blkio_delay_ticks)),

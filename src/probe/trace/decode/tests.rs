@@ -9,7 +9,7 @@ fn events_directory(kernel: &str) -> PathBuf {
         .join("events")
 }
 
-/// A record made by hand: bytes at places that the test knows from the kernel's source.
+/// A synthetic record: bytes at offsets known from the kernel's source.
 fn build_record(id: u16, length: usize, parts: &[(usize, &[u8])]) -> Vec<u8> {
     let mut record = vec![0; length];
     record[..2].copy_from_slice(&id.to_ne_bytes());

@@ -9,7 +9,7 @@ use crate::stats::general::reduce::reduce_by_column;
 
 /// The whole of an axis.
 const UNIT_BOUNDS: [f64; 2] = [0.0, 1.0];
-/// Bars are no wider than this share of the plot.
+/// Bars are no wider than this fraction of the plot.
 const MAX_BAR_FRACTION: f64 = 0.1;
 
 /// Where and how the curves of one chart are painted.

@@ -6,7 +6,7 @@ use crate::session::document::MetricUnit;
 /// Nothing that is measured comes near this; what is beyond has no place on an axis.
 const MAX_DRAWABLE: f64 = 1e100;
 
-/// One axis of a chart: which values it spans, and which share of its length each is at.
+/// One axis of a chart: which values it spans, and which fraction of its length each is at.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PlotScale {
     /// The ends; of a logarithmic axis their logarithms.
@@ -74,7 +74,7 @@ impl PlotScale {
         self
     }
 
-    /// The same axis with that share of its length added at both ends.
+    /// The same axis with that fraction of its length added at both ends.
     pub(super) fn pad_by(mut self, share: f64) -> Self {
         let [low, high] = self.bounds;
         let room = (high - low) * share;
