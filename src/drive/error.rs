@@ -109,7 +109,7 @@ pub enum DriveError {
     Io {
         /// The object of the operation.
         tried: &'static str,
-        /// On what.
+        /// The object of the operation.
         name: String,
         /// The error of the kernel.
         source: io::Error,

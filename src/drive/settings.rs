@@ -2,13 +2,12 @@
 //!
 //! Before it changes a setting, the program takes the lock of the setting and writes a record of
 //! the old value to disk. The guard restores the value and removes the record. After a kill the
-//! record remains; the next start restores the value ([`Settings::restore_leftovers`]), and so does
-//! the next process that changes the setting.
+//! record remains; the next start restores the value ([`SettingsManager::restore_leftovers`]), and
+//! so does the next process that changes the setting.
 //!
-//! A record is data from a file, so it is believed only as far as it goes: it names one of the
-//! settings of [`Setting`] and never a path, its values are checked, and it counts only in a
-//! directory that nobody else can write to ([`PrivateDirectory`]), for the same run of the kernel
-//! and the same device.
+//! A record comes from a file and is not trusted. It names one of the settings of
+//! [`SystemSetting`], never a path. Its values are validated. It is valid only in a directory that
+//! no one else can write to ([`PrivateDirectory`]), for the same boot and the same device.
 
 use std::io;
 use std::path::{Path, PathBuf};

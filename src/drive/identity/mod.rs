@@ -1,4 +1,4 @@
-//! Who a drive is, as the kernel tells every user.
+//! The identity of a drive, as the kernel reports it without root.
 
 mod details;
 mod link;
@@ -17,60 +17,60 @@ pub use self::read::{block_device_by_number, list_block_devices, read_block_devi
 pub(crate) use self::read::{block_device_name, directory_entries};
 pub use self::text::sanitized;
 
-/// What stands behind a block device.
+/// Kind of a block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DriveKind {
-    /// A drive, or what the machine takes for one.
+    /// A drive, physical or virtual.
     Disk,
-    /// A part of another device.
+    /// A partition of another device.
     Partition,
-    /// A file behind a block device.
+    /// A loop device.
     Loop,
     /// Linux software RAID.
     Raid,
     /// Device mapper: a logical volume, encryption, multipath.
     DeviceMapper,
-    /// Memory: brd, zram.
+    /// A RAM disk: brd, zram.
     RamDisk,
     /// An optical drive.
     Optical,
 }
 
-/// Who uses a block device.
+/// A user of a block device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "use")]
 pub enum DeviceUse {
     /// A file system on it is mounted.
     Mounted {
-        /// Where.
+        /// Mount point.
         at: String,
-        /// Type of the file system.
+        /// File system type.
         file_system: String,
     },
-    /// The kernel swaps to it.
+    /// The kernel uses it as swap.
     Swap,
-    /// Another block device lies on it.
+    /// Another block device is stacked on it.
     HeldBy {
         /// Name of that device.
         device: String,
     },
 }
 
-/// One block device: what `/sys/class/block/NAME` and udev's database say without root.
+/// A block device, from `/sys/class/block/NAME` and the udev database, without root.
 ///
-/// What the kernel does not tell is `None`.
+/// A property that the kernel does not report is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BlockDevice {
-    /// Kernel's name, such as `nvme0n1`.
+    /// Kernel name, such as `nvme0n1`.
     pub name: String,
     /// Device node, such as `/dev/nvme0n1`.
     pub path: String,
     /// Device number.
     pub number: (u32, u32),
-    /// What stands behind it.
+    /// Kind of the device.
     pub kind: DriveKind,
-    /// Size in bytes; 0 is an empty slot (a loop device without a file, a reader without a card).
+    /// Size in bytes; 0: no medium (a loop device without a file, a reader without a card).
     pub size_bytes: u64,
     /// Smallest request in bytes.
     pub logical_block_bytes: Option<u32>,
@@ -100,29 +100,29 @@ pub struct BlockDevice {
     pub queue_depth: Option<u32>,
     /// Read-ahead in KiB.
     pub read_ahead_kib: Option<u32>,
-    /// Largest request that the kernel sends, in KiB.
+    /// Maximum request size of the kernel, in KiB.
     pub max_request_kib: Option<u32>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// Type of the file system or member signature that udev saw on it.
+    /// File system type or member signature, as udev detected it.
     pub signature: Option<String>,
-    /// The device that this partition is part of.
+    /// The device that contains this partition.
     pub parent: Option<String>,
-    /// Devices that it lies on, such as the members of a RAID.
+    /// Lower devices, such as the members of a RAID.
     pub slaves: Vec<String>,
-    /// File behind a loop device.
+    /// Backing file of a loop device.
     pub backing_file: Option<String>,
-    /// Whether a partition begins on a boundary of the physical blocks.
+    /// Whether a partition starts on a physical block boundary.
     pub aligned: Option<bool>,
-    /// Who uses it.
+    /// Its users.
     pub users: Vec<DeviceUse>,
-    /// What its queue and its hardware are capable of.
+    /// Capabilities of its queue and its hardware.
     #[serde(flatten)]
     pub details: DeviceDetails,
 }
 
 impl BlockDevice {
-    /// What to call it in a list: vendor and model, the backing file, or what kind it is.
+    /// Name for display in a list: vendor and model, the backing file, or its kind.
     #[must_use]
     pub fn label(&self) -> String {
         match (&self.vendor, &self.model, &self.backing_file) {
