@@ -201,7 +201,7 @@ impl Refusal {
     }
 }
 
-/// The permission to write one medium. Only [`permit_writing`] and [`scratch_permit`] create one.
+/// The permission to write one medium. Only [`permit_writing`] grants one for a medium with data.
 #[derive(Debug)]
 pub struct WritePermit {
     id: FileId,

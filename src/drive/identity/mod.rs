@@ -72,31 +72,31 @@ pub struct BlockDevice {
     pub kind: DriveKind,
     /// Size in bytes; 0: no medium (a loop device without a file, a reader without a card).
     pub size_bytes: u64,
-    /// Smallest request in bytes.
+    /// Logical block size: minimum request size in bytes.
     pub logical_block_bytes: Option<u32>,
-    /// Smallest request without read-modify-write in bytes.
+    /// Physical block size: minimum request size in bytes without read-modify-write.
     pub physical_block_bytes: Option<u32>,
-    /// What the kernel's `rotational` flag claims.
+    /// The kernel's `rotational` flag.
     pub rotational: Option<bool>,
-    /// Revolutions per minute that the drive says it makes; `None` where it does not say.
+    /// Rotation rate that the drive reports, in revolutions per minute; `None` if not reported.
     pub rotation_rate: Option<u32>,
-    /// Whether it can be taken out.
+    /// Whether the medium is removable.
     pub removable: Option<bool>,
-    /// Whether writing is refused.
+    /// Whether the device is read-only.
     pub read_only: Option<bool>,
-    /// Vendor, as the drive says.
+    /// Vendor that the drive reports.
     pub vendor: Option<String>,
-    /// Model, as the drive says.
+    /// Model that the drive reports.
     pub model: Option<String>,
-    /// Serial number, as the drive says.
+    /// Serial number that the drive reports.
     pub serial: Option<String>,
     /// Firmware revision.
     pub firmware: Option<String>,
-    /// How it is attached: `nvme`, `sata`, `sas`, `usb`, `virtio`, `loop`, ...
+    /// Transport: `nvme`, `sata`, `sas`, `usb`, `virtio`, `loop`, ...
     pub transport: Option<String>,
-    /// The I/O scheduler in use.
+    /// The active I/O scheduler.
     pub scheduler: Option<String>,
-    /// Requests that the device takes at once, where it says so.
+    /// Maximum queue depth of the device, if reported.
     pub queue_depth: Option<u32>,
     /// Read-ahead in KiB.
     pub read_ahead_kib: Option<u32>,
