@@ -1,7 +1,7 @@
-//! Lists from files that others wrote, of a bounded length.
+//! Deserialisation of lists with a maximum length.
 //!
-//! A list of a few bytes per element in a file takes many times that in memory. Each list of a
-//! session and of a recorded view has a limit that no real one comes near.
+//! A list element of a few bytes in a file takes many times that in memory. Each list of a session
+//! and of a recorded view has a maximum length, far above that of real files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 /// A list of at most `MOST` elements: `#[serde(deserialize_with = "bounded::bounded_list::<_, _, 1000>")]`.
 ///
-/// # Errors
+/// When it is longer, or when an element is invalid.
 /// When it is longer, or an element cannot be read.
 pub fn bounded_list<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
@@ -25,7 +25,7 @@ where
 /// A map of at most `MOST` entries.
 ///
 /// # Errors
-/// When it has more, or an entry cannot be read.
+/// When it has more, or when an entry is invalid.
 pub fn bounded_map<'de, D, K, V, const MOST: usize>(
     deserializer: D,
 ) -> Result<BTreeMap<K, V>, D::Error>

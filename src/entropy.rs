@@ -1,13 +1,13 @@
-//! Numbers that nobody can foretell: for names that nobody else is to make first, and for data that
-//! no drive has seen before.
+//! Unpredictable numbers: for names that no other user can create first, and for data that no drive
+//! has seen before.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Another number at each call.
+/// Returns another number at each call.
 #[must_use]
 pub fn word() -> u64 {
-    // Each state has keys of its own, which come from the kernel's random numbers (getrandom(2)). A
-    // process that was forked has the keys of its parent, but another id.
+    // Each state has its own keys, which derive from the kernel's random numbers (getrandom(2)). A
+    // forked process has the keys of its parent but another process ID.
     RandomState::new().hash_one(std::process::id())
 }
 

@@ -1,9 +1,9 @@
-//! The time of day where the user is.
+//! The local time of the user.
 //!
-//! `TZ` and `TZDIR` come from whoever starts the program, who may be another user than the one that it
-//! runs as (sudo with `env_keep`), and may name a device, a pipe or a file of any size. Here `TZ` names a
-//! zone of the system's own directory, as a path below it; everything else counts as UTC, and `TZDIR` is
-//! ignored.
+//! `TZ` and `TZDIR` come from the user who starts the program, who may be another user than the one
+//! that it runs as (sudo with `env_keep`), and may name a device, a pipe or a file of any size.
+//! Here `TZ` names a zone of the system's own directory, as a path below it; every other value
+//! means UTC, and `TZDIR` is ignored.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -14,21 +14,21 @@ use jiff::tz::TimeZone;
 
 use crate::named_file::input;
 
-/// Directories of the zones (tzset(3)); the second is that of some systems without the first.
+/// Directories of the zones (tzset(3)); some systems have only the second one.
 const DIRECTORIES: [&str; 3] = ["/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/etc/zoneinfo"];
-/// The zone of the machine.
+/// The time zone of the machine.
 const LOCAL: &str = "/etc/localtime";
-/// No zone is as long: the longest have some 4 kB.
+/// Maximum size of a zone file; the largest have some 4 kB.
 const LONGEST: u64 = 1 << 20;
 
-/// The present moment in the user's time zone; in UTC where that is not known.
+/// The current time in the user's time zone; in UTC if it is unknown.
 #[must_use]
 pub fn now() -> Zoned {
     let zone = zone(std::env::var_os("TZ").as_deref());
     jiff::Timestamp::now().to_zoned(zone.unwrap_or(TimeZone::UTC))
 }
 
-/// The zone that the variable names, or that of the machine where it is not set.
+/// The zone that the variable names, or that of the machine if the variable is not set.
 fn zone(variable: Option<&OsStr>) -> Option<TimeZone> {
     match variable {
         None => read(Path::new(LOCAL)),
@@ -43,13 +43,13 @@ fn zone(variable: Option<&OsStr>) -> Option<TimeZone> {
                     return Some(zone);
                 }
             }
-            // A rule, as `CET-1CEST,M3.5.0,M10.5.0/3`: no file is opened.
+            // A rule such as `CET-1CEST,M3.5.0,M10.5.0/3`: no file is opened.
             TimeZone::posix(name).ok()
         }
     }
 }
 
-/// The path of a zone below its directory; `None` where the name leads elsewhere.
+/// The path of a zone below its directory; `None` if the name leads outside of it.
 fn below(name: &str) -> Option<PathBuf> {
     let path = Path::new(name);
     let mut directories = DIRECTORIES.iter();
@@ -63,7 +63,7 @@ fn below(name: &str) -> Option<PathBuf> {
         .then(|| path.to_owned())
 }
 
-/// A zone from its file, which must be a regular one.
+/// Reads a zone from its file, which must be a regular file.
 fn read(path: &Path) -> Option<TimeZone> {
     let (file, _) = input::open_input(path, input::InputKind::RegularFile).ok()?;
     let mut bytes = Vec::new();

@@ -1,6 +1,6 @@
-//! The known name that is nearest to a misspelt one.
+//! Suggests the known name nearest to a misspelt one.
 
-/// So many letters may be wrong in a name of so many.
+/// Maximum edit distance for a name of that many letters.
 fn max_edit_distance(letters: usize) -> usize {
     match letters {
         0..=2 => 0,
@@ -10,7 +10,7 @@ fn max_edit_distance(letters: usize) -> usize {
     }
 }
 
-/// The nearest of the known names; `None` where none is near enough to be meant.
+/// The nearest of the known names; `None` if none is similar enough.
 pub fn nearest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = max_edit_distance(name.chars().count());
     let distances = known
@@ -20,13 +20,13 @@ pub fn nearest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
     (least <= most).then_some(other)
 }
 
-/// `, did you mean depth?`; empty where no known name is near enough.
+/// `, did you mean depth?`; empty if no known name is similar enough.
 pub fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest_name(name, known).map_or_else(String::new, |other| format!(", did you mean {other}?"))
 }
 
-/// Letters to insert, to delete, to replace, or to exchange with their neighbours (optimal string
-/// alignment).
+/// Number of insertions, deletions, replacements and transpositions of adjacent letters (optimal
+/// string alignment).
 fn edit_distance(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut rows = vec![(0..=other.len()).collect::<Vec<usize>>()];

@@ -1,11 +1,11 @@
-//! A directory for files that nobody else may read or change, used through its descriptor.
+//! A directory for files that no other user may read or change, accessed through its descriptor.
 //!
-//! The way to the base (`$XDG_STATE_HOME`, `/run`) leads through directories and links of root and
-//! the user only, where nobody else can move them; the components below it are the program's own.
-//! Those are made with mode 0700, opened without following symbolic links, and refused where
-//! another user owns them or can write to them. After that the directory is
-//! reached by its descriptor only, and the files in it by a single name: whatever happens to the
-//! path meanwhile, the files stay in the directory that was checked.
+//! The path to the base directory (`$XDG_STATE_HOME`, `/run`) leads only through directories and
+//! links of root and the user that no one else can move. The components below the base belong to
+//! the program. They are created with mode 0700, opened without following symbolic links, and
+//! rejected if another user owns them or can write to them. After that the directory is accessed
+//! only through its descriptor, and its files by a single name. Even if the path changes, the files
+//! stay in the directory that was checked.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -28,24 +28,24 @@ mod tests;
 pub use self::base::is_trusted;
 pub use self::error::PrivateDirectoryError;
 
-/// Permission bits of a directory of the program's own.
+/// Permission bits of the program's own directories.
 const DIRECTORY_MODE: Mode = Mode::RWXU;
-/// Permission bits of a file in it.
+/// Permission bits of the files in them.
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// Write permission of group and others; the group's bits include what an access control list
-/// permits to anybody.
+/// Write permission of group and others. The group bits include the maximum that an access control
+/// list grants to anyone.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// Ending of the name of a file that [`PrivateDirectory::replace`] writes.
+/// Suffix of the temporary files of [`PrivateDirectory::replace_file`].
 const TEMPORARY_SUFFIX: &str = ".tmp";
 
-/// What an existing file is opened for.
+/// How to open an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrivateFileAccess {
-    /// To read.
+    /// Read only.
     Read,
-    /// To read and write.
+    /// Read and write.
     ReadWrite,
-    /// To write at its end, and to read.
+    /// Append, and read.
     Append,
 }
 
@@ -57,20 +57,20 @@ pub struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// Opens `base/own`, making what is missing. `own` names the program's own components, one or
-    /// several (`diskscope/settings`): each has mode 0700 afterwards, whatever the umask.
+    /// Opens `base/own` and creates missing directories. `own` has one or more components of the
+    /// program (`diskscope/settings`). Each has mode 0700 afterwards, regardless of the umask.
     ///
     /// # Errors
-    /// When others decide where `base` leads; when a component of `own` is a symbolic link or no
+    /// When others can redirect `base`; when a component of `own` is a symbolic link or not a
     /// directory, belongs to another user, or is writable by others; or when the kernel refuses.
     pub fn create(base: &Path, own: &Path) -> Result<Self, PrivateDirectoryError> {
         Self::open_path(base, own, true)
     }
 
-    /// Opens `base/own` as [`PrivateDirectory::create`] does, but makes and changes nothing.
+    /// Opens `base/own` like [`PrivateDirectory::create`], but creates and changes nothing.
     ///
     /// # Errors
-    /// The same, and where it does not exist ([`PrivateDirectoryError::is_not_found`]).
+    /// As above, and when it does not exist ([`PrivateDirectoryError::is_not_found`]).
     pub fn open(base: &Path, own: &Path) -> Result<Self, PrivateDirectoryError> {
         Self::open_path(base, own, false)
     }
@@ -93,10 +93,10 @@ impl PrivateDirectory {
         Ok(directory)
     }
 
-    /// Opens a directory in this one, making it where it is missing; checked as this one was.
+    /// Opens a subdirectory, or creates it if it is missing, with the same checks.
     ///
     /// # Errors
-    /// As of [`PrivateDirectory::create`].
+    /// As for [`PrivateDirectory::create`].
     pub fn subdirectory(&self, name: &OsStr) -> Result<Self, PrivateDirectoryError> {
         self.open_child(name, true)
     }
@@ -126,7 +126,7 @@ impl PrivateDirectory {
         check_owner(&about, &path)?;
         let descriptor = reopen_readable(&found, &path, create)?;
         let directory = Self { descriptor, path };
-        // Made under an unusual umask. One with files in it may be somebody's project of that name.
+        // Created under an unusual umask. A non-empty one may be another project with that name.
         if create && about.st_mode & 0o777 != DIRECTORY_MODE.bits() && directory.is_empty()? {
             rustix::fs::fchmod(&directory.descriptor, DIRECTORY_MODE).map_err(
                 PrivateDirectoryError::errno("set the mode of", &directory.path),
@@ -135,21 +135,21 @@ impl PrivateDirectory {
         Ok(directory)
     }
 
-    /// Whether nothing is in it.
+    /// Whether it has no entries.
     fn is_empty(&self) -> Result<bool, PrivateDirectoryError> {
         Ok(self.entry_names()?.is_empty())
     }
 
-    /// Its path at the time when it was opened, to show.
+    /// Its path at the time of opening, for display.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path of a file in it, to show.
+    /// The path of a file in it, for display.
     ///
     /// # Errors
-    /// When the name is not one single component.
+    /// When the name is not a single component.
     pub fn file_path(&self, name: &OsStr) -> Result<PathBuf, PrivateDirectoryError> {
         let bytes = name.as_bytes();
         let single = !bytes.is_empty()
@@ -163,10 +163,11 @@ impl PrivateDirectory {
         }
     }
 
-    /// Makes a file that did not exist, mode 0600 whatever the umask, to read and write.
+    /// Creates a new file with mode 0600, regardless of the umask, and opens it for reading and
+    /// writing.
     ///
     /// # Errors
-    /// When there is anything of that name, or the kernel refuses.
+    /// When the name exists, or when the kernel refuses.
     pub fn create_new(&self, name: &OsStr) -> Result<File, PrivateDirectoryError> {
         let path = self.file_path(name)?;
         let flags = OFlags::RDWR
@@ -182,18 +183,18 @@ impl PrivateDirectory {
         Ok(File::from(descriptor))
     }
 
-    /// Opens an existing file: a regular one without a second name, of the effective user, not
-    /// writable by others.
+    /// Opens an existing file. It must be a regular file with a single link, belong to the
+    /// effective user, and not be writable by others.
     ///
     /// # Errors
-    /// When it is anything else, or the kernel refuses.
+    /// When it is not such a file, or when the kernel refuses.
     pub fn open_file(
         &self,
         name: &OsStr,
         access: PrivateFileAccess,
     ) -> Result<File, PrivateDirectoryError> {
         let path = self.file_path(name)?;
-        // Before it is opened: opening a FIFO or a device may wait or have effects.
+        // Checked before opening: opening a FIFO or a device may block or have side effects.
         let about = rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(PrivateDirectoryError::errno("examine", &path))?;
         check_file(&about, &path)?;
@@ -211,12 +212,12 @@ impl PrivateDirectory {
         Ok(File::from(descriptor))
     }
 
-    /// Opens a file to read and write, making it where it is missing.
+    /// Opens a file for reading and writing, or creates it if it is missing.
     ///
     /// # Errors
-    /// As of [`PrivateDirectory::open_file`].
+    /// As for [`PrivateDirectory::open_file`].
     pub fn open_or_create(&self, name: &OsStr) -> Result<File, PrivateDirectoryError> {
-        // Another process may make or remove it between the two.
+        // Another process may create or remove it between the two calls.
         for _ in 0..16 {
             match self.create_new(name) {
                 Err(error) if error.is_already_exists() => {}
@@ -230,11 +231,11 @@ impl PrivateDirectory {
         self.create_new(name)
     }
 
-    /// Writes a file that is either the old one or the new one, whatever ends this process: a
-    /// temporary file of a random name, synchronised, takes the name.
+    /// Replaces a file atomically, also if this process is killed: writes and synchronises a
+    /// temporary file with a random name, then renames it.
     ///
     /// # Errors
-    /// When the kernel refuses; the old file stays then, and the temporary one is removed.
+    /// When the kernel refuses. The old file then remains and the temporary file is removed.
     pub fn replace_file(&self, name: &OsStr, content: &[u8]) -> Result<(), PrivateDirectoryError> {
         let path = self.file_path(name)?;
         let temporary = temporary_name();
@@ -245,19 +246,19 @@ impl PrivateDirectory {
             .map_err(PrivateDirectoryError::io("write", &path))
             .and_then(|()| self.rename(&temporary, name));
         if written.is_err() {
-            // The error that matters is the first one.
+            // The first error is the relevant one.
             let _ = self.unlink(&temporary);
         }
         written
     }
 
-    /// A hidden name that nobody can foresee, for a file that takes its own name when it is complete.
+    /// A hidden, unpredictable name for a file that is renamed when it is complete.
     #[must_use]
     pub fn temporary_name() -> OsString {
         temporary_name()
     }
 
-    /// Whether a name is that of a temporary file of [`PrivateDirectory::replace`].
+    /// Whether a name is that of a temporary file of [`PrivateDirectory::replace_file`].
     #[must_use]
     pub fn is_temporary(name: &OsStr) -> bool {
         name.to_str()
@@ -267,8 +268,8 @@ impl PrivateDirectory {
             })
     }
 
-    /// Removes temporary files whose writer was killed, when they are older than `age`: one that
-    /// is younger may be about to take its name.
+    /// Removes temporary files older than `age`, whose writer was killed. A younger one may be
+    /// about to be renamed.
     pub fn remove_old_temporaries(&self, age: Duration) {
         let now = SystemTime::now();
         let names = self.entry_names().unwrap_or_default();
@@ -279,13 +280,13 @@ impl PrivateDirectory {
                 .and_then(|file| file.metadata().ok()?.modified().ok());
             let elapsed = modified.and_then(|then| now.duration_since(then).ok());
             if elapsed.is_some_and(|elapsed| elapsed >= age) {
-                // One that stays costs a little space and nothing else.
+                // A remaining temporary file only takes up a little space.
                 let _ = self.unlink(name);
             }
         }
     }
 
-    /// The names in it, in no order.
+    /// Names of its entries, unordered.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -304,7 +305,7 @@ impl PrivateDirectory {
         names().map_err(failed)
     }
 
-    /// Gives a file another name in the directory, in place of what had it.
+    /// Renames a file within the directory and replaces an existing file of the new name.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -312,10 +313,10 @@ impl PrivateDirectory {
         self.rename_with(from, to, RenameFlags::empty())
     }
 
-    /// Gives a file another name that nothing has yet.
+    /// Renames a file within the directory, without replacing another.
     ///
     /// # Errors
-    /// When something has that name ([`PrivateDirectoryError::is_already_there`]), or the kernel
+    /// When the new name exists ([`PrivateDirectoryError::is_already_there`]), or when the kernel
     /// refuses.
     pub fn rename_noreplace(&self, from: &OsStr, to: &OsStr) -> Result<(), PrivateDirectoryError> {
         self.rename_with(from, to, RenameFlags::NOREPLACE)
@@ -331,7 +332,7 @@ impl PrivateDirectory {
         self.file_path(to)?;
         let directory = &self.descriptor;
         let renamed = if flags.is_empty() {
-            // Not every file system has renameat2.
+            // Not every file system supports renameat2.
             rustix::fs::renameat(directory, from, directory, to)
         } else {
             rustix::fs::renameat_with(directory, from, directory, to, flags)
@@ -342,20 +343,20 @@ impl PrivateDirectory {
     /// Removes a file.
     ///
     /// # Errors
-    /// When it is not there, or the kernel refuses.
+    /// When it does not exist, or when the kernel refuses.
     pub fn unlink(&self, name: &OsStr) -> Result<(), PrivateDirectoryError> {
         let path = self.file_path(name)?;
         rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty())
             .map_err(PrivateDirectoryError::errno("remove", &path))
     }
 
-    /// Makes names that were made, changed or removed survive a power cut.
+    /// Makes created, changed and removed names durable (fsync of the directory).
     ///
     /// # Errors
-    /// When the device fails.
+    /// When the device reports an error.
     pub fn sync(&self) -> Result<(), PrivateDirectoryError> {
         match rustix::fs::fsync(&self.descriptor) {
-            // Some file systems have nothing to synchronise here.
+            // Some file systems do not support fsync of a directory.
             Ok(()) | Err(Errno::INVAL) => Ok(()),
             Err(error) => Err(PrivateDirectoryError::errno("synchronise", &self.path)(
                 error,
@@ -370,13 +371,13 @@ impl AsFd for PrivateDirectory {
     }
 }
 
-/// A hidden name that nobody can foresee.
+/// A hidden, unpredictable name.
 fn temporary_name() -> OsString {
     format!(".{:016x}{TEMPORARY_SUFFIX}", entropy::word()).into()
 }
 
-/// The same directory, open so that it can be listed. `make` also gives the owner the permission
-/// to, which an unusual umask may have withheld.
+/// Reopens the directory so that it can be listed. `make` also grants the owner the permission that
+/// an unusual umask may have removed.
 fn reopen_readable(
     found: &OwnedFd,
     path: &Path,
@@ -386,7 +387,7 @@ fn reopen_readable(
     let open = || rustix::fs::openat(found, ".", flags, Mode::empty());
     let opened = match open() {
         Err(Errno::ACCESS) if make => {
-            // A path descriptor cannot be given to fchmod(2).
+            // fchmod(2) does not accept an `O_PATH` descriptor.
             let same = format!("/proc/self/fd/{}", found.as_raw_fd());
             rustix::fs::chmod(same, DIRECTORY_MODE).and_then(|()| open())
         }

@@ -1,4 +1,4 @@
-//! Advice to become root, which is given to nobody who is root.
+//! Advice to run as root, omitted for root.
 
 use rustix::process::geteuid;
 
@@ -8,7 +8,7 @@ pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// `try as root ...` with what belongs to it, or other advice for root.
+/// `try as root ...` with the given text, or other advice for root.
 #[must_use]
 pub fn root_advice(with: &str, otherwise: &str) -> String {
     advice_for(is_root(), with, otherwise)

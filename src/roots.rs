@@ -1,7 +1,7 @@
-//! Where the kernel's file systems are found.
+//! Paths of the kernel file systems.
 //!
-//! Every reader takes its paths from here, so that a test can point it at a directory of
-//! literal files taken from another kernel.
+//! Every reader takes its paths from here, so that a test can use a directory of files taken from
+//! another kernel.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use crate::private_directory;
 
-/// Where state is kept below the home directory, unless `$XDG_STATE_HOME` says otherwise.
+/// State directory relative to the home directory, unless `$XDG_STATE_HOME` is set.
 const STATE_IN_HOME: &str = ".local/state";
 
-/// The directories that everything below `/proc`, `/sys`, `/dev` and `/run` is read from.
+/// The directories that replace `/proc`, `/sys`, `/dev` and `/run` in all paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SysPaths {
     /// procfs, `/proc`.
@@ -23,7 +23,7 @@ pub struct SysPaths {
     pub tracing: PathBuf,
     /// device nodes, `/dev`.
     pub dev: PathBuf,
-    /// run-time state of other programs (udev's database), `/run`.
+    /// runtime state of other programs (the udev database), `/run`.
     pub run: PathBuf,
 }
 
@@ -34,7 +34,7 @@ impl Default for SysPaths {
 }
 
 impl SysPaths {
-    /// The usual layout below another root: `ROOT/proc`, `ROOT/sys` and so on.
+    /// The standard layout below another root: `ROOT/proc`, `ROOT/sys` and so on.
     #[must_use]
     pub fn under_root(root: &Path) -> Self {
         Self {
@@ -47,11 +47,11 @@ impl SysPaths {
     }
 }
 
-/// Where this program keeps what outlives it: `$XDG_STATE_HOME/diskscope`, or the same below
-/// `~/.local/state` (XDG Base Directory Specification). `None` without either variable.
+/// Directory of persistent state: `$XDG_STATE_HOME/diskscope`, or the same below `~/.local/state`
+/// (XDG Base Directory Specification). `None` without either variable.
 ///
-/// Root leaves nothing where another user decides: where the variables still name such a place, as
-/// under `sudo -E`, it is the home directory that the password file gives for root.
+/// Root stores nothing in a directory that another user controls. If the variables name such a
+/// directory, as under `sudo -E`, the home directory of root in the password file is used.
 #[must_use]
 pub fn state_directory() -> Option<PathBuf> {
     let user = rustix::process::geteuid();
@@ -84,14 +84,14 @@ fn home_directory(passwd: &[u8], user: u32) -> Option<PathBuf> {
     })
 }
 
-/// The directory for what does not outlive the login, `$XDG_RUNTIME_DIR` (XDG Base Directory
+/// The directory for state of the login session, `$XDG_RUNTIME_DIR` (XDG Base Directory
 /// Specification).
 #[must_use]
 pub fn runtime_directory() -> Option<PathBuf> {
     absolute_path_from_env("XDG_RUNTIME_DIR")
 }
 
-/// The absolute path that an environment variable holds; others are ignored.
+/// The absolute path in an environment variable; other values are ignored.
 fn absolute_path_from_env(name: &str) -> Option<PathBuf> {
     std::env::var_os(name)
         .map(PathBuf::from)

@@ -1,48 +1,48 @@
-//! Who else than its owner can write to a directory, and move what lies in it.
+//! Users other than the owner who can write to a directory or move its entries.
 
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
-/// Write permission of group and others; the group's bits include what an access control list
-/// permits to anybody.
+/// Write permission of group and others. The group bits include the maximum that an access control
+/// list grants to anyone.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// Write permission of everybody.
+/// Write permission of others.
 const WRITABLE_BY_EVERYBODY: u32 = 0o002;
-/// Only the owner of a file renames or removes it (inode(7)).
+/// Sticky bit: only the owner of a file can rename or remove it (inode(7)).
 const STICKY: u32 = 0o1000;
 
-/// Whether others than its owner may make files and second names of files in a directory. Who is in
-/// its group is not asked: other sources than /etc/group may know more members.
+/// Whether users other than the owner may create files and hard links in a directory. Group
+/// membership is not checked: sources other than /etc/group may define more members.
 #[must_use]
 pub fn is_shared(directory: &Stat) -> bool {
     directory.st_mode & WRITABLE_BY_OTHERS != 0
 }
 
-/// The same, but not where the group is the private one of the user who runs this program.
+/// As above, but false for the private group of the user who runs this program.
 #[must_use]
 pub fn is_writable_by_others(directory: impl AsFd, stat: &Stat) -> bool {
     is_shared(stat) && !has_private_group(directory, stat)
 }
 
-/// Whether others than its owner can rename, replace and remove whatever lies in a directory.
+/// Whether users other than the owner can rename, replace and remove any entry of a directory.
 #[must_use]
 pub fn can_be_rearranged(directory: impl AsFd, stat: &Stat) -> bool {
     stat.st_mode & STICKY == 0 && is_writable_by_others(directory, stat)
 }
 
-/// Whether only the group of the same number as the user can write besides the owner, who is the
-/// user of this process: useradd(8) makes such a group for one user alone (`USERGROUPS_ENAB`), and
-/// the umask 0002 that goes with it makes all of that user's directories writable by it. Root's
-/// group has other members on many systems.
+/// Whether the only other writer is the group with the same number as the owner, who is the user of
+/// this process. useradd(8) creates such a group for one user alone (`USERGROUPS_ENAB`); with the
+/// matching umask 0002 all directories of that user are group-writable. The group of root has other
+/// members on many systems.
 fn has_private_group(directory: impl AsFd, stat: &Stat) -> bool {
     let user = rustix::process::geteuid();
     let is_own = stat.st_uid == user.as_raw() && stat.st_gid == stat.st_uid && !user.is_root();
     is_own && stat.st_mode & WRITABLE_BY_EVERYBODY == 0 && !has_access_list(directory)
 }
 
-/// What cannot be found out counts as one. The path of the descriptor also serves for `O_PATH`.
+/// Counts as present if unknown. The /proc path of the descriptor also works for `O_PATH`.
 fn has_access_list(directory: impl AsFd) -> bool {
     let path = format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd());
     let none: &mut [u8] = &mut [];

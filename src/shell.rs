@@ -1,15 +1,15 @@
-//! Command lines that somebody may paste into a shell: the one place that quotes.
+//! Command lines that a user may paste into a shell: the only module that quotes.
 //!
-//! Every command that the program prints is made here. It is one line without control characters,
-//! invisible characters and invalid UTF-8, whatever the names in it hold: what a terminal would not
-//! show as it stands is written as `"$(printf '\033')"`, which any POSIX shell turns into the very
-//! byte.
+//! All commands that the program prints are built here. Each is one line without control
+//! characters, invisible characters and invalid UTF-8, regardless of the names in it. What a
+//! terminal would not display literally is written as `"$(printf '\033')"`, which every POSIX shell
+//! converts to the original byte.
 
 use std::fmt::Write;
 
 use crate::safe_text::printable::printable_bytes;
 
-/// Words as a command line, each of them quoted.
+/// Joins words to a command line and quotes each.
 #[must_use]
 pub fn command_line<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> String {
     let quoted: Vec<String> = words
@@ -19,7 +19,7 @@ pub fn command_line<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> Strin
     quoted.join(" ")
 }
 
-/// Any bytes as one word of a POSIX shell. A zero byte, which no argument can hold, is left out.
+/// Quotes bytes as one word of a POSIX shell. Drops NUL bytes, which no argument can contain.
 #[must_use]
 pub fn quote_word(word: impl AsRef<[u8]>) -> String {
     let word: Vec<u8> = word.as_ref().iter().copied().filter(|b| *b != 0).collect();
@@ -37,7 +37,7 @@ pub fn quote_word(word: impl AsRef<[u8]>) -> String {
     quoted
 }
 
-/// The path of a device node by its name in sysfs, where `!` stands for `/`.
+/// The path of a device node from its name in sysfs, where `!` replaces `/`.
 #[must_use]
 pub fn device_node(name: &str) -> String {
     format!("/dev/{}", name.replace('!', "/"))
@@ -67,7 +67,7 @@ fn split_printable_runs(word: &[u8]) -> Vec<(bool, Vec<u8>)> {
     if let Some((shown, run)) = runs.last_mut()
         && run.ends_with(b"\n")
     {
-        // Nothing follows that could hold the line break: it stays as it is, within quotes.
+        // Nothing follows that could keep the line break: it stays as it is, within quotes.
         let breaks = run.len() - run.iter().rev().take_while(|b| **b == b'\n').count();
         let tail = run.split_off(breaks);
         *shown = false;
@@ -84,14 +84,14 @@ fn push_run(runs: &mut Vec<(bool, Vec<u8>)>, shown: bool, bytes: &[u8]) {
     }
 }
 
-/// Whether a word means itself in every shell: `shlex` quotes every `=` and `,` as well, which makes a
-/// line of options hard to read. A `=` at the beginning is zsh's.
+/// Whether a word needs no quotes in any shell: `shlex` also quotes every `=` and `,`, which makes
+/// a list of options hard to read. A leading `=` is special in zsh.
 fn needs_no_quotes(run: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:=,%+@".contains(byte);
     run.iter().all(plain) && run.first() != Some(&b'=')
 }
 
-/// Text without a zero byte, which is all that `shlex` refuses.
+/// Quotes text without a NUL byte, the only byte that `shlex` rejects.
 fn quote_printable(run: &[u8]) -> String {
     if needs_no_quotes(run) {
         return String::from_utf8_lossy(run).into_owned();
@@ -103,7 +103,7 @@ fn quote_printable(run: &[u8]) -> String {
 fn push_octal_escapes(quoted: &mut String, run: &[u8]) {
     quoted.push_str("\"$(printf '");
     for byte in run {
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = write!(quoted, "\\{byte:03o}");
     }
     quoted.push_str("')\"");
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// What a shell makes of a word.
+    /// The bytes that a shell reads for a word.
     fn shell_reads_back(shell: &str, word: &[u8]) -> Vec<u8> {
         let script = format!("printf %s {}", quote_word(word));
         let output = Command::new(shell)

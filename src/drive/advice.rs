@@ -1,5 +1,5 @@
-//! What an administrator might change about a drive: each with its reason and the exact command.
-//! Nothing here is ever done by the program itself.
+//! Tuning advice for a drive: each item has a reason and the exact command. The program never runs
+//! these commands itself.
 
 use serde::Serialize;
 
@@ -7,19 +7,19 @@ use super::file_systems::MountedFileSystem;
 use super::{BlockDevice, DriveKind};
 use crate::shell;
 
-/// One piece of advice.
+/// One item of tuning advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TuningAdvice {
-    /// What it is about, for scripts: `misaligned-partition`, `scheduler`, `read-ahead`,
-    /// `access-time`, `write-cache`, `loop-direct-io`.
+    /// Identifier for scripts: `misaligned-partition`, `scheduler`, `read-ahead`, `access-time`,
+    /// `write-cache`, `loop-direct-io`.
     pub code: &'static str,
-    /// What was seen and why it costs something.
+    /// What was observed and what it costs.
     pub reason: String,
-    /// The command that changes it, or that shows it where no command alone can change it.
+    /// The command that changes the setting, or that shows it if no single command can change it.
     pub command: String,
 }
 
-/// What a drive was seen to serve, as means over a while.
+/// The load observed on a drive, as means over an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ObservedLoad {
     /// Bytes read per second.
@@ -28,16 +28,16 @@ pub struct ObservedLoad {
     pub read_request_bytes: f64,
 }
 
-/// Sequential reading slower than this is not worth a change, bytes per second.
+/// Sequential read throughput below which no change is advised, bytes per second.
 const MIN_SEQUENTIAL_BYTES_PER_S: f64 = 10e6;
-/// Read-ahead that is enough for everything, in KiB.
+/// Read-ahead that needs no increase, in KiB.
 const SUFFICIENT_READ_AHEAD_KIB: u32 = 1024;
-/// Read-ahead that is proposed, in KiB.
+/// Recommended read-ahead, in KiB.
 const RECOMMENDED_READ_AHEAD_KIB: u32 = 4096;
-/// Requests are as large as the read-ahead window, or nearly so: it is what limits them.
+/// The read-ahead window limits the request size if the mean request reaches this fraction of it.
 const READ_AHEAD_LIMITED_FRACTION: f64 = 0.75;
 
-/// All that can be said of a drive; `load` is what it was seen to do, where that is known.
+/// All tuning advice for a drive; `load` is the observed load, if known.
 #[must_use]
 pub fn tuning_advice(
     drive: &BlockDevice,
@@ -61,8 +61,8 @@ pub fn tuning_advice(
     advice
 }
 
-/// A write to a misaligned partition covers parts of two physical blocks, and both must be read
-/// before.
+/// A write to a misaligned partition covers parts of two physical blocks. The drive must read both
+/// first.
 fn misaligned_partition_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     if drive.aligned != Some(false) {
         return None;
@@ -94,8 +94,8 @@ fn misaligned_partition_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     })
 }
 
-/// Kernel Documentation/block/: the schedulers order requests for a disk with one set of arms;
-/// what is fast and parallel only waits for them.
+/// Kernel Documentation/block/: the schedulers order requests for a disk with one set of heads. On
+/// a fast, parallel drive they only add waiting time.
 fn scheduler_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let now = drive.scheduler.as_deref()?;
     let virtual_disk = matches!(drive.transport.as_deref(), Some("virtio" | "xen" | "nbd"));
@@ -132,13 +132,14 @@ fn scheduler_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     })
 }
 
-/// Buffered sequential reading asks for as much at once as the read-ahead window holds
-/// (blockdev(8), `--setra`).
+/// A buffered sequential read requests at most one read-ahead window at a time (blockdev(8),
+/// `--setra`).
 fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAdvice> {
     let window = drive.read_ahead_kib.filter(|kib| *kib > 0)?;
     let sequential =
         load.read_request_bytes >= READ_AHEAD_LIMITED_FRACTION * f64::from(window) * 1024.0;
-    // A partition has its drive's; a request never grows beyond what the drive takes.
+    // A partition has the limit of its drive. A request never exceeds the drive's maximum request
+    // size.
     let could_grow = drive.max_request_kib.is_none_or(|most| most > window);
     let whole = drive.kind != DriveKind::Partition;
     if !(sequential
@@ -167,7 +168,7 @@ fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAd
     })
 }
 
-/// A disk that may not keep writes for a moment waits a revolution for each.
+/// A disk without a write cache waits one revolution for each write.
 fn write_cache_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let off = drive.write_cache.as_deref() == Some("write through");
     let disk = drive.kind == DriveKind::Disk && drive.rotational == Some(true);
@@ -186,7 +187,7 @@ fn write_cache_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     })
 }
 
-/// losetup(8), `--direct-io`: without it everything is cached twice.
+/// losetup(8), `--direct-io`: without it the page cache holds all data twice.
 fn loop_direct_io_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let wanted = drive.kind == DriveKind::Loop
         && drive.backing_file.is_some()
@@ -212,7 +213,7 @@ fn access_time_advice(file_system: &MountedFileSystem) -> Option<TuningAdvice> {
             "{} on {} notes the time of every access: reading writes",
             file_system.kind, file_system.mount_point
         ),
-        // A name that had to be changed to be shown would lead elsewhere.
+        // A name that was changed for display would name another file.
         command: if file_system.mount_point_is_exact {
             shell::command_line(["mount", "-o", "remount,relatime", &file_system.mount_point])
         } else {

@@ -1,54 +1,54 @@
-//! What went wrong with a target, and how it counts for the exit status.
+//! Errors of a target, and the exit status that each maps to.
 
 use std::io;
 
 use crate::privilege;
 
-/// How an error counts: the exit status of the program depends on it.
+/// Class of an error: it determines the exit status of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The user named something that cannot be a target (exit status 2).
     Usage,
-    /// Writing was refused to keep data safe (exit status 3).
+    /// The guard refused to write, to protect data (exit status 3).
     Refused,
-    /// The target is right, but something failed on it (exit status 1).
+    /// The target is valid, but an operation on it failed (exit status 1).
     Failed,
 }
 
-/// Why a target cannot be used.
+/// Reason why a target cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
-    /// The name leads nowhere.
+    /// The path does not exist.
     #[error("{name} does not exist")]
     NotFound {
-        /// As the user named it.
+        /// Name as the user gave it.
         name: String,
     },
-    /// The name leads to something that is neither block device, regular file nor directory.
+    /// The path is neither a block device nor a regular file nor a directory.
     #[error("{name} is {what}, and cannot be measured")]
     UnsupportedFileType {
-        /// As the user named it.
+        /// Name as the user gave it.
         name: String,
-        /// What it is, with its article.
+        /// Kind of the file, with its article.
         what: &'static str,
     },
-    /// There is nothing to read or write on it.
+    /// The target has a size of zero.
     #[error("{name} is empty")]
     ZeroSize {
-        /// As the user named it.
+        /// Name as the user gave it.
         name: String,
-        /// Whether it is a device, and not a file.
+        /// Whether the target is a device rather than a file.
         device: bool,
     },
-    /// The kernel does not let a device be opened although its node exists.
+    /// The kernel refuses to open a device although its node exists.
     #[error("the system does not let {name} be opened{root}", root = if *.root { ", not even by root" } else { "" })]
     PermissionDenied {
-        /// As the user named it.
+        /// Name as the user gave it.
         name: String,
         /// Whether root was refused.
         root: bool,
     },
-    /// No room for a scratch file.
+    /// Not enough free space for a scratch file.
     #[error(
         "{directory} {free}, and {reserve} have to stay free: no room for a scratch file of {wanted}",
         free = describe_free_space(.limit.as_deref(), *.free),
@@ -62,12 +62,13 @@ pub enum DriveError {
         free: u64,
         /// Bytes that must stay free.
         reserve: u64,
-        /// Bytes asked for.
+        /// Bytes requested.
         wanted: u64,
-        /// The limit of memory that leaves no more, where the directory lies in memory.
+        /// The memory limit that determines the free space, if the directory is on an in-memory
+        /// file system.
         limit: Option<String>,
     },
-    /// Overwriting a file would fill its file system: it has holes.
+    /// Overwriting a sparse file would fill its file system.
     #[error(
         "{missing} of {name} are holes or compressed and need room when they are written: its file \
          system {free}, and {reserve} have to stay free",
@@ -78,43 +79,44 @@ pub enum DriveError {
     InsufficientSpaceForHoles {
         /// The file.
         name: String,
-        /// Bytes without a place on the medium.
+        /// Bytes not allocated on the medium.
         missing: u64,
         /// Free bytes.
         free: u64,
         /// Bytes that must stay free.
         reserve: u64,
-        /// The limit of memory that leaves no more, where the file lies in memory.
+        /// The memory limit that determines the free space, if the file is on an in-memory file
+        /// system.
         limit: Option<String>,
     },
-    /// The target is another one than before.
+    /// The target is no longer the one that was checked.
     #[error("{name} is not the target any more that was checked")]
     TargetChanged {
-        /// As the user named it.
+        /// Name as the user gave it.
         name: String,
     },
-    /// The user stopped it.
+    /// The user cancelled the operation.
     #[error("stopped while {doing}")]
     Cancelled {
-        /// What was going on.
+        /// The operation that was in progress.
         doing: &'static str,
     },
-    /// Safety forbids writing.
+    /// The guard refused the write.
     #[error(transparent)]
     Refused(#[from] super::guard::Refusal),
-    /// The kernel said no.
+    /// A system call failed.
     #[error("cannot {tried} {name}: {source}")]
     Io {
-        /// What was tried, such as `open`.
+        /// The object of the operation.
         tried: &'static str,
-        /// On what.
+        /// The object of the operation.
         name: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
 }
 
-/// What a file system has free: by its own account, or by that limit of memory.
+/// Describes the free space of a file system, or what a memory limit leaves of it.
 fn describe_free_space(limit: Option<&str>, bytes: u64) -> String {
     let bytes = crate::units::format_size(bytes);
     match limit {
@@ -124,7 +126,7 @@ fn describe_free_space(limit: Option<&str>, bytes: u64) -> String {
 }
 
 impl DriveError {
-    /// How it counts.
+    /// Class of the error, which determines the exit status.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -141,7 +143,7 @@ impl DriveError {
         }
     }
 
-    /// What to do about it, one sentence.
+    /// Advice on how to resolve the error, one sentence.
     #[must_use]
     pub fn advice(&self) -> String {
         let text = match self {
@@ -191,7 +193,7 @@ impl DriveError {
     }
 }
 
-/// Gives an I/O error its context: `.map_err(failed("open", name))`.
+/// Adds context to an I/O error: `.map_err(io_error_context("open", name))`.
 pub(crate) fn io_error_context<E: Into<io::Error>>(
     tried: &'static str,
     name: &str,

@@ -1,4 +1,4 @@
-//! How much of a file is really on the medium.
+//! Allocation of a file: which parts of it are allocated on the medium.
 
 use std::fs::File;
 use std::io;
@@ -12,30 +12,30 @@ use super::ioctl::FileExtent;
 
 /// `FIEMAP_EXTENT_ENCODED`: compressed or encrypted by the file system.
 const FIEMAP_EXTENT_ENCODED: u32 = 0x08;
-/// `FIEMAP_EXTENT_UNWRITTEN`: has its place, but nothing was written there.
+/// `FIEMAP_EXTENT_UNWRITTEN`: allocated but not written.
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
-/// `FIEMAP_EXTENT_LAST`: no other follows.
+/// `FIEMAP_EXTENT_LAST`: the last extent of the file.
 const FIEMAP_EXTENT_LAST: u32 = 0x01;
 
-/// What a part of a file consists of, in bytes.
+/// Allocation of a range of a file, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AllocatedExtents {
-    /// All of it.
+    /// Length of the range.
     pub total_bytes: u64,
-    /// Without a place on the medium.
+    /// Not allocated on the medium.
     pub hole_bytes: u64,
-    /// With a place, but never written.
+    /// Allocated but never written.
     pub unwritten_bytes: u64,
     /// Compressed or encrypted by the file system.
     pub encoded_bytes: u64,
 }
 
-/// What the part of a file in this range consists of: from its extents where the file system tells
-/// them (kernel Documentation/filesystems/fiemap.rst), else from `SEEK_HOLE` (lseek(2)), which
-/// takes both holes and what was never written for holes.
+/// Allocation of a range of a file. Reads the extents where the file system reports them (kernel
+/// Documentation/filesystems/fiemap.rst), otherwise uses `SEEK_HOLE` (lseek(2)), which reports both
+/// holes and unwritten extents as holes.
 ///
 /// # Errors
-/// When the file system tells neither.
+/// When the file system supports neither.
 pub fn allocated_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
     match allocation_from_fiemap(file, &range) {
         Err(error) if is_unsupported(&error) => allocation_from_seek_hole(file, &range),
@@ -116,7 +116,7 @@ fn allocation_from_seek_hole(file: &File, range: &Range<u64>) -> io::Result<Allo
     while at < range.end {
         let data = match rustix::fs::seek(file, SeekFrom::Data(at)) {
             Ok(data) => data.min(range.end),
-            // Beyond the last data there are only holes.
+            // After the last data there are only holes.
             Err(Errno::NXIO) => range.end,
             Err(error) => return Err(error.into()),
         };
@@ -189,7 +189,7 @@ mod tests {
         }
         file.write_all_at(&vec![7; MIB as usize], 0).unwrap();
         let found = allocated_extents(&file, 0..4 * MIB).unwrap();
-        // Where extents are not told both are one.
+        // Without extent information both count as holes.
         assert_eq!(
             found.hole_bytes + found.unwritten_bytes,
             3 * MIB,

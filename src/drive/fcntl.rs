@@ -1,13 +1,13 @@
-//! Questions about other users of a file that only `fcntl` and `kcmp` answer: leases (fcntl(2),
-//! "Leases"), open file description locks (fcntl(2), "Open file description locks"), and whose
-//! descriptors are the same.
+//! Other users of a file, from `fcntl` and `kcmp`: leases (fcntl(2), "Leases"), open file
+//! description locks (fcntl(2), "Open file description locks"), and whether two threads share a
+//! descriptor table.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// The signal that a broken lease sends. Its default action is to be ignored; that of SIGIO, which
-/// the kernel would send otherwise, ends the process.
+/// The signal sent when a lease is broken. Its default action is to be ignored. The kernel would
+/// otherwise send SIGIO, which terminates the process.
 const LEASE_SIGNAL: libc::c_int = libc::SIGURG;
 /// `F_SETSIG`.
 const F_SETSIG: libc::c_int = 10;
@@ -20,27 +20,27 @@ const F_OFD_SETLK: libc::c_int = 37;
 
 /// `KCMP_FILES` (include/uapi/linux/kcmp.h).
 const KCMP_FILES: libc::c_int = 2;
-/// Types of file systems in memory (statfs(2)): tmpfs, ramfs, hugetlbfs, secretmem.
+/// Types of in-memory file systems (statfs(2)): tmpfs, ramfs, hugetlbfs, secretmem.
 const IN_MEMORY: [u32; 4] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6, 0x5345_434d];
 
-/// Who else has a regular file open, as the kernel counts it: across users, namespaces and what the
-/// kernel itself has opened (loop devices, swap files, file systems in a file).
+/// Other openers of a regular file, as the kernel counts them: across users and namespaces,
+/// including those inside the kernel (loop devices, swap files, file systems in a file).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherOpeners {
-    /// Nobody.
+    /// No other opener.
     None,
-    /// Some for reading, nobody for writing.
+    /// At least one reader, no writer.
     Readers,
-    /// At least one for writing.
+    /// At least one writer.
     Writers,
 }
 
-/// Asks the kernel who else has a regular file open, by taking a lease for a moment. `file` must be
-/// open for reading only; other descriptors of this process count as others.
+/// Determines who else has a regular file open by taking a lease briefly. `file` must be open for
+/// reading only; other descriptors of this process count as other openers.
 ///
 /// # Errors
-/// `EACCES` when the file belongs to another user and CAP_LEASE is missing, `EINVAL` where the file
-/// system has no leases.
+/// `EACCES` when the file belongs to another user and CAP_LEASE is missing, `EINVAL` when the file
+/// system does not support leases.
 pub fn other_openers(file: &File) -> io::Result<OtherOpeners> {
     if can_take_lease(file, libc::F_WRLCK)? {
         return Ok(OtherOpeners::None);
@@ -51,16 +51,16 @@ pub fn other_openers(file: &File) -> io::Result<OtherOpeners> {
     Ok(OtherOpeners::Writers)
 }
 
-/// Asks the kernel whether nobody else has a regular file open that is open for writing here. A file
-/// that is written has no lease that tells readers from writers.
+/// Whether no one else has a regular file open, for a file that is open for writing here. A file
+/// open for writing has no lease that distinguishes readers from writers.
 ///
 /// # Errors
-/// As of [`other_openers`].
+/// As for [`other_openers`].
 pub fn is_sole_opener(file: &File) -> io::Result<bool> {
     can_take_lease(file, libc::F_WRLCK)
 }
 
-/// Whether the kernel grants a lease of that kind, which is given back at once.
+/// Whether the kernel grants a lease of that kind. The lease is released at once.
 fn can_take_lease(file: &File, kind: libc::c_int) -> io::Result<bool> {
     if !counts_openers(file) {
         return Err(io::Error::new(
@@ -88,8 +88,8 @@ fn can_take_lease(file: &File, kind: libc::c_int) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether the kernel counts the openers of a file: not of shared memory, which it makes without
-/// opening it (memfd_create(2), shmget(2), a shared mapping of /dev/zero).
+/// Whether the kernel counts the openers of a file. It does not for shared memory, which it creates
+/// without opening it (memfd_create(2), shmget(2), a shared mapping of /dev/zero).
 fn counts_openers(file: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
     let Ok(facts) = file.metadata() else {
@@ -101,19 +101,19 @@ fn counts_openers(file: &File) -> bool {
     facts.nlink() > 0 || !is_in_memory()
 }
 
-/// A record lock that keeps others from writing.
+/// A record lock that prevents others from writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordLock {
-    /// The process that holds it; `None` for a lock of an open file description, and for a process
-    /// of another namespace.
+    /// The process that holds it; `None` for an open file description lock and for a process of
+    /// another PID namespace.
     pub process: Option<u32>,
 }
 
-/// The first record lock, POSIX or of an open file description, that would keep `file` as a whole
-/// from being locked for writing. `file` may be open for reading only.
+/// The first record lock, POSIX or open file description, that conflicts with a write lock on the
+/// whole of `file`. `file` may be open for reading only.
 ///
 /// # Errors
-/// Where the file system has no such locks.
+/// When the file system does not support such locks.
 pub fn conflicting_lock(file: &File) -> io::Result<Option<RecordLock>> {
     let mut request = whole_file_lock(libc::F_WRLCK);
     // SAFETY: F_OFD_GETLK reads and writes the struct flock whose address is given.
@@ -128,11 +128,11 @@ pub fn conflicting_lock(file: &File) -> io::Result<Option<RecordLock>> {
     }))
 }
 
-/// Locks a file as a whole for writing, for as long as this open file description lives. `file` must
-/// be open for writing.
+/// Locks a whole file for writing until this open file description is closed. `file` must be open
+/// for writing.
 ///
 /// # Errors
-/// `EAGAIN` when another holds a lock on any part of it.
+/// `EAGAIN` when another holder has a lock on any part of it.
 pub fn lock_whole_file(file: &File) -> io::Result<()> {
     let request = whole_file_lock(libc::F_WRLCK);
     // SAFETY: F_OFD_SETLK reads the struct flock whose address is given.
@@ -142,7 +142,7 @@ pub fn lock_whole_file(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether two threads certainly have one table of descriptors (kcmp(2)).
+/// Whether two threads share one descriptor table (kcmp(2)); `false` if that is not certain.
 #[must_use]
 pub fn share_descriptors(one: i32, other: i32) -> bool {
     // SAFETY: kcmp takes numbers and no pointer here.

@@ -1,4 +1,4 @@
-//! File systems that lie on block devices: how full they are and how they are mounted.
+//! File systems on block devices: usage and mount options.
 
 use std::path::Path;
 
@@ -15,41 +15,42 @@ pub struct MountedFileSystem {
     /// `st_dev` of its files.
     #[serde(skip)]
     pub device_id: (u32, u32),
-    /// Number of the block device that it lies on.
+    /// Number of the block device that holds it.
     #[serde(skip)]
     pub block_device: (u32, u32),
     /// Where it is mounted; the first place of several.
     #[serde(rename = "at")]
     pub mount_point: String,
-    /// Whether that is the very name: one that could not be shown was changed.
+    /// Whether `mount_point` is the exact name. A name that cannot be displayed is changed.
     #[serde(skip)]
     pub mount_point_is_exact: bool,
-    /// Its type.
+    /// File system type.
     pub kind: String,
-    /// How it is mounted: options of the mount, then those of the file system.
+    /// Mount options, then the options of the file system.
     pub options: Vec<String>,
-    /// How full it is; `None` where that was not to be had.
+    /// Usage; `None` if it is not available.
     #[serde(flatten)]
     pub usage: Option<FileSystemUsage>,
 }
 
-/// How full a file system is (statvfs(3)).
+/// Usage of a file system (statvfs(3)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FileSystemUsage {
-    /// Bytes in all.
+    /// Total bytes.
     pub size_bytes: u64,
-    /// Bytes that are free, those reserved included.
+    /// Free bytes, including reserved ones.
     pub free_bytes: u64,
-    /// Bytes that are free for everybody.
+    /// Bytes available to unprivileged users.
     pub available_bytes: u64,
-    /// Files that it can hold; 0: no fixed number.
+    /// Total number of inodes; 0: no fixed number.
     pub inodes: u64,
-    /// Files that it can take up still.
+    /// Number of free inodes.
     pub free_inodes: u64,
 }
 
 impl FileSystemUsage {
-    /// Share of the space that is used, 0 to 1, of what everybody may use, as df(1) computes it.
+    /// Fraction of the space in use, 0 to 1, of the space available to unprivileged users, as df(1)
+    /// computes it.
     #[must_use]
     pub fn used_fraction(&self) -> Option<f64> {
         let used = self.size_bytes.saturating_sub(self.free_bytes);
@@ -57,14 +58,14 @@ impl FileSystemUsage {
         (whole > 0).then(|| used as f64 / whole as f64)
     }
 
-    /// Share of the space, 0 to 1, that is kept for the administrator.
+    /// Fraction of the space, 0 to 1, that is reserved for root.
     #[must_use]
     pub fn reserved_fraction(&self) -> Option<f64> {
         let kept = self.free_bytes.saturating_sub(self.available_bytes);
         (self.size_bytes > 0).then(|| kept as f64 / self.size_bytes as f64)
     }
 
-    /// Share of the inodes, 0 to 1, that are used; `None` where their number is not fixed.
+    /// Fraction of the inodes in use, 0 to 1; `None` if their number is not fixed.
     #[must_use]
     pub fn used_inode_fraction(&self) -> Option<f64> {
         let used = self.inodes.saturating_sub(self.free_inodes);
@@ -73,24 +74,24 @@ impl FileSystemUsage {
 }
 
 impl MountedFileSystem {
-    /// Whether it was mounted with an option.
+    /// Whether it is mounted with an option.
     #[must_use]
     pub fn has_option(&self, option: &str) -> bool {
         self.options.iter().any(|own| own == option)
     }
 
-    /// Whether every reading of a file writes its time of access (mount(8), `strictatime`): the
-    /// kernel names only the options that soften it.
+    /// Whether every read of a file updates its access time (mount(8), `strictatime`). The kernel
+    /// lists only the options that relax this.
     #[must_use]
     pub fn has_strictatime(&self) -> bool {
         self.has_option("rw") && !self.has_option("noatime") && !self.has_option("relatime")
     }
 }
 
-/// The file systems on block devices, each once.
+/// Mounted file systems on block devices, each once.
 ///
-/// Those whose answers come from another process (FUSE) are not asked how full they are: it may
-/// hang, and with it whoever asks.
+/// Usage is not read from FUSE file systems: a userspace process answers, and it may hang and block
+/// the caller.
 #[must_use]
 pub fn list_file_systems(roots: &SysPaths) -> Vec<MountedFileSystem> {
     let mut found: Vec<MountedFileSystem> = Vec::new();
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn used_fraction_matches_df() {
-        // 700 used of 950 that are for everybody.
+        // 700 used of 950 available to unprivileged users.
         assert!((USAGE.used_fraction().unwrap() - 700.0 / 950.0).abs() < 1e-12);
         assert!((USAGE.reserved_fraction().unwrap() - 0.05).abs() < 1e-12);
         assert!((USAGE.used_inode_fraction().unwrap() - 0.25).abs() < 1e-12);

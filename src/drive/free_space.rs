@@ -1,5 +1,5 @@
-//! How much may be written to the file system of a file: what is free there, and, where its files
-//! lie in memory, what memory there is.
+//! Bytes that may be written to the file system of a file: its free space and, for an in-memory
+//! file system, the available memory.
 
 use std::fs::File;
 
@@ -11,34 +11,34 @@ use crate::memory;
 use crate::memory::MemoryLimit;
 use crate::roots::SysPaths;
 
-/// Never fewer bytes than this stay free.
+/// Minimum number of bytes that stay free.
 const RESERVE_BYTES: u64 = 1 << 30;
-/// Nor a smaller share of the file system, or of the memory, than 1 in this many.
+/// Divisor of the size of the file system, or of the memory, that gives the reserve.
 const RESERVE_DIVISOR: u64 = 20;
-/// The size when none is asked for, where there is room.
+/// Default size of a scratch file, if there is enough space.
 const DEFAULT_SCRATCH_BYTES: u64 = 1 << 30;
-/// Smaller ones fit into a drive's own cache and say nothing.
+/// A smaller file fits into the cache of the drive, so its results say nothing about the medium.
 pub(super) const MIN_SCRATCH_BYTES: u64 = 16 << 20;
-/// Types of file systems, as statfs(2) gives them.
+/// File system type, as statfs(2) reports it.
 const TMPFS_MAGIC: u32 = 0x0102_1994;
 const RAMFS_MAGIC: u32 = 0x8584_58f6;
 const OVERLAYFS_MAGIC: u32 = 0x794c_7630;
-/// `STATX_MNT_ID`: which mount a file lies on (kernel 5.8).
+/// `STATX_MNT_ID`: ID of the mount that holds a file (kernel 5.8).
 const STATX_MNT_ID: StatxFlags = StatxFlags::from_bits_retain(0x1000);
 
-/// What a file system has free and what of it has to stay free.
+/// Free space of a file system and the reserve that must stay free.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreeSpace {
     /// Bytes that this user can still write.
     pub free_bytes: u64,
-    /// Bytes that stay free whatever is asked for: 1 GiB or 5 % of the whole, if that is more.
+    /// Bytes that always stay free: 1 GiB or 5 % of the total size, whichever is larger.
     pub reserve_bytes: u64,
-    /// The limit of memory that leaves no more, where the file system lies in memory.
+    /// The memory limit that determines the free space, if the file system is in memory.
     pub memory_limit: Option<String>,
 }
 
 impl FreeSpace {
-    /// By the sizes of the whole and of what is free.
+    /// From the total size and the free bytes.
     #[must_use]
     pub fn new(total: u64, free: u64) -> Self {
         Self {
@@ -48,14 +48,14 @@ impl FreeSpace {
         }
     }
 
-    /// Bytes that may be used.
+    /// Bytes that may be used: free bytes without the reserve.
     #[must_use]
     pub fn usable_bytes(&self) -> u64 {
         self.free_bytes.saturating_sub(self.reserve_bytes)
     }
 
-    /// The size for a scratch file when none is asked for: 1 GiB, or half of what may be used.
-    /// `None` when that would be too small to say anything.
+    /// Default size of a scratch file: 1 GiB, or half of the usable bytes if that is less. `None`
+    /// when that is too small for a meaningful result.
     #[must_use]
     pub fn default_scratch_bytes(&self) -> Option<u64> {
         let size = DEFAULT_SCRATCH_BYTES.min(self.usable_bytes() / 2) / SIZE_GRANULARITY
@@ -63,10 +63,10 @@ impl FreeSpace {
         (size >= MIN_SCRATCH_BYTES).then_some(size)
     }
 
-    /// Room on the file system of an open file.
+    /// Free space on the file system of an open file.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// When the kernel does not report it.
     pub(super) fn of_file(
         roots: &SysPaths,
         file: &File,
@@ -81,12 +81,12 @@ impl FreeSpace {
         if !is_memory_backed(roots, file) {
             return Ok(own);
         }
-        // Of a file system in memory without a limit of its own the kernel tells no sizes.
+        // The kernel reports no sizes for an in-memory file system without a size limit.
         Ok(own.limited_by_memory(facts.f_blocks > 0, memory::memory_limits(roots)))
     }
 
-    /// The least of what the file system itself has, where it has a limit, and of what each limit of
-    /// memory leaves.
+    /// The minimum of the free space of the file system itself, if it has a limit, and of what each
+    /// memory limit leaves.
     fn limited_by_memory(self, has_own_limit: bool, limits: Vec<MemoryLimit>) -> Self {
         let by_memory = limits.into_iter().map(|limit| Self {
             memory_limit: Some(limit.limit_name),
@@ -110,7 +110,7 @@ impl FreeSpace {
     }
 }
 
-/// Whether what is written to a file takes memory: tmpfs and ramfs, also below an overlay.
+/// Whether data written to a file uses memory: tmpfs and ramfs, also below an overlay.
 fn is_memory_backed(roots: &SysPaths, file: &File) -> bool {
     let kind = |found: rustix::fs::StatFs| found.f_type as u32;
     let is_memory = |kind: u32| matches!(kind, TMPFS_MAGIC | RAMFS_MAGIC);
@@ -123,8 +123,7 @@ fn is_memory_backed(roots: &SysPaths, file: &File) -> bool {
     }
 }
 
-/// Where the overlay that a file lies on keeps what is written; `None` where that cannot be told,
-/// as in a container.
+/// Upper directory of the overlay that holds a file; `None` where it is unknown, as in a container.
 fn overlay_upper_directory(roots: &SysPaths, file: &File) -> Option<String> {
     let facts = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, STATX_MNT_ID).ok()?;
     let mounts = mounts::mounts(roots).ok()?;

@@ -1,4 +1,4 @@
-//! The few system calls that no library wraps: questions about block devices by `ioctl` (kernel
+//! System calls that no library wraps: `ioctl` queries of block devices (kernel
 //! include/uapi/linux/fs.h and include/uapi/linux/loop.h), and I/O priorities of processes
 //! (include/uapi/linux/ioprio.h).
 
@@ -9,41 +9,41 @@ use std::os::fd::{AsFd, AsRawFd};
 
 /// `_IOR(0x12, 114, size_t)`: size in bytes.
 const BLKGETSIZE64: libc::Ioctl = 0x8008_1272_u32 as libc::Ioctl;
-/// `_IO(0x12, 94)`: whether writing is refused.
+/// `_IO(0x12, 94)`: whether the device is read-only.
 const BLKROGET: libc::Ioctl = 0x125e;
-/// `_IOR(0x12, 128, __u64)`: number of the disk, never used twice in one boot (kernel 5.15).
+/// `_IOR(0x12, 128, __u64)`: sequence number of the disk, unique within one boot (kernel 5.15).
 const BLKGETDISKSEQ: libc::Ioctl = 0x8008_1280_u32 as libc::Ioctl;
-/// `_IO(0x12, 97)`: write and forget what is cached.
+/// `_IO(0x12, 97)`: write back and drop the cached data.
 const BLKFLSBUF: libc::Ioctl = 0x1261;
-/// `_IOWR('f', 11, struct fiemap)`: where the extents of a file lie (kernel
+/// `_IOWR('f', 11, struct fiemap)`: locations of the extents of a file (kernel
 /// Documentation/filesystems/fiemap.rst).
 const FS_IOC_FIEMAP: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
-/// Have the file written back first.
+/// Write the file back first.
 const FIEMAP_FLAG_SYNC: u32 = 1;
-/// What a loop device is attached to.
+/// The backing file of a loop device.
 const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
 
 /// `_IOWR(0xfd, 12, struct dm_ioctl)`: the table of a device-mapper device.
 const DM_TABLE_STATUS: libc::Ioctl = 0xc138_fd0c_u32 as libc::Ioctl;
-/// The table itself, and not its state.
+/// Return the table instead of the status.
 const DM_STATUS_TABLE_FLAG: u32 = 1 << 4;
-/// The answer did not fit.
+/// The response did not fit.
 const DM_BUFFER_FULL_FLAG: u32 = 1 << 8;
 /// `_IOR('f', 1, long)`: attributes of a file such as immutable (ioctl_iflags(2)).
 const FS_IOC_GETFLAGS: libc::Ioctl = 0x8008_6601_u32 as libc::Ioctl;
 
-/// The file that a loop device is attached to.
+/// The backing file of a loop device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopBacking {
-    /// Number of the device that the file lies on, as `stat` gives it.
+    /// Number of the device that holds the file, as `stat` reports it.
     pub device: u64,
     /// Its inode.
     pub inode: u64,
-    /// Device number, where the file is itself a block device; else 0.
+    /// Device number if the file is itself a block device; otherwise 0.
     pub rdev: u64,
 }
 
-/// First fields of `struct loop_info64`; the rest is room.
+/// First fields of `struct loop_info64`; the rest is padding.
 #[repr(C)]
 struct LoopInfo {
     device: u64,
@@ -52,7 +52,7 @@ struct LoopInfo {
     remaining_fields: [u8; 256],
 }
 
-/// `struct dm_ioctl` (include/uapi/linux/dm-ioctl.h) with room for the answer behind it.
+/// `struct dm_ioctl` (include/uapi/linux/dm-ioctl.h), followed by a buffer for the response.
 #[repr(C)]
 struct DmRequest {
     version: [u32; 3],
@@ -70,12 +70,12 @@ struct DmRequest {
     response: [u8; DM_RESPONSE_BYTES],
 }
 
-/// Bytes of a table at most: some hundred targets.
+/// Maximum size of a table in bytes: several hundred targets.
 const DM_RESPONSE_BYTES: usize = 1 << 16;
 /// Size of `struct dm_ioctl` itself.
 const DM_IOCTL_BYTES: u32 = 312;
 
-/// Turns the result of an `ioctl` into one of Rust's.
+/// Converts the result of an `ioctl` to an `io::Result`.
 fn check_ioctl(result: libc::c_int) -> io::Result<()> {
     if result < 0 {
         return Err(io::Error::last_os_error());
@@ -86,7 +86,7 @@ fn check_ioctl(result: libc::c_int) -> io::Result<()> {
 /// Size of a block device in bytes.
 ///
 /// # Errors
-/// When it is no block device.
+/// When it is not a block device.
 pub fn block_device_size(device: impl AsFd) -> io::Result<u64> {
     let mut size = 0_u64;
     // SAFETY: BLKGETSIZE64 writes one 64-bit number to the address given, which is `size`.
@@ -94,10 +94,10 @@ pub fn block_device_size(device: impl AsFd) -> io::Result<u64> {
     Ok(size)
 }
 
-/// Whether a block device refuses writing.
+/// Whether a block device is read-only.
 ///
 /// # Errors
-/// When it is no block device.
+/// When it is not a block device.
 pub fn is_read_only(device: impl AsFd) -> io::Result<bool> {
     let mut flag: libc::c_int = 0;
     // SAFETY: BLKROGET writes one int to the address given, which is `flag`.
@@ -105,11 +105,11 @@ pub fn is_read_only(device: impl AsFd) -> io::Result<bool> {
     Ok(flag != 0)
 }
 
-/// Number that the kernel gave to this disk and medium; it grows with every disk that is attached
-/// and every medium that is changed (Documentation/ABI/stable/sysfs-block, `diskseq`).
+/// Sequence number of this disk and medium. It increases with every disk that is attached and every
+/// medium that is changed (Documentation/ABI/stable/sysfs-block, `diskseq`).
 ///
 /// # Errors
-/// `ENOTTY` before kernel 5.15 and for what is no block device.
+/// `ENOTTY` before kernel 5.15 and for anything but a block device.
 pub fn disk_sequence(device: impl AsFd) -> io::Result<u64> {
     let mut sequence = 0_u64;
     // SAFETY: BLKGETDISKSEQ writes one 64-bit number to the address given, which is `sequence`.
@@ -119,11 +119,11 @@ pub fn disk_sequence(device: impl AsFd) -> io::Result<u64> {
     Ok(sequence)
 }
 
-/// Gives a read-only loop device another file of the same size while it is attached: for the kernel
-/// that is another medium under the same device number.
+/// Attaches another file of the same size to a read-only loop device. For the kernel this is
+/// another medium under the same device number.
 ///
 /// # Errors
-/// When it is no loop device, writable, or the sizes differ.
+/// When it is not a loop device, when it is writable, or when the sizes differ.
 #[cfg(test)]
 pub fn change_loop_file(device: &File, other: &File) -> io::Result<()> {
     /// `LOOP_CHANGE_FD`.
@@ -132,20 +132,20 @@ pub fn change_loop_file(device: &File, other: &File) -> io::Result<()> {
     check_ioctl(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CHANGE_FD, other.as_raw_fd()) })
 }
 
-/// Writes back and forgets what the page cache holds of a block device; needs root.
+/// Writes back and drops the page cache of a block device; needs root.
 ///
 /// # Errors
-/// When it is no block device, or for want of CAP_SYS_ADMIN.
+/// When it is not a block device, or without CAP_SYS_ADMIN.
 pub fn flush_buffer_cache(device: impl AsFd) -> io::Result<()> {
     // SAFETY: BLKFLSBUF takes no argument.
     check_ioctl(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKFLSBUF, 0) })
 }
 
-/// Writes to the medium what the page cache of a file or block device holds of it, without having
-/// the drive flush its own cache. A descriptor that reads is enough (sync_file_range(2)).
+/// Writes the dirty pages of a file or block device to the drive without flushing the drive's own
+/// cache. A descriptor open for reading is sufficient (sync_file_range(2)).
 ///
 /// # Errors
-/// When it was not written, or on what is neither file nor block device.
+/// When the write-back fails, or when it is neither a file nor a block device.
 pub fn sync_file_data(file: impl AsFd) -> io::Result<()> {
     let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
@@ -154,10 +154,10 @@ pub fn sync_file_data(file: impl AsFd) -> io::Result<()> {
     check_ioctl(unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), 0, 0, all) })
 }
 
-/// The file that a loop device is attached to.
+/// The backing file of a loop device.
 ///
 /// # Errors
-/// `ENXIO` when it is attached to none.
+/// `ENXIO` when no file is attached.
 pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
     let mut info = MaybeUninit::<LoopInfo>::zeroed();
     // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64 (232 bytes), for which `info` has
@@ -177,20 +177,20 @@ pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
     })
 }
 
-/// Has a write beyond `RLIMIT_FSIZE` fail with `EFBIG`, which otherwise ends the program by SIGXFSZ
+/// Makes a write beyond `RLIMIT_FSIZE` fail with `EFBIG`. By default SIGXFSZ terminates the program
 /// (setrlimit(2)).
 pub fn ignore_sigxfsz() {
     // SAFETY: SIG_IGN is a disposition and no function; nothing else sets one for this signal.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// The table of a device-mapper device: how many targets, and their records as the kernel lays them
-/// out (`struct dm_target_spec`, each with its parameters as text). `control` is
+/// The table of a device-mapper device: the number of targets, and their records in the kernel's
+/// layout (`struct dm_target_spec`, each followed by its parameters as text). `control` is
 /// `/dev/mapper/control`.
 ///
 /// # Errors
-/// `EACCES` or `EPERM` without CAP_SYS_ADMIN, `ENXIO` when there is no such device; also when the
-/// table is larger than 64 KiB.
+/// `EACCES` or `EPERM` without CAP_SYS_ADMIN, `ENXIO` when there is no such device; an error as
+/// well when the table is larger than 64 KiB.
 pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u32, Vec<u8>)> {
     let mut request = Box::new(DmRequest {
         version: [4, 0, 0],
@@ -219,7 +219,7 @@ pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u3
     if request.flags & DM_BUFFER_FULL_FLAG != 0 {
         return Err(io::Error::other("its table is larger than 64 KiB"));
     }
-    // The answer begins where the kernel says.
+    // `data_start` is the offset of the response.
     let begin = request.data_start.saturating_sub(DM_IOCTL_BYTES) as usize;
     let answer = request.response.get(begin..).unwrap_or_default().to_vec();
     Ok((request.target_count, answer))
@@ -228,7 +228,7 @@ pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u3
 /// Attributes of a file (`FS_IMMUTABLE_FL` 0x10, `FS_APPEND_FL` 0x20, ...).
 ///
 /// # Errors
-/// `ENOTTY` or `EOPNOTSUPP` where the file system has none.
+/// `ENOTTY` or `EOPNOTSUPP` when the file system has no such attributes.
 pub fn inode_flags(file: &File) -> io::Result<u32> {
     let mut flags: [libc::c_uint; 2] = [0; 2];
     // SAFETY: FS_IOC_GETFLAGS writes one int to the address given, which has room for two.
@@ -240,11 +240,11 @@ pub fn inode_flags(file: &File) -> io::Result<u32> {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileExtent {
-    /// First byte in the file.
+    /// Offset in the file, bytes.
     pub logical: u64,
-    /// First byte on the device.
+    /// Offset on the device, bytes.
     pub physical: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
     reserved: [u64; 2],
     /// `FIEMAP_EXTENT_...` (include/uapi/linux/fiemap.h).
@@ -252,10 +252,10 @@ pub struct FileExtent {
     reserved_tail: [u32; 3],
 }
 
-/// Extents that are asked for at once.
+/// Maximum number of extents per request.
 pub const MAX_EXTENTS: usize = 128;
 
-/// `struct fiemap` with room for some extents behind it.
+/// `struct fiemap`, followed by a buffer for extents.
 #[repr(C)]
 struct Fiemap {
     start: u64,
@@ -267,10 +267,10 @@ struct Fiemap {
     extents: [FileExtent; MAX_EXTENTS],
 }
 
-/// The first [`EXTENTS`] extents of a file from a byte on, after what is dirty was written back.
+/// The first [`MAX_EXTENTS`] extents of a file from an offset on, after write-back of dirty pages.
 ///
 /// # Errors
-/// `EOPNOTSUPP` where the file system does not tell.
+/// `EOPNOTSUPP` when the file system does not report extents.
 pub fn file_extents(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<FileExtent>> {
     let mut map = Fiemap {
         start: range.start,
@@ -291,25 +291,25 @@ pub fn file_extents(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<
 /// Class of an I/O priority (kernel Documentation/block/ioprio.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoClass {
-    /// None was set: it follows the nice value.
+    /// Not set: it follows the nice value.
     Unset,
-    /// Served before all others.
+    /// Served before all other classes.
     Realtime,
-    /// The ordinary one.
+    /// The default class.
     BestEffort,
-    /// Served when nobody else wants anything.
+    /// Served only when no other class has requests.
     Idle,
 }
 
-/// One process or thread.
+/// Selects one process or thread.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
-/// The class stands above the level.
+/// The class is stored above the level.
 const IOPRIO_CLASS_SHIFT: libc::c_long = 13;
 
 /// Class and level of a process (ioprio_get(2)).
 ///
 /// # Errors
-/// When it is gone, or may not be asked.
+/// When the process does not exist, or may not be queried.
 pub fn io_priority(pid: u32) -> io::Result<(IoClass, u8)> {
     let pid = libc::c_int::try_from(pid).map_err(io::Error::other)?;
     // SAFETY: ioprio_get takes two numbers and no pointer.
@@ -326,10 +326,10 @@ pub fn io_priority(pid: u32) -> io::Result<(IoClass, u8)> {
     Ok((class, (answer & 7) as u8))
 }
 
-/// Gives a process another class and level (ioprio_set(2)); its threads each have their own.
+/// Sets the class and level of a process (ioprio_set(2)); each of its threads has its own.
 ///
 /// # Errors
-/// When it is gone, is another user's, or the class is for the administrator.
+/// When the process does not exist, belongs to another user, or the class needs privileges.
 pub fn set_io_priority(pid: u32, class: IoClass, level: u8) -> io::Result<()> {
     let pid = libc::c_int::try_from(pid).map_err(io::Error::other)?;
     let class: libc::c_long = match class {

@@ -1,5 +1,5 @@
-//! What a target is: size, block sizes, alignment, identity, who uses it, and whether it may be
-//! written. Knows nothing of tests.
+//! Targets: size, block sizes, alignment, identity, users, and whether writing is allowed.
+//! Independent of the benchmarks.
 
 pub mod advice;
 mod error;

@@ -1,5 +1,5 @@
-//! What is mounted and what is swapped to, as /proc tells
-//! (kernel Documentation/filesystems/proc.rst; proc_pid_mountinfo(5)).
+//! Mounted file systems and swap areas, from /proc (kernel Documentation/filesystems/proc.rst;
+//! proc_pid_mountinfo(5)).
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,32 +12,32 @@ use crate::roots::SysPaths;
 /// One mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountEntry {
-    /// Its identity, as `statx` gives it (STATX_MNT_ID).
+    /// Mount ID, as `statx` reports it (STATX_MNT_ID).
     pub id: u64,
-    /// `st_dev` of its files; of a block device only where the file system has just one.
+    /// `st_dev` of its files; the number of a block device only if the file system has just one.
     pub device_id: (u32, u32),
-    /// Directory of the file system that is mounted there: `/` but for bind mounts.
+    /// Root of the mount within the file system: `/` except for bind mounts.
     pub root: String,
-    /// Where.
+    /// Mount point.
     pub mount_point: String,
-    /// Type of the file system.
+    /// File system type.
     pub file_system: String,
-    /// What is mounted, usually the path of a block device.
+    /// Mount source, usually the path of a block device.
     pub source: String,
-    /// Number of the block device that `source` names, where it does.
+    /// Number of the block device that `source` names, if it names one.
     pub source_number: Option<(u32, u32)>,
-    /// Options of the mount, then those of the file system, each once.
+    /// Mount options, then the options of the file system, each once.
     pub options: Vec<String>,
 }
 
 impl MountEntry {
-    /// Whether this file system lies on the block device of that number.
+    /// Whether this file system is on the block device of that number.
     #[must_use]
     pub fn is_on(&self, number: (u32, u32)) -> bool {
         self.device_id == number || self.source_number == Some(number)
     }
 
-    /// The block device that it lies on, where it lies on one.
+    /// The block device that holds the file system, if there is one.
     #[must_use]
     pub fn block_device(&self, roots: &SysPaths) -> Option<(u32, u32)> {
         let (major, minor) = self.device_id;
@@ -47,16 +47,16 @@ impl MountEntry {
     }
 }
 
-/// One place that the kernel swaps to.
+/// One swap area.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwapEntry {
     /// Device or file.
     pub path: PathBuf,
-    /// Number of the block device, where it is one.
+    /// Number of the block device, if it is one.
     pub number: Option<(u32, u32)>,
 }
 
-/// Everything that is mounted, in the order of mounting.
+/// All mounts, in the order of mounting.
 ///
 /// # Errors
 /// When `/proc/self/mountinfo` cannot be read.
@@ -68,9 +68,9 @@ pub fn mounts(roots: &SysPaths) -> io::Result<Vec<MountEntry>> {
         .collect())
 }
 
-/// One process of every mount namespace, and of every root directory in it, that can be told from
-/// this one's: a table shows only what lies below the root of its process. Processes that may not
-/// be examined are not among them.
+/// One process of each mount namespace, and of each root directory in it, other than those of this
+/// process: a mount table shows only what is below the root of its process. Processes that may not
+/// be examined are omitted.
 #[must_use]
 pub fn other_mount_namespaces(roots: &SysPaths) -> Vec<u32> {
     let of = |process: &str| {
@@ -97,10 +97,10 @@ pub fn other_mount_namespaces(roots: &SysPaths) -> Vec<u32> {
     processes
 }
 
-/// Everything that is swapped to; nothing on a kernel without swap.
+/// All swap areas; none on a kernel without swap.
 ///
 /// # Errors
-/// When `/proc/swaps` is there and cannot be read.
+/// When `/proc/swaps` exists and cannot be read.
 pub fn swaps(roots: &SysPaths) -> io::Result<Vec<SwapEntry>> {
     let text = match fs::read(roots.proc.join("swaps")) {
         Ok(text) => text,
@@ -154,7 +154,7 @@ pub(super) fn parse_mount(roots: &SysPaths, line: &str) -> Option<MountEntry> {
     })
 }
 
-/// Reads `MAJOR:MINOR`.
+/// Parses `MAJOR:MINOR`.
 #[must_use]
 pub fn parse_device_number(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
@@ -171,13 +171,13 @@ fn device_number(roots: &SysPaths, path: &str) -> Option<(u32, u32)> {
         .then(|| split_device_number(metadata.rdev()))
 }
 
-/// Major and minor of a device number as `stat` gives it.
+/// Major and minor number of a device number as `stat` reports it.
 #[must_use]
 pub fn split_device_number(number: u64) -> (u32, u32) {
     (rustix::fs::major(number), rustix::fs::minor(number))
 }
 
-/// The kernel writes space, tab, newline and backslash as `\` and three octal digits.
+/// The kernel escapes space, tab, newline and backslash as `\` and three octal digits.
 fn unescape_mountinfo(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

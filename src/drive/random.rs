@@ -1,10 +1,10 @@
-//! The one generator of random numbers: small, fast, seeded, not for secrets.
+//! Random number generator: small, fast, seeded, not cryptographic.
 
 /// Added to the state at each step (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
 /// Generators, OOPSLA 2014).
 const SPLITMIX64_INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Scatters the bits of a number: SplitMix64's output for that state. One to one.
+/// Mixes the bits of a number: SplitMix64's output for that state. One to one.
 #[inline]
 #[must_use]
 pub fn splitmix64(state: u64) -> u64 {
@@ -14,15 +14,15 @@ pub fn splitmix64(state: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// A random word as a number from 0 to below `bound` (Lemire, Fast Random Integer Generation in
-/// an Interval, 2019, without its rejection: the bias is below `bound` in 2^64).
+/// Maps a random word to a number in `0..bound` (Lemire, Fast Random Integer Generation in an
+/// Interval, 2019, without its rejection: the bias is below `bound` in 2^64).
 #[inline]
 #[must_use]
 pub fn scale_to_bound(word: u64, bound: u64) -> u64 {
     ((u128::from(word) * u128::from(bound)) >> 64) as u64
 }
 
-/// A random word as a number from 0 to below 1.
+/// Maps a random word to a number in [0, 1).
 #[inline]
 #[must_use]
 pub fn unit_interval(word: u64) -> f64 {
@@ -34,7 +34,7 @@ pub fn unit_interval(word: u64) -> f64 {
 pub struct Xoshiro256([u64; 4]);
 
 impl Xoshiro256 {
-    /// A generator whose numbers follow from the seed alone.
+    /// A generator seeded with `seed`; the same seed gives the same sequence.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let word =
@@ -42,13 +42,13 @@ impl Xoshiro256 {
         Self([word(0), word(1), word(2), word(3)])
     }
 
-    /// A generator that nobody can foretell: for data that no drive has seen before.
+    /// A generator seeded from system entropy, for data that no drive has seen before.
     #[must_use]
     pub fn from_entropy() -> Self {
         Self::new(crate::entropy::word())
     }
 
-    /// The next word.
+    /// The next random word.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.0;
@@ -63,12 +63,12 @@ impl Xoshiro256 {
         result
     }
 
-    /// Uniform over 0 (in) to 1 (out).
+    /// Uniform in [0, 1).
     pub fn uniform(&mut self) -> f64 {
         unit_interval(self.next_u64())
     }
 
-    /// Uniform over 0 (in) to `bound` (out); 0 for a bound of 0.
+    /// Uniform in [0, `bound`); 0 for a bound of 0.
     pub fn next_below(&mut self, bound: u64) -> u64 {
         scale_to_bound(self.next_u64(), bound)
     }
@@ -79,7 +79,7 @@ impl Xoshiro256 {
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// Puts the items into random order (Fisher and Yates).
+    /// Shuffles the items (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.next_below(last as u64 + 1) as usize;

@@ -1,6 +1,6 @@
-//! The scratch file: a file without a name in the user's directory, filled with random bytes, so
-//! that any machine can be tried without naming a device. It is gone as soon as nobody has it
-//! open, also after kill -9.
+//! The scratch file: an unnamed file in the user's directory, filled with random bytes. It allows a
+//! benchmark on any machine without naming a device. The kernel frees it when the last descriptor
+//! is closed, also after kill -9.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,15 +15,15 @@ use super::random::Xoshiro256;
 use super::{DriveError, extents, guard, io_error_context};
 use crate::roots::SysPaths;
 
-/// Sizes are whole multiples of this, which suits every drive's blocks.
+/// Sizes are multiples of this, which is a multiple of every drive's block size.
 pub(super) const SIZE_GRANULARITY: u64 = 4096;
-/// Written at a time when filling.
+/// Bytes per write when filling.
 const FILL_CHUNK_BYTES: usize = 4 << 20;
-/// The free space is looked at again after this many bytes.
+/// The free space is checked again after this many bytes.
 const FREE_SPACE_CHECK_BYTES: u64 = 64 << 20;
 
-/// Makes the empty file: `O_TMPFILE`, or, where the file system lacks it, a name that is taken
-/// away at once.
+/// Creates the empty file with `O_TMPFILE`, or, if the file system does not support it, with a name
+/// that is removed at once.
 pub(super) fn create_scratch_file(directory: &Path, name: &str) -> Result<File, DriveError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let owner = Permissions::RUSR | Permissions::WUSR;
@@ -36,7 +36,7 @@ pub(super) fn create_scratch_file(directory: &Path, name: &str) -> Result<File, 
     }
 }
 
-/// A file whose name lasts for a moment only.
+/// Creates a file whose name is removed at once.
 fn create_named(
     directory: &Path,
     name: &str,
@@ -54,7 +54,7 @@ fn create_named(
     Ok(file.into())
 }
 
-/// The size that the file will have, if there is room for it.
+/// The size of the file, if there is enough free space for it.
 pub(super) fn scratch_size(
     roots: &SysPaths,
     file: &File,
@@ -76,13 +76,13 @@ pub(super) fn scratch_size(
     Ok(size)
 }
 
-/// Fills a scratch file with random bytes, really written and no longer cached; does nothing when
-/// it is filled already or when the medium is none. `progress` is given the bytes written and the
-/// bytes in total.
+/// Fills a scratch file with random bytes, writes it back and drops it from the page cache. Does
+/// nothing when it is already filled or when the medium is not a scratch file. `progress` receives
+/// the bytes written and the total bytes.
 ///
 /// # Errors
-/// When stopped by `cancelled`, when the file system fails, or when others have used up its room
-/// meanwhile; what was written is given back at once.
+/// When `cancelled` is set, when the file system fails, or when others have used the free space in
+/// the meantime. The file is then truncated at once.
 pub fn fill_scratch(
     medium: &OpenMedium,
     cancelled: &dyn Fn() -> bool,
@@ -94,7 +94,7 @@ pub fn fill_scratch(
     let result = write_random_data(medium, cancelled, progress);
     match &result {
         Ok(()) => medium.set_filled(),
-        // The error that led here says more than a failure to shorten the file would.
+        // This error is more useful than a failure to truncate the file.
         Err(_) => drop(rustix::fs::ftruncate(medium.anchor(), 0)),
     }
     result
@@ -136,14 +136,14 @@ fn write_random_data(
     }
     file.sync_all()
         .map_err(io_error_context("write the scratch file in", name))?;
-    // Only a wish: what stays cached is met again by the verdict `served-from-cache`.
+    // Best effort: the check `served-from-cache` detects what stays cached.
     let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
     Ok(())
 }
 
-/// Refuses to overwrite a part of a file whose holes would take the file system below its reserve
-/// when they are filled; `most` is what is written at most, where that is known. What the file
-/// system keeps compressed takes room too when it is overwritten with random bytes.
+/// Refuses to overwrite a range of a sparse file if filling its holes would take the free space
+/// below the reserve. `most` is the maximum number of bytes written, if known. Extents that the
+/// file system compresses also need space when they are overwritten with random bytes.
 ///
 /// # Errors
 /// [`DriveError::NoRoomForHoles`].
@@ -153,7 +153,7 @@ pub fn check_space_for_holes(
     most: Option<u64>,
 ) -> Result<(), DriveError> {
     let Ok(found) = extents::allocated_extents(medium.anchor(), window) else {
-        // Nobody can tell: the watch over the free space is what is left.
+        // The allocation is unknown; the check of the free space during the run still applies.
         return Ok(());
     };
     let missing = found.hole_bytes.saturating_add(found.encoded_bytes);
@@ -172,8 +172,8 @@ pub fn check_space_for_holes(
     })
 }
 
-/// Why writing into a file must stop now: a part of it lies on no medium yet, and its file system
-/// has no more than the reserve left. `None` where all is well, or nobody can tell.
+/// The error that stops writing to a file: part of it is not allocated, and the free space of its
+/// file system is down to the reserve. `None` if there is enough space, or if this is unknown.
 #[must_use]
 pub fn space_shortage(medium: &OpenMedium) -> Option<DriveError> {
     let name = &medium.target.name;
@@ -192,7 +192,7 @@ pub fn space_shortage(medium: &OpenMedium) -> Option<DriveError> {
     })
 }
 
-/// Others write too: what is still to come must fit above the reserve.
+/// Others write as well: the remaining bytes must fit above the reserve.
 fn check_free_space(
     roots: &SysPaths,
     file: &File,

@@ -1,14 +1,13 @@
-//! Settings of the system that a benchmark changes, and that are put back whatever happens.
+//! System settings that a benchmark changes and always restores.
 //!
-//! Before a setting is changed, its lock is taken and a record of its old value is on disk. The
-//! guard puts the value back and removes the record; after a kill the record is still there, and
-//! the next start puts the value back ([`Settings::restore_leftovers`]), as does the next process
-//! that wants to change the setting.
+//! Before it changes a setting, the program takes the lock of the setting and writes a record of
+//! the old value to disk. The guard restores the value and removes the record. After a kill the
+//! record remains; the next start restores the value ([`SettingsManager::restore_leftovers`]), and
+//! so does the next process that changes the setting.
 //!
-//! A record is data from a file, so it is believed only as far as it goes: it names one of the
-//! settings of [`Setting`] and never a path, its values are checked, and it counts only in a
-//! directory that nobody else can write to ([`PrivateDirectory`]), for the same run of the kernel
-//! and the same device.
+//! A record comes from a file and is not trusted. It names one of the settings of
+//! [`SystemSetting`], never a path. Its values are validated. It is valid only in a directory that
+//! no one else can write to ([`PrivateDirectory`]), for the same boot and the same device.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,35 +34,37 @@ use self::store::{
     RECORD_SUFFIX, read_record, remove_record, restore_from_record, take_setting_lock,
 };
 
-/// The directory of the records, below the base.
+/// Directory of the records, relative to the base directory.
 const RECORD_SUBDIRECTORY: &str = "diskscope/settings";
-/// A temporary file that is older has been left by a process that was killed.
+/// A temporary file older than this was left by a process that was killed.
 const STALE_TEMPORARY_AGE: Duration = Duration::from_secs(600);
 
-/// How often a lock is asked for that another process has, and how long is waited between.
+/// How often the program tries to take a lock that another process holds, and the delay between
+/// attempts.
 const LOCK_ATTEMPTS: u32 = 20;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
-/// How long the start of a command waits for the end of a process that keeps a setting.
+/// How long the start of a command waits for a process that holds a setting to exit.
 const HOLDER_EXIT_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// A directory for records: a base, and the components below it that are the program's own.
+/// A directory for records: a base directory and the program's own components below it.
 #[derive(Debug, Clone)]
 struct RecordDirectory {
     base: PathBuf,
     subdirectory: PathBuf,
 }
 
-/// Changes settings of the system, and puts them back.
+/// Changes system settings and restores them.
 #[derive(Debug, Clone)]
 pub struct SettingsManager {
     sys_paths: SysPaths,
-    /// Records are written to the first and looked for in all.
+    /// Records are written to the first usable directory and searched in all.
     record_directories: Vec<RecordDirectory>,
 }
 
 impl Default for SettingsManager {
-    /// The system's own settings. Root's records are below `/run`, whatever HOME is; those of
-    /// others below `$XDG_RUNTIME_DIR`, else in their state directory.
+    /// The settings of the running system. Records of root are below `/run`, regardless of HOME;
+    /// records of other users are below `$XDG_RUNTIME_DIR`, or in their state directory if it is
+    /// not set.
     fn default() -> Self {
         let roots = SysPaths::default();
         let bases = if rustix::process::geteuid().is_root() {
@@ -87,17 +88,17 @@ impl Default for SettingsManager {
     }
 }
 
-/// What became of a setting that a killed process left changed.
+/// Result of restoring a setting that a killed process left changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeftoverSetting {
-    /// It has its old value again.
+    /// The old value is restored.
     Restored {
-        /// The setting's file.
+        /// Path of the setting's file.
         path: PathBuf,
         /// The old value.
         value: String,
     },
-    /// Another device has the name now: nothing was changed.
+    /// The name now belongs to another device. Nothing was changed.
     OtherDevice {
         /// The setting.
         setting: SystemSetting,
@@ -125,15 +126,15 @@ impl SettingsManager {
         located.is_ok_and(|(tree, file)| tree.root(&self.sys_paths).join(file).exists())
     }
 
-    /// Prepares a setting to be changed: no other process can change it as long as the guard
-    /// lives, and it is put back when the guard goes. What a killed process left is put back
-    /// first, so that the guard's original is the value from before both.
+    /// Prepares a setting to be changed. No other process can change it during the lifetime of the
+    /// guard, and the guard restores it on drop. A value left by a killed process is restored
+    /// first, so the guard's original is the value before both.
     ///
     /// # Errors
-    /// When another process changes it ([`SettingError::is_held`]), when it cannot be read, or its
-    /// old value cannot be noted.
+    /// When another process is changing it ([`SettingError::is_held`]), when it cannot be read, or
+    /// when its old value cannot be recorded.
     pub fn lock_setting(&self, setting: SystemSetting) -> Result<SettingLock, SettingError> {
-        // A start of the program that puts settings back has the lock for a moment only.
+        // Another instance that restores settings at its start holds the lock only briefly.
         for _ in 0..LOCK_ATTEMPTS {
             match self.try_lock_setting(setting.clone()) {
                 Err(error) if error.is_locked_by_process() => {
@@ -176,7 +177,7 @@ impl SettingsManager {
         })
     }
 
-    /// Where new records are written: the first place that can be used.
+    /// The directory for new records: the first usable one.
     fn record_directory(&self) -> Result<PrivateDirectory, SettingError> {
         let mut refused = None;
         for place in &self.record_directories {
@@ -191,16 +192,16 @@ impl SettingsManager {
         ))
     }
 
-    /// Puts back what a killed process left changed. Settings of a process that is still there,
-    /// and settings that somebody else has changed since, are left alone.
+    /// Restores settings that a killed process left changed. Does not touch settings of a process
+    /// that still runs, nor settings that someone else has changed since.
     #[must_use]
     pub fn restore_leftovers(&self) -> Vec<Result<LeftoverSetting, SettingError>> {
         let mut restored = Vec::new();
         for place in &self.record_directories {
             match PrivateDirectory::open(&place.base, &place.subdirectory) {
                 Ok(directory) => restored.extend(self.restore_in_directory(&directory)),
-                // Another user's directory that cannot be looked into has nothing for this one, and
-                // where others decide what is there nothing was written.
+                // An unreadable directory of another user has no records for this user. A directory
+                // that others can write to was never used for records.
                 Err(error)
                     if error.is_not_found()
                         || error.is_permission_denied()
@@ -228,8 +229,8 @@ impl SettingsManager {
             .collect()
     }
 
-    /// Puts one setting back, unless a running process keeps it. After kill -9 the kernel takes a
-    /// few milliseconds to end the worker process and its locks.
+    /// Restores one setting, unless a running process holds it. After kill -9 the kernel takes a
+    /// few milliseconds to end the worker process and release its locks.
     fn restore_with_timeout(
         &self,
         directory: &PrivateDirectory,
@@ -255,7 +256,7 @@ impl SettingsManager {
         setting: &SystemSetting,
     ) -> Result<Option<LeftoverSetting>, SettingError> {
         let _lock = take_setting_lock(directory, setting)?;
-        // Its process may have ended well meanwhile.
+        // The process may have exited normally in the meantime.
         let Some(record) = read_record(directory, setting)? else {
             return Ok(None);
         };
@@ -272,8 +273,8 @@ impl SettingsManager {
         self.restore_or_discard(directory, &record, &file)
     }
 
-    /// Puts a setting back as a record says, where the record is about this device and this run
-    /// of the kernel, and removes the record. Both locks are held.
+    /// Restores a setting from its record if the record belongs to this device and this boot, and
+    /// removes the record. The caller holds both locks.
     fn restore_or_discard(
         &self,
         directory: &PrivateDirectory,
@@ -281,7 +282,7 @@ impl SettingsManager {
         file: &SettingFile,
     ) -> Result<Option<LeftoverSetting>, SettingError> {
         let setting = record.setting();
-        // After a reboot the setting is what the system makes it.
+        // After a reboot the kernel sets the value anew.
         if BootId::read(&self.sys_paths).as_ref() != Some(record.boot()) {
             return remove_record(directory, setting).map(|()| None);
         }
@@ -303,7 +304,7 @@ impl SettingsManager {
         }))
     }
 
-    /// Who the setting's device is; `None` for a setting of the whole system.
+    /// Identity of the setting's device; `None` for a system-wide setting.
     fn device_identity(
         &self,
         setting: &SystemSetting,

@@ -1,4 +1,5 @@
-//! A directory by its descriptor, and new files in it. Nothing here follows a symbolic link.
+//! A directory, accessed through its descriptor, and new files in it. No function here follows a
+//! symbolic link.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,12 +14,12 @@ use rustix::io::Errno;
 
 use crate::entropy;
 
-/// Who may read a new file.
+/// Access to a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NewFileAccess {
-    /// Whom the umask lets.
+    /// As the umask allows.
     Umask,
-    /// Its owner alone, whatever the umask says.
+    /// Owner only, regardless of the umask.
     Private,
 }
 
@@ -30,7 +31,7 @@ impl NewFileAccess {
         }
     }
 
-    /// A umask such as 0200 must not take the owner's rights either.
+    /// A umask such as 0200 must not remove the owner's permissions either.
     fn apply_mode(self, file: &OwnedFd) -> rustix::io::Result<()> {
         match self {
             Self::Umask => Ok(()),
@@ -46,20 +47,20 @@ pub(super) struct OpenDirectory {
 }
 
 impl OpenDirectory {
-    /// From a descriptor of a directory; `O_PATH` is enough.
+    /// From a descriptor of a directory, which may be `O_PATH`.
     pub(super) fn new(descriptor: OwnedFd) -> Self {
         Self { descriptor }
     }
 
-    /// Its descriptor, maybe `O_PATH`.
+    /// Its descriptor, possibly `O_PATH`.
     pub(super) fn descriptor(&self) -> &OwnedFd {
         &self.descriptor
     }
 
-    /// What lies there by that name, a symbolic link as such.
+    /// Status of the entry of that name, without following a symbolic link.
     ///
     /// # Errors
-    /// When that cannot be said.
+    /// When the status cannot be determined.
     pub(super) fn stat_entry(&self, name: &OsStr) -> io::Result<Option<Stat>> {
         match statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
@@ -68,21 +69,21 @@ impl OpenDirectory {
         }
     }
 
-    /// The directory itself.
+    /// Status of the directory itself.
     pub(super) fn stat(&self) -> io::Result<Stat> {
         Ok(fstat(&self.descriptor)?)
     }
 
-    /// Opens what lies there.
+    /// Opens an entry.
     pub(super) fn open(&self, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(&self.descriptor, name, flags, Mode::empty())?)
     }
 
-    /// Makes a file to append to; fails with `AlreadyExists` where anything has that name.
+    /// Creates a file and opens it for appending; fails with `AlreadyExists` if the name exists.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub(super) fn create_new(&self, name: &OsStr, access: NewFileAccess) -> io::Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
@@ -96,16 +97,17 @@ impl OpenDirectory {
         Ok(file.into())
     }
 
-    /// Takes a name away.
+    /// Removes a name.
     ///
     /// # Errors
-    /// When it cannot be.
+    /// When it cannot be removed.
     pub(super) fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.descriptor, name, AtFlags::empty())?)
     }
 
-    /// Makes a file without a name, which is gone with its descriptor. Where the file system has
-    /// none such, it has shown that it takes new files.
+    /// Creates an unnamed file, which the kernel frees when its descriptor is closed. If the file
+    /// system does not support unnamed files, a named one proves that the directory accepts new
+    /// files.
     pub(super) fn create_temporary(&self, access: NewFileAccess) -> io::Result<TemporaryFile> {
         let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
         match openat(&self.descriptor, ".", flags, access.mode()) {
@@ -130,7 +132,7 @@ impl OpenDirectory {
         }
     }
 
-    /// Makes a file with a name that nobody can foretell.
+    /// Creates a file with an unpredictable name.
     fn create_random_named(&self, access: NewFileAccess) -> io::Result<(File, OsString)> {
         loop {
             let name = random_name();
@@ -141,7 +143,7 @@ impl OpenDirectory {
         }
     }
 
-    /// Gives a nameless file a random name.
+    /// Gives an unnamed file a random name.
     fn link_random(&self, file: &File) -> io::Result<OsString> {
         loop {
             let name = random_name();
@@ -153,11 +155,11 @@ impl OpenDirectory {
         }
     }
 
-    /// Gives a nameless file its name (open(2), `O_TMPFILE`).
+    /// Gives an unnamed file a name (open(2), `O_TMPFILE`).
     fn link(&self, file: &File, name: &OsStr) -> io::Result<()> {
         let link = format!("/proc/self/fd/{}", file.as_raw_fd());
         match linkat(CWD, link, &self.descriptor, name, AtFlags::SYMLINK_FOLLOW) {
-            // Without /proc, and with the right to.
+            // Without /proc; this needs a capability.
             Err(Errno::NOENT) => {
                 linkat(file, "", &self.descriptor, name, AtFlags::EMPTY_PATH)?;
                 Ok(())
@@ -166,10 +168,10 @@ impl OpenDirectory {
         }
     }
 
-    /// Writes a new file whole: the name stands for all of it, or for nothing.
+    /// Writes a new file atomically: its name appears only when it is complete.
     ///
     /// # Errors
-    /// `AlreadyExists` where anything has that name; or when it cannot be written.
+    /// `AlreadyExists` if the name exists; or when it cannot be written.
     pub(super) fn write_new_file(
         &self,
         name: &OsStr,
@@ -181,32 +183,32 @@ impl OpenDirectory {
     }
 }
 
-/// What happens to a file that has the name already.
+/// Handling of an existing file of the same name.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ExistingFile<'a> {
-    /// It stays: an error.
+    /// Keep it and return an error.
     Keep,
-    /// It is replaced where it is this one, which the caller has open; any other stays: the same
-    /// error.
+    /// Replace it if it is this file, which the caller has open; otherwise keep it and return the
+    /// same error.
     Replace(&'a Stat),
 }
 
 /// Sets owner and mode of a file before it is written.
 pub(super) type SetOwnership<'a> = &'a dyn Fn(&File) -> io::Result<()>;
 
-/// A file that is not to be seen yet.
+/// A file without its final name.
 #[derive(Debug)]
 pub(super) struct TemporaryFile {
     pub(super) file: File,
-    /// Whether it is one without a name, and not the proof that a file can be made.
+    /// Whether it is unnamed. Otherwise it only proves that a file can be created.
     pub(super) is_linkable: bool,
-    /// Who may read it before `settle` says otherwise.
+    /// Access to it until `settle` changes it.
     pub(super) access: NewFileAccess,
 }
 
 impl TemporaryFile {
-    /// Writes it, waits until it is on the medium, and gives it its name. `settle` sets owner and
-    /// mode of the file that is written.
+    /// Writes the file, synchronises it and gives it its name. `settle` sets owner and mode of the
+    /// file.
     pub(super) fn publish(
         self,
         directory: &OpenDirectory,
@@ -232,7 +234,7 @@ impl TemporaryFile {
         Ok(file)
     }
 
-    /// Where the file system knows no files without a name.
+    /// For file systems without support for unnamed files.
     fn publish_named(
         self,
         directory: &OpenDirectory,
@@ -246,7 +248,7 @@ impl TemporaryFile {
             .and_then(|()| file.write_all(bytes))
             .and_then(|()| file.sync_data());
         if let Err(error) = written {
-            // The reason for the failure matters, not whether its remains could be removed.
+            // The reason of the failure is relevant, not the result of the cleanup.
             let _ = directory.remove(&random);
             return Err(error);
         }
@@ -261,11 +263,11 @@ impl TemporaryFile {
 }
 
 impl OpenDirectory {
-    /// Gives a file another name that nothing has.
+    /// Renames a file without replacing another.
     fn rename_new(&self, file: &File, (from, to): (&OsStr, &OsStr)) -> io::Result<()> {
         let here = &self.descriptor;
         let renamed = match renameat_with(here, from, here, to, RenameFlags::NOREPLACE) {
-            // A file system that cannot promise it: a second name is as good.
+            // For a file system without `RENAME_NOREPLACE`: link, then remove the old name.
             Err(Errno::INVAL | Errno::NOSYS) => linkat(here, from, here, to, AtFlags::empty())
                 .and_then(|()| unlinkat(here, from, AtFlags::empty())),
             done => done,
@@ -273,9 +275,9 @@ impl OpenDirectory {
         renamed.map_err(|error| self.remove_own(file, from, error))
     }
 
-    /// Gives a file the name of another, which is gone then. Both names are exchanged, so that what
-    /// had the name can be looked at: in the moment before, somebody may have put something else
-    /// there, which gets its name back.
+    /// Replaces another file by exchanging both names, so that the replaced file can be checked:
+    /// another process may have put a different file there just before. In that case the names are
+    /// exchanged back.
     fn exchange(
         &self,
         file: &File,
@@ -286,7 +288,7 @@ impl OpenDirectory {
         let swap = || renameat_with(here, from, here, to, RenameFlags::EXCHANGE);
         match swap() {
             Ok(()) => {}
-            // A file system that cannot: it was looked at a moment ago.
+            // For a file system without `RENAME_EXCHANGE`: the file was checked just before.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 return renameat(here, from, here, to)
                     .map_err(|error| self.remove_own(file, from, error));
@@ -296,19 +298,19 @@ impl OpenDirectory {
         }
         match self.stat_entry(from)? {
             Some(found) if is_same(&found, replaced) => return self.remove(from),
-            // Somebody has removed it.
+            // Another process has removed it.
             None => return Ok(()),
             Some(_) => {}
         }
         if swap().is_err() {
-            // Ours was taken away: the name is free for what had it.
+            // Another process removed this file: the name is free for the file that had it.
             let _ = renameat_with(here, from, here, to, RenameFlags::NOREPLACE);
         }
         Err(self.remove_own(file, from, Errno::EXIST))
     }
 
-    /// Removes the name of a file that could not be published, unless somebody has given the name
-    /// to another. The error is the one that led here: it matters, not whether this succeeds.
+    /// Removes the name of a file that could not be published, unless the name now belongs to
+    /// another file. Returns the error that caused it, regardless of the result.
     fn remove_own(&self, file: &File, name: &OsStr, error: Errno) -> io::Error {
         let own = fstat(file).ok();
         let found = self.stat_entry(name).ok().flatten();
@@ -322,8 +324,8 @@ impl OpenDirectory {
     }
 }
 
-/// Whether both are one file; at least one of them must be open, or its inode number may have gone
-/// to the other.
+/// Whether both are the same file. At least one must be open, because an inode number may be
+/// reused.
 fn is_same(left: &Stat, right: &Stat) -> bool {
     let kind = |stat: &Stat| FileType::from_raw_mode(stat.st_mode);
     (left.st_dev, left.st_ino, kind(left)) == (right.st_dev, right.st_ino, kind(right))

@@ -1,5 +1,5 @@
-//! A regular file that is there already: replaced by another, or written in place where the other
-//! would lack something of it.
+//! An existing regular file: replaced by a new file, or written in place if a replacement would
+//! lose attributes of it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,20 +13,20 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Longest list of names, and longest value, of extended attributes (xattr(7)).
+/// Maximum size of the list of names, and of a value, of extended attributes (xattr(7)).
 const MAX_XATTR_BYTES: usize = 1 << 16;
 /// Flags that chattr(1) sets (`FS_FL_USER_MODIFIABLE`, `FS_PROJINHERIT_FL`; include/uapi/linux/fs.h)
 /// and `FS_NOCOW_FL`.
 const SETTABLE_FLAGS: u32 = 0x0003_80ff | 0x2000_0000 | 0x0080_0000;
-/// `STATX_ATTR_MOUNT_ROOT`: something is mounted on it (kernel 5.8).
+/// `STATX_ATTR_MOUNT_ROOT`: the file is a mount point (kernel 5.8).
 const STATX_ATTR_MOUNT_ROOT: u64 = 0x2000;
 /// Set-user-ID, set-group-ID and sticky bit.
 const SPECIAL_MODE_BITS: u32 = 0o7000;
 
-/// Bytes that are written at once to find out whether there is room.
+/// Bytes per write when testing for free space.
 const ZERO_CHUNK_BYTES: usize = 1 << 16;
 
-/// Owner and mode, which a replacement takes over.
+/// Owner and mode, which a replacement inherits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileOwnership {
     user: u32,
@@ -43,7 +43,7 @@ impl FileOwnership {
         }
     }
 
-    /// Gives a file the same.
+    /// Sets the same owner and mode on a file.
     pub(super) fn apply_to(self, file: &File) -> io::Result<()> {
         let now = fstat(file)?;
         if (now.st_uid, now.st_gid) != (self.user, self.group) {
@@ -54,9 +54,9 @@ impl FileOwnership {
     }
 }
 
-/// Whether a replacement, which has owner and mode already, would have all that the file has: one
-/// name only, the same extended attributes (with them ACLs, capabilities, security labels), the
-/// same flags, nothing mounted on it.
+/// Whether a replacement, which already has owner and mode, would have all attributes of the file:
+/// a single link, the same extended attributes (including ACLs, capabilities, security labels), the
+/// same flags, and no mount on it.
 pub(super) fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> bool {
     if stat.st_nlink != 1 || stat.st_mode & SPECIAL_MODE_BITS != 0 || is_mount_root(file) {
         return false;
@@ -78,7 +78,7 @@ fn inode_flags(file: &File) -> Option<u32> {
     Some(flags.bits() as u32 & SETTABLE_FLAGS)
 }
 
-/// All extended attributes that can be seen.
+/// All visible extended attributes.
 fn extended_attributes(file: impl AsFd) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
     let mut list = vec![0; MAX_XATTR_BYTES];
     let length = match flistxattr(&file, &mut list[..]) {
@@ -97,13 +97,13 @@ fn extended_attributes(file: impl AsFd) -> rustix::io::Result<BTreeMap<Vec<u8>, 
         .collect()
 }
 
-/// Writes a file in place, from its beginning. Room is made first, so that a file system that is
-/// full, or a limit on the file's size, leaves what is in it; what goes wrong later is undone.
+/// Overwrites a file from its start. Space is reserved first, so that a full file system or a limit
+/// on the file size leaves the content unchanged. Later errors are rolled back.
 pub(super) fn overwrite_in_place(file: &File, bytes: &[u8]) -> io::Result<()> {
     let before = fstat(file)?.st_size as u64;
     let old = read_prefix(file, before.min(bytes.len() as u64));
     if let Err(error) = reserve_space(file, before, bytes.len() as u64) {
-        // It may be longer by what was reserved.
+        // It may have grown by the reserved space.
         let _ = ftruncate(file, before);
         return Err(error);
     }
@@ -118,7 +118,7 @@ pub(super) fn overwrite_in_place(file: &File, bytes: &[u8]) -> io::Result<()> {
     done
 }
 
-/// The first bytes of a file that is open for writing only; `None` where it may not be read.
+/// The first bytes of a file that is open for writing only; `None` if it may not be read.
 fn read_prefix(file: &File, length: u64) -> Option<Vec<u8>> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -128,19 +128,19 @@ fn read_prefix(file: &File, length: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Makes room for that many bytes. What was in the file stays; it may have become longer.
+/// Reserves space for that many bytes. The content of the file is kept; the file may have grown.
 fn reserve_space(file: &File, before: u64, length: u64) -> io::Result<()> {
     if length == 0 {
         return Ok(());
     }
     let allocated = fallocate(file, FallocateFlags::KEEP_SIZE, 0, length);
     if length > before {
-        // This is what a limit on the size is asked about.
+        // This fails if it exceeds a limit on the file size.
         ftruncate(file, length)?;
     }
     match allocated {
         Ok(()) => Ok(()),
-        // Only writing shows there that there is room.
+        // On this file system only a write shows whether there is space.
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
             let zeros = vec![0; ZERO_CHUNK_BYTES];
             let mut at = before;
@@ -170,7 +170,7 @@ fn write_counted(file: &File, bytes: &[u8], written: &mut usize) -> io::Result<(
     Ok(())
 }
 
-/// Puts back what was overwritten. The first error is the one that is reported.
+/// Restores overwritten content. The first error is the one that is reported.
 fn restore_content(file: &File, before: u64, old: Option<&[u8]>, written: usize) {
     if let Some(old) = old {
         let _ = file.write_all_at(&old[..written.min(old.len())], 0);

@@ -1,22 +1,22 @@
-//! What makes two names the same file.
+//! Identity of a file: whether two names lead to the same file.
 
 use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 use rustix::fs::{FileType, Stat, major, minor};
 
-/// What makes two names the same thing: of a block device its number, whatever node leads there;
-/// of a file the file system and the inode.
+/// Identity of a file: for a block device its number, regardless of the node; for any other file
+/// its file system and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileId {
     /// A block device, by major and minor number.
     Device(u32, u32),
-    /// Anything else, by `st_dev` and inode.
+    /// Any other file, by `st_dev` and inode.
     Inode(u64, u64),
 }
 
 impl FileId {
-    /// The identity of what a descriptor or path leads to.
+    /// Identity of the file behind a descriptor or path.
     #[must_use]
     pub fn of_metadata(metadata: &Metadata) -> Self {
         if metadata.file_type().is_block_device() {
@@ -26,7 +26,7 @@ impl FileId {
         }
     }
 
-    /// The same of what the kernel's `stat` gave.
+    /// As above, from the result of `stat`.
     #[must_use]
     #[allow(
         clippy::unnecessary_cast,

@@ -1,4 +1,4 @@
-//! Files that the user names as an input.
+//! Input files that the user names.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -8,23 +8,23 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
 
 use super::{FileId, InputError, file_type_name, kernel_files};
 
-/// `f_type` of the pipes that have no name (statfs(2)).
+/// `f_type` of unnamed pipes (statfs(2)).
 const PIPEFS_MAGIC: rustix::fs::FsWord = 0x5049_5045;
 
-/// What an input may be.
+/// Kinds of file that an input may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputKind {
-    /// A regular file only: it is read at any place.
+    /// A regular file only, because it is read at any offset.
     RegularFile,
-    /// Also a pipe without a name, as `<(command)` gives it.
+    /// Also an unnamed pipe, as created by `<(command)`.
     FileOrPipe,
 }
 
-/// Opens an input for reading. It is looked at first, by a descriptor that neither reads nor
-/// waits: no device is opened, and a pipe with a name, which may never have a writer, is refused.
+/// Opens an input for reading. Checks it first through a descriptor that neither reads nor blocks.
+/// Devices are not opened, and named pipes, which may never have a writer, are rejected.
 ///
 /// # Errors
-/// When there is no such file, it is nothing that can be read, or it cannot be opened.
+/// When the file does not exist, is not a readable kind of file, or cannot be opened.
 pub fn open_input(path: &Path, input: InputKind) -> Result<(File, FileId), InputError> {
     let failed = |tried: &'static str| {
         move |error: rustix::io::Errno| InputError::Io {
@@ -47,7 +47,7 @@ pub fn open_input(path: &Path, input: InputKind) -> Result<(File, FileId), Input
             what: file_type_name(kind),
         });
     }
-    // Opening and reading these has effects, as of trace_pipe, kmsg or a device's registers.
+    // Opening and reading these has side effects, as for trace_pipe, kmsg or device registers.
     if let Some(what) = kernel_files::look(&looked_at).map_err(failed("look at"))? {
         return Err(InputError::UnsupportedFileType {
             path: path.to_owned(),
@@ -55,7 +55,7 @@ pub fn open_input(path: &Path, input: InputKind) -> Result<(File, FileId), Input
         });
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
-    // The link leads to the file that was looked at, whatever the name leads to by now.
+    // The link leads to the file that was checked, even if the name has changed since.
     let again = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
     let file = openat(CWD, again, flags, Mode::empty()).map_err(failed("open"))?;
     Ok((file.into(), FileId::of_stat(&stat)))

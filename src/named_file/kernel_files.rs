@@ -1,5 +1,5 @@
-//! File systems whose files are no files but act on the kernel: writing one changes a setting,
-//! ends processes or removes a disk; reading one takes events from a trace or messages from a log.
+//! File systems whose files act on the kernel: a write changes a setting, ends processes or removes
+//! a disk; a read consumes events of a trace or messages of a log.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -13,8 +13,8 @@ const ZONEFS_MAGIC: u64 = 0x5a4f_4653;
 
 macro_rules! kernel_file_systems {
     ($($magic:literal $name:literal,)*) => {
-        /// `f_type` (include/uapi/linux/magic.h and the file systems' own sources), and what an
-        /// output there is called.
+        /// `f_type` (include/uapi/linux/magic.h and the sources of the file systems), and the name
+        /// of such an output in errors.
         const KERNEL_FILE_SYSTEMS: &[(u64, &str)] = &[
             $(($magic, concat!("in ", $name, ", whose files act on the kernel")),)*
         ];
@@ -59,14 +59,14 @@ kernel_file_systems! {
     0x23c9_b64e "spufs",
     0x6f70_726f "oprofilefs",
     0x0072_6a77 "ipathfs",
-    // A file is a zone of a disk.
+    // Each file is a zone of a disk.
     0x5a4f_4653 "zonefs",
 }
 
-/// Refuses what lies in such a file system, by an open descriptor of the file or its directory.
+/// Rejects files in such a file system, by a descriptor of the file or its directory.
 ///
 /// # Errors
-/// When it does, or the kernel does not tell.
+/// When it is such a file, or when the kernel does not report the type.
 pub(super) fn refuse_kernel_file_system(path: &Path, file: impl AsFd) -> Result<(), OutputError> {
     match look(file) {
         Ok(None) => Ok(()),
@@ -75,20 +75,20 @@ pub(super) fn refuse_kernel_file_system(path: &Path, file: impl AsFd) -> Result<
     }
 }
 
-/// What a file that is no target for a benchmark is called, by an open descriptor: reading or writing
-/// it acts on the kernel. A zone of a disk (zonefs) is one.
+/// Kind of a file that cannot be the target of a benchmark, because reading or writing it acts on
+/// the kernel; by its descriptor. A zone of a disk (zonefs) can be a target.
 ///
 /// # Errors
-/// When the kernel does not tell.
+/// When the kernel does not report the type.
 pub fn acts_on_kernel(file: impl AsFd) -> rustix::io::Result<Option<&'static str>> {
     let magic = file_system_magic(&fstatfs(file)?);
     Ok(file_system_name(magic).filter(|_| magic != ZONEFS_MAGIC))
 }
 
-/// What a file in such a file system is called, by an open descriptor; `None` for any other.
+/// Kind of a file in such a file system, by its descriptor; `None` for any other file.
 ///
 /// # Errors
-/// When the kernel does not tell.
+/// When the kernel does not report the type.
 pub(super) fn look(file: impl AsFd) -> rustix::io::Result<Option<&'static str>> {
     Ok(file_system_name(file_system_magic(&fstatfs(file)?)))
 }
@@ -100,7 +100,7 @@ fn file_system_name(magic: u64) -> Option<&'static str> {
     known.map(|(_, what)| *what)
 }
 
-/// `f_type`, whose width and sign differ between processors.
+/// `f_type`; its width and sign differ between processors.
 #[allow(
     clippy::unnecessary_cast,
     reason = "the field's type differs between processors"

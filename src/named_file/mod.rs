@@ -1,11 +1,11 @@
 //! Files that the user names: outputs and inputs of a command, and the program's own files.
 //!
-//! An output is made in two steps. [`Output::prepare`] looks at what the name leads to and refuses
-//! what must not be written, before anything is measured; [`Output::write`] puts all of it there.
-//! A new file is made without a name (`O_TMPFILE`) and gets its name when it is complete; an
-//! existing one is replaced by rename, or written in place where it would lose something; pipes
-//! and terminals are written straight into; devices, directories and inputs are refused.
-//! `docs/safety.md` has the table.
+//! An output is created in two steps. [`OutputFile::prepare`] checks the file behind the name and
+//! rejects what must not be written, before the measurement starts. [`OutputFile::write`] writes
+//! the complete output. A new file is created unnamed (`O_TMPFILE`) and gets its name when it is
+//! complete. An existing file is replaced by rename, or written in place if a replacement would
+//! lose attributes. Pipes and terminals are written directly. Devices, directories and inputs are
+//! rejected. `docs/safety.md` has the table.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -40,34 +40,34 @@ pub use self::file_id::FileId;
 pub use self::kernel_files::acts_on_kernel;
 pub use self::trusted_path::distrust;
 
-/// The name that stands for stdout.
+/// Path that means stdout.
 const STDOUT_NAME: &str = "-";
 
-/// An output that may be written.
+/// An output that passed the checks.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
-    /// Of a file that is there already.
+    /// Identity of an existing file.
     existing_id: Option<FileId>,
     destination: OutputDestination,
 }
 
-/// How it is written.
+/// How the output is written.
 #[derive(Debug)]
 enum OutputDestination {
     Stdout,
-    /// A pipe, a character device, or a descriptor that this program was started with.
+    /// A pipe, a character device, or an inherited descriptor.
     Stream(File),
     NewFile(DirectoryEntry, TemporaryFile),
     ReplaceFile(DirectoryEntry, TemporaryFile, Replaced),
-    /// The name is missing where the file was reached through procfs.
+    /// There is no name if the file was opened through procfs.
     InPlace(File, Option<DirectoryEntry>),
 }
 
-/// The file that is going to be replaced.
+/// The file to be replaced.
 #[derive(Debug)]
 struct Replaced {
-    /// As long as this lives no other file gets its inode number.
+    /// Keeps the inode number from being reused.
     held: FoundFile,
     ownership: FileOwnership,
 }
@@ -80,12 +80,12 @@ struct DirectoryEntry {
 }
 
 impl OutputFile {
-    /// Looks at where an output would go, and opens it or shows that it can be made. Nothing that
-    /// is there is changed. `inputs` are the files that the same command reads. A new file obeys
-    /// the umask.
+    /// Checks the destination of an output, and opens it or verifies that it can be created. Does
+    /// not change existing files. `inputs` are the files that the same command reads. A new file
+    /// follows the umask.
     ///
     /// # Errors
-    /// When it must not or cannot be written there.
+    /// When the output must not or cannot be written there.
     pub fn prepare(path: &Path, inputs: &[FileId]) -> Result<Self, OutputError> {
         let (destination, id) = if path == Path::new(STDOUT_NAME) {
             let stat =
@@ -108,25 +108,25 @@ impl OutputFile {
         }
     }
 
-    /// Whether it goes to stdout.
+    /// Whether the output is stdout.
     #[must_use]
     pub fn is_stdout(&self) -> bool {
         matches!(self.destination, OutputDestination::Stdout)
     }
 
-    /// What is there already, if anything.
+    /// Identity of the existing file, if any.
     #[must_use]
     pub fn id(&self) -> Option<FileId> {
         self.existing_id
     }
 
-    /// As the user named it.
+    /// Path as the user gave it.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The regular file that is there already, if one is.
+    /// The existing regular file, if any.
     #[must_use]
     pub fn existing_file(&self) -> Option<FileId> {
         let stat = match &self.destination {
@@ -142,8 +142,8 @@ impl OutputFile {
         self.existing_id.filter(|_| is_regular)
     }
 
-    /// The regular file whose bytes are going to change, open for writing. stdout is none: whoever
-    /// started the program has opened it.
+    /// The regular file that will be overwritten in place, open for writing. `None` for stdout,
+    /// which the parent process opened.
     #[must_use]
     pub fn in_place_file(&self) -> Option<&File> {
         let is_regular = |file: &&File| {
@@ -162,11 +162,11 @@ impl OutputFile {
         self.existing_id == Some(other)
     }
 
-    /// Writes the output whole.
+    /// Writes the complete output.
     ///
     /// # Errors
-    /// When it cannot be written, or the name leads to something else by now. What was there before
-    /// is still there then, unless it had to be written in place.
+    /// When it cannot be written, or when the name now leads to another file. The previous content
+    /// is then kept, unless it had to be written in place.
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
         let path = self.path;
         let id = self.existing_id;
@@ -218,10 +218,10 @@ impl OutputFile {
     }
 }
 
-/// Makes a file that must not be there yet, to append to. Only its owner may read it.
+/// Creates a new file, opened for appending. Only its owner may read it.
 ///
 /// # Errors
-/// When anything has that name, or it cannot be made.
+/// When the name exists, or when it cannot be created.
 pub fn create_private(path: &Path) -> Result<File, OutputError> {
     let entry = new_entry(path)?;
     entry
@@ -230,12 +230,12 @@ pub fn create_private(path: &Path) -> Result<File, OutputError> {
         .map_err(|error| creation_error(path, error))
 }
 
-/// Writes a whole file of a name that the program makes, which must not be there yet, into a
-/// directory; gives its path. Only its owner may read it. Whatever the name is made of, it is one
-/// name in that directory: no symbolic link of that name is followed.
+/// Writes a complete new file with a generated name to a directory and returns its path. Only its
+/// owner may read it. The name must be a single component; a symbolic link of that name is not
+/// followed.
 ///
 /// # Errors
-/// When anything has that name, it is not one single component, or it cannot be written.
+/// When the name exists, is not a single component, or when the file cannot be written.
 pub fn write_private(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, OutputError> {
     let path = directory.join(name);
     if name.is_empty() || [".", ".."].contains(&name) || name.contains(['/', '\0']) {
@@ -244,7 +244,7 @@ pub fn write_private(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathB
             name: name.to_owned(),
         });
     }
-    // An empty path stands for the current directory where a name is joined to it.
+    // The parent of a bare file name is the empty path, which means the current directory.
     let directory = match directory.as_os_str().is_empty() {
         true => Path::new("."),
         false => directory,
@@ -282,7 +282,7 @@ fn creation_error(path: &Path, error: io::Error) -> OutputError {
     }
 }
 
-/// How a path is written, and what is there already.
+/// Determines how to write a path, and the identity of an existing file.
 fn resolve_destination(path: &Path) -> Result<(OutputDestination, Option<FileId>), OutputError> {
     match resolve::resolve_path(path)? {
         ResolvedPath::Descriptor(1) => {
@@ -319,7 +319,7 @@ fn resolve_destination(path: &Path) -> Result<(OutputDestination, Option<FileId>
     }
 }
 
-/// What another process has open: it has no name of which we know.
+/// A file that another process has open: its name is unknown.
 fn opened_destination(
     path: &Path,
     found: &FoundFile,
@@ -374,7 +374,7 @@ fn existing_destination(
     let stat = same(&file)?;
     let file = File::from(file);
     let ownership = FileOwnership::of_stat(&stat);
-    // A directory that takes no new file is no obstacle for a file that can be written.
+    // A directory that accepts no new files does not prevent writing an existing file in place.
     let replacement = entry
         .directory
         .create_temporary(NewFileAccess::Private)
@@ -393,9 +393,8 @@ fn existing_destination(
     Ok((destination, Some(id)))
 }
 
-/// In a directory that somebody else can write, an existing file may have been put there for us to
-/// write (as `fs.protected_regular` and `fs.protected_fifos` have it), or be another name of a file
-/// that lies elsewhere.
+/// In a directory that others can write to, an existing file may have been planted (compare
+/// `fs.protected_regular` and `fs.protected_fifos`), or it may be a hard link to a file elsewhere.
 fn check_not_planted(
     path: &Path,
     entry: &DirectoryEntry,
@@ -429,7 +428,7 @@ fn check_not_planted(
     Ok(())
 }
 
-/// What a file is, with its article.
+/// Kind of a file, with its article.
 fn file_type_name(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "a regular file",

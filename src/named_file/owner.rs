@@ -1,4 +1,4 @@
-//! Whom a file really belongs to: on FUSE the owner of a file is whatever the server says.
+//! The effective owner of a file: on FUSE the server can report any owner.
 
 use std::fmt;
 use std::os::fd::AsFd;
@@ -8,19 +8,19 @@ use rustix::fs::{Stat, fstatfs, major, minor};
 /// `f_type` of FUSE (statfs(2)), also of virtiofs.
 const FUSE_SUPER_MAGIC: u64 = 0x6573_5546;
 
-/// Who decides what a file is.
+/// The user who controls a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileOwner {
     User(u32),
-    /// A FUSE file system of which no mount can be seen here.
+    /// The user of a FUSE file system whose mount is not visible here.
     UnknownFuseUser,
-    /// Whoever can write to the directory that it lies in.
+    /// Any user who can write to its directory.
     Anybody,
 }
 
 impl FileOwner {
-    /// The owner of what a descriptor leads to. A FUSE file system of another user than root
-    /// belongs to whoever mounted it, with everything in it.
+    /// The owner of an open file. A FUSE file system of a user other than root, with all its files,
+    /// belongs to the user who mounted it.
     pub(super) fn of_file(file: impl AsFd, stat: &Stat) -> Self {
         let is_fuse = fstatfs(file)
             .is_ok_and(|facts| super::kernel_files::file_system_magic(&facts) == FUSE_SUPER_MAGIC);
@@ -36,17 +36,17 @@ impl FileOwner {
         }
     }
 
-    /// Whether that is root or this process's user.
+    /// Whether it is root or the user of this process.
     pub(super) fn is_trusted(self) -> bool {
         self == Self::User(0) || self.is_effective_user()
     }
 
-    /// Whether that is this process's user.
+    /// Whether it is the user of this process.
     pub(super) fn is_effective_user(self) -> bool {
         self == Self::User(rustix::process::geteuid().as_raw())
     }
 
-    /// Whether the same user decides both. Of two unknown ones that is not known.
+    /// Whether both are the same user; `false` for two unknown ones.
     pub(super) fn is_same(self, other: Self) -> bool {
         matches!(self, Self::User(_)) && self == other
     }
@@ -62,8 +62,8 @@ impl fmt::Display for FileOwner {
     }
 }
 
-/// Who mounted the FUSE file system of that device number (proc_pid_mountinfo(5)): all mounts of
-/// one number are the same file system, and its options are the same in all of them.
+/// The user who mounted the FUSE file system with that device number (proc_pid_mountinfo(5)). All
+/// mounts with the same number are the same file system with the same options.
 fn fuse_mount_owner(table: &str, device: (u32, u32)) -> Option<u32> {
     let number = format!("{}:{}", device.0, device.1);
     table
@@ -72,7 +72,7 @@ fn fuse_mount_owner(table: &str, device: (u32, u32)) -> Option<u32> {
         .find(|(mount, _)| mount.split(' ').nth(2) == Some(&number))
         .and_then(|(_, system)| {
             let mut fields = system.split(' ');
-            // Only root mounts virtiofs, and the host is its server.
+            // Only root can mount virtiofs, and the host is its server.
             if fields.next()? == "virtiofs" {
                 return Some(0);
             }

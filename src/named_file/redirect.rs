@@ -1,4 +1,4 @@
-//! Who else than root and the user of this process decided where a path leads.
+//! Users other than root and the user of this process who control where a path leads.
 
 use std::fmt;
 use std::os::fd::AsRawFd;
@@ -8,20 +8,20 @@ use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use super::owner::FileOwner;
 use super::resolve::FoundFile;
 
-/// What leads to another place than the words of the path say.
+/// A redirect: a component that leads elsewhere than the text of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Redirect {
-    /// A symbolic link that somebody made, or can move.
+    /// A symbolic link that this user created or can move.
     Link(FileOwner),
-    /// The parent of a directory that somebody can move.
+    /// The parent of a directory that this user can move.
     Parent(FileOwner),
-    /// A symbolic link on a medium that may have been made elsewhere, with its `st_dev`: owner and
-    /// mode of its files say nothing about this system's users.
+    /// A symbolic link on a medium that may come from another system, with its `st_dev`. Owner and
+    /// mode of its files say nothing about the users of this system.
     Medium(u64),
 }
 
 impl Redirect {
-    /// Whether it may lead to what belongs to that user and lies on that file system.
+    /// Whether the redirect may lead to a file of that owner on that file system.
     pub(super) fn permits(self, owner: FileOwner, device: u64) -> bool {
         match self {
             Self::Link(other) | Self::Parent(other) => other.is_same(owner),
@@ -29,7 +29,7 @@ impl Redirect {
         }
     }
 
-    /// Of a link on such a medium.
+    /// The redirect of a link on such a medium.
     pub(super) fn of_medium(link: &FoundFile) -> Option<Self> {
         is_made_elsewhere(link).then_some(Self::Medium(link.stat.st_dev))
     }
@@ -45,8 +45,8 @@ impl fmt::Display for Redirect {
     }
 }
 
-/// Whether a file lies on a medium that a user may have mounted: without set-user-ID programs and
-/// devices, as udisks2 and fusermount do it, and not because /etc/fstab says so.
+/// Whether a file is on a medium that a user may have mounted: mounted `nosuid` and `nodev`, as
+/// udisks2 and fusermount do, and not listed in /etc/fstab.
 fn is_made_elsewhere(file: &FoundFile) -> bool {
     let careful = StatVfsMountFlags::NOSUID | StatVfsMountFlags::NODEV;
     let is_careful = fstatvfs(&file.descriptor).is_ok_and(|facts| facts.f_flag.contains(careful));
@@ -69,7 +69,7 @@ fn is_made_elsewhere(file: &FoundFile) -> bool {
     mount.is_medium() && !is_listed(&read("/etc/fstab"), mount.point)
 }
 
-/// A mount, of proc_pid_mountinfo(5).
+/// A mount, from proc_pid_mountinfo(5).
 struct Mount<'a> {
     point: &'a str,
     kind: &'a str,
@@ -93,15 +93,15 @@ impl<'a> Mount<'a> {
         })
     }
 
-    /// A disk, or FUSE. File systems in memory begin empty, and network file systems are mounted by
-    /// root or autofs.
+    /// A disk, or FUSE. In-memory file systems start empty, and root or autofs mounts network file
+    /// systems.
     fn is_medium(&self) -> bool {
         self.source.starts_with("/dev/") || self.kind.starts_with("fuse")
     }
 }
 
-/// Whether the administrator has it mounted there, and no user may (fstab(5), mount(8)). Spaces in
-/// names are coded in both tables alike.
+/// Whether /etc/fstab lists the mount, without permission for users to mount it (fstab(5),
+/// mount(8)). Both tables escape spaces in names the same way.
 fn is_listed(fstab: &str, point: &str) -> bool {
     fstab.lines().any(|line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();

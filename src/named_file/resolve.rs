@@ -1,5 +1,5 @@
-//! From a path to the directory and name that it really stands for, step by step, so that no
-//! symbolic link of somebody else decides where an output goes.
+//! Resolves a path to a directory and a name, component by component, so that no symbolic link of
+//! another user determines where an output is written.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -17,14 +17,14 @@ use super::owner::FileOwner;
 use super::redirect::Redirect;
 use crate::shared_directory::{can_be_rearranged, is_shared, is_writable_by_others};
 
-/// As many symbolic links as the kernel follows (path_resolution(7)).
+/// Maximum number of symbolic links, as in the kernel (path_resolution(7)).
 const MAX_LINKS: u32 = 40;
 /// `f_type` of procfs (statfs(2)).
 const PROC_SUPER_MAGIC: u64 = 0x9fa0;
-/// What a path stands for.
+/// Result of resolving a path.
 #[derive(Debug)]
 pub(super) enum ResolvedPath {
-    /// A name in a directory, and what is there; not a symbolic link.
+    /// A name in a directory, and the file of that name, which is not a symbolic link.
     DirectoryEntry {
         directory: OpenDirectory,
         name: OsString,
@@ -32,11 +32,11 @@ pub(super) enum ResolvedPath {
     },
     /// A descriptor of this process, such as `/dev/stdout` or `/dev/fd/63`.
     Descriptor(i32),
-    /// What a link of procfs leads to, opened with `O_PATH`.
+    /// The target of a procfs link, opened with `O_PATH`.
     OpenedFile(FoundFile),
 }
 
-/// What lies somewhere, opened with `O_PATH`: its inode number is its own as long as that lives.
+/// A file opened with `O_PATH`, which keeps its inode number from being reused.
 #[derive(Debug)]
 pub(super) struct FoundFile {
     pub(super) descriptor: OwnedFd,
@@ -64,16 +64,16 @@ fn is_procfs(file: impl AsFd) -> bool {
 /// Resolves a path.
 ///
 /// # Errors
-/// When a directory on the way is missing, a symbolic link on the way is not to be trusted, or it
-/// ends in a directory.
+/// When a directory of the path does not exist, when a symbolic link of the path is not trusted, or
+/// when the path ends in a directory.
 pub(super) fn resolve_path(path: &Path) -> Result<ResolvedPath, OutputError> {
     PathWalk::start(path)?.resolve()
 }
 
-/// Resolves the path of a directory in which a file is made.
+/// Resolves the path of a directory for a new file.
 ///
 /// # Errors
-/// As of [`resolve`], and where it is no directory.
+/// As for [`resolve_path`], and when it is not a directory.
 pub(super) fn resolve_directory(path: &Path) -> Result<OpenDirectory, OutputError> {
     let mut walk = PathWalk::start(path)?;
     while let Some(name) = walk.pending_components.pop_front() {
@@ -94,9 +94,10 @@ struct PathWalk<'a> {
     directory: OwnedFd,
     pending_components: VecDeque<OsString>,
     followed_links: u32,
-    /// Whoever else decided where the path leads.
+    /// Users who control where the path leads.
     redirects: Vec<Redirect>,
-    /// Who, besides root and the effective user, can move what lies in the directories on the way.
+    /// Users, other than root and the effective user, who can move entries of the directories of
+    /// the path.
     movers: Vec<FileOwner>,
 }
 
@@ -115,7 +116,7 @@ impl<'a> PathWalk<'a> {
         Ok(walk)
     }
 
-    /// Puts the components of a path before what is still to be walked.
+    /// Prepends the components of a path to those that remain to be resolved.
     fn push_components(&mut self, path: &OsStr) -> Result<(), OutputError> {
         let bytes = path.as_bytes();
         if bytes.is_empty() {
@@ -165,8 +166,8 @@ impl<'a> PathWalk<'a> {
         Err(OutputError::unsuitable(self.path, "a directory"))
     }
 
-    /// What has that name: everything that is asked about it is asked of the descriptor, so that
-    /// all answers are about the same one.
+    /// Opens the file of that name. All queries use the descriptor, so that all results are about
+    /// the same file.
     fn open_entry(&self, name: &OsStr) -> Result<Option<FoundFile>, OutputError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let failed = |error| OutputError::io("look at", self.path, error);
@@ -179,11 +180,11 @@ impl<'a> PathWalk<'a> {
         Ok(Some(FoundFile { descriptor, stat }))
     }
 
-    /// Goes into a directory that is not the last component.
+    /// Enters a directory that is not the last component.
     fn enter_directory(&mut self, name: &OsStr) -> Result<(), OutputError> {
         let failed = |path, error| OutputError::io("open the directory of", path, error);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // This mounts what is mounted on demand (autofs); a look at it does not.
+        // This triggers an automount (autofs); stat does not.
         match openat(&self.directory, name, flags, Mode::empty()) {
             Ok(directory) => return self.descend(name, directory),
             Err(Errno::NOTDIR | Errno::LOOP) => {}
@@ -195,7 +196,7 @@ impl<'a> PathWalk<'a> {
         match found.file_type() {
             FileType::Symlink if found.is_procfs() => {
                 self.check_procfs_link(&found)?;
-                // Nobody but the kernel makes names there.
+                // Only the kernel creates names there.
                 self.directory = open_directory(self.path, &self.directory, name)?;
                 Ok(())
             }
@@ -212,14 +213,15 @@ impl<'a> PathWalk<'a> {
         }
         let around = self.stat_directory()?;
         let (owner, owner_around) = (link.owner(), FileOwner::of_file(&self.directory, &around));
-        // As fs.protected_symlinks does it, which may be off.
+        // The same rule as fs.protected_symlinks, which may be off.
         if is_shared(&around) && !owner.is_effective_user() && !owner.is_same(owner_around) {
             return Err(self.untrusted_error(format!(
                 "{} is a symbolic link that {owner} made in a directory that others can write",
                 name.display(),
             )));
         }
-        // Where fs.protected_hardlinks is off, anybody can give a link of another user a second name.
+        // If fs.protected_hardlinks is off, any user can create a hard link to a link of another
+        // user.
         if is_shared(&around) && link.stat.st_nlink > 1 {
             return Err(self.untrusted_error(format!(
                 "{} is another name of a symbolic link of {owner}, in a directory that others can \
@@ -231,7 +233,7 @@ impl<'a> PathWalk<'a> {
         if !owner.is_trusted() {
             self.redirects.push(Redirect::Link(owner));
         }
-        // Whoever can move what is in a directory can move links of others in it and below it.
+        // A user who can move entries of a directory can move links of others in it and below it.
         let movers = self.movers.iter().copied();
         self.redirects.extend(movers.map(Redirect::Link));
         self.redirects.extend(Redirect::of_medium(link));
@@ -240,7 +242,7 @@ impl<'a> PathWalk<'a> {
         self.push_components(&OsString::from_vec(target.into_bytes()))
     }
 
-    /// Goes into a directory, from the one that was reached.
+    /// Enters a directory from the current one.
     fn descend(&mut self, name: &OsStr, directory: OwnedFd) -> Result<(), OutputError> {
         let around = self.stat_directory()?;
         let owner = FileOwner::of_file(&self.directory, &around);
@@ -252,8 +254,8 @@ impl<'a> PathWalk<'a> {
         Ok(())
     }
 
-    /// A directory is moved to another parent by whoever can write to it and to both parents, so
-    /// that `..` of it leads where that user likes (rename(2)).
+    /// A user who can write to a directory and to both parents can move it to another parent, so
+    /// that its `..` leads where that user wants (rename(2)).
     fn check_parent(
         &mut self,
         (owner, around): (FileOwner, &Stat),
@@ -273,7 +275,7 @@ impl<'a> PathWalk<'a> {
         Ok(())
     }
 
-    /// Remembers who can move what lies in the directory that was reached.
+    /// Records who can move entries of the current directory.
     fn note_movers(&mut self, owner: FileOwner, around: &Stat) {
         let mut note = |mover| {
             if !self.movers.contains(&mover) {
@@ -288,13 +290,13 @@ impl<'a> PathWalk<'a> {
         }
     }
 
-    /// The directory that was reached.
+    /// Status of the current directory.
     fn stat_directory(&self) -> Result<Stat, OutputError> {
         fstat(&self.directory)
             .map_err(|error| OutputError::io("look at the directory of", self.path, error))
     }
 
-    /// What another user decided may lead to that user's files, and to nobody else's.
+    /// A redirect of another user may lead to files of that user only.
     fn check_redirects(&self, found: Option<&FoundFile>) -> Result<(), OutputError> {
         if self.redirects.is_empty() {
             return Ok(());
@@ -344,7 +346,8 @@ impl<'a> PathWalk<'a> {
         Ok(())
     }
 
-    /// The last component is a link of procfs: a descriptor, or what another one has open.
+    /// The last component is a procfs link: a descriptor of this process, or an open file of
+    /// another one.
     fn resolve_procfs_link(
         mut self,
         name: &OsStr,
@@ -369,7 +372,7 @@ impl<'a> PathWalk<'a> {
     fn is_own_descriptors(&self) -> bool {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let same = |path: &str| {
-            // Its inode number is valid as long as it is open.
+            // The inode number is valid while it is open.
             let own = openat(CWD, path, flags, Mode::empty()).ok()?;
             let (own, walked) = (fstat(&own).ok()?, fstat(&self.directory).ok()?);
             Some((own.st_dev, own.st_ino) == (walked.st_dev, walked.st_ino))

@@ -1,5 +1,4 @@
-//! Outputs that are written straight into: pipes, terminals, `/dev/null`, descriptors that this
-//! program was started with.
+//! Outputs that are written directly: pipes, terminals, `/dev/null`, and inherited descriptors.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,12 +15,12 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_op
 
 use super::{OutputError, file_type_name, kernel_files};
 
-/// How long the reader of a pipe with a name may take to open it: it may have been started in the
-/// same line of a script.
+/// How long to wait for the reader of a named pipe to open it: it may have been started by the same
+/// line of a script.
 const READER_TIMEOUT: Duration = Duration::from_secs(5);
 const READER_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What a stream is, for what may be written to.
+/// Checks whether a stream of this type may be written.
 pub(super) fn check_stream_type(path: &Path, stat: &Stat) -> Result<(), OutputError> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Fifo => Ok(()),
@@ -34,22 +33,22 @@ pub(super) fn check_stream_type(path: &Path, stat: &Stat) -> Result<(), OutputEr
     }
 }
 
-/// Whether text may be written to a character device: not to memory, flash, or the commands of a
-/// SCSI or NVMe drive (kernel Documentation/admin-guide/devices.txt).
+/// Whether text may be written to a character device: not to memory, flash, or the command
+/// interface of a SCSI or NVMe drive (kernel Documentation/admin-guide/devices.txt).
 fn is_safe_device(device: u64) -> bool {
     match major(device) {
         // null, zero, full
         1 => matches!(minor(device), 3 | 5 | 7),
         // Terminals: consoles, serial lines, pseudo-terminals, USB, hypervisors.
         4 | 5 | 136..=143 | 166 | 188 | 204 | 229 => true,
-        // i.MX serial lines (drivers/tty/serial/imx.c); below them are the controls of Compaq's
+        // i.MX serial lines (drivers/tty/serial/imx.c); lower numbers are the controls of Compaq's
         // health driver.
         207 => minor(device) >= 16,
         _ => false,
     }
 }
 
-/// Opens a pipe or a character device that was looked at by an `O_PATH` descriptor.
+/// Opens a pipe or a character device that was checked through an `O_PATH` descriptor.
 pub(super) fn open_stream(path: &Path, looked_at: &OwnedFd) -> Result<File, OutputError> {
     let again = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -57,7 +56,7 @@ pub(super) fn open_stream(path: &Path, looked_at: &OwnedFd) -> Result<File, Outp
     loop {
         match openat(CWD, &again, flags, Mode::empty()) {
             Ok(file) => {
-                // Not to wait was for opening it; writing may.
+                // `O_NONBLOCK` applies to the open only; writes may block.
                 fcntl_getfl(&file)
                     .and_then(|flags| fcntl_setfl(&file, flags - OFlags::NONBLOCK))
                     .map_err(|error| OutputError::io("open", path, error))?;
@@ -71,13 +70,13 @@ pub(super) fn open_stream(path: &Path, looked_at: &OwnedFd) -> Result<File, Outp
     }
 }
 
-/// Another descriptor of what this program was started with as number `number`: it shares the
-/// position, so that nothing that is in a file before it is lost.
+/// Duplicates the inherited descriptor `number`. The duplicate shares the file offset, so earlier
+/// output in the file is not overwritten.
 pub(super) fn duplicate_inherited(path: &Path, number: i32) -> Result<(File, Stat), OutputError> {
     let failed = |error: Errno| OutputError::io("write to", path, error);
     let flags = descriptor_flags(number).ok_or_else(|| failed(Errno::BADF))?;
     if flags.contains(OFlags::CLOEXEC) {
-        // It is one of our own.
+        // It was opened by this program.
         return Err(failed(Errno::BADF));
     }
     if !flags.intersects(OFlags::WRONLY | OFlags::RDWR) || flags.contains(OFlags::PATH) {
@@ -115,7 +114,7 @@ fn duplicate_descriptor(number: i32) -> rustix::io::Result<OwnedFd> {
     }
 }
 
-/// Writes all of it, also where a descriptor that others share does not wait.
+/// Writes everything, also to a shared descriptor that is non-blocking.
 pub(super) fn write_stream(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {

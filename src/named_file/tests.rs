@@ -1,4 +1,4 @@
-//! What a name leads to, and how files come to their names.
+//! Resolution of paths, and creation of files.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -16,7 +16,7 @@ fn write_output(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
     OutputFile::prepare(path, &[])?.write(bytes)
 }
 
-/// The directory and name that a path stands for.
+/// The directory and name that a path resolves to.
 fn resolve_entry(path: &Path) -> Result<(FileId, OsString), OutputError> {
     match resolve::resolve_path(path)? {
         ResolvedPath::DirectoryEntry {
@@ -176,7 +176,7 @@ fn private_output_is_created_once_with_owner_access_only() {
     assert_eq!(fs::read(&path).unwrap(), b"text");
 }
 
-/// Also where a link of that name leads to where a file could be made.
+/// Also if a dangling link of that name leads to a place where a file could be created.
 #[test]
 fn name_made_by_the_program_stays_in_its_directory() {
     let base = tempfile::tempdir().unwrap();
@@ -205,7 +205,7 @@ fn name_made_by_the_program_stays_in_its_directory() {
     assert_eq!(fs::read_dir(&below).unwrap().count(), 1);
 }
 
-/// Between the look at a file and its replacement somebody puts another there.
+/// Another process replaces the file between the check and the replacement.
 #[test]
 fn file_that_appears_at_the_last_moment_keeps_its_name() {
     for is_linkable in [true, false] {
@@ -236,7 +236,7 @@ fn file_that_appears_at_the_last_moment_keeps_its_name() {
     }
 }
 
-/// Writing to `path` after `replace` did something with the file that is there.
+/// Writes to `path` after `replace` has changed the existing file.
 fn changed_while_prepared(path: &Path, replace: impl FnOnce()) {
     let output = OutputFile::prepare(path, &[]).unwrap();
     replace();
@@ -247,7 +247,7 @@ fn changed_while_prepared(path: &Path, replace: impl FnOnce()) {
     );
 }
 
-/// On ext4 and XFS the number of a removed file goes to the next one.
+/// ext4 and XFS reuse the inode number of a removed file for the next one.
 #[test]
 fn file_with_the_number_of_the_removed_one_is_left_alone() {
     let base = tempfile::tempdir().unwrap();
@@ -295,8 +295,8 @@ fn special_mode_bits_are_preserved() {
     assert_eq!((after.ino(), after.mode()), (before.ino(), before.mode()));
 }
 
-/// Another user exchanges two links all the time: one of root's that leads to a harmless file, and
-/// one of the user's own that leads to a file of root's. Owner and target must be of the same link.
+/// Another user keeps exchanging two links: one of root that leads to a harmless file, and one of
+/// the user that leads to a file of root. Owner and target must belong to the same link.
 #[test]
 fn symlink_swapped_during_resolution_is_not_followed() {
     use rustix::fs::{RenameFlags, renameat_with};
@@ -316,7 +316,7 @@ fn symlink_swapped_during_resolution_is_not_followed() {
     }
     symlink(base.join("fine"), &link).unwrap();
     symlink(base.join("victim"), &other).unwrap();
-    // A link of root's there leads to files of the directory's owner only.
+    // A link of root there may lead only to files of the directory's owner.
     let of_user = ["home", "fine", "fine/file"].map(|name| base.join(name));
     for path in of_user.iter().chain([&other]) {
         std::os::unix::fs::lchown(path, Some(USER), None).unwrap();

@@ -1,4 +1,4 @@
-//! Whether somebody else decides what a path leads to that is about to be overwritten.
+//! Whether another user controls where a path leads that is about to be overwritten.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use super::owner::FileOwner;
 use super::resolve;
 use super::resolve::{FoundFile, ResolvedPath};
 
-/// Anybody may make files in such a directory.
+/// Any user may create files in such a directory.
 const SHARED: u32 = 0o002;
 
-/// Why a path is not to be trusted: a symbolic link of another user leads to a file that is not that
-/// user's, or it is another name of such a file, in a directory where others make names. `None` where
-/// nobody but root and this process's user decides what it leads to, or to nothing that belongs to
-/// anybody else.
+/// Reason why a path is not trusted: a symbolic link of another user leads to a file that is not
+/// that user's, or the path is a hard link to such a file in a directory where others can create
+/// names. `None` if only root and the user of this process control where it leads, or if it leads
+/// only to files of the user who controls it.
 #[must_use]
 pub fn distrust(path: &Path) -> Option<String> {
     match resolve::resolve_path(path) {
@@ -29,7 +29,7 @@ pub fn distrust(path: &Path) -> Option<String> {
             let owner_around = FileOwner::of_file(directory.descriptor(), &around);
             second_name(&found, owner_around, around.st_mode & SHARED != 0)
         }
-        // What is missing, or was opened by a process, is compared with what was opened.
+        // A missing file, or one opened by a process, is compared with the open file.
         Ok(_) => None,
         Err(OutputError::UntrustedPath { reason, .. }) => Some(reason),
         Err(error) => Some(error.to_string()),

@@ -1,5 +1,5 @@
-//! The way to a private directory, from the root directory on: only where nobody but root and the
-//! user of this process can have decided where it leads.
+//! Resolves the path to a private directory from the root directory on, and accepts only components
+//! that root or the user of this process controls.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -13,16 +13,16 @@ use rustix::io::Errno;
 use super::{DIRECTORY_MODE, PrivateDirectoryError};
 use crate::shared_directory::{can_be_rearranged, is_shared};
 
-/// As many symbolic links as the kernel follows (path_resolution(7)).
+/// Maximum number of symbolic links, as in the kernel (path_resolution(7)).
 const MAX_LINKS: u32 = 40;
-/// `f_type` of FUSE (statfs(2)): its server says whom a file belongs to.
+/// `f_type` of FUSE (statfs(2)): its server determines the owner of a file.
 const FUSE_SUPER_MAGIC: rustix::fs::FsWord = 0x6573_5546;
 
-/// Opens a directory by its path. `create` makes what is missing, for its owner only.
+/// Opens a directory by its path. `create` creates missing directories for the owner only.
 ///
 /// # Errors
-/// When a directory or symbolic link on the way belongs to another user than root and the effective
-/// one, when others could move what lies in such a directory, or when the kernel refuses.
+/// When a directory or symbolic link of the path belongs to a user other than root and the
+/// effective user, when others could move entries of such a directory, or when the kernel refuses.
 pub(super) fn open(base: &Path, create: bool) -> Result<OwnedFd, PrivateDirectoryError> {
     let start = Path::new(if base.is_absolute() { "/" } else { "." });
     let mut walk = Walk {
@@ -38,8 +38,8 @@ pub(super) fn open(base: &Path, create: bool) -> Result<OwnedFd, PrivateDirector
     Ok(walk.reached.descriptor)
 }
 
-/// Whether a path, as far as it exists, leads through directories and links of root and the
-/// effective user only, where nobody else can move them.
+/// Whether the existing part of a path leads only through directories and links of root and the
+/// effective user that no one else can move.
 #[must_use]
 pub fn is_trusted(path: &Path) -> bool {
     match open(path, false) {
@@ -48,11 +48,11 @@ pub fn is_trusted(path: &Path) -> bool {
     }
 }
 
-/// A directory that may be trusted.
+/// A trusted directory.
 struct Reached {
     descriptor: OwnedFd,
     stat: Stat,
-    /// To show.
+    /// Path for display.
     path: PathBuf,
 }
 
@@ -90,7 +90,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Puts the components of a path before what is still to be walked.
+    /// Prepends the components of a path to those that remain to be resolved.
     fn push(&mut self, path: &OsStr) {
         let components = path.as_bytes().split(|byte| *byte == b'/').rev();
         for component in components.filter(|component| !component.is_empty()) {
@@ -106,7 +106,7 @@ impl Walk {
         check_owner(&stat, &path)?;
         let is_fuse = || fstatfs(&descriptor).is_ok_and(|facts| facts.f_type == FUSE_SUPER_MAGIC);
         if is_shared(&self.reached.stat) && is_fuse() {
-            // Anybody may have mounted it on a directory there.
+            // Any user may have mounted it on a directory there.
             return Err(untrusted(&path, "it is a FUSE file system".to_owned()));
         }
         match FileType::from_raw_mode(stat.st_mode) {
@@ -126,7 +126,7 @@ impl Walk {
     fn look_up(&self, name: &OsStr, path: &Path) -> Result<OwnedFd, PrivateDirectoryError> {
         let here = &self.reached.descriptor;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // This mounts what is mounted on demand (autofs).
+        // This triggers an automount (autofs).
         let mounted = openat(here, name, flags | OFlags::DIRECTORY, Mode::empty());
         let found = match mounted {
             Err(Errno::NOTDIR | Errno::LOOP) => openat(here, name, flags, Mode::empty()),
@@ -155,7 +155,7 @@ impl Walk {
         stat: &Stat,
         path: &Path,
     ) -> Result<(), PrivateDirectoryError> {
-        // Where fs.protected_hardlinks is off, anybody can give a link of root's a second name.
+        // If fs.protected_hardlinks is off, any user can create a hard link to a link of root.
         if is_shared(&self.reached.stat) && stat.st_nlink > 1 {
             let reason = "it is another name of a symbolic link".to_owned();
             return Err(untrusted(path, reason));
@@ -184,15 +184,15 @@ fn check_owner(stat: &Stat, path: &Path) -> Result<(), PrivateDirectoryError> {
     }
 }
 
-/// Whether an owner is none of this user namespace (user_namespaces(7)), as root of the machine is in
-/// one without privileges: all owners outside have one number.
+/// Whether an owner has no mapping in this user namespace (user_namespaces(7)), like root of the
+/// host in an unprivileged one: all unmapped owners have the same number.
 fn is_outside(owner: u32) -> bool {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let overflow = read("/proc/sys/kernel/overflowuid").trim().parse();
     overflow == Ok(owner) && !is_mapped(&read("/proc/self/uid_map"), owner)
 }
 
-/// Whether a user exists in a namespace; also where that cannot be found out.
+/// Whether a user exists in a namespace; `true` if unknown.
 fn is_mapped(map: &str, user: u32) -> bool {
     let ranges = map.lines().map(|line| {
         let mut fields = line.split_ascii_whitespace().map(str::parse::<u64>);

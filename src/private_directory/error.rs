@@ -1,4 +1,4 @@
-//! What is wrong with a private directory or a file in it, and what to do about it.
+//! Errors of a private directory and its files, and advice for each.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,75 +6,75 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// Why a private directory or a file in it is not used.
+/// Reason why a private directory or a file in it is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivateDirectoryError {
-    /// The kernel refused.
+    /// A system call failed.
     #[error("cannot {tried} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         tried: &'static str,
-        /// On what.
+        /// The path it was applied to.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// On the way to it others decide where the path leads.
+    /// Others control a component of the path to it.
     #[error("{} is not trusted: {reason}, so that others can replace what lies below", path.display())]
     Untrusted {
         /// The directory or symbolic link.
         path: PathBuf,
-        /// Whose it is, or who can write to it.
+        /// Its owner, or who can write to it.
         reason: String,
     },
-    /// The name is not one single component of a path.
+    /// The name is not a single path component.
     #[error("{name:?} is not the name of a file in one directory")]
     InvalidName {
         /// The name.
         name: OsString,
     },
-    /// A symbolic link is in the way.
+    /// A component is a symbolic link.
     #[error("{} is a symbolic link, which is not followed here", path.display())]
     SymbolicLink {
         /// The link.
         path: PathBuf,
     },
-    /// Something else than a directory.
+    /// Not a directory.
     #[error("{} is not a directory", path.display())]
     NotDirectory {
-        /// What is there.
+        /// The path.
         path: PathBuf,
     },
-    /// Something else than a regular file.
+    /// Not a regular file.
     #[error("{} is not a regular file", path.display())]
     NotRegularFile {
-        /// What is there.
+        /// The path.
         path: PathBuf,
     },
     /// It belongs to another user.
     #[error("{} belongs to user {owner}, not to user {user} who runs this program", path.display())]
     WrongOwner {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Who owns it.
+        /// Its owner.
         owner: u32,
         /// The effective user.
         user: u32,
     },
-    /// Others than its owner can write to it.
+    /// Users other than its owner can write to it.
     #[error("{} is writable by other users (mode {mode:04o})", path.display())]
     WritableByOthers {
-        /// What.
+        /// The path.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
     },
-    /// The file has a second name somewhere.
+    /// The file has several hard links.
     #[error("{} has {links} names (hard links)", path.display())]
     HardLinks {
         /// The file.
         path: PathBuf,
-        /// How many names it has.
+        /// Number of links.
         links: u64,
     },
 }
@@ -105,31 +105,31 @@ impl PrivateDirectoryError {
         }
     }
 
-    /// Whether it does not exist, and nothing else is wrong.
+    /// Whether the only problem is that it does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.kind() == Some(io::ErrorKind::NotFound)
     }
 
-    /// Whether the user may not look into it.
+    /// Whether the user may not search it.
     #[must_use]
     pub fn is_permission_denied(&self) -> bool {
         self.kind() == Some(io::ErrorKind::PermissionDenied)
     }
 
-    /// Whether the way to it is not trusted: this program has kept nothing there.
+    /// Whether the path to it is not trusted, so that this program has stored nothing there.
     #[must_use]
     pub fn is_untrusted(&self) -> bool {
         matches!(self, Self::Untrusted { .. })
     }
 
-    /// Whether something has the name already.
+    /// Whether the name already exists.
     #[must_use]
     pub fn is_already_exists(&self) -> bool {
         self.kind() == Some(io::ErrorKind::AlreadyExists)
     }
 
-    /// What to do about it, one sentence.
+    /// Advice on how to resolve the error, one sentence.
     #[must_use]
     pub fn advice(&self) -> String {
         match self {

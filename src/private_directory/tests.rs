@@ -52,7 +52,7 @@ fn create_restricts_directory_readable_by_others() {
     assert_eq!(permission_bits(&own), 0o755);
     create_directory(base.path()).unwrap();
     assert_eq!(permission_bits(&own), 0o700);
-    // Somebody works with what is in it.
+    // Another user of the directory has a file in it.
     fs::write(own.join("file"), "").unwrap();
     set_permission_bits(&own, 0o755);
     create_directory(base.path()).unwrap();
@@ -64,7 +64,7 @@ fn directory_without_owner_permissions_gets_them() {
     let base = base_directory();
     create_directory(base.path()).unwrap();
     let own = base.path().join(SUBDIRECTORY);
-    // As a umask of 0777 leaves it.
+    // As after a umask of 0777.
     set_permission_bits(&own, 0);
     let directory = create_directory(base.path()).unwrap();
     assert_eq!(permission_bits(&own), 0o700);
@@ -164,7 +164,7 @@ fn way_that_others_can_change_is_refused() {
         }
         assert!(!is_trusted(&below) && !is_trusted(&below.join("missing")));
         assert_eq!(fs::read_dir(&below).unwrap().count(), 0);
-        // Only what is one's own there cannot be moved by others.
+        // In a sticky directory others cannot move the user's own entries.
         set_permission_bits(&base.path().join("below"), bits | 0o1000);
         assert!(is_trusted(&below));
         create_directory(&below).unwrap();
@@ -201,7 +201,7 @@ fn way_through_directory_or_link_of_another_user_is_refused() {
     }
     assert!(create_directory(&path("round/state")).is_err());
     assert_eq!(fs::read_dir(path("theirs/state")).unwrap().count(), 0);
-    // A link of root's that somebody gave a second name in a directory that all can write.
+    // A link of root with a second hard link in a world-writable directory.
     let shared = path("shared");
     fs::create_dir(&shared).unwrap();
     fs::hard_link(path("good"), shared.join("second")).unwrap();

@@ -1,8 +1,8 @@
-//! JSON that can be looked at on a terminal.
+//! JSON that is safe to display on a terminal.
 //!
-//! JSON permits raw DEL, C1 controls, characters that change the direction of writing and invisible
-//! characters within strings. Here they are written as `\uXXXX`, which means the same to every
-//! reader of JSON; all other bytes are those of serde_json.
+//! JSON permits raw DEL, C1 controls, bidirectional controls and invisible characters within
+//! strings. Here they are escaped as `\uXXXX`, which is equivalent for every JSON parser. All other
+//! bytes are those of serde_json.
 
 use std::borrow::Cow;
 
@@ -10,24 +10,24 @@ use serde::Serialize;
 
 use super::printable::CombiningMarks;
 
-/// A value on one line.
+/// Serialises a value on one line.
 ///
 /// # Errors
-/// As [`serde_json::to_string`].
+/// As for [`serde_json::to_string`].
 pub fn to_string(value: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string(value).map(|json| escape_controls(&json).into_owned())
 }
 
-/// A value over several lines.
+/// Serialises a value on several lines.
 ///
 /// # Errors
-/// As [`serde_json::to_string_pretty`].
+/// As for [`serde_json::to_string_pretty`].
 pub fn to_string_pretty(value: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(value).map(|json| escape_controls(&json).into_owned())
 }
 
-/// JSON that is written already, without control characters other than line ends outside of its
-/// strings: whatever else has to be escaped stands in a string.
+/// Serialised JSON without control characters other than line ends outside of its strings:
+/// everything else that must be escaped is in a string.
 #[must_use]
 pub fn escape_controls(json: &str) -> Cow<'_, str> {
     if json.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
@@ -72,7 +72,7 @@ mod tests {
         ) {
             for json in [to_string(&[&text]).unwrap(), to_string_pretty(&[&text]).unwrap()] {
                 prop_assert!(json.chars().all(|c| c == '\n' || is_printable(c)), "{json}");
-                // What is printed as text is not escaped a second time.
+                // The terminal escaping leaves it unchanged.
                 prop_assert_eq!(printable_lines(&json), json.as_str());
                 let again: Vec<String> = serde_json::from_str(&json).unwrap();
                 prop_assert_eq!(&again[0], &text);

@@ -1,8 +1,8 @@
-//! Text that is safe to draw.
+//! Text that is safe to display on a terminal.
 //!
-//! Names of files, processes, devices and users, and every string of a recording or a session, were
-//! chosen by somebody else. They are held as [`SafeText`] from the moment they enter the program, so
-//! that a type that is shown cannot hold text that a terminal would obey.
+//! Names of files, processes, devices and users, and all strings of a recording or a session, come
+//! from outside. They are held as [`SafeText`] from the moment they enter the program, so that a
+//! type for display cannot hold terminal control sequences.
 
 pub mod json;
 pub mod printable;
@@ -17,38 +17,37 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use self::printable::{printable_bytes, printable_lines, printable_str};
 
-/// Characters of a name that are kept when it is read from a file: of a figure, a column, a test.
+/// Maximum length in characters of a name read from a file: of a metric, a column, a benchmark.
 const LONGEST_NAME: usize = 200;
-/// Bytes of one text that are kept when it is read from a file; what is longer ends in `...`.
+/// Maximum length in bytes of a text read from a file; longer text is cut and ends in `...`.
 const MAX_READ_BYTES: usize = 64 << 10;
 
-/// One line of text without control characters, line breaks, invisible characters, characters that
-/// change the direction of writing, or piles of combining marks: each of them is an escape of the
-/// kind `\n`, `\x1b`, `\u{202e}`. Escaping is the only way to make one; it changes nothing in text
-/// that is safe already.
+/// One line of text without control characters, line breaks, invisible characters, bidirectional
+/// controls, or long sequences of combining marks. Each of them is escaped in the form `\n`,
+/// `\x1b`, `\u{202e}`. Every constructor escapes its input; text that is already safe is unchanged.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SafeText(String);
 
 impl SafeText {
-    /// No text.
+    /// The empty text.
     #[must_use]
     pub const fn new() -> Self {
         Self(String::new())
     }
 
-    /// Bytes of the kernel: what is not UTF-8 becomes an escape of the kind `\xff`.
+    /// Bytes from the kernel: invalid UTF-8 is escaped in the form `\xff`.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self(printable_bytes(bytes))
     }
 
-    /// A path, whatever bytes are in it.
+    /// A path, which may contain any bytes.
     #[must_use]
     pub fn from_path(path: &std::path::Path) -> Self {
         Self::from_bytes(path.as_os_str().as_encoded_bytes())
     }
 
-    /// At most so many characters of it; what is longer ends in `...`.
+    /// Truncates it to that many characters; truncated text ends in `...`.
     #[must_use]
     pub fn cut(self, characters: usize) -> Self {
         if self.0.len() <= characters {
@@ -196,7 +195,7 @@ impl<'de> Deserialize<'de> for SafeText {
     }
 }
 
-/// Escapes what is read, and shortens what is too long.
+/// Escapes text during deserialisation and truncates it if it is too long.
 struct ReadText;
 
 impl Visitor<'_> for ReadText {
@@ -216,26 +215,26 @@ impl Visitor<'_> for ReadText {
     }
 }
 
-/// Reads the name of something in a document, for `#[serde(deserialize_with = "safe_text::name")]`:
-/// what is longer than 200 characters is cut and ends in `...`. A table repeats the width of its
-/// longest name in every row.
+/// Deserialises a name, for `#[serde(deserialize_with = "safe_text::name")]`. A name longer than
+/// 200 characters is cut and ends in `...`, because every row of a table is as wide as its longest
+/// name.
 ///
 /// # Errors
-/// When it is no string.
+/// When it is not a string.
 pub fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SafeText, D::Error> {
     let text = SafeText::deserialize(deserializer)?;
     Ok(text.cut(LONGEST_NAME))
 }
 
-/// A name that is cut as [`name`] does it, for elements of lists and keys of maps.
+/// A name truncated as by [`name`], for elements of lists and keys of maps.
 #[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(transparent)]
 pub struct Name(#[serde(deserialize_with = "name")] pub SafeText);
 
-/// The names of something, at most `MOST` of them.
+/// Deserialises a list of at most `MOST` names.
 ///
 /// # Errors
-/// When there are more, or one is no string.
+/// When there are more, or when one is not a string.
 pub fn names<'de, D, const MOST: usize>(deserializer: D) -> Result<Vec<SafeText>, D::Error>
 where
     D: Deserializer<'de>,
@@ -258,8 +257,8 @@ impl JsonSchema for SafeText {
     }
 }
 
-/// Several lines of text that is safe to draw: line breaks stay, everything else is escaped as in
-/// [`SafeText`].
+/// Several lines of text that is safe to display: line breaks are kept, everything else is escaped
+/// as in [`SafeText`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SafeLines(String);
 
@@ -293,7 +292,7 @@ impl Serialize for SafeLines {
 impl<'de> Deserialize<'de> for SafeLines {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // No command is as long.
+        // No command is as long as this.
         let end = (0..=MAX_READ_BYTES.min(text.len()))
             .rev()
             .find(|end| text.is_char_boundary(*end));

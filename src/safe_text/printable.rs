@@ -1,20 +1,22 @@
-//! Names made harmless.
+//! Escapes names for display.
 //!
-//! Anybody may name a file or a process so that printing it moves the cursor, sets the window's
-//! title or turns the text around. Every name from outside passes here before it is shown.
+//! Any user can choose the name of a file or process so that printing it moves the cursor, sets the
+//! window title or reverses the text. Every name from outside is escaped here before it is
+//! displayed.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
 
-/// Combining marks that one character may carry; more are escaped. Written languages need three.
+/// Maximum number of combining marks on one character; more are escaped. Written languages need
+/// three.
 const MAX_COMBINING_MARKS: usize = 4;
 
-/// The bytes as text that a terminal shows as it stands: control characters, invalid UTF-8,
-/// invisible characters and those that change the direction of writing become escapes of the
-/// kind `\n`, `\x1b`, `\u{202e}`; so do combining marks without a character to stand on, and more
-/// of them than four on one.
+/// Escapes bytes so that a terminal displays them literally: control characters, invalid UTF-8,
+/// invisible characters and bidirectional controls become escapes of the form `\n`, `\x1b`,
+/// `\u{202e}`; so do combining marks without a base character, and those after the fourth on one
+/// character.
 #[must_use]
 pub fn printable_bytes(bytes: &[u8]) -> String {
     let mut escaped = EscapedText {
@@ -32,7 +34,7 @@ pub fn printable_bytes(bytes: &[u8]) -> String {
     escaped.text
 }
 
-/// The same for text; borrowed where nothing had to be escaped.
+/// As above for text; borrowed if nothing had to be escaped.
 #[must_use]
 pub fn printable_str(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -41,7 +43,7 @@ pub fn printable_str(text: &str) -> Cow<'_, str> {
     Cow::Owned(printable_bytes(text.as_bytes()))
 }
 
-/// The same for text of several lines, which stay lines.
+/// As above for text of several lines; line breaks are kept.
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
@@ -51,8 +53,8 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// A command line whose arguments end in zero bytes, with spaces between them; the program's name
-/// in brackets where there is none, as for a thread of the kernel.
+/// A command line from NUL-terminated arguments, separated by spaces. Without arguments, as for a
+/// kernel thread, the program's name in brackets.
 #[must_use]
 pub fn printable_command_line(arguments: &[u8], name: &[u8]) -> String {
     let end = arguments
@@ -69,20 +71,20 @@ pub fn printable_command_line(arguments: &[u8], name: &[u8]) -> String {
     printable_bytes(&spaced)
 }
 
-/// Combining marks since the last character that they can stand on.
+/// Number of combining marks since the last base character.
 #[derive(Debug)]
 pub(crate) struct CombiningMarks(usize);
 
 impl Default for CombiningMarks {
-    /// At the beginning of a line there is nothing that a mark could stand on.
+    /// At the start of a line there is no base character for a mark.
     fn default() -> Self {
         Self(MAX_COMBINING_MARKS)
     }
 }
 
 impl CombiningMarks {
-    /// Whether the next character may stand as it is. Behind an escape marks may stand again, behind
-    /// a mark that was escaped none may.
+    /// Whether the next character may be displayed as is. An escape counts as a base character for
+    /// the marks that follow, an escaped mark does not.
     pub(crate) fn is_allowed(&mut self, character: char) -> bool {
         if matches!(character, ' '..='~') {
             self.0 = 0;
@@ -99,7 +101,7 @@ impl CombiningMarks {
     }
 }
 
-/// Text that is being escaped.
+/// Output buffer of the escaping.
 struct EscapedText {
     text: String,
     marks: CombiningMarks,
@@ -122,15 +124,15 @@ impl EscapedText {
 
     fn push_byte(&mut self, byte: u8) {
         self.marks = CombiningMarks(0);
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = write!(self.text, "\\x{byte:02x}");
     }
 }
 
-/// Characters that are not seen or that change the order of others: those with the property
-/// Default_Ignorable_Code_Point, the bidirectional controls (Unicode Standard Annex 9) and the
-/// separators of lines and paragraphs. Variation selectors are among them: terminals disagree on
-/// the width that they give to a character.
+/// Invisible characters and those that change the order of others: those with the property
+/// Default_Ignorable_Code_Point, the bidirectional controls (Unicode Standard Annex 9) and the line
+/// and paragraph separators. They include variation selectors: terminals disagree on the width of a
+/// character with one.
 #[must_use]
 pub fn is_invisible(character: char) -> bool {
     matches!(character,
@@ -141,7 +143,7 @@ pub fn is_invisible(character: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether a terminal shows the character as it stands, and nothing else happens.
+/// Whether a terminal displays the character literally, without side effects.
 #[must_use]
 pub fn is_printable(character: char) -> bool {
     matches!(character, ' '..='~') || !character.is_control() && !is_invisible(character)
@@ -170,7 +172,7 @@ mod tests {
         let pile = format!("a{}b", "\u{301}".repeat(6));
         let shown = printable_bytes(pile.as_bytes());
         assert_eq!(shown, "a\u{301}\u{301}\u{301}\u{301}\\u{301}\\u{301}b");
-        // Nothing is before it that it could stand on: it would change what was drawn before.
+        // It has no base character here: it would combine with text drawn before.
         assert_eq!(printable_bytes("\u{301}x".as_bytes()), "\\u{301}x");
     }
 

@@ -1,4 +1,4 @@
-//! Advice for drives made by hand: what is given, and what is not.
+//! Advice for constructed drives.
 
 use super::*;
 use crate::drive::identity::DeviceDetails;
@@ -61,7 +61,7 @@ fn rotational_disk_gets_scheduler_advice() {
         tuning_advice(&disk, &[], None).is_empty(),
         "it is not offered"
     );
-    // What a virtual machine calls rotational need not be.
+    // A drive that a virtual machine reports as rotational may not be.
     assert!(tuning_advice(&drive(DriveKind::Disk, "virtio", true), &[], None).is_empty());
 }
 

@@ -1,4 +1,4 @@
-//! Room by injected sizes, and on file systems in memory that are larger than the memory.
+//! Free space from given sizes, and on in-memory file systems that are larger than the memory.
 
 use super::*;
 use crate::drive::medium;
@@ -50,13 +50,13 @@ fn free_space_in_memory_is_minimum_of_all_limits() {
         (room.memory_limit.as_deref(), room.usable_bytes()),
         (Some("the group"), 2 * GIB)
     );
-    // A limit of the file system itself that is less.
+    // A smaller limit of the file system itself.
     let small = FreeSpace::new(2 * GIB, GIB + 4096);
     let room = small
         .clone()
         .limited_by_memory(true, vec![machine(), group.clone()]);
     assert_eq!(room, small);
-    // None of its own (ramfs, tmpfs with size=0), and none at all that is known.
+    // No limit of its own (ramfs, tmpfs with size=0), and no known memory limit.
     let room = FreeSpace::new(0, 0).limited_by_memory(false, vec![group]);
     assert_eq!(room.usable_bytes(), 2 * GIB);
     assert_eq!(large().limited_by_memory(true, Vec::new()), large());
@@ -76,7 +76,7 @@ fn insufficient_space_error_names_memory_limit() {
     assert_eq!(text, expected);
 }
 
-/// A file system mounted by the shell at `$at`, in a directory of its own, and unmounted.
+/// A file system mounted by the shell at `$at`, in its own directory, and unmounted on drop.
 struct TestMount(tempfile::TempDir, Vec<&'static str>);
 
 impl TestMount {

@@ -1,4 +1,4 @@
-//! Reading the bytes of a device, a file or a partition in it.
+//! Reads bytes of a device, a file or a partition in it.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Something with a size whose bytes can be read at any offset.
+/// A source of known size that can be read at any offset.
 pub(super) trait ReadAt {
     /// Reads up to `buffer.len()` bytes; 0 at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
@@ -28,12 +28,12 @@ impl ReadAt for &[u8] {
     }
 }
 
-/// A place that could not be read.
+/// A location that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadFailure {
-    /// Byte of the medium at which reading failed.
+    /// Offset on the medium, in bytes, at which the read failed.
     pub offset: u64,
-    /// What the kernel said, such as `EIO`; `None` where it gave no number.
+    /// The error of the kernel, such as `EIO`; `None` if it has no number.
     pub errno: Option<i32>,
 }
 
@@ -46,7 +46,7 @@ impl std::fmt::Display for ReadFailure {
     }
 }
 
-/// Reads a medium; keeps the first failure and a digest of all that it has read.
+/// Reads a medium. Keeps the first read failure and a digest of all bytes read.
 pub(super) struct RegionReader<'a> {
     source: &'a dyn ReadAt,
     size: u64,
@@ -64,23 +64,23 @@ impl<'a> RegionReader<'a> {
         }
     }
 
-    /// The first place that could not be read.
+    /// The first location that could not be read.
     pub(super) fn failure(&self) -> Option<ReadFailure> {
         self.failure.get()
     }
 
-    /// A digest of the bytes read so far; it tells changes, and is no protection against somebody
-    /// who looks for two contents with one digest.
+    /// Digest of the bytes read so far. It detects changes; it is not cryptographic and does not
+    /// protect against an intentional collision.
     pub(super) fn digest(&self) -> u64 {
         self.digest.get()
     }
 
-    /// All of the medium.
+    /// The whole medium.
     pub(super) fn whole_medium(&self) -> MediumRegion<'_, 'a> {
         self.region(0, self.size)
     }
 
-    /// A part of it, cut off at the end of the medium.
+    /// A region of the medium, truncated at its end.
     pub(super) fn region(&self, start: u64, length: u64) -> MediumRegion<'_, 'a> {
         let start = start.min(self.size);
         MediumRegion {
@@ -90,7 +90,7 @@ impl<'a> RegionReader<'a> {
         }
     }
 
-    /// Up to `length` bytes; fewer at the end or where reading fails.
+    /// Reads up to `length` bytes; fewer at the end of the medium or after a read failure.
     fn read(&self, offset: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         let mut done = 0;
@@ -122,18 +122,18 @@ impl<'a> RegionReader<'a> {
     }
 }
 
-/// A part of a medium, with offsets of its own.
+/// A region of a medium, with offsets relative to its start.
 #[derive(Clone, Copy)]
 pub(super) struct MediumRegion<'r, 'a> {
     reader: &'r RegionReader<'a>,
-    /// First byte on the medium.
+    /// Start on the medium, bytes.
     pub(super) start: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub(super) length: u64,
 }
 
 impl MediumRegion<'_, '_> {
-    /// Up to `length` bytes from `offset` on; fewer at the end or where reading fails.
+    /// Reads up to `length` bytes at `offset`; fewer at the end or after a read failure.
     pub(super) fn read(&self, offset: u64, length: usize) -> Vec<u8> {
         let left = self.length.saturating_sub(offset);
         let length = usize::try_from(left).map_or(length, |left| left.min(length));

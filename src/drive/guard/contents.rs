@@ -1,4 +1,4 @@
-//! Everything recognisable that would be lost with a medium.
+//! Recognised contents of a medium that an overwrite would destroy.
 
 use std::fs;
 
@@ -12,26 +12,26 @@ use super::signatures::Signature;
 use crate::drive::medium::OpenMedium;
 use crate::roots::SysPaths;
 
-/// What the bytes of a medium hold, as far as they were recognised.
+/// Contents of a medium, as far as they were recognised.
 ///
-/// Two values are equal only if the same bytes were read: a file system that was made anew, or
-/// only mounted, in between makes a difference.
+/// Two values are equal only if the same bytes were read. A file system that was recreated, or only
+/// mounted, in between makes them differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediumContents {
-    /// Formats on the medium and on its partitions, in that order.
+    /// Formats on the medium, followed by those on its partitions.
     pub signatures: Vec<Signature>,
-    /// Partitions by the table in its bytes, or by the kernel where it knows more.
+    /// Partitions from the table on the medium, or from the kernel if it reports more.
     pub partitions: Vec<PartitionRange>,
-    /// Whether the table names more partitions than were looked at.
+    /// Whether the table has more partitions than were examined.
     pub truncated: bool,
-    /// The first place that could not be read: what lies there is unknown.
+    /// The first location that could not be read: its contents are unknown.
     pub read_failure: Option<ReadFailure>,
-    /// Digest of all bytes that were read.
+    /// Digest of all bytes read.
     digest: u64,
 }
 
 impl MediumContents {
-    /// Examines the bytes on a medium, past the page cache where that is possible.
+    /// Examines the bytes on a medium, bypassing the page cache where possible.
     pub(super) fn read(roots: &SysPaths, medium: &OpenMedium) -> Self {
         siblings::write_back_aliases(roots, medium);
         let size = medium.identity().size_bytes;
@@ -56,7 +56,7 @@ impl MediumContents {
         contents
     }
 
-    /// Examines bytes in memory, as those of an image file.
+    /// Examines bytes in memory, as for an image file.
     #[must_use]
     pub fn inspect_bytes(bytes: &[u8]) -> Self {
         Self::inspect(&bytes, bytes.len() as u64, 512, &[])
@@ -102,14 +102,14 @@ impl MediumContents {
         }
     }
 
-    /// Whether the medium itself holds a format of that name.
+    /// Whether the medium itself has a format of that name.
     fn has_format(&self, name: &str) -> bool {
         let own = |signature: &&Signature| signature.partition.is_none();
         let mut names = self.signatures.iter().filter(own).map(|one| &one.name);
         names.any(|known| known == name)
     }
 
-    /// Names of the formats on a partition that begins at that byte.
+    /// Names of the formats on a partition that starts at that offset.
     #[must_use]
     pub fn formats_on_partition(&self, start: u64) -> Vec<&str> {
         let part = self.partitions.iter().find(|part| part.start == start);
@@ -122,15 +122,15 @@ impl MediumContents {
             .collect()
     }
 
-    /// Whether losing it needs consent of its own: something was recognised, or not everything
-    /// could be examined.
+    /// Whether overwriting needs explicit consent to these contents: something was recognised, or
+    /// not everything could be examined.
     #[must_use]
     pub fn needs_acknowledgement(&self) -> bool {
         !self.signatures.is_empty() || self.truncated || self.read_failure.is_some()
     }
 
-    /// What would be lost, one item for each format and for what could not be examined, such as
-    /// `gpt`, `ext4 (partitions 1, 2)`.
+    /// What an overwrite would destroy, one item for each format and for each part that could not
+    /// be examined, such as `gpt`, `ext4 (partitions 1, 2)`.
     #[must_use]
     pub fn summary(&self) -> Vec<String> {
         let mut names: Vec<&str> = Vec::new();
@@ -152,7 +152,7 @@ impl MediumContents {
         items
     }
 
-    /// One format and where it lies.
+    /// One format and its location.
     fn describe_format(&self, name: &str) -> String {
         let named = self.signatures.iter().filter(|one| one.name == name);
         let places: Vec<Option<u32>> = named.map(|one| one.partition).collect();
@@ -170,7 +170,7 @@ impl MediumContents {
     }
 }
 
-/// Numbers with neighbours joined: `1-3, 7`.
+/// Numbers with consecutive ones joined: `1-3, 7`.
 fn format_number_ranges(numbers: &[u32]) -> String {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable();
@@ -190,7 +190,7 @@ fn format_number_ranges(numbers: &[u32]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The partitions that the kernel shows of a whole device, in bytes from its start.
+/// The partitions that the kernel reports for a whole device, in bytes from its start.
 fn kernel_partitions(roots: &SysPaths, medium: &OpenMedium) -> Vec<PartitionRange> {
     let Some(drive) = &medium.target.drive else {
         return Vec::new();

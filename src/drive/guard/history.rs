@@ -1,15 +1,15 @@
-//! When and where a file system was last mounted, as its own superblock remembers.
+//! Time and mount point of the last mount of a file system, from its superblock.
 
 use jiff::Timestamp;
 
 use super::bytes::ReadAt;
 use crate::safe_text::printable::printable_bytes;
 
-/// Where the superblock of ext2, 3 and 4 begins (kernel Documentation/filesystems/ext4/super.rst).
+/// Offset of the ext2, ext3 and ext4 superblock (kernel Documentation/filesystems/ext4/super.rst).
 const EXT_SUPERBLOCK_OFFSET: u64 = 1024;
-/// As much of it as is looked at.
+/// Bytes of the superblock that are read.
 const EXT_SUPERBLOCK_BYTES: usize = 0xc8;
-/// Longest mount point that it keeps.
+/// Field with the last mount point.
 const LAST_MOUNTED_FIELD: std::ops::Range<usize> = 0x88..0xc8;
 
 /// What is remembered of mounting the file system that begins at this byte: how often, when, and

@@ -1,4 +1,4 @@
-//! What keeps others off a medium while it is written.
+//! Exclusive access to a medium while it is written.
 
 use std::fs::File;
 use std::io;
@@ -14,24 +14,25 @@ use super::{Obstacle, Refusal, UseConflict};
 use crate::drive::fcntl;
 use crate::drive::medium::{OpenMedium, TargetKind};
 
-/// Keeps others off a medium as long as it lives: a block device is open with `O_EXCL`, so that
-/// nobody can mount or stack anything on it (open(2)); a file and a device are locked, for those who
-/// ask (flock(2), and open file description locks in fcntl(2)).
+/// Excludes other users from a medium during its lifetime. A block device is open with `O_EXCL`, so
+/// that no file system can be mounted and no device stacked on it (open(2)). Files and devices are
+/// also locked, which is effective against programs that check locks (flock(2), and open file
+/// description locks in fcntl(2)).
 #[derive(Debug)]
 pub(super) struct ExclusiveHold {
-    /// Open for writing, locked.
+    /// Open for writing and locked.
     medium: File,
-    /// The usual node of the device, locked, where it was named by another one; other devices with
-    /// the same bytes.
+    /// The usual node of the device, locked, if the device was opened by another node; other
+    /// devices with the same bytes.
     _aliases: Vec<OwnedFd>,
 }
 
 impl ExclusiveHold {
-    /// Takes a medium for ourselves. That fails for a block device when a file system, swap, a
-    /// stacked device or another program has done so, also in a place that /proc does not show us.
+    /// Acquires exclusive access. For a block device this fails if a file system, swap, a stacked
+    /// device or another program has it open exclusively, also if /proc does not show that use.
     pub(super) fn acquire(medium: &OpenMedium) -> Result<Self, Refusal> {
         let file = match open_exclusively(medium, OFlags::RDWR) {
-            // Who may not write is told so when the test opens it.
+            // If the user may not write, the error is reported when the benchmark opens it.
             Err(Refusal::UseUnknown { source, .. })
                 if source.kind() == io::ErrorKind::PermissionDenied =>
             {
@@ -50,17 +51,17 @@ impl ExclusiveHold {
         })
     }
 
-    /// Whether a medium could be taken. Nothing is opened for writing.
+    /// Whether exclusive access is available. Opens nothing for writing.
     pub(super) fn check_available(medium: &OpenMedium) -> Result<(), Refusal> {
         open_exclusively(medium, OFlags::RDONLY).map(drop)
     }
 
-    /// The descriptor that keeps others off.
+    /// The descriptor that holds the medium exclusively.
     pub(super) fn file(&self) -> &File {
         &self.medium
     }
 
-    /// Keeps other devices too.
+    /// Holds other devices as well.
     pub(super) fn add_aliases(&mut self, others: Vec<OwnedFd>) {
         self._aliases.extend(others);
     }
@@ -72,7 +73,7 @@ fn open_exclusively(medium: &OpenMedium, access: OFlags) -> Result<File, Refusal
     let path = format!("/proc/self/fd/{}", medium.anchor().as_fd().as_raw_fd());
     let name = || medium.target.name.clone();
     let began = Instant::now();
-    // Somebody may have it for a moment only.
+    // Another program may hold it only briefly.
     let opened = loop {
         match rustix::fs::open(&path, flags, Mode::empty()) {
             Err(Errno::BUSY) if began.elapsed() < LOCK_TIMEOUT => {
@@ -100,15 +101,15 @@ fn open_exclusively(medium: &OpenMedium, access: OFlags) -> Result<File, Refusal
     })
 }
 
-/// The node of a device that other programs know it by, where it was opened by another one: locks
-/// belong to the node, not to the device.
+/// The usual node of a device, if it was opened by another node. Locks belong to the node, not to
+/// the device.
 fn usual_node(medium: &OpenMedium, opened: &File) -> Option<File> {
     use std::os::unix::fs::MetadataExt;
     medium.device_number()?;
     let name = medium.target.drive.as_ref()?.name.replace('!', "/");
     let path = medium.roots().dev.join(name);
     let own = opened.metadata().ok()?;
-    // Looked at before it is opened: any other device may have that name.
+    // Examine the node before opening it: the name may belong to another device.
     let is_it = |facts: &std::fs::Metadata| {
         facts.file_type().is_block_device() && facts.rdev() == own.rdev()
     };
@@ -121,7 +122,7 @@ fn usual_node(medium: &OpenMedium, opened: &File) -> Option<File> {
     ((facts.dev(), facts.ino()) != (own.dev(), own.ino())).then_some(node)
 }
 
-/// Locks it in both ways. A file system without locks has nobody who would ask for them.
+/// Takes both kinds of lock. On a file system without locks no other program can check them.
 fn lock_medium(file: &File, name: &str) -> Result<(), Refusal> {
     let began = Instant::now();
     loop {

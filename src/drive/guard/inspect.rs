@@ -1,4 +1,4 @@
-//! The facts that stand next to the question whether a medium may be overwritten.
+//! Facts about a medium, shown when the user is asked whether it may be overwritten.
 
 use super::conflicts::{SearchDepth, UseConflict};
 use super::medium_reader::MediumReader;
@@ -9,58 +9,58 @@ use crate::drive::medium::OpenMedium;
 use crate::roots::SysPaths;
 use crate::units;
 
-/// Partitions that are listed where space is short.
+/// Maximum number of partitions listed in the short form.
 const MAX_LISTED_PARTITIONS: usize = 8;
 
 /// A partition of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetPartition {
-    /// Kernel's name, such as `sda1`, or `partition 1` where the kernel does not show it.
+    /// Kernel name, such as `sda1`, or `partition 1` if the kernel does not report it.
     pub name: String,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// What its bytes or udev tell of it.
+    /// Its format, from its bytes or from udev.
     pub signature: Option<String>,
-    /// Where it is mounted.
+    /// Its mount points.
     pub mounted_at: Vec<String>,
-    /// When and where its file system was last mounted, where that remembers.
+    /// Time and mount point of the last mount, if its file system records them.
     pub last_mount: Option<String>,
 }
 
-/// What is known of a medium that is about to be overwritten.
+/// Facts about a medium that is about to be overwritten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inspection {
-    /// As the user named it.
+    /// Name as the user gave it.
     pub name: String,
-    /// The path that the name leads to, where that is another one.
+    /// The path that the name resolves to, if different.
     pub resolved: Option<String>,
-    /// Kernel's name and number of the block device, if it is one.
+    /// Kernel name and number of the block device, if it is one.
     pub device: Option<(String, (u32, u32))>,
-    /// Model of the drive, as far as it says.
+    /// Model of the drive, if reported.
     pub model: Option<String>,
-    /// Its serial number.
+    /// Serial number, if reported.
     pub serial: Option<String>,
     /// Size in bytes.
     pub size_bytes: u64,
     /// Partitions on it.
     pub partitions: Vec<TargetPartition>,
-    /// File systems, volumes and tables found in its bytes or by udev.
+    /// File systems, volumes and partition tables, from its bytes or from udev.
     pub contents: MediumContents,
-    /// When and where a file system on the whole of it was last mounted, where that remembers.
+    /// Time and mount point of the last mount of a file system on the whole medium, if recorded.
     pub last_mount: Option<String>,
-    /// Who uses it: with any of these, writing is refused.
+    /// Its users: any of these forbids writing.
     pub conflicts: Vec<UseConflict>,
 }
 
 /// Collects the facts about a medium.
 ///
 /// # Errors
-/// When it cannot be found out who uses it.
+/// When its users cannot be determined.
 pub fn inspect_target(roots: &SysPaths, medium: &OpenMedium) -> Result<Inspection, Refusal> {
     describe_medium(roots, medium, MediumContents::read(roots, medium))
 }
 
-/// The same for a medium whose contents are known.
+/// As above, for a medium whose contents are known.
 pub(super) fn describe_medium(
     roots: &SysPaths,
     medium: &OpenMedium,
@@ -73,7 +73,7 @@ pub(super) fn describe_medium(
     let reader = MediumReader::new(medium);
     let partitions = partitions(roots, &reader, itself, &contents);
     let last_mount = history::read_last_mount(&reader, 0);
-    // A second descriptor of a file would count as somebody who reads it.
+    // A second descriptor of the file would count as a reader.
     drop(reader);
     Ok(Inspection {
         name: sanitized(&target.name),
@@ -91,7 +91,7 @@ pub(super) fn describe_medium(
     })
 }
 
-/// The partitions in a medium's bytes, by the kernel's names where it has any.
+/// The partitions from the bytes of a medium, with the kernel's names where available.
 fn partitions(
     roots: &SysPaths,
     reader: &MediumReader<'_>,
@@ -120,7 +120,7 @@ fn partitions(
     contents.partitions.iter().map(part).collect()
 }
 
-/// The partitions that the kernel shows, with their numbers.
+/// The partitions that the kernel reports, with their numbers.
 fn kernel_partitions(roots: &SysPaths, whole: &BlockDevice) -> Vec<(u32, BlockDevice)> {
     let directory = roots.sys.join("class/block").join(&whole.name);
     let numbered = |name: String| {
@@ -134,7 +134,7 @@ fn kernel_partitions(roots: &SysPaths, whole: &BlockDevice) -> Vec<(u32, BlockDe
 }
 
 impl Inspection {
-    /// The facts as lines for a person who has to decide, and who uses it.
+    /// The facts and the users, as lines for display.
     #[must_use]
     pub fn description_lines(&self) -> Vec<String> {
         let mut lines = self.summary_lines();
@@ -142,8 +142,8 @@ impl Inspection {
         lines
     }
 
-    /// What it is and what is on it, as lines for a person who has to decide: the most important
-    /// first, and of many partitions the first few.
+    /// Identity and contents, as lines for display: the most important first, and the first few of
+    /// many partitions.
     #[must_use]
     pub fn summary_lines(&self) -> Vec<String> {
         let what = match &self.resolved {
@@ -164,8 +164,8 @@ impl Inspection {
         lines
     }
 
-    /// The same below a heading that tells the name, with all partitions, and without the line
-    /// that lists the signatures.
+    /// The same below a heading with the name, with all partitions, and without the line that lists
+    /// the signatures.
     #[must_use]
     pub fn detail_lines(&self) -> Vec<String> {
         let mut lines = vec![self.location_line(), self.drive_line()];
@@ -174,7 +174,7 @@ impl Inspection {
         lines
     }
 
-    /// What the name leads to where that is another path, the device, and the size.
+    /// The resolved path if different, the device, and the size.
     fn location_line(&self) -> String {
         let size = units::format_size(self.size_bytes);
         let path = match &self.resolved {
@@ -188,7 +188,7 @@ impl Inspection {
         format!("{path}{device}, {size}")
     }
 
-    /// Model and serial number of a device; a file has none.
+    /// Model and serial number of a device; none for a file.
     fn drive_line(&self) -> String {
         let known = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
         match self.device {
@@ -209,7 +209,7 @@ impl Inspection {
     }
 }
 
-/// A partition on a line.
+/// Describes one partition in one line.
 fn partition_line(part: &TargetPartition) -> String {
     let size = units::format_size(part.size_bytes);
     let words = [part.signature.as_ref(), part.last_mount.as_ref()];

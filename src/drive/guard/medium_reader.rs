@@ -1,7 +1,7 @@
-//! Reading what is on a medium, not what the page cache of one of its names remembers.
+//! Reads the bytes on a medium rather than those in a page cache.
 //!
-//! Each block device has a page cache of its own: a partition, its disk, and a second loop device
-//! on the same file do not see what was written through another of them.
+//! Each block device has its own page cache: a partition, its disk, and a second loop device on the
+//! same file do not see data written through each other.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -14,23 +14,23 @@ use super::bytes::ReadAt;
 use crate::drive::ioctl;
 use crate::drive::medium::{MediumAccess, OpenMedium};
 
-/// Alignment that satisfies every drive in use, unless it says otherwise.
+/// Alignment if it is unknown: sufficient for every drive in use.
 const FALLBACK_ALIGNMENT: u32 = 4096;
 
-/// Reads a medium with `O_DIRECT`; where that is not possible through the page cache, after what it
-/// held was dropped.
+/// Reads a medium with `O_DIRECT`, or, where that is not supported, through the page cache after
+/// dropping it.
 pub(super) struct MediumReader<'m> {
     buffered: &'m File,
     direct: Option<File>,
     alignment: usize,
-    /// `O_DIRECT` was refused for a request: it is not tried again.
+    /// The kernel rejected `O_DIRECT` for a request: it is not tried again.
     direct_refused: Cell<bool>,
-    /// A request failed: one block at a time from now on, so that what can be read is.
+    /// A request failed: from now on read one block at a time, to get all readable blocks.
     block_by_block: Cell<bool>,
 }
 
 impl<'m> MediumReader<'m> {
-    /// A reader with a descriptor of its own, which leads to the same inode as the anchor.
+    /// A reader with its own descriptor of the anchor's inode.
     pub(super) fn new(medium: &'m OpenMedium) -> Self {
         let access = MediumAccess {
             direct: true,
@@ -47,7 +47,7 @@ impl<'m> MediumReader<'m> {
         }
     }
 
-    /// Reads whole blocks around what is wanted, and gives the part that is.
+    /// Reads whole blocks around the range and returns the range.
     fn read_direct(&self, file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let block = self.alignment;
         let begin = offset - offset % block as u64;
@@ -66,13 +66,14 @@ impl<'m> MediumReader<'m> {
         Ok(count)
     }
 
-    /// Pages that somebody has mapped stay, and so does what a file system keeps in memory only.
+    /// Pages that a process has mapped, and data that a file system keeps only in memory, are not
+    /// dropped.
     fn read_buffered(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let length = buffer.len() as u64;
         let whole_pages = offset - offset % u64::from(FALLBACK_ALIGNMENT);
         let until = (offset + length).next_multiple_of(u64::from(FALLBACK_ALIGNMENT));
         let range = std::num::NonZeroU64::new(until - whole_pages);
-        // What fails here leaves pages as they are; reading says the rest.
+        // If this fails the pages stay; errors of the medium appear in the read.
         let _ = ioctl::sync_file_data(self.buffered);
         let _ = rustix::fs::fadvise(self.buffered, whole_pages, range, Advice::DontNeed);
         FileExt::read_at(self.buffered, buffer, offset)
@@ -89,14 +90,14 @@ impl ReadAt for MediumReader<'_> {
                 self.direct_refused.set(true);
                 self.read_buffered(buffer, offset)
             }
-            // The medium itself failed: the cache may hold what is there no longer.
+            // The medium itself failed: the cache may hold data that is no longer on it.
             Err(_) if !self.block_by_block.replace(true) => self.read_direct(file, buffer, offset),
             answer => answer,
         }
     }
 }
 
-/// Whether the kernel or the file system does not take the request as such.
+/// Whether the kernel or the file system does not support the request.
 fn is_direct_io_unsupported(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

@@ -1,7 +1,8 @@
-//! Whether a medium may be written. Nothing else in the program leads to a descriptor that writes.
+//! Decides whether a medium may be written. No other module gives out a descriptor for writing.
 //!
-//! Consent names the target; use forbids it, and no option overrides that. While a [`WritePermit`]
-//! for a block device lives, the kernel keeps file systems, swap and stacked devices off it.
+//! Consent names the target. A target in use is never written, and no option overrides that. During
+//! the lifetime of a [`WritePermit`] for a block device the kernel refuses file systems, swap and
+//! stacked devices on it.
 
 mod bytes;
 pub mod conflicts;
@@ -44,48 +45,49 @@ pub use self::partition_table::PartitionRange;
 pub use self::signatures::Signature;
 pub use self::watch::WriteWatch;
 
-/// Why writing is refused.
+/// Reason why writing is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// Nobody has consented.
+    /// No consent was given.
     #[error("this test would overwrite {name}")]
     NoConsent {
         /// The target.
         name: String,
     },
-    /// The consent names something else.
+    /// The consent names another target.
     #[error("the consent names {given}, but the target is {name}")]
     ConsentPathMismatch {
         /// The target.
         name: String,
-        /// What the consent names.
+        /// The target that the consent names.
         given: String,
     },
-    /// It is not what the consent was given for any more.
+    /// The medium has changed since consent was given.
     #[error("{name} has changed since it was opened: {change}")]
     MediumChanged {
         /// The target.
         name: String,
-        /// What is different.
+        /// The difference.
         change: MediumChange,
     },
-    /// File systems or other formats on it are not included in the consent.
+    /// The consent does not cover file systems or other formats on it.
     #[error("{name} holds {}", .found.join("; "))]
     SignaturesNotIncluded {
         /// The target.
         name: String,
-        /// What would be lost; never empty.
+        /// What would be destroyed; never empty.
         found: Vec<String>,
     },
-    /// Another user decides what the name leads to.
+    /// Another user can redirect the name.
     #[error("{name} is not overwritten: {reason}")]
     Untrusted {
         /// The target.
         name: String,
-        /// Who could redirect it, and how.
+        /// Who can redirect it, and how.
         reason: String,
     },
-    /// Opening a file of a lower directory for writing copies it, and there is no room for that.
+    /// Opening a file of a lower directory for writing copies it, and there is not enough free
+    /// space for the copy.
     #[error(
         "{name} lies in a lower directory of an overlay: writing copies all {size} of it, and {free} \
          are free of which {reserve} must stay free",
@@ -103,62 +105,62 @@ pub enum Refusal {
         /// Bytes that must stay free.
         reserve: u64,
     },
-    /// It is in use.
+    /// The target is in use.
     #[error("{name} is in use: {}", conflicts_text(.conflicts))]
     InUse {
         /// The target.
         name: String,
-        /// By whom, the most telling first; never empty.
+        /// Its users, the most relevant first; never empty.
         conflicts: Vec<UseConflict>,
     },
-    /// It cannot be written at all.
+    /// The target cannot be written at all.
     #[error("{name} {obstacle}")]
     NotWritable {
         /// The target.
         name: String,
-        /// Why not.
+        /// The reason.
         obstacle: Obstacle,
     },
-    /// Some of the questions about its use have no answer, and that counts as a use.
+    /// Some uses cannot be determined, which counts as in use.
     #[error("cannot find out whether {name} is in use: {}", unresolved_text(.unresolved))]
     Unresolved {
         /// The target.
         name: String,
-        /// What could not be found out; never empty.
+        /// What could not be determined; never empty.
         unresolved: Vec<UnresolvedUse>,
     },
-    /// Whether it is in use cannot be found out.
+    /// Its users cannot be determined.
     #[error("cannot find out who uses {name}: {tried}: {source}")]
     UseUnknown {
         /// The target.
         name: String,
-        /// What was tried.
+        /// The operation.
         tried: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
 }
 
-/// Conflicts one after the other.
+/// Joins the descriptions of the conflicts.
 fn conflicts_text(conflicts: &[UseConflict]) -> String {
     let words: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
     words.join("; ")
 }
 
-/// Questions one after the other.
+/// Joins the descriptions of the unresolved uses.
 fn unresolved_text(unresolved: &[UnresolvedUse]) -> String {
     let words: Vec<String> = unresolved.iter().map(ToString::to_string).collect();
     words.join("; ")
 }
 
 impl Refusal {
-    /// A refusal always counts as one.
+    /// A refusal always maps to the class `Refused`.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::Refused
     }
 
-    /// What to do about it, one sentence.
+    /// Advice on how to resolve the refusal, one sentence.
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
@@ -201,40 +203,40 @@ impl Refusal {
     }
 }
 
-/// The permission to write one medium. There is no other way to one than [`permit`].
+/// The permission to write one medium. Only [`permit_writing`] grants one for a medium with data.
 #[derive(Debug)]
 pub struct WritePermit {
     id: FileId,
     known_use: Arc<KnownUse>,
-    /// What keeps others off it meanwhile; nothing for a scratch file.
+    /// Excludes other users for the lifetime of the permit; `None` for a scratch file.
     _hold: Option<ExclusiveHold>,
 }
 
 impl WritePermit {
-    /// What it was given for.
+    /// The medium that the permit is valid for.
     #[must_use]
     pub fn id(&self) -> FileId {
         self.id
     }
 
-    /// What was known of its users when it was given.
+    /// The users known when the permit was given.
     pub(crate) fn known(&self) -> &Arc<KnownUse> {
         &self.known_use
     }
 }
 
-/// What was known of the users of a medium when a permit was given. Anything new ends the writing.
+/// The users of a medium known when a permit was given. Any new user ends the writing.
 #[derive(Debug, Default)]
 pub(crate) struct KnownUse {
-    /// Questions that were open and did not matter: the kernel proved that nobody else had the file
+    /// Uses that are unresolved but irrelevant: the kernel proved that no one else had the file
     /// open.
     unresolved: Vec<UnresolvedUse>,
-    /// Other devices with the same bytes, which the permit holds.
+    /// Other devices with the same bytes, which the permit holds exclusively.
     aliases: Vec<String>,
 }
 
-/// Looks for what forbids writing a medium whatever anybody consents to, so that nobody is asked in
-/// vain. A block device is held for that moment.
+/// Checks for conditions that forbid writing regardless of consent, so that consent is not
+/// requested for nothing. A block device is held exclusively during the check.
 ///
 /// # Errors
 /// When it is in use or read-only.
@@ -246,11 +248,11 @@ pub fn check_not_in_use(roots: &SysPaths, medium: &OpenMedium) -> Result<(), Ref
     }
 }
 
-/// Permits writing a medium, or refuses. A scratch file needs no consent.
+/// Gives permission to write a medium, or refuses. A scratch file needs no consent.
 ///
 /// # Errors
-/// Without consent, with consent to something else or to less than would be lost, or when the
-/// medium is in use or read-only.
+/// Without consent, when the consent names another target or covers less than would be destroyed,
+/// or when the medium is in use or read-only.
 pub fn permit_writing(
     roots: &SysPaths,
     medium: &OpenMedium,
@@ -266,14 +268,14 @@ pub fn permit_writing(
     consent::check_path(medium, consent)?;
     check_copy(roots, medium, consent)?;
     let mut hold = ExclusiveHold::acquire(medium)?;
-    // Whoever came between the first look and the hold is seen now.
+    // Detects users that appeared between the first check and the exclusive open.
     let held = check_unused(roots, medium, SearchDepth::HeldMedium, &known)?;
     known.aliases = held.aliases.into_iter().map(|one| one.name).collect();
     let others = held.alias_holds;
     siblings::write_back_held_aliases(&others);
     hold.add_aliases(others);
-    // Nobody can make a file system known to the kernel from here on, neither on the medium nor on
-    // another device with its bytes: what is there now stays.
+    // From here on no file system can be mounted on the medium or on another device with its bytes:
+    // the contents no longer change.
     if let Some(consent) = consent {
         consent::check_medium(roots, medium, consent, Some(hold.file()))?;
     }
@@ -284,8 +286,8 @@ pub fn permit_writing(
     })
 }
 
-/// Opening a file of a lower directory of an overlay for writing copies it to the upper one, which is
-/// not taken back: what can be refused is refused before, and all of it must fit.
+/// Opening a file of a lower directory of an overlay for writing copies it to the upper directory,
+/// which cannot be undone. So all checks come first, and the whole file must fit.
 fn check_copy(
     roots: &SysPaths,
     medium: &OpenMedium,
@@ -309,20 +311,20 @@ fn check_copy(
     }
 }
 
-/// How the kernel uses a regular file as a medium.
+/// Uses of a regular file as a medium by the kernel.
 #[derive(Debug, Default)]
 pub struct FileUses {
-    /// Its bytes are those of a loop device, a mounted file system, swap or an export.
+    /// Uses as the backing file of a loop device, a mounted file system, swap or an export.
     pub conflicts: Vec<UseConflict>,
-    /// What leaves open whether they are.
+    /// Uses that cannot be determined.
     pub unresolved: Vec<UnresolvedUse>,
 }
 
-/// How the kernel uses a regular file as a medium. Nothing for an ordinary file, and where /proc and
-/// /sys are missing. `written`: the file, open for writing, where it is going to be written in place.
+/// Uses of a regular file as a medium by the kernel. Empty for an ordinary file, and without /proc
+/// and /sys. `written`: the file, open for writing, if it will be written in place.
 ///
 /// # Errors
-/// When the tables of the kernel cannot be read.
+/// When the kernel's tables cannot be read.
 pub fn find_file_uses(
     roots: &SysPaths,
     id: FileId,
@@ -340,7 +342,7 @@ pub fn find_file_uses(
     }
 }
 
-/// The permit that every scratch file carries: nobody else can ever have opened it.
+/// The permit of a scratch file: it has no name, so no one else can have opened it.
 pub(super) fn scratch_permit(medium: &OpenMedium) -> Result<WritePermit, Refusal> {
     if medium.target.kind == TargetKind::ScratchFile {
         return Ok(permit_without_hold(medium));
@@ -358,7 +360,7 @@ fn permit_without_hold(medium: &OpenMedium) -> WritePermit {
     }
 }
 
-/// What is asked again as soon as a descriptor that writes is open.
+/// Checks again once a descriptor for writing is open.
 pub(super) fn check_after_open(
     roots: &SysPaths,
     medium: &OpenMedium,
@@ -375,7 +377,7 @@ pub(super) fn check_after_open(
     Ok(())
 }
 
-/// Whether it is read-only or used by anybody, as far as the kernel tells.
+/// Checks that the medium is writable and has no users that the kernel reports.
 fn check_writable_and_unused(
     roots: &SysPaths,
     medium: &OpenMedium,
@@ -389,7 +391,8 @@ fn check_writable_and_unused(
     check_unused(roots, medium, SearchDepth::Full, &KnownUse::default())
 }
 
-/// Whether anybody uses it; other devices with the same bytes are held as long as the result lives.
+/// Checks that the medium has no users. Other devices with the same bytes are held exclusively
+/// during the lifetime of the result.
 fn check_unused(
     roots: &SysPaths,
     medium: &OpenMedium,
@@ -399,7 +402,7 @@ fn check_unused(
     let name = medium.target.name.clone();
     let mut usage = conflicts::find_medium_usage(roots, medium, depth, &known.unresolved)?;
     if depth == SearchDepth::KernelTablesOnly {
-        // Nobody holds it: it could be mounted in any mount namespace.
+        // It is not held exclusively, so it could be mounted in any mount namespace.
         let new = usage
             .aliases
             .iter()

@@ -1,4 +1,4 @@
-//! What makes writing impossible although nobody uses the medium: somebody protects it.
+//! Write protection: reasons why a medium that is not in use cannot be written.
 
 use std::fmt;
 
@@ -12,26 +12,26 @@ const FS_IMMUTABLE_FL: u32 = 0x10;
 /// `FS_APPEND_FL`.
 const FS_APPEND_FL: u32 = 0x20;
 
-/// Why a medium cannot be written.
+/// Reason why a medium cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The device refuses writing.
+    /// The device is read-only.
     ReadOnlyDevice,
     /// Its file system is mounted read-only.
     ReadOnlyMount,
     /// The file is immutable.
     Immutable,
-    /// The file may only be appended to.
+    /// The file is append-only.
     AppendOnly,
-    /// A program is being executed from it, or the kernel swaps to it.
+    /// It is being executed, or the kernel swaps to it.
     TextBusy,
-    /// The kernel forbids it.
+    /// The kernel denies permission.
     PermissionDenied,
 }
 
 impl Obstacle {
-    /// What the kernel meant when it refused to open a medium for writing; `None` where it says
-    /// something else than that it is protected.
+    /// Interprets the error of opening a medium for writing; `None` if the error is not about write
+    /// protection.
     pub(crate) fn from_open_error(medium: &OpenMedium, error: Errno) -> Option<Self> {
         match error {
             Errno::ROFS if medium.device_number().is_some() => Some(Self::ReadOnlyDevice),
@@ -42,7 +42,7 @@ impl Obstacle {
         }
     }
 
-    /// What to do about it, one sentence.
+    /// Advice on how to remove the obstacle, one sentence.
     #[must_use]
     pub fn advice(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// What can be told without opening it for writing.
+/// Obstacles that are visible without opening the medium for writing.
 pub(super) fn find_obstacle(medium: &OpenMedium) -> Option<Obstacle> {
     if medium.device_number().is_some() {
         let read_only = ioctl::is_read_only(medium.anchor()).unwrap_or(false);

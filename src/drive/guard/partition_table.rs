@@ -1,43 +1,43 @@
-//! Partitions by the bytes of a medium: for image files, and for devices whose partitions the
-//! kernel does not show.
+//! Partition tables read from the bytes of a medium: for image files, and for devices whose
+//! partitions the kernel does not report.
 //!
 //! GPT: UEFI specification 2.10, chapter 5. MBR and its chain of extended boot records: the same,
-//! 5.2, and the usual layout of DOS (types 05, 0f, 85). Everything read is bounded: neither a
-//! damaged nor a malicious table makes this slow.
+//! 5.2, and the usual layout of DOS (types 05, 0f, 85). All reads are bounded: neither a damaged
+//! nor a malicious table makes this slow.
 
 use super::bytes::MediumRegion;
 
-/// Entries of a GPT that are looked at.
+/// Maximum number of GPT entries examined.
 const MAX_GPT_ENTRIES: u32 = 1024;
-/// Partitions that are listed; more count as "not fully examined".
+/// Maximum number of partitions listed; more count as "not fully examined".
 const MAX_PARTITIONS: usize = 256;
-/// Extended boot records that are followed.
+/// Maximum number of extended boot records followed.
 const MAX_EXTENDED_RECORDS: usize = 128;
-/// Size of a sector in bytes.
+/// Possible sector sizes in bytes.
 const SECTOR_SIZES: [u64; 2] = [512, 4096];
 
 /// One partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartitionRange {
-    /// Its number in the table, from 1; logical partitions of an MBR count from 5.
+    /// Number in the table, from 1; logical partitions of an MBR start at 5.
     pub number: u32,
-    /// First byte.
+    /// Start offset in bytes.
     pub start: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 
-/// What a table says.
+/// Contents of a partition table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PartitionTable {
-    /// Partitions that lie on the medium at least in part, in the order of the table.
+    /// Partitions that lie at least partly on the medium, in the order of the table.
     pub(super) partitions: Vec<PartitionRange>,
-    /// Whether there are more than were looked at.
+    /// Whether there are more than were examined.
     pub(super) truncated: bool,
 }
 
 impl PartitionTable {
-    /// Adds a partition given in sectors; one that begins beyond the medium is left out.
+    /// Adds a partition given in sectors; ignores one that starts beyond the end of the medium.
     fn add_partition(
         &mut self,
         medium: &MediumRegion<'_, '_>,
@@ -75,8 +75,8 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// The GPT of a medium: the first that has entries of the two at its start (sectors of 512 and of
-/// 4096 bytes) and the two at its end.
+/// The GPT of a medium: the first table with entries among the two at its start (sectors of 512 and
+/// of 4096 bytes) and the two at its end.
 pub(super) fn read_gpt(medium: &MediumRegion<'_, '_>) -> PartitionTable {
     for size in SECTOR_SIZES {
         let last = (medium.length / size).saturating_sub(1);
@@ -90,7 +90,7 @@ pub(super) fn read_gpt(medium: &MediumRegion<'_, '_>) -> PartitionTable {
     PartitionTable::default()
 }
 
-/// The GPT whose header lies in that sector.
+/// The GPT whose header is in that sector.
 fn read_gpt_header(
     medium: &MediumRegion<'_, '_>,
     sector: u64,
@@ -102,7 +102,7 @@ fn read_gpt_header(
     }
     let first = u64_at(&header, 72)?.checked_mul(size)?;
     let (count, entry) = (u32_at(&header, 80)?, u32_at(&header, 84)?);
-    // A power of two from 128 on; 4096 is more than anybody uses.
+    // A power of two from 128 on; 4096 exceeds all sizes in use.
     if !(128..=4096).contains(&entry) {
         return None;
     }
@@ -127,9 +127,9 @@ fn read_gpt_header(
 /// An entry of a boot record.
 #[derive(Debug, Clone, Copy)]
 struct BootRecordEntry {
-    /// 0 is unused.
+    /// 0: unused entry.
     partition_type: u8,
-    /// First sector; of an extended boot record relative to that.
+    /// First sector; relative to the extended partition for an extended boot record.
     start_sector: u32,
     sectors: u32,
 }
@@ -143,13 +143,13 @@ impl BootRecordEntry {
         self.is_used() && matches!(self.partition_type, 0x05 | 0x0f | 0x85)
     }
 
-    /// The whole medium as GPT protects it from programs that know none.
+    /// Whether this entry is a protective MBR of a GPT.
     fn is_protective(&self) -> bool {
         self.partition_type == 0xee
     }
 }
 
-/// The four entries of a boot record; `None` when its mark is missing or a flag is none.
+/// The four entries of a boot record; `None` without the signature or with an invalid flag.
 fn boot_record_entries(record: &[u8]) -> Option<[BootRecordEntry; 4]> {
     if record.get(510..512)? != [0x55, 0xaa] {
         return None;
@@ -165,14 +165,14 @@ fn boot_record_entries(record: &[u8]) -> Option<[BootRecordEntry; 4]> {
     Some([entry(0)?, entry(1)?, entry(2)?, entry(3)?])
 }
 
-/// Whether a boot record holds a table with at least one partition (and is not the boot sector of
-/// a file system, which carries the same mark).
+/// Whether a boot record has a table with at least one partition. The boot sector of a file system
+/// has the same signature and is excluded.
 pub(super) fn is_partitioned_mbr(record: &[u8]) -> bool {
     let used = |entry: &BootRecordEntry| entry.is_used() && !entry.is_protective();
     boot_record_entries(record).is_some_and(|entries| entries.iter().any(used))
 }
 
-/// The MBR of a medium whose sectors have that size in bytes, with its logical partitions.
+/// The MBR of a medium with sectors of that size in bytes, with its logical partitions.
 pub(super) fn read_mbr(medium: &MediumRegion<'_, '_>, size: u64) -> PartitionTable {
     let mut table = PartitionTable::default();
     let Some(primary) = boot_record_entries(&medium.read(0, 512)) else {
@@ -189,7 +189,7 @@ pub(super) fn read_mbr(medium: &MediumRegion<'_, '_>, size: u64) -> PartitionTab
     table
 }
 
-/// The logical partitions of the extended partition that begins in that sector.
+/// The logical partitions of the extended partition that starts at that sector.
 fn read_logical_partitions(
     medium: &MediumRegion<'_, '_>,
     extended: u64,

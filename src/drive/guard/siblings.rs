@@ -1,4 +1,4 @@
-//! Other block devices with bytes of a medium, and what their page caches have not written yet.
+//! Other block devices that share bytes with a medium, and the dirty pages in their page caches.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -12,10 +12,10 @@ use crate::drive::medium::OpenMedium;
 use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
 
-/// Has every other device with bytes of a medium write what only its page cache holds, so that
-/// reading the medium finds it.
+/// Writes back the dirty pages of every other device that shares bytes with the medium, so that a
+/// read of the medium returns them.
 ///
-/// What cannot be opened or written back is left out: it may be another user's.
+/// Devices that cannot be opened or written back are skipped: they may belong to another user.
 pub(super) fn write_back_aliases(roots: &SysPaths, medium: &OpenMedium) {
     let itself = medium.target.drive.as_ref();
     let Some(drive) = itself.filter(|_| medium.device_number().is_some()) else {
@@ -28,15 +28,15 @@ pub(super) fn write_back_aliases(roots: &SysPaths, medium: &OpenMedium) {
     }
 }
 
-/// The same for devices that are open already, among them other paths of the disk.
+/// As above, for devices that are already open, including other paths of the disk.
 pub(super) fn write_back_held_aliases(held: &[OwnedFd]) {
     for file in held {
         let _ = ioctl::sync_file_data(file);
     }
 }
 
-/// What a device lies on, what lies on that, and all loop devices on the same file. More than
-/// overlaps it may be among them: that does no harm.
+/// The lower devices of a device, the devices stacked on those, and all loop devices on the same
+/// file. The list may include devices that do not overlap, which is harmless.
 fn alias_names(roots: &SysPaths, name: &str, device: &File) -> Vec<String> {
     let directory = roots.sys.join("class/block");
     let mut below = vec![name.to_owned()];
@@ -88,7 +88,7 @@ fn backing_device(directory: &Path) -> Option<String> {
     directory.parent()?.join(&name).exists().then_some(name)
 }
 
-/// Other loop devices on the file that a loop device is attached to.
+/// Other loop devices attached to the same file as a loop device.
 fn loop_devices_on_same_file(roots: &SysPaths, directory: &Path, device: &File) -> Vec<String> {
     let Ok(own) = ioctl::loop_backing(device) else {
         return Vec::new();
@@ -107,7 +107,7 @@ fn loop_devices_on_same_file(roots: &SysPaths, directory: &Path, device: &File) 
         .collect()
 }
 
-/// The usual node of a device, if it leads to the device of that name.
+/// Opens the usual node of a device, if it belongs to the device of that name.
 fn open_device_by_name(roots: &SysPaths, name: &str) -> Option<File> {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let number = std::fs::read_to_string(roots.sys.join("class/block").join(name).join("dev"));

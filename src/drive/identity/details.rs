@@ -1,4 +1,4 @@
-//! What the queue and the hardware of a drive are capable of, and how warm it is.
+//! Capabilities of the queue and the hardware of a drive, and its temperature.
 
 use std::path::Path;
 
@@ -10,33 +10,33 @@ use super::read::{SysfsLocation, directory_entries, read_flag, read_line, read_n
 use super::{BlockDevice, DriveKind};
 use crate::roots::SysPaths;
 
-/// The lesser known facts of a block device (kernel Documentation/ABI/stable/sysfs-block).
+/// Details of a block device (kernel Documentation/ABI/stable/sysfs-block).
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DeviceDetails {
-    /// I/O schedulers that may be chosen.
+    /// Available I/O schedulers.
     pub schedulers: Vec<String>,
-    /// Requests that the kernel queues for it.
+    /// Size of the request queue (`nr_requests`).
     pub queue_requests: Option<u32>,
-    /// Largest request that the hardware takes, in KiB.
+    /// Maximum request size of the hardware, in KiB.
     pub max_hardware_request_kib: Option<u32>,
-    /// Smallest request in bytes that suits it; of a RAID its chunk.
+    /// Preferred minimum request size in bytes; the chunk size of a RAID.
     pub minimum_io_bytes: Option<u64>,
-    /// Best size of requests in bytes, such as a RAID's stripe; `None` where it has none.
+    /// Optimal request size in bytes, such as the stripe size of a RAID; `None` if it has none.
     pub optimal_io_bytes: Option<u64>,
-    /// Largest discard in bytes; 0: it cannot discard.
+    /// Maximum discard size in bytes; 0: discard is not supported.
     pub discard_max_bytes: Option<u64>,
     /// `none`, `host-aware` or `host-managed`.
     pub zoned: Option<String>,
-    /// Whether a write can be forced to the medium by itself.
+    /// Whether it supports forced unit access.
     pub fua: Option<bool>,
-    /// Where a partition begins on its drive, in bytes.
+    /// Start of a partition on its drive, in bytes.
     pub start_bytes: Option<u64>,
-    /// The way to the host.
+    /// Link to the host.
     pub link: Option<HostLink>,
     /// Degrees Celsius (kernel Documentation/hwmon/drivetemp.rst; the composite temperature of
     /// NVMe).
     pub temperature_celsius: Option<f64>,
-    /// Whether a loop device goes past the page cache of the file behind it.
+    /// Whether a loop device bypasses the page cache of its backing file.
     pub direct_io: Option<bool>,
 }
 
@@ -72,7 +72,7 @@ impl DeviceDetails {
 }
 
 impl BlockDevice {
-    /// 512n, 512e or 4Kn: sectors as the kernel addresses them and as the medium holds them.
+    /// 512n, 512e or 4Kn: logical and physical sector size.
     #[must_use]
     pub fn sector_kind(&self) -> Option<String> {
         Some(
@@ -86,18 +86,18 @@ impl BlockDevice {
     }
 }
 
-/// What a drive's sensor says, in degrees Celsius.
+/// A reading of the drive's temperature sensor, in degrees Celsius.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ThermalReading {
-    /// Now.
+    /// Current temperature.
     pub celsius: f64,
-    /// From where on the drive may slow down: `temp1_max`, of NVMe its warning threshold (NVM
-    /// Express Base Specification, WCTEMP), else `temp1_crit`.
+    /// Temperature above which the drive may throttle: `temp1_max`, for NVMe its warning threshold
+    /// (NVM Express Base Specification, WCTEMP), otherwise `temp1_crit`.
     pub throttle_threshold: Option<f64>,
 }
 
-/// The temperature of the drive with the kernel's name, now; `None` where it has no sensor, or the
-/// kernel no driver for it (drivetemp).
+/// The current temperature of the drive with that kernel name; `None` if it has no sensor, or if
+/// the kernel has no driver for the sensor (drivetemp).
 #[must_use]
 pub fn read_temperature(roots: &SysPaths, name: &str) -> Option<ThermalReading> {
     device_temperature(
@@ -107,7 +107,7 @@ pub fn read_temperature(roots: &SysPaths, name: &str) -> Option<ThermalReading> 
     )
 }
 
-/// The first sensor of a device; hwmon counts in thousandths (kernel
+/// The first sensor of a device; hwmon uses thousandths of a degree (kernel
 /// Documentation/hwmon/sysfs-interface.rst).
 fn device_temperature(device: &Path) -> Option<ThermalReading> {
     let sensors = |directory: &Path| -> Option<ThermalReading> {
@@ -128,7 +128,7 @@ fn device_temperature(device: &Path) -> Option<ThermalReading> {
 
 fn sensor_temperature(sensor: &Path) -> Option<ThermalReading> {
     let celsius = |file: &str| Some(read_number::<f64>(&sensor.join(file))? / 1000.0);
-    // A drive that names no threshold is given absurd ones.
+    // A drive that reports no threshold has an implausible value here.
     let sane = |limit: &f64| (1.0..200.0).contains(limit);
     let limit = |file: &str| celsius(file).filter(sane);
     Some(ThermalReading {

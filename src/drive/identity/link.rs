@@ -1,4 +1,4 @@
-//! How fast the way to a drive is: the bus it hangs on, with its ceiling.
+//! The link between a drive and its host, and its maximum throughput.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::read::{directory_entries, read_line};
 /// The link between a drive and its host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HostLink {
-    /// What it is, such as `PCIe 8.0 GT/s x4` or `SATA 6.0 Gbps`.
+    /// Type and speed, such as `PCIe 8.0 GT/s x4` or `SATA 6.0 Gbps`.
     pub name: String,
     /// Bytes per second that it carries at most, protocol overhead taken off.
     #[serde(rename = "ceiling_bytes_per_s")]
@@ -22,8 +22,8 @@ pub struct HostLink {
 
 const BYTES_PER_MEGABYTE: u64 = 1_000_000;
 
-/// Signalling rate of a PCIe lane in GT/s and what it carries, 8b/10b or 128b/130b coding taken
-/// off (PCI Express Base Specification).
+/// Signalling rate of a PCIe lane in GT/s and its throughput after 8b/10b or 128b/130b coding (PCI
+/// Express Base Specification).
 const PCIE_LANES: [(&str, u64); 6] = [
     ("2.5", 250 * BYTES_PER_MEGABYTE),
     ("5.0", 500 * BYTES_PER_MEGABYTE),
@@ -33,7 +33,7 @@ const PCIE_LANES: [(&str, u64); 6] = [
     ("64.0", 7563 * BYTES_PER_MEGABYTE),
 ];
 
-/// The link of a drive whose resolved directory in sysfs is `whole`, attached by `transport`.
+/// The link of a drive whose canonical directory in sysfs is `whole`, attached by `transport`.
 pub(super) fn find_host_link(transport: Option<&str>, whole: &Path) -> Option<HostLink> {
     let places = ancestors(whole);
     let find = |link: fn(&Path) -> Option<HostLink>| places.iter().find_map(|place| link(place));
@@ -46,8 +46,8 @@ pub(super) fn find_host_link(transport: Option<&str>, whole: &Path) -> Option<Ho
     }
 }
 
-/// Every directory above the drive, by the block device and by the controllers behind it: NVMe
-/// with several paths keeps them elsewhere in the tree.
+/// All directories above the drive, by the block device and by its controllers: those of a
+/// multipath NVMe drive are elsewhere in the tree.
 fn ancestors(whole: &Path) -> Vec<PathBuf> {
     let device = fs::canonicalize(whole.join("device")).unwrap_or_default();
     let controllers = directory_entries(&device)
@@ -125,7 +125,7 @@ fn sas_link(place: &Path) -> Option<HostLink> {
 }
 
 /// `speed` of a USB device in Mbit/s (kernel Documentation/ABI/testing/sysfs-bus-usb), and whether
-/// the driver of one of its interfaces is `uas`, which keeps several requests in flight.
+/// the driver of one of its interfaces is `uas`, which supports several requests in flight.
 fn usb_link(place: &Path) -> Option<HostLink> {
     read_line(&place.join("bMaxPacketSize0"))?;
     let speed = read_line(&place.join("speed"))?;
@@ -134,8 +134,8 @@ fn usb_link(place: &Path) -> Option<HostLink> {
         fs::read_link(place.join(interface).join("driver"))
             .is_ok_and(|driver| driver.file_name().is_some_and(|name| name == "uas"))
     });
-    // What bulk transfers reach of the signalling rate in practice: 35 of 60 MB/s for USB 2,
-    // four fifths of 8b/10b and 128b/132b for USB 3.
+    // Throughput of bulk transfers relative to the signalling rate in practice: 35 of 60 MB/s for
+    // USB 2, four fifths of 8b/10b and 128b/132b for USB 3.
     let ceiling = match megabits {
         rate if rate <= 12.0 => 1.0,
         rate if rate <= 480.0 => 35.0,

@@ -1,4 +1,4 @@
-//! Who a drive is, as the kernel tells every user.
+//! The identity of a drive, as the kernel reports it without root.
 
 mod details;
 mod link;
@@ -17,15 +17,15 @@ pub use self::read::{block_device_by_number, list_block_devices, read_block_devi
 pub(crate) use self::read::{block_device_name, directory_entries};
 pub use self::text::sanitized;
 
-/// What stands behind a block device.
+/// Kind of a block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DriveKind {
-    /// A drive, or what the machine takes for one.
+    /// A drive, physical or virtual.
     Disk,
-    /// A part of another device.
+    /// A partition of another device.
     Partition,
-    /// A file behind a block device.
+    /// A loop device.
     Loop,
     /// Linux software RAID.
     Raid,
@@ -39,92 +39,92 @@ pub enum DriveKind {
     Optical,
 }
 
-/// Who uses a block device.
+/// A user of a block device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "use")]
 pub enum DeviceUse {
     /// A file system on it is mounted.
     Mounted {
-        /// Where.
+        /// Mount point.
         at: String,
-        /// Type of the file system.
+        /// File system type.
         file_system: String,
     },
-    /// The kernel swaps to it.
+    /// The kernel uses it as swap.
     Swap,
-    /// Another block device lies on it.
+    /// Another block device is stacked on it.
     HeldBy {
         /// Name of that device.
         device: String,
     },
 }
 
-/// One block device: what `/sys/class/block/NAME` and udev's database say without root.
+/// A block device, from `/sys/class/block/NAME` and the udev database, without root.
 ///
-/// What the kernel does not tell is `None`.
+/// A property that the kernel does not report is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BlockDevice {
-    /// Kernel's name, such as `nvme0n1`.
+    /// Kernel name, such as `nvme0n1`.
     pub name: String,
     /// Device node, such as `/dev/nvme0n1`.
     pub path: String,
     /// Device number.
     pub number: (u32, u32),
-    /// What stands behind it.
+    /// Kind of the device.
     pub kind: DriveKind,
-    /// Size in bytes; 0 is an empty slot (a loop device without a file, a reader without a card).
+    /// Size in bytes; 0: no medium (a loop device without a file, a reader without a card).
     pub size_bytes: u64,
-    /// Smallest request in bytes.
+    /// Logical block size: minimum request size in bytes.
     pub logical_block_bytes: Option<u32>,
-    /// Smallest request without read-modify-write in bytes.
+    /// Physical block size: minimum request size in bytes without read-modify-write.
     pub physical_block_bytes: Option<u32>,
-    /// What the kernel's `rotational` flag claims.
+    /// The kernel's `rotational` flag.
     pub rotational: Option<bool>,
-    /// Revolutions per minute that the drive says it makes; `None` where it does not say.
+    /// Rotation rate that the drive reports, in revolutions per minute; `None` if not reported.
     pub rotation_rate: Option<u32>,
-    /// Whether it can be taken out.
+    /// Whether the medium is removable.
     pub removable: Option<bool>,
-    /// Whether writing is refused.
+    /// Whether the device is read-only.
     pub read_only: Option<bool>,
-    /// Vendor, as the drive says.
+    /// Vendor that the drive reports.
     pub vendor: Option<String>,
-    /// Model, as the drive says.
+    /// Model that the drive reports.
     pub model: Option<String>,
-    /// Serial number, as the drive says.
+    /// Serial number that the drive reports.
     pub serial: Option<String>,
     /// Firmware revision.
     pub firmware: Option<String>,
-    /// How it is attached: `nvme`, `sata`, `sas`, `usb`, `virtio`, `loop`, ...
+    /// Transport: `nvme`, `sata`, `sas`, `usb`, `virtio`, `loop`, ...
     pub transport: Option<String>,
-    /// The I/O scheduler in use.
+    /// The active I/O scheduler.
     pub scheduler: Option<String>,
-    /// Requests that the device takes at once, where it says so.
+    /// Maximum queue depth of the device, if reported.
     pub queue_depth: Option<u32>,
     /// Read-ahead in KiB.
     pub read_ahead_kib: Option<u32>,
-    /// Largest request that the kernel sends, in KiB.
+    /// Maximum request size of the kernel, in KiB.
     pub max_request_kib: Option<u32>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// Type of the file system or member signature that udev saw on it.
+    /// File system type or member signature, as udev detected it.
     pub signature: Option<String>,
-    /// The device that this partition is part of.
+    /// The device that contains this partition.
     pub parent: Option<String>,
-    /// Devices that it lies on, such as the members of a RAID.
+    /// Lower devices, such as the members of a RAID.
     pub slaves: Vec<String>,
-    /// File behind a loop device.
+    /// Backing file of a loop device.
     pub backing_file: Option<String>,
-    /// Whether a partition begins on a boundary of the physical blocks.
+    /// Whether a partition starts on a physical block boundary.
     pub aligned: Option<bool>,
-    /// Who uses it.
+    /// Its users.
     pub users: Vec<DeviceUse>,
-    /// What its queue and its hardware are capable of.
+    /// Capabilities of its queue and its hardware.
     #[serde(flatten)]
     pub details: DeviceDetails,
 }
 
 impl BlockDevice {
-    /// What to call it in a list: vendor and model, the backing file, or what kind it is.
+    /// Name for display in a list: vendor and model, the backing file, or its kind.
     #[must_use]
     pub fn label(&self) -> String {
         match (&self.vendor, &self.model, &self.backing_file) {

@@ -1,5 +1,5 @@
-//! Reads a [`Drive`] from sysfs (kernel Documentation/ABI/stable/sysfs-block), udev's database
-//! and the tables of mounts and swaps.
+//! Reads a [`BlockDevice`] from sysfs (kernel Documentation/ABI/stable/sysfs-block), the udev
+//! database and the tables of mounts and swap areas.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::drive::mounts;
 use crate::drive::mounts::{MountEntry, SwapEntry};
 use crate::roots::SysPaths;
 
-/// Bytes of a sector in `size` and `start`, whatever the drive's own sectors are.
+/// Unit of `size` and `start` in bytes, regardless of the drive's sector size.
 const SECTOR_BYTES: u64 = 512;
 
-/// All block devices, partitions and empty slots included, in the kernel's order.
+/// All block devices, including partitions and empty slots, in the kernel's order.
 #[must_use]
 pub fn list_block_devices(roots: &SysPaths) -> Vec<BlockDevice> {
     let usage = DeviceUsage::read(roots);
@@ -30,20 +30,20 @@ pub fn list_block_devices(roots: &SysPaths) -> Vec<BlockDevice> {
         .collect()
 }
 
-/// One block device by the kernel's name, such as `sda1`; `None` when there is none.
+/// The block device with that kernel name, such as `sda1`; `None` if there is none.
 #[must_use]
 pub fn read_block_device(roots: &SysPaths, name: &str) -> Option<BlockDevice> {
     read_with_usage(roots, name, &DeviceUsage::read(roots))
 }
 
-/// One block device by its number; `None` when there is none.
+/// The block device with that number; `None` if there is none.
 #[must_use]
 pub fn block_device_by_number(roots: &SysPaths, number: (u32, u32)) -> Option<BlockDevice> {
     let name = block_device_name(roots, number)?;
     read_block_device(roots, &name)
 }
 
-/// The kernel's name of the block device with that number.
+/// The kernel name of the block device with that number.
 pub(crate) fn block_device_name(roots: &SysPaths, number: (u32, u32)) -> Option<String> {
     let wanted = format!("{}:{}", number.0, number.1);
     directory_entries(&roots.sys.join("class/block"))
@@ -54,7 +54,7 @@ pub(crate) fn block_device_name(roots: &SysPaths, number: (u32, u32)) -> Option<
         })
 }
 
-/// Who mounts and swaps, read once for many devices.
+/// Mounts and swap areas, read once for many devices.
 struct DeviceUsage {
     mounts: Vec<MountEntry>,
     swaps: Vec<SwapEntry>,
@@ -82,7 +82,7 @@ impl DeviceUsage {
     }
 }
 
-/// Names in the order of /proc/diskstats, in which the kernel lists its devices.
+/// Device names in the order of /proc/diskstats, which is the kernel's order.
 fn kernel_order(roots: &SysPaths) -> Vec<String> {
     fs::read_to_string(roots.proc.join("diskstats"))
         .unwrap_or_default()
@@ -91,7 +91,7 @@ fn kernel_order(roots: &SysPaths) -> Vec<String> {
         .collect()
 }
 
-/// Names in a directory, sorted; none when it cannot be read.
+/// Names in a directory, sorted; empty if it cannot be read.
 pub(crate) fn directory_entries(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory)
         .into_iter()
@@ -102,29 +102,29 @@ pub(crate) fn directory_entries(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Content of a one-line file, made harmless; `None` when it is missing or empty.
+/// Content of a one-line file, sanitised; `None` if it is missing or empty.
 pub(super) fn read_line(path: &Path) -> Option<String> {
     let text = sanitized(&String::from_utf8_lossy(&fs::read(path).ok()?));
     (!text.is_empty()).then_some(text)
 }
 
-/// A number in a file.
+/// Reads a number from a file.
 pub(super) fn read_number<T: std::str::FromStr>(path: &Path) -> Option<T> {
     read_line(path)?.parse().ok()
 }
 
-/// A flag, 0 or 1, in a file.
+/// Reads a flag, 0 or 1, from a file.
 pub(super) fn read_flag(path: &Path) -> Option<bool> {
     read_number::<u32>(path).map(|value| value != 0)
 }
 
-/// Where one device's facts lie in sysfs: partitions share those of the whole.
+/// Location of a device in sysfs: partitions share the properties of the whole disk.
 pub(super) struct SysfsLocation {
     /// Directory of the device itself.
     pub(super) device_directory: PathBuf,
-    /// Directory of the whole that it is part of, or the same.
+    /// Directory of the whole disk; the same for a whole disk.
     pub(super) disk_directory: PathBuf,
-    /// Name of that whole, where the device is a part.
+    /// Name of the whole disk, for a partition.
     pub(super) parent: Option<String>,
 }
 
@@ -203,7 +203,7 @@ fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<
     })
 }
 
-/// Uses by file systems and swap, then by devices on top.
+/// Uses by file systems and swap, then by upper devices.
 fn device_users(place: &SysfsLocation, mut users: Vec<DeviceUse>) -> Vec<DeviceUse> {
     let holders = directory_entries(&place.device_directory.join("holders"));
     users.extend(
@@ -214,7 +214,7 @@ fn device_users(place: &SysfsLocation, mut users: Vec<DeviceUse>) -> Vec<DeviceU
     users
 }
 
-/// The scheduler in use stands in brackets.
+/// The active scheduler is in brackets.
 fn active_scheduler(text: &str) -> String {
     text.split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'))
@@ -241,8 +241,8 @@ fn device_kind(name: &str, place: &SysfsLocation) -> DriveKind {
     }
 }
 
-/// Whether a partition begins on a physical block (block/blk-settings.c: the drive's
-/// `alignment_offset` is where its first whole physical block begins).
+/// Whether a partition starts on a physical block (block/blk-settings.c: the drive's
+/// `alignment_offset` is the start of its first whole physical block).
 fn partition_alignment(place: &SysfsLocation) -> Option<bool> {
     place.parent.as_ref()?;
     let start: u64 = read_number(&place.device_directory.join("start"))?;
@@ -252,7 +252,7 @@ fn partition_alignment(place: &SysfsLocation) -> Option<bool> {
     (physical > 0).then(|| start % physical == offset % physical)
 }
 
-/// What the drive calls itself.
+/// Vendor and model that the drive reports.
 struct ModelNames {
     vendor: Option<String>,
     model: Option<String>,
@@ -264,13 +264,13 @@ impl ModelNames {
     fn read(place: &SysfsLocation, udev: &UdevProperties) -> Self {
         let kernels = read_line(&place.hardware_attribute("model"))
             .or_else(|| read_line(&place.hardware_attribute("name")));
-        // A SCSI name ends after 16 letters: udev asked an ATA drive for the whole of it.
+        // A SCSI model name ends after 16 characters: udev has the full name of an ATA drive.
         let whole = udev
             .model()
             .filter(|_| udev.get("ID_BUS").as_deref() == Some("ata"));
         Self {
             vendor: read_line(&place.hardware_attribute("vendor"))
-                // "ATA" is the kernel's, a number is the bus's, neither is a maker.
+                // The kernel sets "ATA", and a number comes from the bus; neither is a vendor.
                 .filter(|vendor| vendor != "ATA" && !vendor.starts_with("0x"))
                 .or_else(|| udev.get("ID_VENDOR").filter(|vendor| vendor != "ATA")),
             model: whole.or(kernels).or_else(|| udev.model()),

@@ -1,4 +1,4 @@
-//! Readers on a literal /sys, /proc and /run.
+//! Readers on a test tree of /sys, /proc and /run.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use std::path::Path;
 use super::*;
 use crate::roots::SysPaths;
 
-/// A tree of literal files below a directory of its own.
+/// A test tree in its own temporary directory.
 struct IdentityTree(tempfile::TempDir);
 
 impl IdentityTree {
@@ -26,7 +26,7 @@ impl IdentityTree {
         self
     }
 
-    /// A device at its place in the tree of devices, its link, and files of it.
+    /// Adds a device to the device tree, with its link and its files.
     fn add_device(&self, place: &str, dev: &str, sectors: u64, files: &[(&str, &str)]) -> &Self {
         let own = format!("sys/devices/{place}");
         self.write_file(&format!("{own}/dev"), &format!("{dev}\n"));

@@ -1,9 +1,9 @@
-//! What drives and files say of themselves, made harmless to print.
+//! Makes text reported by drives and files safe for display.
 
 use crate::safe_text::printable::is_invisible;
 
-/// Text without its surrounding space and with everything replaced that could move the cursor,
-/// change colours or turn the writing direction: a drive may call itself whatever it likes.
+/// Trims the text and replaces everything that could move the cursor, change colours or change the
+/// writing direction: a drive can report any name.
 #[must_use]
 pub fn sanitized(text: &str) -> String {
     text.trim_matches(|letter: char| letter.is_whitespace() || letter == '\0')

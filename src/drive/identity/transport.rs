@@ -1,12 +1,12 @@
-//! How a drive is attached, from its place in the device tree.
+//! Transport of a drive, from its location in the device tree.
 
 use std::fs;
 use std::path::Path;
 
 use super::DriveKind;
 
-/// Beginning of a directory's name in the device tree, and the transport that it stands for. The
-/// first that fits wins: a USB bridge has a SCSI host below it, not the other way round.
+/// Prefix of a directory name in the device tree, and its transport. The first match wins: a USB
+/// bridge has a SCSI host below it, not vice versa.
 const TRANSPORT_PREFIXES: [(&str, &str); 10] = [
     ("usb", "usb"),
     ("ata", "sata"),
@@ -20,12 +20,13 @@ const TRANSPORT_PREFIXES: [(&str, &str); 10] = [
     ("nbd", "nbd"),
 ];
 
-/// How a device is attached, where its place says so; `whole` is its resolved directory in sysfs.
+/// Transport of a device, if its location determines it; `whole` is its canonical directory in
+/// sysfs.
 pub(super) fn find_transport(kind: DriveKind, whole: &Path, bus: Option<&str>) -> Option<String> {
     if kind == DriveKind::Loop {
         return Some("loop".to_owned());
     }
-    // The directory `device` of NVMe with several paths lies elsewhere in the tree.
+    // The directory `device` of a multipath NVMe drive is elsewhere in the tree.
     let device = fs::canonicalize(whole.join("device")).unwrap_or_default();
     let steps: Vec<&str> = whole
         .iter()

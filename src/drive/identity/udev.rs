@@ -1,11 +1,11 @@
-//! udev's database: what programs like blkid found on a device, readable by everyone.
+//! The udev database: what programs such as blkid detected on a device, readable by all users.
 
 use std::collections::HashMap;
 use std::fs;
 
 use crate::roots::SysPaths;
 
-/// Properties of one device from `/run/udev/data/bMAJOR:MINOR`; empty where there is no udev.
+/// Properties of one device from `/run/udev/data/bMAJOR:MINOR`; empty without udev.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UdevProperties(HashMap<String, String>);
 
@@ -28,7 +28,7 @@ impl UdevProperties {
         )
     }
 
-    /// One property that is not empty.
+    /// One property, unless it is empty.
     pub(super) fn get(&self, name: &str) -> Option<String> {
         self.0
             .get(name)
@@ -36,14 +36,14 @@ impl UdevProperties {
             .filter(|value| !value.is_empty())
     }
 
-    /// The model in full length; `ID_MODEL` has underscores for spaces.
+    /// The full model name; `ID_MODEL` has underscores for spaces.
     pub(super) fn model(&self) -> Option<String> {
         self.get("ID_MODEL_ENC")
             .or_else(|| self.get("ID_MODEL").map(|model| model.replace('_', " ")))
     }
 }
 
-/// udev writes bytes that it does not trust as `\xHH`.
+/// udev escapes unsafe bytes as `\xHH`.
 fn decode_udev_value(value: &str) -> String {
     let mut parts = value.split("\\x");
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

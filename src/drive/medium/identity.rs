@@ -1,4 +1,4 @@
-//! What makes an opened medium the same medium later on.
+//! The identity of an opened medium, to verify later that it is still the same one.
 
 use std::fmt;
 use std::fs::File;
@@ -8,27 +8,27 @@ use super::FileId;
 use crate::drive::{identity, ioctl};
 use crate::roots::SysPaths;
 
-/// Everything by which an opened medium is recognised: another drive that appears under the same
-/// name or device number differs in at least one field.
+/// Identity of an opened medium. Another drive under the same name or device number differs in at
+/// least one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediumIdentity {
     /// Device number, or file system and inode.
     pub file_id: FileId,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// Number that the kernel gives to each disk once per boot and anew with each medium
-    /// (kernel 5.15); `None` for files and older kernels.
+    /// Disk sequence number: unique within one boot, new for each medium (kernel 5.15); `None` for
+    /// files and older kernels.
     pub disk_sequence: Option<u64>,
-    /// Model of the drive; `None` for files and where it does not tell.
+    /// Model of the drive; `None` for files and if it is not reported.
     pub model: Option<String>,
-    /// Serial number of the drive; `None` for files and where it does not tell.
+    /// Serial number of the drive; `None` for files and if it is not reported.
     pub serial: Option<String>,
 }
 
 /// The first difference between two identities.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdentityChange {
-    /// The name leads to another device number or inode.
+    /// The name resolves to another device number or inode.
     FileIdentity,
     /// The size in bytes, before and now.
     Size(u64, u64),
@@ -38,7 +38,7 @@ pub enum IdentityChange {
     Model,
     /// The drive reports another serial number.
     Serial,
-    /// The device does not answer any more.
+    /// The device no longer responds.
     DeviceGone,
 }
 
@@ -58,10 +58,10 @@ impl fmt::Display for IdentityChange {
 }
 
 impl MediumIdentity {
-    /// Reads it from an open descriptor; model and serial number come from sysfs.
+    /// Reads the identity from an open descriptor; model and serial number come from sysfs.
     ///
     /// # Errors
-    /// When the kernel does not tell the inode or the size.
+    /// When the kernel does not report the inode or the size.
     pub fn read(roots: &SysPaths, file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let id = FileId::of_metadata(&metadata);
@@ -84,7 +84,7 @@ impl MediumIdentity {
         })
     }
 
-    /// The first difference to a later identity; `None` when both describe the same medium.
+    /// The first difference to a later identity; `None` if both identify the same medium.
     #[must_use]
     pub fn first_difference(&self, now: &Self) -> Option<IdentityChange> {
         if self.file_id != now.file_id {
@@ -102,8 +102,8 @@ impl MediumIdentity {
         }
     }
 
-    /// The difference between this identity and what a descriptor leads to: by device number or
-    /// inode, disk sequence and size, without a look at sysfs.
+    /// The difference between this identity and an open file: by device number or inode, disk
+    /// sequence number and size. Does not read sysfs.
     pub(super) fn difference_to_file(&self, file: &File) -> Option<IdentityChange> {
         let Ok(metadata) = file.metadata() else {
             return Some(IdentityChange::DeviceGone);

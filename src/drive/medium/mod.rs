@@ -1,4 +1,4 @@
-//! What a test is pointed at, and the way to a descriptor of it.
+//! The target of a benchmark and the ways to open it.
 
 mod identity;
 mod open;
@@ -12,21 +12,21 @@ pub use self::identity::{IdentityChange, MediumIdentity};
 pub use self::open::{describe_directory, open_target, strip_trailing_slash};
 pub use self::open_medium::{FileId, MediumAccess, OpenMedium, WriteDurability, WriteMode};
 
-/// What stands behind a target's name.
+/// Kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetKind {
     /// A block device.
     BlockDevice,
     /// An existing regular file.
     File,
-    /// A file made for the test in a directory and gone afterwards.
+    /// A temporary file created in a directory for the benchmark.
     ScratchFile,
-    /// A drive made of arithmetic.
+    /// A simulated drive.
     Simulated,
 }
 
 impl TargetKind {
-    /// The word used in documents.
+    /// Name of the kind in reports.
     #[must_use]
     pub fn document_name(self) -> &'static str {
         match self {
@@ -38,32 +38,32 @@ impl TargetKind {
     }
 }
 
-/// What a test is pointed at: plain facts, no descriptor.
+/// Properties of the target of a benchmark, without a descriptor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// As the user named it.
+    /// Name as the user gave it.
     pub name: String,
-    /// What it is.
+    /// Kind of the target.
     pub kind: TargetKind,
     /// Size in bytes (BLKGETSIZE64, or the file's length).
     pub size_bytes: u64,
-    /// Smallest request in bytes that the kernel takes with `O_DIRECT`.
+    /// Minimum request size in bytes with `O_DIRECT`.
     pub logical_block_bytes: u32,
-    /// Smallest request in bytes that the medium does without read-modify-write.
+    /// Minimum request size in bytes that the medium handles without read-modify-write.
     pub physical_block_bytes: u32,
-    /// Alignment of buffers in bytes for `O_DIRECT` (STATX_DIOALIGN).
+    /// Buffer alignment in bytes for `O_DIRECT` (STATX_DIOALIGN).
     pub buffer_alignment: u32,
-    /// Whether `O_DIRECT` is possible on it at all (tmpfs before kernel 6.6: no).
+    /// Whether it supports `O_DIRECT` (tmpfs before kernel 6.6: no).
     pub supports_direct_io: bool,
-    /// The drive: the target itself, or the one that its file system lies on, where one is known.
+    /// The drive: the target itself, or the drive that holds its file system, if known.
     pub drive: Option<BlockDevice>,
-    /// Type of the file system that a file lies on.
+    /// Type of the file system that holds the file.
     pub file_system: Option<String>,
 }
 
 impl Target {
-    /// An ordinary drive of 1 TB with 4 KiB sectors that says nothing else: what a parameter's
-    /// default is shown for when no target was named.
+    /// A generic drive of 1 TB with 4 KiB sectors. The defaults of parameters are computed for it
+    /// when no target is named.
     #[must_use]
     pub fn example_drive() -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Target {
         }
     }
 
-    /// What the kernel says of rotation, where it is known.
+    /// Whether the drive is rotational, if known.
     #[must_use]
     pub fn is_rotational(&self) -> Option<bool> {
         self.drive.as_ref().and_then(|drive| drive.rotational)

@@ -1,4 +1,4 @@
-//! From a name to a [`Medium`].
+//! Opens a [`Medium`] by name.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -20,18 +20,19 @@ use crate::named_file;
 use crate::roots::SysPaths;
 use crate::safe_text::printable::printable_bytes;
 
-/// `STATX_DIOALIGN`: what `O_DIRECT` asks of a file (kernel 6.1).
+/// `STATX_DIOALIGN`: `O_DIRECT` alignment of a file (kernel 6.1).
 const STATX_DIOALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2000);
-/// `STATX_MNT_ID`: which mount a file lies on (kernel 5.8).
+/// `STATX_MNT_ID`: ID of the mount that holds a file (kernel 5.8).
 const STATX_MNT_ID: StatxFlags = StatxFlags::from_bits_retain(0x1000);
-/// What is asked of `O_DIRECT` where nothing is known: it satisfies every drive in use.
+/// `O_DIRECT` alignment if it is unknown: sufficient for every drive in use.
 const FALLBACK_DIRECT_ALIGNMENT: u32 = 4096;
 
-/// Opens a target for looking at it: a block device or a file for reading only, a directory by
-/// making a scratch file of `scratch_size` bytes in it (still empty; `None` chooses a size).
+/// Opens a target for inspection: a block device or a file read-only, a directory by creating a
+/// scratch file of `scratch_size` bytes in it (still empty; `None` selects the default size).
 ///
 /// # Errors
-/// When there is nothing suitable behind the name, it cannot be opened, or there is no room.
+/// When the name is not a usable target, when it cannot be opened, or when there is not enough free
+/// space.
 pub fn open_target(
     roots: &SysPaths,
     name: &(impl AsRef<OsStr> + ?Sized),
@@ -42,12 +43,13 @@ pub fn open_target(
     open_path(roots, &path, &name, scratch_size)
 }
 
-/// The facts of a directory for a list: nothing is made in it, so that a look at the list changes no
-/// file system. How large requests must be and whether `O_DIRECT` is possible shows only in a file: here
-/// it is what the drive and the type of the file system tell.
+/// Properties of a directory for a list. Creates no file, so that listing changes no file system.
+/// Request size and `O_DIRECT` support are known only for a file; here they are derived from the
+/// drive and the file system type.
 ///
 /// # Errors
-/// When it is no directory, no file can be made in it, or there is no room.
+/// When it is not a directory, when no file can be created in it, or when there is not enough free
+/// space.
 pub fn describe_directory(roots: &SysPaths, path: &Path) -> Result<Target, DriveError> {
     let name = printable_bytes(path.as_os_str().as_bytes());
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -55,7 +57,7 @@ pub fn describe_directory(roots: &SysPaths, path: &Path) -> Result<Target, Drive
         .map(File::from)
         .map_err(io_error_context("open", &name))?;
     let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    // Also refuses a file system that is mounted read-only.
+    // Also fails for a file system that is mounted read-only.
     rustix::fs::accessat(&directory, ".", access, AtFlags::empty())
         .map_err(io_error_context("make a file in", &name))?;
     let size = scratch::scratch_size(roots, &directory, &name, None)?;
@@ -84,15 +86,15 @@ pub fn describe_directory(roots: &SysPaths, path: &Path) -> Result<Target, Drive
     })
 }
 
-/// Whether files in memory take `O_DIRECT`, as they do from kernel 6.6 on: by one of them that no file
-/// system has a name for.
+/// Whether in-memory files support `O_DIRECT`, as they do since kernel 6.6. Tested with an unnamed
+/// file.
 fn memory_takes_direct() -> bool {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     rustix::fs::memfd_create("diskscope", flags)
         .is_ok_and(|file| supports_direct_open(&file.into()))
 }
 
-/// A path to a file or device that somebody ended with a slash, as for a directory, without it.
+/// The path of a file or device without a trailing slash, which only a directory may have.
 #[must_use]
 pub fn strip_trailing_slash(path: &Path) -> PathBuf {
     let not_a_directory = rustix::io::Errno::NOTDIR.raw_os_error();
@@ -112,8 +114,8 @@ fn open_path(
     name: &str,
     scratch_size: Option<u64>,
 ) -> Result<OpenMedium, DriveError> {
-    // Looked at before it is opened: opening a pipe waits, opening a tape rewinds. As long as this
-    // descriptor lives its inode number is that of no other file.
+    // Examine the file before opening it: opening a pipe blocks, opening a tape rewinds. While this
+    // descriptor is open its inode number is not reused.
     let look = OFlags::PATH | OFlags::CLOEXEC;
     let looked_at =
         rustix::fs::open(path, look, Permissions::empty()).map_err(|error| match error {
@@ -156,7 +158,7 @@ fn open_path(
     file_medium(roots, name, TargetKind::File, anchor, size)
 }
 
-/// The anchoring descriptor of what was looked at.
+/// The anchor descriptor of the file that was examined.
 fn open_anchor(path: &Path, name: &str, expected: &Metadata) -> Result<File, DriveError> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = rustix::fs::open(path, flags, Permissions::empty())
@@ -261,7 +263,7 @@ fn file_medium(
     OpenMedium::new(roots, target, anchor)
 }
 
-/// What `O_DIRECT` asks of an open file.
+/// `O_DIRECT` alignment of an open file.
 #[derive(Debug, Clone, Copy)]
 struct DirectAlignment {
     /// Of buffers, in bytes; 0 where `O_DIRECT` is not possible.

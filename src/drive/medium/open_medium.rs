@@ -1,4 +1,4 @@
-//! A target with a descriptor that anchors it.
+//! A target with the descriptor that anchors it.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,20 +15,20 @@ use crate::roots::SysPaths;
 
 pub use crate::named_file::FileId;
 
-/// Whether a descriptor writes. Nothing but a [`WritePermit`] leads to one that does.
+/// Read or write access of a descriptor. Write access requires a [`WritePermit`].
 #[derive(Debug, Clone, Copy, Default)]
 pub enum WriteMode<'a> {
     /// `O_RDONLY`.
     #[default]
     Read,
-    /// `O_RDWR`, as permitted.
+    /// `O_RDWR`, with a permit.
     Write(&'a WritePermit),
 }
 
-/// When a write on a descriptor counts as done.
+/// When a write completes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WriteDurability {
-    /// When it was taken.
+    /// When the kernel has accepted it.
     #[default]
     None,
     /// `O_DSYNC`.
@@ -37,14 +37,14 @@ pub enum WriteDurability {
     Sync,
 }
 
-/// How a medium is opened.
+/// How to open a medium.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MediumAccess<'a> {
-    /// Whether it may be written.
+    /// Read or write access.
     pub mode: WriteMode<'a>,
-    /// `O_DIRECT`: past the page cache.
+    /// `O_DIRECT`: bypass the page cache.
     pub direct: bool,
-    /// When a write is done.
+    /// When a write completes.
     pub durability: WriteDurability,
 }
 
@@ -64,11 +64,11 @@ impl MediumAccess<'_> {
     }
 }
 
-/// A target and a descriptor that anchors it: whatever happens to the name meanwhile, every
-/// [`open`](Self::open) reaches the same inode.
+/// A target and the descriptor that anchors it: even if the name changes, every
+/// [`open`](Self::open) opens the same inode.
 #[derive(Debug)]
 pub struct OpenMedium {
-    /// What it is.
+    /// Properties of the target.
     pub target: Target,
     anchor_file: File,
     identity: MediumIdentity,
@@ -79,12 +79,12 @@ pub struct OpenMedium {
 
 impl OpenMedium {
     /// # Errors
-    /// When the kernel does not tell what the descriptor leads to.
+    /// When the kernel does not report the identity of the open file.
     pub(super) fn new(roots: &SysPaths, target: Target, anchor: File) -> Result<Self, DriveError> {
         let identity = MediumIdentity::read(roots, &anchor)
             .map_err(io_error_context("identify", &target.name))?;
-        // The kernel's own answer for the open file: a symlink that changes meanwhile has no part
-        // in it (proc_pid_fd(5)).
+        // The kernel reports the path of the open file itself, so a symlink that changes in the
+        // meantime has no effect (proc_pid_fd(5)).
         let resolved = std::fs::read_link(descriptor_path(anchor.as_fd())).ok();
         Ok(Self {
             is_filled: AtomicBool::new(target.kind != TargetKind::ScratchFile),
@@ -96,26 +96,26 @@ impl OpenMedium {
         })
     }
 
-    /// What makes it the same as something else.
+    /// Device number, or file system and inode.
     #[must_use]
     pub fn file_id(&self) -> FileId {
         self.identity.file_id
     }
 
-    /// What it was recognised by when it was opened.
+    /// Identity recorded when it was opened.
     #[must_use]
     pub fn identity(&self) -> &MediumIdentity {
         &self.identity
     }
 
-    /// The path of the open file without symlinks, as the kernel tells it; ` (deleted)` stands
-    /// behind the path of a file that has none any more. `None` for a scratch file.
+    /// The path of the open file without symlinks, as the kernel reports it; it ends in `
+    /// (deleted)` if the file has no name any more. `None` for a scratch file.
     #[must_use]
     pub fn resolved_path(&self) -> Option<&Path> {
         self.resolved.as_deref()
     }
 
-    /// How the medium behind the anchoring descriptor differs from what it was when it was opened.
+    /// The difference between the medium now and the medium when it was opened.
     #[must_use]
     pub fn changed_since_opened(&self) -> Option<IdentityChange> {
         match MediumIdentity::read(&self.sys_paths, &self.anchor_file) {
@@ -124,14 +124,14 @@ impl OpenMedium {
         }
     }
 
-    /// How what another descriptor leads to differs from this medium. A device number may lead to
-    /// another disk than the one behind the anchoring descriptor, once that was removed.
+    /// The difference between an open file and this medium. After removal of the disk behind the
+    /// anchor, its device number may belong to another disk.
     #[must_use]
     pub fn difference_to(&self, file: &File) -> Option<IdentityChange> {
         self.identity.difference_to_file(file)
     }
 
-    /// Whether its bytes lie in this file: it is the file, or a loop device attached to it.
+    /// Whether its bytes are in this file: it is the file, or a loop device attached to it.
     #[must_use]
     pub fn lies_in_file(&self, file: FileId) -> bool {
         let is_image = || {
@@ -145,13 +145,13 @@ impl OpenMedium {
         self.identity.file_id == file || is_image()
     }
 
-    /// Where the kernel's file systems are found.
+    /// Paths of the kernel file systems.
     #[must_use]
     pub fn roots(&self) -> &SysPaths {
         &self.sys_paths
     }
 
-    /// Number of the block device that it is, if it is one.
+    /// Number of the block device, if it is one.
     #[must_use]
     pub fn device_number(&self) -> Option<(u32, u32)> {
         match self.identity.file_id {
@@ -160,12 +160,12 @@ impl OpenMedium {
         }
     }
 
-    /// The anchoring descriptor; it reads (of a scratch file it also writes).
+    /// The anchor descriptor, open for reading (for a scratch file also for writing).
     pub(in crate::drive) fn anchor(&self) -> &File {
         &self.anchor_file
     }
 
-    /// Whether there is data in it: false for a scratch file until it is filled.
+    /// Whether it contains data: false for a scratch file until it is filled.
     #[must_use]
     pub fn is_filled(&self) -> bool {
         self.is_filled.load(Ordering::Acquire)
@@ -175,12 +175,12 @@ impl OpenMedium {
         self.is_filled.store(true, Ordering::Release);
     }
 
-    /// Another descriptor of the same inode, for reading or, with a permit for this very medium,
-    /// for writing too. What forbids writing is looked for once more after opening.
+    /// Opens another descriptor of the same inode, for reading or, with a permit for this medium,
+    /// for writing. The checks that forbid writing run again after opening.
     ///
     /// # Errors
-    /// When the kernel refuses (`O_DIRECT` that the file system lacks, a device that is gone), or
-    /// when writing has become unsafe since the permit was given.
+    /// When the kernel refuses (`O_DIRECT` that the file system does not support, a device that is
+    /// gone), or when writing has become unsafe since the permit was given.
     pub fn open(&self, access: MediumAccess<'_>) -> Result<OwnedFd, DriveError> {
         if let WriteMode::Write(permit) = access.mode
             && permit.id() != self.file_id()
@@ -206,13 +206,13 @@ impl OpenMedium {
     }
 }
 
-/// Opens the inode behind a descriptor anew, with other flags (proc_pid_fd(5): the link leads to
-/// the open file itself, also when its name is gone).
+/// Reopens the inode behind a descriptor with other flags (proc_pid_fd(5): the link refers to the
+/// open file itself, even after its name is removed).
 pub(super) fn reopen_inode(anchor: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(descriptor_path(anchor), flags, Permissions::empty())
 }
 
-/// The link to the open file behind a descriptor.
+/// The /proc link to the open file of a descriptor.
 fn descriptor_path(descriptor: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }

@@ -1,4 +1,4 @@
-//! From names to media, and scratch files, on the real system.
+//! Opening of media by name, and scratch files, on the real system.
 
 use crate::requirement::{Requirement, skip};
 use std::fs;

@@ -1,4 +1,4 @@
-//! What goes wrong with a setting, and what to do about it.
+//! Errors of system settings, and advice for each.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,43 +7,43 @@ use super::setting::SystemSetting;
 use crate::private_directory::PrivateDirectoryError;
 use crate::privilege;
 
-/// What went wrong with a setting.
+/// Error of an operation on a setting.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
-    /// The file system said no.
+    /// A file operation failed.
     #[error("cannot {tried} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         tried: &'static str,
-        /// On what.
+        /// The path it was applied to.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// There is nowhere to keep the record without which nothing is changed.
+    /// There is no usable directory for the record, without which no setting is changed.
     #[error(
         "none of XDG_RUNTIME_DIR, XDG_STATE_HOME and HOME is set: there is no place to note the \
          old value"
     )]
     NoRecordDirectory,
-    /// The place of the records, or a record, cannot be trusted or used.
+    /// The record directory, or a record, cannot be trusted or used.
     #[error("the noted settings are ignored: {0}")]
     RecordDirectory(#[from] PrivateDirectoryError),
-    /// A record that this program has not written.
+    /// A record that this program did not write.
     #[error("{} is ignored: {reason}", path.display())]
     InvalidRecord {
-        /// Its file.
+        /// Path of the record.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it is invalid.
         reason: RecordError,
     },
-    /// No name of a block device.
+    /// Not a name of a block device.
     #[error("{name:?} is not the name of a block device")]
     InvalidDeviceName {
         /// The name.
         name: String,
     },
-    /// Not a value that the setting can have.
+    /// Not a valid value of the setting.
     #[error("{setting} cannot be {value:?}")]
     InvalidValue {
         /// The setting.
@@ -51,29 +51,29 @@ pub enum SettingError {
         /// The value.
         value: String,
     },
-    /// Another process changes the setting.
+    /// Another process is changing the setting.
     #[error("another process{} is changing {setting}", .holder.map(|id| format!(" ({id})")).unwrap_or_default())]
     LockedByProcess {
         /// The setting.
         setting: SystemSetting,
-        /// Which process, where it is known.
+        /// ID of that process, if known.
         holder: Option<u32>,
     },
-    /// Where the kernel's file should be is another one.
+    /// The path does not lead to a file of the kernel.
     #[error("{} is not a file of the kernel's", path.display())]
     NotKernelFile {
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
 }
 
-/// Why bytes are no record.
+/// Why a record is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// They are not what this program writes.
+    /// Malformed: not what this program writes.
     #[error("it is no record of a setting ({0})")]
     Json(#[from] serde_json::Error),
-    /// A value that the setting cannot have.
+    /// Not a valid value of the setting.
     #[error("{setting} cannot be {value:?}")]
     InvalidValue {
         /// The setting.
@@ -81,25 +81,25 @@ pub enum RecordError {
         /// The value.
         value: String,
     },
-    /// The setting is another one than the name of the file says.
+    /// The record's setting does not match its file name.
     #[error("it is about {found}, its name about something else")]
     NameMismatch {
-        /// What it is about.
+        /// The setting in the record.
         found: SystemSetting,
     },
-    /// A device's identity where there is no device, or none where there is one.
+    /// A device identity for a system-wide setting, or none for a device setting.
     #[error("the device's identity does not fit {0}")]
     UnexpectedIdentity(SystemSetting),
-    /// Larger or with more values than any that this program writes.
+    /// Larger, or with more values, than any record that this program writes.
     #[error("it is too large")]
     TooLarge,
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("its version is {0}")]
     UnsupportedVersion(u32),
 }
 
 impl SettingError {
-    /// What to do about it, one sentence.
+    /// Advice on how to resolve the error, one sentence.
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
@@ -131,7 +131,7 @@ impl SettingError {
         }
     }
 
-    /// Whether another process changes the setting now.
+    /// Whether another process is changing the setting.
     #[must_use]
     pub fn is_locked_by_process(&self) -> bool {
         matches!(self, Self::LockedByProcess { .. })
@@ -142,7 +142,7 @@ impl SettingError {
     }
 }
 
-/// Whether an error says that a device is not there (any more).
+/// Whether an error means that the device is gone.
 fn is_device_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))

@@ -1,4 +1,4 @@
-//! A setting that is changed, and put back when the guard goes.
+//! A locked setting, restored when the guard is dropped.
 
 use std::fs::File;
 use std::io;
@@ -9,34 +9,34 @@ use super::record::SettingRecord;
 use super::store::{record_name, restore_from_record};
 use crate::private_directory::PrivateDirectory;
 
-/// A setting that may be changed as long as this lives, by nobody else.
+/// A setting that only this process may change, during the lifetime of this guard.
 #[derive(Debug)]
 pub struct SettingLock {
     pub(super) record: SettingRecord,
     pub(super) file: SettingFile,
     pub(super) directory: PrivateDirectory,
-    // Goes last: until then the setting is put back and the record is removed.
+    // Dropped last: by then the setting is restored and the record is removed.
     pub(super) _lock: File,
 }
 
 impl SettingLock {
-    /// What it was at the beginning.
+    /// The original value.
     #[must_use]
     pub fn original_value(&self) -> &str {
         self.record.original()
     }
 
-    /// Changes the setting; the old value is on disk before.
+    /// Changes the setting. The old value is written to disk first.
     ///
     /// # Errors
-    /// When the old value cannot be noted, or the kernel does not take the new one (or takes
-    /// another instead).
+    /// When the old value cannot be recorded, or when the kernel rejects the new value or sets
+    /// another one.
     pub fn set(&mut self, value: &str) -> Result<(), SettingError> {
         self.record_value(value)?;
         self.file.write(value)?;
         let now = self.file.read()?;
         if now != value {
-            // Whatever it has become is our doing.
+            // The value that the kernel set instead also comes from this process.
             self.record_value(&now)?;
             let refused = io::Error::other(format!("it did not take {value:?}"));
             return Err(io_error("change", self.file.path())(refused));
@@ -44,10 +44,10 @@ impl SettingLock {
         Ok(())
     }
 
-    /// Puts the setting back and says whether that worked; dropping does the same in silence.
+    /// Restores the setting and reports errors; drop does the same but ignores errors.
     ///
     /// # Errors
-    /// When the kernel does not take the old value: the record stays for the next start.
+    /// When the kernel rejects the old value. The record remains for the next start.
     pub fn restore_original(self) -> Result<(), SettingError> {
         self.restore()
     }
@@ -74,7 +74,7 @@ impl SettingLock {
 
 impl Drop for SettingLock {
     fn drop(&mut self) {
-        // A value that cannot be put back now is tried again at the next start: the record stays.
+        // On failure the record remains and the next start tries again.
         let _ = self.restore();
     }
 }

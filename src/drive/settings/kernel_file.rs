@@ -1,4 +1,5 @@
-//! A setting's file in sysfs or procfs: opened once, then read, written and locked by descriptor.
+//! The file of a setting in sysfs or procfs: opened once, then read, written and locked by
+//! descriptor.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,16 +15,16 @@ use super::error::{SettingError, io_error};
 use super::setting::{KernelTree, SystemSetting};
 use crate::roots::SysPaths;
 
-/// How long opening a setting is tried again where renames elsewhere interrupt it.
+/// How long to retry opening a setting that concurrent renames interrupt.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 const OPEN_RETRY_INTERVAL: Duration = Duration::from_micros(100);
-/// As many symbolic links as the kernel follows (path_resolution(7)).
+/// Maximum number of symbolic links, as in the kernel (path_resolution(7)).
 const MAX_LINKS: u32 = 40;
-/// Bytes of the longest value.
+/// Maximum size of a value in bytes.
 const MAX_VALUE_BYTES: usize = 4096;
 
-/// The open file of a setting. It belongs to the device that had the name when it was opened:
-/// once that is gone, the kernel refuses to read and write (ENODEV).
+/// The open file of a setting. It belongs to the device that had the name at open time. Once that
+/// device is gone, reads and writes fail with ENODEV.
 #[derive(Debug)]
 pub(super) struct SettingFile {
     file: File,
@@ -31,14 +32,14 @@ pub(super) struct SettingFile {
 }
 
 impl SettingFile {
-    /// Opens a setting to read and change it. The path is anchored: no link leads out of the tree.
+    /// Opens a setting for reading and writing. The path is anchored: no link can leave the tree.
     pub(super) fn open(roots: &SysPaths, setting: &SystemSetting) -> Result<Self, SettingError> {
         let (tree, relative) = setting.file_path(roots)?;
         let root = tree.root(roots);
         let path = root.join(&relative);
         let file =
             open_beneath(root, &relative).map_err(|error| io_error("open", &path)(error.into()))?;
-        // A test describes another kernel in ordinary files.
+        // Tests use ordinary files in place of kernel files.
         if *roots == SysPaths::default() && !is_in_tree(&file, tree) {
             return Err(SettingError::NotKernelFile { path });
         }
@@ -49,13 +50,13 @@ impl SettingFile {
         &self.path
     }
 
-    /// Locks the file itself: it is the same one for all users, whatever their directories.
-    /// `false` when another process has the lock.
+    /// Locks the file itself, which is the same for all users, whatever their record directories.
+    /// `false` if another process holds the lock.
     pub(super) fn try_lock(&self) -> Result<bool, SettingError> {
         try_lock_file(&self.file).map_err(io_error("lock", &self.path))
     }
 
-    /// What the setting is; of a choice such as `[none] mq-deadline` the word in brackets.
+    /// Current value; for a choice such as `[none] mq-deadline` the word in brackets.
     pub(super) fn read(&self) -> Result<String, SettingError> {
         let mut buffer = [0; MAX_VALUE_BYTES];
         let length = self
@@ -73,7 +74,7 @@ impl SettingFile {
 
     /// Changes the setting.
     pub(super) fn write(&self, value: &str) -> Result<(), SettingError> {
-        // Has no effect on the kernel's files, where a write replaces the value anyway.
+        // No effect on kernel files, where a write replaces the value anyway.
         let _ = self.file.set_len(0);
         self.file
             .write_all_at(value.as_bytes(), 0)
@@ -81,7 +82,7 @@ impl SettingFile {
     }
 }
 
-/// Takes the lock of an open file, if nobody has it: it goes with the last descriptor, however the
+/// Tries to lock an open file. The kernel releases the lock with the last descriptor, however the
 /// process ends.
 pub(super) fn try_lock_file(file: &File) -> io::Result<bool> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
@@ -100,12 +101,12 @@ fn open_beneath(root: &Path, relative: &Path) -> rustix::io::Result<File> {
     let began = Instant::now();
     let opened = loop {
         match rustix::fs::openat2(&root, &relative, flags, Mode::empty(), beneath) {
-            // Somebody renamed or mounted something anywhere while a `..` was followed (openat2(2)).
+            // A concurrent rename or mount interrupted the resolution of a `..` (openat2(2)).
             Err(Errno::AGAIN) if began.elapsed() < OPEN_TIMEOUT => {
                 std::thread::sleep(OPEN_RETRY_INTERVAL)
             }
-            // Before kernel 5.6, or behind a filter of system calls that does not know it. The path
-            // is one of ours all the same.
+            // Kernel before 5.6, or a seccomp filter that does not know openat2. The path is built
+            // by this program, so opening it without openat2 is safe.
             Err(Errno::NOSYS | Errno::PERM) => {
                 break rustix::fs::openat(&root, &relative, flags, Mode::empty());
             }
@@ -115,16 +116,15 @@ fn open_beneath(root: &Path, relative: &Path) -> rustix::io::Result<File> {
     opened.map(File::from)
 }
 
-/// The same path with its links resolved, so that no `..` is left in it: every rename on the machine
-/// interrupts the kernel at one. Where that leads out of the tree the path stays as it is, and is
-/// refused when it is opened.
+/// Resolves the links of a path so that no `..` is left: any rename on the machine interrupts the
+/// kernel at a `..`. A path that leads out of the tree stays unchanged; opening it then fails.
 fn resolve_links(root: &Path, relative: &Path) -> PathBuf {
     let mut pending: Vec<OsString> = relative.iter().rev().map(OsString::from).collect();
     let mut resolved = PathBuf::new();
     let mut links = 0;
     while let Some(component) = pending.pop() {
         if component == ".." {
-            // All above it are directories by now.
+            // All components above are directories at this point.
             if !resolved.pop() {
                 return relative.to_owned();
             }

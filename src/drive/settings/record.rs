@@ -1,4 +1,4 @@
-//! The record of a setting's old value, strictly read.
+//! The record of a setting's old value, with strict parsing.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,32 +6,32 @@ use super::error::RecordError;
 use super::setting::{DeviceName, SystemSetting};
 use crate::roots::SysPaths;
 
-/// Version of the format.
+/// Version of the record format.
 const RECORD_VERSION: u32 = 1;
-/// Bytes of the largest record that is read.
+/// Maximum size of a record in bytes.
 pub(super) const MAX_RECORD_BYTES: u64 = 64 * 1024;
-/// Values that one run sets at most.
+/// Maximum number of values that one run sets.
 const MAX_VALUES: usize = 256;
 
-/// The old value of one setting, as long as it is changed.
+/// The old value of a setting while it is changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingRecord {
     version: u32,
     setting: SystemSetting,
-    /// The kernel's run in which it was changed: a setting does not outlive it.
+    /// Boot ID at the time of the change: settings do not survive a reboot.
     boot: BootId,
-    /// Whose setting it is: a name may be given to another device.
+    /// Identity of the device, because its name may later belong to another device.
     device: Option<DeviceIdentity>,
-    /// What it was.
+    /// The original value.
     original: String,
-    /// What it was changed to, one after the other: anything else was set by somebody else, who
-    /// shall keep it.
+    /// The values that this program set, in order. Any other value was set by someone else and is
+    /// kept.
     changed_to: Vec<String>,
 }
 
 impl SettingRecord {
-    /// A record of a setting that is not changed yet.
+    /// A record of a setting that has not been changed yet.
     pub(super) fn new(
         setting: SystemSetting,
         boot: BootId,
@@ -49,10 +49,11 @@ impl SettingRecord {
         record.validated()
     }
 
-    /// Reads a record, refusing whatever this program would not write.
+    /// Parses a record. Rejects everything that this program would not write.
     ///
     /// # Errors
-    /// When it is damaged, or its setting or values are none that the program changes.
+    /// When it is malformed, or when the program does not change this setting or does not set such
+    /// values.
     pub fn parse(bytes: &[u8]) -> Result<Self, RecordError> {
         if bytes.len() as u64 > MAX_RECORD_BYTES {
             return Err(RecordError::TooLarge);
@@ -86,19 +87,19 @@ impl SettingRecord {
         &self.setting
     }
 
-    /// What it was.
+    /// The original value.
     #[must_use]
     pub fn original(&self) -> &str {
         &self.original
     }
 
-    /// Whether a value is one that it was changed to.
+    /// Whether this program set that value.
     #[must_use]
     pub fn was_set_by_us(&self, value: &str) -> bool {
         self.changed_to.iter().any(|ours| ours == value)
     }
 
-    /// Notes what it is going to be.
+    /// Adds a value that is about to be set.
     pub(super) fn add_value(&mut self, value: &str) -> Result<(), RecordError> {
         for reading in self.setting.possible_readback_values(value) {
             if !self.was_set_by_us(&reading) {
@@ -117,13 +118,13 @@ impl SettingRecord {
     }
 }
 
-/// Which run of the kernel it is (`/proc/sys/kernel/random/boot_id`).
+/// Boot ID of the kernel (`/proc/sys/kernel/random/boot_id`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct BootId(String);
 
 impl BootId {
-    /// That of the kernel that runs; `None` where it cannot be read.
+    /// Boot ID of the running kernel; `None` if it cannot be read.
     pub(super) fn read(roots: &SysPaths) -> Option<Self> {
         let text = std::fs::read_to_string(roots.proc.join("sys/kernel/random/boot_id")).ok()?;
         Self::try_from(text.trim_end().to_owned()).ok()
@@ -142,13 +143,13 @@ impl TryFrom<String> for BootId {
     }
 }
 
-/// What tells a device from another one that has its name later.
+/// Distinguishes a device from another one that later has the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceIdentity {
     /// Major and minor number, as `8:0`.
     number: String,
-    /// Counts attachments of media (kernel 5.15 and later).
+    /// Disk sequence number (kernel 5.15 and later).
     diskseq: Option<u64>,
     /// World-wide identifier.
     wwid: Option<String>,
@@ -157,7 +158,7 @@ pub struct DeviceIdentity {
 }
 
 impl DeviceIdentity {
-    /// That of the device that has the name now; `None` where there is none.
+    /// Identity of the device that has the name now; `None` if there is none.
     pub(super) fn read(roots: &SysPaths, name: &DeviceName) -> Option<Self> {
         let device = roots.sys.join("class/block").join(name.as_str());
         let text = |file: &str| {
@@ -175,7 +176,7 @@ impl DeviceIdentity {
         })
     }
 
-    /// Whether it can be the same device: a drive that is busy may not give its serial number.
+    /// Whether both may be the same device. A busy drive may not report its serial number.
     pub(super) fn matches(&self, other: &Self) -> bool {
         let agrees = |one: &Option<String>, other: &Option<String>| match (one, other) {
             (Some(one), Some(other)) => one == other,

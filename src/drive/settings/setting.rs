@@ -1,4 +1,4 @@
-//! The settings that the program may change: all there are, and what they can be.
+//! The complete set of settings that the program may change, and their valid values.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::error::{SettingError, io_error};
 use crate::roots::SysPaths;
 
-/// Longest name of a device that is accepted; the kernel's are shorter (DISK_NAME_LEN, 32, and a
+/// Maximum length of a device name. Names in the kernel are shorter (DISK_NAME_LEN, 32, and a
 /// partition's number).
 const MAX_DEVICE_NAME_BYTES: usize = 64;
-/// What `cache_type` offers (drivers/scsi/sd.c, `sd_cache_types`).
+/// Valid values of `cache_type` (drivers/scsi/sd.c, `sd_cache_types`).
 const CACHE_TYPES: [&str; 4] = [
     "write through",
     "none",
@@ -24,16 +24,16 @@ const READ_AHEAD: &str = "read-ahead";
 const WRITE_CACHE: &str = "write-cache";
 const DELAY_ACCOUNTING: &str = "delay-accounting";
 
-/// A name below `/sys/class/block`: one component of letters, digits and `!._:-`, which does not
-/// begin with a dot.
+/// A name below `/sys/class/block`: one component of letters, digits and `!._:-` that does not
+/// start with a dot.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DeviceName(String);
 
 impl DeviceName {
-    /// Checks a name.
+    /// Validates a name.
     ///
     /// # Errors
-    /// When no block device can have it.
+    /// When it is not a valid name of a block device.
     pub fn new(name: &str) -> Result<Self, SettingError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!._:-".contains(&byte);
         if !name.is_empty()
@@ -56,21 +56,20 @@ impl DeviceName {
     }
 }
 
-/// A setting of the system that the program may change. There are no others: a record names one of
-/// these, and its file's path is built here.
+/// A system setting that the program may change. A record names one of these; its path is built
+/// here, never read from the record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum SystemSetting {
-    /// The read-ahead of a whole block device in KiB (kernel Documentation/ABI/stable/sysfs-block).
+    /// Read-ahead of a whole block device in KiB (kernel Documentation/ABI/stable/sysfs-block).
     ReadAhead(DeviceName),
-    /// The write cache of a SCSI or SATA drive (drivers/scsi/sd.c, `cache_type`).
+    /// Write cache of a SCSI or SATA drive (drivers/scsi/sd.c, `cache_type`).
     WriteCache(DeviceName),
-    /// Whether waiting for I/O is counted, 0 or 1 (kernel Documentation/accounting/
-    /// delay-accounting.rst).
+    /// Delay accounting, 0 or 1 (kernel Documentation/accounting/delay-accounting.rst).
     DelayAccounting,
 }
 
-/// Which of the kernel's file systems a setting is in.
+/// The kernel file system that holds a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KernelTree {
     Sysfs,
@@ -98,7 +97,7 @@ impl SystemSetting {
     /// The read-ahead of a whole device.
     ///
     /// # Errors
-    /// When no block device can have the name.
+    /// When it is not a valid name of a block device.
     pub fn read_ahead(device: &str) -> Result<Self, SettingError> {
         DeviceName::new(device).map(Self::ReadAhead)
     }
@@ -106,12 +105,12 @@ impl SystemSetting {
     /// The write cache of a drive.
     ///
     /// # Errors
-    /// When no block device can have the name.
+    /// When it is not a valid name of a block device.
     pub fn write_cache(device: &str) -> Result<Self, SettingError> {
         DeviceName::new(device).map(Self::WriteCache)
     }
 
-    /// The device whose setting it is.
+    /// The device that the setting belongs to.
     #[must_use]
     pub fn device(&self) -> Option<&DeviceName> {
         match self {
@@ -120,11 +119,11 @@ impl SystemSetting {
         }
     }
 
-    /// Whether the setting can have a value, as text.
+    /// Whether the text is a valid value of the setting.
     #[must_use]
     pub fn accepts(&self, value: &str) -> bool {
         match self {
-            // As the kernel writes it: no sign, no leading zero.
+            // In the kernel's format: no sign, no leading zero.
             Self::ReadAhead(_) => value
                 .parse::<u32>()
                 .is_ok_and(|number| number.to_string() == value),
@@ -133,7 +132,8 @@ impl SystemSetting {
         }
     }
 
-    /// What the kernel may make of a value that is written: it rounds read-ahead to pages.
+    /// Values that the kernel may report after this value is written: it rounds read-ahead to
+    /// pages.
     pub(super) fn possible_readback_values(&self, value: &str) -> Vec<String> {
         let mut readings = vec![value.to_owned()];
         if let (Self::ReadAhead(_), Ok(kib)) = (self, value.parse::<u64>()) {
@@ -146,7 +146,7 @@ impl SystemSetting {
         readings
     }
 
-    /// Its file: in which tree, and the path below that tree's root.
+    /// Its file: the tree, and the path relative to the root of that tree.
     pub(super) fn file_path(
         &self,
         roots: &SysPaths,
@@ -180,7 +180,7 @@ impl SystemSetting {
     }
 }
 
-/// The only entry of `scsi_disk`: host, channel, target and unit, as `2:0:0:0`.
+/// The only entry of `scsi_disk`: host, channel, target and LUN, as `2:0:0:0`.
 fn scsi_address(disks: &Path) -> Result<String, SettingError> {
     let is_address = |name: &str| {
         let numbers: Vec<&str> = name.split(':').collect();

@@ -1,4 +1,4 @@
-//! Records and locks of settings in their directory.
+//! Records and locks of settings in the record directory.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,12 +13,13 @@ use super::record::SettingRecord;
 use super::setting::SystemSetting;
 use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
 
-/// Ending of a record's name.
+/// Suffix of a record's file name.
 pub(super) const RECORD_SUFFIX: &str = ".json";
-/// Ending of a lock's name. Locks are never removed: two processes could hold two of one name.
+/// Suffix of a lock's file name. Lock files are never removed: otherwise two processes could each
+/// lock a file of the same name.
 const LOCK_SUFFIX: &str = ".lock";
 
-/// Takes the lock of a setting, and leaves in it who has it.
+/// Takes the lock of a setting and writes the process ID of the holder to it.
 pub(super) fn take_setting_lock(
     directory: &PrivateDirectory,
     setting: &SystemSetting,
@@ -47,7 +48,7 @@ pub(super) fn record_name(setting: &SystemSetting) -> OsString {
     OsString::from(setting.name() + RECORD_SUFFIX)
 }
 
-/// The record of a setting; `None` where there is none.
+/// The record of a setting; `None` if there is none.
 pub(super) fn read_record(
     directory: &PrivateDirectory,
     setting: &SystemSetting,
@@ -85,8 +86,8 @@ pub(super) fn remove_record(
     }
 }
 
-/// Puts a setting back and removes its record. `false` where there was nothing to put back: the
-/// device is gone, or somebody else has set it since.
+/// Restores a setting and removes its record. `false` if there was nothing to restore: the device
+/// is gone, or someone else has changed the setting since.
 pub(super) fn restore_from_record(
     directory: &PrivateDirectory,
     record: &SettingRecord,

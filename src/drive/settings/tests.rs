@@ -11,7 +11,7 @@ const OTHER_BOOT_ID: &str = "fedcba98-89ab-cdef-0123-456789abcdef";
 struct TestLocation {
     directory: tempfile::TempDir,
     settings: SettingsManager,
-    /// The read-ahead of sda, 128 at the beginning.
+    /// Read-ahead of sda, initially 128.
     setting: PathBuf,
     records: PathBuf,
 }
@@ -57,12 +57,12 @@ impl TestLocation {
             .count()
     }
 
-    /// What is below the root, with content: nothing outside of the records may change.
+    /// Writes a file below the root.
     fn write_to_root(&self, file: &str, text: &str) {
         fs::write(self.directory.path().join(file), text).unwrap();
     }
 
-    /// Sets a value and leaves as a kill does: the locks go, the record stays.
+    /// Sets a value and simulates a kill: the locks are released, the record remains.
     fn set_and_simulate_kill(&self, value: &str) {
         let mut guard = self.guard();
         guard.set(value).unwrap();
@@ -77,14 +77,14 @@ impl TestLocation {
         self.records.join("read-ahead@sda.json")
     }
 
-    /// A record in the place of records, and nothing else.
+    /// Writes a record to the record directory, without changing the setting.
     fn write_record(&self, name: &str, text: &str) {
         fs::create_dir_all(&self.records).unwrap();
         fs::set_permissions(&self.records, fs::Permissions::from_mode(0o700)).unwrap();
         fs::write(self.records.join(name), text).unwrap();
     }
 
-    /// Every file but the records, with its content.
+    /// All files except the records, with their content.
     fn files_outside_records(&self) -> Vec<(PathBuf, String)> {
         fn collect(directory: &Path, files: &mut Vec<(PathBuf, String)>) {
             for entry in fs::read_dir(directory).unwrap().flatten() {
@@ -104,7 +104,7 @@ impl TestLocation {
     }
 }
 
-/// A record of sda's read-ahead, as it would be written after 128 was changed to 4.
+/// A record of sda's read-ahead, as written after a change from 128 to 4.
 fn read_ahead_record() -> serde_json::Value {
     serde_json::json!({
         "version": 1,
@@ -145,7 +145,7 @@ fn setting_locked_by_another_process_is_refused() {
         error.to_string().contains("the read-ahead of sda"),
         "{error}"
     );
-    // Another setting is another lock.
+    // Another setting has another lock.
     place
         .settings
         .lock_setting(SystemSetting::DelayAccounting)
@@ -206,7 +206,7 @@ fn next_start_keeps_setting_of_running_process() {
 fn setting_rounded_by_kernel_is_restored() {
     let place = TestLocation::new();
     place.set_and_simulate_kill("65");
-    // As with pages of 4 KiB, before the process could note what has become of 65.
+    // As with pages of 4 KiB, before the process could record the value that 65 was rounded to.
     let page = rustix::param::page_size() as u64 / 1024;
     fs::write(&place.setting, (65 - 65 % page).to_string()).unwrap();
     assert_eq!(place.settings.restore_leftovers().len(), 1);
@@ -327,7 +327,7 @@ fn write_cache_accepts_only_kernel_values() {
     assert!(place.settings.exists(&setting));
     let mut guard = place.settings.lock_setting(setting.clone()).unwrap();
     guard.set("write through").unwrap();
-    // Would leave the drive's own setting as it is.
+    // This value would leave the setting of the drive itself unchanged.
     assert!(guard.set("temporary write back").is_err());
     drop(guard);
     let value = fs::read_to_string(place.directory.path().join(&file)).unwrap();
@@ -383,7 +383,7 @@ fn written_record_is_parsed_back() {
     assert_eq!(place.current_value(), "128");
 }
 
-/// A record that is not from this program: one change of a good one each.
+/// Records that this program did not write: each differs from a valid one in one field.
 #[test]
 fn planted_record_changes_nothing() {
     let victim = "../../../../../../victim";
@@ -426,7 +426,7 @@ fn planted_record_changes_nothing() {
             "{key} ({what}): {restored:?}"
         );
         assert_eq!(place.files_outside_records(), before, "{key} ({what})");
-        // It is in nobody's way.
+        // It does not block a new lock.
         drop(place.guard());
     }
 }
@@ -542,7 +542,7 @@ fn symlink_leaving_kernel_tree_is_not_followed() {
     let place = TestLocation::new();
     fs::remove_file(&place.setting).unwrap();
     let queue = place.setting.parent().unwrap();
-    // An absolute link, and one at the end of the path.
+    // An absolute link, and a link as the last component.
     for (link, target) in [
         (queue.to_owned(), place.directory.path().join("outside")),
         (place.setting.clone(), place.directory.path().join("victim")),
@@ -571,8 +571,8 @@ fn stale_temporary_file_of_killed_process_is_removed() {
     assert!(!path.exists());
 }
 
-/// Every rename of a directory interrupts the kernel where it follows a `..`; links of /sys have
-/// them.
+/// Every rename of a directory interrupts the kernel while it resolves a `..`; links in /sys
+/// contain `..`.
 #[test]
 fn setting_opens_despite_concurrent_renames() {
     use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,5 @@
-//! Which sectors of which devices a device-mapper device consists of
-//! (kernel Documentation/admin-guide/device-mapper/).
+//! The sectors of lower devices that a device-mapper device consists of (kernel
+//! Documentation/admin-guide/device-mapper/).
 
 use std::fs::OpenOptions;
 use std::io;
@@ -10,32 +10,32 @@ use crate::drive::mounts::parse_device_number;
 use crate::roots::SysPaths;
 
 /// Size of `struct dm_target_spec`: start and length of 8 bytes each, status and offset of the next
-/// record of 4, type of 16.
+/// record of 4 bytes each, type of 16.
 const TARGET_SPEC_BYTES: usize = 40;
 
 /// One line of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableLine {
-    /// Its length in sectors.
+    /// Length in sectors.
     pub sectors: u64,
-    /// Type of the target, such as `linear`.
+    /// Target type, such as `linear`.
     pub target_type: String,
-    /// Its parameters.
+    /// Target parameters.
     pub parameters: String,
 }
 
-/// A stretch of a lower device.
+/// A range of a lower device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MappedRange {
     /// Number of the lower device.
     pub lower_device: (u32, u32),
-    /// Its sectors; `None` where the type of the target does not tell: any.
+    /// Sector range; `None` if the target type does not define it: any sector.
     pub sectors: Option<Range<u64>>,
-    /// Of a thin volume: which one of its pool.
+    /// Device ID within the pool, for a thin volume.
     pub thin_device_id: Option<u64>,
 }
 
-/// The records of a table as the kernel answers them. `None` when they are damaged.
+/// Parses the records of a table in the kernel's format. `None` if they are malformed.
 #[must_use]
 pub fn parse_table(count: u32, bytes: &[u8]) -> Option<Vec<TableLine>> {
     let mut lines = Vec::new();
@@ -53,7 +53,7 @@ pub fn parse_table(count: u32, bytes: &[u8]) -> Option<Vec<TableLine>> {
             target_type: c_string(record.get(24..TARGET_SPEC_BYTES)?)?,
             parameters: c_string(record.get(TARGET_SPEC_BYTES..)?)?,
         });
-        // Offsets count from the first record, and grow.
+        // Offsets are relative to the first record and ascending.
         if next <= at && lines.len() < count as usize {
             return None;
         }
@@ -62,14 +62,14 @@ pub fn parse_table(count: u32, bytes: &[u8]) -> Option<Vec<TableLine>> {
     Some(lines)
 }
 
-/// A text that ends in a zero byte.
+/// A NUL-terminated string.
 fn c_string(bytes: &[u8]) -> Option<String> {
     let end = bytes.iter().position(|byte| *byte == 0);
     let end = end.unwrap_or(bytes.len());
     String::from_utf8(bytes[..end].to_vec()).ok()
 }
 
-/// The stretches that a table consists of.
+/// The ranges that a table maps to.
 #[must_use]
 pub fn mapped_ranges(table: &[TableLine]) -> Vec<MappedRange> {
     table.iter().flat_map(mapped_ranges_of_line).collect()
@@ -93,7 +93,7 @@ fn mapped_ranges_of_line(line: &TableLine) -> Vec<MappedRange> {
     known.unwrap_or_else(|| whole_devices(&words))
 }
 
-/// So many stretches of one length; those of `delay` stand three words apart.
+/// `count` ranges of the same length; those of `delay` are three words apart.
 fn consecutive_ranges(
     words: &[&str],
     first: usize,
@@ -122,14 +122,14 @@ fn mapped_range(words: &[&str], at: usize, length: u64) -> Option<MappedRange> {
     })
 }
 
-/// `POOL VOLUME ...`: a pool gives no block to two volumes for writing.
+/// `POOL VOLUME ...`: a pool never gives two volumes the same writable block.
 fn thin_ranges(words: &[&str]) -> Option<Vec<MappedRange>> {
     let mut pieces = whole_devices(words);
     pieces.first_mut()?.thin_device_id = Some(words.get(1)?.parse().ok()?);
     Some(pieces)
 }
 
-/// All of every device that is named.
+/// The whole of every device named in the parameters.
 fn whole_devices(words: &[&str]) -> Vec<MappedRange> {
     let numbers = words.iter().filter_map(|word| parse_device_number(word));
     numbers
@@ -141,8 +141,8 @@ fn whole_devices(words: &[&str]) -> Vec<MappedRange> {
         .collect()
 }
 
-/// Whether two devices have no sector of a lower device in common. One that does not name the lower
-/// device at all is not understood.
+/// Whether two devices share no sector of a lower device. `false` if one of them does not name the
+/// lower device, because its table is then not understood.
 #[must_use]
 pub fn ranges_are_disjoint(one: &[MappedRange], other: &[MappedRange], lower: (u32, u32)) -> bool {
     let on_it = |pieces: &[MappedRange]| -> Vec<MappedRange> {
@@ -163,10 +163,10 @@ pub fn ranges_are_disjoint(one: &[MappedRange], other: &[MappedRange], lower: (u
     !one.is_empty() && !other.is_empty() && one.iter().all(|a| other.iter().all(|b| apart(a, b)))
 }
 
-/// The stretches of the device-mapper device of that number.
+/// The mapped ranges of the device-mapper device of that number.
 ///
 /// # Errors
-/// When the kernel does not tell: it takes root.
+/// When the kernel does not report them: this needs root.
 pub(super) fn read_mapped_ranges(
     roots: &SysPaths,
     number: (u32, u32),

@@ -1,4 +1,4 @@
-//! Opens a block device by its number, also where its node is missing.
+//! Opens a block device by its number, even without a node in /dev.
 
 use std::fs::File;
 use std::io;
@@ -11,12 +11,12 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
 
-/// Opens the block device of that number for reading: by its usual nodes, else by one that is made
-/// in a tmpfs which nobody else sees.
+/// Opens the block device of that number for reading: by its usual nodes, or by a node created in a
+/// private tmpfs.
 ///
 /// # Errors
-/// When there is no node and none can be made, or the kernel refuses (`EBUSY` for `O_EXCL` on a
-/// device that is taken).
+/// When there is no node and none can be created, or when the kernel refuses (`EBUSY` for `O_EXCL`
+/// on a device that is open exclusively).
 pub(super) fn open_device_node(
     roots: &SysPaths,
     name: &str,
@@ -37,7 +37,7 @@ pub(super) fn open_device_node(
             }
         }
     }
-    // A tree of literal files has no devices.
+    // A test tree contains ordinary files instead of devices.
     if *roots != SysPaths::default() {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -50,8 +50,8 @@ fn is_node_of(path: &Path, number: (u32, u32)) -> bool {
     })
 }
 
-/// By a node in a tmpfs that is mounted nowhere (fsmount(2)), so that it is gone with its
-/// descriptor.
+/// Opens a node in a tmpfs that is not mounted anywhere (fsmount(2)), so that it disappears with
+/// its descriptor.
 fn open_temporary_node(number: (u32, u32), flags: OFlags) -> io::Result<File> {
     let context = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_create(&context)?;

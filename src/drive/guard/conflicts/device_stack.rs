@@ -1,4 +1,4 @@
-//! What is stacked on a device, what it is stacked on, and what else lies on that.
+//! Walks the device stack: upper devices, lower devices, and other devices on those.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -33,47 +33,47 @@ use crate::drive::mounts;
 use crate::drive::mounts::SwapEntry;
 use crate::roots::SysPaths;
 
-/// The state of one search.
+/// State of one search.
 pub(super) struct StackSearch<'a> {
     pub(super) sys_paths: &'a SysPaths,
     pub(super) usage: MediumUsage,
     mounts: Vec<PlacedMount>,
     /// `st_dev` of all mounts.
     mount_device_ids: HashSet<(u32, u32)>,
-    /// A process of each other mount namespace and root directory.
+    /// One process of each other mount namespace and root directory.
     mount_namespace_processes: Vec<u32>,
     file_system_types_with_device: Vec<String>,
     swaps: Vec<SwapEntry>,
     loops: Vec<AttachedLoop>,
     multi_device_members: Vec<(String, String)>,
     exports: Vec<ExportedTarget>,
-    /// Devices whose uses have been looked at.
+    /// Devices whose uses have been collected.
     visited_devices: Vec<String>,
-    /// The target and everything that it lies on.
+    /// The target and all its lower devices.
     target_devices: Vec<String>,
-    /// Everything with bytes of the target.
+    /// All files and devices that share bytes with the target.
     shared_files: Vec<SharedFile>,
-    /// Other devices with the same bytes, which must not be taken by anybody.
+    /// Other devices with the same bytes, which no one else may hold exclusively.
     aliases: Vec<Alias>,
-    /// Whether a file of an overlay may have its attributes in one layer and its bytes in another.
+    /// Whether an overlay file may have its attributes in one layer and its data in another.
     has_metacopy: bool,
-    /// Sectors of the whole disk that a partition has.
+    /// Sectors of the whole disk that the partition covers.
     target_sectors: Option<(u64, u64)>,
-    /// What the target itself is.
+    /// Identity of the target itself.
     target_id: Option<FileId>,
 }
 
-/// Something with bytes of the target.
+/// A file or device that shares bytes with the target.
 #[derive(Debug, Clone)]
 struct SharedFile {
     id: FileId,
     name: String,
-    /// A regular file, open as a path only, where it could be found.
+    /// A regular file, opened with `O_PATH`, if it was found.
     file: Option<Rc<File>>,
 }
 
 impl<'a> StackSearch<'a> {
-    /// Reads the tables of the kernel.
+    /// Reads the kernel's tables.
     pub(super) fn new(roots: &'a SysPaths, name: &str) -> Result<Self, Refusal> {
         let MountTables {
             mounts,
@@ -108,7 +108,7 @@ impl<'a> StackSearch<'a> {
         })
     }
 
-    /// Everything that leads to the bytes of what has that identity.
+    /// Searches everything that leads to the bytes of the target with that identity.
     pub(super) fn search_target(
         &mut self,
         id: FileId,
@@ -134,7 +134,7 @@ impl<'a> StackSearch<'a> {
         Ok(())
     }
 
-    /// What was found, without repetitions.
+    /// The results, without duplicates.
     pub(super) fn into_usage(mut self) -> MediumUsage {
         self.usage.conflicts.sort();
         self.usage.conflicts.dedup();
@@ -151,8 +151,8 @@ impl<'a> StackSearch<'a> {
         aliases
     }
 
-    /// Takes every other device with the same bytes for ourselves: that fails when a file system of
-    /// whatever mount namespace lies on it, and keeps others off while the result lives.
+    /// Opens every other device with the same bytes exclusively. That fails when a file system of
+    /// any mount namespace uses it, and excludes other users during the lifetime of the result.
     pub(super) fn take_aliases(&mut self) {
         self.usage.aliases = self.aliases();
         for Alias { name, .. } in std::mem::take(&mut self.aliases) {
@@ -175,8 +175,8 @@ impl<'a> StackSearch<'a> {
         }
     }
 
-    /// Whether something has, or may have, bytes of the target. `path` leads to it; with an empty
-    /// one only its numbers count.
+    /// Whether a file or device shares, or may share, bytes with the target. `path` leads to it;
+    /// with an empty path only the identity is compared.
     pub(super) fn may_share_bytes(&self, id: FileId, path: &Path) -> bool {
         let same = |known: &SharedFile| match self.compare_with_shared(
             id,
@@ -190,20 +190,20 @@ impl<'a> StackSearch<'a> {
         self.target_id == Some(id) || self.shared_files.iter().any(same)
     }
 
-    /// Whether what a path leads to certainly has bytes of the target.
+    /// Whether the file at a path certainly shares bytes with the target.
     fn certainly_shares_bytes(&self, id: FileId, path: &Path) -> bool {
         let stamp = || FileStamp::of_path(path);
         let is_it = |known| self.compare_with_shared(id, &stamp, known) == FileSameness::Same;
         self.target_id == Some(id) || self.shared_files.iter().any(is_it)
     }
 
-    /// What to call something that shares bytes with the target.
+    /// The display name of a file or device that shares bytes with the target.
     pub(super) fn shared_name(&self, id: FileId, target: &str) -> String {
         let known = self.shared_files.iter().find(|known| known.id == id);
         known.map_or_else(|| target.to_owned(), |known| known.name.clone())
     }
 
-    /// Files that the target lies in.
+    /// Regular files that contain the target.
     pub(super) fn shared_regular_files(&self) -> Vec<(FileId, Option<Rc<File>>)> {
         let files = self.shared_files.iter();
         files
@@ -212,7 +212,7 @@ impl<'a> StackSearch<'a> {
             .collect()
     }
 
-    /// Whether what has that identity and stamp is something with bytes of the target.
+    /// Whether the file with that identity and these timestamps shares bytes with the target.
     fn compare_with_shared(
         &self,
         id: FileId,
@@ -236,7 +236,7 @@ impl<'a> StackSearch<'a> {
                 .and_then(|file| FileStamp::of_file(file))
         };
         match same_file::compare_file_stamps(&own, stamp) {
-            // The times are those of the upper file, the bytes those of a lower one.
+            // The timestamps are those of the upper file, the data is that of a lower one.
             FileSameness::Different
                 if self.has_metacopy
                     && own().map(|own| own.size()) == stamp().map(|other| other.size()) =>
@@ -247,9 +247,9 @@ impl<'a> StackSearch<'a> {
         }
     }
 
-    /// Whether files with that device number may be those of an overlay: of a visible one, or of a
-    /// file system that has no block device and no visible mount. (An overlay gives the files of
-    /// some layers a number that its mount does not show.)
+    /// Whether files with that device number may belong to an overlay: a visible one, or a file
+    /// system without a block device and without a visible mount. (An overlay gives files of some
+    /// layers a device number that its mount does not show.)
     fn may_be_overlay(&self, device: u64) -> bool {
         let number = mounts::split_device_number(device);
         let is_overlay = |placed: &PlacedMount| {
@@ -258,13 +258,13 @@ impl<'a> StackSearch<'a> {
         self.is_unknown_device(device) || self.mounts.iter().any(is_overlay)
     }
 
-    /// Whether a device number belongs to no visible mount and to no block device.
+    /// Whether a device number belongs neither to a visible mount nor to a block device.
     fn is_unknown_device(&self, device: u64) -> bool {
         let number = mounts::split_device_number(device);
         number.0 == 0 && !self.mount_device_ids.contains(&number)
     }
 
-    /// A device, its partitions, and all that lies on them.
+    /// Searches a device, its partitions, and everything stacked on them.
     fn search_device_and_partitions(&mut self, name: &str) {
         self.search_device(name);
         for part in self.partitions(name) {
@@ -279,8 +279,8 @@ impl<'a> StackSearch<'a> {
         parts
     }
 
-    /// Uses of one device and of all that is stacked on it. A circle is not possible in a kernel,
-    /// but in a file of a test.
+    /// Collects uses of one device and of all devices stacked on it. The kernel never reports a
+    /// cycle, but a test tree may contain one.
     fn search_device(&mut self, name: &str) {
         if self.visited_devices.iter().any(|seen| seen == name) {
             return;
@@ -304,7 +304,7 @@ impl<'a> StackSearch<'a> {
         self.collect_attached_loops(&known);
     }
 
-    /// Mounts, swap and exports of the device with that number.
+    /// Collects mounts, swap and exports of the device with that number.
     fn collect_direct_uses(&mut self, name: &str, number: (u32, u32)) {
         let device = || name.to_owned();
         for placed in self
@@ -352,7 +352,7 @@ impl<'a> StackSearch<'a> {
         self.usage.unresolved.extend(usage.unresolved);
     }
 
-    /// Loop devices attached to a device or file, and what lies on them.
+    /// Searches loop devices attached to a device or file, and everything on them.
     fn collect_attached_loops(&mut self, known: &SharedFile) {
         for by in self.loop_devices_on(known) {
             self.usage.conflicts.push(UseConflict::AttachedLoopDevice {
@@ -363,8 +363,8 @@ impl<'a> StackSearch<'a> {
         }
     }
 
-    /// Loop devices attached to that, except the target and what it lies on. One that may be is a
-    /// question.
+    /// Loop devices attached to a file or device, except the target and its lower devices. A loop
+    /// device that may be attached becomes an unresolved use.
     fn loop_devices_on(&mut self, known: &SharedFile) -> Vec<String> {
         let mut found = Vec::new();
         let mut questions = Vec::new();
@@ -389,7 +389,7 @@ impl<'a> StackSearch<'a> {
         found
     }
 
-    /// The file with that identity at a path of this mount namespace or of another one.
+    /// Opens the file with that identity at a path of this or another mount namespace.
     fn open_by_identity(&self, path: &Path, id: FileId) -> Option<File> {
         let inner = path.strip_prefix("/").ok()?;
         let elsewhere = self.mount_namespace_processes.iter().map(|process| {
@@ -401,7 +401,7 @@ impl<'a> StackSearch<'a> {
             .find_map(|path| same_file::open_identified_path(&path, id))
     }
 
-    /// Everything that a device lies on, and what else lies on that.
+    /// Searches all lower devices of a device, and the other devices on them.
     fn search_lower_devices(&mut self, name: &str) {
         self.search_whole_disk(name);
         self.search_loop_backing(name);
@@ -411,7 +411,7 @@ impl<'a> StackSearch<'a> {
             .filter(|slave| !self.target_devices.contains(slave))
             .cloned()
             .collect();
-        // All paths of a multipath device are its own.
+        // All paths of a multipath device belong to it.
         self.target_devices.extend(new.iter().cloned());
         for slave in &new {
             self.search_lower_device(slave, name);
@@ -421,8 +421,8 @@ impl<'a> StackSearch<'a> {
         }
     }
 
-    /// A partition is in use also when the whole of which it is a part is taken as one, or when
-    /// another partition has the same sectors.
+    /// A partition is also in use when its whole disk is held, or when another partition covers the
+    /// same sectors.
     fn search_whole_disk(&mut self, name: &str) {
         let Some(whole) =
             identity::read_block_device(self.sys_paths, name).and_then(|drive| drive.parent)
@@ -441,7 +441,7 @@ impl<'a> StackSearch<'a> {
         self.search_lower_devices(&whole);
     }
 
-    /// Partitions of a whole disk that have sectors of the target.
+    /// Partitions of a whole disk that overlap the sectors of the target.
     fn overlapping_partitions(&self, whole: &str) -> Vec<String> {
         let mut parts = self.partitions(whole);
         if let Some((start, length)) = self.target_sectors {
@@ -464,12 +464,12 @@ impl<'a> StackSearch<'a> {
         Some((number("start")?, number("size")?))
     }
 
-    /// What a loop device is attached to: it does not hold it.
+    /// Searches the backing file of a loop device, which the loop device does not hold.
     fn search_loop_backing(&mut self, name: &str) {
         let Some(own) = self.loops.iter().find(|one| one.name == name).cloned() else {
             return;
         };
-        // Its bytes are a part of those below, which one is not followed.
+        // The target covers part of the lower device; the exact sectors are not tracked.
         self.target_sectors = None;
         match own.backing {
             Ok(FileId::Device(major, minor)) => {
@@ -518,8 +518,8 @@ impl<'a> StackSearch<'a> {
         }
     }
 
-    /// Other loop devices on the file or device that the target is attached to. They are no conflict
-    /// as long as nobody uses them.
+    /// Other loop devices on the backing file or device of the target. They are a conflict only if
+    /// they are in use.
     fn search_sibling_loops(&mut self, backing: &SharedFile) {
         for sibling in self.loop_devices_on(backing) {
             let kind = AliasKind::SiblingLoopDevice {
@@ -527,13 +527,13 @@ impl<'a> StackSearch<'a> {
             };
             self.check_sibling(&sibling, "what it is attached to", kind);
         }
-        // They have been looked at.
+        // They have already been searched.
         self.loops.retain(|one| {
             !self.visited_devices.contains(&one.name) || self.target_devices.contains(&one.name)
         });
     }
 
-    /// Another device with the same bytes: a conflict when it is used.
+    /// Another device with the same bytes: a conflict if it is in use.
     fn check_sibling(&mut self, name: &str, lower: &str, kind: AliasKind) {
         let before = self.usage.conflicts.len();
         self.search_device_and_partitions(name);
@@ -549,7 +549,7 @@ impl<'a> StackSearch<'a> {
         });
     }
 
-    /// A device that the target holds: its other holders have other sectors, or are siblings.
+    /// A lower device of the target: its other holders use other sectors, or are siblings.
     fn search_lower_device(&mut self, name: &str, upper: &str) {
         let Some(number) = self.device_number(name) else {
             return;
@@ -573,7 +573,7 @@ impl<'a> StackSearch<'a> {
         self.search_lower_devices(name);
     }
 
-    /// Whether two device-mapper devices provably have no sector of a lower device in common.
+    /// Whether two device-mapper devices provably share no sector of a lower device.
     fn mapped_devices_are_disjoint(&self, one: &str, other: &str, lower: (u32, u32)) -> bool {
         let pieces = |name: &str| -> Option<Vec<MappedRange>> {
             device_mapper::read_mapped_ranges(self.sys_paths, self.device_number(name)?).ok()
@@ -584,7 +584,7 @@ impl<'a> StackSearch<'a> {
         device_mapper::ranges_are_disjoint(&one, &other, lower)
     }
 
-    /// The same disk by another path.
+    /// Searches other paths to the same disk.
     fn search_other_paths(&mut self, name: &str) {
         for other in same_disk::other_paths_of_disk(self.sys_paths, name) {
             if self.target_devices.contains(&other) {
@@ -615,8 +615,8 @@ impl<'a> StackSearch<'a> {
         }
     }
 
-    /// A regular file: swapped to, attached to a loop device, exported, or mounted as it is; and the
-    /// file of the upper directory where it is one of an overlay.
+    /// A regular file: used as swap, attached to a loop device, exported, or mounted directly; for
+    /// an overlay file also the file in the upper directory.
     fn search_file(&mut self, id: FileId, name: &str, file: Option<File>) {
         let mut files = vec![(id, file.map(Rc::new))];
         if let (_, Some(file)) = &files[0] {
@@ -645,8 +645,8 @@ impl<'a> StackSearch<'a> {
         }
     }
 
-    /// Loop devices that cannot be asked, by the path that sysfs shows: all that is known to a user
-    /// who may not open them.
+    /// Loop devices that cannot be queried, by the path that sysfs shows. A user who may not open
+    /// the device sees nothing else.
     pub(super) fn collect_loops_by_path(&mut self, name: &str) {
         let unasked = self.loops.iter().filter(|one| one.backing.is_err());
         let attached = unasked.filter(|one| {
@@ -706,7 +706,7 @@ impl<'a> StackSearch<'a> {
         self.usage.unresolved.extend(unseen);
     }
 
-    /// A loop device that cannot be asked may be attached to anything.
+    /// A loop device that cannot be queried may be attached to any file.
     fn collect_unidentified_users(&mut self) {
         for one in &self.loops {
             if let Err(reason) = &one.backing {
@@ -739,7 +739,7 @@ impl SharedFile {
     }
 }
 
-/// Devices of mounted file systems that have several: name of the device, and the file system.
+/// Devices of mounted multi-device file systems: name of the device, and the file system.
 fn multi_device_members(roots: &SysPaths) -> Vec<(String, String)> {
     let directory = roots.sys.join("fs/btrfs");
     let mut members = Vec::new();

@@ -1,4 +1,4 @@
-//! Devices and files that the kernel serves to others: NVMe and SCSI targets, USB gadgets
+//! Devices and files that the kernel exports to other machines: NVMe and SCSI targets, USB gadgets
 //! (kernel Documentation/ABI/testing/configfs-*, Documentation/target/).
 
 use std::fs;
@@ -8,23 +8,23 @@ use crate::drive::identity::{directory_entries, sanitized};
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
 
-/// One thing that is served.
+/// One exported device or file.
 #[derive(Debug)]
 pub(super) struct ExportedTarget {
-    /// By what, such as `nvmet subsystem NAME`.
+    /// The exporter, such as `nvmet subsystem NAME`.
     pub exporter: String,
-    /// The device or file; `None` where it cannot be found.
+    /// The device or file; `None` if it cannot be found.
     pub exported_id: Option<FileId>,
 }
 
-/// All that the kernel serves, as configfs tells.
+/// All exports, as listed in configfs.
 pub(super) fn list_exports(roots: &SysPaths) -> Vec<ExportedTarget> {
     let configfs = roots.sys.join("kernel/config");
     let mut exports = Vec::new();
     nvmet_exports(&configfs.join("nvmet/subsystems"), &mut exports);
     scsi_target_exports(&configfs.join("target/core"), &mut exports);
     mass_storage_gadget_exports(&configfs.join("usb_gadget"), &mut exports);
-    // Loaded, but what it serves is not shown: configfs is not mounted here.
+    // The module is loaded but configfs is not mounted, so its exports are unknown.
     for (module, directory) in [("nvmet", "nvmet"), ("target_core_mod", "target")] {
         let loaded = roots.sys.join("module").join(module).exists();
         if loaded && fs::read_dir(configfs.join(directory)).is_err() {
@@ -57,7 +57,8 @@ fn nvmet_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
 /// `BACKEND/NAME/{info,udev_path}`
 fn scsi_target_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
     for backend in directory_entries(directory) {
-        // `alua` is no backend, and memory serves nothing that we could overwrite.
+        // `alua` is not a backend, and a memory backend exports nothing that an overwrite could
+        // affect.
         if backend == "alua" || backend.starts_with("rd_mcp") {
             continue;
         }
@@ -69,7 +70,7 @@ fn scsi_target_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
             let info = fs::read(store.join("info")).unwrap_or_default();
             let path =
                 parse_scsi_target_info(&info).or_else(|| read_path(&store.join("udev_path")));
-            // One that is not set up has neither.
+            // A backend that is not configured has neither file.
             let off = fs::read_to_string(store.join("enable")).is_ok_and(|on| on.trim() == "0");
             if !off {
                 exports.push(ExportedTarget {
@@ -99,8 +100,8 @@ fn mass_storage_gadget_exports(directory: &Path, exports: &mut Vec<ExportedTarge
     }
 }
 
-/// The path that a SCSI target's `info` names: `TCM FILEIO ID: 0  File: /path  Size: ...`, or
-/// `UDEV PATH: /dev/sdb  readonly: 0`.
+/// The path in `info` of a SCSI target: `TCM FILEIO ID: 0  File: /path  Size: ...`, or `UDEV PATH:
+/// /dev/sdb  readonly: 0`.
 #[must_use]
 pub fn parse_scsi_target_info(info: &[u8]) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
@@ -114,7 +115,7 @@ pub fn parse_scsi_target_info(info: &[u8]) -> Option<PathBuf> {
     text(b"File: ", b"  Size:").or_else(|| text(b"UDEV PATH: ", b"  readonly:"))
 }
 
-/// The path in a file of one line.
+/// The path in a file with a single line.
 fn read_path(file: &Path) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let text = fs::read(file).ok()?;

@@ -1,5 +1,5 @@
-//! Locks that others hold: POSIX and open file description locks, and those of flock(2)
-//! (proc_locks(5), the `lock:` lines of proc_pid_fdinfo(5)).
+//! Locks that other processes hold: POSIX, open file description and flock(2) locks (proc_locks(5),
+//! the `lock:` lines of proc_pid_fdinfo(5)).
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -14,25 +14,25 @@ use crate::drive::medium::FileId;
 use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
 
-/// How long a lock is waited for that somebody takes for a moment, as udev does of a device that it
-/// looks at.
+/// How long to wait for a lock that may be held only briefly, as udev does while it probes a
+/// device.
 pub(in crate::drive::guard) const LOCK_TIMEOUT: Duration = Duration::from_millis(300);
-/// How often it is tried meanwhile.
+/// Interval between attempts.
 pub(in crate::drive::guard) const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// One lock as the kernel lists it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockLine {
-    /// The process that took it; `None` for an open file description's.
+    /// The process that holds it; `None` for an open file description lock.
     pub process: Option<u32>,
-    /// Number of the device that the file lies on.
+    /// Number of the device that holds the file.
     pub device: (u32, u32),
-    /// Its inode.
+    /// Inode number of the file.
     pub inode: u64,
 }
 
-/// `1: POSIX  ADVISORY  WRITE 3568 fd:00:2531452 0 EOF`, with or without `lock:` before it. `None`
-/// for a lease, and for a lock that is still waited for.
+/// Parses `1: POSIX  ADVISORY  WRITE 3568 fd:00:2531452 0 EOF`, with or without `lock:` before it.
+/// `None` for a lease and for a blocked lock request.
 #[must_use]
 pub fn parse_lock_line(line: &str) -> Option<LockLine> {
     let line = line.strip_prefix("lock:").unwrap_or(line);
@@ -72,7 +72,8 @@ pub(super) fn find_lock_conflict(
         }
         _ => None,
     });
-    // Those below are asked too: some have another number in the table than they show (btrfs).
+    // The underlying files are queried as well: some have another device number in the table than
+    // `stat` reports (btrfs).
     let below = others.clone().any(|(_, file)| {
         let open = file
             .as_ref()
@@ -82,8 +83,8 @@ pub(super) fn find_lock_conflict(
     let is_of = |line: &LockLine, (device, inode): (u64, u64)| {
         line.inode == inode && line.device == split_device_number(device)
     };
-    // The kernel lists locks by the file system's own number, which some show nobody (btrfs): what
-    // is locked for certain is named as well as it can be.
+    // The kernel lists locks by the internal device number of the file system, which some do not
+    // report elsewhere (btrfs). The holder is named only if it can be found.
     let found = others
         .into_iter()
         .find_map(|(file, _)| listed.iter().find(|line| is_of(line, file)))
@@ -104,11 +105,11 @@ pub(super) fn find_lock_conflict(
     })
 }
 
-/// Whether anybody holds a lock that would keep us from taking ours.
+/// Whether another process holds a conflicting lock.
 fn has_conflicting_lock(file: &File) -> bool {
     let began = Instant::now();
     loop {
-        // A file system without locks has nobody who holds one.
+        // On a file system without locks no one can hold one.
         let record = fcntl::conflicting_lock(file).is_ok_and(|lock| lock.is_some());
         let whole = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
         if whole.is_ok() {
@@ -125,7 +126,7 @@ fn has_conflicting_lock(file: &File) -> bool {
     }
 }
 
-/// Who holds a lock that belongs to an open file description.
+/// The process that holds an open file description lock.
 fn lock_holder(roots: &SysPaths, lock: &LockLine) -> Option<u32> {
     open_users::process_numbers(roots)
         .into_iter()

@@ -1,4 +1,4 @@
-//! Loop devices, by the inode that the kernel has attached, not by the path that it remembers.
+//! Loop devices, identified by the inode of the backing file, not by the path in sysfs.
 
 use std::fs;
 use std::io;
@@ -16,24 +16,24 @@ use crate::drive::medium::FileId;
 use crate::drive::mounts::{parse_device_number, split_device_number};
 use crate::roots::SysPaths;
 
-/// A loop device that is attached to something.
+/// An attached loop device.
 #[derive(Debug, Clone)]
 pub(super) struct AttachedLoop {
-    /// The kernel's name, such as `loop3`.
+    /// Kernel name, such as `loop3`.
     pub name: String,
-    /// What it is attached to; an error with the reason where the kernel does not tell.
+    /// Identity of the backing file; an error with the reason if the kernel does not report it.
     pub backing: Result<FileId, String>,
-    /// The path that sysfs shows, as text.
+    /// The backing path in sysfs, as text for display.
     pub shown_path: String,
-    /// Its disk sequence number, as sysfs shows it: attached once more, it has another.
+    /// Disk sequence number from sysfs; it changes with each attachment.
     pub disk_sequence: String,
-    /// The same path as it is.
+    /// The backing path, unchanged.
     pub backing_path: PathBuf,
 }
 
 impl AttachedLoop {
-    /// What it is called in a question about it, which differs from that about another attachment
-    /// of the same name and path.
+    /// Description in an unresolved use. It differs for another attachment of the same name and
+    /// path.
     pub(super) fn description(&self) -> String {
         let Self {
             name,
@@ -47,7 +47,7 @@ impl AttachedLoop {
     }
 }
 
-/// All loop devices that are attached to something.
+/// All attached loop devices.
 ///
 /// # Errors
 /// When the block devices cannot be listed.
@@ -65,7 +65,7 @@ fn read_attached_loop(roots: &SysPaths, name: String) -> Option<AttachedLoop> {
     let directory = roots.sys.join("class/block").join(&name);
     let path = match fs::read(directory.join("loop/backing_file")) {
         Ok(path) => path,
-        // Nothing is attached, or it is a partition of a loop device.
+        // Not attached, or a partition of a loop device.
         Err(error) if is_detached_error(&error) => return None,
         Err(error) => {
             let backing = Err(error.to_string());
@@ -90,7 +90,7 @@ fn read_attached_loop(roots: &SysPaths, name: String) -> Option<AttachedLoop> {
         });
     let backing = match asked {
         Ok(backing) => Ok(backing_identity(backing)),
-        // Detached meanwhile.
+        // Detached in the meantime.
         Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => return None,
         Err(error) => Err(error.to_string()),
     };

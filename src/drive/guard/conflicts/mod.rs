@@ -1,7 +1,7 @@
-//! Who uses the bytes of a medium: the medium itself, what lies on it, what it lies on, and
-//! everything else that leads to the same bytes.
+//! Finds the users of a medium's bytes: users of the medium itself, of its upper and lower devices,
+//! and of all other devices and files with the same bytes.
 //!
-//! What cannot be found out is kept as [`Unresolved`] and counts as a use.
+//! What cannot be determined is reported as [`UnresolvedUse`] and counts as a use.
 
 pub mod device_mapper;
 mod device_nodes;
@@ -33,33 +33,33 @@ use super::hold::ExclusiveHold;
 use crate::drive::medium::{FileId, OpenMedium, TargetKind};
 use crate::roots::SysPaths;
 
-/// One use that forbids writing.
+/// A use that forbids writing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UseConflict {
     /// A file system is mounted.
     Mounted {
-        /// The device that it lies on, or the file.
+        /// The device that holds it, or the file.
         device: String,
-        /// Where.
+        /// Mount point.
         at: String,
     },
     /// A file system is mounted in another mount namespace, such as a container's.
     MountedInOtherNamespace {
-        /// The device that it lies on, or the file.
+        /// The device that holds it, or the file.
         device: String,
-        /// Where in that namespace.
+        /// Mount point in that namespace.
         at: String,
         /// A process of that namespace.
         process: u32,
     },
-    /// A mounted file system of several devices has it among them.
+    /// It is a member of a mounted multi-device file system.
     FileSystemMember {
         /// The device.
         device: String,
         /// Type and identity of the file system, such as `btrfs UUID`.
         file_system: String,
     },
-    /// The kernel swaps to it.
+    /// The kernel uses it as swap.
     UsedAsSwap {
         /// The device or file.
         device: String,
@@ -71,170 +71,171 @@ pub enum UseConflict {
         /// The loop device.
         by: String,
     },
-    /// Another device lies on it.
+    /// Another device is stacked on it.
     HeldByDevice {
         /// The device.
         device: String,
-        /// What lies on it.
+        /// The upper device.
         by: String,
     },
-    /// Another device in use has, or may have, the same sectors.
+    /// Another device in use covers, or may cover, the same sectors.
     OverlappingSectors {
         /// The other device.
         device: String,
-        /// What both lie on, or the disk that both are paths to.
+        /// The common lower device, or the disk that both are paths to.
         lower: String,
     },
-    /// A device that came up meanwhile is another path to the same disk.
+    /// A device that appeared during the run is another path to the same disk.
     OtherPath {
         /// The device.
         device: String,
-        /// The disk, by the name of the path that is used.
+        /// The disk, by the name of the path in use.
         disk: String,
     },
-    /// The kernel serves it to other machines.
+    /// The kernel exports it to other machines.
     Exported {
         /// The device or file.
         device: String,
-        /// By what, such as `nvmet subsystem NAME`.
+        /// The exporter, such as `nvmet subsystem NAME`.
         by: String,
     },
     /// A process has it open.
     OpenByProcess {
         /// The device or file.
         device: String,
-        /// Its number.
+        /// Process ID.
         process: u32,
-        /// Its name.
+        /// Name of the process.
         command: String,
-        /// Whether by a shared writable mapping, and not by a descriptor.
+        /// Whether by a shared writable mapping rather than by a descriptor.
         mapped: bool,
     },
-    /// A process has it mapped, for whatever purpose.
+    /// A process has it mapped, for any purpose.
     MappedByProcess {
         /// The device or file.
         device: String,
-        /// Its number.
+        /// Process ID.
         process: u32,
-        /// Its name.
+        /// Name of the process.
         command: String,
     },
-    /// A process reads it and serves a FUSE file system, perhaps from it.
+    /// A process reads it and serves a FUSE file system, possibly from it.
     Served {
         /// The device or file.
         device: String,
-        /// Its number.
+        /// Process ID.
         process: u32,
-        /// Its name.
+        /// Name of the process.
         command: String,
     },
-    /// Somebody whom /proc does not show has it open for writing.
+    /// A user that /proc does not show has it open for writing.
     OpenByUnknown {
         /// The file.
         device: String,
     },
-    /// Somebody holds a lock on it.
+    /// Another process holds a lock on it.
     Locked {
         /// The device or file.
         device: String,
         /// Number and name of the process, where they can be told.
         by: Option<(u32, String)>,
     },
-    /// Another program, or a file system elsewhere, has taken a device with the same bytes for
-    /// itself (`O_EXCL`).
+    /// Another program, or a file system in another namespace, has a device with the same bytes
+    /// open exclusively (`O_EXCL`).
     AliasOpenedExclusively {
         /// That device.
         device: String,
     },
-    /// Another program, or a file system elsewhere, has taken it for itself (`O_EXCL`).
+    /// Another program, or a file system in another namespace, has it open exclusively (`O_EXCL`).
     OpenedExclusively,
 }
 
-/// One question about the use of a medium that could not be answered.
+/// A possible use of a medium that could not be determined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnresolvedUse {
-    /// What a loop device is attached to.
+    /// The backing file of a loop device is unknown.
     LoopDevice {
         /// The loop device.
         device: String,
-        /// Why not.
+        /// Reason of the failure.
         reason: String,
     },
-    /// Which file a file system is mounted from.
+    /// The file that a file system is mounted from is unknown.
     MountSource {
-        /// Where it is mounted.
+        /// Mount point.
         at: String,
-        /// What the table of mounts says.
+        /// Source in the mount table.
         source: String,
     },
-    /// Which file a file system is mounted from that no visible table of mounts may have.
+    /// The file is unknown that a file system is mounted from, and possibly no visible mount table
+    /// lists it.
     UnlistedMountSource {
         /// Its name in sysfs.
         name: String,
     },
-    /// Who has a file open for reading.
+    /// The readers of a file are unknown.
     OpenForReading,
-    /// Whether a device with the same bytes is taken.
+    /// Whether a device with the same bytes is in use is unknown.
     AliasInUse {
         /// The device.
         device: String,
-        /// Why not.
+        /// Reason of the failure.
         reason: String,
     },
-    /// Which file of the upper directory an overlay's file is.
+    /// The file of the upper directory behind an overlay file is unknown.
     OverlayUpperFile {
         /// The mount point of the overlay.
         at: String,
     },
-    /// What is served to other machines.
+    /// The device or file that is exported to other machines is unknown.
     Export {
-        /// By what.
+        /// The exporter.
         by: String,
     },
-    /// Which processes have it open.
+    /// The processes that have it open are unknown.
     OpenDescriptors(UnseenProcesses),
-    /// Whether it came into use while it was written.
+    /// Whether it came into use during writing is unknown.
     UseWhileWriting {
-        /// Why not.
+        /// Reason of the failure.
         reason: &'static str,
     },
-    /// What is mounted in other mount namespaces.
+    /// The mounts of other mount namespaces are unknown.
     OtherNamespaceMounts {
-        /// Why not.
+        /// Reason of the failure.
         reason: &'static str,
     },
-    /// Whether anybody has the file open: no lease can be taken on it.
+    /// Whether anyone has the file open is unknown: no lease can be taken on it.
     LeaseUnavailable {
-        /// Why not.
+        /// Reason of the failure.
         reason: String,
     },
 }
 
-/// Another device with bytes of a medium, which nobody uses.
+/// Another device that shares bytes with a medium and is not in use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Alias {
-    /// The kernel's name.
+    /// Kernel name.
     pub name: String,
-    /// How it comes to the same bytes.
+    /// Relation to the medium.
     pub kind: AliasKind,
 }
 
-/// How a device comes to bytes of a medium.
+/// Relation of a device to the medium whose bytes it shares.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum AliasKind {
-    /// A loop device that is attached to what the medium is attached to.
+    /// A loop device attached to the same backing file or device as the medium.
     SiblingLoopDevice {
-        /// The file or device.
+        /// The backing file or device.
         lower: String,
     },
-    /// A device-mapper or md device on what the medium lies on.
+    /// A device-mapper or md device on a lower device of the medium.
     StackedDevice {
         /// The lower device.
         lower: String,
     },
-    /// Another path to the disk.
+    /// Another path to the same disk.
     DiskPath {
-        /// The disk, by the name of the path that leads to the medium.
+        /// The disk, by the name of the path used for the medium.
         disk: String,
     },
     /// The device that a loop device is attached to.
@@ -245,8 +246,8 @@ pub(super) enum AliasKind {
 }
 
 impl Alias {
-    /// What it is when it came up while a medium is written: it is not held, and somebody can mount
-    /// it in any mount namespace.
+    /// The conflict if it appears while a medium is written: it is not held exclusively, so it can
+    /// be mounted in any mount namespace.
     pub(super) fn conflict(&self) -> UseConflict {
         let by = self.name.clone();
         match &self.kind {
@@ -270,34 +271,36 @@ impl Alias {
     }
 }
 
-/// Who uses a medium.
+/// Users of a medium.
 #[derive(Debug, Default)]
 pub(super) struct MediumUsage {
-    /// What forbids writing, the most telling first.
+    /// Uses that forbid writing, the most relevant first.
     pub conflicts: Vec<UseConflict>,
-    /// What could not be found out.
+    /// Uses that could not be determined.
     pub unresolved: Vec<UnresolvedUse>,
-    /// What the tables of the kernel left open before anything else was asked.
+    /// Uses that the kernel's tables left unresolved, before any other check.
     pub initially_unresolved: Vec<UnresolvedUse>,
     /// Other devices with the same bytes.
     pub aliases: Vec<Alias>,
-    /// Other devices with the same bytes, held so that nobody can mount or stack anything on them.
+    /// Descriptors of other devices with the same bytes, held exclusively so that nothing can be
+    /// mounted or stacked on them.
     pub alias_holds: Vec<OwnedFd>,
 }
 
-/// How much is looked at.
+/// Extent of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchDepth {
-    /// Everything; nobody holds the medium for us yet.
+    /// Everything; the medium is not held exclusively yet.
     Full,
-    /// Everything but locks and leases, which we hold ourselves by now.
+    /// Everything except locks and leases, which this program holds itself.
     HeldMedium,
-    /// What a few tables tell: mounts of this namespace, swaps, loop devices, what is stacked.
+    /// A few kernel tables only: mounts of this namespace, swap areas, loop devices, stacked
+    /// devices.
     KernelTablesOnly,
 }
 
-/// Everything that forbids writing a medium. Questions that are `known` were there when the kernel
-/// proved that nobody else has the file open: from then on only new ones count.
+/// Finds all uses that forbid writing a medium. `known` are the uses that were unresolved when the
+/// kernel proved that no one else has the file open: from then on only new ones count.
 pub(super) fn find_medium_usage(
     roots: &SysPaths,
     medium: &OpenMedium,
@@ -309,7 +312,7 @@ pub(super) fn find_medium_usage(
     search.search_target(medium.file_id(), name, Some(medium.anchor()))?;
     search.usage.initially_unresolved = search.usage.unresolved.clone();
     if depth != SearchDepth::Full {
-        // Which file of an overlay it is was found out before, and it is being written now.
+        // The file of the overlay was determined before, and it is being written now.
         search.usage.unresolved.retain(|question| {
             !known.contains(question) && !matches!(question, UnresolvedUse::OverlayUpperFile { .. })
         });
@@ -325,12 +328,12 @@ pub(super) fn find_medium_usage(
     Ok(search.into_usage())
 }
 
-/// How the kernel uses a file as a medium: a loop device or file system lies in it, it is swapped to
-/// or exported. Most questions without an answer are no use here: what is asked about is a file that
-/// somebody named as an output, and hardly any is a medium. `written`: the file, open for writing,
-/// where its bytes are going to change: then a file system that is mounted from a file counts, for no
-/// table shows all of its files, unless nobody else has this one open; and a loop device that may not
-/// be asked, where somebody has.
+/// Uses of a file as a medium by the kernel: it backs a loop device or file system, it is swap or
+/// exported. Most unresolved uses do not count here: the file was named as an output, and hardly
+/// any such file is a medium. `written`: the file, open for writing, if its contents will change.
+/// In that case two unresolved uses count if someone else has the file open or may have it open: a
+/// file system mounted from a file, because no table lists all of its files, and a loop device that
+/// may not be queried (only if someone has it open).
 pub(super) fn find_file_usage(
     roots: &SysPaths,
     id: FileId,
@@ -351,14 +354,14 @@ pub(super) fn find_file_usage(
         UnresolvedUse::MountSource { .. } | UnresolvedUse::UnlistedMountSource { .. } => {
             is_open_elsewhere() != Some(false)
         }
-        // There are such devices on many machines, always attached.
+        // Many machines have such devices, always attached.
         UnresolvedUse::LoopDevice { .. } => is_open_elsewhere() == Some(true),
         _ => false,
     });
     Ok(search.into_usage())
 }
 
-/// Everything that the tables of the kernel tell of what has that identity.
+/// All uses in the kernel's tables of the medium with that identity.
 #[cfg(test)]
 pub(super) fn find_usage_in_tables(
     roots: &SysPaths,
@@ -371,8 +374,8 @@ pub(super) fn find_usage_in_tables(
     Ok(search.into_usage())
 }
 
-/// Whether opening a medium for writing makes a copy of all of it: it is a file in a lower directory
-/// of an overlay.
+/// Whether opening a medium for writing copies all of it: it is a file in a lower directory of an
+/// overlay.
 pub(super) fn is_copied_when_opened(roots: &SysPaths, medium: &OpenMedium) -> bool {
     medium.target.kind == TargetKind::File
         && matches!(
@@ -381,7 +384,7 @@ pub(super) fn is_copied_when_opened(roots: &SysPaths, medium: &OpenMedium) -> bo
         )
 }
 
-/// Locks and open descriptors.
+/// Collects locks and open descriptors.
 fn collect_openers(
     roots: &SysPaths,
     medium: &OpenMedium,
@@ -438,7 +441,7 @@ fn collect_openers(
         FileId::Inode(..) if depth == SearchDepth::Full => {
             sole_opener::check_sole_opener(roots, medium, found.unseen, search);
         }
-        // The lease was asked for before the file was locked for ourselves.
+        // The lease was queried before this program locked the file.
         FileId::Inode(..) => {}
         FileId::Device(..) => {
             let unseen = found.unseen.map(UnresolvedUse::OpenDescriptors);
@@ -447,7 +450,7 @@ fn collect_openers(
     }
 }
 
-/// Who has it open for writing for longer than a moment.
+/// Users that have it open for writing for more than a brief moment.
 fn persistent_users(roots: &SysPaths, search: &StackSearch<'_>) -> OpenUsers {
     let began = Instant::now();
     loop {
@@ -460,7 +463,7 @@ fn persistent_users(roots: &SysPaths, search: &StackSearch<'_>) -> OpenUsers {
     }
 }
 
-/// A [`Refusal`] for a table that cannot be read.
+/// Converts an error of reading a table to a [`Refusal`].
 fn unreadable_table(name: &str, tried: &'static str) -> impl FnOnce(io::Error) -> Refusal {
     let name = name.to_owned();
     move |source| Refusal::UseUnknown {

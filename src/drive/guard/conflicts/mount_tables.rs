@@ -1,4 +1,4 @@
-//! The mounts of this mount namespace and of all others that may be examined.
+//! Mounts of this mount namespace and of all others that may be examined.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,17 +13,17 @@ use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
 use crate::roots::SysPaths;
 
-/// A mount, and where.
+/// A mount and its mount namespace.
 #[derive(Debug)]
 pub(super) struct PlacedMount {
-    /// A process of its mount namespace; `None` for this program's own.
+    /// A process of its mount namespace; `None` for the namespace of this program.
     pub process: Option<u32>,
-    /// What is mounted.
+    /// The mount.
     pub mount: MountEntry,
 }
 
 impl PlacedMount {
-    /// That a device or file is mounted like this.
+    /// The conflict: a device or file is mounted there.
     pub(super) fn to_conflict(&self, device: &str) -> UseConflict {
         let (device, at) = (device.to_owned(), sanitized(&self.mount.mount_point));
         match self.process {
@@ -36,7 +36,7 @@ impl PlacedMount {
         }
     }
 
-    /// A path of its namespace as one that this program can use.
+    /// Converts a path of its namespace to one that this program can open.
     pub(super) fn reachable_path(&self, roots: &SysPaths, path: &str) -> Option<PathBuf> {
         let path = Path::new(path);
         let inner = path.strip_prefix("/").ok()?;
@@ -46,8 +46,8 @@ impl PlacedMount {
         })
     }
 
-    /// The file that it is mounted from, or that this cannot be told; `None` for a file system that
-    /// does not lie in a file.
+    /// The file that it is mounted from, or an unresolved use if that is unknown; `None` for a file
+    /// system that is not in a file.
     pub(super) fn mount_source(
         &self,
         roots: &SysPaths,
@@ -57,8 +57,8 @@ impl PlacedMount {
         if mount.source_number.is_some() {
             return None;
         }
-        // Only a file system in a file has no number of a block device (erofs since 6.12); btrfs
-        // never has, and one with a domain is fetched over the network.
+        // Only a file system in a file has no block device number (erofs since 6.12). btrfs never
+        // has one, and an erofs with a domain is fetched over the network.
         let in_file = mount.device_id.0 == 0
             && needs_device.contains(&mount.file_system)
             && mount.file_system != "btrfs"
@@ -66,7 +66,7 @@ impl PlacedMount {
                 .options
                 .iter()
                 .any(|option| option.starts_with("fsid="));
-        // Another file may be there by now: the path can prove a use, but not that there is none.
+        // The path may name another file by now: it can prove a use, but not exclude one.
         let question = in_file.then(|| UnresolvedUse::MountSource {
             at: sanitized(&mount.mount_point),
             source: sanitized(&mount.source),
@@ -82,43 +82,43 @@ impl PlacedMount {
     }
 }
 
-/// What a file system in a file is mounted from.
+/// The source of a file system in a file.
 #[derive(Debug)]
 pub(super) struct MountSource {
-    /// The file at the path that the table names.
+    /// The file at the path in the mount table.
     pub file: Option<(PathBuf, FileId)>,
-    /// That it may be any other file.
+    /// Set if it may be any other file.
     pub unresolved: Option<UnresolvedUse>,
 }
 
-/// The most bytes of other namespaces' tables that are read: more is somebody's attempt to keep
-/// this program busy. A table of a usual machine has 10 kB.
+/// Maximum number of bytes read from the tables of other namespaces. A larger total is likely an
+/// attempt to keep this program busy. The table of a typical machine has 10 kB.
 const MAX_TABLE_BYTES: u64 = 32 << 20;
-/// The most tables of other namespaces.
+/// Maximum number of tables of other namespaces.
 const MAX_NAMESPACES: usize = 4096;
-/// The most different file systems in them that matter.
+/// Maximum number of different relevant file systems in them.
 const MAX_RELEVANT_MOUNTS: usize = 16_384;
-/// The longest that they are read.
+/// Maximum time for reading them.
 const MAX_READ_TIME: Duration = Duration::from_secs(2);
 
-/// What is mounted.
+/// All mounts found.
 #[derive(Debug)]
 pub(super) struct MountTables {
-    /// Everything in this namespace; of others what may lie on a device, in a file or in an overlay,
-    /// each file system once.
+    /// All mounts of this namespace; of other namespaces those that may use a device, a file or an
+    /// overlay, each file system once.
     pub mounts: Vec<PlacedMount>,
     /// `st_dev` of all mounts.
     pub device_ids: HashSet<(u32, u32)>,
-    /// A process of each mount namespace and root directory.
+    /// One process of each mount namespace and root directory.
     pub namespace_processes: Vec<u32>,
-    /// That not everything was read.
+    /// Set if not everything was read.
     pub unresolved: Option<UnresolvedUse>,
 }
 
-/// All mounts.
+/// Reads all mounts.
 ///
 /// # Errors
-/// When this namespace's table cannot be read.
+/// When the table of this namespace cannot be read.
 pub(super) fn read_all_mounts(roots: &SysPaths) -> io::Result<MountTables> {
     let place = |mount| PlacedMount {
         process: None,
@@ -138,10 +138,10 @@ pub(super) fn read_all_mounts(roots: &SysPaths) -> io::Result<MountTables> {
 }
 
 impl MountTables {
-    /// Reads the tables of other namespaces.
+    /// Reads the mount tables of other namespaces.
     ///
     /// # Errors
-    /// Why not all of them were read.
+    /// The reason why not all of them were read.
     fn read_other_namespaces(&mut self, roots: &SysPaths) -> Result<(), &'static str> {
         let (began, own) = (Instant::now(), self.mounts.len());
         let needs_device = device_file_system_types(roots);
@@ -151,7 +151,7 @@ impl MountTables {
             return Err("there are too many namespaces and root directories");
         }
         for process in self.namespace_processes.clone() {
-            // A process that has ended has nothing mounted.
+            // A process that has exited has no mounts.
             let Ok(table) = fs::File::open(roots.proc.join(format!("{process}/mountinfo"))) else {
                 continue;
             };
@@ -185,15 +185,15 @@ impl MountTables {
     }
 }
 
-/// The line, if none of the same file system came before in the same table: everything but its
-/// identity, its place, its own options and its optional fields is the same then.
+/// The line, unless an earlier line of the same table has the same file system: all but its ID, its
+/// mount point, its per-mount options and its optional fields is equal then.
 fn first_occurrence<'a>(line: &'a str, seen: &mut HashSet<String>) -> Option<&'a str> {
     let (front, back) = line.split_once(" - ")?;
     let number = front.split(' ').nth(2)?;
     seen.insert(format!("{number} {back}")).then_some(line)
 }
 
-/// Whether a mount may be a use of a device or file, or hide one behind an overlay.
+/// Whether a mount may use a device or file, or hide one behind an overlay.
 fn is_relevant_mount(mount: &MountEntry, needs_device: &[String]) -> bool {
     mount.device_id.0 != 0
         || mount.source_number.is_some()
@@ -202,7 +202,7 @@ fn is_relevant_mount(mount: &MountEntry, needs_device: &[String]) -> bool {
         || needs_device.contains(&mount.file_system)
 }
 
-/// File systems that the kernel has mounted from files, also where no process sees the mount
+/// File systems that the kernel has mounted from files, including mounts that no process sees
 /// (Documentation/ABI/testing/sysfs-fs-erofs).
 pub(super) fn unidentified_file_mounts(roots: &SysPaths) -> Vec<UnresolvedUse> {
     let is_device = |name: &String| roots.sys.join("class/block").join(name).exists();
@@ -216,14 +216,14 @@ pub(super) fn unidentified_file_mounts(roots: &SysPaths) -> Vec<UnresolvedUse> {
         .collect()
 }
 
-/// Types of file systems that lie on a device or in a file.
+/// File system types that use a device or a file.
 pub(super) fn device_file_system_types(roots: &SysPaths) -> Vec<String> {
     let text = fs::read_to_string(roots.proc.join("filesystems")).unwrap_or_default();
     let known = text
         .lines()
         .filter(|line| !line.starts_with("nodev"))
         .map(|line| line.trim().to_owned());
-    // Also where the table cannot be read.
+    // Also if the table cannot be read.
     known.chain(["erofs".to_owned()]).collect()
 }
 

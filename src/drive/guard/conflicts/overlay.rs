@@ -1,5 +1,5 @@
-//! The file behind a file of an overlay (kernel Documentation/filesystems/overlayfs.rst): users of
-//! the one are not users of the other, as far as the kernel counts them.
+//! The underlying file of an overlay file (kernel Documentation/filesystems/overlayfs.rst). The
+//! kernel counts users of the two files separately.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -15,33 +15,33 @@ use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
 use crate::roots::SysPaths;
 
-/// What statfs(2) says of an overlay (include/uapi/linux/magic.h).
+/// `f_type` of an overlay in statfs(2) (include/uapi/linux/magic.h).
 const OVERLAYFS_MAGIC: u64 = 0x794c_7630;
 
-/// Where the bytes of a file lie.
+/// Location of a file's data.
 #[derive(Debug)]
 pub(super) enum UnderlyingFile {
-    /// In the file itself: it is not one of an overlay.
+    /// In the file itself: it is not an overlay file.
     NotOverlay,
     /// In this file of the upper directory.
     UpperLayer(File),
-    /// In a lower directory: writing makes a copy first, and those bytes stay.
+    /// In a lower directory: a write makes a copy first and leaves that data unchanged.
     LowerLayer,
-    /// Nobody can tell.
+    /// Unknown.
     Unknown {
         /// The mount point of the overlay.
         at: String,
     },
 }
 
-/// Whether a file lies in an overlay; also where that cannot be told.
+/// Whether a file is in an overlay, or may be.
 fn is_overlay(file: &File) -> bool {
     rustix::fs::fstatfs(file).map_or(true, |facts| facts.f_type as u64 == OVERLAYFS_MAGIC)
 }
 
-/// Where the bytes of an open file lie.
+/// Location of the data of an open file.
 pub(super) fn underlying_file(roots: &SysPaths, file: &File) -> UnderlyingFile {
-    // A file system that does not say what it is may be one.
+    // A file system that does not report its type may be an overlay.
     let is_overlay = is_overlay(file);
     if !is_overlay {
         return UnderlyingFile::NotOverlay;
@@ -58,9 +58,9 @@ pub(super) fn underlying_file(roots: &SysPaths, file: &File) -> UnderlyingFile {
     })
 }
 
-/// Whether a file of any of these overlays may have its attributes in one layer and its bytes in
-/// another (kernel Documentation/filesystems/overlayfs.rst, "Metadata only copy up", "Data-only lower
-/// layers"): by an option, or by the module's default.
+/// Whether a file of any of these overlays may have its attributes in one layer and its data in
+/// another (kernel Documentation/filesystems/overlayfs.rst, "Metadata only copy up", "Data-only
+/// lower layers"): by an option, or by the default of the module.
 pub(super) fn has_metacopy<'a>(
     roots: &SysPaths,
     mut mounts: impl Iterator<Item = &'a MountEntry>,
@@ -78,7 +78,7 @@ pub(super) fn has_metacopy<'a>(
     by_default || mounts.any(by_option)
 }
 
-/// The mount that a descriptor was opened through.
+/// The mount through which a descriptor was opened.
 pub(super) fn mount_of_file(roots: &SysPaths, file: &File) -> Option<MountEntry> {
     let info = roots.proc.join(format!("self/fdinfo/{}", file.as_raw_fd()));
     let info = fs::read_to_string(info).ok()?;
@@ -90,8 +90,8 @@ pub(super) fn mount_of_file(roots: &SysPaths, file: &File) -> Option<MountEntry>
         .find(|mount| mount.id == id)
 }
 
-/// The layer whose file it is: the one at that place whose size and times it shows. Numbers of
-/// inodes prove nothing, and a path alone does not either: a layer may have been renamed.
+/// The layer that holds the file: the one with a file of the same size and times at that path.
+/// Inode numbers prove nothing, and neither does a path alone: a layer may have been renamed.
 fn locate_layer_file(roots: &SysPaths, file: &File, mount: &MountEntry) -> Option<UnderlyingFile> {
     let link = roots.proc.join(format!("self/fd/{}", file.as_raw_fd()));
     let path = fs::read_link(link).ok()?;
@@ -119,14 +119,14 @@ fn locate_layer_file(roots: &SysPaths, file: &File, mount: &MountEntry) -> Optio
 
 /// Why a layer has no such file.
 enum MissingLayerFile {
-    /// It was looked for in that directory, without a mount or link on the way.
+    /// The file does not exist in that directory; no mount or link was on the way.
     ConfirmedMissing,
-    /// It could not be looked for.
+    /// The directory could not be searched.
     NotExaminable,
 }
 
 fn open_in_layer(directory: &str, inside: &Path) -> Result<File, MissingLayerFile> {
-    // A relative one is relative to nobody knows what.
+    // A relative path has an unknown base directory.
     if !directory.starts_with('/') {
         return Err(MissingLayerFile::NotExaminable);
     }
@@ -149,7 +149,7 @@ fn mount_option(mount: &MountEntry, name: &str) -> Option<String> {
     options.find_map(|option| Some(option.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
 }
 
-/// Lower directories stand between colons; a colon in a name has a backslash before it.
+/// Lower directories are separated by colons; a colon in a name is escaped by a backslash.
 fn split_lower_directories(text: &str) -> Vec<String> {
     let mut layers = vec![String::new()];
     let mut letters = text.chars();

@@ -1,4 +1,4 @@
-//! Character devices that lead to a disk past its block device: SCSI generic (`/dev/sgN`,
+//! Character devices that access a disk without its block device: SCSI generic (`/dev/sgN`,
 //! `/dev/bsg/H:C:T:L`) and NVMe generic (`/dev/ngXnY`).
 
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use crate::drive::identity::directory_entries;
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
 
-/// Disks by the number of such a device; each is looked for once.
+/// Disks by the number of their character device; each is looked up once.
 #[derive(Debug)]
 pub(super) struct Passthrough<'a> {
     roots: &'a SysPaths,
@@ -24,7 +24,7 @@ impl<'a> Passthrough<'a> {
         }
     }
 
-    /// The disk behind the character device of that number, if it is such a device.
+    /// The disk of the character device of that number, if it is such a device.
     pub(super) fn disk(&self, number: (u32, u32)) -> Option<FileId> {
         let mut known = self.known.borrow_mut();
         *known

@@ -1,4 +1,4 @@
-//! Which processes there are, and whether /proc shows all of them (proc(5)).
+//! Lists processes, and determines whether /proc shows all of them (proc(5)).
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -17,23 +17,23 @@ use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
 use crate::roots::SysPaths;
 
-/// Inode numbers of the first PID namespace and the first user namespace (kernel
+/// Inode numbers of the initial PID namespace and the initial user namespace (kernel
 /// include/linux/proc_ns.h).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
-/// CAP_SYS_PTRACE (include/uapi/linux/capability.h): every process may be examined.
+/// CAP_SYS_PTRACE (include/uapi/linux/capability.h): allows every process to be examined.
 const CAP_SYS_PTRACE: u32 = 19;
 /// `f_type` of procfs (statfs(2)).
 const PROCFS: u64 = 0x9fa0;
-/// How long processes are examined that are started meanwhile.
+/// How long to keep examining processes that start during the search.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Processes that were listed before.
+/// Processes already listed.
 #[derive(Debug)]
 pub(super) struct ProcessList {
-    /// By number, and inode of the directory in /proc: numbers are used again.
+    /// By process ID and inode of the directory in /proc, because IDs are reused.
     known: HashSet<(u32, u64)>,
-    /// When the first pass over all processes was over.
+    /// End of the first pass over all processes.
     first_pass: Option<Instant>,
 }
 
@@ -45,9 +45,9 @@ impl ProcessList {
         }
     }
 
-    /// Processes that were not listed before, this one excepted. Once there are none, every process
-    /// was started, and examined, before the last list was made: none of them has inherited
-    /// anything from one that ended unexamined.
+    /// Processes not listed before, except this one. When there are none, every process was started
+    /// and examined before the last list was made, so none of them has inherited a descriptor from
+    /// a process that exited unexamined.
     pub(super) fn new_processes(&mut self, roots: &SysPaths) -> Vec<u32> {
         if !self.known.is_empty() {
             self.first_pass.get_or_insert_with(Instant::now);
@@ -55,21 +55,21 @@ impl ProcessList {
         let mut new = super::open_users::process_numbers(roots);
         new.retain(|process| {
             let directory = roots.proc.join(process.to_string());
-            // One that ends while it is listed may have started another.
+            // A process that exits while it is listed may have started another.
             fs::symlink_metadata(directory)
                 .map_or(true, |facts| self.known.insert((*process, facts.ino())))
         });
         new
     }
 
-    /// Whether new processes were examined for long enough.
+    /// Whether new processes were examined for the maximum time.
     pub(super) fn is_endless(&self) -> bool {
         self.first_pass
             .is_some_and(|since| since.elapsed() > LONGEST)
     }
 }
 
-/// Whether there are processes that are not even listed.
+/// Whether some processes are not listed at all.
 pub(super) fn hidden(roots: &SysPaths) -> Option<UnseenProcesses> {
     let namespace = |process: &str| fs::read_link(roots.proc.join(process).join("ns/pid")).ok();
     let is_first = ["self", "1"].iter().any(|process| {
@@ -84,13 +84,13 @@ pub(super) fn hidden(roots: &SysPaths) -> Option<UnseenProcesses> {
             return Some(UnseenProcesses::HiddenProc);
         }
         Some(procfs) => procfs.options.iter().any(|option| hides_processes(option)),
-        // A tree of literal files hides nothing; a mount that no table shows may.
+        // A test tree of ordinary files hides nothing; a mount that no table lists may.
         None => is_procfs(roots),
     };
     (hides && !may_examine_all(roots)).then_some(UnseenProcesses::HiddenProc)
 }
 
-/// The mount behind /proc.
+/// The mount of /proc.
 fn procfs(roots: &SysPaths) -> Option<MountEntry> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(&roots.proc, flags, Mode::empty()).ok()?;
@@ -102,8 +102,8 @@ fn is_procfs(roots: &SysPaths) -> bool {
     rustix::fs::statfs(&roots.proc).is_ok_and(|facts| facts.f_type as u64 == PROCFS)
 }
 
-/// Whether something is missing there for everybody: all that is about no process, or directories of
-/// processes that something is mounted over.
+/// Whether entries are hidden from all users: everything that is not a process, or process
+/// directories that are mounted over.
 fn shows_parts_only(procfs: &MountEntry, mounted: &[MountEntry]) -> bool {
     let covers_process = |mount: &MountEntry| {
         let below = mount
@@ -119,8 +119,8 @@ fn hides_processes(option: &str) -> bool {
     option.starts_with("hidepid=") && !matches!(option, "hidepid=0" | "hidepid=off")
 }
 
-/// Whether this program has CAP_SYS_PTRACE over all processes, which `hidepid` gives way to: in
-/// another user namespace than the first one a capability counts for that namespace only.
+/// Whether this program has CAP_SYS_PTRACE over all processes, which overrides `hidepid`. In a user
+/// namespace other than the initial one a capability is valid for that namespace only.
 pub(super) fn may_examine_all(roots: &SysPaths) -> bool {
     let namespace = fs::read_link(roots.proc.join("self/ns/user"));
     let is_first = namespace.is_ok_and(|link| link.as_os_str() == FIRST_USER_NAMESPACE);
@@ -132,8 +132,8 @@ pub(super) fn may_examine_all(roots: &SysPaths) -> bool {
     is_first && effective.is_some_and(|bits| bits >> CAP_SYS_PTRACE & 1 == 1)
 }
 
-/// Whether a file lies where the kernel keeps shared memory and objects without a name: nobody can
-/// make a device node there, and the numbers are the files' own.
+/// Whether a file is in the kernel's internal mount for shared memory and unnamed objects. No
+/// device node can be created there, and the numbers are the files' own.
 pub(super) fn is_kernel_memory(id: FileId) -> bool {
     static DEVICES: OnceLock<Vec<u64>> = OnceLock::new();
     let devices = DEVICES.get_or_init(|| {
@@ -195,7 +195,7 @@ mod tests {
         let mut list = ProcessList::new();
         assert_eq!(list.new_processes(&roots), [7]);
         assert!(list.new_processes(&roots).is_empty());
-        // Kept, so that the inode number is not given to the next one.
+        // Kept, so that its inode number is not reused.
         fs::rename(&seven, tree.path().join("ended")).unwrap();
         fs::create_dir(&seven).unwrap();
         assert_eq!(list.new_processes(&roots), [7]);

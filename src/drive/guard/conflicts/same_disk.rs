@@ -1,18 +1,18 @@
-//! Disks that are the same one by another path: multipath without or beside device-mapper.
+//! Other paths to the same disk: multipath without device-mapper or in addition to it.
 
 use std::fs;
 use std::path::Path;
 
 use crate::roots::SysPaths;
 
-/// What a disk says it is.
+/// Identity that a disk reports.
 #[derive(Debug, PartialEq, Eq)]
 struct DiskIdentity {
-    /// World-wide identifier of the logical unit or name space.
+    /// World-wide identifier of the logical unit or namespace.
     wwid: Option<String>,
-    /// Vital product data page 83h, which holds it too.
+    /// Vital product data page 83h, which also contains it.
     vpd_page_83: Option<Vec<u8>>,
-    /// Maker, model, serial number, name space and size, where there is a serial number.
+    /// Vendor, model, serial number, namespace and size, if there is a serial number.
     serial_identity: Option<[String; 5]>,
 }
 
@@ -37,7 +37,7 @@ impl DiskIdentity {
             .or_else(page80);
         Self {
             wwid: word("device/wwid").or_else(|| word("wwid")),
-            // The header alone is no identity.
+            // A header without data is not an identity.
             vpd_page_83: fs::read(directory.join("device/vpd_pg83"))
                 .ok()
                 .filter(|page| page.len() > 8),
@@ -53,7 +53,7 @@ impl DiskIdentity {
         }
     }
 
-    /// The strongest identity that both have decides.
+    /// The strongest identifier that both have decides.
     fn is_same(&self, other: &Self) -> bool {
         if let (Some(own), Some(theirs)) = (&self.wwid, &other.wwid) {
             return own == theirs;
@@ -65,7 +65,7 @@ impl DiskIdentity {
     }
 }
 
-/// Names of other disks that are the same one as the disk of that name.
+/// Names of other disks that are the same disk as the one of that name.
 pub(super) fn other_paths_of_disk(roots: &SysPaths, name: &str) -> Vec<String> {
     let directory = roots.sys.join("class/block");
     let own = DiskIdentity::read(&directory.join(name));
@@ -76,7 +76,7 @@ pub(super) fn other_paths_of_disk(roots: &SysPaths, name: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether it is a whole disk with hardware behind it.
+/// Whether it is a whole disk with hardware.
 fn is_physical_disk(directory: &Path) -> bool {
     directory.join("device").exists() && !directory.join("partition").exists()
 }

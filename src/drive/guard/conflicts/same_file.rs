@@ -1,6 +1,6 @@
-//! Whether two files are the same one. An overlay shows a file under numbers of its own (those of
-//! the lower file after it was copied up, coded ones with `xino`): there its numbers prove nothing,
-//! but its size and times are those of the real file.
+//! Compares two files for identity. An overlay shows a file under its own numbers (those of the
+//! lower file after copy-up, encoded ones with `xino`). Its numbers prove nothing, but its size and
+//! times are those of the real file.
 
 use std::fs::File;
 use std::io;
@@ -11,21 +11,21 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 
 use crate::drive::medium::FileId;
 
-/// How often a file is looked at that is written all the time.
+/// Maximum number of attempts to compare a file that is being written.
 const COMPARE_ATTEMPTS: usize = 50;
 
-/// Whether two files are the same one.
+/// Result of comparing two files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileSameness {
-    /// They are, or look exactly alike.
+    /// The same file, or indistinguishable from it.
     Same,
-    /// They are not.
+    /// Different files.
     Different,
     /// One of them cannot be examined.
     Unknown,
 }
 
-/// What the file behind a file of an overlay has in common with it. Nobody can set the last one.
+/// Attributes that an overlay file shares with its underlying file. No user can set the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileStamp {
     size: u64,
@@ -34,12 +34,12 @@ pub(super) struct FileStamp {
 }
 
 impl FileStamp {
-    /// Of an open file, also of one that is open as a path only.
+    /// Of an open file, which may be open with `O_PATH`.
     pub(super) fn of_file(file: &File) -> Option<Self> {
         Self::read(file, Path::new(""), AtFlags::EMPTY_PATH)
     }
 
-    /// Of what a path leads to.
+    /// Of the file at a path.
     pub(super) fn of_path(path: &Path) -> Option<Self> {
         Self::read(CWD, path, AtFlags::empty())
     }
@@ -61,8 +61,8 @@ impl FileStamp {
     }
 }
 
-/// Compares two files that may be written meanwhile: they differ only when the first stayed as it
-/// was while the second was looked at.
+/// Compares two files that may be written concurrently. They differ only if the first did not
+/// change while the second was examined.
 pub(super) fn compare_file_stamps(
     one: &dyn Fn() -> Option<FileStamp>,
     other: &dyn Fn() -> Option<FileStamp>,
@@ -81,19 +81,20 @@ pub(super) fn compare_file_stamps(
     FileSameness::Unknown
 }
 
-/// The file at a path, when it has that identity; open as a path only, so that nobody counts it.
+/// Opens the file at a path if it has that identity, with `O_PATH`, so that it does not count as an
+/// opener.
 pub(super) fn open_identified_path(path: &Path, id: FileId) -> Option<File> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     (FileId::of_metadata(&file.metadata().ok()?) == id).then_some(file)
 }
 
-/// A file once more, open as a path only.
+/// Reopens a file with `O_PATH`.
 pub(super) fn reopen_as_path(file: &File) -> io::Result<File> {
     reopen_with_flags(file, OFlags::PATH)
 }
 
-/// A file once more, open for reading.
+/// Reopens a file for reading.
 pub(super) fn reopen_for_reading(file: &File) -> io::Result<File> {
     reopen_with_flags(file, OFlags::RDONLY | OFlags::NONBLOCK)
 }

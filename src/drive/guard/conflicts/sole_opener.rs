@@ -1,5 +1,5 @@
-//! Whether anybody else has a regular file open, as the kernel counts it: that knows every process
-//! of every namespace, loop devices, swap files and file systems in the file.
+//! Whether anyone else has a regular file open, as the kernel counts openers: that includes every
+//! process of every namespace, loop devices, swap files and file systems in the file.
 
 use std::fs::File;
 use std::io;
@@ -16,12 +16,12 @@ use crate::drive::fcntl::OtherOpeners;
 use crate::drive::medium::OpenMedium;
 use crate::roots::SysPaths;
 
-/// How long a user is waited for that has it open for a moment.
+/// How long to wait for a user that has it open only briefly.
 const LEASE_TIMEOUT: Duration = Duration::from_millis(200);
 const LEASE_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Asks the kernel, and adds what the answer means to what the tables told. `unseen`: why processes
-/// could not be examined.
+/// Queries the kernel and adds the result to that of the tables. `unseen`: why processes could not
+/// be examined.
 pub(super) fn check_sole_opener(
     roots: &SysPaths,
     medium: &OpenMedium,
@@ -36,21 +36,22 @@ pub(super) fn check_sole_opener(
     if matches!(answer, Ok(OtherOpeners::Readers))
         && !is_file_open_for_reading(roots, medium.anchor(), search)
     {
-        // The last one may have closed it before the processes were examined.
+        // The last opener may have closed it before the processes were examined.
         answer = persistent_openers(medium.anchor());
         if matches!(answer, Ok(OtherOpeners::Readers)) {
             search.usage.unresolved.push(UnresolvedUse::OpenForReading);
         }
     }
     match overlay::underlying_file(roots, medium.anchor()) {
-        // Not even what could not be identified has it open.
+        // So none of the unresolved users has it open either.
         UnderlyingFile::NotOverlay | UnderlyingFile::LowerLayer => {
             if matches!(answer, Ok(OtherOpeners::None)) {
                 search.usage.unresolved.clear();
             }
             evaluate_openers(answer, name, unseen, search);
         }
-        // What is open through the overlay is open there too, and this program's own.
+        // A file open through the overlay is open there as well, including this program's
+        // descriptor.
         UnderlyingFile::UpperLayer(real) => {
             evaluate_openers(answer, name, unseen.clone(), search);
             evaluate_openers(persistent_writers(&real), name, unseen, search);
@@ -62,9 +63,8 @@ pub(super) fn check_sole_opener(
     }
 }
 
-/// Whether anybody else has a file open that is open for writing here; `None` where the kernel does
-/// not tell. Of a file of an overlay it does not: the overlay itself has the real file open for
-/// writing.
+/// Whether anyone else has a file open that is open for writing here; `None` if the kernel does not
+/// report it, as for an overlay file: the overlay itself has the real file open for writing.
 pub(super) fn is_open_elsewhere(roots: &SysPaths, written: &File) -> Option<bool> {
     if !matches!(
         overlay::underlying_file(roots, written),
@@ -76,12 +76,12 @@ pub(super) fn is_open_elsewhere(roots: &SysPaths, written: &File) -> Option<bool
     is_sole.ok().map(|is_sole| !is_sole)
 }
 
-/// Whether a process has it open for reading, this program by another descriptor included.
+/// Whether a process has it open for reading, including this program by another descriptor.
 fn is_file_open_for_reading(roots: &SysPaths, anchor: &File, search: &StackSearch<'_>) -> bool {
     open_users::is_open_for_reading(roots, anchor, &|id, path| search.may_share_bytes(id, path))
 }
 
-/// What the kernel's answer proves.
+/// Evaluates the kernel's answer.
 fn evaluate_openers(
     others: io::Result<OtherOpeners>,
     name: &str,
@@ -90,7 +90,7 @@ fn evaluate_openers(
 ) {
     match others {
         Ok(OtherOpeners::None) => {}
-        // One visible reader does not explain those that cannot be seen.
+        // One visible reader does not account for the processes that cannot be seen.
         Ok(OtherOpeners::Readers) => {
             let unseen = unseen.map(UnresolvedUse::OpenDescriptors);
             search.usage.unresolved.extend(unseen);
@@ -98,8 +98,8 @@ fn evaluate_openers(
         Ok(OtherOpeners::Writers) => search.usage.conflicts.push(UseConflict::OpenByUnknown {
             device: name.to_owned(),
         }),
-        // A file system without leases leaves what processes and tables tell; who has no right to
-        // one may not see all of that either.
+        // If the file system has no leases, only processes and tables remain. A user who may not
+        // take a lease may not see all of those either.
         Err(error) if unseen.is_some() || error.kind() == io::ErrorKind::PermissionDenied => {
             let reason = error.to_string();
             search
@@ -113,7 +113,7 @@ fn evaluate_openers(
     }
 }
 
-/// Who else has it open for longer than a moment.
+/// Other openers that have it open for more than a brief moment.
 fn persistent_openers(file: &File) -> io::Result<OtherOpeners> {
     retry_until(
         || fcntl::other_openers(file),
@@ -121,7 +121,7 @@ fn persistent_openers(file: &File) -> io::Result<OtherOpeners> {
     )
 }
 
-/// The same for a file that this program itself has open for reading elsewhere.
+/// As above, for a file that this program itself has open for reading elsewhere.
 fn persistent_writers(file: &File) -> io::Result<OtherOpeners> {
     retry_until(
         || fcntl::other_openers(file),
@@ -129,7 +129,7 @@ fn persistent_writers(file: &File) -> io::Result<OtherOpeners> {
     )
 }
 
-/// Asks again for a while, until the answer is a good one.
+/// Repeats the query until the answer is acceptable or the time is up.
 fn retry_until<T>(ask: impl Fn() -> io::Result<T>, is_good: impl Fn(&T) -> bool) -> io::Result<T> {
     let began = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Uses and open questions as text.
+//! Text of uses and unresolved uses.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What lies on a medium or a partition, by the bytes themselves: for machines without udev, and
-//! for files.
+//! Formats on a medium or a partition, recognised by their magic bytes: for machines without udev,
+//! and for files.
 
 mod table;
 
@@ -9,15 +9,15 @@ use self::table::{
 };
 use super::bytes::MediumRegion;
 
-/// Read at once at the start: covers most marks.
+/// Bytes read at once at the start: covers most magic bytes.
 const HEAD_BYTES: u64 = 256 << 10;
-/// Read at once at the end, likewise.
+/// Bytes read at once at the end.
 const TAIL_BYTES: u64 = 256 << 10;
-/// Size of a ZFS label; two lie at the start and two at the end.
+/// Size of a ZFS label; two are at the start and two at the end.
 const ZFS_LABEL_BYTES: u64 = 256 << 10;
-/// Where the uberblocks begin in a label, 1 KiB apart.
+/// Offset of the uberblocks in a label, 1 KiB apart.
 const ZFS_UBERBLOCK_OFFSET: u64 = 128 << 10;
-/// `0x00bab10c`, in either order of bytes.
+/// `0x00bab10c`, in both byte orders.
 const ZFS_UBERBLOCK_MAGICS: [[u8; 8]; 2] = [
     [0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0],
     [0, 0, 0, 0, 0, 0xba, 0xb1, 0x0c],
@@ -26,15 +26,15 @@ const ZFS_UBERBLOCK_MAGICS: [[u8; 8]; 2] = [
 /// A format found on a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// Its name as blkid(8) gives it, such as `ext4` or `crypto_LUKS`.
+    /// Its name in blkid(8), such as `ext4` or `crypto_LUKS`.
     pub name: String,
-    /// Byte of the medium at which its mark lies; `None` where only udev knows of it.
+    /// Offset of its magic bytes on the medium; `None` if only udev reports it.
     pub offset: Option<u64>,
     /// Number of the partition that holds it; `None`: the medium itself.
     pub partition: Option<u32>,
 }
 
-/// The bytes of a region that were read at once, and the way to the others.
+/// The bytes of a region that were read at once, and access to the others.
 struct SignatureWindow<'w> {
     region: MediumRegion<'w, 'w>,
     head: Vec<u8>,
@@ -53,7 +53,7 @@ impl<'w> SignatureWindow<'w> {
         }
     }
 
-    /// Whether these bytes lie there.
+    /// Whether these bytes are at that offset.
     fn matches(&self, offset: u64, bytes: &[u8]) -> bool {
         let in_buffer = |buffer: &[u8], offset: u64| {
             let rest = buffer.get(usize::try_from(offset).ok()?..)?;
@@ -74,7 +74,7 @@ impl<'w> SignatureWindow<'w> {
         }
     }
 
-    /// Where a mark would lie, when the region is large enough for it.
+    /// The offset of the magic bytes, if the region is large enough.
     fn magic_offset(&self, at: MagicOffset) -> Option<u64> {
         match at {
             MagicOffset::FromStart(offset) => Some(offset),
@@ -105,7 +105,7 @@ impl<'w> SignatureWindow<'w> {
         }
     }
 
-    /// The first of the four labels of ZFS that has an uberblock.
+    /// The first of the four ZFS labels that has an uberblock.
     fn find_zfs(&self) -> Option<u64> {
         let end = self.region.length / ZFS_LABEL_BYTES * ZFS_LABEL_BYTES;
         let labels = [
@@ -142,8 +142,8 @@ impl<'w> SignatureWindow<'w> {
             return None;
         }
         let (compatible, incompatible, read_only) = (number(0x5c)?, number(0x60)?, number(0x64)?);
-        // A journal's own device, extents, 64 bits, flexible groups, ...: only ext4 has more than
-        // ext3's filetype, recover, journal_dev, meta_bg and sparse_super, large_file, btree_dir.
+        // Journal device, extents, 64 bit, flexible groups, ...: only ext4 has more than ext3's
+        // filetype, recover, journal_dev, meta_bg and sparse_super, large_file, btree_dir.
         Some(if incompatible & 0x8 != 0 {
             "jbd"
         } else if incompatible & !0x1e != 0 || read_only & !0x7 != 0 {
@@ -156,7 +156,7 @@ impl<'w> SignatureWindow<'w> {
     }
 }
 
-/// Formats in a region, each with the byte of the region at which its mark lies.
+/// Formats in a region, each with the offset of its magic bytes in the region.
 pub(super) fn find_signatures(region: MediumRegion<'_, '_>) -> Vec<(&'static str, u64)> {
     let window = SignatureWindow::new(region);
     let mut found = Vec::new();
@@ -178,8 +178,8 @@ pub(super) fn find_signatures(region: MediumRegion<'_, '_>) -> Vec<(&'static str
     found
 }
 
-/// Whether a boot record with its mark counts as a table of partitions: the boot sectors of some
-/// file systems, and the record that protects a GPT, carry the same mark.
+/// Whether a boot record with its signature is a partition table: the boot sectors of some file
+/// systems, and the protective MBR of a GPT, have the same signature.
 fn is_dos_partition_table(record: &[u8], found: &[(&'static str, u64)]) -> bool {
     let has_boot_sector = |name: &str| {
         matches!(

@@ -1,6 +1,6 @@
-//! Marks of on-disk formats: name, place, bytes.
+//! Magic bytes of on-disk formats: name, offset, bytes.
 //!
-//! Names are those of blkid(8). Which formats matter follows util-linux
+//! Names are those of blkid(8). The choice of formats follows util-linux
 //! (`libblkid/src/superblocks`, `libblkid/src/partitions`); offsets and values are from the
 //! formats' own definitions: the kernel (`include/uapi/linux/magic.h`, `fs/*/`,
 //! `include/uapi/linux/raid/md_p.h`, `Documentation/admin-guide/bcache.rst`), LVM2 and cryptsetup
@@ -8,16 +8,16 @@
 //! 2.0, Apple's APFS reference and TN1150, Microsoft's FAT, exFAT and VHD specifications, QEMU
 //! `docs/interop/qcow2.txt`, and VMware's virtual disk format 5.0.
 
-/// Where a mark lies.
+/// Offset of magic bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum MagicOffset {
     /// Bytes from the start.
     FromStart(u64),
-    /// Bytes before the end, after the size was rounded down to a multiple of `align`.
+    /// Bytes before the end, after rounding the size down to a multiple of `align`.
     BeforeEnd { before: u64, align: u64 },
 }
 
-/// Bytes at a place that tell a format.
+/// Bytes at an offset that identify a format.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MagicBytes {
     pub(super) name: &'static str,
@@ -63,7 +63,7 @@ const RAID: &str = "linux_raid_member";
 const BTRFS: &[u8] = b"_BHRfS_M";
 const PROMISE: &[u8] = b"Promise Technology, Inc.";
 
-/// Tables of partitions, encryption, volume managers, RAID: what other things lie on.
+/// Partition tables, encryption, volume managers, RAID: formats that contain other formats.
 pub(super) const CONTAINER_MAGICS: &[MagicBytes] = &[
     magic_from_start("gpt", 512, b"EFI PART"),
     magic_from_start("gpt", 4096, b"EFI PART"),
@@ -150,7 +150,7 @@ pub(super) const FILE_SYSTEM_MAGICS: &[MagicBytes] = &[
     magic_from_start("reiserfs", 0x1_0034, b"ReIsEr2Fs"),
     magic_from_start("reiserfs", 0x1_0034, b"ReIsEr3Fs"),
     magic_from_start("reiser4", 0x1_0000, b"ReIsEr4"),
-    // Revision 2.0, then the mark.
+    // Revision 2.0, then the magic bytes.
     magic_from_start("nilfs2", 0x400, &[2, 0, 0, 0, 0, 0, 0x34, 0x34]),
     magic_from_start("ocfs2", 0x400, b"OCFSV2"),
     magic_from_start("ocfs2", 0x800, b"OCFSV2"),
@@ -193,8 +193,8 @@ pub(super) const FILE_SYSTEM_MAGICS: &[MagicBytes] = &[
     magic_from_start("ufs", 0x1_0000 + 1372, &[0x54, 0x19, 0x01, 0]),
     magic_from_start("ufs", 0x1_0000 + 1372, &[0x19, 0x01, 0x54, 0x19]),
     magic_from_start("ufs", 0x2000 + 1372, &[0x19, 0x01, 0x54, 0x19]),
-    // Minix 1, 1 with long names, 2, 2 with long names: the mark, then the state (bit 0: unmounted,
-    // bit 1: errors); 3.
+    // Minix 1, 1 with long names, 2, 2 with long names: the magic bytes, then the state (bit 0:
+    // unmounted, bit 1: errors); 3.
     magic_from_start("minix", 0x410, &[0x7f, 0x13, 0, 0]),
     magic_from_start("minix", 0x410, &[0x7f, 0x13, 1, 0]),
     magic_from_start("minix", 0x410, &[0x7f, 0x13, 2, 0]),
@@ -219,7 +219,7 @@ pub(super) const FILE_SYSTEM_MAGICS: &[MagicBytes] = &[
     ),
 ];
 
-/// Ten bytes before the end of the first page: swap, and a suspended system in it.
+/// Ten bytes before the end of the first page: swap, and a hibernation image in it.
 pub(super) const SWAP_MAGICS: &[(&str, &[u8])] = &[
     ("swap", b"SWAPSPACE2"),
     ("swap", b"SWAP-SPACE"),
@@ -229,10 +229,10 @@ pub(super) const SWAP_MAGICS: &[(&str, &[u8])] = &[
     ("swsuspend", b"LINHIB0001"),
 ];
 
-/// Pages whose end may carry the mark of swap.
+/// Page sizes that swap magic bytes may be based on.
 pub(super) const SWAP_PAGE_SIZES: &[u64] = &[4096, 8192, 16_384, 32_768, 65_536];
 
-/// Images of disks of virtual machines, and databases in a file.
+/// Disk images of virtual machines, and databases in a file.
 pub(super) const IMAGE_MAGICS: &[MagicBytes] = &[
     magic_from_start("qcow2", 0, b"QFI\xfb"),
     magic_from_start("qed", 0, b"QED\0"),

@@ -1,4 +1,4 @@
-//! What is recognised on a whole medium and its partitions.
+//! Formats recognised on a whole medium and its partitions.
 
 use super::*;
 use crate::drive::medium;
@@ -47,7 +47,7 @@ fn same_formats_with_different_bytes_are_unequal_contents() {
         MediumContents::inspect_bytes(&before),
         MediumContents::inspect_bytes(&now)
     );
-    // The number of mounts in the superblock.
+    // The mount count in the superblock.
     now[(2 << 20) + 0x434] += 1;
     assert_ne!(
         MediumContents::inspect_bytes(&before),

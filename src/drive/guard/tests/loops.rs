@@ -1,11 +1,11 @@
-//! Files, loop devices on them, and their end.
+//! Files, loop devices on them, and their cleanup.
 
 use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Runs a program; its output when it succeeded.
+/// Runs a program; returns its output if it succeeded.
 pub fn run_program(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     output
@@ -14,17 +14,17 @@ pub fn run_program(program: &str, arguments: &[&str]) -> Option<String> {
         .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A file and a loop device attached to it, detached again at the end.
+/// A file and a loop device attached to it, detached on drop.
 pub struct LoopFixture {
-    /// Its node.
+    /// Path of the device node.
     pub device: String,
-    /// What it is attached to.
+    /// Path of the backing file.
     pub file: PathBuf,
     directory: tempfile::TempDir,
 }
 
 impl LoopFixture {
-    /// `None`, and why, where loop devices cannot be had.
+    /// `None`, with the reason printed, if loop devices are not available.
     pub fn new(options: &[&str]) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("image");
@@ -46,7 +46,7 @@ impl LoopFixture {
         })
     }
 
-    /// A path in a directory of its own.
+    /// A path in the directory of this fixture.
     pub fn path(&self, name: &str) -> String {
         self.directory.path().join(name).display().to_string()
     }
@@ -58,7 +58,7 @@ impl Drop for LoopFixture {
     }
 }
 
-/// Undoes something when it goes out of scope, also after a failed assertion.
+/// Runs a command on drop, also after a failed assertion.
 pub struct CleanupCommand(pub &'static str, pub Vec<String>);
 
 impl Drop for CleanupCommand {

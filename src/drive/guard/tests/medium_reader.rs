@@ -1,11 +1,11 @@
-//! Bytes of a real file, read in blocks.
+//! Reads a real file block by block.
 
 use super::*;
 use crate::drive::medium;
 use crate::roots::SysPaths;
 
 fn medium(bytes: &[u8]) -> (tempfile::TempDir, OpenMedium) {
-    // The temporary directory may lie in memory; this one takes O_DIRECT in most places.
+    // The temporary directory may be in memory; this one supports `O_DIRECT` on most machines.
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = directory.path().join("file");
     std::fs::write(&path, bytes).unwrap();
@@ -53,7 +53,7 @@ fn unaligned_direct_reads_match_buffered_reads() {
 fn medium_without_direct_io_is_read_buffered() {
     let (_directory, medium) = medium(&[7; 8192]);
     let reader = MediumReader {
-        // The kernel refuses what is aligned to less than a sector.
+        // The kernel rejects an alignment below a sector.
         alignment: 1,
         ..MediumReader::new(&medium)
     };

@@ -23,7 +23,7 @@ fn request_permit(name: &str) -> Result<WritePermit, Refusal> {
     permit_writing(&roots, &medium, Some(&consent_with_signatures(name)))
 }
 
-/// Consent to overwrite what is at that path, whatever it holds.
+/// Consent to overwrite the file or device at that path, whatever its contents.
 fn consent_with_signatures(name: &str) -> Consent {
     Consent::for_path(name).including_signatures()
 }
@@ -77,7 +77,7 @@ fn mounted_device_is_refused_under_all_names() {
     let node = device.path("node");
     let numbers = [major.to_string(), minor.to_string()];
     if run_program("mknod", &[&node, "b", &numbers[0], &numbers[1]]).is_some() {
-        // A file system mounted with nodev would not let it be opened.
+        // On a file system mounted with nodev it cannot be opened.
         match medium::open_target(&SysPaths::default(), &node, None) {
             Ok(_) => assert!(refusal(&node).contains(&expected)),
             Err(error) => skip(Requirement::Files, error),

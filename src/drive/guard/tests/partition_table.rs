@@ -1,4 +1,4 @@
-//! Partition tables made by hand, and by sfdisk.
+//! Partition tables built by the tests, and by sfdisk.
 
 use std::fs;
 
@@ -68,7 +68,7 @@ fn boot_sector_without_partitions_gives_no_table() {
     assert!(partition_ranges(&bytes, |medium| read_mbr(medium, 512)).is_empty());
 }
 
-/// A GPT with one partition in these sectors.
+/// Writes a GPT with one partition in these sectors.
 fn write_gpt(bytes: &mut [u8], header: usize, entries: usize, size: usize) {
     let head = &mut bytes[header * size..][..92];
     head[..8].copy_from_slice(b"EFI PART");

@@ -1,4 +1,4 @@
-//! Marks made by hand, and by the programs that make file systems.
+//! Magic bytes written by the tests, and by mkfs programs.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,7 +9,7 @@ use super::*;
 use crate::drive::guard::bytes::RegionReader;
 use crate::requirement::{Requirement, skip};
 
-/// Length of the region in which marks are tried: the last place that any has.
+/// Length of the test region: beyond the last offset of all magic bytes.
 const REGION_BYTES: u64 = 8 << 20;
 
 fn signature_names(file: &File, length: u64) -> Vec<&'static str> {
@@ -87,7 +87,7 @@ fn file_system_boot_sector_is_not_partition_table() {
     assert_eq!(signatures_of_marks(&[boot, (512, b"EFI PART")]), ["gpt"]);
     assert_eq!(signatures_of_marks(&[boot, (82, b"FAT32   ")]), ["vfat"]);
     assert_eq!(signatures_of_marks(&[boot, (3, b"NTFS    ")]), ["ntfs"]);
-    // A boot loader's sector beside an ext file system without partitions.
+    // A boot loader's sector next to an ext file system without partitions.
     assert_eq!(
         signatures_of_marks(&[boot, (0x438, &[0x53, 0xef])]),
         ["ext2"]
@@ -123,7 +123,7 @@ fn short_and_empty_media_have_no_signatures() {
     }
 }
 
-/// What blkid(8) says of a file; `None` where it is missing.
+/// The signatures that blkid(8) reports for a file; `None` if blkid is missing.
 fn blkid_signatures(path: &Path) -> Option<Vec<String>> {
     let output = Command::new("blkid")
         .args(["-p", "-o", "export"])
@@ -138,7 +138,7 @@ fn blkid_signatures(path: &Path) -> Option<Vec<String>> {
     Some(text.lines().filter_map(value).collect())
 }
 
-/// Makes a format in a file of 128 MiB by a command in which `$f` is the file, and compares.
+/// Creates a format in a file of 128 MiB by a command in which `$f` is the file, and compares.
 fn assert_agrees_with_blkid(command: &str, expected: &str) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("image");

@@ -1,4 +1,4 @@
-//! What lies on a device or on a part of it: file systems, device-mapper, md, swap.
+//! Users of a device or a part of it: file systems, device-mapper, md, swap.
 
 use crate::requirement::{Requirement, skip};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Two block devices with the same bytes, each with a page cache of its own.
+//! Two block devices with the same bytes, each with its own page cache.
 
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::*;
 
-/// Reads all of a device through its page cache, and keeps it open: the cache stays.
+/// Reads all of a device through its page cache, and keeps it open so that the cache remains.
 fn fill_page_cache(device: &str) -> fs::File {
     let mut file = fs::File::open(device).unwrap();
     let mut bytes = Vec::new();
@@ -36,7 +36,7 @@ fn assert_change_refused(device: &str, before: &Consent, expected: &str) {
     );
 }
 
-/// A second loop device on the image of another.
+/// Attaches a second loop device to the image of another one.
 fn second_loop_device(device: &LoopFixture, options: &[&str]) -> Option<(String, CleanupCommand)> {
     let image = device.file.to_str().unwrap();
     let arguments = [&["--find", "--show"], options, &[image]].concat();
@@ -77,7 +77,7 @@ fn signature_only_in_alias_page_cache_is_detected() {
         return;
     };
     let _open = fill_page_cache(&device.device);
-    // As long as somebody has it open, closing it after writing does not write it back.
+    // While another descriptor is open, closing one after writing does not write back.
     let _kept = [
         fs::File::open(&second).unwrap(),
         fs::File::open(&second).unwrap(),
@@ -95,7 +95,7 @@ fn file_system_made_on_partition_is_detected_on_disk() {
         return;
     };
     let partition = format!("{}p1", device.device);
-    // By BLKPG, which a kernel that reads no partition tables has too.
+    // By BLKPG, which is available even if the kernel does not read partition tables.
     let added = run_program("addpart", &[&device.device, "1", "2048", "100000"]);
     if added.is_none() || !fs::exists(&partition).unwrap() {
         return skip(

@@ -1,5 +1,5 @@
-//! The search for users of a device on literal trees of /sys and /proc: what a kernel with
-//! device-mapper, md and partitions shows.
+//! The search for users of a device on test trees of /sys and /proc, as a kernel with
+//! device-mapper, md and partitions reports them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,11 +8,11 @@ use std::path::Path;
 use super::*;
 use crate::drive::guard::conflicts;
 
-/// A tree of literal files below a directory of its own.
+/// A test tree in its own temporary directory.
 struct GuardTree(tempfile::TempDir);
 
 impl GuardTree {
-    /// A kernel without devices, and these mounts.
+    /// A kernel without devices, and with these mounts.
     fn new(mountinfo: &str) -> Self {
         let tree = Self(tempfile::tempdir().unwrap());
         tree.write_file("proc/self/mountinfo", mountinfo);
@@ -27,7 +27,7 @@ impl GuardTree {
         fs::write(path, text).unwrap();
     }
 
-    /// A device at its place below /sys/devices, with its number and what lies on it.
+    /// Adds a device below /sys/devices, with its number and its holders.
     fn add_device(&self, place: &str, number: &str, holders: &[&str]) -> &Self {
         let own = format!("sys/devices/{place}");
         self.write_file(&format!("{own}/dev"), &format!("{number}\n"));
@@ -43,7 +43,7 @@ impl GuardTree {
         self
     }
 
-    /// A partition of a device, likewise.
+    /// Adds a partition of a device, with its number and its holders.
     fn add_partition(&self, place: &str, number: &str, holders: &[&str]) -> &Self {
         self.write_file(&format!("sys/devices/{place}/partition"), "1\n");
         let index: u64 = number.split(':').next_back().unwrap().parse().unwrap();
@@ -52,7 +52,7 @@ impl GuardTree {
         self.add_device(place, number, holders)
     }
 
-    /// What forbids writing the device of that number, in words.
+    /// The conflicts of the device with that number, as text.
     fn conflicts(&self, number: (u32, u32)) -> Vec<String> {
         let roots = SysPaths::under_root(self.0.path());
         let id = FileId::Device(number.0, number.1);
@@ -82,7 +82,7 @@ fn mounted_disk_conflicts_with_its_partitions() {
 
 #[test]
 fn device_mapper_on_partition_conflicts_with_all_lower_devices() {
-    // LVM over dm-crypt over sda1, mounted on top.
+    // LVM on dm-crypt on sda1, mounted.
     let tree = GuardTree::new("30 1 253:1 / /home rw - xfs /dev/mapper/vg-home rw\n");
     tree.add_device("host0/block/sda", "8:0", &[])
         .add_partition("host0/block/sda/sda1", "8:1", &["dm-0"])
@@ -131,7 +131,7 @@ fn second_path_of_disk_in_use_conflicts() {
         .add_device("host1/block/sdb", "8:16", &[])
         .add_partition("host1/block/sdb/sdb1", "8:17", &[])
         .add_device("host2/block/sdc", "8:32", &[]);
-    // The number of a partition is its place in the test: 8:17 lies where 8:1 does.
+    // In this tree the partition 8:17 is at the same location as 8:1.
     tree.write_file("sys/devices/host1/block/sdb/sdb1/start", "2048\n");
     for (disk, wwid) in [
         ("0/block/sda", "naa.5"),
