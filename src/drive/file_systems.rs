@@ -18,7 +18,7 @@ pub struct MountedFileSystem {
     /// Number of the block device that holds it.
     #[serde(skip)]
     pub block_device: (u32, u32),
-    /// Where it is mounted; the first place of several.
+    /// Its mount point; the first of several.
     #[serde(rename = "at")]
     pub mount_point: String,
     /// Whether `mount_point` is the exact name. A name that cannot be displayed is changed.

@@ -44,7 +44,7 @@ pub struct DeletedView {
     /// content is lost.
     #[serde(rename = "release")]
     pub truncate_command: SafeText,
-    /// How to copy its content out.
+    /// Command that copies its content.
     #[serde(rename = "rescue")]
     pub copy_command: SafeText,
 }

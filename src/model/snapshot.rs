@@ -84,7 +84,7 @@ pub struct HostView {
     /// Fraction of processor time (0 to 1, all processors together) that was busy. Includes kernel
     /// threads.
     pub cpu_busy: Option<f64>,
-    /// Share of processor time (0 to 1) in which one was idle while I/O was outstanding.
+    /// Fraction of processor time (0 to 1) that was idle while I/O was outstanding.
     #[serde(rename = "cpu_wait")]
     pub cpu_iowait: Option<f64>,
     /// Fraction of time (0 to 1, average of 10 s) in which at least one task waited for I/O.
@@ -103,18 +103,18 @@ pub struct HostView {
     /// dirty or no rate is known.
     #[serde(rename = "drain_ns", with = "nanoseconds", default)]
     pub time_to_flush: Option<Duration>,
-    /// From so many bytes dirty and written back on the kernel writes back in the background.
+    /// Bytes dirty and under writeback above which the kernel writes back in the background.
     #[serde(rename = "background_from_bytes")]
     pub background_threshold_bytes: Option<u64>,
-    /// From so many bytes dirty and written back on writers are made to wait.
+    /// Bytes dirty and under writeback above which writers are throttled.
     #[serde(rename = "throttled_from_bytes")]
     pub throttle_threshold_bytes: Option<u64>,
     /// Time until writers are throttled, if dirty memory keeps growing at this rate; 0 when they
     /// are throttled already, `None` while it does not grow.
     #[serde(rename = "throttle_ns", with = "nanoseconds", default)]
     pub time_to_throttle: Option<Duration>,
-    /// Share of the bytes, 0 to 1, that all processes read and that no device had to deliver;
-    /// `None` while none reads.
+    /// Fraction of the bytes read by all processes, 0 to 1, that came from the page cache; `None`
+    /// without reads.
     #[serde(rename = "cache_hits")]
     pub cache_hit_fraction: Option<f64>,
 }
@@ -139,7 +139,8 @@ pub struct DeviceView {
     /// Where its file system is mounted.
     #[serde(rename = "mounted_at")]
     pub mount_point: Option<SafeText>,
-    /// Whether it serves one request at a time as far as is known, so that busy is saturation.
+    /// Whether it is known to serve one request at a time, so that full utilization means
+    /// saturation.
     #[serde(rename = "serial")]
     pub serves_serially: bool,
     /// Reads completed per second.
@@ -168,10 +169,12 @@ pub struct DeviceView {
     pub read_request_bytes: Option<f64>,
     /// Mean size of the writes in bytes; `None` when none completed.
     pub write_request_bytes: Option<f64>,
-    /// Share of the reads, 0 to 1, that were merged into another request before they were issued.
+    /// Fraction of the reads, 0 to 1, that were merged into another request before they were
+    /// issued.
     #[serde(rename = "read_merged")]
     pub read_merged_fraction: Option<f64>,
-    /// Share of the writes, 0 to 1, that were merged into another request before they were issued.
+    /// Fraction of the writes, 0 to 1, that were merged into another request before they were
+    /// issued.
     #[serde(rename = "write_merged")]
     pub write_merged_fraction: Option<f64>,
     /// Discards completed per second; `None` before kernel 4.18.
@@ -180,7 +183,7 @@ pub struct DeviceView {
     pub discard_bytes_per_s: Option<f64>,
     /// Mean time from the queue to completion of discards; `None` when none completed.
     pub discard_await_ns: Option<f64>,
-    /// Share of the discards, 0 to 1, that were merged into another request.
+    /// Fraction of the discards, 0 to 1, that were merged into another request.
     #[serde(rename = "discard_merged")]
     pub discard_merged_fraction: Option<f64>,
     /// Flushes of the drive's cache completed per second; `None` before kernel 5.5. The kernel
@@ -209,10 +212,10 @@ pub struct ProcessView {
     pub read_bytes_per_s: Option<f64>,
     /// Bytes written to devices per second, without cancelled ones.
     pub write_bytes_per_s: Option<f64>,
-    /// Bytes asked for by system calls per second.
+    /// Bytes requested by read system calls per second.
     #[serde(rename = "asked_read_bytes_per_s")]
     pub rchar_bytes_per_s: Option<f64>,
-    /// Bytes handed over by system calls per second.
+    /// Bytes passed to write system calls per second.
     #[serde(rename = "asked_write_bytes_per_s")]
     pub wchar_bytes_per_s: Option<f64>,
     /// Fraction of the interval spent waiting for block I/O, 0 to 1.
@@ -222,7 +225,7 @@ pub struct ProcessView {
     /// Process id of its parent.
     #[serde(rename = "parent")]
     pub parent_pid: u32,
-    /// Share of the bytes that it read, 0 to 1, that came from the page cache.
+    /// Fraction of the bytes that it read, 0 to 1, that came from the page cache.
     #[serde(rename = "cached")]
     pub cache_fraction: Option<f64>,
     /// Bytes read from devices since it began.
@@ -239,7 +242,7 @@ pub struct ProcessView {
     pub threads: Option<u32>,
     /// I/O class and level: `be/4`, `rt/0`, `idle`; `-` where none was set.
     pub priority: Option<SafeText>,
-    /// Function of the kernel that it waits in.
+    /// Kernel function that it waits in.
     #[serde(rename = "blocked_in")]
     pub wait_channel: Option<SafeText>,
     /// Devices that it uses, according to its open files: those whose file offsets moved first.

@@ -320,7 +320,7 @@ async fn typed_value_replaces_default_in_started_benchmark() {
 #[tokio::test(start_paused = true)]
 async fn search_path_typed_after_slash_has_one_slash() {
     let outcome = drive_loop(parse_keys("b / / d e v / s d z <Enter>"), &[]).await;
-    let inspected = r#"Inspect("/dev/sdz")"#;
+    let inspected = r#"InspectTarget("/dev/sdz")"#;
     assert!(
         outcome
             .performed_effects
@@ -349,7 +349,7 @@ async fn interval_and_pause_keys_reach_the_sampler() {
             "SetInterval(2s)",
             "SetInterval(1s)",
             "SetInterval(500ms)",
-            "Pause(true)"
+            "SetPaused(true)"
         ]
     );
     assert!(outcome.screen.contains("paused"));

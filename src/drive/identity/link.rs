@@ -12,10 +12,10 @@ use super::read::{directory_entries, read_line};
 pub struct HostLink {
     /// Type and speed, such as `PCIe 8.0 GT/s x4` or `SATA 6.0 Gbps`.
     pub name: String,
-    /// Bytes per second that it carries at most, protocol overhead taken off.
+    /// Maximum throughput in bytes per second, excluding protocol overhead.
     #[serde(rename = "ceiling_bytes_per_s")]
     pub max_bytes_per_s: u64,
-    /// Requests that its protocol keeps in flight, where that is few.
+    /// Maximum queue depth of its protocol, if that is small.
     #[serde(rename = "parallel_requests")]
     pub max_queue_depth: Option<u32>,
 }

@@ -32,7 +32,7 @@ pub enum DriveKind {
     /// Device mapper: a logical volume, encryption, multipath.
     #[serde(rename = "mapped")]
     DeviceMapper,
-    /// Memory: brd, zram.
+    /// A RAM disk: brd, zram.
     #[serde(rename = "memory")]
     RamDisk,
     /// An optical drive.

@@ -18,7 +18,7 @@ pub struct RequestLine<'r> {
     pid: Option<u32>,
     /// Its name.
     command: Option<SafeText>,
-    /// Why to that one.
+    /// Reason for the attribution.
     #[serde(rename = "charged")]
     charge_reason: ChargeReason,
     /// Thread that submitted it.
@@ -38,13 +38,13 @@ pub struct RequestLine<'r> {
     bytes: u64,
     #[serde(flatten)]
     stages: StageTimes,
-    /// How many others joined it.
+    /// Number of requests that were merged into it.
     #[serde(rename = "merged")]
     merged_count: u32,
-    /// Whether it is a part of something larger.
+    /// Whether it is part of a larger bio.
     #[serde(rename = "split")]
     is_split: bool,
-    /// How often the driver gave it back.
+    /// How often the driver requeued it.
     #[serde(rename = "requeued")]
     requeue_count: u32,
     /// `MAJOR:MINOR` and sector that it was remapped from.

@@ -39,14 +39,14 @@ pub struct TransferView {
     pub files_done: Option<u64>,
     /// Files to copy, in a job of several files, as far as they are counted.
     pub files_total: Option<u64>,
-    /// Bytes of it that may be in memory only: at most what it has written, and at most what is
-    /// dirty or being written in all.
+    /// Bytes of it that may be in memory only: at most what it has written, and at most all bytes
+    /// dirty or under writeback.
     #[serde(rename = "unwritten_bytes")]
     pub not_on_disk_bytes: Option<u64>,
-    /// Which end it waits for.
+    /// What limits it.
     #[serde(rename = "waits_for")]
     pub bottleneck: Option<Bottleneck>,
-    /// Why it is slower than both ends could be.
+    /// Why it is slower than its devices.
     #[serde(rename = "throttled")]
     pub throttle: Option<Throttle>,
 }
@@ -59,7 +59,7 @@ pub enum Bottleneck {
     Source,
     /// The device that it writes.
     Destination,
-    /// One device that is both.
+    /// One device for both source and destination.
     #[serde(rename = "both")]
     SameDisk,
     /// No device: the program computes, or waits for something else.
@@ -88,7 +88,7 @@ pub enum TransferState {
     Moving,
     /// The position has not advanced for a while.
     Stalled,
-    /// Bytes move, but the kernel tells no position.
+    /// Bytes are transferred, but the kernel reports no position.
     #[serde(rename = "no-position")]
     UnknownPosition,
     /// The process closed the file or ended.

@@ -30,7 +30,7 @@ pub struct FleetComparison {
     pub schema: SafeText,
     /// Version of the document format.
     pub version: u32,
-    /// Name of the figure.
+    /// Name of the metric.
     #[serde(rename = "figure")]
     pub metric: SafeText,
     /// One table for each benchmark and set of parameters.
@@ -54,7 +54,7 @@ pub struct ExcludedSession {
 /// The drives that ran one benchmark with one set of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FleetTable {
-    /// Name of the test.
+    /// Name of the benchmark.
     #[serde(rename = "test")]
     pub benchmark: SafeText,
     /// The parameters that are equal for all drives, as the user writes them.
@@ -101,7 +101,7 @@ pub struct PeerGroup {
     pub count: usize,
     /// Median of their values.
     pub median: f64,
-    /// How far it lies from the median, as a share of the median: -0.38 is 38 % below.
+    /// Distance from the median as a fraction of the median: -0.38 is 38 % below.
     #[serde(rename = "distance")]
     pub relative_distance: f64,
     /// Whether the drive is an outlier: more than 3.5 standard deviations (estimated from the

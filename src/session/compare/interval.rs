@@ -41,7 +41,7 @@ pub struct NotDetermined {
     /// Index of the side.
     #[serde(rename = "side")]
     pub session: usize,
-    /// Why it has no interval.
+    /// Why the side has no interval.
     #[serde(rename = "reason")]
     pub missing_interval_of: MissingInterval,
 }

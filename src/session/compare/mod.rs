@@ -54,10 +54,10 @@ pub struct Comparison {
     pub schema: SafeText,
     /// Version of the document format.
     pub version: u32,
-    /// The sessions in their order.
+    /// The sessions, in the order of the command line.
     #[serde(rename = "sides")]
     pub sessions: Vec<ComparedSession>,
-    /// What could be compared: one entry for each test and set of parameters.
+    /// The comparable measurements: one entry for each benchmark and set of parameters.
     #[serde(rename = "tests")]
     pub benchmarks: Vec<ComparedBenchmark>,
     /// Measurements without a counterpart, and why.
@@ -80,7 +80,7 @@ pub struct ComparedSession {
 /// One benchmark with one set of parameters on several sides.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedBenchmark {
-    /// Name of the test.
+    /// Name of the benchmark.
     #[serde(rename = "test")]
     pub benchmark: SafeText,
     /// Index of the first side that has it: the others are compared with this one.
@@ -89,10 +89,10 @@ pub struct ComparedBenchmark {
     pub parameters: Vec<SafeText>,
     /// The ignored parameters that differ, with the values of each side.
     pub differing: Vec<DifferingParameter>,
-    /// What was measured on each side; null where a side lacks the test.
+    /// The target of each side; null for a side without the benchmark.
     #[serde(rename = "measured")]
     pub targets: Vec<Option<MeasuredTarget>>,
-    /// The figures that at least two sides have.
+    /// The metrics that at least two sides have.
     #[serde(rename = "figures")]
     pub metrics: Vec<ComparedMetric>,
     /// The series of all sides on shared axes.
@@ -126,7 +126,7 @@ pub struct ComparedMetric {
     pub better: Option<BetterDirection>,
     /// Index of the first side that has the metric: the others are compared with this one.
     pub baseline: usize,
-    /// Its value on each side; null where a side lacks it.
+    /// The metric on each side; null for a side without it.
     #[serde(rename = "sides")]
     pub samples: Vec<Option<MetricSample>>,
 }
@@ -173,11 +173,11 @@ pub struct UnmatchedMeasurement {
     /// Indices of the sides that have it.
     #[serde(rename = "sides")]
     pub present_in: Vec<usize>,
-    /// Indices of the sides that lack it: those with the nearest measurement of the same test, or
-    /// with no run of that test.
+    /// Indices of the sides that lack it: those with the most similar measurement of the same
+    /// benchmark, or without a run of that benchmark.
     #[serde(rename = "lacking")]
     pub missing_in: Vec<usize>,
-    /// Name of the test.
+    /// Name of the benchmark.
     #[serde(rename = "test")]
     pub benchmark: SafeText,
     /// The parameters in which the most similar measurement of the same benchmark differs: `first`

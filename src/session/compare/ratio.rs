@@ -12,10 +12,10 @@ use crate::stats::general::confidence::independent_mean_estimate;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BetterDirection {
-    /// The higher the better, as with IOPS.
+    /// Higher is better, as with IOPS.
     #[serde(rename = "high")]
     HigherIsBetter,
-    /// The lower the better, as with response times.
+    /// Lower is better, as with latency.
     #[serde(rename = "low")]
     LowerIsBetter,
 }

@@ -91,7 +91,7 @@ pub struct SubmittedBytes {
 /// A device below another, and its counters over the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerCounts {
-    /// What it is to the one above it.
+    /// Relation to the device above it.
     #[serde(rename = "relation")]
     pub relation_to_upper: LayerRelation,
     /// The device's own counters.
@@ -103,12 +103,12 @@ pub struct LayerCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LayerRelation {
-    /// The whole drive of a partition.
+    /// The whole disk of a partition.
     #[serde(rename = "whole")]
     WholeDisk,
     /// A member of a RAID or a device-mapper volume.
     Member,
-    /// What the file of a loop device lies on.
+    /// The device that holds the backing file of a loop device.
     #[serde(rename = "backing")]
     BackingDevice,
 }
@@ -124,7 +124,7 @@ pub struct OtherUser {
     pub read_bytes: u64,
     /// Bytes that the process wrote.
     pub written_bytes: u64,
-    /// How it is known.
+    /// How the traffic was attributed to the process.
     #[serde(rename = "witness")]
     pub attribution: Attribution,
 }
@@ -133,13 +133,13 @@ pub struct OtherUser {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attribution {
-    /// Its requests to this drive were seen one by one.
+    /// Its requests to this drive were traced individually.
     #[serde(rename = "traced")]
     TracedRequests,
-    /// It has the drive, or a file on it, open; how much of its bytes went there is not known.
+    /// It has the drive, or a file on it, open; how many of its bytes went there is unknown.
     #[serde(rename = "has-it-open")]
     HasOpenDescriptor,
-    /// It moved bytes on some drive.
+    /// It read or wrote on some drive.
     #[serde(rename = "some-drive")]
     AnyDrive,
 }
@@ -147,14 +147,14 @@ pub enum Attribution {
 /// CPU utilization during a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessorLoad {
-    /// Share of a processor that each thread which sent requests had in its busiest phase, 0 to 1;
-    /// null where no phase was long enough to tell.
+    /// CPU utilization per worker thread in the busiest phase, 0 to 1; null if no phase
+    /// was long enough.
     #[serde(rename = "generator_share")]
     pub generator_utilization: Option<f64>,
-    /// How many such threads there were in that phase.
+    /// Number of worker threads in that phase.
     #[serde(rename = "workers")]
     pub busiest_workers: u32,
-    /// Share of all processors that was busy over the run, with whatever, 0 to 1.
+    /// Utilization of all CPUs over the run, by any process, 0 to 1.
     #[serde(rename = "machine_share")]
     pub machine_utilization: Option<f64>,
     /// Number of CPUs of the machine.
@@ -164,13 +164,13 @@ pub struct ProcessorLoad {
 /// Temperature of the drive in degrees Celsius (kernel Documentation/hwmon/sysfs-interface.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveTemperature {
-    /// At the start.
+    /// Temperature at the start.
     #[serde(rename = "begin_celsius")]
     pub initial_celsius: f64,
-    /// The highest that was seen.
+    /// Highest temperature during the run.
     #[serde(rename = "highest_celsius")]
     pub max_celsius: f64,
-    /// From where on the drive may slow down, as it says itself.
+    /// Temperature from which the drive may throttle, as the drive reports it.
     #[serde(rename = "limit_celsius")]
     pub throttle_celsius: Option<f64>,
 }
@@ -212,12 +212,12 @@ pub struct DriveSetup {
     pub scheduler: Option<SafeText>,
     /// Why another scheduler would suit the drive better, if one would.
     pub scheduler_advice: Option<SafeText>,
-    /// Requests that the drive or its link takes at once, where it says so.
+    /// Number of requests that the drive or its link accepts at once, if known.
     #[serde(rename = "parallel_requests")]
     pub max_queue_depth: Option<u32>,
     /// The link to the host, such as `SATA 6.0 Gbps`.
     pub link: Option<SafeText>,
-    /// What the link carries at most, bytes per second.
+    /// Maximum throughput of the link in bytes per second.
     #[serde(rename = "link_bytes_per_s")]
     pub link_max_bytes_per_s: Option<u64>,
     /// Backing file of a loop device, at any depth of the stack.
@@ -226,7 +226,7 @@ pub struct DriveSetup {
     pub direct_io: Option<bool>,
     /// Why the drive, or one below it, is considered virtual.
     pub virtual_disk: Option<SafeText>,
-    /// What makes it for memory and no drive at all.
+    /// Why the drive is considered to be backed by memory.
     #[serde(rename = "memory")]
     pub memory_backing: Option<SafeText>,
 }

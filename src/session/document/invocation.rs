@@ -29,19 +29,19 @@ pub enum FioGap {
     SeveralPoints,
     /// The benchmark changes a setting of the system or the drive between its passes.
     SettingChange,
-    /// The benchmark runs two different loads at once.
+    /// The benchmark runs two different loads concurrently.
     #[serde(rename = "two-loads")]
     ConcurrentLoads,
     /// The offset of a request depends on the latency of earlier ones.
     AdaptiveRequests,
-    /// The requests go to listed addresses in a certain order.
+    /// The requests go to listed offsets in a fixed order.
     #[serde(rename = "request-order")]
     ListedAddresses,
     /// The benchmark ends in steady state by a criterion that fio does not have.
     SteadyState,
     /// Open loop: fio measures latency from the submission, not from the scheduled start.
     OpenLoopLatency,
-    /// The time of the run is shared out to the zones as they are measured.
+    /// The benchmark divides the run time among the zones while it measures them.
     #[serde(rename = "timed-zones")]
     TimeLimitedZones,
     /// The bytes or requests do not divide evenly among the zones.
@@ -58,7 +58,7 @@ pub enum FioGap {
     BlockSizes,
     /// fio does not accept this exponent of a Zipf distribution.
     ZipfExponent,
-    /// A share of reads that is no whole percentage.
+    /// The fraction of reads is not a whole percentage.
     #[serde(rename = "read-share")]
     FractionalReadPercentage,
     /// fio cuts the target's name at `#`, `;` and trailing white space.

@@ -99,14 +99,14 @@ pub struct StageBreakdown {
     pub device: SafeText,
     /// Number of traced requests: all, or a sample of time spans if there are many.
     pub requests: u64,
-    /// Events that the kernel lost: where there are any, some requests are missing.
+    /// Number of events that the kernel lost; if not 0, some requests are missing.
     #[serde(rename = "lost")]
     pub lost_events: u64,
-    /// From the block layer's entrance until they were given to the driver (Q2D): splitting,
-    /// merging, waiting in the scheduler's queue.
+    /// Time from the entry into the block layer to the issue to the driver (Q2D): splitting,
+    /// merging and the scheduler's queue.
     #[serde(rename = "queue")]
     pub q2d: LatencyByDirection,
-    /// In the driver and the drive (D2C).
+    /// Time in the driver and the drive (D2C).
     #[serde(rename = "drive")]
     pub d2c: LatencyByDirection,
 }
