@@ -9,6 +9,7 @@ mod device_stack;
 pub mod exports;
 pub mod file_locks;
 mod loop_devices;
+pub mod mappings;
 mod mount_tables;
 pub mod open_users;
 mod overlay;
@@ -30,6 +31,7 @@ use self::open_users::{OpenKind, OpenUsers, UnseenProcesses};
 use self::overlay::UnderlyingFile;
 use super::Refusal;
 use super::hold::ExclusiveHold;
+use crate::drive::identity::sanitized;
 use crate::drive::medium::{FileId, OpenMedium, TargetKind};
 use crate::roots::SysPaths;
 
@@ -193,6 +195,13 @@ pub enum UnresolvedUse {
     },
     /// Which processes have it open.
     OpenDescriptors(UnseenProcesses),
+    /// What a table of the kernel says that cannot be read.
+    UnreadableTable {
+        /// The file or directory.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
     /// Whether it came into use while it was written.
     UseWhileWriting {
         /// Why not.
@@ -208,6 +217,16 @@ pub enum UnresolvedUse {
         /// Why not.
         reason: String,
     },
+}
+
+impl UnresolvedUse {
+    /// That a table cannot be read.
+    fn unreadable(path: &std::path::Path, error: &io::Error) -> Self {
+        Self::UnreadableTable {
+            path: sanitized(&path.to_string_lossy()),
+            reason: error.to_string(),
+        }
+    }
 }
 
 /// Another device with bytes of a medium, which nobody uses.
@@ -404,7 +423,13 @@ fn collect_openers(
             &search.shared_regular_files(),
             name,
         );
-        search.usage.conflicts.extend(locked);
+        match locked {
+            Ok(locked) => search.usage.conflicts.extend(locked),
+            Err(error) => {
+                let question = UnresolvedUse::unreadable(&roots.proc.join("locks"), &error);
+                search.usage.unresolved.push(question);
+            }
+        }
     }
     let found = persistent_users(roots, search);
     for user in found.users {
