@@ -68,20 +68,26 @@ pub fn mounts(roots: &SysPaths) -> io::Result<Vec<MountEntry>> {
         .collect())
 }
 
-/// One process of each mount namespace, and of each root directory in it, other than those of this
-/// process: a mount table shows only what is below the root of its process. Processes that may not
-/// be examined are omitted.
-#[must_use]
-pub fn other_mount_namespaces(roots: &SysPaths) -> Vec<u32> {
+/// One process of every mount namespace, and of every root directory in it, that can be told from
+/// this one's: a table shows only what lies below the root of its process. Processes that may not
+/// be examined are not among them.
+///
+/// # Errors
+/// When the processes cannot be listed, or the namespace of one that may be examined cannot be told.
+pub fn other_mount_namespaces(roots: &SysPaths) -> io::Result<Vec<u32>> {
     let of = |process: &str| {
         let directory = roots.proc.join(process);
-        let namespace = fs::read_link(directory.join("ns/mnt")).ok()?;
+        let namespace = match fs::read_link(directory.join("ns/mnt")) {
+            Err(error) if has_no_namespace(&error) => return Ok(None),
+            namespace => namespace?,
+        };
         let root = fs::metadata(directory.join("root")).ok();
-        Some((namespace, root.map(|root| (root.dev(), root.ino()))))
+        Ok::<_, io::Error>(Some((namespace, root.map(|root| (root.dev(), root.ino())))))
     };
-    let mut seen = HashSet::from([of("self")]);
+    let mut seen = HashSet::from([of("self")?]);
     let mut processes = Vec::new();
-    for entry in fs::read_dir(&roots.proc).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(&roots.proc)? {
+        let entry = entry?;
         let Some(process) = entry
             .file_name()
             .to_str()
@@ -89,12 +95,19 @@ pub fn other_mount_namespaces(roots: &SysPaths) -> Vec<u32> {
         else {
             continue;
         };
-        let view = of(&format!("{process}"));
+        let view = of(&format!("{process}"))?;
         if view.is_some() && seen.insert(view) {
             processes.push(process);
         }
     }
-    processes
+    Ok(processes)
+}
+
+/// Whether a process shows no mount namespace: it has ended, or belongs to somebody else.
+fn has_no_namespace(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | PermissionDenied)
+        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
 /// All swap areas; none on a kernel without swap.

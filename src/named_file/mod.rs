@@ -38,7 +38,7 @@ mod trusted_path;
 pub use self::error::{InputError, OutputError};
 pub use self::file_id::FileId;
 pub use self::kernel_files::acts_on_kernel;
-pub use self::trusted_path::distrust;
+pub use self::trusted_path::{TrustError, TrustedFile, resolve_trusted};
 
 /// Path that means stdout.
 const STDOUT_NAME: &str = "-";

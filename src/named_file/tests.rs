@@ -342,3 +342,41 @@ fn symlink_swapped_during_resolution_is_not_followed() {
         assert_eq!(wrong, 0, "after {seen:?}");
     });
 }
+
+/// Whoever may make names there gives a file another one and takes it away again: its number of
+/// names is one only for a moment.
+#[test]
+fn second_name_that_comes_and_goes_is_not_trusted() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let base = tempfile::tempdir().unwrap();
+    let shared = base.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    let (victim, name) = (base.path().join("victim"), shared.join("name"));
+    fs::write(&victim, "").unwrap();
+    fs::hard_link(&victim, &name).unwrap();
+    let refused = |path: &Path| matches!(resolve_trusted(path), Err(TrustError::Untrusted(_)));
+    assert!(refused(&name));
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                fs::remove_file(&name).unwrap();
+                fs::hard_link(&victim, &name).unwrap();
+            }
+        });
+        let trusted = (0..20_000)
+            .filter(|_| resolve_trusted(&name).is_ok())
+            .count();
+        ended.store(true, Ordering::Relaxed);
+        assert_eq!(trusted, 0);
+    });
+    fs::remove_file(&victim).unwrap();
+    let alone = resolve_trusted(&name).unwrap();
+    assert_eq!(
+        alone.id(),
+        FileId::of_metadata(&fs::metadata(&name).unwrap())
+    );
+    fs::remove_file(&name).unwrap();
+    assert_eq!(resolve_trusted(&name).unwrap_err(), TrustError::Missing);
+}

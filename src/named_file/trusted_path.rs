@@ -1,45 +1,115 @@
-//! Whether another user controls where a path leads that is about to be overwritten.
+//! What a path leads to that is about to be overwritten, and whether somebody else decides that.
 
 use std::path::Path;
 
-use super::OutputError;
+use rustix::fs::Stat;
+
+use super::directory::OpenDirectory;
 use super::owner::FileOwner;
 use super::resolve;
 use super::resolve::{FoundFile, ResolvedPath};
+use super::{FileId, OutputError};
 
 /// Any user may create files in such a directory.
 const SHARED: u32 = 0o002;
 
-/// Reason why a path is not trusted: a symbolic link of another user leads to a file that is not
-/// that user's, or the path is a hard link to such a file in a directory where others can create
-/// names. `None` if only root and the user of this process control where it leads, or if it leads
-/// only to files of the user who controls it.
-#[must_use]
-pub fn distrust(path: &Path) -> Option<String> {
-    match resolve::resolve_path(path) {
-        Ok(ResolvedPath::DirectoryEntry {
-            directory,
-            found: Some(found),
-            ..
-        }) => {
-            let around = match directory.stat() {
-                Ok(around) => around,
-                Err(error) => return Some(format!("its directory cannot be examined: {error}")),
-            };
-            let owner_around = FileOwner::of_file(directory.descriptor(), &around);
-            second_name(&found, owner_around, around.st_mode & SHARED != 0)
-        }
-        // A missing file, or one opened by a process, is compared with the open file.
-        Ok(_) => None,
-        Err(OutputError::UntrustedPath { reason, .. }) => Some(reason),
-        Err(error) => Some(error.to_string()),
+/// What a path leads to that nobody but root and this process's user decides, or that belongs to
+/// whoever decides it.
+///
+/// The answer is about the very file that was judged, which stays open: whoever wants to use
+/// something else that was opened by the same path compares it with this, for the path may lead
+/// elsewhere the next time.
+#[derive(Debug)]
+pub struct TrustedFile {
+    id: FileId,
+    /// Keeps its inode number from being given to another file.
+    _found: Option<FoundFile>,
+}
+
+impl TrustedFile {
+    /// What it is.
+    #[must_use]
+    pub fn id(&self) -> FileId {
+        self.id
     }
 }
 
-fn second_name(found: &FoundFile, owner_around: FileOwner, is_shared: bool) -> Option<String> {
-    let owner = found.owner();
-    let is_foreign = !owner_around.is_trusted() && owner != owner_around;
-    ((is_shared || is_foreign) && found.stat.st_nlink > 1).then(|| {
-        format!("it is another name of a file of {owner}, in a directory that others can write")
-    })
+/// Why a path cannot be relied on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrustError {
+    /// There is nothing of that name.
+    Missing,
+    /// A symbolic link of another user leads to a file that is not that user's, or it is another
+    /// name of such a file, in a directory where others make names; or it cannot be examined.
+    Untrusted(String),
+}
+
+/// Follows a path once, judges every step, and gives what it ends in.
+///
+/// # Errors
+/// When there is nothing, or somebody else decides what it leads to.
+pub fn resolve_trusted(path: &Path) -> Result<TrustedFile, TrustError> {
+    match resolve::resolve_path(path) {
+        Ok(ResolvedPath::DirectoryEntry {
+            directory,
+            name,
+            found: Some(found),
+        }) => {
+            let look = |error: std::io::Error| {
+                TrustError::Untrusted(format!("its directory cannot be examined: {error}"))
+            };
+            let around = directory.stat().map_err(look)?;
+            let owner_around = FileOwner::of_file(directory.descriptor(), &around);
+            if may_be_second_name(&found, owner_around, &around)
+                && has_second_name(&directory, &name, &found).map_err(look)?
+            {
+                let owner = found.owner();
+                return Err(TrustError::Untrusted(format!(
+                    "it is another name of a file of {owner}, in a directory that others can write"
+                )));
+            }
+            Ok(TrustedFile {
+                id: FileId::of_stat(&found.stat),
+                _found: Some(found),
+            })
+        }
+        Ok(ResolvedPath::OpenedFile(found)) => Ok(TrustedFile {
+            id: FileId::of_stat(&found.stat),
+            _found: Some(found),
+        }),
+        // This process's own table: nobody else changes what the number stands for.
+        Ok(ResolvedPath::Descriptor(number)) => {
+            let path = format!("/proc/self/fd/{number}");
+            let stat = rustix::fs::stat(path).map_err(|error| {
+                TrustError::Untrusted(format!("descriptor {number} cannot be examined: {error}"))
+            })?;
+            Ok(TrustedFile {
+                id: FileId::of_stat(&stat),
+                _found: None,
+            })
+        }
+        Ok(ResolvedPath::DirectoryEntry { found: None, .. }) => Err(TrustError::Missing),
+        Err(OutputError::UntrustedPath { reason, .. }) => Err(TrustError::Untrusted(reason)),
+        Err(error) => Err(TrustError::Untrusted(error.to_string())),
+    }
+}
+
+/// Whether others make names in that directory, and the file is not its owner's.
+fn may_be_second_name(found: &FoundFile, owner_around: FileOwner, around: &Stat) -> bool {
+    around.st_mode & SHARED != 0 || (!owner_around.is_trusted() && found.owner() != owner_around)
+}
+
+/// Whether a file has more than one name, or may have lost one since it was found: making and
+/// removing a name changes the time of the inode (`st_ctime`), and the name must be there still.
+fn has_second_name(
+    directory: &OpenDirectory,
+    name: &std::ffi::OsStr,
+    found: &FoundFile,
+) -> std::io::Result<bool> {
+    let key = |stat: &Stat| {
+        let changed = (stat.st_ctime, stat.st_ctime_nsec);
+        (FileId::of_stat(stat), stat.st_nlink, changed)
+    };
+    let now = directory.stat_entry(name)?;
+    Ok(found.stat.st_nlink != 1 || now.as_ref().map(key) != Some(key(&found.stat)))
 }

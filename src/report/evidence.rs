@@ -14,7 +14,7 @@ const MAX_NAMED_USERS: usize = 5;
 pub fn evidence_lines(evidence: &RunEvidence) -> Vec<(&'static str, String)> {
     let asked = evidence
         .issued
-        .filter(|asked| asked.reads + asked.writes > 0);
+        .filter(|asked| asked.reads > 0 || asked.writes > 0);
     let others = evidence
         .other_users
         .iter()
@@ -94,7 +94,7 @@ fn layer_text(layer: &LayerCounts) -> String {
 }
 
 fn other_user_text(other: &OtherUser) -> String {
-    let bytes = (other.read_bytes + other.written_bytes) as f64;
+    let bytes = other.read_bytes.saturating_add(other.written_bytes) as f64;
     format!(
         "{} ({}) {}",
         other.command,
@@ -132,7 +132,7 @@ fn temperature_text(seen: crate::session::document::DriveTemperature) -> String 
 
 fn extents_text(seen: &crate::session::document::FileAllocation) -> String {
     let size = |bytes: u64| units::format_capacity(bytes as f64);
-    match seen.hole_bytes + seen.unwritten_bytes {
+    match seen.hole_bytes.saturating_add(seen.unwritten_bytes) {
         0 => format!("{} of {}, no holes", size(seen.bytes), seen.file),
         _ => format!(
             "{} of {}, {} holes, {} never written",
@@ -164,7 +164,7 @@ fn loop_file_text(setup: &DriveSetup) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::document::{Attribution, DriveTemperature};
+    use crate::session::document::{Attribution, DriveTemperature, FileAllocation};
 
     #[test]
     fn evidence_text_lists_only_known_values() {
@@ -204,5 +204,38 @@ mod tests {
             ("temperature", "40 C, at most 61 C"),
         ];
         assert_eq!(told, expected.map(|(name, value)| (name, value.to_owned())));
+    }
+
+    #[test]
+    fn evidence_with_the_largest_counts_is_shown() {
+        let counts = DirectionCounts {
+            reads: u64::MAX,
+            writes: u64::MAX,
+            read_bytes: u64::MAX,
+            written_bytes: u64::MAX,
+        };
+        let evidence = RunEvidence {
+            issued: Some(counts),
+            other_users: vec![OtherUser {
+                pid: 12,
+                command: "dd".into(),
+                read_bytes: u64::MAX,
+                written_bytes: 1,
+                attribution: Attribution::TracedRequests,
+            }],
+            extents: Some(FileAllocation {
+                file: "/srv/file".into(),
+                hole_bytes: u64::MAX,
+                unwritten_bytes: u64::MAX,
+                bytes: u64::MAX,
+                encoded_bytes: 0,
+            }),
+            ..RunEvidence::default()
+        };
+        let names: Vec<_> = evidence_lines(&evidence)
+            .iter()
+            .map(|line| line.0)
+            .collect();
+        assert_eq!(names, ["asked for", "others", "extents"]);
     }
 }

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use super::system;
+use crate::safe_text::printable::printable_bytes;
 
 /// Most that a helper process may print.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
@@ -34,7 +35,7 @@ pub fn run_in_child(limit: Duration, work: impl FnOnce() -> Vec<String>) -> Help
         Ok(None) => {
             drop(messages);
             let lines = match replace_descriptors(to_parent) {
-                Ok(()) => work(),
+                Ok(()) => escaped(work()),
                 Err(_) => Vec::new(),
             };
             for line in lines {
@@ -50,9 +51,16 @@ pub fn run_in_child(limit: Duration, work: impl FnOnce() -> Vec<String>) -> Help
     }
 }
 
+/// The lines without control characters. This is done before they go through the pipe: a line break
+/// in a name would be taken for the end of a line there.
+fn escaped(lines: Vec<String>) -> Vec<String> {
+    let lines = lines.into_iter();
+    lines.map(|line| printable_bytes(line.as_bytes())).collect()
+}
+
 fn run_here(work: impl FnOnce() -> Vec<String>) -> HelperOutcome {
     HelperOutcome {
-        lines: work(),
+        lines: escaped(work()),
         killed_helper: None,
     }
 }

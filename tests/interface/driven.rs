@@ -260,7 +260,7 @@ async fn stopped_benchmark_shows_and_exports_its_result() {
         outcome
             .performed_effects
             .iter()
-            .any(|asked| asked == "Stop")
+            .any(|asked| asked == "StopBenchmark")
     );
     assert!(matches!(outcome.state.bench.stage, BenchStage::Result(_)));
     assert!(
@@ -337,7 +337,12 @@ async fn quit_during_benchmark_asks_for_confirmation() {
     assert_eq!(stays.ending, LoopEnd::InputClosed);
     let leaves = drive_loop(parse_keys("b <Enter> <Enter> q y"), &[]).await;
     assert_eq!(leaves.ending, LoopEnd::Quit);
-    assert!(leaves.performed_effects.iter().any(|asked| asked == "Stop"));
+    assert!(
+        leaves
+            .performed_effects
+            .iter()
+            .any(|asked| asked == "StopBenchmark")
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,8 +36,8 @@ pub struct BenchmarkSpec {
 
 impl std::fmt::Debug for BenchmarkSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job")
-            .field("test", &self.benchmark.description().name)
+        f.debug_struct("BenchmarkSpec")
+            .field("benchmark", &self.benchmark.description().name)
             .field("target", &self.target_name)
             .field("set", &self.set)
             .finish_non_exhaustive()

@@ -1,6 +1,6 @@
 //! Consent to overwrite one medium, and whether it still holds for what would be written.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,10 +8,9 @@ use std::sync::Arc;
 use super::contents::MediumContents;
 use super::{Inspection, Refusal, inspect};
 use crate::drive::identity::sanitized;
-use crate::drive::medium::{
-    FileId, IdentityChange, MediumIdentity, OpenMedium, strip_trailing_slash,
-};
+use crate::drive::medium::{IdentityChange, MediumIdentity, OpenMedium, strip_trailing_slash};
 use crate::named_file;
+use crate::named_file::TrustError;
 use crate::roots::SysPaths;
 use crate::safe_text::printable::printable_bytes;
 
@@ -149,11 +148,14 @@ pub(super) fn check_path(medium: &OpenMedium, consent: Option<&Consent>) -> Resu
             given: sanitized(&consent.path.to_string_lossy()),
         });
     }
-    if let Some(reason) = named_file::distrust(path) {
-        return Err(Refusal::Untrusted { name, reason });
-    }
-    let named = fs::metadata(path).map(|metadata| FileId::of_metadata(&metadata));
-    if named.is_ok_and(|id| id == medium.file_id()) {
+    // The path is followed once: what was judged is what the medium is compared with. A second walk
+    // could end in another file, which somebody else puts there for that moment.
+    let trusted = match named_file::resolve_trusted(path) {
+        Ok(trusted) => Some(trusted.id()),
+        Err(TrustError::Missing) => None,
+        Err(TrustError::Untrusted(reason)) => return Err(Refusal::Untrusted { name, reason }),
+    };
+    if trusted == Some(medium.file_id()) {
         return Ok(());
     }
     Err(medium_changed(

@@ -2,14 +2,16 @@
 //! keeps anybody from attaching a loop device to a regular file, or from mounting it.
 
 use std::fs::{self, File};
+use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::conflicts::{SearchDepth, UnresolvedUse};
-use super::{KnownUse, Refusal, check_unused};
-use crate::drive::identity::directory_entries;
+use super::{KnownUse, Refusal, check_unused, siblings};
+use crate::drive::identity::list_directory;
 use crate::drive::medium::{OpenMedium, TargetKind};
 use crate::drive::{DriveError, scratch};
 use crate::roots::SysPaths;
@@ -21,8 +23,8 @@ pub struct WriteWatch {
     medium: Arc<OpenMedium>,
     /// The table of mounts, which can be polled for changes (proc_pid_mountinfo(5)).
     mounts: Option<File>,
-    attachments: Vec<AttachmentKey>,
-    swaps: Vec<u8>,
+    /// As of the last look; `None` before the first one.
+    tables: Option<KernelTables>,
     /// Questions that were open when the permit was given.
     known_use: Arc<KnownUse>,
     /// Looks in succession that took too long.
@@ -46,8 +48,7 @@ impl WriteWatch {
             medium: Arc::clone(medium),
             mounts: File::open(roots.proc.join("self/mountinfo")).ok(),
             // What changed since the permit was given is looked at the first time.
-            attachments: Vec::new(),
-            swaps: Vec::new(),
+            tables: None,
             known_use: known,
             consecutive_slow_checks: 0,
         })
@@ -95,12 +96,12 @@ impl WriteWatch {
         })
     }
 
-    /// Whether anything was mounted, attached or swapped to since the last call.
+    /// Whether anything was mounted, attached, set up or swapped to since the last call. What cannot
+    /// be read counts as changed: then everything is looked at.
     fn has_changed(&mut self) -> bool {
-        let attached = read_attachments(&self.sys_paths);
-        let swaps = fs::read(self.sys_paths.proc.join("swaps")).unwrap_or_default();
-        let same = attached == self.attachments && swaps == self.swaps;
-        (self.attachments, self.swaps) = (attached, swaps);
+        let tables = KernelTables::read(&self.sys_paths, &self.medium).ok();
+        let same = tables.is_some() && tables == self.tables;
+        self.tables = tables;
         !same || self.mounts_changed()
     }
 
@@ -116,28 +117,128 @@ impl WriteWatch {
     }
 }
 
-/// Something that is attached to something. A loop device that is attached anew within a moment
-/// keeps its name, but not its sequence number.
-type AttachmentKey = (String, Vec<u8>, Vec<u8>);
+/// What says whether anything came up that may use a medium.
+#[derive(Debug, PartialEq, Eq)]
+struct KernelTables {
+    /// Every block device, of whatever kind.
+    devices: Vec<DeviceKey>,
+    /// What lies on each device that the medium lies on: a device-mapper device that is there already
+    /// comes to other devices by a new table.
+    holders: Vec<(String, Vec<String>)>,
+    /// File systems that are mounted from files, also in other mount namespaces.
+    mounted_files: Vec<String>,
+    swaps: Vec<u8>,
+}
 
-/// The loop devices that are attached to something, and the file systems that are mounted from
-/// files, also in other mount namespaces.
-fn read_attachments(roots: &SysPaths) -> Vec<AttachmentKey> {
-    let directory = roots.sys.join("class/block");
-    let read =
-        |name: &str, file: &str| fs::read(directory.join(name).join(file)).unwrap_or_default();
-    let mut names = directory_entries(&directory);
-    names.retain(|name| name.starts_with("loop") && directory.join(name).join("loop").exists());
-    let loops = names.into_iter().map(|name| {
-        let (sequence, file) = (read(&name, "diskseq"), read(&name, "loop/backing_file"));
-        (name, sequence, file)
-    });
-    let mounted = directory_entries(&roots.sys.join("fs/erofs"));
-    loops
-        .chain(
-            mounted
+/// A block device: its name, its sequence number, what a loop device is attached to. A device that
+/// is set up anew within a moment keeps its name, but not its sequence number.
+type DeviceKey = (String, Vec<u8>, Vec<u8>);
+
+impl KernelTables {
+    fn read(roots: &SysPaths, medium: &OpenMedium) -> io::Result<Self> {
+        let directory = roots.sys.join("class/block");
+        let names = list_directory(&directory)?;
+        let own = medium.target.drive.as_ref().map(|drive| drive.name.clone());
+        Ok(Self {
+            devices: names
                 .into_iter()
-                .map(|name| (name, Vec::new(), Vec::new())),
-        )
-        .collect()
+                .map(|name| read_device(&directory, name))
+                .collect::<io::Result<_>>()?,
+            holders: read_holders(&directory, own)?,
+            mounted_files: list_directory(&roots.sys.join("fs/erofs"))?,
+            swaps: read_if_present(&roots.proc.join("swaps"))?,
+        })
+    }
+}
+
+fn read_device(directory: &Path, name: String) -> io::Result<DeviceKey> {
+    let place = directory.join(&name);
+    // A partition has none of its own, nor has any device before kernel 5.15.
+    let sequence = read_if_present(&place.join("diskseq"))?;
+    let file = match name.starts_with("loop") {
+        true => read_if_present(&place.join("loop/backing_file"))?,
+        false => Vec::new(),
+    };
+    Ok((name, sequence, file))
+}
+
+/// A device and all that it lies on, with the devices on each of them.
+fn read_holders(
+    directory: &Path,
+    device: Option<String>,
+) -> io::Result<Vec<(String, Vec<String>)>> {
+    let mut below: Vec<String> = device.into_iter().collect();
+    let mut found = Vec::new();
+    while let Some(name) = below.get(found.len()).cloned() {
+        let place = directory.join(&name);
+        let lower = list_directory(&place.join("slaves"))?.into_iter();
+        let lower = lower
+            .chain(siblings::whole_disk_name(&place))
+            .chain(siblings::backing_device(&place));
+        for one in lower {
+            if !below.contains(&one) {
+                below.push(one);
+            }
+        }
+        let holders = list_directory(&place.join("holders"))?;
+        found.push((name, holders));
+    }
+    Ok(found)
+}
+
+/// What is in a file; nothing where there is none.
+fn read_if_present(path: &Path) -> io::Result<Vec<u8>> {
+    match fs::read(path) {
+        // Nothing is attached to a loop device (ENXIO), or the device is just going.
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound
+                || matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV)) =>
+        {
+            Ok(Vec::new())
+        }
+        content => content,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_that_comes_up_or_is_stacked_below_the_medium_changes_the_tables() {
+        let tree = tempfile::tempdir().unwrap();
+        let directory = tree.path().join("block");
+        let device = |name: &str, file: &str, content: &str| {
+            fs::create_dir_all(directory.join(name)).unwrap();
+            fs::write(directory.join(name).join(file), content).unwrap();
+        };
+        let link = |path: &str| fs::create_dir_all(directory.join(path)).unwrap();
+        let read = || {
+            let names = list_directory(&directory).unwrap().into_iter();
+            let devices: Vec<_> = names
+                .map(|name| read_device(&directory, name).unwrap())
+                .collect();
+            let holders = read_holders(&directory, Some("dm-0".to_owned())).unwrap();
+            (devices, holders)
+        };
+        device("sda", "diskseq", "1\n");
+        device("dm-0", "diskseq", "2\n");
+        link("dm-0/slaves/sda");
+        link("sda/holders/dm-0");
+        let steps: [&dyn Fn(); 5] = [
+            &|| device("dm-1", "diskseq", "3\n"),
+            &|| link("sda/holders/dm-1"),
+            &|| device("md0", "diskseq", "4\n"),
+            &|| device("md0", "diskseq", "5\n"),
+            &|| link("dm-0/holders/dm-2"),
+        ];
+        let mut before = read();
+        assert_eq!(before, read());
+        for (step, change) in steps.iter().enumerate() {
+            change();
+            let after = read();
+            assert_ne!(before, after, "step {step}");
+            before = after;
+        }
+    }
 }

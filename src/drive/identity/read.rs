@@ -102,7 +102,27 @@ pub(crate) fn directory_entries(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Content of a one-line file, sanitised; `None` if it is missing or empty.
+/// Names in a directory, sorted; none where there is no such directory.
+///
+/// # Errors
+/// When it cannot be read to its end: then nothing is known of what is in it.
+pub(crate) fn list_directory(directory: &Path) -> std::io::Result<Vec<String>> {
+    use std::io::ErrorKind;
+    let entries = match fs::read_dir(directory) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        entries => entries?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Content of a one-line file, made harmless; `None` when it is missing or empty.
 pub(super) fn read_line(path: &Path) -> Option<String> {
     let text = sanitized(&String::from_utf8_lossy(&fs::read(path).ok()?));
     (!text.is_empty()).then_some(text)

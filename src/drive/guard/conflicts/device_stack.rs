@@ -27,7 +27,7 @@ use super::{
 };
 use crate::drive::guard::Refusal;
 use crate::drive::identity;
-use crate::drive::identity::{directory_entries, sanitized};
+use crate::drive::identity::{list_directory, sanitized};
 use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::drive::mounts::SwapEntry;
@@ -97,7 +97,8 @@ impl<'a> StackSearch<'a> {
                 .map_err(unreadable_table(name, "read the table of swaps"))?,
             loops: loop_devices::list_attached_loops(roots)
                 .map_err(unreadable_table(name, "list the loop devices"))?,
-            multi_device_members: multi_device_members(roots),
+            multi_device_members: multi_device_members(roots)
+                .map_err(unreadable_table(name, "list the members of file systems"))?,
             exports: exports::list_exports(roots),
             visited_devices: Vec::new(),
             target_devices: Vec::new(),
@@ -156,7 +157,7 @@ impl<'a> StackSearch<'a> {
     pub(super) fn take_aliases(&mut self) {
         self.usage.aliases = self.aliases();
         for Alias { name, .. } in std::mem::take(&mut self.aliases) {
-            let Some(number) = self.device_number(&name) else {
+            let Some(number) = self.read_device_number(&name) else {
                 continue;
             };
             let device = sanitized(&name);
@@ -272,9 +273,9 @@ impl<'a> StackSearch<'a> {
         }
     }
 
-    fn partitions(&self, name: &str) -> Vec<String> {
+    fn partitions(&mut self, name: &str) -> Vec<String> {
         let directory = self.sysfs_directory(name);
-        let mut parts = directory_entries(&directory);
+        let mut parts = self.list_directory(&directory);
         parts.retain(|part| directory.join(part).join("partition").exists());
         parts
     }
@@ -286,13 +287,13 @@ impl<'a> StackSearch<'a> {
             return;
         }
         self.visited_devices.push(name.to_owned());
-        let Some(number) = self.device_number(name) else {
+        let Some(number) = self.read_device_number(name) else {
             return;
         };
         let known = SharedFile::for_device(number, name);
         self.shared_files.push(known.clone());
         self.collect_direct_uses(name, number);
-        for holder in directory_entries(&self.sysfs_directory(name).join("holders")) {
+        for holder in self.list_directory(&self.sysfs_directory(name).join("holders")) {
             if !self.target_devices.contains(&holder) {
                 self.usage.conflicts.push(UseConflict::HeldByDevice {
                     device: name.to_owned(),
@@ -405,7 +406,7 @@ impl<'a> StackSearch<'a> {
     fn search_lower_devices(&mut self, name: &str) {
         self.search_whole_disk(name);
         self.search_loop_backing(name);
-        let slaves = directory_entries(&self.sysfs_directory(name).join("slaves"));
+        let slaves = self.list_directory(&self.sysfs_directory(name).join("slaves"));
         let new: Vec<String> = slaves
             .iter()
             .filter(|slave| !self.target_devices.contains(slave))
@@ -441,8 +442,8 @@ impl<'a> StackSearch<'a> {
         self.search_lower_devices(&whole);
     }
 
-    /// Partitions of a whole disk that overlap the sectors of the target.
-    fn overlapping_partitions(&self, whole: &str) -> Vec<String> {
+    /// Partitions of a whole disk that have sectors of the target.
+    fn overlapping_partitions(&mut self, whole: &str) -> Vec<String> {
         let mut parts = self.partitions(whole);
         if let Some((start, length)) = self.target_sectors {
             parts.retain(|part| {
@@ -551,7 +552,7 @@ impl<'a> StackSearch<'a> {
 
     /// A lower device of the target: its other holders use other sectors, or are siblings.
     fn search_lower_device(&mut self, name: &str, upper: &str) {
-        let Some(number) = self.device_number(name) else {
+        let Some(number) = self.read_device_number(name) else {
             return;
         };
         let known = SharedFile::for_device(number, name);
@@ -559,7 +560,7 @@ impl<'a> StackSearch<'a> {
         self.shared_files.push(known.clone());
         self.collect_direct_uses(name, number);
         self.collect_attached_loops(&known);
-        for holder in directory_entries(&self.sysfs_directory(name).join("holders")) {
+        for holder in self.list_directory(&self.sysfs_directory(name).join("holders")) {
             if !self.target_devices.contains(&holder)
                 && !self.mapped_devices_are_disjoint(upper, &holder, number)
             {
@@ -586,7 +587,13 @@ impl<'a> StackSearch<'a> {
 
     /// Searches other paths to the same disk.
     fn search_other_paths(&mut self, name: &str) {
-        for other in same_disk::other_paths_of_disk(self.sys_paths, name) {
+        let others = same_disk::other_paths_of_disk(self.sys_paths, name);
+        let others = others.unwrap_or_else(|error| {
+            let directory = self.sys_paths.sys.join("class/block");
+            self.add_unreadable(&directory, &error);
+            Vec::new()
+        });
+        for other in others {
             if self.target_devices.contains(&other) {
                 continue;
             }
@@ -722,6 +729,33 @@ impl<'a> StackSearch<'a> {
         self.sys_paths.sys.join("class/block").join(name)
     }
 
+    /// Names in a directory of the kernel. One that cannot be read is a question.
+    fn list_directory(&mut self, directory: &Path) -> Vec<String> {
+        list_directory(directory).unwrap_or_else(|error| {
+            self.add_unreadable(directory, &error);
+            Vec::new()
+        })
+    }
+
+    fn add_unreadable(&mut self, path: &Path, error: &io::Error) {
+        let question = UnresolvedUse::unreadable(path, error);
+        self.usage.unresolved.push(question);
+    }
+
+    /// The number of a device; `None` when it is gone, or is a question.
+    fn read_device_number(&mut self, name: &str) -> Option<(u32, u32)> {
+        let path = self.sysfs_directory(name).join("dev");
+        match fs::read_to_string(&path) {
+            Ok(text) => mounts::parse_device_number(&text),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    self.add_unreadable(&path, &error);
+                }
+                None
+            }
+        }
+    }
+
     fn device_number(&self, name: &str) -> Option<(u32, u32)> {
         mounts::parse_device_number(
             &fs::read_to_string(self.sysfs_directory(name).join("dev")).ok()?,
@@ -739,14 +773,14 @@ impl SharedFile {
     }
 }
 
-/// Devices of mounted multi-device file systems: name of the device, and the file system.
-fn multi_device_members(roots: &SysPaths) -> Vec<(String, String)> {
+/// Devices of mounted file systems that have several: name of the device, and the file system.
+fn multi_device_members(roots: &SysPaths) -> io::Result<Vec<(String, String)>> {
     let directory = roots.sys.join("fs/btrfs");
     let mut members = Vec::new();
-    for identity in directory_entries(&directory) {
-        for device in directory_entries(&directory.join(&identity).join("devices")) {
+    for identity in list_directory(&directory)? {
+        for device in list_directory(&directory.join(&identity).join("devices"))? {
             members.push((device, format!("btrfs {}", sanitized(&identity))));
         }
     }
-    members
+    Ok(members)
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::drive::identity::{directory_entries, sanitized};
+use crate::drive::identity::{list_directory, sanitized};
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
 
@@ -37,11 +37,28 @@ pub(super) fn list_exports(roots: &SysPaths) -> Vec<ExportedTarget> {
     exports
 }
 
+/// Names in a directory. What cannot be listed may serve anything.
+fn entries(directory: &Path, exports: &mut Vec<ExportedTarget>) -> Vec<String> {
+    list_directory(directory).unwrap_or_else(|error| {
+        let path = sanitized(&directory.to_string_lossy());
+        exports.push(ExportedTarget {
+            exporter: format!("the kernel ({path} cannot be read: {error})"),
+            exported_id: None,
+        });
+        Vec::new()
+    })
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
 /// `SUBSYSTEM/namespaces/NUMBER/{enable,device_path}`
 fn nvmet_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
-    for subsystem in directory_entries(directory) {
+    for subsystem in entries(directory, exports) {
         let spaces = directory.join(&subsystem).join("namespaces");
-        for space in directory_entries(&spaces) {
+        for space in entries(&spaces, exports) {
             let space = spaces.join(space);
             let off = fs::read_to_string(space.join("enable")).is_ok_and(|on| on.trim() == "0");
             if !off {
@@ -56,15 +73,14 @@ fn nvmet_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
 
 /// `BACKEND/NAME/{info,udev_path}`
 fn scsi_target_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
-    for backend in directory_entries(directory) {
-        // `alua` is not a backend, and a memory backend exports nothing that an overwrite could
-        // affect.
+    for backend in entries(directory, exports) {
+        // `alua` is no backend, and memory serves nothing that we could overwrite.
         if backend == "alua" || backend.starts_with("rd_mcp") {
             continue;
         }
-        for name in directory_entries(&directory.join(&backend)) {
+        for name in entries(&directory.join(&backend), exports) {
             let store = directory.join(&backend).join(&name);
-            if !store.join("info").exists() {
+            if matches!(store.join("info").try_exists(), Ok(false)) {
                 continue;
             }
             let info = fs::read(store.join("info")).unwrap_or_default();
@@ -84,15 +100,18 @@ fn scsi_target_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
 
 /// `GADGET/functions/mass_storage.NAME/lun.N/file`
 fn mass_storage_gadget_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
-    for gadget in directory_entries(directory) {
+    for gadget in entries(directory, exports) {
         let functions = directory.join(&gadget).join("functions");
-        for function in directory_entries(&functions) {
+        for function in entries(&functions, exports) {
             let function = functions.join(function);
-            for unit in directory_entries(&function) {
-                if let Some(path) = read_path(&function.join(unit).join("file")) {
+            for unit in entries(&function, exports) {
+                let file = function.join(unit).join("file");
+                let path = read_path(&file);
+                // None where nothing is served; what cannot be read may be anything.
+                if path.is_some() || fs::read(&file).is_err_and(|error| !is_absent(&error)) {
                     exports.push(ExportedTarget {
                         exporter: format!("USB gadget {}", sanitized(&gadget)),
-                        exported_id: file_identity(Some(path)),
+                        exported_id: file_identity(path),
                     });
                 }
             }

@@ -2,6 +2,7 @@
 //! the `lock:` lines of proc_pid_fdinfo(5)).
 
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -53,13 +54,19 @@ pub fn parse_lock_line(line: &str) -> Option<LockLine> {
 }
 
 /// Locks that others hold on an open file, or on files of which only the identity is known.
+///
+/// # Errors
+/// When the table of locks cannot be read.
 pub(super) fn find_lock_conflict(
     roots: &SysPaths,
     anchor: &File,
     files: &[(FileId, Option<Rc<File>>)],
     name: &str,
-) -> Option<UseConflict> {
-    let text = fs::read_to_string(roots.proc.join("locks")).unwrap_or_default();
+) -> io::Result<Option<UseConflict>> {
+    let text = match fs::read_to_string(roots.proc.join("locks")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        text => text?,
+    };
     let listed: Vec<LockLine> = text.lines().filter_map(parse_lock_line).collect();
     let own = anchor
         .metadata()
@@ -93,16 +100,16 @@ pub(super) fn find_lock_conflict(
             listed.iter().find(|line| is_of(line, own))
         });
     if !held && !below && found.is_none() {
-        return None;
+        return Ok(None);
     }
     let process = found.and_then(|line| line.process.or_else(|| lock_holder(roots, line)));
-    Some(UseConflict::Locked {
+    Ok(Some(UseConflict::Locked {
         device: name.to_owned(),
         by: process.map(|process| {
             let directory = roots.proc.join(process.to_string());
             (process, open_users::process_command(&directory))
         }),
-    })
+    }))
 }
 
 /// Whether another process holds a conflicting lock.

@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::device_nodes;
-use crate::drive::identity::{directory_entries, sanitized};
+use crate::drive::identity::{list_directory, sanitized};
 use crate::drive::ioctl;
 use crate::drive::ioctl::LoopBacking;
 use crate::drive::medium::FileId;
@@ -54,7 +54,7 @@ impl AttachedLoop {
 pub(super) fn list_attached_loops(roots: &SysPaths) -> io::Result<Vec<AttachedLoop>> {
     let directory = roots.sys.join("class/block");
     fs::read_dir(&directory)?;
-    Ok(directory_entries(&directory)
+    Ok(list_directory(&directory)?
         .into_iter()
         .filter(|name| name.starts_with("loop"))
         .filter_map(|name| read_attached_loop(roots, name))

@@ -9,6 +9,7 @@ mod device_stack;
 pub mod exports;
 pub mod file_locks;
 mod loop_devices;
+pub mod mappings;
 mod mount_tables;
 pub mod open_users;
 mod overlay;
@@ -30,6 +31,7 @@ use self::open_users::{OpenKind, OpenUsers, UnseenProcesses};
 use self::overlay::UnderlyingFile;
 use super::Refusal;
 use super::hold::ExclusiveHold;
+use crate::drive::identity::sanitized;
 use crate::drive::medium::{FileId, OpenMedium, TargetKind};
 use crate::roots::SysPaths;
 
@@ -194,7 +196,14 @@ pub enum UnresolvedUse {
     },
     /// The processes that have it open are unknown.
     OpenDescriptors(UnseenProcesses),
-    /// Whether it came into use during writing is unknown.
+    /// What a table of the kernel says that cannot be read.
+    UnreadableTable {
+        /// The file or directory.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Whether it came into use while it was written.
     UseWhileWriting {
         /// Reason of the failure.
         reason: &'static str,
@@ -211,7 +220,17 @@ pub enum UnresolvedUse {
     },
 }
 
-/// Another device that shares bytes with a medium and is not in use.
+impl UnresolvedUse {
+    /// That a table cannot be read.
+    fn unreadable(path: &std::path::Path, error: &io::Error) -> Self {
+        Self::UnreadableTable {
+            path: sanitized(&path.to_string_lossy()),
+            reason: error.to_string(),
+        }
+    }
+}
+
+/// Another device with bytes of a medium, which nobody uses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Alias {
     /// Kernel name.
@@ -407,7 +426,13 @@ fn collect_openers(
             &search.shared_regular_files(),
             name,
         );
-        search.usage.conflicts.extend(locked);
+        match locked {
+            Ok(locked) => search.usage.conflicts.extend(locked),
+            Err(error) => {
+                let question = UnresolvedUse::unreadable(&roots.proc.join("locks"), &error);
+                search.usage.unresolved.push(question);
+            }
+        }
     }
     let found = persistent_users(roots, search);
     for user in found.users {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{UnresolvedUse, UseConflict};
-use crate::drive::identity::{directory_entries, sanitized};
+use crate::drive::identity::{list_directory, sanitized};
 use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
@@ -128,7 +128,7 @@ pub(super) fn read_all_mounts(roots: &SysPaths) -> io::Result<MountTables> {
     let mut tables = MountTables {
         device_ids: mounts.iter().map(|placed| placed.mount.device_id).collect(),
         mounts,
-        namespace_processes: mounts::other_mount_namespaces(roots),
+        namespace_processes: mounts::other_mount_namespaces(roots)?,
         unresolved: None,
     };
     if let Err(reason) = tables.read_other_namespaces(roots) {
@@ -151,13 +151,20 @@ impl MountTables {
             return Err("there are too many namespaces and root directories");
         }
         for process in self.namespace_processes.clone() {
-            // A process that has exited has no mounts.
-            let Ok(table) = fs::File::open(roots.proc.join(format!("{process}/mountinfo"))) else {
-                continue;
+            let table = match fs::File::open(roots.proc.join(format!("{process}/mountinfo"))) {
+                Ok(table) => table,
+                Err(error) if has_no_mounts(&error) => continue,
+                Err(_) => return Err(UNREADABLE),
             };
             let mut table = BufReader::new(table.take(MAX_TABLE_BYTES - bytes));
             let (mut line, mut seen) = (Vec::new(), HashSet::new());
-            while let Ok(length @ 1..) = table.read_until(b'\n', &mut line) {
+            loop {
+                let length = match table.read_until(b'\n', &mut line) {
+                    Ok(0) => break,
+                    Ok(length) => length,
+                    Err(error) if has_no_mounts(&error) => break,
+                    Err(_) => return Err(UNREADABLE),
+                };
                 bytes += length as u64;
                 if bytes >= MAX_TABLE_BYTES {
                     return Err("their tables are too long");
@@ -185,8 +192,18 @@ impl MountTables {
     }
 }
 
-/// The line, unless an earlier line of the same table has the same file system: all but its ID, its
-/// mount point, its per-mount options and its optional fields is equal then.
+/// Why not everything is known of other namespaces.
+const UNREADABLE: &str = "one of their tables cannot be read";
+
+/// Whether a process has no table of mounts that may be read: it has ended or is just ending
+/// (`EINVAL`), or belongs to somebody else.
+fn has_no_mounts(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied};
+    super::open_users::is_gone(error) || matches!(error.kind(), InvalidInput | PermissionDenied)
+}
+
+/// The line, if none of the same file system came before in the same table: everything but its
+/// identity, its place, its own options and its optional fields is the same then.
 fn first_occurrence<'a>(line: &'a str, seen: &mut HashSet<String>) -> Option<&'a str> {
     let (front, back) = line.split_once(" - ")?;
     let number = front.split(' ').nth(2)?;
@@ -206,7 +223,11 @@ fn is_relevant_mount(mount: &MountEntry, needs_device: &[String]) -> bool {
 /// (Documentation/ABI/testing/sysfs-fs-erofs).
 pub(super) fn unidentified_file_mounts(roots: &SysPaths) -> Vec<UnresolvedUse> {
     let is_device = |name: &String| roots.sys.join("class/block").join(name).exists();
-    let mut names = directory_entries(&roots.sys.join("fs/erofs"));
+    let directory = roots.sys.join("fs/erofs");
+    let mut names = match list_directory(&directory) {
+        Ok(names) => names,
+        Err(error) => return vec![UnresolvedUse::unreadable(&directory, &error)],
+    };
     names.retain(|name| name != "features" && !is_device(name));
     names
         .into_iter()

@@ -1,5 +1,5 @@
 //! Processes that have something open for writing, locked or mapped (proc_pid_fd(5),
-//! proc_pid_fdinfo(5), proc_pid_map_files(5)).
+//! proc_pid_fdinfo(5)).
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
 use super::file_locks::parse_lock_line;
+use super::mappings;
+use super::mappings::{IgnoredFiles, MapBudget};
 use super::passthrough::Passthrough;
 use super::process_list;
-use super::process_list::ProcessList;
+use super::process_list::{ListedProcess, ProcessList};
 use crate::drive::fcntl;
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
@@ -21,8 +23,6 @@ use crate::safe_text::printable::printable_bytes;
 
 /// `/dev/fuse` (kernel Documentation/admin-guide/devices.txt).
 const FUSE: (u32, u32) = (10, 229);
-/// How often the mappings of a process are read that changes them meanwhile.
-const TRIES: usize = 5;
 
 /// A process that has something open in a way that forbids writing.
 #[derive(Debug)]
@@ -71,6 +71,15 @@ pub enum UnseenProcesses {
         /// One of them.
         process: u32,
     },
+    /// Descriptors or mappings of some processes could not be examined.
+    ExaminationFailed {
+        /// How many.
+        count: usize,
+        /// One of them.
+        process: u32,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// What an examination of all processes gave.
@@ -86,27 +95,33 @@ pub(super) struct OpenUsers {
 /// meanwhile are examined too, for they inherit descriptors, until no unknown one is listed.
 pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> OpenUsers {
     let mut users = Vec::new();
-    let mut forbidden = Vec::new();
+    let mut unexamined = UnexaminedProcesses::default();
     let mut others = HashSet::new();
     let passthrough = Passthrough::new(roots);
     let mut list = ProcessList::new();
     let is_changing = loop {
-        let new = list.new_processes(roots);
+        let new = match list.new_processes(roots) {
+            Ok(new) => new,
+            Err(error) => {
+                unexamined.failed.push((0, error.to_string()));
+                break false;
+            }
+        };
         if new.is_empty() || !users.is_empty() {
             break false;
         }
         if list.is_endless() {
             break true;
         }
-        for process in new {
-            let directory = roots.proc.join(process.to_string());
+        for listed in new {
+            let directory = roots.proc.join(listed.process.to_string());
             let examined = examine_process(&directory, is_wanted, &passthrough, &mut others);
-            if examined.permission_denied {
-                forbidden.push(process);
+            for error in examined.errors {
+                unexamined.add(&listed, &directory, &error);
             }
             for (kind, id) in examined.open_files {
                 users.push(OpenUser {
-                    process,
+                    process: listed.process,
                     command: process_command(&directory),
                     id,
                     kind,
@@ -117,24 +132,59 @@ pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> Ope
     let changing = is_changing.then_some(UnseenProcesses::Changing);
     let unseen = process_list::hidden(roots)
         .or(changing)
-        .or_else(|| unseen_processes(forbidden, || process_list::may_examine_all(roots)));
+        .or_else(|| unexamined.into_unseen(|| process_list::may_examine_all(roots)));
     OpenUsers { users, unseen }
 }
 
-/// Processes that may have it open, for they could not be examined. The first process does not count
-/// where this program may examine all: some virtual machines let nobody look into it. It starts the
-/// others and works on no device itself.
-fn unseen_processes(
-    mut forbidden: Vec<u32>,
-    may_examine_all: impl Fn() -> bool,
-) -> Option<UnseenProcesses> {
-    if forbidden.contains(&1) && may_examine_all() {
-        forbidden.retain(|process| *process != 1);
+/// Processes that may have it open, for they could not be examined.
+#[derive(Debug, Default)]
+struct UnexaminedProcesses {
+    forbidden: Vec<u32>,
+    failed: Vec<(u32, String)>,
+}
+
+impl UnexaminedProcesses {
+    /// Counts a process of which something could not be read. Only one that has ended has nothing
+    /// open: an error for want of memory or descriptors says nothing about the process.
+    fn add(&mut self, listed: &ListedProcess, directory: &Path, error: &io::Error) {
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            if self.forbidden.last() != Some(&listed.process) {
+                self.forbidden.push(listed.process);
+            }
+        } else if !(is_gone(error) && listed.has_ended(directory))
+            && self
+                .failed
+                .last()
+                .is_none_or(|(last, _)| *last != listed.process)
+        {
+            self.failed.push((listed.process, error.to_string()));
+        }
     }
-    Some(UnseenProcesses::PermissionDenied {
-        count: forbidden.len(),
-        process: *forbidden.first()?,
-    })
+
+    /// The first process does not count where this program may examine all: some virtual machines
+    /// let nobody look into it. It starts the others and works on no device itself.
+    fn into_unseen(mut self, may_examine_all: impl Fn() -> bool) -> Option<UnseenProcesses> {
+        if let Some((process, reason)) = self.failed.first() {
+            return Some(UnseenProcesses::ExaminationFailed {
+                count: self.failed.len(),
+                process: *process,
+                reason: reason.clone(),
+            });
+        }
+        if self.forbidden.contains(&1) && may_examine_all() {
+            self.forbidden.retain(|process| *process != 1);
+        }
+        Some(UnseenProcesses::PermissionDenied {
+            count: self.forbidden.len(),
+            process: *self.forbidden.first()?,
+        })
+    }
+}
+
+/// Whether an error says that what was asked about is not there any more.
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
 /// Whether a process has open for reading what `is_wanted`; of this program's own descriptors all
@@ -157,21 +207,33 @@ pub(super) fn is_open_for_reading(
         .any(|entry| reads(&entry.path()));
     by_us
         || process_numbers(roots).into_iter().any(|process| {
-            descriptor_directories(&roots.proc.join(process.to_string()))
+            let (tables, _) = descriptor_directories(&roots.proc.join(process.to_string()));
+            tables
                 .iter()
                 .any(|table| listed(table).any(|entry| reads(&entry.path())))
         })
 }
 
-/// Numbers of all processes but this one.
+/// Numbers of all processes but this one, as far as they can be listed.
 pub(super) fn process_numbers(roots: &SysPaths) -> Vec<u32> {
+    list_processes(roots).unwrap_or_default()
+}
+
+/// Numbers of all processes but this one.
+///
+/// # Errors
+/// When the list cannot be read to its end.
+pub(super) fn list_processes(roots: &SysPaths) -> io::Result<Vec<u32>> {
     let own = std::process::id();
-    fs::read_dir(&roots.proc)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|process| *process != own)
-        .collect()
+    let mut processes = Vec::new();
+    for entry in fs::read_dir(&roots.proc)? {
+        let number = entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        processes.extend(number.filter(|process: &u32| *process != own));
+    }
+    Ok(processes)
 }
 
 /// The name of a process.
@@ -188,12 +250,9 @@ pub(super) fn process_command(directory: &Path) -> String {
 struct ExaminedProcess {
     /// One of each kind.
     open_files: BTreeMap<OpenKind, FileId>,
-    permission_denied: bool,
+    /// What could not be read.
+    errors: Vec<io::Error>,
 }
-
-/// Files that were looked at and are not wanted, as maps name them: most processes have the same
-/// ones mapped.
-type IgnoredFiles = HashSet<((u32, u32), u64)>;
 
 fn examine_process(
     directory: &Path,
@@ -202,43 +261,54 @@ fn examine_process(
     others: &mut IgnoredFiles,
 ) -> ExaminedProcess {
     let mut examined = ExaminedProcess::default();
-    // With any other error it ended meanwhile.
-    let is_forbidden = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-    for table in descriptor_directories(directory) {
-        if let Err(error) =
-            examine_descriptors(&table, is_wanted, passthrough, &mut examined.open_files)
-        {
-            examined.permission_denied |= is_forbidden(error);
-        }
+    let (tables, error) = descriptor_directories(directory);
+    examined.errors.extend(error);
+    for table in tables {
+        let found = examine_descriptors(&table, is_wanted, passthrough, &mut examined.open_files);
+        examined.errors.extend(lasting_error(found, &table));
     }
-    for view in memory_map_directories(directory) {
-        if let Err(error) = lasting_mappings(&view, is_wanted, others, &mut examined.open_files) {
-            examined.permission_denied |= is_forbidden(error);
-        }
+    let mut budget = MapBudget::for_process();
+    let views = mappings::memory_map_directories(directory);
+    let views = views.unwrap_or_else(|error| {
+        examined.errors.push(error);
+        Vec::new()
+    });
+    for view in views {
+        let files = &mut examined.open_files;
+        let found = mappings::lasting_mappings(&view, is_wanted, others, files, &mut budget);
+        examined
+            .errors
+            .extend(lasting_error(found, &view.join("maps")));
     }
     examined
 }
 
-/// Directories with a table of the memory: the process's own; its threads' where the first has
-/// ended, for it shows none any more.
-fn memory_map_directories(directory: &Path) -> Vec<PathBuf> {
-    if fs::read(directory.join("maps")).map_or(true, |maps| !maps.is_empty()) {
-        return vec![directory.to_owned()];
-    }
-    let threads = fs::read_dir(directory.join("task")).into_iter().flatten();
-    threads
-        .filter_map(|thread| Some(thread.ok()?.path()))
-        .collect()
+/// The error of reading a table, unless the table is of a thread that has ended.
+fn lasting_error(result: io::Result<()>, table: &Path) -> Option<io::Error> {
+    let error = result.err()?;
+    let thread = table.parent()?;
+    let is_thread = thread
+        .parent()
+        .is_some_and(|parent| parent.ends_with("task"));
+    let has_ended = is_thread
+        && is_gone(&error)
+        && fs::symlink_metadata(thread).is_err_and(|error| is_gone(&error));
+    (!has_ended).then_some(error)
 }
 
 /// Directories of descriptors: the process's own, and those of threads that have a table of their
 /// own, as after unshare(2), or where the first thread has ended, and those of the others live on.
-fn descriptor_directories(directory: &Path) -> Vec<PathBuf> {
+///
+/// With them the error that the threads could not all be listed for.
+fn descriptor_directories(directory: &Path) -> (Vec<PathBuf>, Option<io::Error>) {
     let number = |path: &Path| path.file_name()?.to_str()?.parse::<i32>().ok();
     let first = number(directory);
     let mut tables = vec![directory.join("fd")];
-    let threads = fs::read_dir(directory.join("task")).into_iter().flatten();
-    for thread in threads.filter_map(|thread| Some(thread.ok()?.path())) {
+    let (threads, error) = match mappings::thread_directories(directory) {
+        Ok(threads) => (threads, None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
+    for thread in threads {
         let thread_number = number(&thread);
         let shares = first.zip(thread_number).is_some_and(|(first, thread)| {
             first == thread || fcntl::share_descriptors(first, thread)
@@ -247,7 +317,7 @@ fn descriptor_directories(directory: &Path) -> Vec<PathBuf> {
             tables.push(thread.join("fd"));
         }
     }
-    tables
+    (tables, error)
 }
 
 /// The descriptors of a table that write to what is wanted, hold a lock on it, or read it for a file
@@ -264,14 +334,20 @@ fn examine_descriptors(
         let entry = entry?;
         let path = entry.path();
         // The bits of the link tell how it was opened.
-        let Ok(link) = fs::symlink_metadata(&path) else {
-            continue;
+        let link = match fs::symlink_metadata(&path) {
+            Ok(link) => link,
+            // It was closed meanwhile.
+            Err(error) if is_gone(&error) => continue,
+            Err(error) => {
+                forbidden = Some(error);
+                continue;
+            }
         };
         let (reads, writes) = (link.mode() & 0o400 != 0, link.mode() & 0o200 != 0);
         let opened = match facts(&path) {
             Ok(opened) => opened,
             Err(error) => {
-                if writes && error.kind() == io::ErrorKind::PermissionDenied {
+                if writes && !is_gone(&error) {
                     forbidden = Some(error);
                 }
                 continue;
@@ -291,8 +367,12 @@ fn examine_descriptors(
             read = Some(id);
         }
         let info = table.with_file_name("fdinfo").join(entry.file_name());
-        if descriptor_has_lock(&info) {
-            found.entry(OpenKind::Locked).or_insert(id);
+        match descriptor_has_lock(&info) {
+            Ok(true) => {
+                found.entry(OpenKind::Locked).or_insert(id);
+            }
+            Ok(false) => {}
+            Err(error) => forbidden = Some(error),
         }
     }
     if let Some(id) = read.filter(|_| is_server) {
@@ -302,175 +382,28 @@ fn examine_descriptors(
 }
 
 /// Whether a lock was taken by that descriptor, whatever number the file has in the table of locks.
-fn descriptor_has_lock(info: &Path) -> bool {
-    let info = fs::read_to_string(info).unwrap_or_default();
-    let mut locks = info.lines().filter(|line| line.starts_with("lock:"));
-    locks.any(|line| parse_lock_line(line).is_some())
-}
-
-/// The mappings of what is wanted, read again as long as they change meanwhile. A process that never
-/// stops changing them counts as one that may not be examined.
-fn lasting_mappings(
-    view: &Path,
-    is_wanted: &IsWanted<'_>,
-    others: &mut IgnoredFiles,
-    found: &mut BTreeMap<OpenKind, FileId>,
-) -> io::Result<()> {
-    for _ in 0..TRIES {
-        if examine_mappings(view, is_wanted, others, found)? == Proof::Complete {
-            return Ok(());
-        }
-    }
-    Err(io::ErrorKind::PermissionDenied.into())
-}
-
-/// Whether it is known of every mapping which file it is of.
-#[derive(Debug, PartialEq, Eq)]
-enum Proof {
-    Complete,
-    /// Some were taken away or divided meanwhile.
-    Changed,
-}
-
-/// The mappings of what is wanted. `view` is the directory of a process or thread. Fails when links
-/// may not be followed and neither a path nor numbers prove that another file is mapped.
-fn examine_mappings(
-    view: &Path,
-    is_wanted: &IsWanted<'_>,
-    others: &mut IgnoredFiles,
-    found: &mut BTreeMap<OpenKind, FileId>,
-) -> io::Result<Proof> {
-    let maps = fs::read(view.join("maps"))?;
-    let (mut forbidden, mut proof) = (None, Proof::Complete);
-    for line in maps.split(|byte| *byte == b'\n') {
-        let Some(mapping) = parse_mapping(line) else {
-            continue;
-        };
-        let number = (mapping.device, mapping.inode);
-        if others.contains(&number) {
-            continue;
-        }
-        let listed = FileId::Inode(
-            rustix::fs::makedev(mapping.device.0, mapping.device.1),
-            mapping.inode,
-        );
-        // Its link leads to the file whatever its name has become; it takes more privileges.
-        let linked = view.join("map_files").join(&mapping.range);
-        let used = match facts(&linked) {
-            Ok(file) => {
-                let used = is_wanted(file.id, &linked).then_some(file.id);
-                // Only numbers that are the file's own: on btrfs and overlays several files share
-                // those that the mapping shows.
-                if used.is_none() && file.id == listed {
-                    others.insert(number);
-                }
-                used
-            }
-            Err(error) => {
-                let named = by_name(view, &mapping, listed, is_wanted);
-                match error.kind() {
-                    _ if named.is_proven || named.used.is_some() => {}
-                    io::ErrorKind::PermissionDenied => forbidden = Some(error),
-                    _ => proof = Proof::Changed,
-                }
-                named.used
-            }
-        };
-        if let Some(id) = used {
-            let kind = if mapping.is_shared_writable {
-                OpenKind::MappedForWriting
-            } else {
-                OpenKind::Mapped
-            };
-            found.entry(kind).or_insert(id);
-        }
-    }
-    forbidden.map_or(Ok(proof), Err)
-}
-
-/// What path and numbers of a mapping tell whose link may not be followed.
-struct ByName {
-    /// What is wanted and mapped.
-    used: Option<FileId>,
-    /// Whether the path leads to the mapped file: it may have been removed or replaced, and the
-    /// numbers of a device are those of its node.
-    is_proven: bool,
-}
-
-fn by_name(view: &Path, mapping: &MappedFile, listed: FileId, is_wanted: &IsWanted<'_>) -> ByName {
-    let path = view.join("root").join(&mapping.path);
-    let named = facts(&path).ok();
-    let at_path = named.as_ref().map(|file| file.id);
-    let used = at_path
-        .filter(|id| is_wanted(*id, &path))
-        .or_else(|| is_wanted(listed, Path::new("")).then_some(listed));
-    ByName {
-        used,
-        is_proven: named.is_some_and(|file| file.inode == listed)
-            || process_list::is_kernel_memory(listed),
-    }
-}
-
-/// A mapping of a file.
-#[derive(Debug, PartialEq, Eq)]
-pub struct MappedFile {
-    /// Its addresses, as `map_files` names them.
-    pub range: String,
-    /// Number of the device that the file lies on.
-    pub device: (u32, u32),
-    /// Its inode.
-    pub inode: u64,
-    /// Its path below the root of the process.
-    pub path: PathBuf,
-    /// Whether the process writes to the file by it.
-    pub is_shared_writable: bool,
-}
-
-/// `ADDRESSES rw-s OFFSET MAJOR:MINOR INODE PATH`; `None` for a mapping of no file.
-#[must_use]
-pub fn parse_mapping(line: &[u8]) -> Option<MappedFile> {
-    use std::os::unix::ffi::OsStrExt;
-    let mut rest = line;
-    let mut word = || {
-        rest = rest.trim_ascii_start();
-        let end = rest.iter().position(|byte| *byte == b' ');
-        let (word, tail) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = tail;
-        std::str::from_utf8(word).ok()
+fn descriptor_has_lock(info: &Path) -> io::Result<bool> {
+    let info = match fs::read_to_string(info) {
+        Err(error) if is_gone(&error) => return Ok(false),
+        info => info?,
     };
-    let range = word()?.to_owned();
-    let rights = word()?.as_bytes();
-    let is_shared_writable = rights.get(1) == Some(&b'w') && rights.get(3) == Some(&b's');
-    word()?;
-    let (major, minor) = word()?.split_once(':')?;
-    let hexadecimal = |text| u32::from_str_radix(text, 16).ok();
-    let device = (hexadecimal(major)?, hexadecimal(minor)?);
-    let inode = word()?.parse().ok().filter(|inode| *inode != 0)?;
-    let path = rest.trim_ascii_start();
-    let slashes = path.iter().take_while(|byte| **byte == b'/').count();
-    let path = &path[slashes..];
-    Some(MappedFile {
-        range,
-        device,
-        inode,
-        path: std::ffi::OsStr::from_bytes(path).into(),
-        is_shared_writable,
-    })
+    let mut locks = info.lines().filter(|line| line.starts_with("lock:"));
+    Ok(locks.any(|line| parse_lock_line(line).is_some()))
 }
 
 /// What a path leads to.
 #[derive(Debug)]
-struct Facts {
+pub(super) struct Facts {
     /// A block device by its number, everything else by its inode.
-    id: FileId,
+    pub id: FileId,
     /// The inode, of a device that of its node.
-    inode: FileId,
+    pub inode: FileId,
     /// Number of the character device that it is, if it is one.
-    character_device: Option<(u32, u32)>,
+    pub character_device: Option<(u32, u32)>,
 }
 
 /// What a path leads to, without asking the server of a network file system.
-fn facts(path: &Path) -> io::Result<Facts> {
+pub(super) fn facts(path: &Path) -> io::Result<Facts> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let wanted = StatxFlags::TYPE | StatxFlags::INO;
     let facts = rustix::fs::statx(CWD.as_fd(), path, flags, wanted)?;
@@ -500,10 +433,17 @@ mod tests {
     #[test]
     fn unexaminable_init_process_alone_is_ignored() {
         let forbidden = |count, process| Some(UnseenProcesses::PermissionDenied { count, process });
-        assert_eq!(unseen_processes(vec![], || true), None);
-        assert_eq!(unseen_processes(vec![1], || true), None);
-        assert_eq!(unseen_processes(vec![1, 7], || true), forbidden(1, 7));
-        assert_eq!(unseen_processes(vec![1], || false), forbidden(1, 1));
+        let unseen = |forbidden: &[u32], may_examine_all: bool| {
+            let unexamined = UnexaminedProcesses {
+                forbidden: forbidden.to_vec(),
+                failed: Vec::new(),
+            };
+            unexamined.into_unseen(|| may_examine_all)
+        };
+        assert_eq!(unseen(&[], true), None);
+        assert_eq!(unseen(&[1], true), None);
+        assert_eq!(unseen(&[1, 7], true), forbidden(1, 7));
+        assert_eq!(unseen(&[1], false), forbidden(1, 1));
     }
 
     #[test]
@@ -523,26 +463,65 @@ mod tests {
     }
 
     #[test]
-    fn file_mappings_are_parsed_with_write_access() {
-        let line =
-            b"7f0000000000-7f0000001000 rw-s 00000000 fe:00 1234                       /srv/a b";
-        let mapping = parse_mapping(line).unwrap();
-        assert_eq!(mapping.range, "7f0000000000-7f0000001000");
-        assert_eq!((mapping.device, mapping.inode), ((0xfe, 0), 1234));
-        assert_eq!(mapping.path, Path::new("srv/a b"));
-        assert!(mapping.is_shared_writable);
-        for other in [
-            &b"7f0000000000-7f0000001000 rw-p 00000000 fe:00 1234 /srv/a"[..],
-            b"7f0000000000-7f0000001000 r--s 00000000 fe:00 1234 /srv/a",
-        ] {
-            assert!(!parse_mapping(other).unwrap().is_shared_writable);
+    fn process_counts_as_ended_only_when_its_directory_is_gone() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = SysPaths::under_root(tree.path());
+        let directory = roots.proc.join("7");
+        fs::create_dir_all(&directory).unwrap();
+        let listed = ProcessList::new().new_processes(&roots).unwrap().remove(0);
+        let unseen = |error: rustix::io::Errno| {
+            let mut unexamined = UnexaminedProcesses::default();
+            unexamined.add(&listed, &directory, &error.into());
+            unexamined.into_unseen(|| true)
+        };
+        use rustix::io::Errno;
+        let errors = [Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::IO];
+        for error in errors.iter().chain(&[Errno::NOENT, Errno::SRCH]) {
+            let found = unseen(*error);
+            let failed = UnseenProcesses::ExaminationFailed {
+                count: 1,
+                process: 7,
+                reason: io::Error::from(*error).to_string(),
+            };
+            assert_eq!(found, Some(failed));
         }
-        for other in [
-            &b"7f0000000000-7f0000001000 rw-s 00000000 00:00 0"[..],
-            b"nonsense",
-            b"",
-        ] {
-            assert_eq!(parse_mapping(other), None);
+        // Another process of the same number is examined by itself.
+        fs::rename(&directory, tree.path().join("ended")).unwrap();
+        fs::create_dir(&directory).unwrap();
+        assert_eq!(unseen(Errno::NOENT), None);
+        fs::remove_dir(&directory).unwrap();
+        assert_eq!(unseen(Errno::SRCH), None);
+        for error in errors {
+            assert!(unseen(error).is_some(), "{error}");
         }
+    }
+
+    #[test]
+    fn process_whose_tables_cannot_be_read_is_unseen() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = SysPaths::under_root(tree.path());
+        let directory = roots.proc.join("7");
+        fs::create_dir_all(directory.join("task")).unwrap();
+        fs::write(directory.join("maps"), "").unwrap();
+        // A file in place of a directory: an error that says nothing about the process.
+        fs::write(directory.join("fd"), "").unwrap();
+        let seen = || find_open_users(&roots, &|_, _| false).unseen;
+        let process_of = |unseen| match unseen {
+            Some(UnseenProcesses::ExaminationFailed { process, .. }) => Some(process),
+            _ => None,
+        };
+        // No process 1 and no namespaces there: what hides processes is asked first.
+        std::os::unix::fs::symlink("pid:[4026531836]", {
+            fs::create_dir_all(roots.proc.join("self/ns")).unwrap();
+            roots.proc.join("self/ns/pid")
+        })
+        .unwrap();
+        assert_eq!(process_of(seen()), Some(7));
+        fs::remove_file(directory.join("fd")).unwrap();
+        fs::create_dir(directory.join("fd")).unwrap();
+        assert_eq!(seen(), None);
+        fs::remove_dir(directory.join("task")).unwrap();
+        fs::write(directory.join("task"), "").unwrap();
+        assert_eq!(process_of(seen()), Some(7));
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -37,6 +39,26 @@ pub(super) struct ProcessList {
     first_pass: Option<Instant>,
 }
 
+/// A process that was listed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ListedProcess {
+    /// Its number.
+    pub process: u32,
+    /// Inode of its directory in /proc, where that could be told.
+    inode: Option<u64>,
+}
+
+impl ListedProcess {
+    /// Whether it has ended: its directory is gone, or another process has its number, which is
+    /// listed by itself.
+    pub(super) fn has_ended(&self, directory: &Path) -> bool {
+        match fs::symlink_metadata(directory) {
+            Ok(facts) => self.inode.is_some_and(|inode| inode != facts.ino()),
+            Err(error) => super::open_users::is_gone(&error),
+        }
+    }
+}
+
 impl ProcessList {
     pub(super) fn new() -> Self {
         Self {
@@ -45,21 +67,30 @@ impl ProcessList {
         }
     }
 
-    /// Processes not listed before, except this one. When there are none, every process was started
-    /// and examined before the last list was made, so none of them has inherited a descriptor from
-    /// a process that exited unexamined.
-    pub(super) fn new_processes(&mut self, roots: &SysPaths) -> Vec<u32> {
+    /// Processes that were not listed before, this one excepted. Once there are none, every process
+    /// was started, and examined, before the last list was made: none of them has inherited
+    /// anything from one that ended unexamined.
+    ///
+    /// # Errors
+    /// When the processes cannot all be listed.
+    pub(super) fn new_processes(&mut self, roots: &SysPaths) -> io::Result<Vec<ListedProcess>> {
         if !self.known.is_empty() {
             self.first_pass.get_or_insert_with(Instant::now);
         }
-        let mut new = super::open_users::process_numbers(roots);
-        new.retain(|process| {
-            let directory = roots.proc.join(process.to_string());
-            // A process that exits while it is listed may have started another.
-            fs::symlink_metadata(directory)
-                .map_or(true, |facts| self.known.insert((*process, facts.ino())))
+        let listed = super::open_users::list_processes(roots)?;
+        let listed = listed.into_iter().map(|process| {
+            let facts = fs::symlink_metadata(roots.proc.join(process.to_string()));
+            ListedProcess {
+                process,
+                inode: facts.ok().map(|facts| facts.ino()),
+            }
         });
-        new
+        // One that ends while it is listed may have started another.
+        let is_new = |one: &ListedProcess| {
+            one.inode
+                .is_none_or(|inode| self.known.insert((one.process, inode)))
+        };
+        Ok(listed.filter(is_new).collect())
     }
 
     /// Whether new processes were examined for the maximum time.
@@ -78,7 +109,17 @@ pub(super) fn hidden(roots: &SysPaths) -> Option<UnseenProcesses> {
     if !is_first {
         return Some(UnseenProcesses::PidNamespace);
     }
-    let mounted = mounts::mounts(roots).unwrap_or_default();
+    let mounted = match mounts::mounts(roots) {
+        Ok(mounted) => mounted,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            return Some(UnseenProcesses::ExaminationFailed {
+                count: 0,
+                process: 0,
+                reason: error.to_string(),
+            });
+        }
+    };
     let hides = match procfs(roots) {
         Some(procfs) if shows_parts_only(&procfs, &mounted) => {
             return Some(UnseenProcesses::HiddenProc);
@@ -99,7 +140,7 @@ fn procfs(roots: &SysPaths) -> Option<MountEntry> {
 }
 
 fn is_procfs(roots: &SysPaths) -> bool {
-    rustix::fs::statfs(&roots.proc).is_ok_and(|facts| facts.f_type as u64 == PROCFS)
+    rustix::fs::statfs(&roots.proc).map_or(true, |facts| facts.f_type as u64 == PROCFS)
 }
 
 /// Whether entries are hidden from all users: everything that is not a process, or process
@@ -193,13 +234,17 @@ mod tests {
         let seven = roots.proc.join("7");
         fs::create_dir_all(&seven).unwrap();
         let mut list = ProcessList::new();
-        assert_eq!(list.new_processes(&roots), [7]);
-        assert!(list.new_processes(&roots).is_empty());
-        // Kept, so that its inode number is not reused.
+        let new = |list: &mut ProcessList| -> Vec<u32> {
+            let new = list.new_processes(&roots).unwrap();
+            new.into_iter().map(|one| one.process).collect()
+        };
+        assert_eq!(new(&mut list), [7]);
+        assert!(new(&mut list).is_empty());
+        // Kept, so that the inode number is not given to the next one.
         fs::rename(&seven, tree.path().join("ended")).unwrap();
         fs::create_dir(&seven).unwrap();
-        assert_eq!(list.new_processes(&roots), [7]);
-        assert!(list.new_processes(&roots).is_empty());
+        assert_eq!(new(&mut list), [7]);
+        assert!(new(&mut list).is_empty());
     }
 
     #[test]

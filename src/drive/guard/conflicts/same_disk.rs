@@ -65,15 +65,19 @@ impl DiskIdentity {
     }
 }
 
-/// Names of other disks that are the same disk as the one of that name.
-pub(super) fn other_paths_of_disk(roots: &SysPaths, name: &str) -> Vec<String> {
+/// Names of other disks that are the same one as the disk of that name.
+///
+/// # Errors
+/// When the disks cannot be listed.
+pub(super) fn other_paths_of_disk(roots: &SysPaths, name: &str) -> std::io::Result<Vec<String>> {
     let directory = roots.sys.join("class/block");
     let own = DiskIdentity::read(&directory.join(name));
-    crate::drive::identity::directory_entries(&directory)
+    let others = crate::drive::identity::list_directory(&directory)?;
+    Ok(others
         .into_iter()
         .filter(|other| other != name && is_physical_disk(&directory.join(other)))
         .filter(|other| own.is_same(&DiskIdentity::read(&directory.join(other))))
-        .collect()
+        .collect())
 }
 
 /// Whether it is a whole disk with hardware.

@@ -131,6 +131,9 @@ impl fmt::Display for UnresolvedUse {
             Self::OpenDescriptors(unseen) => {
                 write!(formatter, "which processes have it open ({unseen})")
             }
+            Self::UnreadableTable { path, reason } => {
+                write!(formatter, "what {path} says ({reason})")
+            }
             Self::UseWhileWriting { reason } => {
                 write!(formatter, "whether it came into use meanwhile ({reason})")
             }
@@ -164,6 +167,22 @@ impl fmt::Display for UnseenProcesses {
                 formatter,
                 "descriptors or mappings of {count} processes, such as {process}, may not be \
                  examined"
+            ),
+            Self::ExaminationFailed {
+                count: 0 | 1,
+                process: 0,
+                reason,
+            } => {
+                write!(formatter, "the processes cannot be listed: {reason}")
+            }
+            Self::ExaminationFailed {
+                count,
+                process,
+                reason,
+            } => write!(
+                formatter,
+                "descriptors or mappings of {count} processes, such as {process}, cannot be \
+                 examined: {reason}"
             ),
         }
     }

@@ -109,6 +109,54 @@ fn replaced_device_node_after_open_is_refused() {
     );
 }
 
+/// Another user exchanges a link to a file of root and an own file all the time: what is written is
+/// what the path was judged for.
+#[test]
+fn link_exchanged_with_a_file_during_the_check_never_permits_its_target() {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    const USER: u32 = 1000;
+    if !rustix::process::geteuid().is_root() {
+        return skip(Requirement::Root, "files of two users");
+    }
+    let base = tempfile::tempdir().unwrap();
+    let directory = base.path().join("theirs");
+    fs::create_dir(&directory).unwrap();
+    let (name, other) = (directory.join("x"), directory.join("y"));
+    let victim = base.path().join("victim");
+    for file in [&victim, &other] {
+        fs::write(file, [0; 4096]).unwrap();
+    }
+    symlink(&victim, &name).unwrap();
+    for path in [&directory, &name, &other] {
+        std::os::unix::fs::lchown(path, Some(USER), None).unwrap();
+    }
+    let victim = FileId::of_metadata(&fs::metadata(&victim).unwrap());
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                renameat_with(CWD, &name, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let consent = Consent::for_path(&name);
+        let (mut opened, mut permitted, mut harmless) = (0, 0, 0);
+        while (opened < 1000 || harmless == 0) && permitted == 0 {
+            let Ok(medium) = medium::open_target(&SysPaths::default(), &name, None) else {
+                continue;
+            };
+            let is_permitted =
+                crate::drive::guard::consent::check_path(&medium, Some(&consent)).is_ok();
+            let is_victim = medium.file_id() == victim;
+            opened += u32::from(is_victim);
+            permitted += u32::from(is_victim && is_permitted);
+            harmless += u32::from(!is_victim && is_permitted);
+        }
+        ended.store(true, Ordering::Relaxed);
+        assert_eq!(permitted, 0, "after {opened}");
+    });
+}
+
 /// Another medium under the same device number.
 fn change_backing_file(device: &LoopFixture) -> std::io::Result<()> {
     let other = device.path("other");
