@@ -329,8 +329,8 @@ pub(super) fn find_medium_usage(
 }
 
 /// Uses of a file as a medium by the kernel: it backs a loop device or file system, it is swap or
-/// exported. Most unresolved uses do not count: the file was named as an output, and few outputs are
-/// a medium. `written`: the file, open for writing, if its contents will change. Then an
+/// exported. Most unresolved uses do not count: the file was named as an output, and few outputs
+/// are a medium. `written`: the file, open for writing, if its contents will change. Then an
 /// unresolved file system mounted from a file counts unless no one else has this file open, because
 /// no table lists all of its files. A loop device that may not be queried counts only if someone
 /// else has the file open.
