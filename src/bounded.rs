@@ -12,8 +12,8 @@ use serde::{Deserialize, Deserializer};
 
 /// A list of at most `MOST` elements: `#[serde(deserialize_with = "bounded::bounded_list::<_, _, 1000>")]`.
 ///
+/// # Errors
 /// When it is longer, or when an element is invalid.
-/// When it is longer, or an element cannot be read.
 pub fn bounded_list<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

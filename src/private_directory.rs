@@ -316,7 +316,7 @@ impl PrivateDirectory {
     /// Renames a file within the directory, without replacing another.
     ///
     /// # Errors
-    /// When the new name exists ([`PrivateDirectoryError::is_already_there`]), or when the kernel
+    /// When the new name exists ([`PrivateDirectoryError::is_already_exists`]), or when the kernel
     /// refuses.
     pub fn rename_noreplace(&self, from: &OsStr, to: &OsStr) -> Result<(), PrivateDirectoryError> {
         self.rename_with(from, to, RenameFlags::NOREPLACE)

@@ -43,8 +43,9 @@ pub fn device_node(name: &str) -> String {
     format!("/dev/{}", name.replace('!', "/"))
 }
 
-/// Runs of bytes that a terminal shows as they stand, and of others. A command substitution drops
-/// line breaks at its end, so a run of others takes the next byte along where it ends in one.
+/// Splits a word into runs of bytes that a terminal displays literally and runs of other bytes. A
+/// command substitution drops trailing line breaks, so a run of other bytes that ends in one also
+/// takes the next byte.
 fn split_printable_runs(word: &[u8]) -> Vec<(bool, Vec<u8>)> {
     let mut runs: Vec<(bool, Vec<u8>)> = Vec::new();
     for chunk in word.utf8_chunks() {

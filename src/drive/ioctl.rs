@@ -282,7 +282,7 @@ pub fn file_extents(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<
         extents: [FileExtent::default(); MAX_EXTENTS],
     };
     // SAFETY: FS_IOC_FIEMAP reads the header and writes at most `room` extents behind it, for which
-    // `extents` has the place; all their bit patterns are valid numbers.
+    // `extents` has space; all their bit patterns are valid numbers.
     check_ioctl(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) })?;
     let mapped = (map.mapped_extents as usize).min(MAX_EXTENTS);
     Ok(map.extents[..mapped].to_vec())

@@ -282,7 +282,7 @@ impl SettingsManager {
         file: &SettingFile,
     ) -> Result<Option<LeftoverSetting>, SettingError> {
         let setting = record.setting();
-        // After a reboot the kernel sets the value anew.
+        // A reboot resets the setting.
         if BootId::read(&self.sys_paths).as_ref() != Some(record.boot()) {
             return remove_record(directory, setting).map(|()| None);
         }

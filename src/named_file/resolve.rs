@@ -330,9 +330,9 @@ impl<'a> PathWalk<'a> {
         }
     }
 
-    /// Links of procfs lead to what a process has open, whoever it belongs to: one is followed only
-    /// where no other user chose it, and what another user's process has open counts as that
-    /// user's link.
+    /// A procfs link leads to an open file of a process, regardless of the owner of the file. It is
+    /// followed only if no other user chose it. An open file of another user's process counts as
+    /// a link of that user.
     fn check_procfs_link(&mut self, link: &FoundFile) -> Result<(), OutputError> {
         if let Some(redirect) = self.redirects.first() {
             return Err(

@@ -105,8 +105,9 @@ impl Drop for TestMount {
     }
 }
 
-/// Asserts that a scratch file of 300 GiB, which no machine of a test has as memory, is refused, and
-/// so is overwriting a file with a hole of that size where holes are told; a small scratch file is not.
+/// Asserts that a scratch file of 300 GiB, more than any test machine's memory, is refused, and so
+/// is overwriting a file with a hole of that size if the file system reports holes. A small
+/// scratch file is not refused.
 fn assert_scratch_refused(directory: &std::path::Path, tells_holes: bool) {
     let roots = SysPaths::default();
     let facts = memory::memory_limits(&roots);

@@ -12,8 +12,8 @@ const EXT_SUPERBLOCK_BYTES: usize = 0xc8;
 /// Field with the last mount point.
 const LAST_MOUNTED_FIELD: std::ops::Range<usize> = 0x88..0xc8;
 
-/// What is remembered of mounting the file system that begins at this byte: how often, when, and
-/// where. `None` where there is no ext file system; the others keep no such record.
+/// Mount count, time and mount point of the last mount of the file system at this offset. `None`
+/// if it is not an ext file system; the others do not record this.
 #[must_use]
 pub(super) fn read_last_mount(medium: &dyn ReadAt, offset: u64) -> Option<String> {
     let mut block = [0_u8; EXT_SUPERBLOCK_BYTES];

@@ -203,7 +203,7 @@ impl Refusal {
     }
 }
 
-/// The permission to write one medium. Only [`permit_writing`] grants one for a medium with data.
+/// The permission to write one medium. [`permit_writing`] grants it; scratch files carry their own.
 #[derive(Debug)]
 pub struct WritePermit {
     id: FileId,

@@ -1,4 +1,4 @@
-//! Opens a [`Medium`] by name.
+//! Opens an [`OpenMedium`] by name.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -273,7 +273,7 @@ struct DirectAlignment {
 }
 
 impl DirectAlignment {
-    /// `None` where the kernel does not tell.
+    /// `None` if the kernel does not report it.
     fn of_file(file: &File) -> Option<Self> {
         let facts = statx(file, STATX_DIOALIGN)?;
         (facts.stx_mask & STATX_DIOALIGN.bits() != 0).then_some(Self {
@@ -293,7 +293,7 @@ fn supports_direct_open(anchor: &File) -> bool {
     reopen_inode(anchor.as_fd(), flags).is_ok()
 }
 
-/// Type of the file system that an open file lies on, where the table of mounts tells.
+/// Type of the file system of an open file, if the mount table lists it.
 fn file_system_type(roots: &SysPaths, file: &File, metadata: &Metadata) -> Option<String> {
     let mounts = mounts::mounts(roots).ok()?;
     let id = statx(file, STATX_MNT_ID)

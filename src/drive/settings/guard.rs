@@ -36,7 +36,7 @@ impl SettingLock {
         self.file.write(value)?;
         let now = self.file.read()?;
         if now != value {
-            // The value that the kernel set instead also comes from this process.
+            // The kernel set another value as a result of this write.
             self.record_value(&now)?;
             let refused = io::Error::other(format!("it did not take {value:?}"));
             return Err(io_error("change", self.file.path())(refused));

@@ -86,7 +86,7 @@ fn scsi_target_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
             let info = fs::read(store.join("info")).unwrap_or_default();
             let path =
                 parse_scsi_target_info(&info).or_else(|| read_path(&store.join("udev_path")));
-            // A backend that is not configured has neither file.
+            // A backend that is not configured has neither path and exports nothing.
             let off = fs::read_to_string(store.join("enable")).is_ok_and(|on| on.trim() == "0");
             if !off {
                 exports.push(ExportedTarget {

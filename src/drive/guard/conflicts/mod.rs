@@ -139,7 +139,7 @@ pub enum UseConflict {
     Locked {
         /// The device or file.
         device: String,
-        /// Number and name of the process, where they can be told.
+        /// ID and name of the process, if known.
         by: Option<(u32, String)>,
     },
     /// Another program, or a file system in another namespace, has a device with the same bytes
@@ -348,11 +348,11 @@ pub(super) fn find_medium_usage(
 }
 
 /// Uses of a file as a medium by the kernel: it backs a loop device or file system, it is swap or
-/// exported. Most unresolved uses do not count here: the file was named as an output, and hardly
-/// any such file is a medium. `written`: the file, open for writing, if its contents will change.
-/// In that case two unresolved uses count if someone else has the file open or may have it open: a
-/// file system mounted from a file, because no table lists all of its files, and a loop device that
-/// may not be queried (only if someone has it open).
+/// exported. Most unresolved uses do not count: the file was named as an output, and few outputs
+/// are a medium. `written`: the file, open for writing, if its contents will change. Then an
+/// unresolved file system mounted from a file counts unless no one else has this file open, because
+/// no table lists all of its files. A loop device that may not be queried counts only if someone
+/// else has the file open.
 pub(super) fn find_file_usage(
     roots: &SysPaths,
     id: FileId,

@@ -130,8 +130,8 @@ impl<'w> SignatureWindow<'w> {
         })
     }
 
-    /// Which of the ext family it is, by its features (kernel
-    /// Documentation/filesystems/ext4/super.rst); `None` when the superblock makes no sense.
+    /// The version of an ext file system, from its features (kernel
+    /// Documentation/filesystems/ext4/super.rst); `None` if the superblock is invalid.
     fn ext_version(&self) -> Option<&'static str> {
         let number = |at: usize| {
             let bytes = self.head.get(0x400 + at..0x404 + at)?;

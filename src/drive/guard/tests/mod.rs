@@ -1,5 +1,5 @@
-//! The guard on real loop devices. Each needs root and loop devices; where it cannot run it says
-//! so and passes.
+//! Tests of the guard on real loop devices. They need root and loop devices; without them a test
+//! prints a message and passes.
 
 use crate::requirement::{Requirement, skip};
 use std::fs;
@@ -16,7 +16,7 @@ mod stacked;
 mod stale_cache;
 mod trees;
 
-/// Asks for permission with consent that names the target itself.
+/// Requests permission with consent that names the target.
 fn request_permit(name: &str) -> Result<WritePermit, Refusal> {
     let roots = SysPaths::default();
     let medium = medium::open_target(&roots, name, None).unwrap();

@@ -19,7 +19,7 @@ fn inspected_consent(name: &str) -> Consent {
     Consent::for_inspected(InspectedMedium::read(&SysPaths::default(), medium))
 }
 
-/// Both kinds of consent, given before something else changed what is on the device, are refused.
+/// Both kinds of consent are refused if the contents of the device have changed since.
 fn assert_change_refused(device: &str, before: &Consent, expected: &str) {
     let roots = SysPaths::default();
     let medium = before.medium().unwrap();
