@@ -1,4 +1,4 @@
-//! Single requests of a device: the probe's events go through the model's matcher.
+//! Traces the requests of a device: passes the probe's events through the model's matcher.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -12,34 +12,35 @@ use crate::probe::trace::event::DeviceNumber;
 use crate::probe::trace::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
 use crate::roots::SysPaths;
 
-/// Bytes of a sector in /sys and in the events, whatever the device's own sectors are.
+/// Bytes of a sector in /sys and in the events, independent of the device's own sectors.
 const SECTOR_BYTES: u64 = 512;
 
-/// Which requests are followed.
+/// The set of requests to trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceScope {
-    /// The device as the kernel calls it.
+    /// Kernel name of the device.
     pub name: String,
-    /// The drive under which requests are told: the device itself, or what it is a part of.
+    /// The drive that the requests are reported for: the device itself, or the one that it is a
+    /// partition of.
     pub drive: DeviceNumber,
     /// That drive's name.
     pub drive_name: String,
     /// The drive and its partitions.
     devices: Vec<DeviceNumber>,
-    /// Of a partition, its sectors on the drive.
+    /// For a partition, its sectors on the drive.
     sector_range: Option<Range<u64>>,
 }
 
-/// There is no such device.
+/// The device does not exist.
 #[derive(Debug, thiserror::Error)]
 #[error("{name} is no block device")]
 pub struct NoDevice {
-    /// What was asked for.
+    /// The name that was given.
     name: String,
 }
 
 impl NoDevice {
-    /// What to do about it.
+    /// Advice for the user.
     #[must_use]
     pub fn advice(&self) -> &'static str {
         "see `diskscope devices` for the drives that are here"
@@ -47,9 +48,10 @@ impl NoDevice {
 }
 
 impl TraceScope {
-    /// The requests of a device: a path that leads to it, or its name.
+    /// The requests of a device, given by path or by name.
     ///
     /// # Errors
+    ///
     /// When there is no such block device.
     pub fn of_device(roots: &SysPaths, device: &str) -> Result<Self, NoDevice> {
         let by_path = |path: &Path| {
@@ -91,7 +93,7 @@ impl TraceScope {
         })
     }
 
-    /// Whether a request is one of those.
+    /// Whether a request belongs to the scope.
     #[must_use]
     pub fn includes(&self, request: &TracedRequest) -> bool {
         self.sector_range
@@ -106,49 +108,52 @@ impl TraceScope {
             .collect()
     }
 
-    /// Names of the devices in it by number.
+    /// Names of the devices in the scope by device number.
     #[must_use]
     pub fn device_names(&self) -> BTreeMap<DeviceNumber, String> {
         BTreeMap::from([(self.drive, self.drive_name.clone())])
     }
 }
 
-/// Requests that were completed since the last time, and how things stand.
+/// Requests that were completed since the previous batch, and the status of the trace.
 #[derive(Debug, Clone, Default)]
 pub struct RequestBatch {
-    /// In the order of their completion.
+    /// In order of completion.
     pub requests: Vec<TracedRequest>,
-    /// Events that the kernel lost since the beginning.
+    /// Events that the kernel has lost since the start.
     pub lost_events: u64,
-    /// What could not be put together.
+    /// Events that could not be matched.
     pub match_errors: MatchErrors,
-    /// Requests that are not complete.
+    /// Requests in flight.
     pub in_flight: u64,
-    /// When the oldest of those in flight was queued, where only the queue and the drive are told
-    /// apart.
+    /// Queue time of the oldest request in flight; only at the level of detail that separates Q2D
+    /// and D2C alone.
     pub oldest_queued: Option<u64>,
-    /// Since when everything was told, on the trace's clock: the beginning, or the end of a rest.
+    /// Time since which the requests are complete, on the trace's clock: the start, or the end of a
+    /// pause.
     pub complete_since: u64,
-    /// Up to when everything was told, on the trace's clock (`CLOCK_BOOTTIME`, nanoseconds).
+    /// Time until which the requests are complete, on the trace's clock (`CLOCK_BOOTTIME`,
+    /// nanoseconds).
     pub complete_until: u64,
-    /// Why nothing follows, where it was not stopped from here.
+    /// Why no further batches follow, where this program did not stop the trace.
     pub end_reason: Option<String>,
 }
 
-/// How much is to be found out.
+/// Level of detail of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceDetail {
-    /// Every stage, and whom writes are to be charged to.
+    /// Every stage, and the attribution of writes.
     Full,
-    /// Only the kernel's queue and the drive: costs less.
+    /// Only Q2D and D2C: costs less.
     QueueAndDrive,
 }
 
-/// Follows the requests of a device until the capture is stopped or dropped. `sink` runs on the
-/// capture's thread, as [`Capture::start`] says.
+/// Traces the requests of a device until the capture is stopped or dropped. `sink` runs on the
+/// capture's thread, see [`TraceCapture::start`].
 ///
 /// # Errors
-/// When requests cannot be followed here, and why.
+///
+/// When requests cannot be traced, and why.
 pub fn follow_requests(
     roots: &SysPaths,
     scope: TraceScope,

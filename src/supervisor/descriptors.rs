@@ -1,17 +1,18 @@
-//! Whether this process may open the descriptors that waiting for signals and terminals takes: the
-//! library that waits for them panics without.
+//! Checks whether this process may open the descriptors that waiting for signals and terminals
+//! requires: the library that waits for them panics otherwise.
 
 use std::io::{self, PipeReader, PipeWriter};
 
 use rustix::process::{Resource, getrlimit};
 
-/// Pipes, of two descriptors each: an event loop opens fewer.
+/// Number of pipes, of two descriptors each: an event loop opens fewer.
 const REQUIRED_PIPES: usize = 12;
 
 /// Opens and closes as many descriptors as an event loop needs.
 ///
 /// # Errors
-/// When there are too few, with what to do about it.
+///
+/// When there are too few, with advice.
 pub fn check_descriptor_limit() -> io::Result<()> {
     let opened: io::Result<Vec<(PipeReader, PipeWriter)>> =
         (0..REQUIRED_PIPES).map(|_| io::pipe()).collect();

@@ -13,20 +13,20 @@ use super::system;
 use super::system::SignalDescriptor;
 use crate::safe_text::printable::printable_str;
 
-/// How long a worker that has been asked to end may take, until it is left behind.
+/// How long a worker that was asked to end may take before it is abandoned.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
-/// The first thread, which saves and prints, hangs when it is in state D for so long.
+/// The first thread, which saves and prints, hangs when it is in state D for this long.
 const HANG_THRESHOLD: Duration = Duration::from_millis(150);
-/// The worker may stop itself for a stop of this process that is over since this time.
+/// Within this time after a stop of this process, the worker may stop itself because of it.
 const RECENT_STOP_WINDOW: Duration = Duration::from_secs(1);
-/// How often a worker is looked at that is late.
+/// Poll interval for a late worker.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Exit status of a program that was interrupted.
+/// Exit status of an interrupted program.
 const INTERRUPTED_STATUS: u8 = 130;
 /// Bytes of a `struct signalfd_siginfo`.
 const SIGNALFD_INFO_BYTES: usize = 128;
 
-/// What the worker has said, and what was asked of it.
+/// State of the supervisor: messages from the worker and requests to it.
 struct Supervisor<'a> {
     worker: Pid,
     messages: Option<PipeReader>,
@@ -35,17 +35,17 @@ struct Supervisor<'a> {
     partial_message: Vec<u8>,
     target: Option<String>,
     end_requested_at: Option<Instant>,
-    /// Since when the worker's first thread is in state D.
+    /// Time since which the worker's first thread is in state D.
     blocked_since: Option<Instant>,
     /// Exit status of a worker whose result is printed and saved.
     delivered_status: Option<u8>,
-    /// Whether the user asked a second time.
+    /// Whether the user requested the end a second time.
     asked_twice: bool,
-    /// When this process last went on after a stop.
+    /// When this process was last continued after a stop.
     continued_at: Option<Instant>,
 }
 
-/// Waits for the worker, or leaves it behind; yields the exit status.
+/// Waits for the worker or abandons it; returns the exit status.
 pub(crate) fn supervise(worker: Pid, messages: PipeReader, signals: &SignalDescriptor) -> ExitCode {
     let mut supervisor = Supervisor {
         worker,
@@ -73,7 +73,7 @@ pub(crate) fn supervise(worker: Pid, messages: PipeReader, signals: &SignalDescr
 }
 
 impl Supervisor<'_> {
-    /// Waits until there is something to do.
+    /// Waits for an event.
     fn wait_for_event(&self) {
         let limit = self.end_requested_at.map(|_| Timespec {
             tv_sec: 0,
@@ -83,7 +83,7 @@ impl Supervisor<'_> {
         if let Some(messages) = &self.messages {
             sources.push(PollFd::new(messages, PollFlags::IN));
         }
-        // An interrupted wait is as good as one that is over.
+        // An interrupted wait is handled like a finished one.
         let _ = poll(&mut sources, limit.as_ref());
     }
 
@@ -138,7 +138,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Passes a signal on to the worker, which may have got it too: a terminal sends it to both.
+    /// Forwards a signal to the worker, which may have received it too: a terminal sends it to
+    /// both.
     fn forward_signal(&mut self, signal: Signal) {
         if signal == Signal::CONT {
             self.continued_at = Some(Instant::now());
@@ -151,13 +152,14 @@ impl Supervisor<'_> {
         let _ = kill_process(self.worker, signal);
     }
 
-    /// The exit status of a worker that has ended. Stops with a worker that the terminal stopped.
+    /// The exit status of a worker that has ended. Stops this process if the terminal stopped the
+    /// worker.
     fn reap_worker(&self) -> Option<u8> {
         let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
         let (_, status) = match waitpid(Some(self.worker), options) {
             Ok(Some(ended)) => ended,
             Ok(None) | Err(rustix::io::Errno::INTR) => return None,
-            // Somebody else has reaped it: there is nothing to wait for.
+            // Another process has reaped it: there is nothing to wait for.
             Err(_) => return Some(self.delivered_status.unwrap_or(1)),
         };
         self.exit_status(status)
@@ -190,7 +192,7 @@ impl Supervisor<'_> {
         None
     }
 
-    /// Whether the worker was to end long ago.
+    /// Whether the worker has exceeded its time to end.
     fn is_late(&mut self) -> bool {
         let Some(since) = self.end_requested_at else {
             return false;
@@ -201,8 +203,8 @@ impl Supervisor<'_> {
         if self.delivered_status.is_some() {
             return since.elapsed() >= EXIT_TIMEOUT;
         }
-        // The first thread saves and prints. As long as no device holds it, it gets on, or waits
-        // for whoever reads its output.
+        // The first thread saves and prints. As long as no device blocks it, it makes progress, or
+        // waits for the reader of its output.
         if self.first_thread_state() != Some(b'D') {
             self.blocked_since = None;
             return false;
@@ -220,9 +222,9 @@ impl Supervisor<'_> {
         system::process_state(&stat)
     }
 
-    /// Kills the worker, says what stays of it, and yields the exit status.
+    /// Kills the worker, reports what remains of it, and returns the exit status.
     fn abandon_worker(&self) -> u8 {
-        // What is left of it ends as soon as the kernel lets go of it.
+        // Its remaining threads end as soon as the kernel releases them.
         let _ = kill_process(self.worker, Signal::KILL);
         let mut lines = Vec::new();
         if self.delivered_status.is_none() && self.target.is_some() {
@@ -239,7 +241,7 @@ impl Supervisor<'_> {
         }
         let mut stderr = std::io::stderr().lock();
         for line in lines {
-            // Nobody listening is no error.
+            // A closed stderr is no error.
             let _ = writeln!(stderr, "{}", printable_str(&line));
         }
         self.delivered_status.unwrap_or(INTERRUPTED_STATUS)

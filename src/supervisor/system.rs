@@ -1,4 +1,4 @@
-//! The system calls of the split that neither the standard library nor rustix offers.
+//! The system calls of the split that neither the standard library nor rustix provides.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use crate::probe::process::stat::parse_ignored_signals;
 
-/// What the supervisor passes on to the worker.
+/// Signals that the supervisor forwards to the worker.
 pub(crate) const FORWARDED_SIGNALS: [Signal; 6] = [
     Signal::INT,
     Signal::TERM,
@@ -64,14 +64,14 @@ pub(crate) fn block_signals() -> Option<SignalDescriptor> {
 }
 
 impl SignalDescriptor {
-    /// Lets the signals act again as they did before.
+    /// Restores the previous signal mask.
     pub(crate) fn restore_mask(&self) {
         // SAFETY: the set was filled by sigprocmask; no old set is asked for.
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.previous_mask, std::ptr::null_mut()) };
     }
 }
 
-/// A second process: `None` in it, its id in the first.
+/// Forks: returns `None` in the child, and its id in the parent.
 pub(crate) fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: the process has one thread, so that no lock can be held by a thread which the child
     // lacks.
@@ -88,13 +88,13 @@ pub(crate) fn close_all_but_standard() {
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
 }
 
-/// Ends this process by that signal, so that the shell sees what ended the worker.
+/// Ends this process with that signal, so that the shell sees what ended the worker.
 pub(crate) fn end_by_signal(signal: Signal, signals: &SignalDescriptor) {
     let no_core = rustix::process::Rlimit {
         current: Some(0),
         maximum: Some(0),
     };
-    // The worker has left a core file already, where one was wanted.
+    // The worker has written a core file already, where one was enabled.
     let _ = rustix::process::setrlimit(rustix::process::Resource::Core, no_core);
     signals.restore_mask();
     // SAFETY: the default action takes no function.

@@ -1,4 +1,4 @@
-//! Benchmarks on a thread of their own: one at a time.
+//! Runs benchmarks on a separate thread, one at a time.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -14,10 +14,10 @@ use crate::engine::CancellationToken;
 use crate::roots::SysPaths;
 use crate::session::store;
 
-/// How long the end of the program waits for a drive that does not answer.
+/// How long the end of the program waits for a drive that does not respond.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A benchmark that runs.
+/// A running benchmark.
 #[derive(Debug)]
 pub struct RunningBenchmark {
     cancellation: Arc<CancellationToken>,
@@ -25,9 +25,10 @@ pub struct RunningBenchmark {
 }
 
 impl RunningBenchmark {
-    /// Starts a job; how it gets on goes to `sources`.
+    /// Starts a job; its progress goes to `sources`.
     ///
     /// # Errors
+    ///
     /// When the thread cannot be started.
     pub fn start(
         job: BenchmarkSpec,
@@ -36,13 +37,13 @@ impl RunningBenchmark {
     ) -> std::io::Result<Self> {
         let control = Arc::new(CancellationToken::default());
         let switch = Arc::clone(&control);
-        // What an earlier run left there must not be taken for this one.
+        // The progress of an earlier run must not be taken for that of this one.
         sources.progress.send_replace(None);
         let thread = thread::Builder::new()
             .name("benchmark".to_owned())
             .spawn(move || {
                 let ended = run_benchmark(job, roots, &switch, &sources);
-                // Nobody listens any more once the program ends.
+                // The receiver is gone once the program ends.
                 let _ = sources
                     .messages
                     .blocking_send(Message::BenchmarkEnded(Box::new(ended)));
@@ -53,7 +54,7 @@ impl RunningBenchmark {
         })
     }
 
-    /// Asks it to stop; what was measured is kept.
+    /// Asks it to stop; the metrics measured so far are kept.
     pub fn stop(&self) {
         self.cancellation.cancel();
         self.thread.thread().unpark();
@@ -91,7 +92,7 @@ fn run_benchmark(
     })
 }
 
-/// Publishes how a job is getting on.
+/// Publishes the progress of a job.
 struct ProgressPublisher {
     senders: FeedSenders,
 }

@@ -1,8 +1,8 @@
-//! A backend that says what changed in few bytes: a slow line is the normal case.
+//! A terminal backend that describes changes in few bytes, for slow connections.
 //!
-//! It moves the cursor forwards by a few columns rather than to a place, names colours by their
+//! It moves the cursor forwards by a few columns instead of to a position, names colours by their
 //! short codes, changes styles in one sequence, and erases runs of blanks instead of writing them
-//! (ECMA-48: CUF, SGR, ECH). Everything else is crossterm's.
+//! (ECMA-48: CUF, SGR, ECH). Everything else is delegated to crossterm.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use ratatui::layout::{Position, Size};
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
-/// From so many blanks on erasing them and going on behind them is shorter than writing them.
+/// Number of blanks from which on erasing them and skipping them is shorter than writing them.
 const MIN_ERASE_BLANKS: u16 = 12;
 /// Modifiers with their codes; slow and rapid blinking are never used.
 const MODIFIER_CODES: [(Modifier, u8); 6] = [
@@ -25,7 +25,7 @@ const MODIFIER_CODES: [(Modifier, u8); 6] = [
     (Modifier::CROSSED_OUT, 9),
 ];
 
-/// Draws on a terminal behind `W`.
+/// Draws on a terminal connected to `W`.
 #[derive(Debug)]
 pub struct CompactBackend<W: Write> {
     backend: CrosstermBackend<W>,
@@ -33,7 +33,7 @@ pub struct CompactBackend<W: Write> {
 }
 
 impl<W: Write> CompactBackend<W> {
-    /// Writes to `writer`.
+    /// Creates a backend that writes to `writer`.
     pub fn new(writer: W) -> Self {
         Self {
             backend: CrosstermBackend::new(writer),
@@ -42,7 +42,7 @@ impl<W: Write> CompactBackend<W> {
     }
 }
 
-/// Style of a cell as far as it is used.
+/// Style of a cell, as far as it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct CellStyle {
     fg: Color,
@@ -59,7 +59,7 @@ impl CellStyle {
         }
     }
 
-    /// Whether a blank of this style is nothing but its background.
+    /// Whether a blank in this style shows only its background.
     fn blank_shows_background_only(self) -> bool {
         self.bg == Color::Reset
             && !self
@@ -68,12 +68,12 @@ impl CellStyle {
     }
 }
 
-/// Where the terminal stands while a frame is written.
+/// State of the terminal while a frame is written.
 #[derive(Debug, Default)]
 struct TerminalCursor {
     position: Option<(u16, u16)>,
-    /// Whether everything since the last absolute move was ASCII: terminals differ in how wide
-    /// they draw the rest.
+    /// Whether all characters since the last absolute move were ASCII: terminals differ in the
+    /// width of others.
     is_position_certain: bool,
     style: CellStyle,
 }
@@ -115,7 +115,7 @@ fn write_cell(frame: &mut String, place: (u16, u16), cell: &Cell, cursor: &mut T
     cursor.position = Some((place.0.saturating_add(width), place.1));
 }
 
-/// Writes or erases a run of blanks; erasing leaves the cursor where it is.
+/// Writes or erases a run of blanks; erasing does not move the cursor.
 fn write_blanks(frame: &mut String, (x, y, count): (u16, u16, u16), cursor: &mut TerminalCursor) {
     move_cursor(frame, (x, y), cursor);
     if !cursor.style.blank_shows_background_only() {
@@ -146,8 +146,8 @@ fn move_cursor(frame: &mut String, (x, y): (u16, u16), cursor: &mut TerminalCurs
     cursor.position = Some((x, y));
 }
 
-/// Changes the style in one sequence: what was set is taken back together, as bold and dim cannot be
-/// taken back apart.
+/// Changes the style in one sequence. Bold and dim are reset together, because they cannot be reset
+/// separately.
 fn set_style(frame: &mut String, wanted: CellStyle, cursor: &mut TerminalCursor) {
     let mut known = cursor.style;
     if known == wanted {
@@ -275,7 +275,7 @@ mod tests {
     const WIDTH: u16 = 30;
     const HEIGHT: u16 = 5;
 
-    /// Words of some style somewhere.
+    /// Words of random styles at random positions.
     fn any_screen() -> impl Strategy<Value = Vec<(u16, u16, String, Style)>> {
         let words = prop::sample::select(vec![
             "a",
@@ -304,13 +304,13 @@ mod tests {
     fn buffer(words: &[(u16, u16, String, Style)]) -> Buffer {
         let mut buffer = Buffer::empty(Rect::new(0, 0, WIDTH, HEIGHT));
         for (x, y, word, style) in words {
-            // A letter is bold or dim: terminals know no both.
+            // A letter is bold or dim: terminals do not support both.
             buffer.set_string(*x, *y, word, Style::reset().patch(*style));
         }
         buffer
     }
 
-    /// What a terminal shows of a cell: letter, colours, bold, dim, underlined, reversed.
+    /// The visible state of a cell: letter, colours, bold, dim, underlined, reversed.
     fn shown_cell(screen: &vt100::Screen, x: u16, y: u16) -> (String, String, [bool; 4]) {
         let cell = screen.cell(y, x).unwrap();
         let letter = match cell.contents() {
@@ -344,7 +344,7 @@ mod tests {
                 for x in 0..WIDTH {
                     let mut own = shown_cell(ours.screen(), x, y);
                     let other = shown_cell(theirs.screen(), x, y);
-                    // The foreground of a blank is not seen, nor is whether it is bold or dim.
+                    // The foreground of a blank is invisible, and so is whether it is bold or dim.
                     if own.0 == " " && other.0 == " " {
                         let background = |it: &str| it.rsplit(' ').next().unwrap_or("").to_owned();
                         prop_assert_eq!(background(&own.1), background(&other.1));

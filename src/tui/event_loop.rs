@@ -1,5 +1,5 @@
-//! The loop: keys, signals and news in, frames out. Generic over where the keys come from and
-//! what is drawn on, so that tests drive this very loop.
+//! The event loop: keys, signals and messages in, frames out. Generic over the source of keys and
+//! the drawing backend, so that tests run this loop itself.
 
 use std::io;
 use std::time::Duration;
@@ -20,9 +20,9 @@ use crate::app::{AppEvent, AppState, Effect, Message};
 use crate::ui;
 use crate::ui::Theme;
 
-/// Least time between two frames: a slow line is not flooded.
+/// Minimum time between two frames: limits the output on a slow connection.
 pub const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(33);
-/// So long the first frame waits for the first sample, which is mostly there by then: an empty
+/// How long the first frame waits for the first sample, which usually arrives in time: an empty
 /// screen would be replaced at once.
 const FIRST_SAMPLE_TIMEOUT: Duration = Duration::from_millis(20);
 
@@ -33,16 +33,16 @@ pub enum LoopEnd {
     Quit,
     /// A signal: its number.
     Signal(i32),
-    /// There is nobody left to press a key: the terminal is gone.
+    /// The terminal is gone, so no key can be pressed.
     InputClosed,
     /// A thread panicked.
     Panicked,
 }
 
-/// What made the loop fail.
+/// Why the loop failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
-    /// The terminal could not be read or set.
+    /// The terminal could not be read or configured.
     #[error("cannot use the terminal: {0}; check that it is still connected")]
     Terminal(#[from] io::Error),
     /// The terminal could not be drawn on.
@@ -50,21 +50,21 @@ pub enum LoopError {
     Draw(String),
 }
 
-/// Everything outside the loop.
+/// Inputs and outputs of the loop.
 pub struct LoopContext<I, S, D> {
-    /// What the terminal sends.
+    /// Events of the terminal.
     pub input: I,
-    /// Signals and the like.
+    /// Signals and similar notices.
     pub signal_notices: mpsc::Receiver<SignalNotice>,
-    /// What the services tell.
+    /// Messages from the services.
     pub feeds: ServiceFeeds,
-    /// Who does what is asked for.
+    /// Performs the effects.
     pub services: S,
-    /// The terminal apart from drawing.
+    /// The terminal, except for drawing.
     pub display: D,
 }
 
-/// What one turn of the loop asks for.
+/// Result of one iteration of the loop.
 enum LoopStep {
     Continue,
     Draw,
@@ -146,10 +146,10 @@ fn draw_frame<B: Backend>(
     Ok(())
 }
 
-/// Forgets what is on the screen, so that the next frame draws all of it.
+/// Invalidates the screen, so that the next frame draws all of it.
 ///
-/// Not `Terminal::clear`: that asks the terminal where the cursor is, and the answer would go to
-/// the input stream.
+/// Not `Terminal::clear`: that queries the cursor position, and the reply would go to the input
+/// stream.
 fn invalidate_screen<B: Backend>(terminal: &mut Terminal<B>) -> Result<(), LoopError> {
     let size = terminal.size().map_err(draw_error)?;
     terminal.resize(size.into()).map_err(draw_error)

@@ -1,11 +1,11 @@
-//! The terminal's events, as the interface understands them.
+//! Conversion of terminal events to interface events.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
 
 use crate::app::AppEvent;
 use crate::app::key::{KeyPress, KeySymbol};
 
-/// What an event means; `None` for those that mean nothing.
+/// The interface event of a terminal event; `None` for events without meaning.
 #[must_use]
 pub fn event_of(event: &Event) -> Option<AppEvent> {
     match event {

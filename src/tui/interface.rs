@@ -1,4 +1,4 @@
-//! The terminal interface from its first to its last moment.
+//! The terminal interface, from start to end.
 
 use std::io::{self, stdout};
 use std::path::Path;
@@ -24,21 +24,21 @@ use crate::supervisor;
 use crate::supervisor::descriptors;
 use crate::ui::Theme;
 
-/// How the interface is wanted.
+/// Options of the interface.
 #[derive(Debug, Clone)]
 pub struct InterfaceOptions {
     /// ASCII characters only.
     pub ascii: bool,
-    /// Take the mouse's wheel.
+    /// Capture the mouse wheel.
     pub mouse: bool,
     /// Time between two samples.
     pub interval: Duration,
 }
 
-/// Why the interface ended otherwise than it was asked to.
+/// Why the interface ended unexpectedly.
 #[derive(Debug, thiserror::Error)]
 pub enum InterfaceError {
-    /// It could not begin.
+    /// It could not start.
     #[error("cannot start the interface: {0}; it needs a terminal")]
     Start(#[from] io::Error),
     /// The terminal failed.
@@ -93,7 +93,7 @@ pub fn run_with<S: AppServices>(
     let (sources, feeds) = service_channels();
     let result = runtime.block_on(async {
         signals::forward_signals(&notifier)?;
-        // First the terminal: where there is none, no thread is started.
+        // The terminal comes first: without one, no thread is started.
         let display = TerminalGuard::enter_screen(options.mouse)?;
         let mut world = LoopContext {
             input: EventStream::new(),
@@ -108,7 +108,7 @@ pub fn run_with<S: AppServices>(
         let LoopContext {
             display, services, ..
         } = world;
-        // The terminal is given back before a drive that does not answer is waited for.
+        // The terminal is restored before waiting for a drive that does not respond.
         drop(display);
         supervisor::report_ending();
         let mut services = services;

@@ -19,7 +19,7 @@ use crate::probe::SampleCollector;
 use crate::roots::SysPaths;
 use crate::session::store;
 
-/// Sampling, measuring and saving on this machine.
+/// Sampling, benchmarks and sessions on this machine.
 #[derive(Debug)]
 pub struct MachineServices {
     roots: SysPaths,
@@ -33,9 +33,10 @@ pub struct MachineServices {
 }
 
 impl MachineServices {
-    /// Begins to take samples.
+    /// Starts sampling.
     ///
     /// # Errors
+    ///
     /// When the thread cannot be started.
     pub fn start(
         roots: SysPaths,
@@ -69,17 +70,17 @@ impl MachineServices {
         })
     }
 
-    /// Does something that may take a while on a thread of its own, and tells what came of it.
+    /// Performs a slow operation on a separate thread, and sends its result.
     fn run_in_background(&self, question: impl FnOnce(&SysPaths) -> Message + Send + 'static) {
         let (roots, sources) = (self.roots.clone(), self.senders.clone());
         thread::spawn(move || {
             let answer = question(&roots);
-            // Nobody listens any more once the program ends.
+            // The receiver is gone once the program ends.
             let _ = sources.messages.blocking_send(answer);
         });
     }
 
-    /// Tells something that is known already.
+    /// Sends a message that is available at once.
     fn send_message(&self, news: Message) {
         self.run_in_background(move |_| news);
     }
@@ -180,7 +181,7 @@ impl AppServices for MachineServices {
     }
 
     fn stop_and_join(&mut self) {
-        // Puts delay accounting back.
+        // Restores delay accounting.
         self.accounting_lock = None;
         if let Some(running) = self.running_benchmark.take() {
             running.stop_and_join();

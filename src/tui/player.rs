@@ -1,4 +1,4 @@
-//! The services behind a replay: a thread that goes through the recording.
+//! The services of a replay: a thread that reads the recording.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use crate::named_file;
 use crate::recording::{FrameMark, Recording, RecordingCursor, RecordingReadError};
 use crate::safe_text::SafeText;
 
-/// Time between two views while it plays.
+/// Time between two views while playing.
 const PLAY_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Milliseconds of requests that are shown: what the pictures of the Requests screen hold.
+/// Milliseconds of requests that are shown: the time span of the charts on the Requests screen.
 const REQUEST_WINDOW_MS: u64 = 60_000;
-/// Requests of that time that are shown at most.
+/// Maximum number of requests in that time.
 const MAX_REQUESTS: u32 = 2_000_000;
 
-/// What the thread is told.
+/// Commands to the thread.
 #[derive(Debug, Clone, Copy)]
 enum PlayerCommand {
     Seek(Seek),
     ExportFrame,
 }
 
-/// Goes through a recording; ends when this is dropped.
+/// Plays a recording; dropping it ends the thread.
 #[derive(Debug)]
 pub struct RecordingPlayer {
     commands: Option<Sender<PlayerCommand>>,
@@ -85,11 +85,11 @@ impl AppServices for RecordingPlayer {
         let order = match effect {
             Effect::Seek(travel) => PlayerCommand::Seek(travel),
             Effect::ExportFrame => PlayerCommand::ExportFrame,
-            // Nothing else can be had of a recording.
+            // Other effects do not apply to a recording.
             _ => return,
         };
         if let Some(orders) = &self.commands {
-            // A thread that is gone has panicked, which the loop is told by other means.
+            // A thread that has ended has panicked, which the loop learns from the panic hook.
             let _ = orders.send(order);
         }
     }
@@ -104,7 +104,7 @@ impl Drop for RecordingPlayer {
     }
 }
 
-/// What the thread works on.
+/// State of the thread.
 struct PlayerState {
     cursor: RecordingCursor,
     history: SampleHistory,
@@ -149,7 +149,7 @@ impl PlayerState {
         self.show_frame(Some(before));
     }
 
-    /// Tells the view, with the past that leads up to it; after a jump that is put together again.
+    /// Sends the current view with its history; after a jump the history is rebuilt.
     fn show_frame(&mut self, before: Option<usize>) {
         let told = self.frame_message(before).unwrap_or_else(|error| {
             self.is_playing = false;
@@ -158,7 +158,7 @@ impl PlayerState {
         self.send_message(told);
     }
 
-    /// What the Requests screen showed then; `None` when there were none.
+    /// The view of the Requests screen at that time; `None` without requests.
     fn requests_view(&mut self) -> Result<Option<RequestsView>, RecordingReadError> {
         if !self.cursor.recording().has_requests() {
             return Ok(None);
@@ -178,7 +178,8 @@ impl PlayerState {
         Ok(Some(board.view(until)))
     }
 
-    /// Goes through the requests that are shown; those that a newer program wrote are left out.
+    /// Calls `take` for the requests that are shown; requests written by a newer program are
+    /// skipped.
     fn for_each_request(
         &mut self,
         take: &mut dyn FnMut(&RequestLine<'_>),
@@ -230,13 +231,13 @@ impl PlayerState {
     }
 
     fn send_message(&self, news: Message) {
-        // Nobody listens any more once the program ends.
+        // The receiver is gone once the program ends.
         let _ = self.senders.messages.blocking_send(news);
     }
 }
 
-/// When a view was taken, for the name of a file. What a recording says is not to be trusted: it is
-/// a time, or the frame's own time counts.
+/// Time of a view for a file name. The content of a recording is not trusted: if it is no valid
+/// time, the frame's own time is used.
 fn view_name(time: &str, mark: Option<FrameMark>) -> String {
     let of_mark = || {
         let milliseconds = i64::try_from(mark?.time_ms).ok()?;
@@ -250,7 +251,7 @@ fn view_name(time: &str, mark: Option<FrameMark>) -> String {
     )
 }
 
-/// Writes a file that was not there before, where the user is.
+/// Writes a new file in the working directory.
 fn write_new(stem: &str, text: &[u8]) -> Result<PathBuf, String> {
     named_file::write_private(Path::new(""), &format!("{stem}.json"), text)
         .map_err(|error| error.to_string())

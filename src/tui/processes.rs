@@ -1,4 +1,4 @@
-//! What the interface asks of processes: their files, another I/O class, a signal.
+//! Actions on processes: listing files, setting an I/O class, sending a signal.
 
 use std::fs;
 
@@ -15,10 +15,11 @@ use crate::probe::process::open_files;
 use crate::probe::process::stat::parse_stat;
 use crate::roots::SysPaths;
 
-/// What a process has open, or why that cannot be told.
+/// The open files of a process, or why they cannot be listed.
 ///
 /// # Errors
-/// When it is gone, or another user's.
+///
+/// When it has ended, or belongs to another user.
 pub fn list_open_files(roots: &SysPaths, pid: u32) -> Result<Vec<FileView>, String> {
     open_files::files_of_process(roots, pid)
         .map(|opened| files::open_file_views(&opened))
@@ -34,7 +35,7 @@ pub fn list_open_files(roots: &SysPaths, pid: u32) -> Result<Vec<FileView>, Stri
         })
 }
 
-/// Deleted files that hold space.
+/// Deleted files that still occupy space.
 #[must_use]
 pub fn list_deleted_files(roots: &SysPaths) -> Vec<DeletedView> {
     let (drives, systems) = (
@@ -44,9 +45,10 @@ pub fn list_deleted_files(roots: &SysPaths) -> Vec<DeletedView> {
     files::deleted_file_views(&open_files::deleted_files(roots), &drives, &systems)
 }
 
-/// Switches delay accounting on until the guard goes.
+/// Switches delay accounting on until the guard is dropped.
 ///
 /// # Errors
+///
 /// A sentence: without root, or before kernel 5.14, where there is no such switch.
 pub fn enable_delay_accounting(settings: &SettingsManager) -> Result<SettingLock, String> {
     settings
@@ -55,10 +57,11 @@ pub fn enable_delay_accounting(settings: &SettingsManager) -> Result<SettingLock
         .map_err(|error| format!("{error}; {}", error.advice()))
 }
 
-/// Does something to a process, and says what was done.
+/// Applies an action to a process, and returns a description of it.
 ///
 /// # Errors
-/// A sentence: the process has ended, or is another user's.
+///
+/// A sentence: the process has ended, or belongs to another user.
 pub fn apply_action(
     roots: &SysPaths,
     victim: ProcessId,
@@ -70,7 +73,7 @@ pub fn apply_action(
     }
 }
 
-/// Whether the process id still belongs to the process that was seen.
+/// Whether the process id still belongs to the same process.
 fn is_same_process(roots: &SysPaths, victim: ProcessId) -> bool {
     let path = roots.proc.join(format!("{}/stat", victim.pid));
     let text = fs::read(path).unwrap_or_default();
@@ -93,7 +96,8 @@ fn send_signal(
     let failed = |error| format!("cannot send {name} to process {pid}: {error}");
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let raw = raw.ok_or_else(|| failed(rustix::io::Errno::SRCH))?;
-    // The descriptor stays with the process: what is checked is what is sent to.
+    // The descriptor refers to the process itself, so the signal goes to the process that was
+    // checked.
     let handle = process::pidfd_open(raw, PidfdFlags::empty()).map_err(failed)?;
     if !is_same_process(roots, victim) {
         return Err(format!("process {pid} has ended: nothing was sent"));
@@ -102,7 +106,7 @@ fn send_signal(
     Ok(format!("{name} sent to process {pid}"))
 }
 
-/// Every thread has a class of its own: all of them are given it.
+/// Each thread has its own class, so the class is set for all of them.
 fn set_io_class(
     roots: &SysPaths,
     victim: ProcessId,
@@ -127,7 +131,7 @@ fn set_io_class(
         if let Some(tid) = tid {
             match set_io_priority(tid, class, level) {
                 Ok(()) => changed += 1,
-                // A thread that ended meanwhile is no trouble.
+                // A thread that has ended in the meantime is no error.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) => return Err(failed(error)),
             }

@@ -1,5 +1,5 @@
-//! The thread that begins and ends captures for the Requests screen: both may take the kernel
-//! a while.
+//! The thread that starts and stops captures for the Requests screen: both may take the kernel a
+//! while.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,14 +18,14 @@ use crate::roots::SysPaths;
 /// Time between two views in nanoseconds of the trace's clock.
 const VIEW_INTERVAL_NS: u64 = 200_000_000;
 
-/// How long the end waits for the kernel to take a capture down; what stays is swept by the next
-/// start.
+/// How long to wait at the end for the kernel to remove a capture; the next start removes what is
+/// left.
 const STOP_TIMEOUT: Duration = Duration::from_millis(600);
 
-/// What to do when a capture ended by itself.
+/// Advice when a capture ended by itself.
 const ENDED_ADVICE: &str = "press r to begin anew; rates, transfers and benchmarks work without it";
 
-/// Follows the requests of one device at a time; ends when this is dropped.
+/// Traces the requests of one device at a time; dropping it ends the trace.
 #[derive(Debug)]
 pub(crate) struct RequestFollower {
     commands: Option<Sender<Option<String>>>,
@@ -44,10 +44,10 @@ impl RequestFollower {
         })
     }
 
-    /// Follows this device from now on, or none.
+    /// Traces this device from now on, or none.
     pub(crate) fn follow_device(&self, device: Option<String>) {
         if let Some(orders) = &self.commands {
-            // A thread that is gone has panicked, which the loop is told by other means.
+            // A thread that has ended has panicked, which the loop learns from the panic hook.
             let _ = orders.send(device);
         }
     }
@@ -65,7 +65,7 @@ impl Drop for RequestFollower {
 fn handle_command(roots: &SysPaths, sources: &FeedSenders, inbox: &Receiver<Option<String>>) {
     let mut capture: Option<TraceCapture> = None;
     while let Ok(mut device) = inbox.recv() {
-        // Who pages through the devices wants the last of them only.
+        // When the user pages through the devices, only the last one matters.
         while let Ok(later) = inbox.try_recv() {
             device = later;
         }
@@ -76,7 +76,7 @@ fn handle_command(roots: &SysPaths, sources: &FeedSenders, inbox: &Receiver<Opti
         match start_capture(roots, &device, sources) {
             Ok(begun) => capture = Some(begun),
             Err(refused) => {
-                // Nobody listens any more once the program ends.
+                // The receiver is gone once the program ends.
                 let _ = sources.messages.blocking_send(refused);
             }
         }
@@ -107,7 +107,7 @@ fn start_capture(
             views.send_replace(Some(Arc::new(board.view(told.complete_until))));
         }
         if let Some(message) = told.end_reason {
-            // Nobody listens any more once the program ends.
+            // The receiver is gone once the program ends.
             let _ = news.blocking_send(refused(message, ENDED_ADVICE));
         }
         CaptureControl::Continue

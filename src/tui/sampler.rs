@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use super::threads::join_within;
 
-/// How long the end waits for a sample that is being taken.
+/// How long to wait at the end for a sample in progress.
 const STOP_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// What the sampling thread is told.
+/// Commands to the sampling thread.
 #[derive(Debug)]
 enum SamplerCommand {
     SetInterval(Duration),
     SetPaused(bool),
 }
 
-/// A thread that takes samples; ends when this is dropped.
+/// A thread that takes samples; dropping it ends the thread.
 #[derive(Debug)]
 pub struct SampleThread {
     commands: Option<Sender<SamplerCommand>>,
@@ -24,9 +24,10 @@ pub struct SampleThread {
 }
 
 impl SampleThread {
-    /// Calls `take` at once and then once every interval, on a thread of its own.
+    /// Calls `take` at once and then once per interval, on a separate thread.
     ///
     /// # Errors
+    ///
     /// When the thread cannot be started.
     pub fn start(interval: Duration, take: impl FnMut() + Send + 'static) -> std::io::Result<Self> {
         let (orders, inbox) = channel();
@@ -44,14 +45,14 @@ impl SampleThread {
         self.send_command(SamplerCommand::SetInterval(interval));
     }
 
-    /// Stops taking samples, or goes on.
+    /// Pauses or resumes sampling.
     pub fn set_paused(&self, paused: bool) {
         self.send_command(SamplerCommand::SetPaused(paused));
     }
 
     fn send_command(&self, order: SamplerCommand) {
         if let Some(orders) = &self.commands {
-            // A thread that is gone has panicked, which the loop is told by other means.
+            // A thread that has ended has panicked, which the loop learns from the panic hook.
             let _ = orders.send(order);
         }
     }

@@ -1,4 +1,4 @@
-//! What the loop needs from outside, and how it hears of it.
+//! The services that the loop uses, and the channels for their messages.
 
 use std::sync::Arc;
 
@@ -8,46 +8,45 @@ use crate::app::{Effect, Message, RunSnapshot};
 use crate::model::Snapshot;
 use crate::model::requests::RequestsView;
 
-/// News that wait to be heard before their sender has to wait.
+/// Messages that can be queued before their sender has to wait.
 const MESSAGE_CAPACITY: usize = 64;
 
-/// Does what the interface asks for. Nothing here blocks: the answers come through [`Feeds`].
+/// Performs effects. Nothing here blocks: the results arrive through [`ServiceFeeds`].
 pub trait AppServices {
-    /// Begins to do it. Effects that concern the terminal or the loop itself never arrive here.
+    /// Starts an effect. Effects that concern the terminal or the loop itself are not passed here.
     fn perform_effect(&mut self, effect: Effect);
 
-    /// Stops whatever runs and waits until it is saved: the program ends.
+    /// Stops a running benchmark and waits until it is saved, at the end of the program.
     fn stop_and_join(&mut self) {}
 }
 
-/// How the loop hears from the services: of samples and progress the latest only, of everything
-/// else each.
+/// Receivers of the loop: only the latest value for samples and progress, every message otherwise.
 #[derive(Debug)]
 pub struct ServiceFeeds {
     /// The latest sample.
     pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
-    /// The requests that are followed.
+    /// The latest view of the traced requests.
     pub requests: watch::Receiver<Option<Arc<RequestsView>>>,
-    /// How the benchmark is getting on.
+    /// The latest progress of the benchmark.
     pub progress: watch::Receiver<Option<Arc<RunSnapshot>>>,
-    /// What must not be lost.
+    /// Messages that must not be lost.
     pub messages: mpsc::Receiver<Message>,
 }
 
-/// The services' ends of the [`Feeds`].
+/// Senders of the services to the [`ServiceFeeds`].
 #[derive(Debug, Clone)]
 pub struct FeedSenders {
     /// The latest sample.
     pub snapshots: watch::Sender<Option<Arc<Snapshot>>>,
-    /// The requests that are followed.
+    /// The latest view of the traced requests.
     pub requests: watch::Sender<Option<Arc<RequestsView>>>,
-    /// How the benchmark is getting on.
+    /// The latest progress of the benchmark.
     pub progress: watch::Sender<Option<Arc<RunSnapshot>>>,
-    /// What must not be lost.
+    /// Messages that must not be lost.
     pub messages: mpsc::Sender<Message>,
 }
 
-/// A pair of ends.
+/// Creates the channels.
 #[must_use]
 pub fn service_channels() -> (FeedSenders, ServiceFeeds) {
     let (live, live_feed) = watch::channel(None);

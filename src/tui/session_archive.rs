@@ -1,4 +1,4 @@
-//! Saved sessions: listed, read, exported.
+//! Lists, reads and exports saved sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,13 @@ use crate::session::document::{BenchmarkRun, RunState, Session};
 use crate::session::store;
 use crate::session::store::ReadBudget;
 
-/// Sessions that are listed at most: each is read for its line.
+/// Maximum number of listed sessions: each is read for its line.
 const MAX_LISTED_SESSIONS: usize = 200;
 
-/// The saved sessions, the latest first. What cannot be read is listed with the reason.
+/// The saved sessions, the latest first. Unreadable sessions are listed with the reason.
 ///
 /// # Errors
+///
 /// When the directory cannot be read.
 pub fn list_sessions(directory: &Path) -> Result<Vec<SessionEntry>, String> {
     let paths = store::list_sessions(directory).map_err(|error| error.to_string())?;
@@ -62,7 +63,7 @@ fn session_entry(path: PathBuf, session: &Session) -> SessionEntry {
     }
 }
 
-/// The first of the metrics that the benchmark is made for.
+/// The first headline metric of the benchmark.
 fn headline_metric(run: &BenchmarkRun) -> Option<String> {
     let names = crate::bench::find_benchmark(&run.test)?
         .description()
@@ -113,10 +114,11 @@ fn comparison_inputs(sessions: &[(String, Session)]) -> Vec<ComparisonInput<'_>>
         .collect()
 }
 
-/// Writes an HTML report of saved sessions into `directory`, as [`export`] does; several are
-/// compared, and parameters of these names may differ.
+/// Writes an HTML report of saved sessions into `directory`, as [`export_session`] does; several
+/// are compared, and parameters of these names may differ.
 ///
 /// # Errors
+///
 /// When one cannot be read, or the report cannot be written.
 pub fn write_report(
     paths: &[PathBuf],
@@ -149,10 +151,11 @@ fn file_stem(path: &Path) -> String {
     )
 }
 
-/// Writes a saved session as a document into `directory`; an existing file is left alone and the
+/// Writes a saved session as a session file into `directory`. An existing file is kept, and the
 /// name gets a number. Only its owner may read it.
 ///
 /// # Errors
+///
 /// When it cannot be read or written.
 pub fn export_session(path: &Path, directory: &Path) -> Result<PathBuf, String> {
     let session = store::load_session(path).map_err(|error| error.to_string())?;
@@ -165,8 +168,8 @@ pub fn export_session(path: &Path, directory: &Path) -> Result<PathBuf, String> 
     )
 }
 
-/// Writes a file of that name; where there is one already the name gets a number. Only its owner
-/// may read it.
+/// Writes a file with that name; if it exists already the name gets a number. Only its owner may
+/// read it.
 fn write_new(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<PathBuf, String> {
     for number in 0..1000 {
         let free = match number {

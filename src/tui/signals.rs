@@ -1,4 +1,4 @@
-//! Signals, as far as they mean something to the interface.
+//! Signals that the interface handles.
 
 use std::io;
 
@@ -6,22 +6,23 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// Something that concerns the program as a whole.
+/// A signal or similar notice for the whole program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalNotice {
-    /// It shall end: the number of the signal.
+    /// End the program: the number of the signal.
     Terminate(i32),
-    /// It shall stop as a job of the shell (SIGTSTP).
+    /// Stop with job control of the shell (SIGTSTP).
     Suspend,
-    /// It goes on after a stop (SIGCONT).
+    /// Continue after a stop (SIGCONT).
     Resume,
     /// A thread panicked.
     Panicked,
 }
 
-/// Passes on the signals that the interface heeds. Needs a running tokio runtime.
+/// Forwards the signals that the interface handles. Needs a running tokio runtime.
 ///
 /// # Errors
+///
 /// When a handler cannot be installed.
 pub fn forward_signals(notices: &mpsc::Sender<SignalNotice>) -> io::Result<()> {
     let table = [

@@ -1,4 +1,4 @@
-//! What can be measured on this machine: directories for a scratch file, and drives.
+//! Targets on this machine: directories for a scratch file, and drives.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use crate::engine;
 use crate::engine::simulated::NAME_PREFIX;
 use crate::roots::SysPaths;
 
-/// Everything that the launcher offers, the default first: a scratch file in the current
-/// directory, or in the first one that can take it.
+/// All targets of the launcher, the default first: a scratch file in the current directory, or in
+/// the first one that can hold it.
 #[must_use]
 pub fn list_targets(roots: &SysPaths) -> Vec<TargetChoice> {
     let mut choices = directory_choices(roots);
@@ -24,8 +24,8 @@ pub fn list_targets(roots: &SysPaths) -> Vec<TargetChoice> {
     choices
 }
 
-/// Drives made of arithmetic that the launcher offers: to watch the benchmarks of hard disks
-/// without owning one.
+/// Simulated drives in the launcher: they allow running the hard disk benchmarks without a hard
+/// disk.
 const SIMULATED_TARGETS: [&str; 2] = ["sim:hdd", "sim:ssd"];
 
 fn simulated_choice(roots: &SysPaths, name: &str) -> Result<TargetChoice, String> {
@@ -42,9 +42,10 @@ fn simulated_choice(roots: &SysPaths, name: &str) -> Result<TargetChoice, String
     })
 }
 
-/// What a path is.
+/// Inspects a path.
 ///
 /// # Errors
+///
 /// With the reason when it cannot be measured.
 pub fn inspect_target(roots: &SysPaths, path: &str) -> Result<TargetChoice, String> {
     let path = path.trim();
@@ -75,19 +76,21 @@ pub fn inspect_target(roots: &SysPaths, path: &str) -> Result<TargetChoice, Stri
     })
 }
 
-/// The facts of a directory for the list, in which nothing is made.
+/// The facts of a directory for the list, without creating a file.
 fn described(roots: &SysPaths, name: &Path) -> Result<Target, String> {
     medium::describe_directory(roots, name).map_err(|error| format!("{error}; {}", error.advice()))
 }
 
-/// The facts of a target. In a directory a nameless file is made for a moment; nothing is written.
+/// The facts of a target. In a directory a nameless file is created temporarily; nothing is
+/// written.
 fn target_facts(roots: &SysPaths, name: &str) -> Result<Target, String> {
     medium::open_target(roots, name, None)
         .map(|medium| medium.target.clone())
         .map_err(|error| format!("{error}; {}", error.advice()))
 }
 
-/// The current directory, home, the one for temporary files, and whatever block device is mounted.
+/// The current directory, home, the directory for temporary files, and the mount points of block
+/// devices.
 fn directory_choices(roots: &SysPaths) -> Vec<TargetChoice> {
     let usual = [
         std::env::current_dir().ok(),
@@ -102,7 +105,7 @@ fn directory_choices(roots: &SysPaths) -> Vec<TargetChoice> {
             choices.push(directory_choice(&name, described(roots, &path)));
         }
     }
-    // Of the other mounts only those that take a file: nobody asks for the rest.
+    // Of the other mounts only writable ones are useful.
     for mount in mounts::mounts(roots).unwrap_or_default() {
         let path = PathBuf::from(&mount.mount_point);
         let is_directory = mount.source_number.is_some() && path.is_dir();
@@ -142,7 +145,7 @@ fn free_bytes(path: &Path) -> Option<u64> {
     Some(facts.f_bavail.saturating_mul(facts.f_frsize))
 }
 
-/// Whole drives with a medium; partitions only as their users.
+/// Whole drives with a medium; partitions appear only as their users.
 fn drive_choices(roots: &SysPaths) -> Vec<TargetChoice> {
     let all = identity::list_block_devices(roots);
     let offered = |drive: &&BlockDevice| {

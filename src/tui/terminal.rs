@@ -1,4 +1,4 @@
-//! The terminal: taken over on entry, given back on every way out.
+//! Terminal setup, and its restoration on every exit path.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,19 +13,21 @@ use tokio::sync::mpsc;
 
 use super::signals::SignalNotice;
 
-/// What the loop asks of the terminal besides drawing.
+/// Operations of the loop on the terminal, except for drawing.
 pub trait TerminalDisplay {
-    /// Gives the terminal back, stops the program as a job of its shell, and takes the terminal
-    /// over again when it goes on.
+    /// Restores the terminal, stops the program with job control of its shell, and sets the
+    /// terminal up again when it continues.
     ///
     /// # Errors
-    /// When the terminal cannot be set.
+    ///
+    /// When the terminal cannot be configured.
     fn suspend(&mut self) -> io::Result<()>;
 
-    /// Takes the terminal over again after somebody else stopped the program.
+    /// Sets the terminal up again after another process stopped the program.
     ///
     /// # Errors
-    /// When the terminal cannot be set.
+    ///
+    /// When the terminal cannot be configured.
     fn resume(&mut self) -> io::Result<()>;
 }
 
@@ -36,12 +38,13 @@ pub struct TerminalGuard {
 }
 
 impl TerminalGuard {
-    /// Takes the terminal over.
+    /// Sets the terminal up.
     ///
     /// # Errors
-    /// When standard output is no terminal, or it cannot be set.
+    ///
+    /// When standard output is no terminal, or it cannot be configured.
     pub fn enter_screen(mouse: bool) -> io::Result<Self> {
-        // From here on the drop gives back whatever was set before a failure.
+        // From here on, dropping the guard restores everything set before a failure.
         let guard = Self { mouse };
         guard.set_modes()?;
         Ok(guard)
@@ -71,7 +74,7 @@ impl Drop for TerminalGuard {
 impl TerminalDisplay for TerminalGuard {
     fn suspend(&mut self) -> io::Result<()> {
         restore_terminal();
-        // The process group of the session's leader has no shell that could bring it back.
+        // The process group of a session leader has no shell that could continue it.
         if getsid(None)? != getpgrp() {
             kill_current_process_group(Signal::STOP)?;
         }
@@ -83,10 +86,10 @@ impl TerminalDisplay for TerminalGuard {
     }
 }
 
-/// Gives the terminal back, as far as there still is one. Does no harm when done twice.
+/// Restores the terminal, as far as it still exists. May be called twice.
 pub fn restore_terminal() {
     let mut out = io::stdout();
-    // Each for itself: a terminal that hung up refuses, and nothing can be done about it.
+    // Each step on its own: a terminal that hung up refuses, which cannot be handled.
     let _ = execute!(out, DisableMouseCapture);
     let _ = execute!(
         out,
@@ -103,8 +106,8 @@ pub fn restore_terminal() {
 pub struct PanicReport(Arc<Mutex<Option<String>>>);
 
 impl PanicReport {
-    /// From now on a panic on this thread restores the terminal before it is reported, and one on
-    /// any other thread is told to the loop, which ends the program.
+    /// Installs a panic hook: a panic on this thread restores the terminal before it is reported,
+    /// and one on any other thread is sent to the loop, which ends the program.
     #[must_use]
     pub fn install_hook(notices: mpsc::Sender<SignalNotice>) -> Self {
         let words = Self::default();
@@ -119,13 +122,13 @@ impl PanicReport {
             let name = thread::current().name().unwrap_or("unnamed").to_owned();
             let mut words = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
             words.get_or_insert(format!("thread {name}: {panic}"));
-            // When the channel is full the loop has been told to end already.
+            // When the channel is full, the loop has a notice to end already.
             let _ = notices.try_send(SignalNotice::Panicked);
         }));
         words
     }
 
-    /// What a thread said when it panicked, if one did.
+    /// The panic message, if a thread panicked.
     #[must_use]
     pub fn panic_message(&self) -> Option<String> {
         let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,7 +138,7 @@ impl PanicReport {
 
 impl Drop for PanicReport {
     fn drop(&mut self) {
-        // The hook holds a copy: the last but one to go is the program's own.
+        // The hook holds a copy: the last but one to be dropped is the program's own.
         if Arc::strong_count(&self.0) == 2 && !thread::panicking() {
             let _ = std::panic::take_hook();
         }

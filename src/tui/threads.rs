@@ -1,4 +1,4 @@
-//! Waiting for threads that may wait for a device.
+//! Joins threads that may wait for a device.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// How often a thread is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Waits for a thread's end, at most that long: then it is left to itself.
+/// Waits for a thread's end, at most this long; then the thread is abandoned.
 pub(crate) fn join_within(thread: JoinHandle<()>, limit: Duration) {
     let deadline = Instant::now() + limit;
     while !thread.is_finished() {

@@ -1,4 +1,4 @@
-//! The line at the bottom: a message, or the keys that hold here.
+//! The footer: a message, or the active key bindings.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use crate::app::keymap;
 use crate::app::keymap::KeyBinding;
 use crate::app::{AppState, KeyContext};
 
-/// The bindings of a context; of a text field those that edit the text as well.
+/// The bindings of a context; in a text field also those that edit text.
 fn bindings(context: KeyContext) -> impl Iterator<Item = &'static KeyBinding> {
     let [own, beneath] = context.lookup_chain();
     let shown = if context.takes_text() {
@@ -22,7 +22,7 @@ fn bindings(context: KeyContext) -> impl Iterator<Item = &'static KeyBinding> {
     shown.into_iter().flat_map(keymap::bindings_of)
 }
 
-/// Draws it.
+/// Draws the footer.
 pub(super) fn draw(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
     if let Some(message) = &state.status_message {
         let meaning = if message.is_error {

@@ -15,10 +15,10 @@ use crate::app::{AppState, Screen};
 use crate::model::snapshot::HostView;
 use crate::units;
 
-/// Shares of pressure from which on it is waiting, and trouble.
+/// Fractions of pressure above which it is shown as a warning and as an error.
 const PRESSURE_LIMITS: (f64, f64) = (0.05, 0.4);
 
-/// A fact of the header; those of the highest rank leave first.
+/// A fact of the header; those of the highest rank are dropped first.
 struct HeaderFact {
     drop_rank: u8,
     spans: Vec<Span<'static>>,

@@ -15,7 +15,7 @@ const KEYS_WIDTH: usize = 16;
 /// Width of one column of bindings.
 const COLUMN_WIDTH: u16 = 60;
 
-/// Draws it over everything.
+/// Draws the help over the whole screen.
 pub(super) fn draw(viewport: &Viewport, look: Theme, area: Rect, buf: &mut Buffer) {
     Clear.render(area, buf);
     let [top, body, bottom] = Layout::vertical([

@@ -1,4 +1,4 @@
-//! Draws the state. One pane per file; nothing here changes anything.
+//! Draws the state. One pane per file; drawing changes nothing.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -22,15 +22,15 @@ pub use self::theme::{StyleRole, Theme};
 use crate::app::{AppState, BenchStage, Dialog, Screen};
 use crate::safe_text::printable::is_printable;
 
-/// The smallest terminal that the screens are made for: columns and rows.
+/// The smallest supported terminal: columns and rows.
 pub const SUPPORTED_SIZE: (u16, u16) = (80, 24);
-/// Below this nothing is drawn but a sentence that says so.
+/// Below this size only a message is drawn.
 const UNUSABLE_SIZE: (u16, u16) = (60, 16);
 
-/// From this height on an empty line sets the tabs apart.
+/// Minimum height for an empty line below the tabs.
 const TAB_GAP_MIN_HEIGHT: u16 = 30;
 
-/// Draws everything.
+/// Draws the whole screen.
 pub fn draw(state: &AppState, look: &Theme, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(*buf.area());
     if area.width < UNUSABLE_SIZE.0 || area.height < UNUSABLE_SIZE.1 {
@@ -44,9 +44,9 @@ pub fn draw(state: &AppState, look: &Theme, area: Rect, buf: &mut Buffer) {
     remove_controls(area, buf);
 }
 
-/// No cell holds what a terminal would obey or what moves its neighbours, whatever was drawn: text
-/// from outside is escaped where it enters ([`SafeText`](crate::safe_text::SafeText)), and what
-/// slipped past is a question mark.
+/// Removes control characters from all cells, and characters that shift their neighbours. Text from
+/// outside is escaped on input ([`SafeText`](crate::safe_text::SafeText)); what remains is replaced
+/// by a question mark.
 fn remove_controls(area: Rect, buf: &mut Buffer) {
     for position in area.positions() {
         let cell = &mut buf[position];
@@ -60,7 +60,7 @@ fn remove_controls(area: Rect, buf: &mut Buffer) {
 fn draw_screen(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
     let [top, tabs, body, bottom] = Layout::vertical([
         Constraint::Length(1),
-        // Room for calm where there is any.
+        // A blank line where there is room.
         Constraint::Length(if area.height >= TAB_GAP_MIN_HEIGHT {
             2
         } else {
@@ -106,7 +106,7 @@ fn draw_too_small(area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Replaces what is not ASCII: names of files and processes may hold anything.
+/// Replaces non-ASCII characters: names of files and processes may contain any.
 fn replace_non_ascii(area: Rect, buf: &mut Buffer) {
     for position in area.positions() {
         let cell = &mut buf[position];
@@ -116,7 +116,7 @@ fn replace_non_ascii(area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Lays a style over a whole area.
+/// Applies a style to a whole area.
 fn apply_style(style: Style, area: Rect, buf: &mut Buffer) {
     buf.set_style(area.intersection(*buf.area()), style);
 }

@@ -1,4 +1,4 @@
-//! A question over the screen.
+//! A dialog over the screen.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
@@ -8,7 +8,7 @@ use ratatui::widgets::{Clear, Widget};
 use super::theme::{StyleRole, Theme};
 use crate::app::Dialog;
 
-/// Asks.
+/// Draws the dialog.
 pub(super) fn draw(overlay: Dialog, look: Theme, area: Rect, buf: &mut Buffer) {
     let lines = question_lines(overlay);
     let height = lines.len() as u16 + 2;
@@ -43,7 +43,7 @@ fn question_lines(overlay: Dialog) -> Vec<String> {
             "y do it    n leave it".to_owned(),
         ],
         Dialog::ChooseProcessAction(victim, deeds) => {
-            // Equally long, so that their beginnings stand below one another.
+            // Padded to equal length, so that the labels are aligned.
             let names = || deeds.iter().map(|deed| deed.label());
             let longest = names().map(|name| name.chars().count()).max().unwrap_or(0);
             let choices = names().enumerate();

@@ -23,7 +23,7 @@ const COLUMNS: [TableColumn; 5] = [
     TableColumn::text("file", 20, 60, 2),
 ];
 
-/// Draws it.
+/// Draws the list.
 pub(super) fn draw(sessions: &SessionsState, look: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect::new(
         area.x + 1,
@@ -71,7 +71,7 @@ pub(super) fn draw(sessions: &SessionsState, look: Theme, area: Rect, buf: &mut 
     (&table).render(area, buf);
 }
 
-/// When the session began, its letter in front where it is marked.
+/// Start time of the session, preceded by its letter where it is marked.
 fn started_cell(sessions: &SessionsState, entry: &SessionEntry) -> String {
     let place = sessions
         .marked_paths

@@ -1,18 +1,18 @@
-//! Colours and characters by what they mean.
+//! Colours and characters by role.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::Marker;
 
 use crate::session::document::Severity;
 
-/// What something on the screen means; each has one look everywhere.
+/// The role of an element on the screen; each has one style everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StyleRole {
     /// Ordinary text.
     Plain,
-    /// Text that stands back: headings of columns, units, what is unknown.
+    /// Secondary text: headings of columns, units, unknown values.
     Faint,
-    /// The name of a part of the screen.
+    /// The title of a pane.
     Title,
     /// What is selected.
     Selected,
@@ -20,11 +20,11 @@ pub enum StyleRole {
     Read,
     /// Writes.
     Write,
-    /// Waiting, and what deserves a second look.
+    /// A warning, or waiting.
     Warning,
-    /// Something is wrong.
+    /// An error.
     Error,
-    /// Something is well, or done.
+    /// Success, or completion.
     Success,
 }
 
@@ -38,7 +38,7 @@ impl From<Severity> for StyleRole {
     }
 }
 
-/// Characters that are drawn with.
+/// Characters for drawing.
 #[derive(Debug)]
 pub struct GlyphSet {
     /// Levels of a column from low to full, eight of them.
@@ -47,7 +47,7 @@ pub struct GlyphSet {
     pub density_shades: [char; 4],
     /// The filled part of a bar.
     pub bar: char,
-    /// Half a column of it.
+    /// Half a column of a filled bar.
     pub half_bar: char,
     /// The empty part of a bar.
     pub empty_bar: char,
@@ -55,27 +55,27 @@ pub struct GlyphSet {
     pub horizontal: char,
     /// A vertical line.
     pub vertical: char,
-    /// Where an axis has a mark, vertical.
+    /// Tick mark of a vertical axis.
     pub tick_left: char,
-    /// Where an axis has a mark, horizontal.
+    /// Tick mark of a horizontal axis.
     pub tick_below: char,
     /// Where the axes meet.
     pub corner: char,
-    /// From one place to another.
+    /// Separates source and destination.
     pub arrow: &'static str,
-    /// What was cut off.
+    /// Marks truncated text.
     pub ellipsis: char,
-    /// Before a part of the line above.
+    /// Prefix of a child of the line above.
     pub branch: &'static str,
     /// Ascending order.
     pub ascending: char,
     /// Descending order.
     pub descending: char,
-    /// Before what is selected.
+    /// Prefix of the selection.
     pub pointer: char,
-    /// Before what is well.
+    /// Prefix of a success.
     pub check_mark: char,
-    /// Between two facts.
+    /// Separates two facts.
     pub separator: char,
 }
 
@@ -121,17 +121,17 @@ static ASCII: GlyphSet = GlyphSet {
     separator: '-',
 };
 
-/// How everything looks: with or without colour, with or without characters beyond ASCII.
+/// The theme: with or without colour, with or without non-ASCII characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     /// ASCII only.
     pub ascii: bool,
-    /// Colours; without them bold, underline and reverse have to do.
+    /// Use colours; otherwise bold, underline and reverse replace them.
     pub colour: bool,
 }
 
 impl Theme {
-    /// With everything that a terminal can do.
+    /// With all capabilities of a terminal.
     pub const FULL: Self = Self {
         ascii: false,
         colour: true,
@@ -143,7 +143,7 @@ impl Theme {
         if self.ascii { &ASCII } else { &UNICODE }
     }
 
-    /// What charts are drawn with.
+    /// Marker of the charts.
     #[must_use]
     pub fn chart_marker(self) -> Marker {
         if self.ascii {
@@ -153,8 +153,8 @@ impl Theme {
         }
     }
 
-    /// The style of a meaning. Only the 16 colours of every terminal and its own background, so
-    /// that it reads on dark and light ones.
+    /// The style of a role. It uses only the 16 colours of every terminal and its own background,
+    /// so that it is readable on dark and light ones.
     #[must_use]
     pub fn role_style(self, meaning: StyleRole) -> Style {
         let plain = Style::new();
@@ -183,7 +183,7 @@ impl Theme {
         }
     }
 
-    /// The colour of a meaning for a chart.
+    /// The colour of a role in a chart.
     #[must_use]
     pub fn role_colour(self, meaning: StyleRole) -> Color {
         self.role_style(meaning).fg.unwrap_or(Color::Reset)

@@ -1,6 +1,6 @@
 //! Single requests: the block layer's trace events, read in binary from a private buffer.
 //!
-//! A [`TraceCapture`](capture::TraceCapture) creates an instance in tracefs, enables the events of
+//! A [`TraceCapture`] creates an instance in tracefs, enables the events of
 //! [`decode::ENABLED_EVENTS`] in it, and reads its buffers on a separate thread. The output is
 //! [`BlockEvent`]s in order of time; the model interprets them.
 

@@ -80,7 +80,7 @@ impl RingReader {
         Ok(self.unsettled_events.len() - before)
     }
 
-    /// Reads a page of one processor; false when it has none.
+    /// Reads a page of one processor; returns false when there is none.
     fn read_page(&mut self, index: usize) -> io::Result<bool> {
         let length = match self.pipes[index].raw_pipe.read(&mut self.page_buffer) {
             Ok(0) => return Ok(false),
@@ -108,7 +108,7 @@ impl RingReader {
         }
         for (at, record) in page {
             if let Some(mut event) = self.decoder.decode_record(at, record) {
-                // The other events carry the name or do not need it.
+                // The other events contain the name or do not need it.
                 if event.request_step == RequestStep::Dirtied {
                     event.thread_name = self.thread_names.name_of(event.pid);
                 }
@@ -118,14 +118,14 @@ impl RingReader {
         Ok(true)
     }
 
-    /// Hands over, in order of time, the events that nothing can come before any more. `started`
-    /// is the time at which the last reading began; `None` hands over all.
+    /// Delivers, in order of time, the events that no later event can precede. `started` is the
+    /// time at which the last reading began; `None` delivers all.
     pub fn deliver_settled<R>(
         &mut self,
         started: Option<u64>,
         sink: impl FnOnce(&[BlockEvent]) -> R,
     ) -> R {
-        // Each processor's events are in order already, which makes this little more than a merge.
+        // The events of each processor are in order already, so this is little more than a merge.
         self.unsettled_events
             .sort_by_key(|event| event.timestamp_ns);
         let end = started.map_or(self.unsettled_events.len(), |started| {
@@ -138,15 +138,16 @@ impl RingReader {
         answer
     }
 
-    /// After a rest: what was read and not handed over is forgotten, and a mark says so.
+    /// Resumes after a pause: events that were read and not delivered are dropped, and a marker
+    /// event is inserted.
     pub fn resume_at(&mut self, at: u64) {
         self.unsettled_events.clear();
         self.unsettled_events
             .push(BlockEvent::new(RequestStep::RecordingResumed, at));
     }
 
-    /// Events lost since the beginning, as far as the kernel counts them: the buffer was full, or
-    /// an interrupt came in an interrupt.
+    /// Events lost since the start, as far as the kernel counts them: the buffer was full, or an
+    /// interrupt interrupted another one.
     #[must_use]
     pub fn lost_events(&self) -> u64 {
         let counted: u64 = self

@@ -1,4 +1,4 @@
-//! The kernel's file system for tracing: where it is mounted, or a mount of our own.
+//! tracefs: an existing mount, or a private one.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,11 +12,11 @@ use crate::roots::SysPaths;
 /// `f_type` of tracefs (include/uapi/linux/magic.h).
 const TRACEFS_MAGIC: u64 = 0x7472_6163;
 
-/// A way into tracefs.
+/// Access to tracefs.
 ///
-/// Where the administrator has not mounted it, it is mounted without a place in the tree
-/// (fsmount(2), kernel 5.2): nobody else sees that mount, and it is gone with the last descriptor,
-/// whatever ends this process.
+/// Where the administrator has not mounted it, it is mounted detached from the tree (fsmount(2),
+/// kernel 5.2): no other process sees that mount, and it disappears with the last descriptor,
+/// however this process ends.
 #[derive(Debug)]
 pub struct TracefsMount {
     root: PathBuf,
@@ -24,16 +24,17 @@ pub struct TracefsMount {
 }
 
 impl TracefsMount {
-    /// Where the administrator has mounted it; not below debugfs, where looking mounts it.
+    /// The administrator's mount; not below debugfs, where a lookup mounts it.
     #[must_use]
     pub fn find_mounted(roots: &SysPaths) -> Option<Self> {
         let root = roots.tracing.clone();
         is_tracefs(&root).then_some(Self { root, _mount: None })
     }
 
-    /// Finds it or mounts it.
+    /// Finds the mount or creates one.
     ///
     /// # Errors
+    ///
     /// When it is not mounted and cannot be.
     pub fn open(roots: &SysPaths) -> Result<Self, TraceError> {
         let places = [
@@ -43,7 +44,7 @@ impl TracefsMount {
         if let Some(root) = places.into_iter().find(|place| is_tracefs(place)) {
             return Ok(Self { root, _mount: None });
         }
-        // A mount reaches the kernel that runs, which is not the one that a test describes.
+        // A mount reaches the running kernel, which is not the one that a test describes.
         if *roots != SysPaths::default() {
             let source = io::Error::from(io::ErrorKind::NotFound);
             return Err(TraceError::NoTracefs { source });
@@ -63,7 +64,7 @@ impl TracefsMount {
         })
     }
 
-    /// A directory that a test has made.
+    /// A directory that a test has created.
     #[cfg(test)]
     pub(super) fn at_path(root: &Path) -> Self {
         Self {
@@ -72,7 +73,7 @@ impl TracefsMount {
         }
     }
 
-    /// Where its files are.
+    /// Root directory of tracefs.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root

@@ -1,4 +1,4 @@
-//! A chart of a benchmark's findings, as its description wants it.
+//! A chart of a benchmark's findings, as its description declares it.
 
 use std::collections::HashSet;
 
@@ -15,15 +15,15 @@ use crate::ui::widgets::areas::split_heading;
 use crate::ui::widgets::plot::{AxisMark, PlotCurve, PlotWidget};
 use crate::ui::widgets::text::cut_end;
 
-/// The looks of the second, third ... series of a chart.
+/// Roles of the second, third ... series of a chart.
 const FURTHER_SERIES_ROLES: [StyleRole; 3] =
     [StyleRole::Warning, StyleRole::Success, StyleRole::Plain];
 
-/// A chart of this height can spare a row for its legend.
+/// Minimum height of a chart with a row for its legend.
 const LEGEND_MIN_HEIGHT: u16 = 8;
 
-/// Draws the chart; `first` is what its first series means. `x_bounds` is how far the horizontal
-/// axis reaches at least.
+/// Draws the chart; `first` is the role of its first series, `x_bounds` the minimum range of the
+/// horizontal axis.
 pub(super) fn draw(
     chart: &ChartSpec,
     findings: &Findings,
@@ -67,8 +67,8 @@ pub(super) fn draw(
     (&plot).render(body, buf);
 }
 
-/// Draws the title with the legend behind it, or below it where there is room for that; the rest
-/// is for the curves.
+/// Draws the title with the legend after it, or below it where there is room; the rest is for the
+/// curves.
 fn draw_heading(
     title: &str,
     legend: Line<'static>,
@@ -88,7 +88,7 @@ fn draw_heading(
     if apart {
         let (row, rest) = split_heading(body);
         line.render(heading, buf);
-        // Without the gap that sets it off from a title.
+        // Without the gap that separates it from a title.
         Line::from(legend.spans[1..].to_vec()).render(row, buf);
         return rest;
     }
@@ -97,8 +97,8 @@ fn draw_heading(
     body
 }
 
-/// What the curves are called: by their quantities where these differ, otherwise by what their
-/// names do not share.
+/// Labels of the curves: their quantities where these differ, otherwise the part of their names
+/// that differs.
 fn curve_names(series: &[(&Series, StyleRole)]) -> Vec<String> {
     let of = |name: fn(&Series) -> String| series.iter().map(move |(one, _)| name(one));
     let quantities: Vec<String> = of(|one| one.y.name.clone().into()).collect();
@@ -108,7 +108,7 @@ fn curve_names(series: &[(&Series, StyleRole)]) -> Vec<String> {
     }
     let full: Vec<Vec<String>> = of(|one| one.name.clone().into())
         .map(|name| {
-            // What it is drawn against is on the axis.
+            // The quantity on the x axis is named at the axis.
             let quantity = name.split("-against-").next().unwrap_or_default();
             quantity.split('-').map(str::to_owned).collect()
         })
@@ -119,7 +119,7 @@ fn curve_names(series: &[(&Series, StyleRole)]) -> Vec<String> {
     full.iter().map(|words| words[shared..].join(" ")).collect()
 }
 
-/// Each name in the colour of its curve, behind a gap; nothing for a single curve.
+/// Each name in the colour of its curve, after a gap; nothing for a single curve.
 fn legend(names: &[String], series: &[(&Series, StyleRole)], look: Theme) -> Line<'static> {
     let mut line = Line::default();
     if series.len() > 1 {
@@ -140,7 +140,7 @@ fn metric_marks(chart: &ChartSpec, findings: &Findings, leading: &Series) -> Vec
     known
         .filter(|figure| figure.unit == leading.x.unit)
         .map(|figure| {
-            // Of a part's metric the part is known from the chart.
+            // The nested benchmark of a metric is known from the chart.
             let label = figure.label();
             let label = label.rsplit('/').next().unwrap_or_default();
             AxisMark {

@@ -29,16 +29,16 @@ use crate::drive::OverwriteImpact;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::{input_line, wrap_text};
 
-/// Longer lines are hard to follow.
+/// Longer lines are hard to read.
 const MAX_WIDTH: u16 = 100;
-/// Columns of the longest path that is told more than once.
+/// Columns of the longest path that is repeated.
 const MAX_REPEATED_PATH: usize = 32;
-/// Facts that tell which device or file it is; the others tell what is on it.
+/// Facts that identify the device or file; the others describe its content.
 const IDENTITY_LINES: usize = 2;
-/// What stands before the path that is typed.
+/// Prompt before the typed path.
 const PROMPT: &str = "path: ";
 
-/// Draws it.
+/// Draws the question.
 pub(super) fn draw(consent: &OverwriteQuestion, look: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect {
         width: area.width.min(MAX_WIDTH),
@@ -47,7 +47,7 @@ pub(super) fn draw(consent: &OverwriteQuestion, look: Theme, area: Rect, buf: &m
     let head = title_lines(consent, look, area.width);
     let answer = input_lines(consent, look, area.width);
     let facts = impact_lines(consent, look, area.width);
-    // The facts give way: what is asked, and the field for the answer, are always seen.
+    // The facts yield: the question and the input field are always visible.
     let room = usize::from(area.height).saturating_sub(head.len() + answer.len() + 2);
     let facts = fitting_lines(facts, room, look);
     let [top, _, middle, _, bottom, _] = Layout::vertical([
@@ -66,7 +66,7 @@ pub(super) fn draw(consent: &OverwriteQuestion, look: Theme, area: Rect, buf: &m
     }
 }
 
-/// What shall be done.
+/// What the job will do.
 fn title_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line<'static>> {
     let title = format!(
         "OVERWRITE {}   {}",
@@ -85,7 +85,7 @@ fn title_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line
         false => wrapped_lines(&title, width, look, StyleRole::Error),
     };
     lines.push(Line::default());
-    // The path is told above: a long one is not told twice, or what is lost has no room.
+    // The path is shown above: a long one is not repeated, because the facts need the space.
     let mut sentence = consent.forecast.sentence.clone();
     if !is_short(consent.path()) {
         sentence = sentence.replace(consent.path(), "it");
@@ -101,7 +101,7 @@ fn is_short(path: &str) -> bool {
     path.width() <= MAX_REPEATED_PATH
 }
 
-/// A text over as many lines as it needs.
+/// A text wrapped to as many lines as needed.
 fn wrapped_lines(text: &str, width: u16, look: Theme, meaning: StyleRole) -> Vec<Line<'static>> {
     let lines = wrap_text(text, width).into_iter();
     lines
@@ -109,7 +109,7 @@ fn wrapped_lines(text: &str, width: u16, look: Theme, meaning: StyleRole) -> Vec
         .collect()
 }
 
-/// A text over as many lines as it needs, further to the right.
+/// A text wrapped to as many lines as needed, indented.
 fn indented_lines(text: &str, width: u16, look: Theme, meaning: StyleRole) -> Vec<Line<'static>> {
     let lines = wrap_text(text, width.saturating_sub(2)).into_iter();
     lines
@@ -117,7 +117,7 @@ fn indented_lines(text: &str, width: u16, look: Theme, meaning: StyleRole) -> Ve
         .collect()
 }
 
-/// What would be lost: what it is first, then its signatures, then everything else.
+/// What would be lost: identity of the target, its signatures, then all other facts.
 fn impact_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line<'static>> {
     let title = |text: &'static str| Line::styled(text, look.role_style(StyleRole::Title));
     let mut lines = vec![title("What is there now")];
@@ -156,7 +156,7 @@ fn impact_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Lin
     lines
 }
 
-/// The lines that there is room for; how many are missing is said.
+/// The lines that fit, with a count of the missing ones.
 fn fitting_lines(mut lines: Vec<Line<'static>>, height: usize, look: Theme) -> Vec<Line<'static>> {
     if lines.len() > height && height > 0 {
         let missing = lines.len() - height + 1;
@@ -168,7 +168,7 @@ fn fitting_lines(mut lines: Vec<Line<'static>>, height: usize, look: Theme) -> V
     lines
 }
 
-/// The field for the path, or why there is none.
+/// The input field for the path, or why there is none.
 fn input_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line<'static>> {
     let paragraph = |text: &str, meaning| wrapped_lines(text, width, look, meaning);
     match &consent.impact {

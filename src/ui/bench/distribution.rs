@@ -1,4 +1,4 @@
-//! Response times: histogram with marks, percentiles beside it.
+//! Latency distribution: histogram with marks, and percentiles.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,7 +12,7 @@ use crate::ui::widgets::histogram::HistogramWidget;
 use crate::ui::widgets::text::grouped_thousands;
 use crate::units;
 
-/// What it is; where there is no room, the number of requests alone.
+/// Title; where space is short, only the number of requests is shown.
 const TITLE: &str = "Response times";
 /// Percentiles that are marked in the histogram.
 const MARKED_PERCENTILES: [&str; 3] = ["50", "99", "99.9"];
@@ -97,7 +97,7 @@ fn draw_list(
         .map(|(name, value)| (format!("p{name}"), *value as f64));
     rows.extend(middle);
     rows.push(("max".to_owned(), latency.max_ns as f64));
-    // The slow end tells more than the middle: p95 and p98 leave first.
+    // The tail matters more than the middle: p95 and p98 are dropped first.
     for name in ["p98", "p95", "p90", "p99.999", "p99.99"] {
         if rows.len() > usize::from(area.height) {
             rows.retain(|(known, _)| known != name);

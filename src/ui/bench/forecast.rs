@@ -1,4 +1,4 @@
-//! What a job will do, said before it starts.
+//! What a job will do, shown before it starts.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::wrap_text;
 use crate::units;
 
-/// Draws what the job will do, or why it cannot be done, and what comes next.
+/// Draws what the job will do, or why it cannot be run, and the next step.
 pub(super) fn draw(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
     let mut lines = Vec::new();
     let failed = launcher
@@ -54,7 +54,7 @@ pub(super) fn draw(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut 
     }
 }
 
-/// How long it takes and how many bytes it moves.
+/// Duration and bytes transferred.
 pub(super) fn cost_lines(forecast: &Forecast) -> Vec<String> {
     let mut parts = vec![format!("takes {}", forecast.run_time.describe())];
     if let Some(bytes) = forecast.max_read_bytes {

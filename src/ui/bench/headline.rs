@@ -1,4 +1,4 @@
-//! The metrics that a benchmark is made for, large.
+//! The headline metrics of a benchmark, in large digits.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,12 +10,12 @@ use crate::session::document::Metric;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::digits::large_digits;
 
-/// Rows that it takes.
+/// Height in rows.
 pub(super) const HEIGHT: u16 = 4;
 /// Columns between two metrics.
 const METRIC_GAP: u16 = 4;
 
-/// Draws as many as there is room for, the first in the meaning's colour.
+/// Draws as many as fit, the first in the colour of the role.
 pub(super) fn draw(
     figures: &[&Metric],
     meaning: StyleRole,
@@ -24,7 +24,7 @@ pub(super) fn draw(
     buf: &mut Buffer,
 ) {
     let mut left = area.x;
-    // Margins only where all metrics have room beside each other with them.
+    // Margins are shown only where all metrics fit next to each other with them.
     let wide = |figure: &&Metric| metric_width(figure, true, look) + METRIC_GAP;
     let margins = figures.iter().map(wide).sum::<u16>() <= area.width + METRIC_GAP;
     for (place, figure) in figures.iter().enumerate() {
@@ -76,7 +76,7 @@ pub(super) fn draw(
     }
 }
 
-/// Columns of a metric: its number, what stands beside that, and its name below.
+/// Width of a metric in columns: its number with unit, and its name below.
 fn metric_width(figure: &Metric, margins: bool, look: Theme) -> u16 {
     let (number, unit) = split_unit(&figure.value_text());
     let lines = if look.ascii {
@@ -115,7 +115,7 @@ fn draw_number(
     }
 }
 
-/// `83.9k /s` as the number and what follows: `83.9`, `k /s`.
+/// Splits `83.9k /s` into number and unit: `83.9`, `k /s`.
 fn split_unit(text: &str) -> (String, String) {
     let numeric = |letter: char| letter.is_ascii_digit() || letter == '.' || letter == '-';
     let end = text.find(|letter| !numeric(letter)).unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! What the kernel counted at the same device.
+//! The block layer's statistics of the same device.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,23 +11,23 @@ use crate::ui::widgets::areas::split_heading;
 use crate::ui::widgets::text::{cut_end, grouped_thousands};
 use crate::units;
 
-/// By how much the kernel's count of requests may differ from ours and still be called the same.
+/// Relative difference up to which the kernel's count of requests is considered equal to ours.
 const COUNT_TOLERANCE: f64 = 0.02;
 
-/// What the kernel said.
+/// Data of the panel.
 #[derive(Clone, Copy)]
 pub(super) struct KernelPanel<'a> {
-    /// Its counts.
+    /// The kernel's counters.
     pub counts: Option<&'a KernelCounts>,
-    /// Where the requests' time went, where it could be asked.
+    /// Q2D and D2C times, where traced.
     pub stages: Option<&'a StageBreakdown>,
-    /// Time that the counts are over.
+    /// Time that the counters cover.
     pub elapsed_ns: u64,
-    /// How many requests the benchmark made, where that can be compared.
+    /// Number of requests of the benchmark, where comparable.
     pub benchmark_requests: Option<u64>,
 }
 
-/// Draws it.
+/// Draws the panel.
 pub(super) fn draw(said: KernelPanel<'_>, look: Theme, area: Rect, buf: &mut Buffer) {
     let counts = said.counts;
     let (heading, body) = split_heading(area);

@@ -26,18 +26,18 @@ use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::{cut_end, cut_start, input_line, unknown_value, wrap_text};
 use crate::units;
 
-/// From this width on the benchmark is explained beside the form.
+/// Minimum width for an explanation of the benchmark next to the form.
 const EXPLANATION_MIN_WIDTH: u16 = 116;
 
-/// Rows below the form for what a parameter means.
+/// Rows below the form for the description of a parameter.
 const HELP_ROWS: u16 = 3;
 /// Rows below the form while a value is typed.
 const EDITING_HELP_ROWS: u16 = 5;
-/// Rows below the search for what is wrong with it.
+/// Rows below the search for its error.
 const SEARCH_ERROR_ROWS: usize = 3;
-/// What the keys do while a value is selected.
+/// Help while a value is selected.
 const SELECTED_HELP: &str = "type to replace it, an arrow key edits it, Esc leaves it";
-/// What the keys do while a value is typed.
+/// Help while a value is typed.
 const TYPING_HELP: &str = "Enter takes it, Esc leaves it, nothing is the default";
 
 const TARGET_COLUMNS: [TableColumn; 5] = [
@@ -58,7 +58,7 @@ const FORM_COLUMNS: [TableColumn; 2] = [
     TableColumn::text("", 12, 20, 0),
 ];
 
-/// Draws it.
+/// Draws the launcher.
 pub(in crate::ui) fn draw(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect::new(
         area.x + 1,
@@ -103,7 +103,7 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, look: Theme, area: Rect, buf
     forecast::draw(launcher, look, forecast, buf);
 }
 
-/// The search, where one is typed, and the two lists.
+/// Draws the active search and the two lists.
 fn draw_lists(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
     let (targets, tests) = launcher.visible_rows();
     let found = targets.len() + tests.len();
@@ -126,7 +126,7 @@ fn draw_lists(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffe
     draw_benchmarks(launcher, &tests, look, below, buf);
 }
 
-/// What is typed, and below it how it is understood.
+/// The typed text, and its interpretation below.
 fn search_lines(
     search: &LauncherSearch,
     found: usize,
@@ -163,7 +163,7 @@ fn search_lines(
     std::iter::once(line).chain(below).collect()
 }
 
-/// The row that is selected in a list of these places, and whether it has the keyboard.
+/// The selected row among the rows with these indices, and whether the list is focused.
 fn pane_selection(
     launcher: &LauncherState,
     pane: LauncherPane,
@@ -215,7 +215,7 @@ fn draw_targets(
     draw_note(note, look, list, buf);
 }
 
-/// A sentence in place of the rows of a list.
+/// Draws a sentence in place of the rows of a list.
 fn draw_note(note: &str, look: Theme, list: Rect, buf: &mut Buffer) {
     if list.height > 1 {
         let row = Rect::new(list.x, list.y + 1, list.width, 1);
@@ -223,7 +223,7 @@ fn draw_note(note: &str, look: Theme, list: Rect, buf: &mut Buffer) {
     }
 }
 
-/// A selection in a list without the keyboard is underlined instead of reversed.
+/// The selection of an unfocused list is underlined instead of reversed.
 fn draw_selection(
     active: bool,
     selected: Option<usize>,

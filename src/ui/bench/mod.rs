@@ -16,7 +16,7 @@ mod verdicts;
 use super::theme::StyleRole;
 use crate::bench::Benchmark;
 
-/// What a benchmark's curves mean: reads or writes.
+/// The role of a benchmark's curves: reads or writes.
 fn role_of(test: &dyn Benchmark) -> StyleRole {
     if test.description().may_write {
         StyleRole::Write

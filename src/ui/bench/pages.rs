@@ -1,4 +1,4 @@
-//! What of a run is in front: a chart, a table, the response times; two of them where there is
+//! The selected page of a run: a chart, a table, the latency distribution; two pages where there is
 //! room.
 
 use ratatui::buffer::Buffer;
@@ -12,14 +12,14 @@ use crate::bench;
 use crate::session::document::BenchmarkRun;
 use crate::ui::theme::{StyleRole, Theme};
 
-/// From this width on two stand side by side.
+/// Minimum width for two pages side by side.
 const TWO_PAGES_MIN_WIDTH: u16 = 110;
 /// Columns between them.
 const PAGE_GAP: u16 = 4;
-/// Narrower charts cannot be read.
+/// Narrower charts are unreadable.
 const MIN_CHART_WIDTH: u16 = 40;
 
-/// Draws the page at that place, and the next beside it.
+/// Draws the page with this index, and the next one beside it.
 pub(super) fn draw(
     run: &BenchmarkRun,
     place: usize,
@@ -43,7 +43,7 @@ pub(super) fn draw(
     }
 }
 
-/// The areas of two pages side by side, as even as they can be; `None` where there is no room.
+/// The areas of two pages side by side, as equal as possible; `None` where they do not fit.
 fn side_by_side(run: &BenchmarkRun, pages: [&ResultPage<'_>; 2], area: Rect) -> Option<[Rect; 2]> {
     let [first, second] = pages.map(|page| match page {
         ResultPage::Table(table) => PivotTable::new(table, &run.findings).width(),

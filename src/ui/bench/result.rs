@@ -28,19 +28,19 @@ use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, cut_start, wrap_text};
 use crate::units;
 
-/// From this width on the kernel's view stands beside the verdicts.
+/// Minimum width for the block layer's statistics next to the checks.
 const KERNEL_PANEL_MIN_WIDTH: u16 = 110;
 
 /// Rows of the title, the gap above the metrics, and the last line.
 const FIXED_ROWS: u16 = 3;
-/// From this height on there is room for gaps.
+/// Minimum height for gaps.
 const GAP_MIN_HEIGHT: u16 = 26;
-/// Rows for metrics and verdicts where room is scarce.
+/// Rows for metrics and checks where space is short.
 const COMPACT_METRIC_ROWS: u16 = 6;
-/// Rows that they keep in any case.
+/// Minimum rows for metrics and checks.
 const MIN_METRIC_ROWS: u16 = 4;
 
-/// Draws it.
+/// Draws the result.
 pub(in crate::ui) fn draw(result: &ResultState, look: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect::new(
         area.x + 1,
@@ -78,7 +78,7 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Theme, area: Rect, buf: &m
     draw_saved(result, look, saved, buf);
 }
 
-/// Rows for metrics and verdicts: a third of all, less where a table in front wants them.
+/// Rows for metrics and checks: a third of all, less where a table on the selected page needs them.
 fn lower_rows(run: &BenchmarkRun, page: usize, notes: u16, height: u16) -> u16 {
     let usual = if height < GAP_MIN_HEIGHT {
         COMPACT_METRIC_ROWS
@@ -135,7 +135,7 @@ fn draw_title(
     line.render(area, buf);
 }
 
-/// How many runs there are, and which of the pages of this one is in front.
+/// Number of runs, and index of the selected page of this one.
 fn page_counts(result: &ResultState, run: &BenchmarkRun, page: usize) -> String {
     let mut text = String::new();
     if result.runs.len() > 1 {
@@ -148,7 +148,7 @@ fn page_counts(result: &ResultState, run: &BenchmarkRun, page: usize) -> String 
     text
 }
 
-/// What went wrong, below the title.
+/// Errors, below the title.
 fn error_lines(run: &BenchmarkRun, look: Theme, width: u16) -> Vec<Line<'static>> {
     let Some(error) = &run.error else {
         return Vec::new();
@@ -212,8 +212,8 @@ fn draw_lower(result: &ResultState, run: &BenchmarkRun, look: Theme, area: Rect,
     }
 }
 
-/// The table that stands for metrics where there are no others, as in a survey: all of them are of
-/// its parts.
+/// The table that replaces the metrics where there are no others, as in a survey, where all metrics
+/// belong to nested benchmarks.
 fn summary_table(run: &BenchmarkRun) -> Option<PivotTable<'_>> {
     let table = run.findings.top_level_tables().next()?;
     let alone = run.findings.metrics_outside_tables().is_empty();

@@ -23,17 +23,17 @@ use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::text::{cut_end, grouped_thousands};
 use crate::units;
 
-/// From this height on verdicts have more than a line.
+/// Minimum height for more than one line of checks.
 const CHECKS_MIN_HEIGHT: u16 = 26;
 
-/// What is drawn while a benchmark has no curve of its own yet.
+/// The chart of a benchmark that has no curve of its own yet.
 static THROUGHPUT_CHART: ChartSpec = ChartSpec::new(
     "Throughput over time",
     ChartShape::Line,
     &["throughput-over-time"],
 );
 
-/// Draws it.
+/// Draws the running benchmark.
 pub(in crate::ui) fn draw(running: &RunningState, look: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect::new(
         area.x + 1,
@@ -190,7 +190,7 @@ fn draw_body(
     kernel::draw(said, look, right, buf);
 }
 
-/// The benchmark's own chart once it has two points, until then what moves in this phase.
+/// The benchmark's own chart once it has two points, until then the throughput of this phase.
 fn draw_chart(
     running: &RunningState,
     view: &RunSnapshot,
@@ -212,7 +212,7 @@ fn draw_chart(
         height: area.height.min(1),
         ..area
     };
-    // A curve over time is drawn from the present phase: its findings are up to a second old.
+    // A curve over time is drawn from the current phase: its findings are up to a second old.
     let own = description
         .charts
         .iter()
@@ -241,7 +241,7 @@ fn draw_chart(
     Line::raw(now).right_aligned().render(heading, buf);
 }
 
-/// The rates over time of the present phase, as series.
+/// The rates of the current phase over time, as series.
 fn current_phase_series(view: &RunSnapshot) -> Findings {
     let snapshot = &view.progress.snapshot;
     let mut timeline = snapshot.stats.read.counts_over_time.clone();
@@ -267,7 +267,7 @@ fn current_phase_series(view: &RunSnapshot) -> Findings {
     }
 }
 
-/// The axis of time: from 0 to where the phase will end.
+/// The time axis: from 0 to the end of the phase.
 fn time_axis_bounds(view: &RunSnapshot) -> Option<[f64; 2]> {
     let snapshot = &view.progress.snapshot;
     let elapsed = snapshot.elapsed.as_secs_f64() * 1e9;
@@ -278,7 +278,7 @@ fn time_axis_bounds(view: &RunSnapshot) -> Option<[f64; 2]> {
     Some([0.0, end])
 }
 
-/// Rates of the present phase until now.
+/// The current rates of the phase.
 fn current_rates(view: &RunSnapshot) -> String {
     let snapshot = &view.progress.snapshot;
     let seconds = snapshot.elapsed.as_secs_f64();

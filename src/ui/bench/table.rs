@@ -23,25 +23,25 @@ use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, unknown_value};
 
-/// Columns between two of the table's, where there is room.
+/// Columns between two columns of the table, where there is room.
 const COLUMN_GAP: usize = 3;
-/// Bars shorter than this at their longest say little.
+/// Shorter bars are not meaningful.
 const MIN_BAR_WIDTH: usize = 8;
-/// Bars longer than this say no more.
+/// Longer bars add no information.
 const MAX_BAR_WIDTH: usize = 40;
 
-/// A table of a run, ready to be drawn.
+/// A table of a run, prepared for drawing.
 pub(super) struct PivotTable<'a> {
     table: &'a MetricTable,
     figures: FigureIndex<'a>,
-    /// Width of the rows' headings, then of each column.
+    /// Width of the row headings, then of each column.
     widths: Vec<usize>,
-    /// Whether a metric is followed by how far off it may be.
+    /// Whether a metric is followed by its margin of error.
     margins: bool,
 }
 
 impl<'a> PivotTable<'a> {
-    /// The table with the metrics that it names.
+    /// Creates the table with the metrics that it names.
     pub(super) fn new(table: &'a MetricTable, findings: &'a Findings) -> Self {
         Self::with_margins(table, findings.index(), true)
     }
@@ -70,12 +70,12 @@ impl<'a> PivotTable<'a> {
         self.widths.iter().sum::<usize>() + gap * (self.widths.len() - 1)
     }
 
-    /// Columns that it takes without bars.
+    /// Width without bars, in columns.
     pub(super) fn width(&self) -> u16 {
         u16::try_from(self.width_with_gap(COLUMN_GAP)).unwrap_or(u16::MAX)
     }
 
-    /// Draws it; rows that do not fit are scrolled to.
+    /// Draws the table; rows that do not fit can be scrolled to.
     pub(super) fn draw(
         &self,
         meaning: StyleRole,
@@ -121,8 +121,8 @@ impl<'a> PivotTable<'a> {
         self.figures.get(row.cells.get(column)?)
     }
 
-    /// The column whose metrics are compared by bars, and its largest: the first with nothing but
-    /// rates of one unit.
+    /// The column whose metrics are compared by bars, and its maximum: the first with only rates of
+    /// one unit.
     fn bar_column(&self) -> Option<(usize, f64)> {
         (0..self.table.columns.len()).find_map(|column| {
             let rows = self.table.rows.iter();
@@ -171,7 +171,7 @@ impl<'a> PivotTable<'a> {
     }
 }
 
-/// A metric in a cell, with its margin where it has one and that is wanted.
+/// A metric in a cell, with its margin where it has one and it is requested.
 fn cell_text(figure: &Metric, margins: bool) -> String {
     let text = figure.value_text();
     match figure.margin_text().filter(|_| margins) {
@@ -180,7 +180,7 @@ fn cell_text(figure: &Metric, margins: bool) -> String {
     }
 }
 
-/// What a row is about: reads, writes, or what the whole test does.
+/// The role of a row: reads, writes, or that of the whole benchmark.
 fn row_role(row: &MetricTableRow, otherwise: StyleRole) -> StyleRole {
     if row.name.contains("read") {
         StyleRole::Read

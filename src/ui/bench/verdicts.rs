@@ -1,4 +1,4 @@
-//! What is to be thought of the metrics: goals and verdicts, the gravest first.
+//! Validity of the metrics: objectives and checks, the most severe first.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,14 +10,14 @@ use crate::session::document::{Findings, Severity, SloResult, Verdict};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::{cut_end, wrap_text};
 
-/// The verdicts, the gravest first; those of one severity in their order.
+/// The checks sorted by severity, the most severe first; the order is kept within one severity.
 pub(super) fn by_severity(findings: &Findings) -> Vec<&Verdict> {
     let mut verdicts: Vec<_> = findings.verdicts.iter().collect();
     verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
     verdicts
 }
 
-/// Goals, then each verdict with its evidence and what to do about it.
+/// Lines of the objectives, then of each check with its evidence and advice.
 pub(super) fn lines(findings: &Findings, look: Theme, width: u16) -> Vec<Line<'static>> {
     let goals = findings.goals.iter();
     let mut lines: Vec<_> = goals.flat_map(|it| slo_lines(it, look, width)).collect();
@@ -32,7 +32,7 @@ pub(super) fn lines(findings: &Findings, look: Theme, width: u16) -> Vec<Line<'s
     lines
 }
 
-/// A verdict's mark, name and evidence.
+/// Symbol, name and evidence of a check.
 fn verdict_text(verdict: &Verdict, look: Theme) -> String {
     let mark = match verdict.severity {
         Severity::Note => look.glyphs().separator,
@@ -41,8 +41,8 @@ fn verdict_text(verdict: &Verdict, look: Theme) -> String {
     format!("{mark} {}: {}", verdict.code, verdict.evidence)
 }
 
-/// As many verdicts as fit into the rows while a benchmark runs, the gravest first and with what to
-/// do about it; how many more there are stands at the right.
+/// Draws as many checks as fit while a benchmark runs, the most severe first and with advice; the
+/// number of further ones is shown at the right.
 pub(super) fn draw_brief(findings: &Findings, look: Theme, area: Rect, buf: &mut Buffer) {
     let verdicts = by_severity(findings);
     let faint = look.role_style(StyleRole::Faint);
@@ -52,7 +52,7 @@ pub(super) fn draw_brief(findings: &Findings, look: Theme, area: Rect, buf: &mut
         Line::styled(text, faint).render(area, buf);
         return;
     }
-    // The gravest one's advice takes a row where there are more than one.
+    // The advice of the most severe one takes a row where there is more than one.
     let room = usize::from(area.height - u16::from(area.height > 1));
     let more = match verdicts.len().saturating_sub(room) {
         0 => String::new(),
@@ -74,7 +74,7 @@ pub(super) fn draw_brief(findings: &Findings, look: Theme, area: Rect, buf: &mut
     Line::styled(more, faint).right_aligned().render(area, buf);
 }
 
-/// Whether a goal was met, and its margin: behind it, or below it where there is no room.
+/// Whether an objective was met, and its margin: on the same line, or below where there is no room.
 fn slo_lines(goal: &SloResult, look: Theme, width: u16) -> Vec<Line<'static>> {
     let meaning = match goal.met {
         Some(true) => StyleRole::Success,
@@ -101,7 +101,7 @@ fn slo_lines(goal: &SloResult, look: Theme, width: u16) -> Vec<Line<'static>> {
     std::iter::once(line).chain(below).collect()
 }
 
-/// That nothing speaks against the metrics.
+/// The line that no problems were detected.
 pub(super) fn no_problems_lines(look: Theme, width: u16) -> Vec<Line<'static>> {
     let well = look.glyphs().check_mark;
     let text = format!("{well} nothing speaks against these figures");

@@ -1,4 +1,4 @@
-//! Charts over the time until now.
+//! Charts over time.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::ui::widgets::plot::{PlotCurve, PlotWidget};
 
 /// Curves over the last samples.
 pub(super) struct ChartHistory {
-    /// What is drawn.
+    /// Title of the chart.
     pub(super) title: &'static str,
     /// Unit of the values.
     pub(super) unit: MetricUnit,
-    /// Values, the oldest first, and what they mean.
+    /// Values, the oldest first, and their roles.
     pub(super) curves: Vec<(Vec<Option<f32>>, StyleRole)>,
 }
 
-/// Draws curves over the time until now.
+/// Draws curves over time.
 pub(super) fn draw_history(
     history: &ChartHistory,
     interval: Duration,
@@ -69,7 +69,7 @@ pub(super) fn draw_history(
     (&plot).render(body, buf);
 }
 
-/// Points over the time since the first, in nanoseconds; what is unknown is left out.
+/// Points over the time since the first, in nanoseconds; unknown values are omitted.
 fn timed_points(values: &[Option<f32>], seconds: f64) -> Vec<[f64; 2]> {
     values
         .iter()

@@ -1,4 +1,4 @@
-//! The selected process, described beside the list on wide terminals.
+//! Details of the selected process, beside the list on wide terminals.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,7 +13,7 @@ use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrap_text;
 use crate::units;
 
-/// Draws it.
+/// Draws the details.
 pub(super) fn draw(
     live: &LiveState,
     viewport: &Viewport,

@@ -1,4 +1,4 @@
-//! The selected device: what it is, what lies on what, what could be better, and its history.
+//! The selected device: identity, stack, tuning advice, and history.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -19,14 +19,14 @@ use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrap_text;
 use crate::units;
 
-/// From this width on the charts stand beside the facts.
+/// Minimum width for charts beside the facts.
 const CHARTS_BESIDE_MIN_WIDTH: u16 = 110;
 /// Width of the charts there.
 const CHARTS_WIDTH: u16 = 56;
-/// From this height on there are charts below the facts where they do not fit beside.
+/// Minimum height for charts below the facts, where they do not fit beside.
 const CHARTS_BELOW_MIN_HEIGHT: u16 = 24;
 
-/// Draws it.
+/// Draws the device.
 pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
     let (Some(sample), Some(device)) = (&live.snapshot, live.selected_device()) else {
         Line::styled(
@@ -105,7 +105,7 @@ fn description_lines(
     lines
 }
 
-/// What iostat -x has beyond the line in the list.
+/// The values of iostat -x that the line in the list omits.
 fn rate_lines(device: &DeviceView, look: Theme) -> Vec<Line<'static>> {
     let size = |bytes: Option<f64>| {
         bytes.map_or_else(
@@ -206,7 +206,7 @@ fn identity_lines(drive: &BlockDevice, look: Theme) -> Vec<Line<'static>> {
         ("temperature", temperature),
         ("aligned", drive.aligned.map(yes)),
     ];
-    // What a drive does not tell is unknown; a partition or a volume has no such thing.
+    // A value that a drive does not report is unknown; a partition or a volume has no such value.
     let whole = matches!(drive.kind, DriveKind::Disk | DriveKind::Optical);
     facts
         .into_iter()
@@ -240,7 +240,7 @@ fn usage_lines(file_system: &MountedFileSystem, look: Theme) -> Vec<Line<'static
     ]
 }
 
-/// The stack from the drives upwards, with the response time at each layer.
+/// The stack from the drives upwards, with the latency at each layer.
 fn stack_lines(sample: &Snapshot, selected: &DeviceView, look: Theme) -> Vec<Line<'static>> {
     let time = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), units::format_latency);
     stack::stack_of(&sample.devices, &selected.name)

@@ -29,14 +29,14 @@ const COLUMNS: [TableColumn; 12] = [
     TableColumn::text("recent", 8, 52, 1),
 ];
 
-/// From this mean size of requests on the pattern is called sequential, bytes.
+/// Mean request size in bytes from which on the pattern is called sequential.
 const SEQUENTIAL_MIN_BYTES: f64 = 128.0 * 1024.0;
-/// Up to this mean size it is called random, bytes.
+/// Mean request size in bytes up to which the pattern is called random.
 const RANDOM_MAX_BYTES: f64 = 64.0 * 1024.0;
-/// Busy share from which on a device that serves one request at a time is saturated.
+/// Utilization above which a device that serves one request at a time is saturated.
 const SATURATED_UTILIZATION: f64 = 0.9;
 
-/// Draws them.
+/// Draws the devices.
 pub(super) fn draw(
     devices: &[&DeviceView],
     live: &LiveState,
@@ -73,7 +73,7 @@ pub(super) fn draw(
     }
 }
 
-/// The selected line, while keys move through the devices.
+/// The selected line, if the devices are focused.
 fn selected_row(devices: &[&DeviceView], live: &LiveState) -> Option<usize> {
     let name = live
         .selected_device_name
@@ -104,7 +104,7 @@ fn label_cell(device: &DeviceView, width: u16, look: Theme) -> Line<'static> {
     .flatten()
     .filter(|part| !part.is_empty())
     .collect();
-    // What does not fit whole is left out, from the end; the first part is cut.
+    // Parts that do not fit are omitted, from the end; the first part is truncated.
     let whole = |count: &usize| parts[..*count].join("  ").chars().count() <= usize::from(width);
     let fitting = (1..=parts.len()).rev().find(whole).unwrap_or(1);
     let text = parts.get(..fitting).unwrap_or_default().join("  ");
@@ -135,7 +135,7 @@ fn one_digit(value: f64) -> String {
     format!("{value:.1}")
 }
 
-/// A mean time: where no request completed there is none, which is not the same as unknown.
+/// A mean time: without completed requests there is none, which differs from unknown.
 fn await_cell(
     time: Option<f64>,
     rate: Option<f64>,
@@ -191,7 +191,7 @@ fn utilization_cell(device: &DeviceView, look: Theme) -> Line<'static> {
     ])
 }
 
-/// Throughput of the last samples; the colour is the direction's that moved more.
+/// Throughput of the last samples, in the colour of the direction with more bytes.
 fn sparkline_cell(live: &LiveState, device: &DeviceView, width: u16, look: Theme) -> Line<'static> {
     let width = usize::from(width);
     let points: Vec<_> = live.history.latest_points(&device.name, width).collect();

@@ -15,7 +15,7 @@ use crate::units;
 /// Columns before the path.
 const FIXED_COLUMNS_WIDTH: u16 = 42;
 
-/// What the selected process has open; `None` until it was listed.
+/// Draws the open files of the selected process; `None` until they are listed.
 pub(super) fn draw_open_files(
     live: &LiveState,
     files: Option<&Result<Vec<FileView>, String>>,
@@ -75,7 +75,7 @@ fn open_file_line(file: &FileView, width: u16, look: Theme) -> Line<'static> {
     ])
 }
 
-/// Deleted files that hold space; `None` until they were looked for.
+/// Draws the deleted files that still occupy space; `None` until the search is done.
 pub(super) fn draw_deleted_files(
     files: Option<&[DeletedView]>,
     viewport: &Viewport,

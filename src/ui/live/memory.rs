@@ -1,4 +1,4 @@
-//! Memory and pressure: what is dirty against its limits, how often tasks wait, what grows.
+//! Memory and pressure: dirty memory and its limits, I/O pressure, growing files.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -18,10 +18,10 @@ use crate::units;
 
 /// Rows of the facts.
 const FACT_ROWS: u16 = 9;
-/// Files that are listed at most.
+/// Maximum number of listed files.
 const MAX_GROWING_FILES: usize = 6;
 
-/// Draws it.
+/// Draws the pane.
 pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
     let Some(sample) = &live.snapshot else {
         return;

@@ -29,14 +29,14 @@ use crate::app::viewport::Viewport;
 use crate::model::snapshot::is_delay_accounting_notice;
 use crate::safe_text::SafeText;
 
-/// From this width on the selected process is described beside the list.
+/// Minimum width for details of the selected process beside the list.
 const DETAIL_MIN_WIDTH: u16 = 140;
-/// Width of the names of facts.
+/// Width of the labels of facts.
 const FACT_NAME_WIDTH: usize = 16;
-/// Width of that description.
+/// Width of the details.
 const DETAIL_WIDTH: u16 = 46;
 
-/// Draws it.
+/// Draws the screen.
 pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
     let Some(sample) = &live.snapshot else {
         Line::styled(
@@ -88,7 +88,7 @@ pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) 
     processes::draw(live, look, area, buf);
 }
 
-/// What stands in the place of the lists.
+/// Draws the pane in place of the lists.
 fn draw_pane(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
     live.viewport.clear_extent();
     match &live.pane {
@@ -103,7 +103,7 @@ fn draw_pane(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// A name and what is known under it; `None` is n/a.
+/// A label and its value; `None` is n/a.
 fn fact_line(name: &str, value: Option<String>, look: Theme) -> Line<'static> {
     let name = Span::styled(
         format!("{name:FACT_NAME_WIDTH$}"),
@@ -115,7 +115,7 @@ fn fact_line(name: &str, value: Option<String>, look: Theme) -> Line<'static> {
     ])
 }
 
-/// A column less on both sides.
+/// The area without its first and last column.
 fn with_side_margins(area: Rect) -> Rect {
     Rect::new(
         area.x + 1,
@@ -143,7 +143,7 @@ fn take_bottom(area: &mut Rect, height: u16) -> Rect {
     }
 }
 
-/// What is missing and why; where a key mends it, that comes first.
+/// Draws the notices; those that a key can fix come first.
 fn draw_notices(notices: &[SafeText], look: Theme, area: Rect, buf: &mut Buffer) {
     let faint = look.role_style(StyleRole::Faint);
     for (row, notice) in area.rows().skip(1).zip(notices) {

@@ -29,10 +29,10 @@ const COLUMNS: [TableColumn; 11] = [
     TableColumn::text("command", 16, u16::MAX, 0),
 ];
 
-/// Fraction of time waiting for I/O from which on it is worth a look.
+/// Fraction of time waiting for I/O that is shown as a warning.
 const IO_WAIT_WARNING: f64 = 0.2;
 
-/// Draws them.
+/// Draws the processes.
 pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
     let listed = live.visible_processes();
     let depths = live.show_tree.then(|| tree_depths(&listed));
@@ -70,7 +70,7 @@ pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) 
     }
 }
 
-/// The columns; what was moved in all has no time in its unit.
+/// The columns; totals have no time in their unit.
 fn column_headings(totals: bool) -> [TableColumn; 11] {
     let mut columns = COLUMNS;
     if totals {
@@ -123,7 +123,7 @@ fn cell_of(
     }
 }
 
-/// Bytes per second in MB/s, small ones not rounded to nothing.
+/// Bytes per second in MB/s; small values are not rounded to zero.
 fn format_megabytes(bytes: f64) -> String {
     let mega = bytes / 1e6;
     if bytes == 0.0 {
@@ -135,7 +135,7 @@ fn format_megabytes(bytes: f64) -> String {
     }
 }
 
-/// The kernel's letter in words (proc_pid_stat(5)).
+/// The kernel's state letter as a word (proc_pid_stat(5)).
 fn state_cell(state: Option<char>, look: Theme) -> Line<'static> {
     let (word, meaning) = match state {
         None => return Line::from(unknown_value(look)),

@@ -1,4 +1,5 @@
-//! The time line of a recording below its screens: what the drives moved, and where we are.
+//! The time line of a recording below its screens: throughput of the drives, and the current
+//! position.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,10 +14,11 @@ use crate::ui::widgets::bar::level_glyph;
 use crate::ui::widgets::text::{cut_end, format_time, grouped_thousands};
 use crate::units;
 
-/// Rows that it takes.
+/// Height in rows.
 const TIMELINE_ROWS: u16 = 2;
 
-/// Draws it at the lower end of an area and takes its rows from that, if this is a recording.
+/// Draws the time line at the bottom of an area and removes its rows from that, if this is a
+/// recording.
 pub(in crate::ui) fn draw_below(live: &LiveState, look: Theme, area: &mut Rect, buf: &mut Buffer) {
     if let (Some(timeline), Some(sample)) = (&live.timeline, &live.snapshot) {
         let foot = take_bottom(area, TIMELINE_ROWS);
@@ -83,16 +85,16 @@ fn heading(timeline: &ReplayTimeline, time: &str, look: Theme, width: u16) -> Li
     line
 }
 
-/// The views that a column stands for; at least one where there are any.
+/// The views of a column; at least one where there are any.
 fn frames_of_column(column: u16, count: usize, width: u16) -> std::ops::Range<usize> {
     let edge = |column: u16| usize::from(column) * count / usize::from(width.max(1));
     let begin = edge(column).min(count);
     begin..edge(column + 1).max(begin + 1).min(count)
 }
 
-/// The column that stands for a view.
+/// The column of a view.
 fn column_of_frame(view: usize, count: usize, width: u16) -> u16 {
-    // The last column whose first view is not beyond it: the inverse of `views_of`.
+    // The last column whose first view is not beyond it: the inverse of the views of a column.
     let column = ((view + 1) * usize::from(width)).saturating_sub(1) / count.max(1);
     u16::try_from(column).unwrap_or(width)
 }

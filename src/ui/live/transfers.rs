@@ -1,4 +1,4 @@
-//! The transfers of the Live screen: how far, how fast, how long still.
+//! The transfers of the Live screen: progress, rate, time left.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -28,7 +28,7 @@ const COLUMNS: [TableColumn; 9] = [
     TableColumn::text("which end waits", 17, 3, 5),
 ];
 
-/// Draws them.
+/// Draws the transfers.
 pub(super) fn draw(sample: &Snapshot, look: Theme, area: Rect, buf: &mut Buffer) {
     let transfers = &sample.transfers;
     if transfers.is_empty() {
@@ -81,7 +81,7 @@ fn progress_fraction(transfer: &TransferView) -> Option<f64> {
     (size > 0).then(|| (position as f64 / size as f64).min(1.0))
 }
 
-/// `cp /srv/vm7.raw → /mnt/backup/vm7.raw`, the paths cut at their beginning.
+/// `cp /srv/vm7.raw → /mnt/backup/vm7.raw`, the paths truncated at their start.
 fn files_cell(transfer: &TransferView, width: u16, look: Theme) -> Line<'static> {
     let command = cut_end(&command_text(transfer), width * 2 / 3, look);
     let used = u16::try_from(command.width()).unwrap_or(u16::MAX) + 1;
@@ -96,7 +96,7 @@ fn files_cell(transfer: &TransferView, width: u16, look: Theme) -> Line<'static>
             let arrows = arrow.width() as u16 + 2;
             let both = room.saturating_sub(arrows);
             let whole = (from.width() as u16, to.width() as u16);
-            // The shorter path leaves what it does not need to the other.
+            // The shorter path leaves its unused width to the other.
             let first = whole.0.min((both / 2).max(both.saturating_sub(whole.1)));
             spans.push(path(from, first, StyleRole::Read));
             spans.push(Span::styled(
@@ -114,7 +114,7 @@ fn files_cell(transfer: &TransferView, width: u16, look: Theme) -> Line<'static>
 
 fn progress_bar(transfer: &TransferView, width: u16, look: Theme) -> Line<'static> {
     let Some(share) = progress_fraction(transfer) else {
-        // A dump is as long as it will be; nobody knows.
+        // The final size of a dump is unknown.
         let why = match transfer.position_bytes {
             Some(_) => "open end",
             None => "no position",
@@ -161,7 +161,7 @@ fn eta_range_cell(transfer: &TransferView, look: Theme) -> Line<'static> {
     Line::styled(text, look.role_style(StyleRole::Faint))
 }
 
-/// What it waits for, and what of a finished one is in memory only.
+/// The bottleneck, and the bytes of a finished transfer that are in memory only.
 fn bottleneck_cell(transfer: &TransferView, width: u16, look: Theme) -> Line<'static> {
     let unwritten = transfer.not_on_disk_bytes.filter(|bytes| *bytes > 0);
     let not_on_disk = |bytes: u64| format!("{} not on disk", units::format_capacity(bytes as f64));
@@ -185,7 +185,7 @@ fn bottleneck_text(end: Bottleneck) -> &'static str {
     }
 }
 
-/// `cp 12/301`: the program, and of a job how many files have arrived.
+/// `cp 12/301`: the program, and for a job the number of files that are complete.
 fn command_text(transfer: &TransferView) -> String {
     match (transfer.files_done, transfer.files_total) {
         (Some(done), Some(total)) => format!("{} {done}/{total}", transfer.command),

@@ -1,4 +1,4 @@
-//! How long requests took, over the last minute: the darker, the more.
+//! Latency over the last minute as a heat map: darker cells have more requests.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,10 +9,10 @@ use crate::model::requests::{HEATMAP_ROWS, LatencyHeatmap, ReadOtherCounts, Requ
 use crate::ui::theme::{StyleRole, Theme};
 use crate::units;
 
-/// Columns of the axis.
+/// Width of the axis in columns.
 const AXIS_WIDTH: u16 = 9;
 
-/// Draws it.
+/// Draws the heat map.
 pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
     let title = Rect { height: 1, ..area };
     Line::styled("HOW LONG, last minute", look.role_style(StyleRole::Title)).render(title, buf);
@@ -21,7 +21,7 @@ pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffe
     let Some((low, high)) = used_rows(view).filter(|_| height > 0 && width > 0) else {
         return;
     };
-    // Each line of the screen stands for as many rows as there have to be for all to fit.
+    // Each screen line covers as many rows as needed for all to fit.
     let rows = (high - low + 1).div_ceil(usize::from(height));
     let grid = rebin(view, low, rows, usize::from(width), usize::from(height));
     let most = grid.iter().map(|[reads, others]| reads + others).max();
@@ -49,7 +49,7 @@ pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffe
     }
 }
 
-/// The lowest and the highest row in which there is anything.
+/// The lowest and the highest non-empty row.
 fn used_rows(view: &RequestsView) -> Option<(usize, usize)> {
     let used = |row: &usize| view.heatmap.iter().any(|(_, rows)| rows[*row] != [0, 0]);
     Some((
@@ -58,7 +58,7 @@ fn used_rows(view: &RequestsView) -> Option<(usize, usize)> {
     ))
 }
 
-/// Counts by line of the screen from below and column, the newest at the right.
+/// Counts by screen line, from below, and column, the newest at the right.
 fn rebin(
     view: &RequestsView,
     low: usize,
@@ -82,7 +82,8 @@ fn rebin(
     grid
 }
 
-/// Few, some, many, most: steps of a factor, for a few slow ones matter beside many quick ones.
+/// Few, some, many, most: steps of a constant factor, because a few slow requests matter beside
+/// many fast ones.
 fn shade_level(count: u32, most: u32) -> Option<usize> {
     if count == 0 {
         return None;

@@ -27,7 +27,7 @@ const COLUMNS: [TableColumn; 10] = [
     TableColumn::numeric("total", "total", 8, 2),
 ];
 
-/// Draws them.
+/// Draws the requests.
 pub(super) fn draw(
     requests: &RequestsState,
     view: &RequestsView,

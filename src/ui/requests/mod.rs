@@ -28,10 +28,10 @@ use crate::app::requests::RequestsState;
 use crate::model::requests::RequestsView;
 use crate::units;
 
-/// Operations that are listed at most.
+/// Maximum number of listed operations.
 const MAX_OPERATION_ROWS: u16 = 4;
 
-/// Draws it.
+/// Draws the screen.
 pub(super) fn draw(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
     let requests = &state.requests;
     let mut area = Rect::new(
@@ -90,7 +90,7 @@ pub(super) fn draw(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) 
     }
 }
 
-/// Nothing to show yet, or nothing to be had, and what works nevertheless.
+/// Draws why there is nothing to show, and what works nevertheless.
 fn draw_unavailable(
     requests: &RequestsState,
     is_recording: bool,
@@ -152,7 +152,7 @@ fn heading(requests: &RequestsState, view: &RequestsView, look: Theme) -> Line<'
     line
 }
 
-/// A time, or a dash where it is not known.
+/// A time, or a dash where it is unknown.
 fn time_cell(nanoseconds: Option<f64>, look: Theme) -> Line<'static> {
     match nanoseconds {
         Some(value) => Line::raw(units::format_latency(value)),
@@ -160,7 +160,7 @@ fn time_cell(nanoseconds: Option<f64>, look: Theme) -> Line<'static> {
     }
 }
 
-/// What an operation means.
+/// The role of an operation.
 fn operation_role(operation: crate::model::requests::RequestOperation) -> StyleRole {
     use crate::model::requests::RequestOperation;
     match operation {

@@ -1,4 +1,4 @@
-//! Response times by operation.
+//! Latency by operation.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -24,7 +24,7 @@ const COLUMNS: [TableColumn; 9] = [
     TableColumn::numeric("failed", "failed", 6, 3),
 ];
 
-/// Draws them.
+/// Draws the table.
 pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
     let cell = |row: usize, column: usize, _: u16| -> Line<'static> {
         let one = &view.operations[row];

@@ -1,4 +1,4 @@
-//! Where requests went, over the last minute: a line is sequential, a cloud is random.
+//! Offset of requests over the last minute: a line is sequential, a cloud is random.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,12 +10,12 @@ use crate::model::requests::{RequestsView, ScatterPoint};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::units;
 
-/// Columns of the axis.
+/// Width of the axis in columns.
 const AXIS_WIDTH: u16 = 9;
-/// What the picture spans.
+/// Time span of the chart.
 const TIME_SPAN_NS: f64 = 60e9;
 
-/// Draws it.
+/// Draws the chart.
 pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
     let title = Rect { height: 1, ..area };
     Line::styled("WHERE, last minute", look.role_style(StyleRole::Title)).render(title, buf);

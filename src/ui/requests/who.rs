@@ -1,4 +1,4 @@
-//! Whose requests they are.
+//! Threads that the requests are attributed to.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -23,7 +23,7 @@ const COLUMNS: [TableColumn; 7] = [
     TableColumn::numeric("dirtied", "dirtied", 8, 2),
 ];
 
-/// Draws those that moved most.
+/// Draws the threads with the most bytes.
 pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
     let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
         let (actor, toll) = &view.top_threads[row];

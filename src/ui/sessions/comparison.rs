@@ -28,13 +28,13 @@ use crate::ui::widgets::plot::{PlotCurve, PlotWidget};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, wrap_text};
 
-/// From this width on the metrics stand beside the chart.
+/// Minimum width for the metrics beside the chart.
 const METRICS_BESIDE_MIN_WIDTH: u16 = 150;
-/// Columns of the metrics there.
+/// Width of the metrics there.
 const METRICS_WIDTH: u16 = 84;
-/// Sides that are introduced; more are counted.
+/// Maximum number of listed sessions; further ones are counted.
 const MAX_LISTED_SESSIONS: usize = 6;
-/// The looks of the sides' curves; further sides begin again.
+/// Roles of the sessions' curves; further sessions repeat them.
 const SESSION_ROLES: [StyleRole; 5] = [
     StyleRole::Plain,
     StyleRole::Read,
@@ -43,12 +43,12 @@ const SESSION_ROLES: [StyleRole; 5] = [
     StyleRole::Success,
 ];
 
-/// How a side looks everywhere.
+/// The role of a session.
 pub(super) fn session_role(side: usize) -> StyleRole {
     SESSION_ROLES[side % SESSION_ROLES.len()]
 }
 
-/// Draws it.
+/// Draws the comparison.
 pub(super) fn draw(state: &ComparisonState, look: Theme, area: Rect, buf: &mut Buffer) {
     let sides = session_lines(state, look, area.width);
     let [title, introduced, _, body] = Layout::vertical([
@@ -150,7 +150,7 @@ fn session_lines(state: &ComparisonState, look: Theme, width: u16) -> Vec<Line<'
     lines
 }
 
-/// What a side is: its name, its host, and what it measured the benchmark on.
+/// Title of a session: its name, its host, and the target of the benchmark.
 fn session_title(index: usize, side: &ComparedSession, test: Option<&ComparedBenchmark>) -> String {
     let mut words = vec![side.name.clone()];
     words.extend(side.host.clone());
@@ -169,7 +169,7 @@ fn session_title(index: usize, side: &ComparedSession, test: Option<&ComparedBen
     words.join("   ")
 }
 
-/// The curves of all sides under one axis, as the benchmark's description wants them.
+/// The curves of all sessions on one axis, as the benchmark's description declares them.
 fn draw_overlay(
     overlay: &ChartOverlay,
     test: &ComparedBenchmark,
@@ -184,7 +184,7 @@ fn draw_overlay(
         .iter()
         .find(|chart| chart.series.contains(&overlay.name.as_str()));
     let style = described.unwrap_or(&fallback);
-    // A heading for several curves says too little of one.
+    // A heading for several curves is not specific enough for one.
     let title = match described {
         Some(chart) if chart.series.len() == 1 => chart.title.to_owned(),
         _ => overlay.title(),
@@ -207,7 +207,7 @@ fn draw_overlay(
     });
     let plot = PlotWidget {
         curves: curves.collect(),
-        // Parts that lie one on the other cannot be set beside those of another side.
+        // Stacked parts cannot be compared with those of another session.
         shape: match style.shape {
             ChartShape::StackedBars => ChartShape::Bars,
             shape => shape,
@@ -250,7 +250,7 @@ fn detail_lines(state: &ComparisonState, look: Theme, width: u16) -> Vec<Line<'s
     lines
 }
 
-/// What keeps the sides' metrics from being believed.
+/// Checks that limit the validity of the sessions' metrics.
 fn caution_lines(test: &ComparedBenchmark, look: Theme, width: u16) -> Vec<Line<'static>> {
     let sides = test.targets.iter().enumerate();
     let all = sides.filter_map(|(side, measured)| Some((side, measured.as_ref()?)));

@@ -9,20 +9,20 @@ use crate::session::compare::{ComparedBenchmark, ComparedMetric, MetricSample, R
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::cut_end;
 
-/// Columns between two of the table's, where there is room.
+/// Columns between two columns of the table, where there is room.
 const COLUMN_GAP: usize = 2;
-/// The column that leaves first: the 95 % interval of the ratio.
+/// The column that is dropped first: the 95 % confidence interval of the ratio.
 const CI_COLUMN: usize = 4;
-/// Labels are cut before they take more than this.
+/// Maximum width of labels.
 const MAX_LABEL_WIDTH: usize = 26;
 
-/// One line of the table: label, both values, ratio, its interval, judgement.
+/// One line of the table: label, both values, ratio, its confidence interval, result.
 struct MetricRow {
     cells: [String; 6],
     judgement: StyleRole,
 }
 
-/// The table of a pair of sides, headed.
+/// The table of a pair of sessions, with headings.
 pub(super) fn lines(
     test: &ComparedBenchmark,
     pair: Option<(usize, usize)>,
@@ -88,15 +88,15 @@ fn metric_row(
     })
 }
 
-/// How the columns are laid out.
+/// Layout of the columns.
 struct ColumnLayout {
-    /// How wide each is; 0 where there is no room for it.
+    /// Width of each column; 0 where it is dropped.
     widths: [usize; 6],
     /// Columns between two of them.
     gap: usize,
 }
 
-/// Where room is short the gaps shrink first, then the interval leaves.
+/// Where space is short the gaps shrink first, then the interval is dropped.
 fn column_layout(rows: &[MetricRow], room: usize) -> ColumnLayout {
     let mut widths = [0; 6];
     for row in rows {

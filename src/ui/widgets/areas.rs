@@ -1,4 +1,4 @@
-//! Parts of an area.
+//! Splitting of areas.
 
 use ratatui::layout::Rect;
 

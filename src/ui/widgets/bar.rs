@@ -4,7 +4,7 @@ use ratatui::text::Span;
 
 use crate::ui::theme::{StyleRole, Theme};
 
-/// A bar filled to a share (0 to 1) of `width` columns, to half a column.
+/// A bar filled to a fraction (0 to 1) of `width` columns, at a resolution of half a column.
 #[must_use]
 pub fn bar(share: f64, width: u16, meaning: StyleRole, look: Theme) -> [Span<'static>; 2] {
     let glyphs = look.glyphs();
@@ -23,14 +23,14 @@ pub fn bar(share: f64, width: u16, meaning: StyleRole, look: Theme) -> [Span<'st
     ]
 }
 
-/// The character for a share (0 to 1) of a column's height.
+/// The character for a fraction (0 to 1) of a column's height.
 #[must_use]
 pub fn level_glyph(share: f64, look: Theme) -> char {
     let step = (share.clamp(0.0, 1.0) * 8.0).ceil() as usize;
     look.glyphs().bar_levels[step.clamp(1, 8) - 1]
 }
 
-/// One column for each value, as high as its fraction of the largest; blank where it is unknown.
+/// One column per value, as high as its fraction of the maximum; blank where it is unknown.
 #[must_use]
 pub fn sparkline(values: &[Option<f64>], look: Theme) -> String {
     let largest = values.iter().flatten().copied().fold(0.0, f64::max);
@@ -39,7 +39,7 @@ pub fn sparkline(values: &[Option<f64>], look: Theme) -> String {
         .map(|value| match value {
             None => ' ',
             Some(_) if largest <= 0.0 => level_glyph(0.0, look),
-            // A step less than the full height keeps the lines apart.
+            // A step less than the full height separates the lines.
             Some(value) => level_glyph(value / largest * 7.0 / 8.0, look),
         })
         .collect()

@@ -1,6 +1,6 @@
 //! Large digits, three rows high.
 
-/// Five rows of three bits for each character: the pixels of a digit.
+/// Five rows of three bits per character: the pixels of a digit.
 fn pixels(letter: char) -> Option<[u8; 5]> {
     Some(match letter {
         '0' => [0b111, 0b101, 0b101, 0b101, 0b111],
@@ -18,7 +18,8 @@ fn pixels(letter: char) -> Option<[u8; 5]> {
     })
 }
 
-/// Three lines that show a number large; `None` where it holds a character without a picture.
+/// Three lines that show a number in large digits; `None` where it contains an unsupported
+/// character.
 #[must_use]
 pub fn large_digits(number: &str) -> Option<[String; 3]> {
     let mut lines = [const { String::new() }; 3];

@@ -18,21 +18,22 @@ use crate::axis::log_axis_ticks;
 use crate::session::document::MetricUnit;
 use crate::ui::theme::{StyleRole, Theme};
 
-/// A distribution.
+/// A latency distribution.
 #[derive(Debug, Clone)]
 pub struct HistogramWidget<'a> {
-    /// `[low, high, count]` in nanoseconds, ascending; `low` is in, `high` is not.
+    /// `[low, high, count]` in nanoseconds, ascending; `low` is inclusive, `high` exclusive.
     pub bins: &'a [[u64; 3]],
     /// Percentiles to mark: name and nanoseconds, ascending.
     pub marks: &'a [(String, u64)],
-    /// What the requests did.
+    /// Role of the requests.
     pub role: StyleRole,
-    /// How it looks.
+    /// Theme of the histogram.
     pub theme: Theme,
 }
 
 impl HistogramWidget<'_> {
-    /// The axis: from a little below the fastest to a little beyond the slowest, in logarithms.
+    /// The axis bounds as logarithms: from a little below the fastest to a little beyond the
+    /// slowest.
     fn bounds(&self) -> Option<[f64; 2]> {
         let (first, last) = (self.bins.first()?, self.bins.last()?);
         let (low, high) = ((first[0].max(1) as f64).ln(), (last[1].max(2) as f64).ln());
@@ -40,7 +41,7 @@ impl HistogramWidget<'_> {
         Some([low - room, high + room])
     }
 
-    /// Requests in each of `columns` columns; a bin is spread over those that it covers.
+    /// Requests in each of `columns` columns; a bin is spread over the columns that it covers.
     fn column_counts(&self, bounds: [f64; 2], columns: usize) -> Vec<f64> {
         let mut counts = vec![0.0; columns];
         let place = |value: u64| {
@@ -69,7 +70,7 @@ impl HistogramWidget<'_> {
             if *count <= 0.0 {
                 continue;
             }
-            // The few slow requests must be seen: at least the lowest mark.
+            // The few slow requests must be visible: at least the lowest level.
             let height = (count / largest * f64::from(plot.height)).max(0.01);
             for row in 0..plot.height {
                 let share = height - f64::from(row);

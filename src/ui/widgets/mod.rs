@@ -1,4 +1,4 @@
-//! Widgets that know nothing of disks.
+//! Widgets without knowledge of disks.
 
 pub mod areas;
 pub mod bar;

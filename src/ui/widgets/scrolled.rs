@@ -1,4 +1,4 @@
-//! Lines of which only some fit.
+//! Scrolled lines.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use crate::app::viewport::Viewport;
 use crate::ui::theme::{StyleRole, Theme};
 
-/// Draws the lines that are in view; where some are left below, the last row says how many.
+/// Draws the visible lines; where some are left below, the last row shows how many.
 pub fn draw(lines: Vec<Line<'_>>, viewport: &Viewport, look: Theme, area: Rect, buf: &mut Buffer) {
     let (count, height) = (lines.len(), usize::from(area.height));
     viewport.record_extent(count, height);

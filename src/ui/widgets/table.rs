@@ -1,4 +1,4 @@
-//! Columns that leave one after the other when there is no room for all.
+//! Tables whose columns are dropped one after the other when space is short.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
@@ -13,15 +13,15 @@ use crate::ui::theme::{StyleRole, Theme};
 pub struct TableColumn {
     /// Its heading, with the unit.
     pub heading: &'static str,
-    /// The heading where room is short.
+    /// The heading where space is short.
     pub short_heading: &'static str,
-    /// Least width.
+    /// Minimum width.
     pub min_width: u16,
-    /// How much wider it may become where there is room.
+    /// Additional width where there is room.
     pub extra_width: u16,
-    /// Whether it is aligned to the right, as numbers are.
+    /// Whether it is right-aligned, as numbers are.
     pub right_aligned: bool,
-    /// The column of the highest rank leaves first; those of rank 0 stay.
+    /// The column with the highest rank is dropped first; columns with rank 0 stay.
     pub drop_rank: u8,
 }
 
@@ -39,7 +39,7 @@ impl TableColumn {
         }
     }
 
-    /// A column of words that takes up to `grow` columns more.
+    /// A column of text that takes up to `grow` additional columns.
     #[must_use]
     pub const fn text(heading: &'static str, width: u16, grow: u16, rank: u8) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl TableColumn {
     }
 }
 
-/// Columns with their places: which, from where, how wide.
+/// Columns with their layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FittedColumns {
     /// Index of the column, left edge, width.
@@ -66,7 +66,7 @@ pub struct FittedColumns {
     uses_short_headings: bool,
 }
 
-/// Chooses the columns that fit into `width`, and how wide they are.
+/// Selects the columns that fit into `width`, and their widths.
 #[must_use]
 pub fn fit_columns(columns: &[TableColumn], width: u16) -> FittedColumns {
     let all: Vec<usize> = (0..columns.len()).collect();
@@ -106,7 +106,7 @@ fn position_columns(
 ) -> FittedColumns {
     let used = total_width(kept, &least);
     let mut spare = u16::try_from(u32::from(width).saturating_sub(used)).unwrap_or(0);
-    // A second column between them reads better than wide words.
+    // A second blank between columns is more readable than wide text.
     let gaps = u16::try_from(kept.len().saturating_sub(1)).unwrap_or(0);
     let gap = if spare >= gaps * 2 { 2 } else { 1 };
     spare -= gaps * (gap - 1);
@@ -125,7 +125,7 @@ fn position_columns(
     }
 }
 
-/// Shares the spare width among the columns that can use it, one by one in turn.
+/// Distributes the spare width among the columns that can use it, round-robin.
 fn distribute_spare_width(
     columns: &[TableColumn],
     kept: &[usize],
@@ -146,24 +146,24 @@ fn distribute_spare_width(
     }
 }
 
-/// A table: a heading, and rows whose cells are made only when they are drawn.
+/// A table: a heading, and rows whose cells are created only when they are drawn.
 pub struct TableWidget<'a> {
     /// Its columns.
     pub columns: &'a [TableColumn],
     /// Number of rows.
     pub row_count: usize,
-    /// Makes a cell: row, column, width.
+    /// Creates a cell: row, column, width.
     pub cell: &'a dyn Fn(usize, usize, u16) -> Line<'static>,
     /// The row that is selected.
     pub selected_row: Option<usize>,
     /// The column that it is sorted by, and whether descending.
     pub sorted_by: Option<(usize, bool)>,
-    /// How it looks.
+    /// Theme of the table.
     pub theme: Theme,
 }
 
 impl TableWidget<'_> {
-    /// The first row to show, so that the selected one is in view.
+    /// The first visible row, chosen so that the selected one is visible.
     fn first_visible_row(&self, height: usize) -> usize {
         let selected = self.selected_row.unwrap_or(0);
         selected.saturating_sub(height.saturating_sub(1))
@@ -245,7 +245,7 @@ fn draw_cell(line: Line<'_>, cell: Rect, right: bool, buf: &mut Buffer) {
     line.alignment(alignment).render(cell, buf);
 }
 
-/// A cell with a number in the style of its meaning, faint where it is 0, `n/a` where unknown.
+/// A cell with a number in the style of its role, faint where it is 0, `n/a` where unknown.
 #[must_use]
 pub fn number_cell(
     value: Option<f64>,

@@ -1,4 +1,4 @@
-//! Text that fits where it goes.
+//! Text that fits a given width.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::app::text::EditableText;
 use crate::ui::theme::{StyleRole, Theme};
 
-/// The text, cut at its end where it is wider than `width` columns.
+/// The text, truncated at its end where it is wider than `width` columns.
 #[must_use]
 pub fn cut_end(text: &str, width: u16, look: Theme) -> String {
     let width = usize::from(width);
@@ -16,7 +16,7 @@ pub fn cut_end(text: &str, width: u16, look: Theme) -> String {
     }
     let room = width.saturating_sub(1);
     let mut kept: String = fitting_chars(text.chars(), room).collect();
-    // Some characters are wider in company: a heart with the sign that makes it an emoji.
+    // Some characters are wider in combination: a heart with the sign that makes it an emoji.
     while kept.width() > room {
         kept.pop();
     }
@@ -26,8 +26,8 @@ pub fn cut_end(text: &str, width: u16, look: Theme) -> String {
     kept
 }
 
-/// The text, cut at its beginning where it is wider than `width` columns: of a path the name of
-/// the file is what matters.
+/// The text, truncated at its start where it is wider than `width` columns: the end of a path is
+/// its file name.
 #[must_use]
 pub fn cut_start(text: &str, width: u16, look: Theme) -> String {
     let width = usize::from(width);
@@ -47,7 +47,7 @@ pub fn cut_start(text: &str, width: u16, look: Theme) -> String {
     kept
 }
 
-/// As many of these characters as fit, each taken for itself.
+/// As many of these characters as fit, each measured alone.
 fn fitting_chars(letters: impl Iterator<Item = char>, room: usize) -> impl Iterator<Item = char> {
     let mut used = 0;
     letters.take_while(move |letter| {
@@ -56,7 +56,7 @@ fn fitting_chars(letters: impl Iterator<Item = char>, room: usize) -> impl Itera
     })
 }
 
-/// A whole number with its thousands apart: `12 345`.
+/// A whole number with grouped thousands: `12 345`.
 #[must_use]
 pub fn grouped_thousands(number: f64) -> String {
     let digits = format!("{:.0}", number.abs());
@@ -73,14 +73,14 @@ pub fn grouped_thousands(number: f64) -> String {
     text
 }
 
-/// What is unknown.
+/// The placeholder for an unknown value.
 #[must_use]
 pub fn unknown_value(look: Theme) -> Span<'static> {
     Span::styled("n/a", look.role_style(StyleRole::Faint))
 }
 
-/// A text that is being typed, with its cursor, the end that is typed at in view. A text that is
-/// selected has no cursor.
+/// An editable text with its cursor, scrolled to the end where text is inserted. A selected text
+/// has no cursor.
 #[must_use]
 pub fn input_line(text: &EditableText, width: u16, look: Theme, style: Style) -> Line<'static> {
     if text.is_selected() {
@@ -102,8 +102,8 @@ pub fn input_line(text: &EditableText, width: u16, look: Theme, style: Style) ->
     ])
 }
 
-/// The text broken at its spaces into lines of at most `width` columns; a line break stays one, and
-/// a word that is longer than a line, such as a path, is broken where the line ends.
+/// The text wrapped at spaces into lines of at most `width` columns; line breaks are kept, and a
+/// longer word, such as a path, is broken at the line end.
 #[must_use]
 pub fn wrap_text(text: &str, width: u16) -> Vec<String> {
     let width = usize::from(width.max(1));
@@ -129,7 +129,7 @@ pub fn wrap_text(text: &str, width: u16) -> Vec<String> {
     lines
 }
 
-/// `2026-02-03 14:05:06` of an RFC 3339 time; says so where that is UTC.
+/// Formats an RFC 3339 time as `2026-02-03 14:05:06`; adds that it is UTC where it is.
 #[must_use]
 pub fn format_time(rfc3339: &str) -> String {
     let end = rfc3339

@@ -10,14 +10,14 @@ use super::{AxisMark, PlotArea, PlotWidget};
 use crate::ui::theme::StyleRole;
 use crate::ui::widgets::text::cut_end;
 
-/// Columns between two marks of the horizontal axis, at least.
+/// Minimum number of columns between two ticks of the horizontal axis.
 const MIN_MARK_WIDTH: u16 = 12;
-/// Rows between two marks of the vertical axis, at least; in a low chart fewer.
+/// Minimum number of rows between two ticks of the vertical axis; fewer in a low chart.
 const MIN_MARK_HEIGHT: u16 = 3;
 /// A chart below this height is low.
 const LOW_CHART_HEIGHT: u16 = 12;
 
-/// How many marks a vertical axis of that many rows takes.
+/// Maximum number of ticks of a vertical axis with this many rows.
 pub(super) fn max_vertical_marks(height: u16) -> usize {
     let apart = if height < LOW_CHART_HEIGHT {
         2
@@ -28,7 +28,7 @@ pub(super) fn max_vertical_marks(height: u16) -> usize {
 }
 
 impl PlotWidget<'_> {
-    /// The vertical axis: its line, marks and labels, to the left of the plot.
+    /// Draws line, ticks and labels of the vertical axis, to the left of the plot.
     pub(super) fn draw_y_axis(&self, marks: &[(f64, String)], ground: &PlotArea, buf: &mut Buffer) {
         let style = self.theme.role_style(StyleRole::Faint);
         let glyphs = self.theme.glyphs();
@@ -46,7 +46,7 @@ impl PlotWidget<'_> {
             .set_char(glyphs.corner)
             .set_style(style);
         for (share, label) in marks {
-            // Row 0 of the plot is its highest; what lies at the foot sits on the axis itself.
+            // Row 0 of the plot is its highest; a value at the bottom is on the axis itself.
             let up = (share * f64::from(plot.height)).round() as u16;
             let row = plot.bottom() - up.min(plot.height);
             if up > 0 {
@@ -61,7 +61,7 @@ impl PlotWidget<'_> {
         }
     }
 
-    /// The horizontal axis: its line, marks and labels, below the plot.
+    /// Draws line, ticks and labels of the horizontal axis, below the plot.
     pub(super) fn draw_x_axis(&self, ground: &PlotArea, buf: &mut Buffer) {
         let style = self.theme.role_style(StyleRole::Faint);
         let glyphs = self.theme.glyphs();
@@ -93,8 +93,8 @@ impl PlotWidget<'_> {
         }
     }
 
-    /// Upright lines at the marked values where the curves leave room, their names above. `unit`
-    /// columns of the row above belong to the vertical axis.
+    /// Vertical lines at the marked values where the curves leave room, with their names above.
+    /// `unit` columns of the row above belong to the vertical axis.
     pub(super) fn draw_marks(&self, unit: u16, ground: &PlotArea, buf: &mut Buffer) {
         let style = self.theme.role_style(StyleRole::Warning);
         let plot = ground.curve_area;
@@ -119,7 +119,7 @@ impl PlotWidget<'_> {
             let room = plot.right().saturating_sub(free);
             let label = cut_end(&mark.label, room, self.theme);
             let wide = label.width() as u16;
-            // A few letters of a name say nothing.
+            // A few letters of a name are useless.
             if wide < 4.min(mark.label.width() as u16) {
                 continue;
             }
@@ -135,7 +135,7 @@ fn column_at(share: f64, plot: Rect) -> u16 {
     (plot.x + along).min(plot.right() - 1)
 }
 
-/// The left end of something that wide in the middle of a column, within the plot's right end.
+/// The left end of an element of width `wide` centred on a column, limited by the plot's right end.
 fn centered_left(column: u16, wide: u16, plot: Rect) -> u16 {
     let end = plot.right().saturating_sub(wide);
     column.saturating_sub(wide / 2).min(end)

@@ -33,16 +33,16 @@ mod tests;
 pub struct PlotCurve<'a> {
     /// `[x, y]` in the axes' base units.
     pub points: &'a [[f64; 2]],
-    /// 95 % limits of the points, in their order; empty where there are none.
+    /// 95 % confidence intervals of the points, in their order; empty where there are none.
     pub confidence_intervals: &'a [Option<[f64; 2]>],
-    /// What it stands for.
+    /// Role of the curve.
     pub role: StyleRole,
-    /// What it is drawn with where colours cannot tell it from others.
+    /// Marker where colours cannot distinguish it from others.
     pub marker_letter: Option<char>,
 }
 
 impl PlotCurve<'_> {
-    /// `[x, lower limit, upper limit]` of the points that have limits.
+    /// `[x, lower limit, upper limit]` of the points with a confidence interval.
     fn confidence_limits(&self) -> impl Iterator<Item = [f64; 3]> {
         let bounded = self.points.iter().zip(self.confidence_intervals);
         bounded.filter_map(|(point, interval)| {
@@ -52,21 +52,21 @@ impl PlotCurve<'_> {
     }
 }
 
-/// A value of the horizontal axis that has a name.
+/// A named value on the horizontal axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxisMark {
-    /// What it is, and how much.
+    /// Name and value.
     pub label: String,
-    /// Where, in the axis' base unit.
+    /// Position in the axis' base unit.
     pub x: f64,
 }
 
 /// A chart.
 #[derive(Debug, Clone)]
 pub struct PlotWidget<'a> {
-    /// Its curves, the last on top.
+    /// Its curves, the last one drawn on top.
     pub curves: Vec<PlotCurve<'a>>,
-    /// How they are drawn.
+    /// Shape of the curves.
     pub shape: ChartShape,
     /// Horizontal axis.
     pub x_axis: &'a ChartAxis,
@@ -80,23 +80,23 @@ pub struct PlotWidget<'a> {
     pub from_zero: bool,
     /// Bounds of the horizontal axis where the points do not set them.
     pub x_bounds: Option<[f64; 2]>,
-    /// Values of the horizontal axis that have a name, in any order.
+    /// Named values on the horizontal axis, in any order.
     pub marks: Vec<AxisMark>,
-    /// How it looks.
+    /// Theme of the chart.
     pub theme: Theme,
 }
 
-/// The places of everything in a chart.
+/// Layout of a chart.
 struct PlotArea {
     x_scale: PlotScale,
-    /// Where the curves go.
+    /// Area of the curves.
     curve_area: Rect,
-    /// Columns to the left of them, the axis' line among them.
+    /// Columns to the left of them, including the axis line.
     left_width: u16,
 }
 
 impl PlotWidget<'_> {
-    /// The points as they are drawn: on a circle, or one curve on the other.
+    /// The points to draw: polar, or stacked.
     fn drawn_points(&self) -> Vec<Vec<[f64; 2]>> {
         let curves = self.curves.iter().map(|curve| curve.points.iter().copied());
         if self.shape == ChartShape::Polar {
@@ -111,7 +111,7 @@ impl PlotWidget<'_> {
         curves
     }
 
-    /// The axes; `None` where there is nothing to draw.
+    /// The scales of the axes; `None` where there is nothing to draw.
     fn scales(&self, curves: &[Vec<[f64; 2]>]) -> Option<[PlotScale; 2]> {
         if self.shape == ChartShape::Polar {
             let over = |axis: usize| PlotScale::from_values(axis_values(curves, axis), false);
@@ -137,13 +137,13 @@ impl PlotWidget<'_> {
         Some([x, y.pad(self.from_zero).ensure_nonempty()])
     }
 
-    /// Whether the points' limits are drawn: neither on a circle, nor in a stack, whose pieces do not
-    /// begin at 0, nor across bars, which would hide them.
+    /// Whether the confidence intervals are drawn: neither in polar charts, nor in a stack, whose
+    /// parts do not start at 0, nor across bars, which would hide them.
     fn shows_limits(&self) -> bool {
         matches!(self.shape, ChartShape::Line | ChartShape::Scatter)
     }
 
-    /// The limits of a curve's points in shares of the plot.
+    /// The confidence intervals of a curve's points as fractions of the plot.
     fn scaled_limits(&self, number: usize, [x, y]: [PlotScale; 2]) -> Vec<[f64; 3]> {
         let curve = self.curves.get(number).filter(|_| self.shows_limits());
         let limits = curve.into_iter().flat_map(PlotCurve::confidence_limits);
@@ -153,7 +153,7 @@ impl PlotWidget<'_> {
             .collect()
     }
 
-    /// The curves in shares of the plot.
+    /// Draws the curves as fractions of the plot.
     fn draw_curves(
         &self,
         curves: &[Vec<[f64; 2]>],
@@ -181,7 +181,7 @@ impl PlotWidget<'_> {
         };
         let mut order: Vec<usize> = (0..curves.len()).collect();
         if self.shape == ChartShape::StackedBars {
-            // The whole stack first: what lies lower in it is drawn over it.
+            // The whole stack first: its lower parts are drawn over it.
             order.reverse();
         }
         for number in order {
@@ -199,8 +199,7 @@ impl PlotWidget<'_> {
         }
     }
 
-    /// What a curve is drawn with: bars are solid, and where there are no colours a curve may have
-    /// its letter.
+    /// Marker of a curve: bars are solid, and without colours a curve may have its letter.
     fn curve_marker(&self, curve: &PlotCurve<'_>) -> Marker {
         match (curve.marker_letter, self.shape) {
             (Some(letter), _) if self.theme.ascii || !self.theme.colour => Marker::Custom(letter),
@@ -212,7 +211,7 @@ impl PlotWidget<'_> {
     }
 }
 
-/// Every curve with its places along one axis as shares; heights as they are.
+/// Every curve with its x values as fractions of the axis; y values are unchanged.
 fn scaled_curves(curves: &[Vec<[f64; 2]>], x: PlotScale) -> Vec<Vec<[f64; 2]>> {
     let of_curve = |points: &Vec<[f64; 2]>| {
         let held = points.iter().filter(|point| x.contains(point[0]));

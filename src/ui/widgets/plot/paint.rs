@@ -1,5 +1,5 @@
-//! Curves as dots of a canvas. Everything here is in shares of the plot, from 0 to 1: no number is
-//! too large for the canvas then.
+//! Curves as dots of a canvas. All coordinates are fractions of the plot, from 0 to 1, so that no
+//! number is too large for the canvas.
 
 use ratatui::style::Color;
 use ratatui::widgets::canvas::{Context, Line, Points};
@@ -7,28 +7,28 @@ use ratatui::widgets::canvas::{Context, Line, Points};
 use crate::bench::ChartShape;
 use crate::stats::general::reduce::reduce_by_column;
 
-/// The whole of an axis.
+/// Bounds of the whole axis.
 const UNIT_BOUNDS: [f64; 2] = [0.0, 1.0];
-/// Bars are no wider than this fraction of the plot.
+/// Maximum width of bars, as a fraction of the plot.
 const MAX_BAR_FRACTION: f64 = 0.1;
 
-/// Where and how the curves of one chart are painted.
+/// Parameters for painting the curves of one chart.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CurvePainter {
-    /// How points become a picture.
+    /// Shape of the curves.
     pub(super) shape: ChartShape,
-    /// Dots side by side.
+    /// Horizontal number of dots.
     pub(super) dot_columns: usize,
-    /// What bars stand on.
+    /// Baseline of bars.
     pub(super) baseline: f64,
-    /// How far two bars of one curve are apart at least.
+    /// Minimum distance between two bars of one curve.
     pub(super) min_bar_distance: Option<f64>,
     /// Curves of the chart.
     pub(super) curve_count: usize,
 }
 
 impl CurvePainter {
-    /// Paints the curve of that number.
+    /// Paints the curve with this index.
     pub(super) fn paint(
         &self,
         context: &mut Context<'_>,
@@ -55,8 +55,8 @@ impl CurvePainter {
         }
     }
 
-    /// A bar for each point. The bars of all curves at one place share two thirds of the distance
-    /// to the next; this curve's is the one of that number `of` so many.
+    /// Paints a bar for each point. The bars of all curves at one x value share two thirds of the
+    /// distance to the next; this curve's is number `of` among them.
     fn paint_bars(
         &self,
         context: &mut Context<'_>,
@@ -70,7 +70,7 @@ impl CurvePainter {
             .map_or(pixel * 8.0, |least| least * 2.0 / 3.0);
         let whole = whole.min(MAX_BAR_FRACTION * of as f64);
         let wide = whole / of as f64;
-        // No dot of it may be left out.
+        // No dot may be left out.
         let lines = ((wide / pixel).ceil() as usize).clamp(1, 400);
         for [x, y] in points {
             let left = x - whole / 2.0 + wide * number as f64;
@@ -82,7 +82,7 @@ impl CurvePainter {
     }
 }
 
-/// The least distance between two places of one curve.
+/// Minimum distance between two x values of one curve.
 pub(super) fn min_distance(curves: &[Vec<[f64; 2]>]) -> Option<f64> {
     let of_curve = |points: &Vec<[f64; 2]>| {
         let mut places: Vec<_> = points.iter().map(|point| point[0]).collect();
@@ -95,7 +95,7 @@ pub(super) fn min_distance(curves: &[Vec<[f64; 2]>]) -> Option<f64> {
     curves.iter().filter_map(of_curve).min_by(f64::total_cmp)
 }
 
-/// Puts each curve on top of those before it, where they have a point at the same place.
+/// Stacks each curve on those before it, where they have a point at the same x value.
 pub(super) fn stack_curves(curves: &mut [Vec<[f64; 2]>]) {
     for upper in 1..curves.len() {
         let (below, above) = curves.split_at_mut(upper);
@@ -106,26 +106,26 @@ pub(super) fn stack_curves(curves: &mut [Vec<[f64; 2]>]) {
     }
 }
 
-/// Lets bars end at the edge of a row of cells; those that reach none are left out. A cell has one
-/// colour: where two parts of a stack shared one, a gap would be left between them.
+/// Rounds the ends of bars to rows of cells; bars shorter than a row are dropped. A cell has one
+/// colour: where two parts of a stack shared a cell, a gap would remain between them.
 pub(super) fn round_to_cells(points: &mut Vec<[f64; 2]>, rows: u16) {
     let rows = f64::from(rows);
     for point in points.iter_mut() {
-        // The last of the dots, two to a row, that belong to the full rows.
+        // The last of the dots, two per row, that belong to the full rows.
         let full = (point[1] * rows).round();
         point[1] = (2.0 * full - 1.0) / (2.0 * rows - 1.0);
     }
     points.retain(|point| point[1] > 0.0);
 }
 
-/// A point around a centre: x is the angle in revolutions from the top, clockwise.
+/// A point in polar coordinates: x is the angle in revolutions from the top, clockwise.
 pub(super) fn polar_to_cartesian([turn, radius]: [f64; 2]) -> [f64; 2] {
     let angle = turn * std::f64::consts::TAU;
     [radius * angle.sin(), radius * angle.cos()]
 }
 
-/// Each height holds until the next point; the last one as far as the others on average, not
-/// beyond the end.
+/// Steps: each height holds until the next point; the last step has the average length of the
+/// others, up to the end.
 fn step_points(points: &[[f64; 2]], end: f64) -> Vec<[f64; 2]> {
     let mut drawn = Vec::with_capacity(points.len() * 2 + 1);
     for pair in points.windows(2) {
@@ -148,7 +148,7 @@ fn paint_line(context: &mut Context<'_>, points: &[[f64; 2]], colour: Color) {
     }
 }
 
-/// An upright line from the lower to the upper limit of each point: `[x, low, high]`.
+/// Paints a vertical line from the lower to the upper limit of each point: `[x, low, high]`.
 pub(super) fn paint_limits(context: &mut Context<'_>, limits: &[[f64; 3]], colour: Color) {
     for [x, low, high] in limits {
         context.draw(&Line::new(*x, *low, *x, *high, colour));

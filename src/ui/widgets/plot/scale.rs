@@ -1,22 +1,22 @@
-//! From values to shares of an axis.
+//! Conversion of values to fractions of an axis.
 
 use crate::axis::{linear_axis_ticks, log_axis_ticks};
 use crate::session::document::MetricUnit;
 
-/// Nothing that is measured comes near this; what is beyond has no place on an axis.
+/// No measured value comes near this; larger ones are not drawn.
 const MAX_DRAWABLE: f64 = 1e100;
 
-/// One axis of a chart: which values it spans, and which fraction of its length each is at.
+/// Scale of one axis: its range of values, and the fraction of its length for each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PlotScale {
-    /// The ends; of a logarithmic axis their logarithms.
+    /// The bounds; logarithms of them for a logarithmic axis.
     bounds: [f64; 2],
     log: bool,
 }
 
 impl PlotScale {
-    /// An axis over these values; `None` where there is none that it can hold. A logarithmic one
-    /// holds those above 0 only.
+    /// A scale over these values; `None` where it can hold none of them. A logarithmic one holds
+    /// only values above 0.
     pub(super) fn from_values(values: impl Iterator<Item = f64>, log: bool) -> Option<Self> {
         let held = values.filter(|value| is_drawable(*value, log));
         let [low, high] = held
@@ -30,7 +30,7 @@ impl PlotScale {
         })
     }
 
-    /// The same axis, reaching at least from `low` to `high`.
+    /// Extends the scale to include `low` and `high`.
     pub(super) fn extended_to(mut self, [low, high]: [f64; 2]) -> Self {
         if is_drawable(low, self.log) && is_drawable(high, self.log) {
             self.bounds[0] = self.bounds[0].min(to_axis_value(low, self.log));
@@ -39,7 +39,7 @@ impl PlotScale {
         self
     }
 
-    /// The same axis from 0 where that is close, to the next mark where that is close.
+    /// Extends the scale to 0 where that is close, and to the next tick where that is close.
     pub(super) fn rounded(mut self, unit: MetricUnit) -> Self {
         let [low, high] = self.bounds;
         if self.log {
@@ -62,7 +62,7 @@ impl PlotScale {
         self
     }
 
-    /// The same axis with air at its upper end, and from 0 or with air at the lower end too.
+    /// Pads the upper end, and extends the lower end to 0 or pads it too.
     pub(super) fn pad(mut self, from_zero: bool) -> Self {
         let [low, high] = self.bounds;
         let air = (high - low) * 0.05;
@@ -74,7 +74,7 @@ impl PlotScale {
         self
     }
 
-    /// The same axis with that fraction of its length added at both ends.
+    /// Pads both ends by a fraction of the length.
     pub(super) fn pad_by(mut self, share: f64) -> Self {
         let [low, high] = self.bounds;
         let room = (high - low) * share;
@@ -82,7 +82,7 @@ impl PlotScale {
         self
     }
 
-    /// The same axis with ends that differ, so that something can be drawn between them.
+    /// Separates equal bounds, so that something can be drawn between them.
     pub(super) fn ensure_nonempty(mut self) -> Self {
         let [low, high] = self.bounds;
         if high <= low {
@@ -92,7 +92,7 @@ impl PlotScale {
         self
     }
 
-    /// An axis around 0 that holds all of both.
+    /// A scale symmetric around 0 that includes both.
     pub(super) fn symmetric_around_zero(self, other: Self) -> Self {
         let ends = self.bounds.iter().chain(&other.bounds);
         let reach = ends.fold(0.0, |far: f64, value| far.max(value.abs()));
@@ -102,18 +102,18 @@ impl PlotScale {
         }
     }
 
-    /// Whether the value has a place on it.
+    /// Whether the value is within the range.
     pub(super) fn contains(&self, value: f64) -> bool {
         is_drawable(value, self.log)
     }
 
-    /// How far along the axis a value lies: 0 is its beginning, 1 its end.
+    /// Fraction of the axis at a value: 0 is its start, 1 its end.
     pub(super) fn fraction(&self, value: f64) -> f64 {
         let [low, high] = self.bounds;
         (to_axis_value(value, self.log) - low) / (high - low)
     }
 
-    /// What bars stand on: 0, or the end that is next to it.
+    /// Baseline of bars: 0, or the end next to it.
     pub(super) fn baseline(&self) -> f64 {
         if self.log {
             0.0
@@ -122,7 +122,7 @@ impl PlotScale {
         }
     }
 
-    /// Marks as shares and labels, at most `most`, and the unit that the labels leave out.
+    /// Ticks as fractions and labels, at most `most`, and the unit that the labels omit.
     pub(super) fn axis_ticks(
         &self,
         unit: MetricUnit,
@@ -131,7 +131,7 @@ impl PlotScale {
         if self.log {
             let values = self.bounds.map(f64::exp);
             let marks = log_axis_ticks(unit, values, most);
-            // Less than a decade: even steps tell more than a single power of ten.
+            // Less than a decade: even steps are more useful than a single power of ten.
             if marks.len() > 1 {
                 return (self.tick_fractions(marks), "");
             }
