@@ -126,4 +126,22 @@ mod tests {
         assert_eq!(travel(KeyCommand::TogglePause), Some(Seek::Play(true)));
         assert!(timeline.handle_command(KeyCommand::Down).is_none());
     }
+
+    #[test]
+    fn replay_refuses_keys_that_change_the_machine() {
+        use crate::app::key::KeyPress;
+        use crate::app::{AppEvent, AppState, update};
+        for key in ['c', 'x', 'w'] {
+            let timeline = ReplayTimeline::new("day".into(), Arc::default(), None);
+            let mut state = AppState::for_replay(timeline, std::time::Duration::from_secs(1));
+            let effects = update(&mut state, AppEvent::Key(KeyPress::char(key)));
+            assert!(effects.is_empty(), "{key}");
+            assert!(state.dialog.is_none(), "{key}");
+            let message = state.status_message.unwrap();
+            assert!(
+                message.is_error && message.text.contains("recording"),
+                "{key}"
+            );
+        }
+    }
 }

@@ -129,6 +129,11 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
         KeyContext::Filter if state.screen == Screen::Requests => {
             state.requests.handle_command(command, &state.live)
         }
+        // What is on the screen was somewhere else, or is over.
+        KeyContext::Replay if command.changes_machine() => {
+            state.show_error("this is a recording: nothing can be changed from here");
+            Vec::new()
+        }
         KeyContext::Live | KeyContext::Replay | KeyContext::Filter => handle_live(state, command),
         KeyContext::Requests => state.requests.handle_command(command, &state.live),
         KeyContext::RecordedRequests => handle_recorded_requests(state, command),

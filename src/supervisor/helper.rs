@@ -126,3 +126,15 @@ fn read_until_deadline(messages: PipeReader, deadline: Instant) -> Result<Vec<u8
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_helper_are_escaped_before_they_are_sent() {
+        let done = run_here(|| vec!["one\ntwo".to_owned(), "\x1b[2J".to_owned()]);
+        assert_eq!(done.lines, ["one\\ntwo", "\\x1b[2J"]);
+        assert_eq!(escaped(done.lines.clone()), done.lines);
+    }
+}

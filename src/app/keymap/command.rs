@@ -125,3 +125,14 @@ pub enum KeyCommand {
     /// No.
     No,
 }
+
+impl KeyCommand {
+    /// Whether it changes processes or settings of the machine that the program runs on.
+    #[must_use]
+    pub fn changes_machine(self) -> bool {
+        matches!(
+            self,
+            Self::ChooseIoClass | Self::ChooseSignal | Self::ToggleAccounting
+        )
+    }
+}

@@ -331,3 +331,18 @@ fn usb_2_stick_has_queue_depth_one() {
         (35_000_000, Some(1))
     );
 }
+
+#[test]
+fn kernel_directory_is_empty_only_where_it_is_missing() {
+    use crate::drive::identity::list_directory;
+    let tree = tempfile::tempdir().unwrap();
+    std::fs::write(tree.path().join("b"), "").unwrap();
+    std::fs::create_dir(tree.path().join("a")).unwrap();
+    assert_eq!(list_directory(tree.path()).unwrap(), ["a", "b"]);
+    let none: [&str; 0] = [];
+    assert_eq!(list_directory(&tree.path().join("c")).unwrap(), none);
+    assert_eq!(list_directory(&tree.path().join("b/c")).unwrap(), none);
+    // A circle of links: an error that does not say that it is missing.
+    std::os::unix::fs::symlink("loop", tree.path().join("loop")).unwrap();
+    assert!(list_directory(&tree.path().join("loop")).is_err());
+}
