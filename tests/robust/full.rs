@@ -219,7 +219,7 @@ fn recording_on_full_disk_can_be_replayed_until_then() {
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(
-        told.contains("day.rec") && told.contains("No space"),
+        told.contains("day.rec") && told.contains("almost full"),
         "{told}"
     );
     assert!(told.contains("can be replayed"), "{told}");
