@@ -199,9 +199,10 @@ impl ParameterForm {
         job
     }
 
-    /// What the job will do.
+    /// Computes what the job will do.
     ///
     /// # Errors
+    ///
     /// When the parameters do not fit the target or each other.
     pub fn forecast(
         &self,

@@ -7,11 +7,11 @@ use super::keymap::KeyCommand;
 /// Lines that a page key moves where the height of the page is unknown.
 const DEFAULT_PAGE_LINES: usize = 10;
 
-/// The part of a page that is in view.
+/// Scroll state of a page.
 ///
-/// How far it can be scrolled depends on how the lines were wrapped and on the terminal: whoever
-/// draws the page measures it, as part of drawing, and [`Viewport::scroll`] stays within what was
-/// measured last.
+/// The scroll range depends on the wrapping of lines and on the size of the terminal. Drawing code
+/// therefore records it with each frame, and [`Viewport::scroll`] stays within the last recorded
+/// range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Viewport {
     first_line: usize,

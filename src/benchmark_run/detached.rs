@@ -30,13 +30,14 @@ struct DetachedState {
     watcher: Mutex<Option<Box<dyn RunWatcher + Send>>>,
 }
 
-/// Runs a job to its end, as [`run`](super::runner::run) does, or until 0.4 s after it was
-/// stopped: a thread that still waits for the device then is left to itself, and what was measured
-/// until then is saved and returned. Whoever stops the job wakes the calling thread
-/// ([`Thread::unpark`]).
+/// Runs a job to its end, as [`run_benchmark`](super::runner::run_benchmark) does, or until 0.4 s
+/// after it was stopped. Then a thread that still waits for the device is abandoned, and the
+/// metrics measured so far are saved and returned. The code that stops the job has to wake the
+/// calling thread ([`Thread::unpark`]).
 ///
 /// # Errors
-/// When it could not begin, or was stopped before it did: nothing was measured.
+///
+/// When it could not start, or was stopped before it did: nothing was measured.
 pub fn run_detached(
     order: RunSpec,
     roots: SysPaths,

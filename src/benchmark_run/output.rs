@@ -6,9 +6,9 @@ use crate::drive::guard;
 use crate::named_file::{FileId, OutputError, OutputFile};
 use crate::roots::SysPaths;
 
-/// Checks the destination of an output, as [`Output::prepare`] does, and refuses a file whose bytes
-/// are in use: the image of a loop device or of a mounted file system, or a swap file. A file that
-/// is written in place and that another process has open may be an additional device of a file
+/// Checks the destination of an output, as [`OutputFile::prepare`] does, and refuses a file whose
+/// bytes are in use: the image of a loop device or of a mounted file system, or a swap file. A file
+/// that is written in place and that another process has open may be an additional device of a file
 /// system in a file (erofs with `device=`), which no table shows.
 ///
 /// # Errors
@@ -24,10 +24,11 @@ pub fn prepare_output(
     Ok(output)
 }
 
-/// Writes an output whole, unless its file has come into use since it was prepared.
+/// Writes an output completely, unless its file has come into use since it was prepared.
 ///
 /// # Errors
-/// When it cannot be written, or must not be any more.
+///
+/// When it cannot be written, or must no longer be written.
 pub fn write_output(roots: &SysPaths, output: OutputFile, bytes: &[u8]) -> Result<(), OutputError> {
     check_unused(roots, &output)?;
     output.write(bytes)

@@ -10,11 +10,12 @@ use crate::engine;
 use crate::engine::{EngineChoice, OpenError, OpenedTarget};
 use crate::roots::SysPaths;
 
-/// What a target holds, and whether consent to overwrite it would be accepted. It is opened for
-/// reading; the answer carries the descriptor to the start of the run.
+/// What a target contains, and whether consent to overwrite it would be accepted. It is opened for
+/// reading; the result passes the descriptor on to the start of the run.
 ///
 /// # Errors
-/// With the reason when that cannot be told.
+///
+/// With the reason when that cannot be determined.
 pub fn inspect_impact(roots: &SysPaths, path: &str) -> Result<OverwriteImpact, String> {
     let explain = |error: DriveError| format!("{error}; {}", error.advice());
     let medium = Arc::new(medium::open_target(roots, path, None).map_err(explain)?);

@@ -103,7 +103,7 @@ pub enum StartError {
     WriteRefused {
         /// The reason.
         refusal: OpenError,
-        /// Model, serial number, size, partitions, signatures, who uses it.
+        /// Model, serial number, size, partitions, signatures and users of the target.
         facts: Vec<String>,
     },
     /// An output file is the target.
@@ -190,11 +190,12 @@ fn engine_record(engine: &dyn Engine) -> EngineRecord {
     }
 }
 
-/// Runs a job to its end on the calling thread. What was measured is saved and returned, however
-/// it ended.
+/// Runs a job to its end on the calling thread. The metrics measured are saved and returned,
+/// however it ended.
 ///
 /// # Errors
-/// When it could not begin: nothing was measured.
+///
+/// When it could not start: nothing was measured.
 pub fn run_benchmark(
     order: &RunSpec,
     roots: &SysPaths,

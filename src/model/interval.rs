@@ -76,11 +76,11 @@ impl<'s> SampleInterval<'s> {
 }
 
 impl<'s> ProcessPair<'s> {
-    /// What the process moved between two readings of its counters, and the time between them.
+    /// I/O of the process between two readings of its counters, and the time between them.
     ///
-    /// The counters of a process that has moved nothing for a while are not read for every sample.
-    /// In the samples between it counts as quiet still, and what it did meanwhile is spread over
-    /// the time since the reading before.
+    /// The counters of a process that has been idle for a while are not read for every sample. In
+    /// the samples between, it counts as idle, and its I/O is spread over the time since the
+    /// previous reading.
     #[must_use]
     pub fn io_delta(&self) -> Option<(ProcessIo, Duration)> {
         let (since, _) = self.previous_sample_age?;
@@ -215,7 +215,7 @@ mod tests {
                     .map(|(io, time)| (io.read_bytes, time.as_secs()))
             })
             .collect();
-        // Six seconds between readings; not there before; another process; counters that fell.
+        // Six seconds between readings; new process; another process; counters that fell.
         assert_eq!(read, [Some((60, 6)), None, None, None]);
         assert!(interval.process_pairs[3].previous.is_some());
         assert_eq!(interval.seconds(), Some(2.0));

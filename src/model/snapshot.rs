@@ -186,8 +186,8 @@ pub struct DeviceView {
     /// Fraction of the discards, 0 to 1, that were merged into another request.
     #[serde(rename = "discard_merged")]
     pub discard_merged_fraction: Option<f64>,
-    /// Flushes of the drive's cache completed per second; `None` before kernel 5.5. The kernel
-    /// does not keep them for partitions.
+    /// Flushes of the drive's cache completed per second; `None` before kernel 5.5. The kernel does
+    /// not count them for partitions.
     pub flush_ios_per_s: Option<f64>,
     /// Mean time of the flushes; `None` when none completed.
     pub flush_await_ns: Option<f64>,

@@ -136,7 +136,7 @@ pub struct RequestCounters {
     pub completed: u64,
     /// Merged into another one before it was issued.
     pub merged: u64,
-    /// Sectors of 512 bytes, whatever the device's own sectors are.
+    /// Sectors of 512 bytes, independent of the device's own sectors.
     pub sectors: u64,
     /// Milliseconds from queueing to completion, summed over all of them.
     pub time_ms: u64,
@@ -203,7 +203,7 @@ pub struct ThreadSample {
 pub struct IoPriority {
     /// Its class.
     pub class: IoClass,
-    /// 0, the most urgent, to 7; without meaning for the class idle.
+    /// 0, the highest priority, to 7; unused for the idle class.
     pub level: u8,
 }
 

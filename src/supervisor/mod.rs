@@ -31,7 +31,7 @@ pub const REPEATED_SIGNAL_WINDOW: Duration = Duration::from_millis(300);
 /// Interval at which the worker checks whether its supervisor is stopped.
 const SUPERVISOR_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Which process this is after [`split`].
+/// Which process this is after [`split_process`].
 #[derive(Debug)]
 pub enum ProcessRole {
     /// The process that does the work; also where the program could not be split.

@@ -82,7 +82,8 @@ pub(crate) fn fork() -> io::Result<Option<Pid>> {
     }
 }
 
-/// Closes all descriptors but stdin, stdout and stderr. A kernel before 5.9 cannot; they stay open.
+/// Closes all descriptors but stdin, stdout and stderr. Kernels before 5.9 do not support this; the
+/// descriptors stay open.
 pub(crate) fn close_all_but_standard() {
     // SAFETY: nothing in this process, which was forked just now, uses any of them.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };

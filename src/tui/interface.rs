@@ -75,9 +75,10 @@ pub fn replay(
     })
 }
 
-/// Runs the interface from a state on, with other services.
+/// Runs the interface from a given state with the given services.
 ///
 /// # Errors
+///
 /// As [`run`].
 pub fn run_with<S: AppServices>(
     options: &InterfaceOptions,

@@ -105,7 +105,7 @@ fn directory_choices(roots: &SysPaths) -> Vec<TargetChoice> {
             choices.push(directory_choice(&name, described(roots, &path)));
         }
     }
-    // Of the other mounts only writable ones are useful.
+    // Of the other mounts, only those that can hold a scratch file are listed.
     for mount in mounts::mounts(roots).unwrap_or_default() {
         let path = PathBuf::from(&mount.mount_point);
         let is_directory = mount.source_number.is_some() && path.is_dir();

@@ -34,7 +34,7 @@ pub enum ProcessAction {
 pub enum IoClassChoice {
     /// Served only when no other process has requests.
     Idle,
-    /// The ordinary class with a level of 0, the most urgent, to 7.
+    /// The default class with a level of 0, the highest priority, to 7.
     BestEffort(u8),
     /// Served before all other classes.
     Realtime,

@@ -48,10 +48,10 @@ pub fn allocated_extents(
     })
 }
 
-/// Reads a few blocks at random places of a block device, and counts those that hold only zeros.
+/// Reads a few blocks at random offsets of a block device, and counts those that hold only zeros.
 /// `None` where the device cannot be read like this.
 ///
-/// They are read through the page cache: what they hold is the same, and no alignment is asked for.
+/// They are read through the page cache: the content is the same, and no alignment is required.
 #[must_use]
 pub fn sample_blocks(path: &str, window: &Range<u64>, seed: u64) -> Option<BlockSample> {
     let room = (window.end.checked_sub(window.start)? / SAMPLE_BLOCK_BYTES as u64).max(1);

@@ -147,7 +147,7 @@ fn by_direction([read, write]: &[LatencyHistogram; 2]) -> LatencyByDirection {
     }
 }
 
-/// Names of threads that the kernel makes for io_uring on behalf of a process (io_uring/io-wq.c).
+/// Names of threads that the kernel creates for io_uring on behalf of a process (io_uring/io-wq.c).
 const RING_WORKER_PREFIX: &[u8] = b"iou-wrk-";
 
 /// The threads that belong to this process.

@@ -1,11 +1,11 @@
-//! Whom to charge with what a thread of the kernel writes back.
+//! Attribution of writeback by kernel threads.
 //!
-//! The kernel does not keep who made a page dirty. It tells when a file without dirty pages gets
-//! some, and by whom; and between the beginning and the end of a file's writeback everything that
-//! the writing thread hands to the block layer belongs to that file (`writeback_mark_inode_dirty`,
-//! `writeback_single_inode_start` and `writeback_single_inode` in the kernel's
-//! include/trace/events/writeback.h). So a file's writes are charged to whoever was the first to
-//! make it dirty again after it had been clean.
+//! The kernel does not record which thread dirtied a page. It reports when a clean file gets dirty
+//! pages, and by which thread. Between the start and the end of a file's writeback, everything that
+//! the writing thread submits to the block layer belongs to that file
+//! (`writeback_mark_inode_dirty`, `writeback_single_inode_start` and `writeback_single_inode` in
+//! the kernel's include/trace/events/writeback.h). A file's writes are therefore attributed to the
+//! thread that was the first to dirty it after it had been clean.
 
 use std::collections::HashMap;
 

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Programs whose arguments are understood, by the kernel's name for them.
+/// Programs whose arguments are parsed, by the kernel's name for them.
 pub const COPY_PROGRAMS: [&[u8]; 6] = [b"cp", b"mv", b"install", b"rsync", b"tar", b"scp"];
 
 /// How the copied bytes are determined.

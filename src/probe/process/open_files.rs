@@ -51,10 +51,11 @@ pub struct DeletedFile {
     pub holders: Vec<(u32, Vec<u8>, u32)>,
 }
 
-/// Everything that a process has open, by descriptor.
+/// All open files of a process, by descriptor.
 ///
 /// # Errors
-/// When the process is gone, or its descriptors are shown to its owner and root alone.
+///
+/// When the process has ended, or its descriptors are readable only by its owner and root.
 pub fn files_of_process(roots: &SysPaths, pid: u32) -> io::Result<Vec<OpenDescriptor>> {
     let process = roots.proc.join(pid.to_string());
     let mut found = Vec::new();

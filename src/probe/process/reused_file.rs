@@ -79,11 +79,12 @@ impl ReusedFile {
         matches!(self, Self::GivenUp)
     }
 
-    /// Reads it from its beginning; opens it first where it is not kept open, and keeps it open
-    /// where the budget allows.
+    /// Reads it from its start; opens it first where it is not kept open, and keeps it open where
+    /// the budget allows.
     ///
     /// # Errors
-    /// What the kernel said; ESRCH when the process behind a kept descriptor has ended.
+    ///
+    /// The kernel's error; ESRCH when the process behind a kept descriptor has ended.
     pub fn read<'b>(
         &mut self,
         budget: &mut DescriptorBudget,

@@ -69,7 +69,7 @@ impl EventFormat {
 }
 
 /// `field:char rwbs[8]; offset:32; size:8; signed:1;`: the name is the last word of the
-/// declaration, without what is in brackets.
+/// declaration, without the brackets.
 pub fn parse_field(line: &str) -> Option<(String, FieldFormat)> {
     let (declaration, places) = line.trim().strip_prefix("field:")?.split_once(';')?;
     let name = declaration.split_whitespace().last()?;

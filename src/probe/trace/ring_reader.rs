@@ -68,10 +68,11 @@ impl RingReader {
         })
     }
 
-    /// Reads what there is. Returns the number of events read.
+    /// Reads all available events. Returns the number of events read.
     ///
     /// # Errors
-    /// When the kernel refuses to go on.
+    ///
+    /// When the kernel refuses further reads.
     pub fn read_events(&mut self) -> io::Result<usize> {
         let before = self.unsettled_events.len();
         for index in 0..self.pipes.len() {

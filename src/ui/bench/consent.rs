@@ -1,4 +1,4 @@
-//! The question before something is overwritten.
+//! The consent dialog before a target is overwritten.
 //!
 //! ```text
 //!  OVERWRITE /dev/disk/by-id/usb-SanDisk_Ultra_4C5300   random-write

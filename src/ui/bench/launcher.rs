@@ -1,10 +1,10 @@
-//! The launcher: what, with which test, how; and what it will do.
+//! The launcher: target, benchmark, parameters, and forecast.
 //!
 //! ```text
-//!  MEASURE WHAT                          PARAMETERS             random-read
+//!  TARGET                                PARAMETERS             random-read
 //!  /srv          ext4   812 GB           block-size  4KiB       Reads blocks of one size ...
 //!  /dev/nvme0n1  PM9A3  1.92 TB          depth       32
-//!  WITH WHICH TEST
+//!  TEST
 //!  random-read   IOPS and response times
 //!  reads 4 KiB at random places of a scratch file in /srv, 32 in flight
 //!  takes 10 s

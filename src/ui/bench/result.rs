@@ -4,7 +4,7 @@
 //!  random-read   /srv   nvme0n1 Samsung PM9A3   finished after 10 s
 //!  ▄▄▄▄ k IOPS      ▄▄▄ MB/s      ▄▄▄ us
 //!  IOPS over the run                     Response times
-//!  FIGURES                               VERDICTS
+//!  METRICS                               CHECKS
 //!  saved in ...
 //! ```
 

@@ -1,10 +1,10 @@
-//! A benchmark that runs.
+//! A running benchmark.
 //!
 //! ```text
 //!  random-read   /srv   4 KiB   depth 32
 //!  ██████████████████░░░░░░░   72 %   7.2 s   2.8 s left
 //!  IOPS over the run
-//!  Response times                          Kernel's own view
+//!  Response times                          Block layer
 //!  ! generator-busy: the thread that sent the requests used 93 % of a processor
 //! ```
 

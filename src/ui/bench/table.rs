@@ -1,4 +1,4 @@
-//! Figures side by side, and how their rates compare.
+//! A table of metrics, with bars that compare their rates.
 //!
 //! ```text
 //!  Quartet              MB/s       IOPS   latency

@@ -1,4 +1,4 @@
-//! The Live screen: what is busy, who does it, when is it over.
+//! The Live screen: devices, transfers and processes.
 //!
 //! ```text
 //!  DEVICES            read/s  write/s  r MB/s  w MB/s  busy  last samples

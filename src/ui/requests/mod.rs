@@ -1,7 +1,7 @@
 //! The Requests screen.
 //!
 //! ```text
-//!  sda   1 204 requests/s   48 112 in 41 s   3 under way          <- which, how many, what is missing
+//!  sda   1 204 requests/s   48 112 in 41 s   3 in flight    <- device, counts, missing data
 //!  REQUESTS    count   size   queue   drive    p50    p99    max  <- by operation
 //!  how long, last minute        | where, last minute              <- heat map, scatter
 //!  WHO          requests  read  written   mean

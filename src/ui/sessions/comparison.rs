@@ -1,4 +1,4 @@
-//! Sessions against each other.
+//! The comparison of sessions.
 //!
 //! ```text
 //!  random-read   block-size 4KiB, depth 32                          test 1 of 2   chart 1 of 3

@@ -1,4 +1,4 @@
-//! A distribution of response times on a logarithmic axis, with its percentiles marked.
+//! A latency distribution on a logarithmic axis, with its percentiles marked.
 //!
 //! ```text
 //!        p50      p99  p99.9

@@ -228,7 +228,7 @@ impl Widget for &TableWidget<'_> {
         {
             let top = area.y + 1 + (selected - offset) as u16;
             let row = Rect::new(area.x, top, area.width, 1);
-            // One style for the whole row: colours would become backgrounds.
+            // One style for the whole row: reversed colours would become backgrounds.
             let style = self.theme.role_style(StyleRole::Selected);
             let style = style.fg(Color::Reset).remove_modifier(Modifier::DIM);
             buf.set_style(row, style);

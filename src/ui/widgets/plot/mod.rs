@@ -78,7 +78,7 @@ pub struct PlotWidget<'a> {
     pub log_y: bool,
     /// Whether the vertical axis begins at 0.
     pub from_zero: bool,
-    /// Bounds of the horizontal axis where the points do not set them.
+    /// Bounds of the horizontal axis where they do not follow from the points.
     pub x_bounds: Option<[f64; 2]>,
     /// Named values on the horizontal axis, in any order.
     pub marks: Vec<AxisMark>,

@@ -56,7 +56,7 @@ impl CurvePainter {
     }
 
     /// Paints a bar for each point. The bars of all curves at one x value share two thirds of the
-    /// distance to the next; this curve's is number `of` among them.
+    /// distance to the next; this curve's bar is at index `number` of `of`.
     fn paint_bars(
         &self,
         context: &mut Context<'_>,
