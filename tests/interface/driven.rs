@@ -308,7 +308,7 @@ async fn typed_value_replaces_default_in_started_benchmark() {
         let outcome = drive_loop(parse_keys(&script), &[]).await;
         let mut asked = outcome.performed_effects.iter();
         let started = asked.find(|asked| asked.starts_with("Start"));
-        let wanted = format!("Bytes({bytes})");
+        let wanted = format!("Size({bytes})");
         assert!(
             started.is_some_and(|job| job.contains(&wanted)),
             "{typed}: {:?}",
