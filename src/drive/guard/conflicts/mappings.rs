@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use super::open_users::{IsWanted, OpenKind, facts};
+use super::open_users::{IsWanted, OpenKind, facts, is_gone};
 use super::process_list;
 use crate::drive::medium::FileId;
 
@@ -185,7 +185,8 @@ fn examine_mappings(
                 let named = by_name(view, &mapping, listed, is_wanted);
                 match error.kind() {
                     _ if named.is_proven || named.used.is_some() => {}
-                    io::ErrorKind::NotFound => proof = Proof::Changed,
+                    // ESRCH where the process has just lost its memory (kernel 6.13).
+                    _ if is_gone(&error) => proof = Proof::Changed,
                     _ => forbidden = Some(error),
                 }
                 named.used
