@@ -67,7 +67,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Live, &[KeyPress::char('o')], KeyCommand::FilterByDevice, "only processes on the selected device", ""),
     binding(KeyContext::Live, &[KeyPress::char('c')], KeyCommand::ChooseIoClass, "another I/O class, not in a recording", ""),
     binding(KeyContext::Live, &[KeyPress::char('x')], KeyCommand::ChooseSignal, "send it a signal, not in a recording", ""),
-    binding(KeyContext::Live, &[KeyPress::char('w')], KeyCommand::ToggleAccounting, "count I/O wait or not, not in a recording", ""),
+    binding(KeyContext::Live, &[KeyPress::char('w')], KeyCommand::ToggleAccounting, "count I/O wait, not in a recording", ""),
     binding(KeyContext::Live, UP, KeyCommand::Up, "one line up", ""),
     binding(KeyContext::Live, DOWN, KeyCommand::Down, "one line down", ""),
     binding(KeyContext::Live, PAGE_UP, KeyCommand::PageUp, "one page up", ""),
