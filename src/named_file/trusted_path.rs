@@ -1,6 +1,7 @@
 //! What a path leads to that is about to be overwritten, and whether somebody else decides that.
 
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Stat;
 
@@ -10,6 +11,10 @@ use super::resolve;
 use super::resolve::{FoundFile, ResolvedPath};
 use super::{FileId, OutputError};
 
+/// More than a step of the clock that the kernel takes times of inodes from.
+const CLOCK_STEP: Duration = Duration::from_millis(30);
+/// How often a file is looked at that was changed just now.
+const RETRIES: usize = 5;
 /// Any user may create files in such a directory.
 const SHARED: u32 = 0o002;
 
@@ -110,6 +115,17 @@ fn has_second_name(
         let changed = (stat.st_ctime, stat.st_ctime_nsec);
         (FileId::of_stat(stat), stat.st_nlink, changed)
     };
-    let now = directory.stat_entry(name)?;
-    Ok(found.stat.st_nlink != 1 || now.as_ref().map(key) != Some(key(&found.stat)))
+    for _ in 0..RETRIES {
+        // A change within one step of the kernel's clock would not show.
+        let before = rustix::fs::fstat(&found.descriptor)?;
+        let changed = Duration::new(before.st_ctime.max(0) as u64, before.st_ctime_nsec as u32);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        if now.unwrap_or_default().abs_diff(changed) < CLOCK_STEP {
+            std::thread::sleep(CLOCK_STEP);
+            continue;
+        }
+        let now = directory.stat_entry(name)?;
+        return Ok(before.st_nlink != 1 || now.as_ref().map(key) != Some(key(&before)));
+    }
+    Ok(true)
 }

@@ -82,7 +82,7 @@ fn attributes(inode: INodeNo) -> FileAttr {
         } else {
             FileType::RegularFile
         },
-        perm: if directory { 0o777 } else { 0o666 },
+        perm: if directory { 0o755 } else { 0o666 },
         nlink: 1,
         uid: 0,
         gid: 0,
