@@ -146,7 +146,7 @@ fn write_random_data(
 /// file system compresses also need space when they are overwritten with random bytes.
 ///
 /// # Errors
-/// [`DriveError::NoRoomForHoles`].
+/// [`DriveError::InsufficientSpaceForHoles`].
 pub fn check_space_for_holes(
     medium: &OpenMedium,
     window: std::ops::Range<u64>,

@@ -131,7 +131,7 @@ impl SettingsManager {
     /// first, so the guard's original is the value before both.
     ///
     /// # Errors
-    /// When another process is changing it ([`SettingError::is_held`]), when it cannot be read, or
+    /// When another process is changing it ([`SettingError::is_locked_by_process`]), when it cannot be read, or
     /// when its old value cannot be recorded.
     pub fn lock_setting(&self, setting: SystemSetting) -> Result<SettingLock, SettingError> {
         // Another instance that restores settings at its start holds the lock only briefly.

@@ -259,7 +259,7 @@ impl OpenedTarget {
     /// is overwritten, with at most `most` bytes where that is known.
     ///
     /// # Errors
-    /// [`DriveError::NoRoomForHoles`].
+    /// [`DriveError::InsufficientSpaceForHoles`].
     pub fn check_free_space(
         &self,
         window: Range<u64>,

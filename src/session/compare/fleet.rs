@@ -11,7 +11,7 @@ use crate::session::document::{BenchmarkRun, Metric, MetricUnit, Verdict};
 use crate::session::stability;
 use crate::stats::general::robust::{median, median_absolute_deviation};
 
-/// Value of [`Fleet::schema`].
+/// Value of [`FleetComparison::schema`].
 pub const FLEET_SCHEMA: &str = "diskscope-fleet";
 /// Below this number of drives of a model, outliers are not determined.
 const MIN_PEERS: usize = 5;
