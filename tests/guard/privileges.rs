@@ -228,7 +228,7 @@ fn mapped_file_whose_path_leads_elsewhere_is_refused_where_mappings_may_not_be_f
     if !is_root() {
         return;
     }
-    let place = Place::new();
+    let place = Place::exclusive();
     let file = place.create_image("file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
     chown(&file, Some(0), Some(USER)).unwrap();

@@ -135,7 +135,9 @@ fn run_of_ordinary_user_ends_when_a_loop_device_is_attached_to_its_file() {
 fn processes_of(run: &Background) -> Vec<Pid> {
     let id = run.0.id();
     let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
-    let children = children.split_whitespace().map(|it| it.parse().unwrap());
+    // The process of the clean-up, where it is still there, was started first.
+    let worker = children.split_whitespace().last();
+    let children = worker.into_iter().map(|it| it.parse().unwrap());
     let all = std::iter::once(i32::try_from(id).unwrap()).chain(children);
     all.map(|id| Pid::from_raw(id).unwrap()).collect()
 }

@@ -21,11 +21,21 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The directory in /proc of the process that does a program's work, the child of the one that was
-/// started; `None` while it is not there yet.
+/// The directory in /proc of the process that does a program's work, a child of the one that was
+/// started; `None` while it is not there yet. The process of the clean-up, which may still be there, has
+/// no thread that watches for a stop.
 pub fn worker(child: &Child) -> Option<PathBuf> {
     let id = child.id();
     let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
-    let worker = children.split_whitespace().next()?;
-    Some(Path::new("/proc").join(worker))
+    children
+        .split_whitespace()
+        .map(|child| Path::new("/proc").join(child))
+        .find(|directory| has_thread(directory, "stop-watch"))
+}
+
+fn has_thread(process: &Path, name: &str) -> bool {
+    let threads = std::fs::read_dir(process.join("task"));
+    threads.into_iter().flatten().flatten().any(|thread| {
+        std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim() == name)
+    })
 }

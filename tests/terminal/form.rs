@@ -9,8 +9,8 @@ fn typing_replaces_field_value_and_arrow_key_edits_it() {
     }
     let directory = state_directory();
     let mut terminal = start_diskscope(&[], directory.path());
-    terminal.wait_for_text("DEVICES");
     terminal.resize(24, 80);
+    terminal.wait_for_text("DEVICES");
     terminal.send_keys("b");
     terminal.wait_for_text("scratch-size");
     // To the form; the first row is the size of the scratch file.

@@ -86,7 +86,8 @@ impl PtyTerminal {
     pub fn worker_id(&self) -> u32 {
         let id = self.id();
         let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
-        let worker = children.split_whitespace().next().unwrap();
+        // The process of the clean-up, where it is still there, was started first.
+        let worker = children.split_whitespace().last().unwrap();
         worker.parse().unwrap()
     }
 

@@ -11,6 +11,8 @@ mod loop_device;
 mod of_tests;
 mod paused;
 mod place;
+#[path = "../support/process.rs"]
+mod process;
 mod real;
 #[path = "../support/requirement.rs"]
 mod requirement;

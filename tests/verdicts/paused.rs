@@ -2,29 +2,26 @@
 
 use std::process::Child;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::place::{Place, Run};
+use crate::process::{wait_until, worker};
 use crate::requirement::{Requirement, skip};
 
 const PAUSE_TIME: Duration = Duration::from_secs(2);
 
 /// The process that measures, and the program that waits for it.
 fn diskscope_processes(child: &Child) -> Vec<Pid> {
-    let id = child.id();
-    let path = format!("/proc/{id}/task/{id}/children");
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        let children = std::fs::read_to_string(&path).unwrap();
-        let worker = children.split_whitespace().next();
-        if let Some(worker) = worker.and_then(|id| Pid::from_raw(id.parse().unwrap())) {
-            return vec![Pid::from_child(child), worker];
-        }
-        assert!(Instant::now() < deadline, "no worker");
-        thread::sleep(Duration::from_millis(1));
-    }
+    let mut found = None;
+    wait_until("the worker is there", || {
+        found = worker(child);
+        found.is_some()
+    });
+    let id = found.unwrap();
+    let id = id.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    vec![Pid::from_child(child), Pid::from_raw(id).unwrap()]
 }
 
 /// A run of four seconds that is stopped in its middle; `both` as the freezer and a suspended
