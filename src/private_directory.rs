@@ -238,7 +238,7 @@ impl PrivateDirectory {
     /// When the kernel refuses. The old file then remains and the temporary file is removed.
     pub fn replace_file(&self, name: &OsStr, content: &[u8]) -> Result<(), PrivateDirectoryError> {
         let path = self.file_path(name)?;
-        let temporary = temporary_name();
+        let temporary = Self::temporary_name();
         let mut file = self.create_new(&temporary)?;
         let written = file
             .write_all(content)
@@ -255,7 +255,7 @@ impl PrivateDirectory {
     /// A hidden, unpredictable name for a file that is renamed when it is complete.
     #[must_use]
     pub fn temporary_name() -> OsString {
-        temporary_name()
+        format!(".{:016x}{TEMPORARY_SUFFIX}", entropy::word()).into()
     }
 
     /// Whether a name is that of a temporary file of [`PrivateDirectory::replace_file`].
@@ -369,11 +369,6 @@ impl AsFd for PrivateDirectory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
-}
-
-/// A hidden, unpredictable name.
-fn temporary_name() -> OsString {
-    format!(".{:016x}{TEMPORARY_SUFFIX}", entropy::word()).into()
 }
 
 /// Reopens the directory so that it can be listed. `make` also grants the owner the permission that

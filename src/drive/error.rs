@@ -4,6 +4,12 @@ use std::io;
 
 use crate::privilege;
 
+/// Whether an error of the kernel means that the process or file no longer exists.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
+
 /// Class of an error: it determines the exit status of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use crate::drive::error::is_gone;
 use crate::roots::SysPaths;
 
 /// One mounted file system.
@@ -68,12 +69,12 @@ pub fn mounts(roots: &SysPaths) -> io::Result<Vec<MountEntry>> {
         .collect())
 }
 
-/// One process of every mount namespace, and of every root directory in it, that can be told from
-/// this one's: a table shows only what lies below the root of its process. Processes that may not
-/// be examined are not among them.
+/// One process of each mount namespace, and of each root directory in it, other than those of this
+/// process: a mount table shows only what is below the root of its process. Processes that may not
+/// be examined are omitted.
 ///
 /// # Errors
-/// When the processes cannot be listed, or the namespace of one that may be examined cannot be told.
+/// When the processes, or the namespace of a process that may be examined, cannot be read.
 pub fn other_mount_namespaces(roots: &SysPaths) -> io::Result<Vec<u32>> {
     let of = |process: &str| {
         let directory = roots.proc.join(process);
@@ -103,11 +104,10 @@ pub fn other_mount_namespaces(roots: &SysPaths) -> io::Result<Vec<u32>> {
     Ok(processes)
 }
 
-/// Whether a process shows no mount namespace: it has ended, or belongs to somebody else.
+/// Whether the mount namespace of a process cannot be read because the process has exited or belongs
+/// to another user.
 fn has_no_namespace(error: &io::Error) -> bool {
-    use io::ErrorKind::{NotFound, PermissionDenied};
-    matches!(error.kind(), NotFound | PermissionDenied)
-        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+    is_gone(error) || error.kind() == io::ErrorKind::PermissionDenied
 }
 
 /// All swap areas; none on a kernel without swap.

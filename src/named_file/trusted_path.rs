@@ -11,19 +11,18 @@ use super::resolve;
 use super::resolve::{FoundFile, ResolvedPath};
 use super::{FileId, OutputError};
 
-/// More than a step of the clock that the kernel takes times of inodes from.
+/// Longer than one step of the clock from which the kernel takes inode timestamps.
 const CLOCK_STEP: Duration = Duration::from_millis(30);
-/// How often a file is looked at that was changed just now.
+/// Maximum number of attempts for a file that was changed a moment ago.
 const RETRIES: usize = 5;
 /// Any user may create files in such a directory.
 const SHARED: u32 = 0o002;
 
-/// What a path leads to that nobody but root and this process's user decides, or that belongs to
-/// whoever decides it.
+/// The file at the end of a path that only root and the user of this process control, or that
+/// belongs to the user who controls the path.
 ///
-/// The answer is about the very file that was judged, which stays open: whoever wants to use
-/// something else that was opened by the same path compares it with this, for the path may lead
-/// elsewhere the next time.
+/// The file stays open. A caller that opened the same path before must compare its file with this
+/// one, because the path may lead to another file at each resolution.
 #[derive(Debug)]
 pub struct TrustedFile {
     id: FileId,
@@ -32,20 +31,20 @@ pub struct TrustedFile {
 }
 
 impl TrustedFile {
-    /// What it is.
+    /// Identity of the file.
     #[must_use]
     pub fn id(&self) -> FileId {
         self.id
     }
 }
 
-/// Why a path cannot be relied on.
+/// Reason why a path is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustError {
-    /// There is nothing of that name.
+    /// The file does not exist.
     Missing,
-    /// A symbolic link of another user leads to a file that is not that user's, or it is another
-    /// name of such a file, in a directory where others make names; or it cannot be examined.
+    /// A symbolic link of another user leads to a file that is not that user's, or the path is a hard
+    /// link to such a file in a directory where others can create names, or it cannot be examined.
     Untrusted(String),
 }
 

@@ -368,8 +368,8 @@ fn failed_replacement_removes_its_temporary_file() {
 
 #[test]
 fn temporary_names_are_recognised() {
-    let random = temporary_name();
-    assert_ne!(random, temporary_name());
+    let random = PrivateDirectory::temporary_name();
+    assert_ne!(random, PrivateDirectory::temporary_name());
     assert!(PrivateDirectory::is_temporary(&random), "{random:?}");
     for other in [".tmp", "a.tmp", ".0123.tmp", ".zzzzzzzzzzzzzzzz.tmp"] {
         assert!(!PrivateDirectory::is_temporary(os_name(other)));
@@ -392,7 +392,10 @@ fn private_files_stay_in_opened_directory_after_rename() {
 fn only_old_temporary_files_are_removed() {
     let base = base_directory();
     let directory = create_directory(base.path()).unwrap();
-    let (young, old) = (temporary_name(), temporary_name());
+    let (young, old) = (
+        PrivateDirectory::temporary_name(),
+        PrivateDirectory::temporary_name(),
+    );
     directory.create_new(&young).unwrap();
     directory.create_new(os_name("kept")).unwrap();
     let file = directory.create_new(&old).unwrap();

@@ -14,6 +14,7 @@ use crate::place::{
     self, Background, IMAGE_BYTES, Place, assert_refused, is_locked, is_root, overwrite_arguments,
     overwrite_command, run_overwrite, test_content, wait_until,
 };
+use crate::process::worker_id;
 use crate::requirement::{Requirement, skip};
 
 /// A run of half a minute that has begun to write.
@@ -133,13 +134,10 @@ fn run_of_ordinary_user_ends_when_a_loop_device_is_attached_to_its_file() {
 
 /// The processes of a run: the program, and the worker that it starts.
 fn processes_of(run: &Background) -> Vec<Pid> {
-    let id = run.0.id();
-    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
-    // The process of the clean-up, where it is still there, was started first.
-    let worker = children.split_whitespace().last();
-    let children = worker.into_iter().map(|it| it.parse().unwrap());
-    let all = std::iter::once(i32::try_from(id).unwrap()).chain(children);
-    all.map(|id| Pid::from_raw(id).unwrap()).collect()
+    let worker = worker_id(&run.0).and_then(Pid::from_raw);
+    std::iter::once(Pid::from_child(&run.0))
+        .chain(worker)
+        .collect()
 }
 
 /// Requests that a worker may have checked just before it was stopped, and that it still submits
@@ -160,7 +158,7 @@ fn assert_content_unchanged(file: &Path, before: &[u8]) {
         // The gate closes within its half second: what changes later was submitted later.
         if looks.elapsed() > Duration::from_secs(1) {
             let settled = after_stop.get_or_insert_with(|| now.clone());
-            assert!(now == *settled, "the bytes change still");
+            assert!(now == *settled, "the bytes still change");
         }
     }
 }
@@ -242,7 +240,7 @@ fn assert_writing_stops(run: &Background, file: &Path) {
     };
     std::thread::sleep(Duration::from_secs(1));
     assert_content_unchanged(file, &test_content(file));
-    assert!(!processes_of(run).is_empty());
+    assert_eq!(processes_of(run).len(), 2, "the run has ended already");
     drop(device);
 }
 

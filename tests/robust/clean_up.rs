@@ -10,7 +10,7 @@ use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use crate::place::{Place, stderr, stdout, wait_until};
+use crate::place::{Place, stderr, stdout, wait_until, worker};
 use crate::requirement::{Requirement, skip};
 use crate::slow_disk::{Operation, SlowDisk};
 
@@ -93,13 +93,9 @@ fn command_with_hanging_run_directory_can_be_cancelled() {
     let mut told = BufReader::new(child.stderr.take().unwrap());
     told.read_line(&mut first).unwrap();
     assert!(first.contains("does not answer"), "{first}");
-    let id = child.id();
     wait_until("its worker waits for /run", || {
-        // The process of the clean-up was first, and waits, too.
-        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
-        let worker = children.as_deref().unwrap_or_default();
-        worker.split_whitespace().nth(1).is_some_and(|worker| {
-            let stat = std::fs::read_to_string(format!("/proc/{worker}/stat"));
+        worker(&child).is_some_and(|worker| {
+            let stat = std::fs::read_to_string(worker.join("stat"));
             stat.is_ok_and(|stat| stat.contains(") D "))
         })
     });

@@ -25,12 +25,18 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 /// started; `None` while it is not there yet. The process of the clean-up, which may still be there, has
 /// no thread that watches for a stop.
 pub fn worker(child: &Child) -> Option<PathBuf> {
+    worker_id(child).map(|id| Path::new("/proc").join(id.to_string()))
+}
+
+/// The number of that process.
+pub fn worker_id(child: &Child) -> Option<i32> {
     let id = child.id();
     let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
     children
         .split_whitespace()
-        .map(|child| Path::new("/proc").join(child))
-        .find(|directory| has_thread(directory, "stop-watch"))
+        .find(|child| has_thread(&Path::new("/proc").join(child), "stop-watch"))?
+        .parse()
+        .ok()
 }
 
 fn has_thread(process: &Path, name: &str) -> bool {

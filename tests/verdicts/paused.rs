@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::place::{Place, Run};
-use crate::process::{wait_until, worker};
+use crate::process::{wait_until, worker_id};
 use crate::requirement::{Requirement, skip};
 
 const PAUSE_TIME: Duration = Duration::from_secs(2);
@@ -16,12 +16,10 @@ const PAUSE_TIME: Duration = Duration::from_secs(2);
 fn diskscope_processes(child: &Child) -> Vec<Pid> {
     let mut found = None;
     wait_until("the worker is there", || {
-        found = worker(child);
+        found = worker_id(child).and_then(Pid::from_raw);
         found.is_some()
     });
-    let id = found.unwrap();
-    let id = id.file_name().unwrap().to_str().unwrap().parse().unwrap();
-    vec![Pid::from_child(child), Pid::from_raw(id).unwrap()]
+    vec![Pid::from_child(child), found.unwrap()]
 }
 
 /// A run of four seconds that is stopped in its middle; `both` as the freezer and a suspended

@@ -93,6 +93,34 @@ pub struct RunContext<'a> {
     pub findings: Findings,
 }
 
+impl<'a> RunContext<'a> {
+    /// A benchmark that starts now.
+    pub(crate) fn new(
+        target: &'a Target,
+        parameters: &'a ParameterSet,
+        settings: &'a SettingsManager,
+        engine: &'a dyn Engine,
+        control: &'a CancellationToken,
+        observer: &'a mut dyn RunObserver,
+    ) -> Self {
+        Self {
+            target,
+            parameters,
+            settings,
+            engine,
+            control,
+            observer,
+            started_at: Instant::now(),
+            completed_fraction: 0.0,
+            cpu_usage: CpuUsage::default(),
+            failure: None,
+            only_ramp: false,
+            has_counted: false,
+            findings: Findings::default(),
+        }
+    }
+}
+
 impl RunContext<'_> {
     /// Executes one phase. `share` is the fraction (0 to 1) of the benchmark that the phase
     /// represents.
@@ -255,21 +283,7 @@ pub fn run_benchmark_with_settings(
     control: &CancellationToken,
     observer: &mut dyn RunObserver,
 ) -> FinishedRun {
-    let mut bench = RunContext {
-        target,
-        parameters,
-        settings,
-        engine,
-        control,
-        observer,
-        started_at: Instant::now(),
-        completed_fraction: 0.0,
-        cpu_usage: CpuUsage::default(),
-        failure: None,
-        only_ramp: false,
-        has_counted: false,
-        findings: Findings::default(),
-    };
+    let mut bench = RunContext::new(target, parameters, settings, engine, control, observer);
     let result = test.run(&mut bench);
     // A sweep may lack a point; a benchmark that has counted nothing has failed.
     if bench.only_ramp && !bench.has_counted {

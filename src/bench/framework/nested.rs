@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::context::{RunContext, RunObserver, RunProgress};
-use super::cpu_usage::CpuUsage;
 use crate::bench::{BenchError, Benchmark, ParameterSet};
 use crate::engine::IoCounts;
 use crate::session::document::Findings;
@@ -73,21 +72,14 @@ impl RunContext<'_> {
             parent_fraction: share,
             parent_counts: self.cpu_usage.counts,
         };
-        let mut part = RunContext {
-            target: self.target,
+        let mut part = RunContext::new(
+            self.target,
             parameters,
-            settings: self.settings,
-            engine: self.engine,
-            control: self.control,
-            observer: &mut observer,
-            started_at: std::time::Instant::now(),
-            completed_fraction: 0.0,
-            cpu_usage: CpuUsage::default(),
-            failure: None,
-            only_ramp: false,
-            has_counted: false,
-            findings: Findings::default(),
-        };
+            self.settings,
+            self.engine,
+            self.control,
+            &mut observer,
+        );
         let result = test.run(&mut part);
         self.only_ramp |= part.only_ramp;
         self.has_counted |= part.has_counted;

@@ -6,6 +6,8 @@
 //! then a paired comparison of the logarithms across rounds (Box, Hunter, Hunter, Statistics for
 //! Experimenters, 2nd edition, chapters 3 and 4).
 
+use std::time::Duration;
+
 use crate::drive::random::Xoshiro256;
 use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
 use crate::stats::general::confidence::{MeanEstimate, independent_mean_estimate};
@@ -27,6 +29,12 @@ const SIGNIFICANCE_LEVEL: f64 = 0.01;
 #[must_use]
 pub const fn phase_count(points: usize) -> usize {
     points * DEFAULT_ROUNDS
+}
+
+/// Ramp time of a point in one round: the ramp time of the point is divided among its rounds.
+#[must_use]
+pub fn ramp_time_of_round(ramp_time: Duration) -> Duration {
+    ramp_time / DEFAULT_ROUNDS as u32
 }
 
 /// Measured values, one per point and round; `None` where a round yielded none.

@@ -36,8 +36,7 @@ impl SweepTurn {
     pub fn turn_plan(&self, plan: &Plan) -> Plan {
         Plan {
             limits: self.limits,
-            // Each point has its ramp time once, shared out over its rounds.
-            ramp_time: plan.ramp_time / DEFAULT_ROUNDS as u32,
+            ramp_time: rounds::ramp_time_of_round(plan.ramp_time),
             seed: plan
                 .seed
                 .wrapping_add((self.round as u64) << 32)

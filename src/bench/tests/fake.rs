@@ -276,21 +276,15 @@ pub fn measure_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
     let parameters = ParameterSet::default();
     let settings = SettingsManager::default();
     let control = CancellationToken::default();
-    let mut bench = context::RunContext {
+    let mut observer = SilentObserver;
+    let mut bench = context::RunContext::new(
         target,
-        parameters: &parameters,
-        settings: &settings,
-        engine: fake,
-        control: &control,
-        observer: &mut SilentObserver,
-        started_at: std::time::Instant::now(),
-        completed_fraction: 0.0,
-        cpu_usage: crate::bench::framework::cpu_usage::CpuUsage::default(),
-        failure: None,
-        only_ramp: false,
-        has_counted: false,
-        findings: Findings::default(),
-    };
+        &parameters,
+        &settings,
+        fake,
+        &control,
+        &mut observer,
+    );
     measure(&mut bench);
     bench.findings
 }

@@ -7,11 +7,12 @@ use super::InspectedMedium;
 /// What is known of a target that is about to be overwritten.
 #[derive(Debug, Clone)]
 pub struct OverwriteImpact {
-    /// Path, model, serial number, size, last mount, partitions: a line each.
+    /// Path, model, serial number, size, last mount and partitions, one per line.
     pub target_facts: Vec<String>,
-    /// Formats that would be lost, and what could not be examined: an item each.
+    /// Signatures of formats that would be lost, and areas that could not be examined, one per
+    /// item.
     pub signatures: Vec<String>,
-    /// The open medium that was looked at, kept until the run starts; or why it may not be written
-    /// whatever anybody consents to, and what to do about it.
+    /// The open medium that was inspected, kept until the run starts; or the reason why it must not
+    /// be written despite any consent, with advice.
     pub medium: Result<Arc<InspectedMedium>, String>,
 }

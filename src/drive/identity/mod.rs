@@ -14,7 +14,7 @@ use serde::Serialize;
 pub use self::details::{DeviceDetails, ThermalReading, read_temperature};
 pub use self::link::HostLink;
 pub use self::read::{block_device_by_number, list_block_devices, read_block_device};
-pub(crate) use self::read::{block_device_name, directory_entries, list_directory};
+pub(crate) use self::read::{block_device_name, directory_entries, is_absent, list_directory};
 pub use self::text::sanitized;
 
 /// Kind of a block device.

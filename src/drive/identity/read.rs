@@ -102,16 +102,19 @@ pub(crate) fn directory_entries(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Names in a directory, sorted; none where there is no such directory.
+/// Whether an error means that there is no file or directory of that name.
+pub(crate) fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
+/// Names in a directory, sorted; none if the directory does not exist.
 ///
 /// # Errors
-/// When it cannot be read to its end: then nothing is known of what is in it.
+/// When the directory cannot be read completely: its content is unknown then.
 pub(crate) fn list_directory(directory: &Path) -> std::io::Result<Vec<String>> {
-    use std::io::ErrorKind;
     let entries = match fs::read_dir(directory) {
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
         entries => entries?,
     };
     let mut names = Vec::new();
@@ -122,7 +125,7 @@ pub(crate) fn list_directory(directory: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Content of a one-line file, made harmless; `None` when it is missing or empty.
+/// Content of a one-line file, sanitised; `None` if it is missing or empty.
 pub(super) fn read_line(path: &Path) -> Option<String> {
     let text = sanitized(&String::from_utf8_lossy(&fs::read(path).ok()?));
     (!text.is_empty()).then_some(text)

@@ -11,7 +11,7 @@ use std::ops::{Add, Mul};
 use std::time::Duration;
 
 use super::budget::PhaseBudget;
-use super::rounds::DEFAULT_ROUNDS;
+use super::rounds::{DEFAULT_ROUNDS, ramp_time_of_round};
 use crate::drive::Target;
 use crate::engine::{Plan, PlanLimits};
 use crate::units;
@@ -164,7 +164,7 @@ impl PlannedPhases {
     #[must_use]
     pub fn add_rounds(self, plans: impl IntoIterator<Item = Plan>) -> Self {
         let in_round = |plan: Plan| Plan {
-            ramp_time: plan.ramp_time / DEFAULT_ROUNDS as u32,
+            ramp_time: ramp_time_of_round(plan.ramp_time),
             ..plan
         };
         let points: Vec<Plan> = plans.into_iter().map(in_round).collect();

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::drive::identity::{list_directory, sanitized};
+use crate::drive::identity::{is_absent, list_directory, sanitized};
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
 
@@ -37,7 +37,7 @@ pub(super) fn list_exports(roots: &SysPaths) -> Vec<ExportedTarget> {
     exports
 }
 
-/// Names in a directory. What cannot be listed may serve anything.
+/// Names in a directory. A directory that cannot be listed may export any device.
 fn entries(directory: &Path, exports: &mut Vec<ExportedTarget>) -> Vec<String> {
     list_directory(directory).unwrap_or_else(|error| {
         let path = sanitized(&directory.to_string_lossy());
@@ -47,11 +47,6 @@ fn entries(directory: &Path, exports: &mut Vec<ExportedTarget>) -> Vec<String> {
         });
         Vec::new()
     })
-}
-
-fn is_absent(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{NotADirectory, NotFound};
-    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 /// `SUBSYSTEM/namespaces/NUMBER/{enable,device_path}`
@@ -74,7 +69,8 @@ fn nvmet_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
 /// `BACKEND/NAME/{info,udev_path}`
 fn scsi_target_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
     for backend in entries(directory, exports) {
-        // `alua` is no backend, and memory serves nothing that we could overwrite.
+        // `alua` is not a backend, and a memory backend exports nothing that an overwrite could
+        // affect.
         if backend == "alua" || backend.starts_with("rd_mcp") {
             continue;
         }

@@ -196,14 +196,14 @@ pub enum UnresolvedUse {
     },
     /// The processes that have it open are unknown.
     OpenDescriptors(UnseenProcesses),
-    /// What a table of the kernel says that cannot be read.
+    /// The content of a kernel table is unknown because it cannot be read.
     UnreadableTable {
         /// The file or directory.
         path: String,
-        /// Why not.
+        /// Reason of the failure.
         reason: String,
     },
-    /// Whether it came into use while it was written.
+    /// Whether it came into use during writing is unknown.
     UseWhileWriting {
         /// Reason of the failure.
         reason: &'static str,
@@ -221,7 +221,7 @@ pub enum UnresolvedUse {
 }
 
 impl UnresolvedUse {
-    /// That a table cannot be read.
+    /// The question about a table that cannot be read.
     fn unreadable(path: &std::path::Path, error: &io::Error) -> Self {
         Self::UnreadableTable {
             path: sanitized(&path.to_string_lossy()),
@@ -230,7 +230,7 @@ impl UnresolvedUse {
     }
 }
 
-/// Another device with bytes of a medium, which nobody uses.
+/// Another device that shares bytes with a medium and is not in use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Alias {
     /// Kernel name.

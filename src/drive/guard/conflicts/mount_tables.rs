@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{UnresolvedUse, UseConflict};
+use crate::drive::error::is_gone;
 use crate::drive::identity::{list_directory, sanitized};
 use crate::drive::medium::FileId;
 use crate::drive::mounts;
@@ -192,18 +193,18 @@ impl MountTables {
     }
 }
 
-/// Why not everything is known of other namespaces.
+/// Reason why the mounts of other namespaces are unknown.
 const UNREADABLE: &str = "one of their tables cannot be read";
 
-/// Whether a process has no table of mounts that may be read: it has ended or is just ending
-/// (`EINVAL`), or belongs to somebody else.
+/// Whether the mount table of a process cannot be read because the process has exited, is exiting
+/// (`EINVAL`), or belongs to another user.
 fn has_no_mounts(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidInput, PermissionDenied};
-    super::open_users::is_gone(error) || matches!(error.kind(), InvalidInput | PermissionDenied)
+    is_gone(error) || matches!(error.kind(), InvalidInput | PermissionDenied)
 }
 
-/// The line, if none of the same file system came before in the same table: everything but its
-/// identity, its place, its own options and its optional fields is the same then.
+/// The line, unless an earlier line of the same table has the same file system: all but its ID, its
+/// mount point, its per-mount options and its optional fields is equal then.
 fn first_occurrence<'a>(line: &'a str, seen: &mut HashSet<String>) -> Option<&'a str> {
     let (front, back) = line.split_once(" - ")?;
     let number = front.split(' ').nth(2)?;

@@ -16,6 +16,7 @@ use super::mappings::{IgnoredFiles, MapBudget};
 use super::passthrough::Passthrough;
 use super::process_list;
 use super::process_list::{ListedProcess, ProcessList};
+use crate::drive::error::is_gone;
 use crate::drive::fcntl;
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
@@ -179,12 +180,6 @@ impl UnexaminedProcesses {
             process: *self.forbidden.first()?,
         })
     }
-}
-
-/// Whether an error says that what was asked about is not there any more.
-pub(super) fn is_gone(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound
-        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
 /// Whether a process has open for reading what `is_wanted`; of this program's own descriptors all

@@ -14,6 +14,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags};
 
 use super::open_users::UnseenProcesses;
 use super::overlay;
+use crate::drive::error::is_gone;
 use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
@@ -54,7 +55,7 @@ impl ListedProcess {
     pub(super) fn has_ended(&self, directory: &Path) -> bool {
         match fs::symlink_metadata(directory) {
             Ok(facts) => self.inode.is_some_and(|inode| inode != facts.ino()),
-            Err(error) => super::open_users::is_gone(&error),
+            Err(error) => is_gone(&error),
         }
     }
 }
@@ -67,9 +68,9 @@ impl ProcessList {
         }
     }
 
-    /// Processes that were not listed before, this one excepted. Once there are none, every process
-    /// was started, and examined, before the last list was made: none of them has inherited
-    /// anything from one that ended unexamined.
+    /// Processes not listed before, except this one. When there are none, every process was started
+    /// and examined before the last list was made, so none of them has inherited a descriptor from
+    /// a process that exited unexamined.
     ///
     /// # Errors
     /// When the processes cannot all be listed.
@@ -85,7 +86,7 @@ impl ProcessList {
                 inode: facts.ok().map(|facts| facts.ino()),
             }
         });
-        // One that ends while it is listed may have started another.
+        // A process that exits while it is listed may have started another.
         let is_new = |one: &ListedProcess| {
             one.inode
                 .is_none_or(|inode| self.known.insert((one.process, inode)))
