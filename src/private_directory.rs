@@ -19,6 +19,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use crate::entropy;
+use crate::private_directory::base::DIRECTORY_MODE;
 
 mod base;
 mod error;
@@ -28,8 +29,6 @@ mod tests;
 pub use self::base::is_trusted;
 pub use self::error::PrivateDirectoryError;
 
-/// Permission bits of the program's own directories.
-const DIRECTORY_MODE: Mode = Mode::RWXU;
 /// Permission bits of the files in them.
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// Write permission of group and others. The group bits include the maximum that an access control

@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use super::file_systems::MountedFileSystem;
-use super::{BlockDevice, DriveKind};
+use crate::drive::file_systems::MountedFileSystem;
+use crate::drive::identity::{BlockDevice, DriveKind};
 use crate::shell;
 
 /// One item of tuning advice.

@@ -2,24 +2,8 @@
 
 use std::io;
 
+use crate::drive::error_kind::ErrorKind;
 use crate::privilege;
-
-/// Whether an error of the kernel means that the process or file no longer exists.
-pub(crate) fn is_gone(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound
-        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
-}
-
-/// Class of an error: it determines the exit status of the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// The user named something that cannot be a target (exit status 2).
-    Usage,
-    /// The guard refused to write, to protect data (exit status 3).
-    Refused,
-    /// The target is valid, but an operation on it failed (exit status 1).
-    Failed,
-}
 
 /// Reason why a target cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -7,8 +7,8 @@ use std::ops::Range;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::ioctl;
-use super::ioctl::FileExtent;
+use crate::drive::ioctl;
+use crate::drive::ioctl::FileExtent;
 
 /// `FIEMAP_EXTENT_ENCODED`: compressed or encrypted by the file system.
 const FIEMAP_EXTENT_ENCODED: u32 = 0x08;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::identity::sanitized;
-use super::mounts;
-use super::mounts::MountEntry;
+use crate::drive::identity::sanitized;
+use crate::drive::mounts;
+use crate::drive::mounts::MountEntry;
 use crate::roots::SysPaths;
 
 /// A mounted file system on a block device.

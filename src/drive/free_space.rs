@@ -5,12 +5,14 @@ use std::fs::File;
 
 use rustix::fs::{AtFlags, StatxFlags};
 
-use super::scratch::SIZE_GRANULARITY;
-use super::{DriveError, io_error_context, mounts};
+use crate::drive::error::{DriveError, io_error_context};
+use crate::drive::mounts;
 use crate::memory;
 use crate::memory::MemoryLimit;
 use crate::roots::SysPaths;
 
+/// Sizes are multiples of this, which is a multiple of every drive's block size.
+pub(super) const SIZE_GRANULARITY: u64 = 4096;
 /// Minimum number of bytes that stay free.
 const RESERVE_BYTES: u64 = 1 << 30;
 /// Divisor of the size of the file system, or of the memory, that gives the reserve.

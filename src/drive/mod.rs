@@ -3,12 +3,14 @@
 
 pub mod advice;
 mod error;
+mod error_kind;
 pub mod extents;
 pub mod fcntl;
 pub mod file_systems;
 mod free_space;
 pub mod guard;
 pub mod identity;
+pub(crate) mod io_error;
 pub mod ioctl;
 pub mod medium;
 pub mod mounts;
@@ -17,12 +19,14 @@ pub mod scratch;
 pub mod settings;
 
 pub use self::advice::TuningAdvice;
+pub use self::error::DriveError;
 pub(crate) use self::error::io_error_context;
-pub use self::error::{DriveError, ErrorKind};
+pub use self::error_kind::ErrorKind;
 pub use self::file_systems::MountedFileSystem;
 pub use self::guard::{
-    Consent, InspectedMedium, Inspection, OverwriteImpact, Refusal, UseConflict, WritePermit,
+    Consent, InspectedMedium, Inspection, MediumAccess, OverwriteImpact, Refusal, UseConflict,
+    WriteDurability, WriteMode, WritePermit,
 };
 pub use self::identity::{BlockDevice, DeviceUse, DriveKind};
-pub use self::medium::{MediumAccess, OpenMedium, Target, TargetKind, WriteDurability, WriteMode};
+pub use self::medium::{OpenMedium, Target, TargetKind};
 pub use self::settings::SettingsManager;

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::drive::error::is_gone;
+use crate::drive::io_error::is_gone;
 use crate::roots::SysPaths;
 
 /// One mounted file system.

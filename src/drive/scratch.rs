@@ -9,14 +9,14 @@ use std::path::Path;
 use rustix::fs::{Advice, AtFlags, Mode as Permissions, OFlags};
 use rustix::io::Errno;
 
-use super::free_space::{FreeSpace, MIN_SCRATCH_BYTES};
-use super::medium::{MediumAccess, OpenMedium, WriteMode};
-use super::random::Xoshiro256;
-use super::{DriveError, extents, guard, io_error_context};
+use crate::drive::error::{DriveError, io_error_context};
+use crate::drive::free_space::{FreeSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY};
+use crate::drive::guard::{MediumAccess, WriteMode};
+use crate::drive::medium::open_medium::OpenMedium;
+use crate::drive::random::Xoshiro256;
+use crate::drive::{extents, guard};
 use crate::roots::SysPaths;
 
-/// Sizes are multiples of this, which is a multiple of every drive's block size.
-pub(super) const SIZE_GRANULARITY: u64 = 4096;
 /// Bytes per write when filling.
 const FILL_CHUNK_BYTES: usize = 4 << 20;
 /// The free space is checked again after this many bytes.

@@ -13,6 +13,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::drive::settings::error::io_error;
+use crate::drive::settings::kernel_file::SettingFile;
+use crate::drive::settings::store::{
+    RECORD_SUFFIX, read_record, remove_record, restore_from_record, take_setting_lock,
+};
 use crate::private_directory::PrivateDirectory;
 use crate::roots;
 use crate::roots::SysPaths;
@@ -24,15 +29,10 @@ mod record;
 mod setting;
 mod store;
 
-use self::error::io_error;
 pub use self::error::{RecordError, SettingError};
 pub use self::guard::SettingLock;
-use self::kernel_file::SettingFile;
 pub use self::record::{BootId, DeviceIdentity, SettingRecord};
-pub use self::setting::{DeviceName, SystemSetting};
-use self::store::{
-    RECORD_SUFFIX, read_record, remove_record, restore_from_record, take_setting_lock,
-};
+pub use self::setting::{DeviceName, InvalidDeviceName, SystemSetting};
 
 /// Directory of the records, relative to the base directory.
 const RECORD_SUBDIRECTORY: &str = "diskscope/settings";

@@ -6,7 +6,10 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
 
-use super::{FileId, InputError, file_type_name, kernel_files};
+use crate::named_file::error::InputError;
+use crate::named_file::file_id::FileId;
+use crate::named_file::file_type::file_type_name;
+use crate::named_file::kernel_files;
 
 /// `f_type` of unnamed pipes (statfs(2)).
 const PIPEFS_MAGIC: rustix::fs::FsWord = 0x5049_5045;

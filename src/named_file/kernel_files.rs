@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{StatFs, fstatfs};
 
-use super::OutputError;
+use crate::named_file::error::OutputError;
 
 /// `f_type` of zonefs (Documentation/filesystems/zonefs.rst).
 const ZONEFS_MAGIC: u64 = 0x5a4f_4653;

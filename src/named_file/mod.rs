@@ -7,6 +7,7 @@
 //! lose attributes. Pipes and terminals are written directly. Devices, directories and inputs are
 //! rejected. `docs/safety.md` has the table.
 
+mod file_type;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,16 +16,18 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, OFlags, fstat};
 
-use self::directory::{ExistingFile, NewFileAccess, OpenDirectory, TemporaryFile};
-use self::existing::FileOwnership;
-use self::owner::FileOwner;
-use self::resolve::{FoundFile, ResolvedPath};
+use crate::named_file::directory::{ExistingFile, NewFileAccess, OpenDirectory, TemporaryFile};
+use crate::named_file::existing::FileOwnership;
+use crate::named_file::found_file::FoundFile;
+use crate::named_file::owner::FileOwner;
+use crate::named_file::resolve::ResolvedPath;
 use crate::shared_directory::is_shared;
 
 mod directory;
 mod error;
 mod existing;
 mod file_id;
+mod found_file;
 pub mod input;
 mod kernel_files;
 mod owner;
@@ -426,18 +429,4 @@ fn check_not_planted(
         ));
     }
     Ok(())
-}
-
-/// Kind of a file, with its article.
-fn file_type_name(kind: FileType) -> &'static str {
-    match kind {
-        FileType::RegularFile => "a regular file",
-        FileType::Directory => "a directory",
-        FileType::Symlink => "a symbolic link",
-        FileType::Fifo => "a pipe",
-        FileType::Socket => "a socket",
-        FileType::CharacterDevice => "a character device",
-        FileType::BlockDevice => "a block device",
-        FileType::Unknown => "no file, pipe or device",
-    }
 }

@@ -5,8 +5,8 @@ use std::os::fd::AsRawFd;
 
 use rustix::fs::{StatVfsMountFlags, fstatvfs};
 
-use super::owner::FileOwner;
-use super::resolve::FoundFile;
+use crate::named_file::found_file::FoundFile;
+use crate::named_file::owner::FileOwner;
 
 /// A redirect: a component that leads elsewhere than the text of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

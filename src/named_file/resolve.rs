@@ -7,20 +7,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, fstatfs, openat, readlinkat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 
-use super::OutputError;
-use super::directory::OpenDirectory;
-use super::kernel_files;
-use super::owner::FileOwner;
-use super::redirect::Redirect;
+use crate::named_file::directory::OpenDirectory;
+use crate::named_file::error::OutputError;
+use crate::named_file::found_file::FoundFile;
+use crate::named_file::owner::FileOwner;
+use crate::named_file::redirect::Redirect;
 use crate::shared_directory::{can_be_rearranged, is_shared, is_writable_by_others};
 
 /// Maximum number of symbolic links, as in the kernel (path_resolution(7)).
 const MAX_LINKS: u32 = 40;
-/// `f_type` of procfs (statfs(2)).
-const PROC_SUPER_MAGIC: u64 = 0x9fa0;
 /// Result of resolving a path.
 #[derive(Debug)]
 pub(super) enum ResolvedPath {
@@ -34,31 +32,6 @@ pub(super) enum ResolvedPath {
     Descriptor(i32),
     /// The target of a procfs link, opened with `O_PATH`.
     OpenedFile(FoundFile),
-}
-
-/// A file opened with `O_PATH`, which keeps its inode number from being reused.
-#[derive(Debug)]
-pub(super) struct FoundFile {
-    pub(super) descriptor: OwnedFd,
-    pub(super) stat: Stat,
-}
-
-impl FoundFile {
-    fn file_type(&self) -> FileType {
-        FileType::from_raw_mode(self.stat.st_mode)
-    }
-
-    pub(super) fn owner(&self) -> FileOwner {
-        FileOwner::of_file(&self.descriptor, &self.stat)
-    }
-
-    fn is_procfs(&self) -> bool {
-        is_procfs(&self.descriptor)
-    }
-}
-
-fn is_procfs(file: impl AsFd) -> bool {
-    fstatfs(file).is_ok_and(|facts| kernel_files::file_system_magic(&facts) == PROC_SUPER_MAGIC)
 }
 
 /// Resolves a path.

@@ -13,7 +13,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
-use super::{OutputError, file_type_name, kernel_files};
+use crate::named_file::error::OutputError;
+use crate::named_file::file_type::file_type_name;
+use crate::named_file::kernel_files;
 
 /// How long to wait for the reader of a named pipe to open it: it may have been started by the same
 /// line of a script.

@@ -5,11 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Stat;
 
-use super::directory::OpenDirectory;
-use super::owner::FileOwner;
-use super::resolve;
-use super::resolve::{FoundFile, ResolvedPath};
-use super::{FileId, OutputError};
+use crate::named_file::directory::OpenDirectory;
+use crate::named_file::error::OutputError;
+use crate::named_file::file_id::FileId;
+use crate::named_file::found_file::FoundFile;
+use crate::named_file::owner::FileOwner;
+use crate::named_file::resolve;
+use crate::named_file::resolve::ResolvedPath;
 
 /// Longer than one step of the clock from which the kernel takes inode timestamps.
 const CLOCK_STEP: Duration = Duration::from_millis(30);

@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, fstatfs, mkdirat, openat, readlinkat};
 use rustix::io::Errno;
 
-use super::{DIRECTORY_MODE, PrivateDirectoryError};
+use crate::private_directory::error::PrivateDirectoryError;
 use crate::shared_directory::{can_be_rearranged, is_shared};
+
+/// Permission bits of the program's own directories.
+pub(super) const DIRECTORY_MODE: Mode = Mode::RWXU;
 
 /// Maximum number of symbolic links, as in the kernel (path_resolution(7)).
 const MAX_LINKS: u32 = 40;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-use super::system;
 use crate::safe_text::printable::printable_bytes;
+use crate::supervisor::system;
 
 /// Most that a helper process may print.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;

@@ -24,10 +24,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 
 pub use self::helper::{HelperOutcome, run_in_child};
+pub use self::parent::REPEATED_SIGNAL_WINDOW;
 
-/// A second signal within this time is a duplicate of the first: a terminal sends it to both
-/// processes, timeout(1) to the process and to its group.
-pub const REPEATED_SIGNAL_WINDOW: Duration = Duration::from_millis(300);
 /// Interval at which the worker checks whether its supervisor is stopped.
 const SUPERVISOR_POLL_INTERVAL: Duration = Duration::from_millis(200);
 

@@ -8,10 +8,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 
-use super::REPEATED_SIGNAL_WINDOW;
-use super::system;
-use super::system::SignalDescriptor;
 use crate::safe_text::printable::printable_str;
+use crate::supervisor::system;
+use crate::supervisor::system::SignalDescriptor;
+
+/// A second signal within this time is a duplicate of the first: a terminal sends it to both
+/// processes, timeout(1) to the process and to its group.
+pub const REPEATED_SIGNAL_WINDOW: Duration = Duration::from_millis(300);
 
 /// How long a worker that was asked to end may take before it is abandoned.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(700);

@@ -11,7 +11,7 @@ use diskscope::app::replay::Frame;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
 use diskscope::drive::guard::MediumContents;
-use diskscope::drive::guard::conflicts::{device_mapper, exports, file_locks, mappings};
+use diskscope::drive::guard::conflicts::{device_mapper, exports, lock_line, mappings};
 use diskscope::drive::settings::{SettingRecord, SystemSetting};
 use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::model::{SampleHistory, Snapshot};
@@ -92,7 +92,7 @@ pub fn guard(bytes: &[u8]) {
         }
     }
     for line in bytes.split(|byte| *byte == b'\n') {
-        black_box(file_locks::parse_lock_line(&String::from_utf8_lossy(line)));
+        black_box(lock_line::parse_lock_line(&String::from_utf8_lossy(line)));
         if let Some(mapping) = mappings::parse_mapping(line) {
             assert!(mapping.inode > 0 && mapping.path.is_relative());
         }

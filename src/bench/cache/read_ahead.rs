@@ -160,7 +160,9 @@ impl Benchmark for ReadAheadSweep {
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let whole = complete_plan(bench.target, bench.parameters)?;
         let guard = device_with_setting(bench.target).map(|device| {
-            SystemSetting::read_ahead(device).and_then(|it| bench.settings.lock_setting(it))
+            bench
+                .settings
+                .lock_setting(SystemSetting::read_ahead(device)?)
         });
         let mut budget = PhaseBudget::new(whole.limits);
         match guard {

@@ -5,10 +5,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::contents::MediumContents;
-use super::{Inspection, Refusal, inspect};
+use crate::drive::guard::contents::MediumContents;
+use crate::drive::guard::inspect;
+use crate::drive::guard::inspect::Inspection;
+use crate::drive::guard::medium_change::MediumChange;
+use crate::drive::guard::refusal::Refusal;
 use crate::drive::identity::sanitized;
-use crate::drive::medium::{IdentityChange, MediumIdentity, OpenMedium, strip_trailing_slash};
+use crate::drive::medium::identity_change::IdentityChange;
+use crate::drive::medium::open_medium::OpenMedium;
+use crate::drive::medium::{MediumIdentity, strip_trailing_slash};
 use crate::named_file;
 use crate::named_file::TrustError;
 use crate::roots::SysPaths;
@@ -114,24 +119,6 @@ impl Consent {
     #[must_use]
     pub fn medium(&self) -> Option<&Arc<OpenMedium>> {
         self.inspected.as_deref().map(InspectedMedium::medium)
-    }
-}
-
-/// Why a medium is not the one that the consent was given for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MediumChange {
-    /// It is another medium.
-    Identity(IdentityChange),
-    /// It is the same, and what is on it was changed.
-    Contents,
-}
-
-impl std::fmt::Display for MediumChange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Identity(change) => change.fmt(f),
-            Self::Contents => f.write_str("what is on it has changed"),
-        }
     }
 }
 

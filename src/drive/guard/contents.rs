@@ -2,14 +2,12 @@
 
 use std::fs;
 
-use super::bytes::{ReadAt, ReadFailure, RegionReader};
-use super::medium_reader::MediumReader;
-use super::partition_table;
-use super::partition_table::{PartitionRange, PartitionTable};
-use super::siblings;
-use super::signatures;
-use super::signatures::Signature;
-use crate::drive::medium::OpenMedium;
+use crate::drive::guard::bytes::{ReadAt, ReadFailure, RegionReader};
+use crate::drive::guard::medium_reader::MediumReader;
+use crate::drive::guard::partition_table::{PartitionRange, PartitionTable};
+use crate::drive::guard::signatures::Signature;
+use crate::drive::guard::{partition_table, siblings, signatures};
+use crate::drive::medium::open_medium::OpenMedium;
 use crate::roots::SysPaths;
 
 /// Contents of a medium, as far as they were recognised.
@@ -206,7 +204,7 @@ fn kernel_partitions(roots: &SysPaths, medium: &OpenMedium) -> Vec<PartitionRang
             length: number(part.join("size"))?.checked_mul(512)?,
         })
     };
-    let names = crate::drive::identity::directory_entries(&directory);
+    let names = crate::drive::identity::sysfs::directory_entries(&directory);
     let mut found: Vec<_> = names.into_iter().filter_map(range).collect();
     found.sort_by_key(|part| part.number);
     found

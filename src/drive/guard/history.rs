@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::bytes::ReadAt;
+use crate::drive::guard::bytes::ReadAt;
 use crate::safe_text::printable::printable_bytes;
 
 /// Offset of the ext2, ext3 and ext4 superblock (kernel Documentation/filesystems/ext4/super.rst).

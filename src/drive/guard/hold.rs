@@ -9,10 +9,13 @@ use std::time::Instant;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
-use super::{Obstacle, Refusal, UseConflict};
 use crate::drive::fcntl;
-use crate::drive::medium::{OpenMedium, TargetKind};
+use crate::drive::guard::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
+use crate::drive::guard::conflicts::use_conflict::UseConflict;
+use crate::drive::guard::obstacles;
+use crate::drive::guard::refusal::Refusal;
+use crate::drive::medium::TargetKind;
+use crate::drive::medium::open_medium::OpenMedium;
 
 /// Excludes other users from a medium during its lifetime. A block device is open with `O_EXCL`, so
 /// that no file system can be mounted and no device stacked on it (open(2)). Files and devices are
@@ -83,7 +86,7 @@ fn open_exclusively(medium: &OpenMedium, access: OFlags) -> Result<File, Refusal
         }
     };
     opened.map(File::from).map_err(|error| {
-        match (error, Obstacle::from_open_error(medium, error)) {
+        match (error, obstacles::obstacle_of_open_error(medium, error)) {
             (_, Some(obstacle)) => Refusal::NotWritable {
                 name: name(),
                 obstacle,

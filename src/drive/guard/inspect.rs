@@ -1,11 +1,15 @@
 //! Facts about a medium, shown when the user is asked whether it may be overwritten.
 
-use super::conflicts::{SearchDepth, UseConflict};
-use super::medium_reader::MediumReader;
-use super::{MediumContents, PartitionRange, Refusal, conflicts, history};
+use crate::drive::guard::conflicts::medium_usage::SearchDepth;
+use crate::drive::guard::conflicts::use_conflict::UseConflict;
+use crate::drive::guard::contents::MediumContents;
+use crate::drive::guard::medium_reader::MediumReader;
+use crate::drive::guard::partition_table::PartitionRange;
+use crate::drive::guard::refusal::Refusal;
+use crate::drive::guard::{conflicts, history};
 use crate::drive::identity;
 use crate::drive::identity::{BlockDevice, DeviceUse, DriveKind, sanitized};
-use crate::drive::medium::OpenMedium;
+use crate::drive::medium::open_medium::OpenMedium;
 use crate::roots::SysPaths;
 use crate::units;
 
@@ -129,7 +133,7 @@ fn kernel_partitions(roots: &SysPaths, whole: &BlockDevice) -> Vec<(u32, BlockDe
         let number = number.trim().parse().ok()?;
         (drive.kind == DriveKind::Partition).then_some((number, drive))
     };
-    let names = identity::directory_entries(&directory);
+    let names = identity::sysfs::directory_entries(&directory);
     names.into_iter().filter_map(numbered).collect()
 }
 

@@ -10,9 +10,10 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::Advice;
 
-use super::bytes::ReadAt;
+use crate::drive::guard::bytes::ReadAt;
+use crate::drive::guard::write_access::MediumAccess;
 use crate::drive::ioctl;
-use crate::drive::medium::{MediumAccess, OpenMedium};
+use crate::drive::medium::open_medium::OpenMedium;
 
 /// Alignment if it is unknown: sufficient for every drive in use.
 const FALLBACK_ALIGNMENT: u32 = 4096;

@@ -1,79 +1,15 @@
 //! Write protection: reasons why a medium that is not in use cannot be written.
 
-use std::fmt;
-
 use rustix::io::Errno;
 
+use crate::drive::guard::obstacle::Obstacle;
 use crate::drive::ioctl;
-use crate::drive::medium::OpenMedium;
+use crate::drive::medium::open_medium::OpenMedium;
 
 /// `FS_IMMUTABLE_FL` (ioctl_iflags(2)).
 const FS_IMMUTABLE_FL: u32 = 0x10;
 /// `FS_APPEND_FL`.
 const FS_APPEND_FL: u32 = 0x20;
-
-/// Reason why a medium cannot be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Obstacle {
-    /// The device is read-only.
-    ReadOnlyDevice,
-    /// Its file system is mounted read-only.
-    ReadOnlyMount,
-    /// The file is immutable.
-    Immutable,
-    /// The file is append-only.
-    AppendOnly,
-    /// It is being executed, or the kernel swaps to it.
-    TextBusy,
-    /// The kernel denies permission.
-    PermissionDenied,
-}
-
-impl Obstacle {
-    /// Interprets the error of opening a medium for writing; `None` if the error is not about write
-    /// protection.
-    pub(crate) fn from_open_error(medium: &OpenMedium, error: Errno) -> Option<Self> {
-        match error {
-            Errno::ROFS if medium.device_number().is_some() => Some(Self::ReadOnlyDevice),
-            Errno::ROFS => Some(Self::ReadOnlyMount),
-            Errno::TXTBSY => Some(Self::TextBusy),
-            Errno::PERM => Some(obstacle_from_attributes(medium).unwrap_or(Self::PermissionDenied)),
-            _ => None,
-        }
-    }
-
-    /// Advice on how to remove the obstacle, one sentence.
-    #[must_use]
-    pub fn advice(self) -> &'static str {
-        match self {
-            Self::ReadOnlyDevice => {
-                "lift the write protection (blockdev --setrw, or a switch on the medium) if its \
-                 content may really go"
-            }
-            Self::ReadOnlyMount => "name it below a mount that may be written",
-            Self::Immutable => "chattr -i lifts that, if its content may really go",
-            Self::AppendOnly => "chattr -a lifts that, if its content may really go",
-            Self::TextBusy => "end the program that runs from it (see fuser FILE) first",
-            Self::PermissionDenied => {
-                "some virtual machines guard their root disk like this: name a directory, a scratch \
-                 file is made there"
-            }
-        }
-    }
-}
-
-impl fmt::Display for Obstacle {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::ReadOnlyDevice => "is read-only",
-            Self::ReadOnlyMount => "lies on a file system that is mounted read-only",
-            Self::Immutable => "is immutable (chattr +i)",
-            Self::AppendOnly => "may only be appended to (chattr +a)",
-            Self::TextBusy => "is being executed, or swapped to",
-            Self::PermissionDenied => "may not be opened for writing",
-        })
-    }
-}
 
 /// Obstacles that are visible without opening the medium for writing.
 pub(super) fn find_obstacle(medium: &OpenMedium) -> Option<Obstacle> {
@@ -86,6 +22,18 @@ pub(super) fn find_obstacle(medium: &OpenMedium) -> Option<Obstacle> {
         return Some(Obstacle::ReadOnlyMount);
     }
     obstacle_from_attributes(medium)
+}
+
+/// Interprets the error of opening a medium for writing; `None` if the error is not about write
+/// protection.
+pub(super) fn obstacle_of_open_error(medium: &OpenMedium, error: Errno) -> Option<Obstacle> {
+    match error {
+        Errno::ROFS if medium.device_number().is_some() => Some(Obstacle::ReadOnlyDevice),
+        Errno::ROFS => Some(Obstacle::ReadOnlyMount),
+        Errno::TXTBSY => Some(Obstacle::TextBusy),
+        Errno::PERM => Some(obstacle_from_attributes(medium).unwrap_or(Obstacle::PermissionDenied)),
+        _ => None,
+    }
 }
 
 fn obstacle_from_attributes(medium: &OpenMedium) -> Option<Obstacle> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::InspectedMedium;
+use crate::drive::guard::consent::InspectedMedium;
 
 /// What is known of a target that is about to be overwritten.
 #[derive(Debug, Clone)]

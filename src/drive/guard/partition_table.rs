@@ -5,8 +5,6 @@
 //! 5.2, and the usual layout of DOS (types 05, 0f, 85). All reads are bounded: neither a damaged
 //! nor a malicious table makes this slow.
 
-use super::bytes::MediumRegion;
-
 /// Maximum number of GPT entries examined.
 const MAX_GPT_ENTRIES: u32 = 1024;
 /// Maximum number of partitions listed; more count as "not fully examined".
@@ -226,3 +224,5 @@ fn read_logical_partitions(
 #[cfg(test)]
 #[path = "tests/partition_table.rs"]
 mod tests;
+
+use crate::drive::guard::bytes::MediumRegion;

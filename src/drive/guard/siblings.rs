@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::drive::identity::directory_entries;
+use crate::drive::identity::sysfs::directory_entries;
 use crate::drive::ioctl;
-use crate::drive::medium::OpenMedium;
+use crate::drive::medium::open_medium::OpenMedium;
 use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
 

@@ -9,11 +9,17 @@ use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use super::conflicts::{SearchDepth, UnresolvedUse};
-use super::{KnownUse, Refusal, check_unused, siblings};
-use crate::drive::identity::list_directory;
-use crate::drive::medium::{OpenMedium, TargetKind};
-use crate::drive::{DriveError, scratch};
+use crate::drive::error::DriveError;
+use crate::drive::guard::conflicts::medium_usage::SearchDepth;
+use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
+use crate::drive::guard::refusal::Refusal;
+use crate::drive::guard::siblings;
+use crate::drive::guard::usage_check::check_unused;
+use crate::drive::guard::write_permit::KnownUse;
+use crate::drive::identity::sysfs::list_directory;
+use crate::drive::medium::TargetKind;
+use crate::drive::medium::open_medium::OpenMedium;
+use crate::drive::scratch;
 use crate::roots::SysPaths;
 
 /// Watches a medium that is being written. Asked several times a second.

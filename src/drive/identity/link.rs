@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::read::{directory_entries, read_line};
+use crate::drive::identity::sysfs::{directory_entries, read_line};
 
 /// The link between a drive and its host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

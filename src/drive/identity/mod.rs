@@ -1,148 +1,21 @@
 //! The identity of a drive, as the kernel reports it without root.
 
+mod block_device;
 mod details;
+mod device_details;
 mod link;
 mod read;
+pub(crate) mod sysfs;
 #[cfg(test)]
 mod tests;
 mod text;
 mod transport;
 mod udev;
 
-use serde::Serialize;
-
-pub use self::details::{DeviceDetails, ThermalReading, read_temperature};
+pub use self::block_device::{BlockDevice, DeviceUse, DriveKind};
+pub use self::details::{ThermalReading, read_temperature};
+pub use self::device_details::DeviceDetails;
 pub use self::link::HostLink;
+pub(crate) use self::read::block_device_name;
 pub use self::read::{block_device_by_number, list_block_devices, read_block_device};
-pub(crate) use self::read::{block_device_name, directory_entries, is_absent, list_directory};
 pub use self::text::sanitized;
-
-/// Kind of a block device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DriveKind {
-    /// A drive, physical or virtual.
-    Disk,
-    /// A partition of another device.
-    Partition,
-    /// A loop device.
-    Loop,
-    /// Linux software RAID.
-    Raid,
-    /// Device mapper: a logical volume, encryption, multipath.
-    #[serde(rename = "mapped")]
-    DeviceMapper,
-    /// A RAM disk: brd, zram.
-    #[serde(rename = "memory")]
-    RamDisk,
-    /// An optical drive.
-    Optical,
-}
-
-/// A user of a block device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "use")]
-pub enum DeviceUse {
-    /// A file system on it is mounted.
-    Mounted {
-        /// Mount point.
-        at: String,
-        /// File system type.
-        file_system: String,
-    },
-    /// The kernel uses it as swap.
-    Swap,
-    /// Another block device is stacked on it.
-    HeldBy {
-        /// Name of that device.
-        device: String,
-    },
-}
-
-/// A block device, from `/sys/class/block/NAME` and the udev database, without root.
-///
-/// A property that the kernel does not report is `None`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BlockDevice {
-    /// Kernel name, such as `nvme0n1`.
-    pub name: String,
-    /// Device node, such as `/dev/nvme0n1`.
-    pub path: String,
-    /// Device number.
-    pub number: (u32, u32),
-    /// Kind of the device.
-    pub kind: DriveKind,
-    /// Size in bytes; 0: no medium (a loop device without a file, a reader without a card).
-    pub size_bytes: u64,
-    /// Logical block size: minimum request size in bytes.
-    pub logical_block_bytes: Option<u32>,
-    /// Physical block size: minimum request size in bytes without read-modify-write.
-    pub physical_block_bytes: Option<u32>,
-    /// The kernel's `rotational` flag.
-    pub rotational: Option<bool>,
-    /// Rotation rate that the drive reports, in revolutions per minute; `None` if not reported.
-    pub rotation_rate: Option<u32>,
-    /// Whether the medium is removable.
-    pub removable: Option<bool>,
-    /// Whether the device is read-only.
-    pub read_only: Option<bool>,
-    /// Vendor that the drive reports.
-    pub vendor: Option<String>,
-    /// Model that the drive reports.
-    pub model: Option<String>,
-    /// Serial number that the drive reports.
-    pub serial: Option<String>,
-    /// Firmware revision.
-    pub firmware: Option<String>,
-    /// Transport: `nvme`, `sata`, `sas`, `usb`, `virtio`, `loop`, ...
-    pub transport: Option<String>,
-    /// The active I/O scheduler.
-    pub scheduler: Option<String>,
-    /// Maximum queue depth of the device, if reported.
-    pub queue_depth: Option<u32>,
-    /// Read-ahead in KiB.
-    pub read_ahead_kib: Option<u32>,
-    /// Maximum request size of the kernel, in KiB.
-    pub max_request_kib: Option<u32>,
-    /// `write back` or `write through`.
-    pub write_cache: Option<String>,
-    /// File system type or member signature, as udev detected it.
-    pub signature: Option<String>,
-    /// The device that contains this partition.
-    pub parent: Option<String>,
-    /// Lower devices, such as the members of a RAID.
-    pub slaves: Vec<String>,
-    /// Backing file of a loop device.
-    pub backing_file: Option<String>,
-    /// Whether a partition starts on a physical block boundary.
-    pub aligned: Option<bool>,
-    /// Its users.
-    pub users: Vec<DeviceUse>,
-    /// Capabilities of its queue and its hardware.
-    #[serde(flatten)]
-    pub details: DeviceDetails,
-}
-
-impl BlockDevice {
-    /// Name for display in a list: vendor and model, the backing file, or its kind.
-    #[must_use]
-    pub fn label(&self) -> String {
-        match (&self.vendor, &self.model, &self.backing_file) {
-            (Some(vendor), Some(model), _) if !model.starts_with(vendor.as_str()) => {
-                format!("{vendor} {model}")
-            }
-            (_, Some(model), _) => model.clone(),
-            (_, _, Some(file)) => file.clone(),
-            _ => match self.kind {
-                DriveKind::Disk => "disk",
-                DriveKind::Partition => "partition",
-                DriveKind::Loop => "loop device",
-                DriveKind::Raid => "software RAID",
-                DriveKind::DeviceMapper => "device mapper",
-                DriveKind::RamDisk => "memory",
-                DriveKind::Optical => "optical drive",
-            }
-            .to_owned(),
-        }
-    }
-}

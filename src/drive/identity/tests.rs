@@ -334,7 +334,7 @@ fn usb_2_stick_has_queue_depth_one() {
 
 #[test]
 fn kernel_directory_is_empty_only_where_it_is_missing() {
-    use crate::drive::identity::list_directory;
+    use crate::drive::identity::sysfs::list_directory;
     let tree = tempfile::tempdir().unwrap();
     std::fs::write(tree.path().join("b"), "").unwrap();
     std::fs::create_dir(tree.path().join("a")).unwrap();

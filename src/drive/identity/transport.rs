@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::DriveKind;
+use crate::drive::identity::block_device::DriveKind;
 
 /// Prefix of a directory name in the device tree, and its transport. The first match wins: a USB
 /// bridge has a SCSI host below it, not vice versa.

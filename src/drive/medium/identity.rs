@@ -1,10 +1,10 @@
 //! The identity of an opened medium, to verify later that it is still the same one.
 
-use std::fmt;
 use std::fs::File;
 use std::io;
 
-use super::FileId;
+use crate::drive::medium::FileId;
+use crate::drive::medium::identity_change::IdentityChange;
 use crate::drive::{identity, ioctl};
 use crate::roots::SysPaths;
 
@@ -23,38 +23,6 @@ pub struct MediumIdentity {
     pub model: Option<String>,
     /// Serial number of the drive; `None` for files and if it is not reported.
     pub serial: Option<String>,
-}
-
-/// The first difference between two identities.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IdentityChange {
-    /// The name resolves to another device number or inode.
-    FileIdentity,
-    /// The size in bytes, before and now.
-    Size(u64, u64),
-    /// Another disk or medium was attached under the same device number.
-    DiskSequence,
-    /// The drive reports another model.
-    Model,
-    /// The drive reports another serial number.
-    Serial,
-    /// The device no longer responds.
-    DeviceGone,
-}
-
-impl fmt::Display for IdentityChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::FileIdentity => f.write_str("the name leads to another device or file"),
-            Self::Size(before, now) => write!(f, "its size was {before} bytes and is {now} bytes"),
-            Self::DiskSequence => {
-                f.write_str("another disk or medium was attached under the same device number")
-            }
-            Self::Model => f.write_str("the drive reports another model"),
-            Self::Serial => f.write_str("the drive reports another serial number"),
-            Self::DeviceGone => f.write_str("the device does not answer any more"),
-        }
-    }
 }
 
 impl MediumIdentity {

@@ -1,87 +1,17 @@
 //! The target of a benchmark and the ways to open it.
 
 mod identity;
+pub(in crate::drive) mod identity_change;
 mod open;
-mod open_medium;
+pub(in crate::drive) mod open_medium;
+mod path;
+mod target;
 #[cfg(test)]
 mod tests;
 
-use super::identity::BlockDevice;
-
-pub use self::identity::{IdentityChange, MediumIdentity};
-pub use self::open::{describe_directory, open_target, strip_trailing_slash};
-pub use self::open_medium::{FileId, MediumAccess, OpenMedium, WriteDurability, WriteMode};
-
-/// Kind of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TargetKind {
-    /// A block device.
-    BlockDevice,
-    /// An existing regular file.
-    File,
-    /// A temporary file created in a directory for the benchmark.
-    ScratchFile,
-    /// A simulated drive.
-    Simulated,
-}
-
-impl TargetKind {
-    /// Name of the kind in reports.
-    #[must_use]
-    pub fn document_name(self) -> &'static str {
-        match self {
-            Self::BlockDevice => "block-device",
-            Self::File => "file",
-            Self::ScratchFile => "scratch",
-            Self::Simulated => "simulated",
-        }
-    }
-}
-
-/// Properties of the target of a benchmark, without a descriptor.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Target {
-    /// Name as the user gave it.
-    pub name: String,
-    /// Kind of the target.
-    pub kind: TargetKind,
-    /// Size in bytes (BLKGETSIZE64, or the file's length).
-    pub size_bytes: u64,
-    /// Minimum request size in bytes with `O_DIRECT`.
-    pub logical_block_bytes: u32,
-    /// Minimum request size in bytes that the medium handles without read-modify-write.
-    pub physical_block_bytes: u32,
-    /// Buffer alignment in bytes for `O_DIRECT` (STATX_DIOALIGN).
-    pub buffer_alignment: u32,
-    /// Whether it supports `O_DIRECT` (tmpfs before kernel 6.6: no).
-    pub supports_direct_io: bool,
-    /// The drive: the target itself, or the drive that holds its file system, if known.
-    pub drive: Option<BlockDevice>,
-    /// Type of the file system that holds the file.
-    pub file_system: Option<String>,
-}
-
-impl Target {
-    /// A generic drive of 1 TB with 4 KiB sectors. The defaults of parameters are computed for it
-    /// when no target is named.
-    #[must_use]
-    pub fn example_drive() -> Self {
-        Self {
-            name: String::new(),
-            kind: TargetKind::BlockDevice,
-            size_bytes: 1_000_000_000_000,
-            logical_block_bytes: 512,
-            physical_block_bytes: 4096,
-            buffer_alignment: 512,
-            supports_direct_io: true,
-            drive: None,
-            file_system: None,
-        }
-    }
-
-    /// Whether the drive is rotational, if known.
-    #[must_use]
-    pub fn is_rotational(&self) -> Option<bool> {
-        self.drive.as_ref().and_then(|drive| drive.rotational)
-    }
-}
+pub use self::identity::MediumIdentity;
+pub use self::identity_change::IdentityChange;
+pub use self::open::{describe_directory, open_target};
+pub use self::open_medium::{FileId, OpenMedium};
+pub use self::path::strip_trailing_slash;
+pub use self::target::{Target, TargetKind};

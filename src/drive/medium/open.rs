@@ -1,21 +1,22 @@
 //! Opens an [`OpenMedium`] by name.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode as Permissions, OFlags, Statx, StatxFlags};
 
-use super::open_medium::reopen_inode;
-use super::{FileId, OpenMedium, Target, TargetKind};
-use crate::drive::identity;
+use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::identity::BlockDevice;
-use crate::drive::mounts;
+use crate::drive::medium::FileId;
+use crate::drive::medium::open_medium::{OpenMedium, reopen_inode};
+use crate::drive::medium::path::strip_trailing_slash;
+use crate::drive::medium::target::{Target, TargetKind};
 use crate::drive::mounts::split_device_number;
-use crate::drive::{DriveError, io_error_context, ioctl, scratch};
+use crate::drive::{identity, ioctl, mounts, scratch};
 use crate::named_file;
 use crate::roots::SysPaths;
 use crate::safe_text::printable::printable_bytes;
@@ -92,20 +93,6 @@ fn memory_takes_direct() -> bool {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     rustix::fs::memfd_create("diskscope", flags)
         .is_ok_and(|file| supports_direct_open(&file.into()))
-}
-
-/// The path of a file or device without a trailing slash, which only a directory may have.
-#[must_use]
-pub fn strip_trailing_slash(path: &Path) -> PathBuf {
-    let not_a_directory = rustix::io::Errno::NOTDIR.raw_os_error();
-    let slash =
-        fs::metadata(path).is_err_and(|error| error.raw_os_error() == Some(not_a_directory));
-    let bytes = path.as_os_str().as_bytes();
-    let end = bytes.iter().rposition(|byte| *byte != b'/');
-    match end {
-        Some(end) if slash => PathBuf::from(OsStr::from_bytes(&bytes[..=end])),
-        _ => path.to_owned(),
-    }
 }
 
 fn open_path(

@@ -7,62 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode as Permissions, OFlags};
 
-use super::{IdentityChange, MediumIdentity, Target, TargetKind};
-use crate::drive::guard;
-use crate::drive::guard::WritePermit;
-use crate::drive::{DriveError, io_error_context, ioctl};
+use crate::drive::error::{DriveError, io_error_context};
+use crate::drive::ioctl;
+use crate::drive::medium::identity::MediumIdentity;
+use crate::drive::medium::identity_change::IdentityChange;
+use crate::drive::medium::target::{Target, TargetKind};
 use crate::roots::SysPaths;
 
 pub use crate::named_file::FileId;
-
-/// Read or write access of a descriptor. Write access requires a [`WritePermit`].
-#[derive(Debug, Clone, Copy, Default)]
-pub enum WriteMode<'a> {
-    /// `O_RDONLY`.
-    #[default]
-    Read,
-    /// `O_RDWR`, with a permit.
-    Write(&'a WritePermit),
-}
-
-/// When a write completes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WriteDurability {
-    /// When the kernel has accepted it.
-    #[default]
-    None,
-    /// `O_DSYNC`.
-    Dsync,
-    /// `O_SYNC`.
-    Sync,
-}
-
-/// How to open a medium.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct MediumAccess<'a> {
-    /// Read or write access.
-    pub mode: WriteMode<'a>,
-    /// `O_DIRECT`: bypass the page cache.
-    pub direct: bool,
-    /// When a write completes.
-    pub durability: WriteDurability,
-}
-
-impl MediumAccess<'_> {
-    fn open_flags(self) -> OFlags {
-        let mut flags = match self.mode {
-            WriteMode::Read => OFlags::RDONLY,
-            WriteMode::Write(_) => OFlags::RDWR,
-        };
-        flags.set(OFlags::DIRECT, self.direct);
-        flags |= match self.durability {
-            WriteDurability::None => OFlags::empty(),
-            WriteDurability::Dsync => OFlags::DSYNC,
-            WriteDurability::Sync => OFlags::SYNC,
-        };
-        flags | OFlags::CLOEXEC
-    }
-}
 
 /// A target and the descriptor that anchors it: even if the name changes, every
 /// [`open`](Self::open) opens the same inode.
@@ -175,31 +127,21 @@ impl OpenMedium {
         self.is_filled.store(true, Ordering::Release);
     }
 
-    /// Opens another descriptor of the same inode, for reading or, with a permit for this medium,
-    /// for writing. The checks that forbid writing run again after opening.
+    /// Opens another descriptor of the same inode.
     ///
     /// # Errors
-    /// When the kernel refuses (`O_DIRECT` that the file system does not support, a device that is
-    /// gone), or when writing has become unsafe since the permit was given.
-    pub fn open(&self, access: MediumAccess<'_>) -> Result<OwnedFd, DriveError> {
-        if let WriteMode::Write(permit) = access.mode
-            && permit.id() != self.file_id()
-        {
-            return Err(self.changed_error());
-        }
-        let descriptor = reopen_inode(self.anchor_file.as_fd(), access.open_flags())
+    /// When the kernel refuses, or when the device number belongs to another disk now.
+    pub(in crate::drive) fn reopen(&self, flags: OFlags) -> Result<File, DriveError> {
+        let descriptor = reopen_inode(self.anchor_file.as_fd(), flags)
             .map_err(io_error_context("open", &self.target.name))?;
         let file = File::from(descriptor);
-        if self.difference_to(&file).is_some() {
-            return Err(self.changed_error());
+        match self.difference_to(&file) {
+            None => Ok(file),
+            Some(_) => Err(self.changed_error()),
         }
-        if let WriteMode::Write(permit) = access.mode {
-            guard::check_after_open(&self.sys_paths, self, permit)?;
-        }
-        Ok(file.into())
     }
 
-    fn changed_error(&self) -> DriveError {
+    pub(in crate::drive) fn changed_error(&self) -> DriveError {
         DriveError::TargetChanged {
             name: self.target.name.clone(),
         }

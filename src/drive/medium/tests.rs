@@ -1,5 +1,6 @@
 //! Opening of media by name, and scratch files, on the real system.
 
+use crate::drive::guard::MediumAccess;
 use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};

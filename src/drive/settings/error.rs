@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::setting::SystemSetting;
+use crate::drive::settings::setting::{InvalidDeviceName, SystemSetting};
 use crate::private_directory::PrivateDirectoryError;
 use crate::privilege;
 
@@ -38,11 +38,8 @@ pub enum SettingError {
         reason: RecordError,
     },
     /// Not a name of a block device.
-    #[error("{name:?} is not the name of a block device")]
-    InvalidDeviceName {
-        /// The name.
-        name: String,
-    },
+    #[error(transparent)]
+    InvalidDeviceName(#[from] InvalidDeviceName),
     /// Not a valid value of the setting.
     #[error("{setting} cannot be {value:?}")]
     InvalidValue {
@@ -119,9 +116,7 @@ impl SettingError {
             Self::InvalidRecord { path, .. } => {
                 format!("find out who wrote {}, and remove it", path.display())
             }
-            Self::InvalidDeviceName { .. } => {
-                "`diskscope devices` lists the block devices".to_owned()
-            }
+            Self::InvalidDeviceName(_) => "`diskscope devices` lists the block devices".to_owned(),
             Self::InvalidValue { setting, .. } => format!("look at what {setting} is now"),
             Self::LockedByProcess { holder, .. } => match holder {
                 Some(id) => format!("wait until process {id} has ended"),

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io;
 
-use super::error::{SettingError, io_error};
-use super::kernel_file::SettingFile;
-use super::record::SettingRecord;
-use super::store::{record_name, restore_from_record};
+use crate::drive::settings::error::{SettingError, io_error};
+use crate::drive::settings::kernel_file::SettingFile;
+use crate::drive::settings::record::SettingRecord;
+use crate::drive::settings::store::{record_name, restore_from_record};
 use crate::private_directory::PrivateDirectory;
 
 /// A setting that only this process may change, during the lifetime of this guard.

@@ -11,9 +11,73 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::error::{SettingError, io_error};
-use super::setting::{KernelTree, SystemSetting};
+use crate::drive::settings::error::{SettingError, io_error};
+use crate::drive::settings::setting::{DeviceName, SystemSetting};
 use crate::roots::SysPaths;
+
+/// The kernel file system that holds a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KernelTree {
+    Sysfs,
+    Procfs,
+}
+
+impl KernelTree {
+    pub(super) fn root(self, roots: &SysPaths) -> &Path {
+        match self {
+            Self::Sysfs => &roots.sys,
+            Self::Procfs => &roots.proc,
+        }
+    }
+
+    /// `f_type` of its files (include/uapi/linux/magic.h).
+    pub(super) fn file_system_magic(self) -> u64 {
+        match self {
+            Self::Sysfs => 0x6265_6572,
+            Self::Procfs => 0x9fa0,
+        }
+    }
+}
+
+impl SystemSetting {
+    /// Its file: the tree, and the path relative to the root of that tree.
+    pub(super) fn file_path(
+        &self,
+        roots: &SysPaths,
+    ) -> Result<(KernelTree, PathBuf), SettingError> {
+        let device = |device: &DeviceName| Path::new("class/block").join(device.as_str());
+        match self {
+            Self::ReadAhead(name) => {
+                Ok((KernelTree::Sysfs, device(name).join("queue/read_ahead_kb")))
+            }
+            Self::WriteCache(name) => {
+                let disks = device(name).join("device/scsi_disk");
+                let address = scsi_address(&roots.sys.join(&disks))?;
+                let file = disks.join(address).join("cache_type");
+                Ok((KernelTree::Sysfs, file))
+            }
+            Self::DelayAccounting => Ok((
+                KernelTree::Procfs,
+                PathBuf::from("sys/kernel/task_delayacct"),
+            )),
+        }
+    }
+}
+
+/// The only entry of `scsi_disk`: host, channel, target and LUN, as `2:0:0:0`.
+fn scsi_address(disks: &Path) -> Result<String, SettingError> {
+    let is_address = |name: &str| {
+        let numbers: Vec<&str> = name.split(':').collect();
+        let number = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        numbers.len() == 4 && numbers.iter().all(number)
+    };
+    std::fs::read_dir(disks)
+        .map_err(io_error("list", disks))?
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .find(|name| is_address(name))
+        .ok_or_else(|| io_error("find a drive in", disks)(std::io::ErrorKind::NotFound.into()))
+}
 
 /// How long to retry opening a setting that concurrent renames interrupt.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(1);

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::RecordError;
-use super::setting::{DeviceName, SystemSetting};
+use crate::drive::settings::error::RecordError;
+use crate::drive::settings::setting::{DeviceName, SystemSetting};
 use crate::roots::SysPaths;
 
 /// Version of the record format.

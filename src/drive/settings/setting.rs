@@ -1,13 +1,9 @@
 //! The complete set of settings that the program may change, and their valid values.
 
 use std::fmt::{self, Display, Formatter};
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-
-use super::error::{SettingError, io_error};
-use crate::roots::SysPaths;
 
 /// Maximum length of a device name. Names in the kernel are shorter (DISK_NAME_LEN, 32, and a
 /// partition's number).
@@ -24,6 +20,14 @@ const READ_AHEAD: &str = "read-ahead";
 const WRITE_CACHE: &str = "write-cache";
 const DELAY_ACCOUNTING: &str = "delay-accounting";
 
+/// Not the name of a block device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name:?} is not the name of a block device")]
+pub struct InvalidDeviceName {
+    /// The name.
+    pub name: String,
+}
+
 /// A name below `/sys/class/block`: one component of letters, digits and `!._:-` that does not
 /// start with a dot.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -34,7 +38,7 @@ impl DeviceName {
     ///
     /// # Errors
     /// When it is not a valid name of a block device.
-    pub fn new(name: &str) -> Result<Self, SettingError> {
+    pub fn new(name: &str) -> Result<Self, InvalidDeviceName> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!._:-".contains(&byte);
         if !name.is_empty()
             && name.len() <= MAX_DEVICE_NAME_BYTES
@@ -43,7 +47,7 @@ impl DeviceName {
         {
             Ok(Self(name.to_owned()))
         } else {
-            Err(SettingError::InvalidDeviceName {
+            Err(InvalidDeviceName {
                 name: name.to_owned(),
             })
         }
@@ -69,36 +73,12 @@ pub enum SystemSetting {
     DelayAccounting,
 }
 
-/// The kernel file system that holds a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KernelTree {
-    Sysfs,
-    Procfs,
-}
-
-impl KernelTree {
-    pub(super) fn root(self, roots: &SysPaths) -> &Path {
-        match self {
-            Self::Sysfs => &roots.sys,
-            Self::Procfs => &roots.proc,
-        }
-    }
-
-    /// `f_type` of its files (include/uapi/linux/magic.h).
-    pub(super) fn file_system_magic(self) -> u64 {
-        match self {
-            Self::Sysfs => 0x6265_6572,
-            Self::Procfs => 0x9fa0,
-        }
-    }
-}
-
 impl SystemSetting {
     /// The read-ahead of a whole device.
     ///
     /// # Errors
     /// When it is not a valid name of a block device.
-    pub fn read_ahead(device: &str) -> Result<Self, SettingError> {
+    pub fn read_ahead(device: &str) -> Result<Self, InvalidDeviceName> {
         DeviceName::new(device).map(Self::ReadAhead)
     }
 
@@ -106,7 +86,7 @@ impl SystemSetting {
     ///
     /// # Errors
     /// When it is not a valid name of a block device.
-    pub fn write_cache(device: &str) -> Result<Self, SettingError> {
+    pub fn write_cache(device: &str) -> Result<Self, InvalidDeviceName> {
         DeviceName::new(device).map(Self::WriteCache)
     }
 
@@ -146,29 +126,6 @@ impl SystemSetting {
         readings
     }
 
-    /// Its file: the tree, and the path relative to the root of that tree.
-    pub(super) fn file_path(
-        &self,
-        roots: &SysPaths,
-    ) -> Result<(KernelTree, PathBuf), SettingError> {
-        let device = |device: &DeviceName| Path::new("class/block").join(device.as_str());
-        match self {
-            Self::ReadAhead(name) => {
-                Ok((KernelTree::Sysfs, device(name).join("queue/read_ahead_kb")))
-            }
-            Self::WriteCache(name) => {
-                let disks = device(name).join("device/scsi_disk");
-                let address = scsi_address(&roots.sys.join(&disks))?;
-                let file = disks.join(address).join("cache_type");
-                Ok((KernelTree::Sysfs, file))
-            }
-            Self::DelayAccounting => Ok((
-                KernelTree::Procfs,
-                PathBuf::from("sys/kernel/task_delayacct"),
-            )),
-        }
-    }
-
     /// Its name: `read-ahead@sda`, `delay-accounting`.
     #[must_use]
     pub fn name(&self) -> String {
@@ -180,30 +137,15 @@ impl SystemSetting {
     }
 }
 
-/// The only entry of `scsi_disk`: host, channel, target and LUN, as `2:0:0:0`.
-fn scsi_address(disks: &Path) -> Result<String, SettingError> {
-    let is_address = |name: &str| {
-        let numbers: Vec<&str> = name.split(':').collect();
-        let number = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        numbers.len() == 4 && numbers.iter().all(number)
-    };
-    std::fs::read_dir(disks)
-        .map_err(io_error("list", disks))?
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .find(|name| is_address(name))
-        .ok_or_else(|| io_error("find a drive in", disks)(std::io::ErrorKind::NotFound.into()))
-}
-
 impl FromStr for SystemSetting {
-    type Err = SettingError;
+    type Err = InvalidDeviceName;
 
-    fn from_str(text: &str) -> Result<Self, SettingError> {
+    fn from_str(text: &str) -> Result<Self, InvalidDeviceName> {
         match text.split_once('@') {
             Some((READ_AHEAD, device)) => Self::read_ahead(device),
             Some((WRITE_CACHE, device)) => Self::write_cache(device),
             None if text == DELAY_ACCOUNTING => Ok(Self::DelayAccounting),
-            _ => Err(SettingError::InvalidDeviceName {
+            _ => Err(InvalidDeviceName {
                 name: text.to_owned(),
             }),
         }
@@ -211,11 +153,10 @@ impl FromStr for SystemSetting {
 }
 
 impl TryFrom<String> for SystemSetting {
-    type Error = String;
+    type Error = InvalidDeviceName;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, InvalidDeviceName> {
         text.parse()
-            .map_err(|_| format!("there is no setting {text:?}"))
     }
 }
 

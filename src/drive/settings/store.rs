@@ -5,12 +5,11 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 
-use super::error::{RecordError, SettingError, io_error};
-use super::kernel_file;
-use super::kernel_file::SettingFile;
-use super::record;
-use super::record::SettingRecord;
-use super::setting::SystemSetting;
+use crate::drive::settings::error::{RecordError, SettingError, io_error};
+use crate::drive::settings::kernel_file::SettingFile;
+use crate::drive::settings::record::SettingRecord;
+use crate::drive::settings::setting::SystemSetting;
+use crate::drive::settings::{kernel_file, record};
 use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
 
 /// Suffix of a record's file name.

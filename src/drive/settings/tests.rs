@@ -355,10 +355,7 @@ fn device_name_with_path_components_is_refused() {
         "a@b",
     ] {
         let error = SystemSetting::read_ahead(name).unwrap_err();
-        assert!(
-            matches!(error, SettingError::InvalidDeviceName { .. }),
-            "{name:?}"
-        );
+        assert!(matches!(error, InvalidDeviceName { .. }), "{name:?}");
     }
     assert!(SystemSetting::read_ahead(&"a".repeat(65)).is_err());
     for name in [

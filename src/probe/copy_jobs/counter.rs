@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::arguments::CopyOrder;
-use super::{FileCount, ProcessKey};
+use crate::probe::copy_jobs::arguments::CopyOrder;
+use crate::probe::copy_jobs::count::FileCount;
+use crate::probe::copy_jobs::counter::tree::CopyTree;
+use crate::probe::copy_jobs::job_count::ProcessKey;
 
 mod tree;
-
-use self::tree::CopyTree;
 
 /// Interval between checks of the destination.
 const RECOUNT_INTERVAL: Duration = Duration::from_millis(500);

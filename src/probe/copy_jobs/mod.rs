@@ -3,10 +3,14 @@
 //!
 //! A separate thread expands the arguments, sizes the sources, and checks which files are complete.
 
+mod job_count;
+pub use self::job_count::JobCount;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::sample::{ProcessIdentity, ProcessSample};
+use crate::probe::copy_jobs::counter::TreeCounter;
+use crate::probe::copy_jobs::job_count::ProcessKey;
+use crate::probe::sample::{ProcessIdentity, ProcessSample};
 use crate::roots::SysPaths;
 
 pub mod arguments;
@@ -15,19 +19,6 @@ mod counter;
 
 pub use self::arguments::CountMethod;
 pub use self::count::FileCount;
-use self::counter::TreeCounter;
-
-/// Progress of a job, as far as it is counted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobCount {
-    /// The parsed arguments.
-    pub order: Arc<arguments::CopyOrder>,
-    /// The counts.
-    pub count: FileCount,
-}
-
-/// A process by its id and start time.
-type ProcessKey = (u32, u64);
 
 /// The classification of a process.
 #[derive(Debug)]

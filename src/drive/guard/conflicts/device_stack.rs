@@ -9,28 +9,24 @@ use std::rc::Rc;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::device_mapper;
-use super::device_mapper::MappedRange;
-use super::exports;
-use super::exports::ExportedTarget;
-use super::loop_devices;
-use super::loop_devices::AttachedLoop;
-use super::mount_tables;
-use super::mount_tables::{MountTables, PlacedMount};
-use super::overlay;
-use super::overlay::UnderlyingFile;
-use super::same_file;
-use super::same_file::{FileSameness, FileStamp};
-use super::{
-    Alias, AliasKind, MediumUsage, UnresolvedUse, UseConflict, device_nodes, same_disk,
-    unreadable_table,
+use crate::drive::guard::conflicts::alias::{Alias, AliasKind};
+use crate::drive::guard::conflicts::device_mapper::MappedRange;
+use crate::drive::guard::conflicts::exports::ExportedTarget;
+use crate::drive::guard::conflicts::loop_devices::AttachedLoop;
+use crate::drive::guard::conflicts::medium_usage::{MediumUsage, unreadable_table};
+use crate::drive::guard::conflicts::mount_tables::{MountTables, PlacedMount};
+use crate::drive::guard::conflicts::overlay::UnderlyingFile;
+use crate::drive::guard::conflicts::same_file::{FileSameness, FileStamp};
+use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
+use crate::drive::guard::conflicts::{
+    device_mapper, device_nodes, exports, loop_devices, mount_tables, overlay, same_disk, same_file,
 };
-use crate::drive::guard::Refusal;
-use crate::drive::identity;
-use crate::drive::identity::{list_directory, sanitized};
+use crate::drive::guard::refusal::Refusal;
+use crate::drive::identity::sanitized;
+use crate::drive::identity::sysfs::list_directory;
 use crate::drive::medium::FileId;
-use crate::drive::mounts;
 use crate::drive::mounts::SwapEntry;
+use crate::drive::{identity, mounts};
 use crate::roots::SysPaths;
 
 /// State of one search.

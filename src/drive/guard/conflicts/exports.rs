@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::drive::identity::{is_absent, list_directory, sanitized};
+use crate::drive::identity::sanitized;
+use crate::drive::identity::sysfs::{is_absent, list_directory};
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
 

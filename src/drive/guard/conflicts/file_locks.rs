@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 
-use super::{UseConflict, open_users, same_file};
 use crate::drive::fcntl;
+use crate::drive::guard::conflicts::lock_line::{LockLine, parse_lock_line};
+use crate::drive::guard::conflicts::use_conflict::UseConflict;
+use crate::drive::guard::conflicts::{process_numbers, same_file};
 use crate::drive::medium::FileId;
 use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
@@ -20,38 +22,6 @@ use crate::roots::SysPaths;
 pub(in crate::drive::guard) const LOCK_TIMEOUT: Duration = Duration::from_millis(300);
 /// Interval between attempts.
 pub(in crate::drive::guard) const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
-
-/// One lock as the kernel lists it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LockLine {
-    /// The process that holds it; `None` for an open file description lock.
-    pub process: Option<u32>,
-    /// Number of the device that holds the file.
-    pub device: (u32, u32),
-    /// Inode number of the file.
-    pub inode: u64,
-}
-
-/// Parses `1: POSIX  ADVISORY  WRITE 3568 fd:00:2531452 0 EOF`, with or without `lock:` before it.
-/// `None` for a lease and for a blocked lock request.
-#[must_use]
-pub fn parse_lock_line(line: &str) -> Option<LockLine> {
-    let line = line.strip_prefix("lock:").unwrap_or(line);
-    let mut words = line.split_whitespace();
-    words.next()?.strip_suffix(':')?;
-    if !matches!(words.next()?, "POSIX" | "OFDLCK" | "FLOCK") {
-        return None;
-    }
-    let process: i64 = words.nth(2)?.parse().ok()?;
-    let mut place = words.next()?.split(':');
-    let hexadecimal = |text: &str| u32::from_str_radix(text, 16).ok();
-    let device = (hexadecimal(place.next()?)?, hexadecimal(place.next()?)?);
-    Some(LockLine {
-        process: u32::try_from(process).ok().filter(|process| *process > 0),
-        device,
-        inode: place.next()?.parse().ok()?,
-    })
-}
 
 /// Locks that others hold on an open file, or on files of which only the identity is known.
 ///
@@ -107,7 +77,7 @@ pub(super) fn find_lock_conflict(
         device: name.to_owned(),
         by: process.map(|process| {
             let directory = roots.proc.join(process.to_string());
-            (process, open_users::process_command(&directory))
+            (process, process_numbers::process_command(&directory))
         }),
     }))
 }
@@ -135,7 +105,7 @@ fn has_conflicting_lock(file: &File) -> bool {
 
 /// The process that holds an open file description lock.
 fn lock_holder(roots: &SysPaths, lock: &LockLine) -> Option<u32> {
-    open_users::process_numbers(roots)
+    process_numbers::process_numbers(roots)
         .into_iter()
         .find(|process| {
             let directory = roots.proc.join(format!("{process}/fdinfo"));

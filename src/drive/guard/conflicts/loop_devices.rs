@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::device_nodes;
-use crate::drive::identity::{list_directory, sanitized};
+use crate::drive::guard::conflicts::device_nodes;
+use crate::drive::identity::sanitized;
+use crate::drive::identity::sysfs::list_directory;
 use crate::drive::ioctl;
 use crate::drive::ioctl::LoopBacking;
 use crate::drive::medium::FileId;

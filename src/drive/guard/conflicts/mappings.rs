@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use super::open_users::{IsWanted, OpenKind, facts};
-use super::process_list;
-use crate::drive::error::is_gone;
+use crate::drive::guard::conflicts::open_file::{IsWanted, OpenKind, facts};
+use crate::drive::guard::conflicts::process_list;
+use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
 
 /// How often the mappings of a process are read that changes them meanwhile.

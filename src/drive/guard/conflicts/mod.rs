@@ -3,320 +3,45 @@
 //!
 //! What cannot be determined is reported as [`UnresolvedUse`] and counts as a use.
 
+pub(super) mod alias;
+mod describe;
 pub mod device_mapper;
 mod device_nodes;
 mod device_stack;
 pub mod exports;
 pub mod file_locks;
+pub mod lock_line;
 mod loop_devices;
 pub mod mappings;
+pub(super) mod medium_usage;
 mod mount_tables;
+mod open_file;
 pub mod open_users;
 mod overlay;
 mod passthrough;
 mod process_list;
+mod process_numbers;
 mod same_disk;
 mod same_file;
 mod sole_opener;
-mod words;
+pub mod unseen_processes;
+pub mod use_conflict;
 
 use std::fs::File;
-use std::io;
-use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use self::device_stack::StackSearch;
-use self::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
-use self::open_users::{OpenKind, OpenUsers, UnseenProcesses};
-use self::overlay::UnderlyingFile;
-use super::Refusal;
-use super::hold::ExclusiveHold;
-use crate::drive::identity::sanitized;
-use crate::drive::medium::{FileId, OpenMedium, TargetKind};
+use crate::drive::guard::conflicts::device_stack::StackSearch;
+use crate::drive::guard::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
+use crate::drive::guard::conflicts::medium_usage::{MediumUsage, SearchDepth};
+use crate::drive::guard::conflicts::open_file::OpenKind;
+use crate::drive::guard::conflicts::open_users::OpenUsers;
+use crate::drive::guard::conflicts::overlay::UnderlyingFile;
+use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
+use crate::drive::guard::hold::ExclusiveHold;
+use crate::drive::guard::refusal::Refusal;
+use crate::drive::medium::open_medium::OpenMedium;
+use crate::drive::medium::{FileId, TargetKind};
 use crate::roots::SysPaths;
-
-/// A use that forbids writing.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum UseConflict {
-    /// A file system is mounted.
-    Mounted {
-        /// The device that holds it, or the file.
-        device: String,
-        /// Mount point.
-        at: String,
-    },
-    /// A file system is mounted in another mount namespace, such as a container's.
-    MountedInOtherNamespace {
-        /// The device that holds it, or the file.
-        device: String,
-        /// Mount point in that namespace.
-        at: String,
-        /// A process of that namespace.
-        process: u32,
-    },
-    /// It is a member of a mounted multi-device file system.
-    FileSystemMember {
-        /// The device.
-        device: String,
-        /// Type and identity of the file system, such as `btrfs UUID`.
-        file_system: String,
-    },
-    /// The kernel uses it as swap.
-    UsedAsSwap {
-        /// The device or file.
-        device: String,
-    },
-    /// A loop device is attached to it.
-    AttachedLoopDevice {
-        /// The device or file.
-        device: String,
-        /// The loop device.
-        by: String,
-    },
-    /// Another device is stacked on it.
-    HeldByDevice {
-        /// The device.
-        device: String,
-        /// The upper device.
-        by: String,
-    },
-    /// Another device in use covers, or may cover, the same sectors.
-    OverlappingSectors {
-        /// The other device.
-        device: String,
-        /// The common lower device, or the disk that both are paths to.
-        lower: String,
-    },
-    /// A device that appeared during the run is another path to the same disk.
-    OtherPath {
-        /// The device.
-        device: String,
-        /// The disk, by the name of the path in use.
-        disk: String,
-    },
-    /// The kernel exports it to other machines.
-    Exported {
-        /// The device or file.
-        device: String,
-        /// The exporter, such as `nvmet subsystem NAME`.
-        by: String,
-    },
-    /// A process has it open.
-    OpenByProcess {
-        /// The device or file.
-        device: String,
-        /// Process ID.
-        process: u32,
-        /// Name of the process.
-        command: String,
-        /// Whether by a shared writable mapping rather than by a descriptor.
-        mapped: bool,
-    },
-    /// A process has it mapped, for any purpose.
-    MappedByProcess {
-        /// The device or file.
-        device: String,
-        /// Process ID.
-        process: u32,
-        /// Name of the process.
-        command: String,
-    },
-    /// A process reads it and serves a FUSE file system, possibly from it.
-    Served {
-        /// The device or file.
-        device: String,
-        /// Process ID.
-        process: u32,
-        /// Name of the process.
-        command: String,
-    },
-    /// A user that /proc does not show has it open for writing.
-    OpenByUnknown {
-        /// The file.
-        device: String,
-    },
-    /// Another process holds a lock on it.
-    Locked {
-        /// The device or file.
-        device: String,
-        /// ID and name of the process, if known.
-        by: Option<(u32, String)>,
-    },
-    /// Another program, or a file system in another namespace, has a device with the same bytes
-    /// open exclusively (`O_EXCL`).
-    AliasOpenedExclusively {
-        /// That device.
-        device: String,
-    },
-    /// Another program, or a file system in another namespace, has it open exclusively (`O_EXCL`).
-    OpenedExclusively,
-}
-
-/// A possible use of a medium that could not be determined.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum UnresolvedUse {
-    /// The backing file of a loop device is unknown.
-    LoopDevice {
-        /// The loop device.
-        device: String,
-        /// Reason of the failure.
-        reason: String,
-    },
-    /// The file that a file system is mounted from is unknown.
-    MountSource {
-        /// Mount point.
-        at: String,
-        /// Source in the mount table.
-        source: String,
-    },
-    /// The file is unknown that a file system is mounted from, and possibly no visible mount table
-    /// lists it.
-    UnlistedMountSource {
-        /// Its name in sysfs.
-        name: String,
-    },
-    /// The readers of a file are unknown.
-    OpenForReading,
-    /// Whether a device with the same bytes is in use is unknown.
-    AliasInUse {
-        /// The device.
-        device: String,
-        /// Reason of the failure.
-        reason: String,
-    },
-    /// The file of the upper directory behind an overlay file is unknown.
-    OverlayUpperFile {
-        /// The mount point of the overlay.
-        at: String,
-    },
-    /// The device or file that is exported to other machines is unknown.
-    Export {
-        /// The exporter.
-        by: String,
-    },
-    /// The processes that have it open are unknown.
-    OpenDescriptors(UnseenProcesses),
-    /// The content of a kernel table is unknown because it cannot be read.
-    UnreadableTable {
-        /// The file or directory.
-        path: String,
-        /// Reason of the failure.
-        reason: String,
-    },
-    /// Whether it came into use during writing is unknown.
-    UseWhileWriting {
-        /// Reason of the failure.
-        reason: &'static str,
-    },
-    /// The mounts of other mount namespaces are unknown.
-    OtherNamespaceMounts {
-        /// Reason of the failure.
-        reason: &'static str,
-    },
-    /// Whether anyone has the file open is unknown: no lease can be taken on it.
-    LeaseUnavailable {
-        /// Reason of the failure.
-        reason: String,
-    },
-}
-
-impl UnresolvedUse {
-    /// The question about a table that cannot be read.
-    fn unreadable(path: &std::path::Path, error: &io::Error) -> Self {
-        Self::UnreadableTable {
-            path: sanitized(&path.to_string_lossy()),
-            reason: error.to_string(),
-        }
-    }
-}
-
-/// Another device that shares bytes with a medium and is not in use.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Alias {
-    /// Kernel name.
-    pub name: String,
-    /// Relation to the medium.
-    pub kind: AliasKind,
-}
-
-/// Relation of a device to the medium whose bytes it shares.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum AliasKind {
-    /// A loop device attached to the same backing file or device as the medium.
-    SiblingLoopDevice {
-        /// The backing file or device.
-        lower: String,
-    },
-    /// A device-mapper or md device on a lower device of the medium.
-    StackedDevice {
-        /// The lower device.
-        lower: String,
-    },
-    /// Another path to the same disk.
-    DiskPath {
-        /// The disk, by the name of the path used for the medium.
-        disk: String,
-    },
-    /// The device that a loop device is attached to.
-    BackingDevice {
-        /// The loop device.
-        upper: String,
-    },
-}
-
-impl Alias {
-    /// The conflict if it appears while a medium is written: it is not held exclusively, so it can
-    /// be mounted in any mount namespace.
-    pub(super) fn conflict(&self) -> UseConflict {
-        let by = self.name.clone();
-        match &self.kind {
-            AliasKind::SiblingLoopDevice { lower } => UseConflict::AttachedLoopDevice {
-                device: lower.clone(),
-                by,
-            },
-            AliasKind::StackedDevice { lower } => UseConflict::HeldByDevice {
-                device: lower.clone(),
-                by,
-            },
-            AliasKind::DiskPath { disk } => UseConflict::OtherPath {
-                device: by,
-                disk: disk.clone(),
-            },
-            AliasKind::BackingDevice { upper } => UseConflict::AttachedLoopDevice {
-                device: by,
-                by: upper.clone(),
-            },
-        }
-    }
-}
-
-/// Users of a medium.
-#[derive(Debug, Default)]
-pub(super) struct MediumUsage {
-    /// Uses that forbid writing, the most relevant first.
-    pub conflicts: Vec<UseConflict>,
-    /// Uses that could not be determined.
-    pub unresolved: Vec<UnresolvedUse>,
-    /// Uses that the kernel's tables left unresolved, before any other check.
-    pub initially_unresolved: Vec<UnresolvedUse>,
-    /// Other devices with the same bytes.
-    pub aliases: Vec<Alias>,
-    /// Descriptors of other devices with the same bytes, held exclusively so that nothing can be
-    /// mounted or stacked on them.
-    pub alias_holds: Vec<OwnedFd>,
-}
-
-/// Extent of the search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SearchDepth {
-    /// Everything; the medium is not held exclusively yet.
-    Full,
-    /// Everything except locks and leases, which this program holds itself.
-    HeldMedium,
-    /// A few kernel tables only: mounts of this namespace, swap areas, loop devices, stacked
-    /// devices.
-    KernelTablesOnly,
-}
 
 /// Finds all uses that forbid writing a medium. `known` are the uses that were unresolved when the
 /// kernel proved that no one else has the file open: from then on only new ones count.
@@ -485,15 +210,5 @@ fn persistent_users(roots: &SysPaths, search: &StackSearch<'_>) -> OpenUsers {
             return found;
         }
         std::thread::sleep(LOCK_RETRY_INTERVAL);
-    }
-}
-
-/// Converts an error of reading a table to a [`Refusal`].
-fn unreadable_table(name: &str, tried: &'static str) -> impl FnOnce(io::Error) -> Refusal {
-    let name = name.to_owned();
-    move |source| Refusal::UseUnknown {
-        name,
-        tried,
-        source,
     }
 }

@@ -6,9 +6,10 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{UnresolvedUse, UseConflict};
-use crate::drive::error::is_gone;
-use crate::drive::identity::{list_directory, sanitized};
+use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
+use crate::drive::identity::sanitized;
+use crate::drive::identity::sysfs::list_directory;
+use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;

@@ -4,23 +4,22 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
-
-use super::file_locks::parse_lock_line;
-use super::mappings;
-use super::mappings::{IgnoredFiles, MapBudget};
-use super::passthrough::Passthrough;
-use super::process_list;
-use super::process_list::{ListedProcess, ProcessList};
-use crate::drive::error::is_gone;
 use crate::drive::fcntl;
+use crate::drive::guard::conflicts::lock_line::parse_lock_line;
+use crate::drive::guard::conflicts::mappings::{IgnoredFiles, MapBudget};
+use crate::drive::guard::conflicts::open_file::{IsWanted, OpenKind, facts};
+use crate::drive::guard::conflicts::passthrough::Passthrough;
+use crate::drive::guard::conflicts::process_list::{ListedProcess, ProcessList};
+use crate::drive::guard::conflicts::process_numbers::{process_command, process_numbers};
+use crate::drive::guard::conflicts::unseen_processes::UnseenProcesses;
+use crate::drive::guard::conflicts::{mappings, process_list};
+use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
-use crate::safe_text::printable::printable_bytes;
 
 /// `/dev/fuse` (kernel Documentation/admin-guide/devices.txt).
 const FUSE: (u32, u32) = (10, 229);
@@ -36,51 +35,6 @@ pub(super) struct OpenUser {
     pub id: FileId,
     /// How.
     pub kind: OpenKind,
-}
-
-/// How a process has something open, the most telling first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum OpenKind {
-    /// By a descriptor that writes.
-    OpenForWriting,
-    /// By a shared writable mapping.
-    MappedForWriting,
-    /// By a descriptor with a lock.
-    Locked,
-    /// By any other mapping, such as that of a program or library.
-    Mapped,
-    /// For reading, by a process that serves a FUSE file system, perhaps from it.
-    Served,
-}
-
-/// Whether what has that identity, and can be looked at by that path, is wanted.
-pub(super) type IsWanted<'a> = dyn Fn(FileId, &Path) -> bool + 'a;
-
-/// Why not all processes could be examined.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum UnseenProcesses {
-    /// This PID namespace is not the first one.
-    PidNamespace,
-    /// /proc is mounted with `hidepid` or `subset`.
-    HiddenProc,
-    /// Processes start others all the time, and one of them was never examined.
-    Changing,
-    /// Descriptors or mappings of some processes may not be examined.
-    PermissionDenied {
-        /// How many.
-        count: usize,
-        /// One of them.
-        process: u32,
-    },
-    /// Descriptors or mappings of some processes could not be examined.
-    ExaminationFailed {
-        /// How many.
-        count: usize,
-        /// One of them.
-        process: u32,
-        /// Why.
-        reason: String,
-    },
 }
 
 /// What an examination of all processes gave.
@@ -207,37 +161,6 @@ pub(super) fn is_open_for_reading(
                 .iter()
                 .any(|table| listed(table).any(|entry| reads(&entry.path())))
         })
-}
-
-/// Numbers of all processes but this one, as far as they can be listed.
-pub(super) fn process_numbers(roots: &SysPaths) -> Vec<u32> {
-    list_processes(roots).unwrap_or_default()
-}
-
-/// Numbers of all processes but this one.
-///
-/// # Errors
-/// When the list cannot be read to its end.
-pub(super) fn list_processes(roots: &SysPaths) -> io::Result<Vec<u32>> {
-    let own = std::process::id();
-    let mut processes = Vec::new();
-    for entry in fs::read_dir(&roots.proc)? {
-        let number = entry?
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok());
-        processes.extend(number.filter(|process: &u32| *process != own));
-    }
-    Ok(processes)
-}
-
-/// The name of a process.
-pub(super) fn process_command(directory: &Path) -> String {
-    let name = fs::read(directory.join("comm")).unwrap_or_default();
-    match name.trim_ascii_end() {
-        [] => "gone meanwhile".to_owned(),
-        name => printable_bytes(name),
-    }
 }
 
 /// What one process has open.
@@ -384,36 +307,6 @@ fn descriptor_has_lock(info: &Path) -> io::Result<bool> {
     };
     let mut locks = info.lines().filter(|line| line.starts_with("lock:"));
     Ok(locks.any(|line| parse_lock_line(line).is_some()))
-}
-
-/// What a path leads to.
-#[derive(Debug)]
-pub(super) struct Facts {
-    /// A block device by its number, everything else by its inode.
-    pub id: FileId,
-    /// The inode, of a device that of its node.
-    pub inode: FileId,
-    /// Number of the character device that it is, if it is one.
-    pub character_device: Option<(u32, u32)>,
-}
-
-/// What a path leads to, without asking the server of a network file system.
-pub(super) fn facts(path: &Path) -> io::Result<Facts> {
-    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
-    let wanted = StatxFlags::TYPE | StatxFlags::INO;
-    let facts = rustix::fs::statx(CWD.as_fd(), path, flags, wanted)?;
-    let device = rustix::fs::makedev(facts.stx_dev_major, facts.stx_dev_minor);
-    let inode = FileId::Inode(device, facts.stx_ino);
-    let number = (facts.stx_rdev_major, facts.stx_rdev_minor);
-    let kind = FileType::from_raw_mode(u32::from(facts.stx_mode));
-    Ok(Facts {
-        id: match kind {
-            FileType::BlockDevice => FileId::Device(number.0, number.1),
-            _ => inode,
-        },
-        inode,
-        character_device: (kind == FileType::CharacterDevice).then_some(number),
-    })
 }
 
 /// The identity of what a path leads to.

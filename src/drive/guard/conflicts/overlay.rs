@@ -8,8 +8,8 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::same_file;
-use super::same_file::{FileSameness, FileStamp};
+use crate::drive::guard::conflicts::same_file;
+use crate::drive::guard::conflicts::same_file::{FileSameness, FileStamp};
 use crate::drive::identity::sanitized;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 
-use crate::drive::identity::directory_entries;
+use crate::drive::identity::sysfs::directory_entries;
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
 

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use rustix::event::EventfdFlags;
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 
-use super::open_users::UnseenProcesses;
-use super::overlay;
-use crate::drive::error::is_gone;
+use crate::drive::guard::conflicts::overlay;
+use crate::drive::guard::conflicts::unseen_processes::UnseenProcesses;
+use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
@@ -78,7 +78,7 @@ impl ProcessList {
         if !self.known.is_empty() {
             self.first_pass.get_or_insert_with(Instant::now);
         }
-        let listed = super::open_users::list_processes(roots)?;
+        let listed = super::process_numbers::list_processes(roots)?;
         let listed = listed.into_iter().map(|process| {
             let facts = fs::symlink_metadata(roots.proc.join(process.to_string()));
             ListedProcess {

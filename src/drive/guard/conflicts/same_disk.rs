@@ -72,7 +72,7 @@ impl DiskIdentity {
 pub(super) fn other_paths_of_disk(roots: &SysPaths, name: &str) -> std::io::Result<Vec<String>> {
     let directory = roots.sys.join("class/block");
     let own = DiskIdentity::read(&directory.join(name));
-    let others = crate::drive::identity::list_directory(&directory)?;
+    let others = crate::drive::identity::sysfs::list_directory(&directory)?;
     Ok(others
         .into_iter()
         .filter(|other| other != name && is_physical_disk(&directory.join(other)))

@@ -5,15 +5,14 @@ use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::device_stack::StackSearch;
-use super::open_users;
-use super::open_users::UnseenProcesses;
-use super::overlay;
-use super::overlay::UnderlyingFile;
-use super::{UnresolvedUse, UseConflict};
 use crate::drive::fcntl;
 use crate::drive::fcntl::OtherOpeners;
-use crate::drive::medium::OpenMedium;
+use crate::drive::guard::conflicts::device_stack::StackSearch;
+use crate::drive::guard::conflicts::overlay::UnderlyingFile;
+use crate::drive::guard::conflicts::unseen_processes::UnseenProcesses;
+use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
+use crate::drive::guard::conflicts::{open_users, overlay};
+use crate::drive::medium::open_medium::OpenMedium;
 use crate::roots::SysPaths;
 
 /// How long to wait for a user that has it open only briefly.

@@ -3,12 +3,6 @@
 
 mod table;
 
-use self::table::{
-    CONTAINER_MAGICS, FILE_SYSTEM_MAGICS, IMAGE_MAGICS, MagicBytes, MagicOffset, SWAP_MAGICS,
-    SWAP_PAGE_SIZES,
-};
-use super::bytes::MediumRegion;
-
 /// Bytes read at once at the start: covers most magic bytes.
 const HEAD_BYTES: u64 = 256 << 10;
 /// Bytes read at once at the end.
@@ -197,3 +191,9 @@ fn is_dos_partition_table(record: &[u8], found: &[(&'static str, u64)]) -> bool 
 #[cfg(test)]
 #[path = "../tests/signatures.rs"]
 mod tests;
+
+use crate::drive::guard::bytes::MediumRegion;
+use crate::drive::guard::signatures::table::{
+    CONTAINER_MAGICS, FILE_SYSTEM_MAGICS, IMAGE_MAGICS, MagicBytes, MagicOffset, SWAP_MAGICS,
+    SWAP_PAGE_SIZES,
+};

@@ -188,7 +188,7 @@ fn changed_medium_under_same_device_number_is_refused() {
     }
     // Nor does the descriptor that was opened before lead anywhere else, not even to read.
     let medium = consent.medium().unwrap();
-    let opened = medium.open(medium::MediumAccess::default());
+    let opened = medium.open(MediumAccess::default());
     assert!(matches!(opened, Err(DriveError::TargetChanged { .. })));
 }
 

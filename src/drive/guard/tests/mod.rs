@@ -8,6 +8,9 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use self::loops::{CleanupCommand, LoopFixture, run_program};
 use super::*;
 use crate::drive::medium;
+use crate::drive::medium::{FileId, OpenMedium};
+use crate::drive::{DriveError, ErrorKind};
+use crate::roots::SysPaths;
 use rustix::fs::{Mode as Permissions, OFlags};
 
 mod consent;
@@ -167,9 +170,9 @@ fn permit_for_other_medium_is_refused() {
         .clone()
         .map(|name| medium::open_target(&roots, &name, None).unwrap());
     let permit = permit_writing(&roots, &one, Some(&consent_with_signatures(&names[0]))).unwrap();
-    let access = medium::MediumAccess {
-        mode: medium::WriteMode::Write(&permit),
-        ..medium::MediumAccess::default()
+    let access = MediumAccess {
+        mode: WriteMode::Write(&permit),
+        ..MediumAccess::default()
     };
     assert!(one.open(access).is_ok());
     assert!(matches!(

@@ -4,8 +4,8 @@ use std::fs::{self, ReadDir};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::probe::copy_jobs::FileCount;
 use crate::probe::copy_jobs::arguments::{CopyOrder, CountMethod};
+use crate::probe::copy_jobs::count::FileCount;
 
 /// Directory entries per step, so that other jobs make progress too.
 const MAX_ENTRIES_PER_STEP: usize = 2000;

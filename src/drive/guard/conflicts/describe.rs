@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::open_users::UnseenProcesses;
-use super::{UnresolvedUse, UseConflict};
+use crate::drive::guard::conflicts::unseen_processes::UnseenProcesses;
+use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 
 impl fmt::Display for UseConflict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

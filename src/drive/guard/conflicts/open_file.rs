@@ -1,0 +1,56 @@
+//! How a process uses a file, and the identity of that file.
+
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use crate::drive::medium::FileId;
+
+/// How a process has something open, the most telling first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum OpenKind {
+    /// By a descriptor that writes.
+    OpenForWriting,
+    /// By a shared writable mapping.
+    MappedForWriting,
+    /// By a descriptor with a lock.
+    Locked,
+    /// By any other mapping, such as that of a program or library.
+    Mapped,
+    /// For reading, by a process that serves a FUSE file system, perhaps from it.
+    Served,
+}
+
+/// Whether what has that identity, and can be looked at by that path, is wanted.
+pub(super) type IsWanted<'a> = dyn Fn(FileId, &Path) -> bool + 'a;
+
+/// What a path leads to.
+#[derive(Debug)]
+pub(super) struct Facts {
+    /// A block device by its number, everything else by its inode.
+    pub id: FileId,
+    /// The inode, of a device that of its node.
+    pub inode: FileId,
+    /// Number of the character device that it is, if it is one.
+    pub character_device: Option<(u32, u32)>,
+}
+
+/// What a path leads to, without asking the server of a network file system.
+pub(super) fn facts(path: &Path) -> io::Result<Facts> {
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+    let wanted = StatxFlags::TYPE | StatxFlags::INO;
+    let facts = rustix::fs::statx(CWD.as_fd(), path, flags, wanted)?;
+    let device = rustix::fs::makedev(facts.stx_dev_major, facts.stx_dev_minor);
+    let inode = FileId::Inode(device, facts.stx_ino);
+    let number = (facts.stx_rdev_major, facts.stx_rdev_minor);
+    let kind = FileType::from_raw_mode(u32::from(facts.stx_mode));
+    Ok(Facts {
+        id: match kind {
+            FileType::BlockDevice => FileId::Device(number.0, number.1),
+            _ => inode,
+        },
+        inode,
+        character_device: (kind == FileType::CharacterDevice).then_some(number),
+    })
+}

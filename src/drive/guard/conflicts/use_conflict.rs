@@ -1,0 +1,201 @@
+//! Uses of a medium that forbid writing.
+
+use std::io;
+
+use crate::drive::guard::conflicts::unseen_processes::UnseenProcesses;
+use crate::drive::identity::sanitized;
+
+/// A use that forbids writing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UseConflict {
+    /// A file system is mounted.
+    Mounted {
+        /// The device that holds it, or the file.
+        device: String,
+        /// Mount point.
+        at: String,
+    },
+    /// A file system is mounted in another mount namespace, such as a container's.
+    MountedInOtherNamespace {
+        /// The device that holds it, or the file.
+        device: String,
+        /// Mount point in that namespace.
+        at: String,
+        /// A process of that namespace.
+        process: u32,
+    },
+    /// It is a member of a mounted multi-device file system.
+    FileSystemMember {
+        /// The device.
+        device: String,
+        /// Type and identity of the file system, such as `btrfs UUID`.
+        file_system: String,
+    },
+    /// The kernel uses it as swap.
+    UsedAsSwap {
+        /// The device or file.
+        device: String,
+    },
+    /// A loop device is attached to it.
+    AttachedLoopDevice {
+        /// The device or file.
+        device: String,
+        /// The loop device.
+        by: String,
+    },
+    /// Another device is stacked on it.
+    HeldByDevice {
+        /// The device.
+        device: String,
+        /// The upper device.
+        by: String,
+    },
+    /// Another device in use covers, or may cover, the same sectors.
+    OverlappingSectors {
+        /// The other device.
+        device: String,
+        /// The common lower device, or the disk that both are paths to.
+        lower: String,
+    },
+    /// A device that appeared during the run is another path to the same disk.
+    OtherPath {
+        /// The device.
+        device: String,
+        /// The disk, by the name of the path in use.
+        disk: String,
+    },
+    /// The kernel exports it to other machines.
+    Exported {
+        /// The device or file.
+        device: String,
+        /// The exporter, such as `nvmet subsystem NAME`.
+        by: String,
+    },
+    /// A process has it open.
+    OpenByProcess {
+        /// The device or file.
+        device: String,
+        /// Process ID.
+        process: u32,
+        /// Name of the process.
+        command: String,
+        /// Whether by a shared writable mapping rather than by a descriptor.
+        mapped: bool,
+    },
+    /// A process has it mapped, for any purpose.
+    MappedByProcess {
+        /// The device or file.
+        device: String,
+        /// Process ID.
+        process: u32,
+        /// Name of the process.
+        command: String,
+    },
+    /// A process reads it and serves a FUSE file system, possibly from it.
+    Served {
+        /// The device or file.
+        device: String,
+        /// Process ID.
+        process: u32,
+        /// Name of the process.
+        command: String,
+    },
+    /// A user that /proc does not show has it open for writing.
+    OpenByUnknown {
+        /// The file.
+        device: String,
+    },
+    /// Another process holds a lock on it.
+    Locked {
+        /// The device or file.
+        device: String,
+        /// ID and name of the process, if known.
+        by: Option<(u32, String)>,
+    },
+    /// Another program, or a file system in another namespace, has a device with the same bytes
+    /// open exclusively (`O_EXCL`).
+    AliasOpenedExclusively {
+        /// That device.
+        device: String,
+    },
+    /// Another program, or a file system in another namespace, has it open exclusively (`O_EXCL`).
+    OpenedExclusively,
+}
+
+/// A possible use of a medium that could not be determined.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnresolvedUse {
+    /// The backing file of a loop device is unknown.
+    LoopDevice {
+        /// The loop device.
+        device: String,
+        /// Reason of the failure.
+        reason: String,
+    },
+    /// The file that a file system is mounted from is unknown.
+    MountSource {
+        /// Mount point.
+        at: String,
+        /// Source in the mount table.
+        source: String,
+    },
+    /// The file is unknown that a file system is mounted from, and possibly no visible mount table
+    /// lists it.
+    UnlistedMountSource {
+        /// Its name in sysfs.
+        name: String,
+    },
+    /// The readers of a file are unknown.
+    OpenForReading,
+    /// Whether a device with the same bytes is in use is unknown.
+    AliasInUse {
+        /// The device.
+        device: String,
+        /// Reason of the failure.
+        reason: String,
+    },
+    /// The file of the upper directory behind an overlay file is unknown.
+    OverlayUpperFile {
+        /// The mount point of the overlay.
+        at: String,
+    },
+    /// The device or file that is exported to other machines is unknown.
+    Export {
+        /// The exporter.
+        by: String,
+    },
+    /// The processes that have it open are unknown.
+    OpenDescriptors(UnseenProcesses),
+    /// The content of a kernel table is unknown because it cannot be read.
+    UnreadableTable {
+        /// The file or directory.
+        path: String,
+        /// Reason of the failure.
+        reason: String,
+    },
+    /// Whether it came into use during writing is unknown.
+    UseWhileWriting {
+        /// Reason of the failure.
+        reason: &'static str,
+    },
+    /// The mounts of other mount namespaces are unknown.
+    OtherNamespaceMounts {
+        /// Reason of the failure.
+        reason: &'static str,
+    },
+    /// Whether anyone has the file open is unknown: no lease can be taken on it.
+    LeaseUnavailable {
+        /// Reason of the failure.
+        reason: String,
+    },
+}
+
+impl UnresolvedUse {
+    /// The question about a table that cannot be read.
+    pub(super) fn unreadable(path: &std::path::Path, error: &io::Error) -> Self {
+        Self::UnreadableTable {
+            path: sanitized(&path.to_string_lossy()),
+            reason: error.to_string(),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Reasons why writing is refused.
+
+use std::io;
+
+use crate::drive::error_kind::ErrorKind;
+use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
+use crate::drive::guard::medium_change::MediumChange;
+use crate::drive::guard::obstacle::Obstacle;
+use crate::privilege;
+
+/// Reason why writing is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// No consent was given.
+    #[error("this test would overwrite {name}")]
+    NoConsent {
+        /// The target.
+        name: String,
+    },
+    /// The consent names another target.
+    #[error("the consent names {given}, but the target is {name}")]
+    ConsentPathMismatch {
+        /// The target.
+        name: String,
+        /// The target that the consent names.
+        given: String,
+    },
+    /// The medium has changed since consent was given.
+    #[error("{name} has changed since it was opened: {change}")]
+    MediumChanged {
+        /// The target.
+        name: String,
+        /// The difference.
+        change: MediumChange,
+    },
+    /// The consent does not cover file systems or other formats on it.
+    #[error("{name} holds {}", .found.join("; "))]
+    SignaturesNotIncluded {
+        /// The target.
+        name: String,
+        /// What would be destroyed; never empty.
+        found: Vec<String>,
+    },
+    /// Another user can redirect the name.
+    #[error("{name} is not overwritten: {reason}")]
+    Untrusted {
+        /// The target.
+        name: String,
+        /// Who can redirect it, and how.
+        reason: String,
+    },
+    /// Opening a file of a lower directory for writing copies it, and there is not enough free
+    /// space for the copy.
+    #[error(
+        "{name} lies in a lower directory of an overlay: writing copies all {size} of it, and {free} \
+         are free of which {reserve} must stay free",
+        size = crate::units::format_capacity(*.size as f64),
+        free = crate::units::format_capacity(*.free as f64),
+        reserve = crate::units::format_capacity(*.reserve as f64)
+    )]
+    NoRoomForCopy {
+        /// The target.
+        name: String,
+        /// Its size in bytes.
+        size: u64,
+        /// Free bytes of the upper directory.
+        free: u64,
+        /// Bytes that must stay free.
+        reserve: u64,
+    },
+    /// The target is in use.
+    #[error("{name} is in use: {}", conflicts_text(.conflicts))]
+    InUse {
+        /// The target.
+        name: String,
+        /// Its users, the most relevant first; never empty.
+        conflicts: Vec<UseConflict>,
+    },
+    /// The target cannot be written at all.
+    #[error("{name} {obstacle}")]
+    NotWritable {
+        /// The target.
+        name: String,
+        /// The reason.
+        obstacle: Obstacle,
+    },
+    /// Some uses cannot be determined, which counts as in use.
+    #[error("cannot find out whether {name} is in use: {}", unresolved_text(.unresolved))]
+    Unresolved {
+        /// The target.
+        name: String,
+        /// What could not be determined; never empty.
+        unresolved: Vec<UnresolvedUse>,
+    },
+    /// Its users cannot be determined.
+    #[error("cannot find out who uses {name}: {tried}: {source}")]
+    UseUnknown {
+        /// The target.
+        name: String,
+        /// The operation.
+        tried: &'static str,
+        /// The error of the kernel.
+        source: io::Error,
+    },
+}
+
+/// Joins the descriptions of the conflicts.
+pub(super) fn conflicts_text(conflicts: &[UseConflict]) -> String {
+    let words: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
+    words.join("; ")
+}
+
+/// Joins the descriptions of the unresolved uses.
+pub(super) fn unresolved_text(unresolved: &[UnresolvedUse]) -> String {
+    let words: Vec<String> = unresolved.iter().map(ToString::to_string).collect();
+    words.join("; ")
+}
+
+impl Refusal {
+    /// A refusal always maps to the class `Refused`.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::Refused
+    }
+
+    /// Advice on how to resolve the refusal, one sentence.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::NoConsent { name } => format!(
+                "everything on it would be lost; if that is meant, add --overwrite {name}, else \
+                 name a directory: a scratch file is made there"
+            ),
+            Self::ConsentPathMismatch { name, .. } => {
+                format!("--overwrite must name the target itself: --overwrite {name}")
+            }
+            Self::MediumChanged { .. } => {
+                "nothing was written; look again what is there now, then start again".to_owned()
+            }
+            Self::SignaturesNotIncluded { name, .. } => format!(
+                "all of that would be lost; if that is meant, add --overwrite-signatures beside \
+                 --overwrite {name}"
+            ),
+            Self::Untrusted { .. } => {
+                "name the target by its real path, without links of other users".to_owned()
+            }
+            Self::NoRoomForCopy { .. } => {
+                "make room on the file system of the upper directory, or name another file"
+                    .to_owned()
+            }
+            Self::InUse { .. } => "unmount it, swapoff, or stop what holds it, if its content may \
+                                   really go; no option overrides this"
+                .to_owned(),
+            Self::NotWritable { obstacle, .. } => obstacle.advice().to_owned(),
+            Self::Unresolved { .. } => privilege::root_advice(
+                " on the host, with /proc and /sys mounted, or name a directory: a scratch file is \
+                 made there",
+                "run it on the host, with /proc and /sys mounted, or name a directory: a scratch \
+                 file is made there",
+            ),
+            Self::UseUnknown { .. } => privilege::root_advice(
+                ", with /proc and /sys mounted",
+                "mount /proc and /sys, then start again",
+            ),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Permission to write a medium.
+
+use std::sync::Arc;
+
+use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
+use crate::drive::guard::hold::ExclusiveHold;
+use crate::drive::guard::refusal::Refusal;
+use crate::drive::medium::open_medium::OpenMedium;
+use crate::drive::medium::{FileId, TargetKind};
+
+/// The permission to write one medium. [`permit_writing`] grants it; scratch files carry their own.
+#[derive(Debug)]
+pub struct WritePermit {
+    pub(super) id: FileId,
+    pub(super) known_use: Arc<KnownUse>,
+    /// Excludes other users for the lifetime of the permit; `None` for a scratch file.
+    pub(super) _hold: Option<ExclusiveHold>,
+}
+
+impl WritePermit {
+    /// The medium that the permit is valid for.
+    #[must_use]
+    pub fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// The users known when the permit was given.
+    pub(crate) fn known(&self) -> &Arc<KnownUse> {
+        &self.known_use
+    }
+}
+
+/// The users of a medium known when a permit was given. Any new user ends the writing.
+#[derive(Debug, Default)]
+pub(crate) struct KnownUse {
+    /// Uses that are unresolved but irrelevant: the kernel proved that no one else had the file
+    /// open.
+    pub(super) unresolved: Vec<UnresolvedUse>,
+    /// Other devices with the same bytes, which the permit holds exclusively.
+    pub(super) aliases: Vec<String>,
+}
+
+/// The permit of a scratch file: it has no name, so no one else can have opened it.
+pub(in crate::drive) fn scratch_permit(medium: &OpenMedium) -> Result<WritePermit, Refusal> {
+    if medium.target.kind == TargetKind::ScratchFile {
+        return Ok(permit_without_hold(medium));
+    }
+    Err(Refusal::NoConsent {
+        name: medium.target.name.clone(),
+    })
+}
+
+pub(super) fn permit_without_hold(medium: &OpenMedium) -> WritePermit {
+    WritePermit {
+        id: medium.file_id(),
+        known_use: Arc::default(),
+        _hold: None,
+    }
+}

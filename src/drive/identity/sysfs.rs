@@ -1,0 +1,93 @@
+//! Reads values and lists below `/sys`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::drive::identity::text::sanitized;
+use crate::roots::SysPaths;
+
+/// Names in a directory, sorted; empty if it cannot be read.
+pub(crate) fn directory_entries(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Whether an error means that there is no file or directory of that name.
+pub(crate) fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
+/// Names in a directory, sorted; none if the directory does not exist.
+///
+/// # Errors
+/// When the directory cannot be read completely: its content is unknown then.
+pub(crate) fn list_directory(directory: &Path) -> std::io::Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Content of a one-line file, sanitised; `None` if it is missing or empty.
+pub(super) fn read_line(path: &Path) -> Option<String> {
+    let text = sanitized(&String::from_utf8_lossy(&fs::read(path).ok()?));
+    (!text.is_empty()).then_some(text)
+}
+
+/// Reads a number from a file.
+pub(super) fn read_number<T: std::str::FromStr>(path: &Path) -> Option<T> {
+    read_line(path)?.parse().ok()
+}
+
+/// Reads a flag, 0 or 1, from a file.
+pub(super) fn read_flag(path: &Path) -> Option<bool> {
+    read_number::<u32>(path).map(|value| value != 0)
+}
+
+/// Location of a device in sysfs: partitions share the properties of the whole disk.
+pub(super) struct SysfsLocation {
+    /// Directory of the device itself.
+    pub(super) device_directory: PathBuf,
+    /// Directory of the whole disk; the same for a whole disk.
+    pub(super) disk_directory: PathBuf,
+    /// Name of the whole disk, for a partition.
+    pub(super) parent: Option<String>,
+}
+
+impl SysfsLocation {
+    pub(super) fn find(roots: &SysPaths, name: &str) -> Option<Self> {
+        let own = fs::canonicalize(roots.sys.join("class/block").join(name)).ok()?;
+        let parent = own
+            .join("partition")
+            .exists()
+            .then(|| own.parent().map(Path::to_path_buf))
+            .flatten();
+        Some(Self {
+            parent: parent
+                .as_deref()
+                .and_then(|path| Some(path.file_name()?.to_str()?.to_owned())),
+            disk_directory: parent.unwrap_or_else(|| own.clone()),
+            device_directory: own,
+        })
+    }
+
+    pub(super) fn queue_attribute(&self, name: &str) -> PathBuf {
+        self.disk_directory.join("queue").join(name)
+    }
+
+    pub(super) fn hardware_attribute(&self, name: &str) -> PathBuf {
+        self.disk_directory.join("device").join(name)
+    }
+}

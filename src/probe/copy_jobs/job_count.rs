@@ -1,0 +1,18 @@
+//! Progress of a copy job.
+
+use std::sync::Arc;
+
+use crate::probe::copy_jobs::arguments;
+use crate::probe::copy_jobs::count::FileCount;
+
+/// Progress of a job, as far as it is counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobCount {
+    /// The parsed arguments.
+    pub order: Arc<arguments::CopyOrder>,
+    /// The counts.
+    pub count: FileCount,
+}
+
+/// A process by its id and start time.
+pub(super) type ProcessKey = (u32, u64);
