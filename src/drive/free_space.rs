@@ -1,5 +1,7 @@
-//! Bytes that may be written to the file system of a file: its free space and, for an in-memory
-//! file system, the available memory.
+//! Bytes that may be written to the file system of a file: its free space, for an in-memory file
+//! system the available memory, and for one in a sparse image the free space below that.
+
+mod image;
 
 use std::fs::File;
 
@@ -33,8 +35,17 @@ pub struct FreeSpace {
     pub free_bytes: u64,
     /// Bytes that always stay free: 1 GiB or 5 % of the total size, whichever is larger.
     pub reserve_bytes: u64,
-    /// The memory limit that determines the free space, if the file system is in memory.
-    pub memory_limit: Option<String>,
+    /// What determines the free space, if not the file system itself.
+    pub limit: Option<SpaceLimit>,
+}
+
+/// What leaves less space than a file system reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpaceLimit {
+    /// A memory limit, by its name: the file system is in memory.
+    Memory(String),
+    /// The file system of a sparse image, by the path of the image.
+    Image(String),
 }
 
 impl FreeSpace {
@@ -44,7 +55,7 @@ impl FreeSpace {
         Self {
             free_bytes: free,
             reserve_bytes: RESERVE_BYTES.max(total / RESERVE_DIVISOR),
-            memory_limit: None,
+            limit: None,
         }
     }
 
@@ -78,18 +89,41 @@ impl FreeSpace {
             facts.f_blocks.saturating_mul(facts.f_frsize),
             facts.f_bavail.saturating_mul(facts.f_frsize),
         );
-        if !is_memory_backed(roots, file) {
-            return Ok(own);
+        if is_memory_backed(roots, file) {
+            // The kernel reports no sizes for an in-memory file system without a size limit.
+            return Ok(own.limited_by_memory(facts.f_blocks > 0, memory::memory_limits(roots)));
         }
-        // The kernel reports no sizes for an in-memory file system without a size limit.
-        Ok(own.limited_by_memory(facts.f_blocks > 0, memory::memory_limits(roots)))
+        // When the file system below is full, this one loses data of others that the kernel has
+        // accepted.
+        let below = image::device_of_file(roots, file)
+            .into_iter()
+            .flat_map(|device| Self::below_device(roots, device));
+        Ok(below
+            .filter(|(room, holes)| *holes > room.usable_bytes())
+            .map(|(room, _)| room)
+            .chain([own.clone()])
+            .min_by_key(|room| (room.usable_bytes(), room.free_bytes))
+            .unwrap_or(own))
+    }
+
+    /// Free space below each sparse image that a block device lies in, and the bytes of the image
+    /// that are not allocated. Empty if there is no such image, or if none can be found.
+    pub(super) fn below_device(roots: &SysPaths, number: (u32, u32)) -> Vec<(Self, u64)> {
+        let images = image::sparse_images(roots, number).into_iter();
+        images
+            .filter_map(|image| {
+                let room = Self::of_file(roots, &image.file, &image.path).ok()?;
+                let limit = room.limit.clone().or(Some(SpaceLimit::Image(image.path)));
+                Some((Self { limit, ..room }, image.hole_bytes))
+            })
+            .collect()
     }
 
     /// The minimum of the free space of the file system itself, if it has a limit, and of what each
     /// memory limit leaves.
     fn limited_by_memory(self, has_own_limit: bool, limits: Vec<MemoryLimit>) -> Self {
         let by_memory = limits.into_iter().map(|limit| Self {
-            memory_limit: Some(limit.limit_name),
+            limit: Some(SpaceLimit::Memory(limit.limit_name)),
             ..Self::new(limit.total_bytes, limit.available_bytes)
         });
         let own = has_own_limit.then(|| self.clone());
@@ -99,13 +133,23 @@ impl FreeSpace {
             .unwrap_or(self)
     }
 
+    pub(super) fn insufficient_for_holes(self, name: &str, missing: u64) -> DriveError {
+        DriveError::InsufficientSpaceForHoles {
+            name: name.to_owned(),
+            missing,
+            free: self.free_bytes,
+            reserve: self.reserve_bytes,
+            limit: self.limit,
+        }
+    }
+
     pub(super) fn insufficient_space(self, directory: &str, wanted: u64) -> DriveError {
         DriveError::InsufficientSpace {
             directory: directory.to_owned(),
             free: self.free_bytes,
             reserve: self.reserve_bytes,
             wanted,
-            limit: self.memory_limit,
+            limit: self.limit,
         }
     }
 }

@@ -20,6 +20,7 @@ pub use self::advice::TuningAdvice;
 pub(crate) use self::error::io_error_context;
 pub use self::error::{DriveError, ErrorKind};
 pub use self::file_systems::MountedFileSystem;
+pub use self::free_space::SpaceLimit;
 pub use self::guard::{
     Consent, InspectedMedium, Inspection, OverwriteImpact, Refusal, UseConflict, WritePermit,
 };

@@ -15,7 +15,7 @@ mod medium_reader;
 mod obstacles;
 mod overwrite_impact;
 mod partition_table;
-mod siblings;
+pub(super) mod siblings;
 mod signatures;
 #[cfg(test)]
 mod tests;
