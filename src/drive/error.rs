@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::drive::error_kind::ErrorKind;
+use crate::drive::space_limit::SpaceLimit;
 use crate::privilege;
 
 /// Reason why a target cannot be used.
@@ -41,7 +42,7 @@ pub enum DriveError {
     /// Not enough free space for a scratch file.
     #[error(
         "{directory} {free}, and {reserve} have to stay free: no room for a scratch file of {wanted}",
-        free = describe_free_space(.limit.as_deref(), *.free),
+        free = describe_free_space(.limit.as_ref(), *.free),
         reserve = crate::units::format_size(*.reserve),
         wanted = crate::units::format_size(*.wanted)
     )]
@@ -54,16 +55,16 @@ pub enum DriveError {
         reserve: u64,
         /// Bytes requested.
         wanted: u64,
-        /// The memory limit that determines the free space, if the directory is on an in-memory
-        /// file system.
-        limit: Option<String>,
+        /// What determines the free space, if not the file system of the directory.
+        limit: Option<SpaceLimit>,
     },
     /// Overwriting a sparse file would fill its file system.
     #[error(
-        "{missing} of {name} are holes or compressed and need room when they are written: its file \
-         system {free}, and {reserve} have to stay free",
-        free = describe_free_space(.limit.as_deref(), *.free),
+        "{missing} of {name} are holes or compressed and need room when they are written: {place} \
+         {free}, and {reserve} have to stay free",
+        free = describe_free_space(.limit.as_ref(), *.free),
         reserve = crate::units::format_size(*.reserve),
+        place = if matches!(.limit, Some(SpaceLimit::Image(_))) { "it" } else { "its file system" },
         missing = crate::units::format_size(*.missing)
     )]
     InsufficientSpaceForHoles {
@@ -75,9 +76,8 @@ pub enum DriveError {
         free: u64,
         /// Bytes that must stay free.
         reserve: u64,
-        /// The memory limit that determines the free space, if the file is on an in-memory file
-        /// system.
-        limit: Option<String>,
+        /// What determines the free space, if not the file system of the file.
+        limit: Option<SpaceLimit>,
     },
     /// The target is no longer the one that was checked.
     #[error("{name} is not the target any more that was checked")]
@@ -106,11 +106,16 @@ pub enum DriveError {
     },
 }
 
-/// Describes the free space of a file system, or what a memory limit leaves of it.
-fn describe_free_space(limit: Option<&str>, bytes: u64) -> String {
+/// Describes the free space of a file system, or what a limit leaves of it.
+fn describe_free_space(limit: Option<&SpaceLimit>, bytes: u64) -> String {
     let bytes = crate::units::format_size(bytes);
     match limit {
-        Some(limit) => format!("lies in memory, of which {limit} leaves {bytes}"),
+        Some(SpaceLimit::Memory(limit)) => {
+            format!("lies in memory, of which {limit} leaves {bytes}")
+        }
+        Some(SpaceLimit::Image(path)) => {
+            format!("lies in the sparse image {path}, whose file system has {bytes} free")
+        }
         None => format!("has {bytes} free"),
     }
 }

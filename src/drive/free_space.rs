@@ -1,12 +1,12 @@
-//! Bytes that may be written to the file system of a file: its free space and, for an in-memory
-//! file system, the available memory.
+//! Bytes that may be written to the file system of a file: its free space, for an in-memory file
+//! system the available memory, and for one in a sparse image the free space below that.
+
+mod image;
 
 use std::fs::File;
 
-use rustix::fs::{AtFlags, StatxFlags};
-
 use crate::drive::error::{DriveError, io_error_context};
-use crate::drive::mounts;
+use crate::drive::space_limit::SpaceLimit;
 use crate::memory;
 use crate::memory::MemoryLimit;
 use crate::roots::SysPaths;
@@ -25,8 +25,6 @@ pub(super) const MIN_SCRATCH_BYTES: u64 = 16 << 20;
 const TMPFS_MAGIC: u32 = 0x0102_1994;
 const RAMFS_MAGIC: u32 = 0x8584_58f6;
 const OVERLAYFS_MAGIC: u32 = 0x794c_7630;
-/// `STATX_MNT_ID`: ID of the mount that holds a file (kernel 5.8).
-const STATX_MNT_ID: StatxFlags = StatxFlags::from_bits_retain(0x1000);
 
 /// Free space of a file system and the reserve that must stay free.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +33,8 @@ pub struct FreeSpace {
     pub free_bytes: u64,
     /// Bytes that always stay free: 1 GiB or 5 % of the total size, whichever is larger.
     pub reserve_bytes: u64,
-    /// The memory limit that determines the free space, if the file system is in memory.
-    pub memory_limit: Option<String>,
+    /// What determines the free space, if not the file system itself.
+    pub limit: Option<SpaceLimit>,
 }
 
 impl FreeSpace {
@@ -46,7 +44,7 @@ impl FreeSpace {
         Self {
             free_bytes: free,
             reserve_bytes: RESERVE_BYTES.max(total / RESERVE_DIVISOR),
-            memory_limit: None,
+            limit: None,
         }
     }
 
@@ -80,18 +78,41 @@ impl FreeSpace {
             facts.f_blocks.saturating_mul(facts.f_frsize),
             facts.f_bavail.saturating_mul(facts.f_frsize),
         );
-        if !is_memory_backed(roots, file) {
-            return Ok(own);
+        if is_memory_backed(roots, file) {
+            // The kernel reports no sizes for an in-memory file system without a size limit.
+            return Ok(own.limited_by_memory(facts.f_blocks > 0, memory::memory_limits(roots)));
         }
-        // The kernel reports no sizes for an in-memory file system without a size limit.
-        Ok(own.limited_by_memory(facts.f_blocks > 0, memory::memory_limits(roots)))
+        // When the file system below is full, this one loses data of others that the kernel has
+        // accepted.
+        let below = image::device_of_file(roots, file)
+            .into_iter()
+            .flat_map(|device| Self::below_device(roots, device));
+        Ok(below
+            .filter(|(room, holes)| *holes > room.usable_bytes())
+            .map(|(room, _)| room)
+            .chain([own.clone()])
+            .min_by_key(|room| (room.usable_bytes(), room.free_bytes))
+            .unwrap_or(own))
+    }
+
+    /// Free space below each sparse image that a block device lies in, and the bytes of the image
+    /// that are not allocated. Empty if there is no such image, or if none can be found.
+    pub(super) fn below_device(roots: &SysPaths, number: (u32, u32)) -> Vec<(Self, u64)> {
+        let images = image::sparse_images(roots, number).into_iter();
+        images
+            .filter_map(|image| {
+                let room = Self::of_file(roots, &image.file, &image.path).ok()?;
+                let limit = room.limit.clone().or(Some(SpaceLimit::Image(image.path)));
+                Some((Self { limit, ..room }, image.hole_bytes))
+            })
+            .collect()
     }
 
     /// The minimum of the free space of the file system itself, if it has a limit, and of what each
     /// memory limit leaves.
     fn limited_by_memory(self, has_own_limit: bool, limits: Vec<MemoryLimit>) -> Self {
         let by_memory = limits.into_iter().map(|limit| Self {
-            memory_limit: Some(limit.limit_name),
+            limit: Some(SpaceLimit::Memory(limit.limit_name)),
             ..Self::new(limit.total_bytes, limit.available_bytes)
         });
         let own = has_own_limit.then(|| self.clone());
@@ -101,13 +122,23 @@ impl FreeSpace {
             .unwrap_or(self)
     }
 
+    pub(super) fn insufficient_for_holes(self, name: &str, missing: u64) -> DriveError {
+        DriveError::InsufficientSpaceForHoles {
+            name: name.to_owned(),
+            missing,
+            free: self.free_bytes,
+            reserve: self.reserve_bytes,
+            limit: self.limit,
+        }
+    }
+
     pub(super) fn insufficient_space(self, directory: &str, wanted: u64) -> DriveError {
         DriveError::InsufficientSpace {
             directory: directory.to_owned(),
             free: self.free_bytes,
             reserve: self.reserve_bytes,
             wanted,
-            limit: self.memory_limit,
+            limit: self.limit,
         }
     }
 }
@@ -117,22 +148,12 @@ fn is_memory_backed(roots: &SysPaths, file: &File) -> bool {
     let kind = |found: rustix::fs::StatFs| found.f_type as u32;
     let is_memory = |kind: u32| matches!(kind, TMPFS_MAGIC | RAMFS_MAGIC);
     match rustix::fs::fstatfs(file).map(kind) {
-        Ok(OVERLAYFS_MAGIC) => overlay_upper_directory(roots, file)
+        Ok(OVERLAYFS_MAGIC) => image::overlay_upper_directory(roots, file)
             .and_then(|upper| rustix::fs::statfs(upper).ok())
             .is_some_and(|found| is_memory(kind(found))),
         Ok(kind) => is_memory(kind),
         Err(_) => false,
     }
-}
-
-/// Upper directory of the overlay that holds a file; `None` where it is unknown, as in a container.
-fn overlay_upper_directory(roots: &SysPaths, file: &File) -> Option<String> {
-    let facts = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, STATX_MNT_ID).ok()?;
-    let mounts = mounts::mounts(roots).ok()?;
-    let mount = mounts.iter().find(|mount| mount.id == facts.stx_mnt_id)?;
-    let mut options = mount.options.iter();
-    let upper = options.find_map(|option| option.strip_prefix("upperdir="))?;
-    Some(upper.to_owned())
 }
 
 #[cfg(test)]

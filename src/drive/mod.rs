@@ -17,6 +17,7 @@ pub mod mounts;
 pub mod random;
 pub mod scratch;
 pub mod settings;
+mod space_limit;
 
 pub use self::advice::TuningAdvice;
 pub use self::error::DriveError;
@@ -30,3 +31,4 @@ pub use self::guard::{
 pub use self::identity::{BlockDevice, DeviceUse, DriveKind};
 pub use self::medium::{OpenMedium, Target, TargetKind};
 pub use self::settings::SettingsManager;
+pub use self::space_limit::SpaceLimit;

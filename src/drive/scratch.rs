@@ -12,8 +12,10 @@ use rustix::io::Errno;
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::free_space::{FreeSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY};
 use crate::drive::guard::{MediumAccess, WriteMode};
+use crate::drive::medium::TargetKind;
 use crate::drive::medium::open_medium::OpenMedium;
 use crate::drive::random::Xoshiro256;
+use crate::drive::space_limit::SpaceLimit;
 use crate::drive::{extents, guard};
 use crate::roots::SysPaths;
 
@@ -141,9 +143,10 @@ fn write_random_data(
     Ok(())
 }
 
-/// Refuses to overwrite a range of a sparse file if filling its holes would take the free space
-/// below the reserve. `most` is the maximum number of bytes written, if known. Extents that the
-/// file system compresses also need space when they are overwritten with random bytes.
+/// Refuses to overwrite a range of a sparse file, or of a device in a sparse image, if filling the
+/// holes would take the free space below the reserve. `most` is the maximum number of bytes written,
+/// if known. Extents that the file system compresses also need space when they are overwritten with
+/// random bytes.
 ///
 /// # Errors
 /// [`DriveError::InsufficientSpaceForHoles`].
@@ -152,44 +155,59 @@ pub fn check_space_for_holes(
     window: std::ops::Range<u64>,
     most: Option<u64>,
 ) -> Result<(), DriveError> {
-    let Ok(found) = extents::allocated_extents(medium.anchor(), window) else {
-        // The allocation is unknown; the check of the free space during the run still applies.
-        return Ok(());
-    };
-    let missing = found.hole_bytes.saturating_add(found.encoded_bytes);
-    let missing = most.map_or(missing, |most| most.min(missing));
+    let length = window.end.saturating_sub(window.start);
     let name = &medium.target.name;
-    let room = FreeSpace::of_file(medium.roots(), medium.anchor(), name)?;
-    if missing == 0 || missing <= room.usable_bytes() {
-        return Ok(());
+    for (room, missing) in rooms_for_holes(medium, window)? {
+        let missing = missing.min(length).min(most.unwrap_or(u64::MAX));
+        if missing > 0 && missing > room.usable_bytes() {
+            return Err(room.insufficient_for_holes(name, missing));
+        }
     }
-    Err(DriveError::InsufficientSpaceForHoles {
-        name: name.clone(),
-        missing,
-        free: room.free_bytes,
-        reserve: room.reserve_bytes,
-        limit: room.memory_limit,
-    })
+    Ok(())
 }
 
-/// The error that stops writing to a file: part of it is not allocated, and the free space of its
-/// file system is down to the reserve. `None` if there is enough space, or if this is unknown.
+/// The error that stops writing to a file or a device in an image: part of it is not allocated, and
+/// the free space of its file system is down to the reserve. `None` if there is enough space, or if
+/// this is unknown.
 #[must_use]
 pub fn space_shortage(medium: &OpenMedium) -> Option<DriveError> {
     let name = &medium.target.name;
-    let room = FreeSpace::of_file(medium.roots(), medium.anchor(), name).ok()?;
-    if room.usable_bytes() > 0 {
+    if medium.target.kind == TargetKind::File
+        && FreeSpace::of_file(medium.roots(), medium.anchor(), name)
+            .ok()?
+            .usable_bytes()
+            > 0
+    {
         return None;
     }
-    let found = extents::allocated_extents(medium.anchor(), 0..medium.target.size_bytes).ok()?;
+    let rooms = rooms_for_holes(medium, 0..medium.target.size_bytes).ok()?;
+    rooms
+        .into_iter()
+        .find(|(room, missing)| *missing > 0 && room.usable_bytes() == 0)
+        .map(|(room, missing)| room.insufficient_for_holes(name, missing))
+}
+
+/// The free space that a range of a medium may need, and the bytes of the range, or of the images
+/// that a device lies in, that are not allocated.
+fn rooms_for_holes(
+    medium: &OpenMedium,
+    window: std::ops::Range<u64>,
+) -> Result<Vec<(FreeSpace, u64)>, DriveError> {
+    if let Some(number) = medium.device_number() {
+        return Ok(FreeSpace::below_device(medium.roots(), number));
+    }
+    let Ok(found) = extents::allocated_extents(medium.anchor(), window) else {
+        // The allocation is unknown; the check of the free space during the run still applies.
+        return Ok(Vec::new());
+    };
+    let room = FreeSpace::of_file(medium.roots(), medium.anchor(), &medium.target.name)?;
     let missing = found.hole_bytes.saturating_add(found.encoded_bytes);
-    (missing > 0).then(|| DriveError::InsufficientSpaceForHoles {
-        name: name.clone(),
-        missing,
-        free: room.free_bytes,
-        reserve: room.reserve_bytes,
-        limit: room.memory_limit,
-    })
+    // An extent that was never written may be a hole of the image below.
+    let unwritten = match room.limit {
+        Some(SpaceLimit::Image(_)) => found.unwritten_bytes,
+        _ => 0,
+    };
+    Ok(vec![(room, missing.saturating_add(unwritten))])
 }
 
 /// Others write as well: the remaining bytes must fit above the reserve.

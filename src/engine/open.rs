@@ -266,7 +266,7 @@ impl OpenedTarget {
         most: Option<u64>,
     ) -> Result<(), DriveError> {
         match &self.real_target {
-            Some(real) if real.medium.target.kind == TargetKind::File => {
+            Some(real) if real.medium.target.kind != TargetKind::ScratchFile => {
                 scratch::check_space_for_holes(&real.medium, window, most)
             }
             _ => Ok(()),

@@ -1,4 +1,4 @@
-//! Free space for a file that is not fully allocated.
+//! Free space for a file, or a device in an image, that is not fully allocated.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use super::EngineError;
 use super::plan::Plan;
 use crate::drive::{OpenMedium, TargetKind, scratch};
 
-/// Checks the free space of a file system when a plan writes into the holes of a file.
+/// Checks the free space of a file system when a plan writes into holes.
 #[derive(Debug)]
 pub(super) struct SpaceWatch {
     medium: Arc<OpenMedium>,
 }
 
 impl SpaceWatch {
-    /// For a plan that writes to a file; `None` where no space can be needed.
+    /// For a plan that writes to a file or a device; `None` where no space can be needed.
     pub(super) fn new(medium: &Arc<OpenMedium>, plan: &Plan) -> Option<Self> {
-        let is_file = medium.target.kind == TargetKind::File;
-        (is_file && plan.operation.writes()).then(|| Self {
+        let may_have_holes = medium.target.kind != TargetKind::ScratchFile;
+        (may_have_holes && plan.operation.writes()).then(|| Self {
             medium: Arc::clone(medium),
         })
     }

@@ -6,7 +6,9 @@ use diskscope::drive::fcntl;
 use rustix::fs::FlockOperation;
 
 use crate::loop_device::LoopDevice;
-use crate::place::{Place, assert_refused, assert_written, command_output, run_overwrite};
+use crate::place::{
+    IMAGE_BYTES, Place, assert_refused, assert_written, command_output, run_overwrite,
+};
 use crate::requirement::{Requirement, skip};
 
 #[test]
@@ -74,6 +76,9 @@ fn loop_device_whose_image_on_btrfs_is_locked_is_refused() {
         return;
     }
     let image = place.create_image("btrfs/image");
+    // A sparse one would need room below.
+    let length = IMAGE_BYTES.to_string();
+    command_output("fallocate", &["--length", &length, image.to_str().unwrap()]).unwrap();
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };

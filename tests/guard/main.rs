@@ -19,6 +19,7 @@ mod other_ways;
 mod overlay;
 mod planted;
 mod privileges;
+mod sparse_images;
 mod stale_cache;
 mod users;
 mod while_writing;

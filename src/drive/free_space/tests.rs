@@ -42,13 +42,16 @@ fn free_space_in_memory_is_minimum_of_all_limits() {
     let large = || FreeSpace::new(400 * GIB, 400 * GIB);
     let machine = || memory_limit(24 * GIB, 20 * GIB, "the machine");
     let room = large().limited_by_memory(true, vec![machine()]);
-    assert_eq!(room.memory_limit.as_deref(), Some("the machine"));
+    assert_eq!(
+        room.limit,
+        Some(SpaceLimit::Memory("the machine".to_owned()))
+    );
     assert_eq!(room.usable_bytes(), 20 * GIB - 24 * GIB / 20);
     let group = memory_limit(4 * GIB, 3 * GIB, "the group");
     let room = large().limited_by_memory(true, vec![machine(), group.clone()]);
     assert_eq!(
-        (room.memory_limit.as_deref(), room.usable_bytes()),
-        (Some("the group"), 2 * GIB)
+        (room.limit.clone(), room.usable_bytes()),
+        (Some(SpaceLimit::Memory("the group".to_owned())), 2 * GIB)
     );
     // A smaller limit of the file system itself.
     let small = FreeSpace::new(2 * GIB, GIB + 4096);

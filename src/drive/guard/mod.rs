@@ -20,7 +20,7 @@ mod overwrite_impact;
 mod partition_table;
 mod permission;
 mod refusal;
-mod siblings;
+pub(super) mod siblings;
 mod signatures;
 #[cfg(test)]
 mod tests;

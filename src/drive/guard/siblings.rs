@@ -73,7 +73,7 @@ fn alias_names(roots: &SysPaths, name: &str, device: &File) -> Vec<String> {
 }
 
 /// The whole disk of a partition.
-pub(super) fn whole_disk_name(directory: &Path) -> Option<String> {
+pub(in crate::drive) fn whole_disk_name(directory: &Path) -> Option<String> {
     if !directory.join("partition").exists() {
         return None;
     }
@@ -82,7 +82,7 @@ pub(super) fn whole_disk_name(directory: &Path) -> Option<String> {
 }
 
 /// The block device that a loop device is attached to.
-pub(super) fn backing_device(directory: &Path) -> Option<String> {
+pub(in crate::drive) fn backing_device(directory: &Path) -> Option<String> {
     let path = std::fs::read_to_string(directory.join("loop/backing_file")).ok()?;
     let name = path.trim().strip_prefix("/dev/")?.replace('/', "!");
     directory.parent()?.join(&name).exists().then_some(name)

@@ -74,11 +74,12 @@ impl WriteWatch {
         .err()
     }
 
-    /// Why a file with holes must not be written any more: its file system has no room left.
+    /// Why a file with holes, or a device in one, must not be written any more: its file system has
+    /// no room left.
     #[must_use]
     pub(crate) fn space_shortage(&self) -> Option<DriveError> {
         match self.medium.target.kind {
-            TargetKind::File => scratch::space_shortage(&self.medium),
+            TargetKind::File | TargetKind::BlockDevice => scratch::space_shortage(&self.medium),
             _ => None,
         }
     }

@@ -1,0 +1,10 @@
+//! What limits the free space of a file.
+
+/// What leaves less space than a file system reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpaceLimit {
+    /// A memory limit, by its name: the file system is in memory.
+    Memory(String),
+    /// The file system of a sparse image, by the path of the image.
+    Image(String),
+}
