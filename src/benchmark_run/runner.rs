@@ -247,3 +247,68 @@ fn parameters_of_repeat(parameters: &ParameterSet, index: u32) -> ParameterSet {
     }
     own
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::{self, BenchmarkSpec};
+
+    /// The events of a run on a simulated drive.
+    fn events_of(benchmark: &str, set: &[(&str, &str)], repeat_count: u32) -> Vec<RunEvent> {
+        let benchmark = bench::find_benchmark(benchmark).unwrap();
+        let mut spec = BenchmarkSpec::new(benchmark, "sim:constant,clock=real");
+        for (name, value) in set {
+            spec.set(name, value).unwrap();
+        }
+        let spec = RunSpec {
+            spec,
+            repeat_count,
+            session_directory: None,
+            output_files: Vec::new(),
+        };
+        let cancellation = CancellationToken::default();
+        let mut events = Vec::new();
+        let mut sink = |event| events.push(event);
+        run_benchmark(&spec, &SysPaths::default(), &cancellation, &mut sink).unwrap();
+        events
+    }
+
+    #[test]
+    fn events_of_a_run_arrive_in_order() {
+        let events = events_of("random-read", &[("requests", "1000"), ("ramp", "0s")], 1);
+        let [
+            RunEvent::Forecast { benchmark, .. },
+            RunEvent::Started(_),
+            middle @ ..,
+            RunEvent::PhaseFinished(findings),
+            RunEvent::Ended,
+        ] = &events[..]
+        else {
+            panic!("{events:?}");
+        };
+        assert_eq!(*benchmark, "random-read");
+        assert!(findings.metric("iops").is_some());
+        let is_progress = |event: &RunEvent| matches!(event, RunEvent::Progress(_));
+        assert!(middle.iter().all(is_progress), "{middle:?}");
+    }
+
+    #[test]
+    fn progress_of_repeats_never_goes_back() {
+        let set = [("duration", "600ms"), ("ramp", "0s")];
+        let progress: Vec<_> = events_of("random-read", &set, 3)
+            .into_iter()
+            .filter_map(|event| match event {
+                RunEvent::Progress(progress) => Some(*progress),
+                _ => None,
+            })
+            .collect();
+        let first = &progress.first().unwrap().phase;
+        assert!(first.starts_with("run 1 of 3: "), "{first}");
+        let last = progress.last().unwrap();
+        assert!(last.phase.starts_with("run 3 of 3: "), "{}", last.phase);
+        assert!(progress.is_sorted_by_key(|it| it.elapsed));
+        let fractions = progress.iter().map(|it| it.fraction.unwrap());
+        assert!(fractions.is_sorted());
+        assert!(last.fraction.unwrap() > 2.0 / 3.0 && last.fraction.unwrap() <= 1.0);
+    }
+}

@@ -139,3 +139,82 @@ impl SharedSession {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::{self, BenchmarkSpec};
+    use crate::benchmark_run::run_spec::{RunSpec, SaveError};
+    use crate::roots::SysPaths;
+    use crate::session::document::{RunState, Session};
+    use crate::session::store;
+
+    fn open_session(directory: &std::path::Path) -> OpenSession {
+        let benchmark = bench::find_benchmark("random-read").unwrap();
+        let spec = RunSpec {
+            spec: BenchmarkSpec::new(benchmark, "sim:constant"),
+            repeat_count: 1,
+            session_directory: Some(directory.join("sessions")),
+            output_files: Vec::new(),
+        };
+        OpenSession::create(&spec, &SysPaths::under_root(directory))
+    }
+
+    fn running_run() -> BenchmarkRun {
+        let session: Session =
+            serde_json::from_str(include_str!("../../tests/sessions/nvme-random.json")).unwrap();
+        let mut run = session.runs.into_iter().next().unwrap();
+        run.state = RunState::Running;
+        run
+    }
+
+    #[test]
+    fn session_closed_by_waiting_thread_holds_last_journal_entry() {
+        let directory = tempfile::tempdir().unwrap();
+        let session = SharedSession::default();
+        session.set_start_step(StartStep::FillScratchFile);
+        assert!(session.start(open_session(directory.path())));
+        let run = running_run();
+        session.append_run(&run);
+        let CloseOutcome::Closed(report) = session.interrupt() else {
+            panic!("the session is open");
+        };
+        assert_eq!(report.session.runs[0].state, RunState::Interrupted);
+        assert!(
+            matches!(report.save_errors[..], [SaveError::LastJournalEntry { .. }]),
+            "{:?}",
+            report.save_errors
+        );
+        // What the measuring thread does later changes nothing.
+        session.append_run(&run);
+        session.finish_run(run);
+        assert!(session.close().is_none());
+        assert!(matches!(session.interrupt(), CloseOutcome::Busy));
+        let saved = store::load_session(report.saved_path.as_ref().unwrap()).unwrap();
+        assert_eq!(saved, report.session);
+    }
+
+    #[test]
+    fn session_closed_before_its_start_never_starts() {
+        let directory = tempfile::tempdir().unwrap();
+        let session = SharedSession::default();
+        session.set_start_step(StartStep::Inspect);
+        assert!(matches!(
+            session.interrupt(),
+            CloseOutcome::NotStarted(StartStep::Inspect)
+        ));
+        session.set_start_step(StartStep::FillScratchFile);
+        assert!(!session.start(open_session(directory.path())));
+        assert!(session.close().is_none());
+        let files = std::fs::read_dir(directory.path().join("sessions")).unwrap();
+        assert_eq!(files.count(), 0);
+    }
+
+    #[test]
+    fn session_being_written_to_is_busy() {
+        let session = SharedSession::default();
+        let state = session.state();
+        assert!(matches!(session.interrupt(), CloseOutcome::Busy));
+        drop(state);
+    }
+}
