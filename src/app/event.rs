@@ -8,14 +8,14 @@ use super::comparison::ComparisonState;
 use super::key::KeyPress;
 use super::live::{ProcessAction, ProcessId};
 use super::replay::{Frame, Seek};
-use crate::bench::{BenchmarkSpec, RunProgress};
+use crate::bench::{BenchmarkSpec, RunEvent};
 use crate::drive::OverwriteImpact;
 use crate::drive::Target;
 use crate::model::Snapshot;
 use crate::model::files::{DeletedView, FileView};
 use crate::model::requests::RequestsView;
 use crate::safe_text::SafeText;
-use crate::session::document::{BenchmarkRun, KernelCounts, Session, StageBreakdown};
+use crate::session::document::{BenchmarkRun, Session};
 
 /// An input event.
 #[derive(Debug, Clone)]
@@ -51,8 +51,8 @@ pub enum Message {
         /// What to do.
         advice: String,
     },
-    /// Progress of the benchmark; only the latest is kept.
-    BenchmarkProgress(Arc<RunSnapshot>),
+    /// An event of the benchmark; only the latest is kept.
+    BenchmarkEvent(Arc<RunEvent>),
     /// The benchmark ended, successfully or not.
     BenchmarkEnded(Box<Result<SavedRun, String>>),
     /// The targets that can be measured, the default first.
@@ -77,19 +77,6 @@ pub enum Message {
     ProcessActionDone(Result<String, String>),
     /// Whether this program has switched delay accounting on, or what went wrong.
     AccountingChanged(Result<bool, String>),
-}
-
-/// State of a running benchmark.
-#[derive(Debug, Clone, Default)]
-pub struct RunSnapshot {
-    /// Bytes of the scratch file that are written, and its size; `None` once it is complete.
-    pub scratch_fill: Option<(u64, u64)>,
-    /// Progress of the benchmark itself.
-    pub progress: RunProgress,
-    /// The device's own counters since the benchmark began, where the kernel keeps any.
-    pub kernel_counts: Option<KernelCounts>,
-    /// Q2D and D2C times of the requests, where the kernel can be traced.
-    pub stages: Option<StageBreakdown>,
 }
 
 /// A finished run and the path of its session.

@@ -19,9 +19,9 @@ pub(super) fn handle(state: &mut AppState, news: Message) -> Vec<Effect> {
         Message::FollowFailed { message, advice } => {
             state.requests.unavailable = Some([message.into(), advice.into()])
         }
-        Message::BenchmarkProgress(view) => {
+        Message::BenchmarkEvent(event) => {
             if let BenchStage::Running(running) = &mut state.bench.stage {
-                running.snapshot = Some(view);
+                running.latest_event = Some(event);
             }
         }
         Message::BenchmarkEnded(result) => benchmark_ended(state, *result),

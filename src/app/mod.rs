@@ -25,7 +25,7 @@ pub mod update;
 pub mod viewport;
 
 pub use self::event::{
-    AppEvent, Effect, Message, RunSnapshot, SavedRun, SessionEntry, TargetChoice, TargetGroup,
+    AppEvent, Effect, Message, SavedRun, SessionEntry, TargetChoice, TargetGroup,
 };
 pub use self::keymap::{KeyCommand, KeyContext};
 pub use self::update::update;

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::event::{Effect, RunSnapshot};
+use super::event::Effect;
 use super::keymap::KeyCommand;
-use crate::bench::BenchmarkSpec;
+use crate::bench::{BenchmarkSpec, RunEvent};
 
 /// State of a running benchmark.
 #[derive(Debug, Clone)]
 pub struct RunningState {
-    /// The job.
+    /// The benchmark, its target and parameters.
     pub spec: BenchmarkSpec,
-    /// The latest state; `None` until the first arrives.
-    pub snapshot: Option<Arc<RunSnapshot>>,
+    /// The latest event; `None` until the first arrives.
+    pub latest_event: Option<Arc<RunEvent>>,
     /// Whether the user asked it to stop.
     pub is_stopping: bool,
 }
@@ -20,10 +20,10 @@ pub struct RunningState {
 impl RunningState {
     /// Creates the state of a benchmark that was just started.
     #[must_use]
-    pub fn new(job: BenchmarkSpec) -> Self {
+    pub fn new(spec: BenchmarkSpec) -> Self {
         Self {
-            spec: job,
-            snapshot: None,
+            spec,
+            latest_event: None,
             is_stopping: false,
         }
     }

@@ -18,12 +18,13 @@ pub mod sweeps;
 #[cfg(test)]
 mod tests;
 
-pub use self::framework::context::{RunContext, RunObserver, RunProgress};
+pub use self::framework::context::RunContext;
 pub use self::framework::fio::FioJob;
 pub use self::framework::forecast::{Forecast, RunTime};
 pub use self::framework::parameter::{
     ParameterError, ParameterKind, ParameterSet, ParameterSpec, ParameterValue, WindowPosition,
 };
+pub use self::framework::run_event::{RunEvent, RunProgress, RunSink, RunStart};
 pub use self::framework::spec::BenchmarkSpec;
 
 use crate::session::chart::ResultPresentation;

@@ -1,62 +1,69 @@
-//! Runs a job on a thread that can be abandoned: the calling thread never waits for a device.
+//! Runs a benchmark on a thread that can be abandoned: the calling thread never waits for a device.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::runner::{
-    KernelStats, RunReport, RunSpec, RunStart, RunWatcher, StartError, run_recorded,
-};
-use super::session_recorder::{CloseOutcome, SharedRecorder};
-use crate::bench::{BenchError, Forecast, RunProgress};
+use super::run_spec::{RunReport, RunSpec};
+use super::runner::{RunJob, run_job};
+use super::shared_session::{CloseOutcome, SharedSession};
+use super::start_error::StartError;
+use crate::bench::{BenchError, RunEvent};
 use crate::engine::{CancellationToken, EngineError, simulated};
 use crate::roots::SysPaths;
 use crate::supervisor;
 
-/// How long a stopped job may take to end before it is abandoned.
+/// How long a stopped run may take to end before it is abandoned.
 const STOP_TIMEOUT: Duration = Duration::from_millis(400);
-/// Poll interval after a job was stopped.
+/// Poll interval after a run was stopped.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// How long the watcher of an abandoned job may take to return.
-const WATCHER_TIMEOUT: Duration = Duration::from_millis(50);
+/// How long the sink of an abandoned run may take to return.
+const SINK_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// A sink that the measuring thread calls.
+type SendSink = Box<dyn FnMut(RunEvent) + Send>;
 
 /// State shared by the two threads.
-#[derive(Default)]
 struct DetachedState {
-    recorder: SharedRecorder,
-    /// Result of the job, once it is known.
+    session: SharedSession,
+    /// Result of the run, once it is known.
     result: Mutex<Option<Result<RunReport, StartError>>>,
-    /// `None` once the job is abandoned: its progress is no longer shown.
-    watcher: Mutex<Option<Box<dyn RunWatcher + Send>>>,
+    /// `None` once the run is abandoned: its events are no longer shown.
+    sink: Mutex<Option<SendSink>>,
 }
 
-/// Runs a job to its end, as [`run_benchmark`](super::runner::run_benchmark) does, or until 0.4 s
-/// after it was stopped. Then a thread that still waits for the device is abandoned, and the
-/// metrics measured so far are saved and returned. The code that stops the job has to wake the
+/// Runs a benchmark to its end, as [`run_benchmark`](super::runner::run_benchmark) does, or until
+/// 0.4 s after it was stopped. Then a thread that still waits for the device is abandoned, and the
+/// metrics measured so far are saved and returned. The code that stops the run has to wake the
 /// calling thread ([`Thread::unpark`]).
 ///
 /// # Errors
 ///
 /// When it could not start, or was stopped before it did: nothing was measured.
 pub fn run_detached(
-    order: RunSpec,
+    spec: RunSpec,
     roots: SysPaths,
-    control: &Arc<CancellationToken>,
-    watcher: Box<dyn RunWatcher + Send>,
+    cancellation: &Arc<CancellationToken>,
+    sink: Box<dyn FnMut(RunEvent) + Send>,
 ) -> Result<RunReport, StartError> {
-    let target = order.spec.target_name.clone();
+    let target = spec.spec.target_name.clone();
     // A simulated drive always responds, so what hangs is a file.
     if !target.starts_with(simulated::NAME_PREFIX) {
         supervisor::report_target(&target);
     }
     let shared = Arc::new(DetachedState {
-        watcher: Mutex::new(Some(watcher)),
-        ..DetachedState::default()
+        session: SharedSession::default(),
+        result: Mutex::new(None),
+        sink: Mutex::new(Some(sink)),
     });
-    let (theirs, switch, caller) = (Arc::clone(&shared), Arc::clone(control), thread::current());
+    let (state, token, caller) = (
+        Arc::clone(&shared),
+        Arc::clone(cancellation),
+        thread::current(),
+    );
     let job = thread::Builder::new()
         .name("measurement".to_owned())
-        .spawn(move || run_on_thread(&order, &roots, &switch, &theirs, &caller))
+        .spawn(move || run_on_thread(&spec, &roots, &token, &state, &caller))
         .map_err(|source| {
             StartError::InvalidParameters(BenchError::Engine(EngineError::EngineStart {
                 tried: "start a thread for the benchmark".to_owned(),
@@ -65,46 +72,44 @@ pub fn run_detached(
         })?;
     let mut stopped: Option<Instant> = None;
     while !job.is_finished() {
-        if control.is_cancelled() {
+        if cancellation.is_cancelled() {
             stopped.get_or_insert_with(Instant::now);
         }
         if stopped.is_some_and(|at| at.elapsed() > STOP_TIMEOUT) {
             return shared.take_partial_result(&target);
         }
-        // The job wakes this thread just before its own thread ends.
+        // The run wakes this thread just before its own thread ends.
         match shared.has_result() || stopped.is_some() {
             true => thread::park_timeout(POLL_INTERVAL),
             false => thread::park(),
         }
     }
     let result = shared.take_result();
-    shared.detach_watcher();
+    shared.detach_sink();
     result.unwrap_or(Err(StartError::InvalidParameters(BenchError::Engine(
         EngineError::WorkerPanicked,
     ))))
 }
 
-/// Body of the job's thread. It closes the target last, because closing may take as long as any
+/// Body of the measuring thread. It closes the target last, because closing may take as long as any
 /// request.
 fn run_on_thread(
-    order: &RunSpec,
+    spec: &RunSpec,
     roots: &SysPaths,
-    control: &CancellationToken,
+    cancellation: &CancellationToken,
     shared: &DetachedState,
     caller: &Thread,
 ) {
     // Also after a panic.
     let _wake = WakeOnDrop(caller);
-    let mut kept = None;
-    let mut relay = EventRelay(shared);
-    let result = run_recorded(
-        order,
+    let mut opened = None;
+    let job = RunJob {
+        spec,
         roots,
-        control,
-        &mut relay,
-        &shared.recorder,
-        &mut kept,
-    );
+        cancellation,
+        session: &shared.session,
+    };
+    let result = run_job(job, &mut opened, &mut |event| shared.send_event(event));
     *shared.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     caller.unpark();
 }
@@ -130,40 +135,47 @@ impl DetachedState {
 
     /// Takes the partial result of a thread that hangs.
     fn take_partial_result(&self, target: &str) -> Result<RunReport, StartError> {
-        self.detach_watcher();
+        self.detach_sink();
         // Its thread may be in the middle of a journal line.
         let deadline = Instant::now() + STOP_TIMEOUT;
         loop {
             // The session comes first: the other thread has a result only after it has closed the
             // session.
-            let interrupted = self.recorder.interrupt();
-            if let CloseOutcome::Closed(report) = interrupted {
+            let outcome = self.session.interrupt();
+            if let CloseOutcome::Closed(report) = outcome {
                 return Ok(*report);
             }
             if let Some(result) = self.take_result() {
                 return result;
             }
-            let begun = !matches!(interrupted, CloseOutcome::NotStarted);
-            if !begun || Instant::now() > deadline {
-                return Err(match begun {
-                    true => StartError::JournalHangs,
-                    false => StartError::TargetHangs {
-                        doing: self.recorder.doing(),
-                        target: target.to_owned(),
-                    },
+            if let CloseOutcome::NotStarted(step) = outcome {
+                return Err(StartError::TargetHangs {
+                    step,
+                    target: target.to_owned(),
                 });
+            }
+            if Instant::now() > deadline {
+                return Err(StartError::JournalHangs);
             }
             thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Stops showing the progress of the job.
-    fn detach_watcher(&self) {
-        let deadline = Instant::now() + WATCHER_TIMEOUT;
+    /// Passes an event on, unless the run is abandoned.
+    fn send_event(&self, event: RunEvent) {
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sink) = sink.as_mut() {
+            sink(event);
+        }
+    }
+
+    /// Sends the last event.
+    fn detach_sink(&self) {
+        let deadline = Instant::now() + SINK_TIMEOUT;
         loop {
-            if let Ok(mut watcher) = self.watcher.try_lock() {
-                if let Some(mut watcher) = watcher.take() {
-                    watcher.on_end();
+            if let Ok(mut sink) = self.sink.try_lock() {
+                if let Some(mut sink) = sink.take() {
+                    sink(RunEvent::Ended);
                 }
                 return;
             }
@@ -172,39 +184,5 @@ impl DetachedState {
             }
             thread::sleep(POLL_INTERVAL);
         }
-    }
-}
-
-/// Forwards the events of the job until it is abandoned.
-struct EventRelay<'a>(&'a DetachedState);
-
-impl EventRelay<'_> {
-    fn with_watcher(&self, tell: impl FnOnce(&mut dyn RunWatcher)) {
-        let mut watcher = self
-            .0
-            .watcher
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(watcher) = watcher.as_mut() {
-            tell(watcher.as_mut());
-        }
-    }
-}
-
-impl RunWatcher for EventRelay<'_> {
-    fn on_forecast(&mut self, test: &'static str, forecast: &Forecast) {
-        self.with_watcher(|watcher| watcher.on_forecast(test, forecast));
-    }
-
-    fn on_scratch_fill(&mut self, done: u64, total: u64) {
-        self.with_watcher(|watcher| watcher.on_scratch_fill(done, total));
-    }
-
-    fn on_start(&mut self, start: &RunStart) {
-        self.with_watcher(|watcher| watcher.on_start(start));
-    }
-
-    fn on_progress(&mut self, progress: &RunProgress, beside: KernelStats<'_>) {
-        self.with_watcher(|watcher| watcher.on_progress(progress, beside));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::runner::StartError;
+use super::start_error::StartError;
 use crate::bench::BenchmarkSpec;
 use crate::drive::OverwriteImpact;
 use crate::drive::{Consent, DriveError, InspectedMedium, Inspection, TargetKind, guard, medium};
@@ -33,16 +33,16 @@ pub fn inspect_impact(roots: &SysPaths, path: &str) -> Result<OverwriteImpact, S
     })
 }
 
-/// Opens a job's target: the inspected medium where the consent carries one, otherwise the path.
+/// Opens a run's target: the inspected medium where the consent carries one, otherwise the path.
 pub(crate) fn open_target(
     roots: &SysPaths,
-    job: &BenchmarkSpec,
+    spec: &BenchmarkSpec,
     choice: EngineChoice,
 ) -> Result<OpenedTarget, OpenError> {
-    let shown = job.consent.as_ref().and_then(Consent::medium);
-    match shown.filter(|medium| medium.target.name == job.target_name) {
+    let shown = spec.consent.as_ref().and_then(Consent::medium);
+    match shown.filter(|medium| medium.target.name == spec.target_name) {
         Some(medium) => engine::open_medium(roots, Arc::clone(medium), choice),
-        None => engine::open_target(roots, &job.target_path, choice, job.scratch_file_bytes),
+        None => engine::open_target(roots, &spec.target_path, choice, spec.scratch_file_bytes),
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn open_target(
 /// be overwritten, unless it is a scratch file or a simulated drive.
 pub(crate) fn permit_writing(
     opened: &mut OpenedTarget,
-    job: &BenchmarkSpec,
+    spec: &BenchmarkSpec,
 ) -> Result<Option<Inspection>, StartError> {
     if matches!(
         opened.target.kind,
@@ -61,11 +61,10 @@ pub(crate) fn permit_writing(
     }
     // Before the exclusive open: afterwards this process counts as a user of it.
     let inspection = opened.inspect_for_consent();
-    if let Err(refusal) = opened.permit_writing(job.consent.as_ref()) {
-        let inspection = inspection.ok().flatten();
+    if let Err(refusal) = opened.permit_writing(spec.consent.as_ref()) {
         return Err(StartError::WriteRefused {
             refusal,
-            facts: inspection.map_or_else(Vec::new, |inspection| inspection.description_lines()),
+            inspection: inspection.ok().flatten().map(Box::new),
         });
     }
     inspection.map_err(|refusal| DriveError::from(refusal).into())
@@ -75,20 +74,10 @@ pub(crate) fn permit_writing(
 mod tests {
     use super::*;
     use crate::bench;
-    use crate::bench::RunProgress;
-    use crate::benchmark_run::runner::{
-        KernelStats, RunReport, RunSpec, RunStart, RunWatcher, run_benchmark,
-    };
+    use crate::benchmark_run::run_spec::{RunReport, RunSpec};
+    use crate::benchmark_run::runner::run_benchmark;
     use crate::drive::ErrorKind;
     use crate::engine::CancellationToken;
-
-    struct SilentWatcher;
-
-    impl RunWatcher for SilentWatcher {
-        fn on_scratch_fill(&mut self, _: u64, _: u64) {}
-        fn on_start(&mut self, _: &RunStart) {}
-        fn on_progress(&mut self, _: &RunProgress, _: KernelStats<'_>) {}
-    }
 
     const CONTENT: u8 = 0x5a;
 
@@ -101,29 +90,25 @@ mod tests {
 
     /// Overwrites a file with this consent.
     fn run_overwrite(path: &str, consent: Consent) -> Result<RunReport, StartError> {
-        let mut job = BenchmarkSpec::new(bench::find_benchmark("random-write").unwrap(), path);
+        let mut spec = BenchmarkSpec::new(bench::find_benchmark("random-write").unwrap(), path);
         for (name, value) in [("requests", "50"), ("cache", "keep"), ("ramp", "0s")] {
-            job.set(name, value).unwrap();
+            spec.set(name, value).unwrap();
         }
-        job.consent = Some(consent);
-        let order = RunSpec {
-            spec: job,
+        spec.consent = Some(consent);
+        let spec = RunSpec {
+            spec,
             repeat_count: 2,
             session_directory: None,
             output_files: Vec::new(),
         };
-        run_benchmark(
-            &order,
-            &SysPaths::default(),
-            &CancellationToken::default(),
-            &mut SilentWatcher,
-        )
+        let cancellation = CancellationToken::default();
+        run_benchmark(&spec, &SysPaths::default(), &cancellation, &mut |_| {})
     }
 
     /// The consent of a user who was shown the current content.
     fn consent_to_shown(path: &str) -> Consent {
-        let stakes = inspect_impact(&SysPaths::default(), path).unwrap();
-        Consent::for_inspected(stakes.medium.unwrap())
+        let impact = inspect_impact(&SysPaths::default(), path).unwrap();
+        Consent::for_inspected(impact.medium.unwrap())
     }
 
     fn is_unchanged(path: &str) -> bool {
@@ -198,8 +183,8 @@ mod tests {
         let file = file_with_content();
         let path = file.to_str().unwrap();
         std::fs::write(path, b"QFI\xfb".repeat(1 << 16)).unwrap();
-        let stakes = inspect_impact(&SysPaths::default(), path).unwrap();
-        assert_eq!(stakes.signatures, ["qcow2"]);
+        let impact = inspect_impact(&SysPaths::default(), path).unwrap();
+        assert_eq!(impact.signatures, ["qcow2"]);
         let report = run_overwrite(path, consent_to_shown(path)).unwrap();
         let line = &report.session.runs[0].reproduce.diskscope;
         assert!(line.contains("--overwrite-signatures"), "{line}");

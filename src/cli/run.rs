@@ -14,8 +14,7 @@ use super::{
 use crate::bench;
 use crate::bench::{BENCHMARKS, BenchmarkSpec, ParameterSpec};
 use crate::benchmark_run::output;
-use crate::benchmark_run::runner;
-use crate::benchmark_run::runner::{RunReport, RunSpec};
+use crate::benchmark_run::{RunReport, RunSpec, StartError, run_detached};
 use crate::drive::{Consent, ErrorKind};
 use crate::engine::CancellationToken;
 use crate::named_file::OutputFile;
@@ -122,33 +121,43 @@ fn parameter_argument(parameter: &'static ParameterSpec) -> Arg {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let mut order = run_spec(matches)?;
+    let mut spec = run_spec(matches)?;
     let output = matches
         .get_one::<PathBuf>("json")
         .map(|path| output::prepare_output(&SysPaths::default(), path, &[]).map_err(output_refused))
         .transpose()?;
-    order.output_files = output.iter().filter_map(OutputFile::id).collect();
-    let control = Arc::new(CancellationToken::default());
-    signals::cancel_on_signal(Arc::clone(&control))?;
-    let line = Box::new(progress::ProgressLine::new());
-    let report = runner::run_detached(order, SysPaths::default(), &control, line);
-    let report = report.map_err(|refused| CommandFailure {
-        exit: match refused.kind() {
-            _ if control.is_cancelled() => ExitStatus::Interrupted,
-            ErrorKind::Usage => ExitStatus::UsageError,
-            ErrorKind::Refused => ExitStatus::Refused,
-            ErrorKind::Failed => ExitStatus::Failed,
-        },
-        message: refused.to_string(),
-        details: refused
-            .facts()
-            .iter()
-            .cloned()
-            .chain([refused.advice()])
-            .collect(),
-    })?;
+    spec.output_files = output.iter().filter_map(OutputFile::id).collect();
+    let cancellation = Arc::new(CancellationToken::default());
+    signals::cancel_on_signal(Arc::clone(&cancellation))?;
+    let mut line = progress::ProgressLine::new();
+    let sink = Box::new(move |event| line.show_event(&event));
+    let report = run_detached(spec, SysPaths::default(), &cancellation, sink)
+        .map_err(|error| start_failure(&error, &cancellation))?;
     write_result(&report, output)?;
     Ok(exit_status(&report))
+}
+
+/// A run that did not start: the reason, what is known about the target, and what to do.
+fn start_failure(error: &StartError, cancellation: &CancellationToken) -> CommandFailure {
+    let exit = match error.kind() {
+        _ if cancellation.is_cancelled() => ExitStatus::Interrupted,
+        ErrorKind::Usage => ExitStatus::UsageError,
+        ErrorKind::Refused => ExitStatus::Refused,
+        ErrorKind::Failed => ExitStatus::Failed,
+    };
+    let mut details = match error {
+        StartError::WriteRefused {
+            inspection: Some(inspection),
+            ..
+        } => inspection.description_lines(),
+        _ => Vec::new(),
+    };
+    details.push(error.advice());
+    CommandFailure {
+        exit,
+        message: error.to_string(),
+        details,
+    }
 }
 
 fn run_spec(matches: &ArgMatches) -> std::result::Result<RunSpec, CommandFailure> {
@@ -170,28 +179,28 @@ fn run_spec(matches: &ArgMatches) -> std::result::Result<RunSpec, CommandFailure
         .with_advice(format!("there are {}", known.join(", ")))
     })?;
     let target = matches.get_one::<OsString>("target");
-    let mut job = BenchmarkSpec::new(test, target.map_or(OsStr::new(""), OsString::as_os_str));
+    let mut spec = BenchmarkSpec::new(test, target.map_or(OsStr::new(""), OsString::as_os_str));
     for name in parameters_by_name().into_keys() {
         if let Some(text) = matches.get_one::<String>(name) {
-            job.set(name, text).map_err(CommandFailure::usage_error)?;
+            spec.set(name, text).map_err(CommandFailure::usage_error)?;
         }
     }
-    job.engine_name = word("engine").to_owned();
-    job.consent = overwrite_consent(matches);
+    spec.engine_name = word("engine").to_owned();
+    spec.consent = overwrite_consent(matches);
     if let Some(text) = matches.get_one::<String>("scratch-size") {
         let bytes = units::parse_size(text).map_err(|error| {
             CommandFailure::usage_error(format!("--scratch-size {text:?}: {error}"))
         })?;
-        job.scratch_file_bytes = Some(bytes);
+        spec.scratch_file_bytes = Some(bytes);
     }
     let goals = matches.get_many::<String>("goal").unwrap_or_default();
     let goals: std::result::Result<Vec<Vec<SloSpec>>, _> =
         goals.map(|text| SloSpec::parse_all(text)).collect();
-    job.goals = goals.map_err(CommandFailure::usage_error)?.concat();
-    job.check_goals()
+    spec.goals = goals.map_err(CommandFailure::usage_error)?.concat();
+    spec.check_goals()
         .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
     Ok(RunSpec {
-        spec: job,
+        spec,
         repeat_count: matches.get_one("repeat").copied().unwrap_or(1),
         session_directory: store::sessions_directory(),
         output_files: Vec::new(),
@@ -212,8 +221,8 @@ fn write_result(
     report: &RunReport,
     output: Option<OutputFile>,
 ) -> std::result::Result<(), CommandFailure> {
-    for problem in &report.save_errors {
-        print_status_line(&format!("diskscope: {problem}"));
+    for error in &report.save_errors {
+        print_status_line(&format!("diskscope: {error}"));
     }
     let delivered = match output {
         Some(output) if output.is_stdout() => {

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use super::services::FeedSenders;
 use super::threads::join_within;
-use crate::app::{Message, RunSnapshot, SavedRun};
-use crate::bench::{BenchmarkSpec, RunProgress};
-use crate::benchmark_run::runner;
-use crate::benchmark_run::runner::{KernelStats, RunSpec, RunStart, RunWatcher};
+use crate::app::{Message, SavedRun};
+use crate::bench::{BenchmarkSpec, RunEvent};
+use crate::benchmark_run::{RunSpec, run_detached};
 use crate::engine::CancellationToken;
 use crate::roots::SysPaths;
 use crate::session::store;
@@ -25,31 +24,31 @@ pub struct RunningBenchmark {
 }
 
 impl RunningBenchmark {
-    /// Starts a job; its progress goes to `sources`.
+    /// Starts a benchmark; its events go to `senders`.
     ///
     /// # Errors
     ///
     /// When the thread cannot be started.
     pub fn start(
-        job: BenchmarkSpec,
+        spec: BenchmarkSpec,
         roots: SysPaths,
-        sources: FeedSenders,
+        senders: FeedSenders,
     ) -> std::io::Result<Self> {
-        let control = Arc::new(CancellationToken::default());
-        let switch = Arc::clone(&control);
+        let cancellation = Arc::new(CancellationToken::default());
+        let token = Arc::clone(&cancellation);
         // The progress of an earlier run must not be taken for that of this one.
-        sources.progress.send_replace(None);
+        senders.run_event.send_replace(None);
         let thread = thread::Builder::new()
             .name("benchmark".to_owned())
             .spawn(move || {
-                let ended = run_benchmark(job, roots, &switch, &sources);
+                let result = run_benchmark(spec, roots, &token, &senders);
                 // The receiver is gone once the program ends.
-                let _ = sources
+                let _ = senders
                     .messages
-                    .blocking_send(Message::BenchmarkEnded(Box::new(ended)));
+                    .blocking_send(Message::BenchmarkEnded(Box::new(result)));
             })?;
         Ok(Self {
-            cancellation: control,
+            cancellation,
             thread,
         })
     }
@@ -68,63 +67,29 @@ impl RunningBenchmark {
 }
 
 fn run_benchmark(
-    job: BenchmarkSpec,
+    spec: BenchmarkSpec,
     roots: SysPaths,
-    control: &Arc<CancellationToken>,
-    sources: &FeedSenders,
+    cancellation: &Arc<CancellationToken>,
+    senders: &FeedSenders,
 ) -> Result<SavedRun, String> {
-    let order = RunSpec {
-        spec: job,
+    let spec = RunSpec {
+        spec,
         repeat_count: 1,
         session_directory: store::sessions_directory(),
         output_files: Vec::new(),
     };
-    let publisher = Box::new(ProgressPublisher {
-        senders: sources.clone(),
+    let run_event = senders.run_event.clone();
+    let sink = Box::new(move |event| match event {
+        // The screen keeps the last progress until the result replaces it.
+        RunEvent::PhaseFinished(_) | RunEvent::Ended => {}
+        event => drop(run_event.send_replace(Some(Arc::new(event)))),
     });
-    let report = runner::run_detached(order, roots, control, publisher)
-        .map_err(|refused| format!("{refused}; {}", refused.advice()))?;
+    let report = run_detached(spec, roots, cancellation, sink)
+        .map_err(|error| format!("{error}; {}", error.advice()))?;
     let run = report.session.runs.into_iter().next();
     Ok(SavedRun {
         run: run.ok_or("nothing was measured")?,
         path: report.saved_path,
-        save_errors: report.save_errors,
+        save_errors: report.save_errors.iter().map(ToString::to_string).collect(),
     })
-}
-
-/// Publishes the progress of a job.
-struct ProgressPublisher {
-    senders: FeedSenders,
-}
-
-impl ProgressPublisher {
-    fn publish(&self, view: RunSnapshot) {
-        self.senders.progress.send_replace(Some(Arc::new(view)));
-    }
-}
-
-impl RunWatcher for ProgressPublisher {
-    fn on_scratch_fill(&mut self, done: u64, total: u64) {
-        self.publish(RunSnapshot {
-            scratch_fill: Some((done, total)),
-            ..RunSnapshot::default()
-        });
-    }
-
-    fn on_start(&mut self, _: &RunStart) {
-        self.publish(RunSnapshot::default());
-    }
-
-    fn on_progress(&mut self, progress: &RunProgress, beside: KernelStats<'_>) {
-        let mut progress = progress.clone();
-        if !beside.checks.is_empty() {
-            Arc::make_mut(&mut progress.findings).verdicts = beside.checks.to_vec();
-        }
-        self.publish(RunSnapshot {
-            scratch_fill: None,
-            progress,
-            kernel_counts: beside.counts.cloned(),
-            stages: beside.stages.cloned(),
-        });
-    }
 }

@@ -118,9 +118,9 @@ where
                 let view = world.feeds.requests.borrow_and_update().clone();
                 handle_message(view.map(Message::Requests), world, state)?
             }
-            Ok(()) = world.feeds.progress.changed() => {
-                let view = world.feeds.progress.borrow_and_update().clone();
-                handle_message(view.map(Message::BenchmarkProgress), world, state)?
+            Ok(()) = world.feeds.run_event.changed() => {
+                let event = world.feeds.run_event.borrow_and_update().clone();
+                handle_message(event.map(Message::BenchmarkEvent), world, state)?
             }
         };
         match turn {

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::services::{AppServices, FeedSenders};
+use super::threads::CommandThread;
 use crate::app::replay::{Frame, ReplayTimeline, Seek};
 use crate::app::{Effect, Message};
 use crate::model::SampleHistory;
@@ -19,6 +19,9 @@ use crate::safe_text::SafeText;
 
 /// Time between two views while playing.
 const PLAY_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How long to wait at the end for a file that is being written.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Milliseconds of requests that are shown: the time span of the charts on the Requests screen.
 const REQUEST_WINDOW_MS: u64 = 60_000;
@@ -34,10 +37,7 @@ enum PlayerCommand {
 
 /// Plays a recording; dropping it ends the thread.
 #[derive(Debug)]
-pub struct RecordingPlayer {
-    commands: Option<Sender<PlayerCommand>>,
-    thread: Option<JoinHandle<()>>,
-}
+pub struct RecordingPlayer(CommandThread<PlayerCommand>);
 
 /// The time line of a recording.
 #[must_use]
@@ -62,44 +62,25 @@ impl RecordingPlayer {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start(recording: Recording, sources: FeedSenders) -> std::io::Result<Self> {
-        let (orders, inbox) = channel();
-        let stage = PlayerState {
+    pub fn start(recording: Recording, senders: FeedSenders) -> std::io::Result<Self> {
+        let state = PlayerState {
             cursor: RecordingCursor::new(recording),
             history: SampleHistory::default(),
             is_playing: false,
-            senders: sources,
+            senders,
         };
-        let thread = thread::Builder::new()
-            .name("player".to_owned())
-            .spawn(move || stage.run(&inbox))?;
-        Ok(Self {
-            commands: Some(orders),
-            thread: Some(thread),
-        })
+        let body = move |inbox: &Receiver<_>| state.run(inbox);
+        CommandThread::start("player", STOP_TIMEOUT, body).map(Self)
     }
 }
 
 impl AppServices for RecordingPlayer {
     fn perform_effect(&mut self, effect: Effect) {
-        let order = match effect {
-            Effect::Seek(travel) => PlayerCommand::Seek(travel),
-            Effect::ExportFrame => PlayerCommand::ExportFrame,
+        match effect {
+            Effect::Seek(seek) => self.0.send(PlayerCommand::Seek(seek)),
+            Effect::ExportFrame => self.0.send(PlayerCommand::ExportFrame),
             // Other effects do not apply to a recording.
-            _ => return,
-        };
-        if let Some(orders) = &self.commands {
-            // A thread that has ended has panicked, which the loop learns from the panic hook.
-            let _ = orders.send(order);
-        }
-    }
-}
-
-impl Drop for RecordingPlayer {
-    fn drop(&mut self) {
-        self.commands = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            _ => {}
         }
     }
 }
@@ -116,13 +97,13 @@ impl PlayerState {
     fn run(mut self, inbox: &Receiver<PlayerCommand>) {
         self.show_frame(None);
         loop {
-            let order = if self.is_playing {
+            let command = if self.is_playing {
                 inbox.recv_timeout(PLAY_INTERVAL)
             } else {
                 inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
             };
-            match order {
-                Ok(PlayerCommand::Seek(travel)) => self.seek(travel),
+            match command {
+                Ok(PlayerCommand::Seek(seek)) => self.seek(seek),
                 Ok(PlayerCommand::ExportFrame) => self.export_frame(),
                 Err(RecvTimeoutError::Timeout) => self.seek(Seek::Forward(1)),
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -130,9 +111,9 @@ impl PlayerState {
         }
     }
 
-    fn seek(&mut self, travel: Seek) {
+    fn seek(&mut self, seek: Seek) {
         let before = self.cursor.position();
-        match travel {
+        match seek {
             Seek::Forward(by) => {
                 // At the end there is nothing left to play.
                 if !self.cursor.step(by) {
@@ -151,11 +132,11 @@ impl PlayerState {
 
     /// Sends the current view with its history; after a jump the history is rebuilt.
     fn show_frame(&mut self, before: Option<usize>) {
-        let told = self.frame_message(before).unwrap_or_else(|error| {
+        let message = self.frame_message(before).unwrap_or_else(|error| {
             self.is_playing = false;
             Message::ReplayFailed(error.to_string())
         });
-        self.send_message(told);
+        self.send_message(message);
     }
 
     /// The view of the Requests screen at that time; `None` without requests.
@@ -166,16 +147,16 @@ impl PlayerState {
         let mut span: Option<(SafeText, u64, u64)> = None;
         self.for_each_request(&mut |line| {
             let times = line.request().timestamps;
-            let (_, began, until) = span.get_or_insert_with(|| (line.device().into(), u64::MAX, 0));
-            *began = times.first_timestamp().min(*began);
+            let (_, start, until) = span.get_or_insert_with(|| (line.device().into(), u64::MAX, 0));
+            *start = times.first_timestamp().min(*start);
             *until = times.completed.max(*until);
         })?;
-        let Some((device, began, until)) = span else {
+        let Some((device, start, until)) = span else {
             return Ok(None);
         };
-        let mut board = RequestAggregator::new(&device, began);
-        self.for_each_request(&mut |line| board.add_requests(&[line.request()]))?;
-        Ok(Some(board.view(until)))
+        let mut aggregator = RequestAggregator::new(&device, start);
+        self.for_each_request(&mut |line| aggregator.add_requests(&[line.request()]))?;
+        Ok(Some(aggregator.view(until)))
     }
 
     /// Calls `take` for the requests that are shown; requests written by a newer program are
@@ -230,9 +211,9 @@ impl PlayerState {
         self.send_message(Message::SessionExported(written));
     }
 
-    fn send_message(&self, news: Message) {
+    fn send_message(&self, message: Message) {
         // The receiver is gone once the program ends.
-        let _ = self.senders.messages.blocking_send(news);
+        let _ = self.senders.messages.blocking_send(message);
     }
 }
 

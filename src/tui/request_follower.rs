@@ -2,12 +2,11 @@
 //! while.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use super::services::FeedSenders;
-use super::threads::join_within;
+use super::threads::CommandThread;
 use crate::app::Message;
 use crate::model::requests::RequestAggregator;
 use crate::probe::boot_time;
@@ -27,57 +26,36 @@ const ENDED_ADVICE: &str = "press r to begin anew; rates, transfers and benchmar
 
 /// Traces the requests of one device at a time; dropping it ends the trace.
 #[derive(Debug)]
-pub(crate) struct RequestFollower {
-    commands: Option<Sender<Option<String>>>,
-    thread: Option<JoinHandle<()>>,
-}
+pub(crate) struct RequestFollower(CommandThread<Option<String>>);
 
 impl RequestFollower {
-    pub(crate) fn start(roots: SysPaths, sources: FeedSenders) -> std::io::Result<Self> {
-        let (orders, inbox) = channel();
-        let thread = thread::Builder::new()
-            .name("follower".to_owned())
-            .spawn(move || handle_command(&roots, &sources, &inbox))?;
-        Ok(Self {
-            commands: Some(orders),
-            thread: Some(thread),
-        })
+    pub(crate) fn start(roots: SysPaths, senders: FeedSenders) -> std::io::Result<Self> {
+        let body = move |inbox: &Receiver<_>| handle_commands(&roots, &senders, inbox);
+        CommandThread::start("follower", STOP_TIMEOUT, body).map(Self)
     }
 
     /// Traces this device from now on, or none.
     pub(crate) fn follow_device(&self, device: Option<String>) {
-        if let Some(orders) = &self.commands {
-            // A thread that has ended has panicked, which the loop learns from the panic hook.
-            let _ = orders.send(device);
-        }
+        self.0.send(device);
     }
 }
 
-impl Drop for RequestFollower {
-    fn drop(&mut self) {
-        self.commands = None;
-        if let Some(thread) = self.thread.take() {
-            join_within(thread, STOP_TIMEOUT);
-        }
-    }
-}
-
-fn handle_command(roots: &SysPaths, sources: &FeedSenders, inbox: &Receiver<Option<String>>) {
+fn handle_commands(roots: &SysPaths, senders: &FeedSenders, inbox: &Receiver<Option<String>>) {
     let mut capture: Option<TraceCapture> = None;
     while let Ok(mut device) = inbox.recv() {
         // When the user pages through the devices, only the last one matters.
         while let Ok(later) = inbox.try_recv() {
             device = later;
         }
-        if let Some(before) = capture.take() {
-            before.stop();
+        if let Some(previous) = capture.take() {
+            previous.stop();
         }
         let Some(device) = device else { continue };
-        match start_capture(roots, &device, sources) {
-            Ok(begun) => capture = Some(begun),
-            Err(refused) => {
+        match start_capture(roots, &device, senders) {
+            Ok(started) => capture = Some(started),
+            Err(message) => {
                 // The receiver is gone once the program ends.
-                let _ = sources.messages.blocking_send(refused);
+                let _ = senders.messages.blocking_send(message);
             }
         }
     }
@@ -86,31 +64,31 @@ fn handle_command(roots: &SysPaths, sources: &FeedSenders, inbox: &Receiver<Opti
 fn start_capture(
     roots: &SysPaths,
     device: &str,
-    sources: &FeedSenders,
+    senders: &FeedSenders,
 ) -> Result<TraceCapture, Message> {
-    let refused = |message: String, advice: &str| Message::FollowFailed {
+    let failed = |message: String, advice: &str| Message::FollowFailed {
         message,
         advice: advice.to_owned(),
     };
     let scope = TraceScope::of_device(roots, device)
-        .map_err(|error| refused(error.to_string(), error.advice()))?;
-    let began = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
-    let mut board = RequestAggregator::new(device, began);
-    let views = sources.requests.clone();
-    let news = sources.messages.clone();
+        .map_err(|error| failed(error.to_string(), error.advice()))?;
+    let started_ns = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
+    let mut aggregator = RequestAggregator::new(device, started_ns);
+    let views = senders.requests.clone();
+    let messages = senders.messages.clone();
     let mut last = 0;
-    follow_requests(roots, scope, TraceDetail::Full, move |told| {
-        board.add_requests(&told.requests);
-        board.set_trace_status(told.lost_events, told.match_errors, told.in_flight);
-        if told.complete_until.saturating_sub(last) >= VIEW_INTERVAL_NS {
-            last = told.complete_until;
-            views.send_replace(Some(Arc::new(board.view(told.complete_until))));
+    follow_requests(roots, scope, TraceDetail::Full, move |batch| {
+        aggregator.add_requests(&batch.requests);
+        aggregator.set_trace_status(batch.lost_events, batch.match_errors, batch.in_flight);
+        if batch.complete_until.saturating_sub(last) >= VIEW_INTERVAL_NS {
+            last = batch.complete_until;
+            views.send_replace(Some(Arc::new(aggregator.view(batch.complete_until))));
         }
-        if let Some(message) = told.end_reason {
+        if let Some(message) = batch.end_reason {
             // The receiver is gone once the program ends.
-            let _ = news.blocking_send(refused(message, ENDED_ADVICE));
+            let _ = messages.blocking_send(failed(message, ENDED_ADVICE));
         }
         CaptureControl::Continue
     })
-    .map_err(|error| refused(error.to_string(), &error.advice()))
+    .map_err(|error| failed(error.to_string(), &error.advice()))
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use crate::app::{Effect, Message, RunSnapshot};
+use crate::app::{Effect, Message};
+use crate::bench::RunEvent;
 use crate::model::Snapshot;
 use crate::model::requests::RequestsView;
 
@@ -27,8 +28,8 @@ pub struct ServiceFeeds {
     pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     /// The latest view of the traced requests.
     pub requests: watch::Receiver<Option<Arc<RequestsView>>>,
-    /// The latest progress of the benchmark.
-    pub progress: watch::Receiver<Option<Arc<RunSnapshot>>>,
+    /// The latest event of the benchmark.
+    pub run_event: watch::Receiver<Option<Arc<RunEvent>>>,
     /// Messages that must not be lost.
     pub messages: mpsc::Receiver<Message>,
 }
@@ -40,8 +41,8 @@ pub struct FeedSenders {
     pub snapshots: watch::Sender<Option<Arc<Snapshot>>>,
     /// The latest view of the traced requests.
     pub requests: watch::Sender<Option<Arc<RequestsView>>>,
-    /// The latest progress of the benchmark.
-    pub progress: watch::Sender<Option<Arc<RunSnapshot>>>,
+    /// The latest event of the benchmark.
+    pub run_event: watch::Sender<Option<Arc<RunEvent>>>,
     /// Messages that must not be lost.
     pub messages: mpsc::Sender<Message>,
 }
@@ -49,23 +50,21 @@ pub struct FeedSenders {
 /// Creates the channels.
 #[must_use]
 pub fn service_channels() -> (FeedSenders, ServiceFeeds) {
-    let (live, live_feed) = watch::channel(None);
+    let (snapshots, snapshots_feed) = watch::channel(None);
     let (requests, requests_feed) = watch::channel(None);
-    let (progress, progress_feed) = watch::channel(None);
-    let (news, news_feed) = mpsc::channel(MESSAGE_CAPACITY);
+    let (run_event, run_event_feed) = watch::channel(None);
+    let (messages, messages_feed) = mpsc::channel(MESSAGE_CAPACITY);
     let feeds = ServiceFeeds {
-        snapshots: live_feed,
+        snapshots: snapshots_feed,
         requests: requests_feed,
-        progress: progress_feed,
-        messages: news_feed,
+        run_event: run_event_feed,
+        messages: messages_feed,
     };
-    (
-        FeedSenders {
-            snapshots: live,
-            requests,
-            progress,
-            messages: news,
-        },
-        feeds,
-    )
+    let senders = FeedSenders {
+        snapshots,
+        requests,
+        run_event,
+        messages,
+    };
+    (senders, feeds)
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use diskscope::app::{AppState, BenchStage, Effect, Message, SavedRun, Screen};
+use diskscope::bench::RunEvent;
 use diskscope::tui::event_loop::{LoopContext, LoopEnd, MIN_FRAME_INTERVAL, run_loop};
 use diskscope::tui::services::{AppServices, FeedSenders, ServiceFeeds, service_channels};
 use diskscope::tui::signals::SignalNotice;
@@ -100,8 +101,8 @@ impl AppServices for ScriptedServices {
         match effect {
             Effect::ListTargets => self.send_message(Message::Targets(canned::target_choices())),
             Effect::StartBenchmark(_) => {
-                let view = canned::run_view();
-                self.senders.progress.send_replace(Some(Arc::new(view)));
+                let event = RunEvent::Progress(Box::new(canned::run_progress()));
+                self.senders.run_event.send_replace(Some(Arc::new(event)));
             }
             Effect::StopBenchmark => {
                 self.send_message(Message::BenchmarkEnded(Box::new(Ok(SavedRun {

@@ -8,10 +8,9 @@ use diskscope::app::comparison::ComparisonState;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::replay::{Frame, ReplayTimeline};
 use diskscope::app::{
-    AppEvent, AppState, Message, RunSnapshot, SavedRun, SessionEntry, TargetChoice, TargetGroup,
-    update,
+    AppEvent, AppState, Message, SavedRun, SessionEntry, TargetChoice, TargetGroup, update,
 };
-use diskscope::bench::{RunProgress, framework};
+use diskscope::bench::{RunEvent, RunProgress, framework};
 use diskscope::drive::OverwriteImpact;
 use diskscope::drive::{InspectedMedium, Target, TargetKind, medium};
 use diskscope::engine::{ExecutionSnapshot, IoStats};
@@ -624,7 +623,7 @@ fn kernel_counts() -> KernelCounts {
 }
 
 /// Random reads, 7.2 seconds old.
-pub fn run_view() -> RunSnapshot {
+pub fn run_progress() -> RunProgress {
     let findings = Findings {
         verdicts: vec![
             Verdict::new(
@@ -637,7 +636,7 @@ pub fn run_view() -> RunSnapshot {
         ],
         ..Findings::default()
     };
-    let progress = RunProgress {
+    RunProgress {
         findings: findings.into(),
         phase: "random reads".to_owned(),
         fraction: Some(0.72),
@@ -648,13 +647,9 @@ pub fn run_view() -> RunSnapshot {
             completed_fraction: Some(0.72),
             stats: io_stats(7.2),
         },
-        ..RunProgress::default()
-    };
-    RunSnapshot {
-        scratch_fill: None,
-        progress,
         kernel_counts: Some(kernel_counts()),
         stages: Some(stage_breakdown()),
+        ..RunProgress::default()
     }
 }
 
@@ -663,7 +658,8 @@ pub fn running_state() -> AppState {
     let mut state = launcher_state();
     press_code(&mut state, KeySymbol::Enter);
     press_code(&mut state, KeySymbol::Enter);
-    send_message(&mut state, Message::BenchmarkProgress(Arc::new(run_view())));
+    let event = RunEvent::Progress(Box::new(run_progress()));
+    send_message(&mut state, Message::BenchmarkEvent(Arc::new(event)));
     state
 }
 

@@ -1,18 +1,11 @@
 //! Tests of the program, run on simulated drives from begin to end.
 
-use diskscope::bench::framework::context;
-use diskscope::bench::{self, ParameterSet, RunObserver, RunProgress};
-use diskscope::drive::Target;
+use diskscope::bench::framework::context::{self, RunEnvironment};
+use diskscope::bench::framework::progress::ProgressSpan;
+use diskscope::bench::{self, ParameterSet};
+use diskscope::drive::{SettingsManager, Target};
 use diskscope::engine::{CancellationToken, Engine};
 use diskscope::session::document::Findings;
-
-/// Nobody watches.
-pub struct Silent;
-
-impl RunObserver for Silent {
-    fn progress(&mut self, _: &RunProgress) {}
-    fn phase_finished(&mut self, _: &Findings) {}
-}
 
 /// Runs a test on a target through an engine.
 pub fn run_on(
@@ -37,14 +30,15 @@ pub fn run_on(
                 .expect("a test and parameters that there are"),
         );
     }
-    let finished = context::run_benchmark(
-        test,
+    let environment = RunEnvironment {
         target,
-        &parameters,
+        parameters: &parameters,
+        settings: &SettingsManager::default(),
         engine,
-        &CancellationToken::default(),
-        &mut Silent,
-    );
+        cancellation: &CancellationToken::default(),
+    };
+    let finished =
+        context::run_benchmark(test, environment, ProgressSpan::whole_run(), &mut |_| {});
     assert!(finished.error.is_none(), "{:?}", finished.error);
     finished.findings
 }

@@ -6,11 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use diskscope::bench::{self, BenchmarkSpec, RunProgress};
+use diskscope::bench::{self, BenchmarkSpec, RunEvent};
 use diskscope::benchmark_run::overwrite_consent::inspect_impact;
-use diskscope::benchmark_run::runner::{
-    self, KernelStats, RunSpec, RunStart, RunWatcher, StartError,
-};
+use diskscope::benchmark_run::{RunSpec, StartError, run_benchmark};
 use diskscope::drive::{Consent, ErrorKind};
 use diskscope::engine::CancellationToken;
 use diskscope::roots::SysPaths;
@@ -196,40 +194,29 @@ fn symlink_changed_during_question_never_overwrites_other_device() {
     assert!(terminal.wait_for_exit().success());
 }
 
-/// Sees what is overwritten, as the command line would print it.
-#[derive(Default)]
-struct StartRecorder(Option<String>);
-
-impl RunWatcher for StartRecorder {
-    fn on_scratch_fill(&mut self, _: u64, _: u64) {}
-    fn on_start(&mut self, start: &RunStart) {
-        let overwritten = start.overwritten_target.as_ref().unwrap();
-        self.0 = overwritten.resolved.clone();
-    }
-    fn on_progress(&mut self, _: &RunProgress, _: KernelStats<'_>) {}
-}
-
-/// Random writes to that path with that consent.
+/// Random writes to that path with that consent, and what they overwrite as the command line would
+/// print it.
 fn run_overwrite(path: &str, consent: Consent) -> (Result<(), StartError>, Option<String>) {
-    let mut job = BenchmarkSpec::new(bench::find_benchmark("random-write").unwrap(), path);
+    let mut benchmark = BenchmarkSpec::new(bench::find_benchmark("random-write").unwrap(), path);
     for (name, value) in [("requests", "20"), ("ramp", "0s")] {
-        job.set(name, value).unwrap();
+        benchmark.set(name, value).unwrap();
     }
-    job.consent = Some(consent);
-    let order = RunSpec {
-        spec: job,
+    benchmark.consent = Some(consent);
+    let spec = RunSpec {
+        spec: benchmark,
         repeat_count: 1,
         session_directory: None,
         output_files: Vec::new(),
     };
-    let mut printed = StartRecorder::default();
-    let result = runner::run_benchmark(
-        &order,
-        &SysPaths::default(),
-        &CancellationToken::default(),
-        &mut printed,
-    );
-    (result.map(drop), printed.0)
+    let mut overwritten = None;
+    let mut sink = |event| {
+        if let RunEvent::Started(start) = event {
+            overwritten = start.overwritten_target.unwrap().resolved;
+        }
+    };
+    let cancellation = CancellationToken::default();
+    let result = run_benchmark(&spec, &SysPaths::default(), &cancellation, &mut sink);
+    (result.map(drop), overwritten)
 }
 
 #[test]

@@ -404,13 +404,11 @@ mod tests {
 
     use super::*;
     use crate::bench::find_benchmark;
-    use crate::bench::framework::context;
     use crate::bench::framework::context::FinishedRun;
     use crate::bench::tests::fake;
-    use crate::bench::tests::fake::{FakeDrive, SilentObserver, check_codes, metric_value};
+    use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value};
     use crate::drive::SettingsManager;
     use crate::drive::random::Xoshiro256;
-    use crate::engine::CancellationToken;
     use crate::roots::SysPaths;
 
     /// A directory with a device `sim:constant` whose read-ahead can be set.
@@ -446,16 +444,7 @@ mod tests {
         let (target, test) = (simulated_target(), find_benchmark("read-ahead").unwrap());
         let set = [&[("step-bytes", "1MiB")], set].concat();
         let parameters = fake::parameters(test, &target, &set);
-        let control = CancellationToken::default();
-        let finished = context::run_benchmark_with_settings(
-            test,
-            &target,
-            &parameters,
-            &settings,
-            &fake,
-            &control,
-            &mut SilentObserver,
-        );
+        let finished = fake::run_on_engine(test, &target, &parameters, &settings, &fake);
         let plans = fake.executed_plans.lock().unwrap().clone();
         (finished, plans, fs::read_to_string(file).unwrap())
     }
@@ -537,16 +526,7 @@ mod tests {
         let fake = FakeDrive::new(|_| Some(1000));
         let (target, test) = (simulated_target(), find_benchmark("read-ahead").unwrap());
         let parameters = fake::parameters(test, &target, &[]);
-        let control = CancellationToken::default();
-        let finished = context::run_benchmark_with_settings(
-            test,
-            &target,
-            &parameters,
-            &settings,
-            &fake,
-            &control,
-            &mut SilentObserver,
-        );
+        let finished = fake::run_on_engine(test, &target, &parameters, &settings, &fake);
         assert_eq!(check_codes(&finished), ["setting-not-changeable"]);
         metric_value(&finished, "present_read_ahead_throughput");
     }

@@ -293,13 +293,9 @@ mod tests {
 
     use super::*;
     use crate::bench::find_benchmark;
-    use crate::bench::framework::context;
     use crate::bench::tests::fake;
-    use crate::bench::tests::fake::{
-        FakeDrive, SilentObserver, check_codes, metric_value, run_on_simulated,
-    };
+    use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
     use crate::drive::random::splitmix64;
-    use crate::engine::CancellationToken;
     use crate::roots::SysPaths;
 
     #[test]
@@ -323,15 +319,7 @@ mod tests {
             crate::engine::open_target(&SysPaths::default(), "sim:constant", choice, None).unwrap();
         let test = find_benchmark("write-cache").unwrap();
         let parameters = fake::parameters(test, &opened.target, &[("duration", "4s")]);
-        let finished = context::run_benchmark_with_settings(
-            test,
-            &opened.target,
-            &parameters,
-            &settings,
-            &fake,
-            &CancellationToken::default(),
-            &mut SilentObserver,
-        );
+        let finished = fake::run_on_engine(test, &opened.target, &parameters, &settings, &fake);
         assert!((metric_value(&finished, "sync_penalty") / 80.0 - 1.0).abs() < 0.01);
         assert!((metric_value(&finished, "cache_gain") / 80.0 - 1.0).abs() < 0.01);
         assert!(check_codes(&finished).is_empty());

@@ -331,14 +331,12 @@ mod tests {
         let test = find_benchmark("interference").unwrap();
         let set = [("duration", "1500ms")];
         let parameters = crate::bench::tests::fake::parameters(test, &opened.target, &set);
-        let control = crate::engine::CancellationToken::default();
-        let finished = crate::bench::framework::context::run_benchmark(
+        let finished = crate::bench::tests::fake::run_on_engine(
             test,
             &opened.target,
             &parameters,
+            &crate::drive::SettingsManager::default(),
             opened.engine(),
-            &control,
-            &mut crate::bench::tests::fake::SilentObserver,
         );
         assert!(metric_value(&finished, "job_throughput") > 0.0);
         assert!(

@@ -44,15 +44,15 @@ impl RunContext<'_> {
         report: &mut OutcomeReporter<'_>,
     ) -> Result<ConcurrentOutcome, BenchError> {
         let engine = self.engine;
-        let leave = CancellationToken::default();
-        let (sender, joined) = mpsc::sync_channel(1);
+        let stop = CancellationToken::default();
+        let (sender, start) = mpsc::sync_channel(1);
         let (foreground, thread) = std::thread::scope(|scope| {
-            let leave = &leave;
+            let stop = &stop;
             let thread = scope.spawn(move || {
                 // The channel closes without a message: the foreground ended before the
                 // background's start.
-                let StartSignal = joined.recv().ok()?;
-                Some(engine.execute(background.plan, leave, &mut |_| {}))
+                let StartSignal = start.recv().ok()?;
+                Some(engine.execute(background.plan, stop, &mut |_| {}))
             });
             // Without overlap in time no interference can be observed.
             let mut sender = (!engine.has_virtual_time()).then_some(sender);
@@ -64,26 +64,26 @@ impl RunContext<'_> {
                     let _ = sender.send(StartSignal);
                 }
                 if elapsed >= background.active_interval.end {
-                    leave.cancel();
+                    stop.cancel();
                 }
             };
             let foreground = self.execute_phase(phase, 1.0, plan, Some(report), &mut clock);
-            leave.cancel();
+            stop.cancel();
             drop(sender);
             (foreground, thread.join())
         });
         let foreground = foreground?;
         report(&mut self.findings, &foreground.stats, foreground.elapsed);
         self.phase_finished();
-        let mut joined = thread
+        let mut background_outcome = thread
             .map_err(|_| EngineError::WorkerPanicked)?
             .transpose()?;
-        if let Some(outcome) = &mut joined {
+        if let Some(outcome) = &mut background_outcome {
             self.add_outcome(background.plan, outcome);
         }
         Ok(ConcurrentOutcome {
             foreground,
-            background: joined,
+            background: background_outcome,
         })
     }
 }

@@ -1,9 +1,10 @@
 //! Runs a benchmark on an engine: phases, progress and intermediate findings.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cpu_usage::CpuUsage;
+use super::progress::{ProgressReporter, ProgressSpan};
+use super::run_event::RunSink;
 use crate::bench::{BenchError, Benchmark, ParameterSet};
 use crate::drive::{SettingsManager, Target};
 use crate::engine::{
@@ -18,42 +19,6 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(700);
 
 /// Converts an outcome, complete or intermediate, into findings.
 pub type OutcomeReporter<'a> = dyn FnMut(&mut Findings, &IoStats, Duration) + 'a;
-
-/// State of a running benchmark, published 5 to 10 times per second.
-#[derive(Debug, Clone, Default)]
-pub struct RunProgress {
-    /// Current activity, such as `zone 17 of 100`.
-    pub phase: String,
-    /// Fraction of the benchmark that is complete, 0 to 1; `None` if unknown.
-    pub fraction: Option<f64>,
-    /// Time since the benchmark started.
-    pub elapsed: Duration,
-    /// Progress of the current phase.
-    pub snapshot: ExecutionSnapshot,
-    /// I/O counts since the benchmark started.
-    pub counts: IoCounts,
-    /// Findings so far.
-    pub findings: Arc<Findings>,
-    /// Whether the findings were just updated and should be saved.
-    pub has_new_findings: bool,
-}
-
-impl RunProgress {
-    /// Estimated time left at the current rate; `None` below one per cent of completion.
-    #[must_use]
-    pub fn remaining_time(&self) -> Option<Duration> {
-        let fraction = self.fraction.filter(|fraction| *fraction > 0.01)?;
-        Some(self.elapsed.mul_f64((1.0 - fraction.min(1.0)) / fraction))
-    }
-}
-
-/// Receiver of progress reports.
-pub trait RunObserver {
-    /// Receives the latest state. Implementations may drop it when a later state exists.
-    fn progress(&mut self, progress: &RunProgress);
-    /// A phase ended and its findings are final. Implementations must not drop them.
-    fn phase_finished(&mut self, findings: &Findings);
-}
 
 /// Result of a benchmark run.
 #[derive(Debug)]
@@ -70,7 +35,22 @@ pub struct FinishedRun {
     pub cpu_usage: CpuUsage,
 }
 
-/// State of a running benchmark.
+/// What a benchmark runs on.
+#[derive(Clone, Copy)]
+pub struct RunEnvironment<'a> {
+    /// Target under test.
+    pub target: &'a Target,
+    /// Parameters of the benchmark.
+    pub parameters: &'a ParameterSet,
+    /// Settings manager, for benchmarks that change a system setting temporarily.
+    pub settings: &'a SettingsManager,
+    /// Executes the plans.
+    pub engine: &'a dyn Engine,
+    /// Stops the benchmark.
+    pub cancellation: &'a CancellationToken,
+}
+
+/// A running benchmark: what it runs on, its findings, and where its progress goes.
 pub struct RunContext<'a> {
     /// Target under test.
     pub target: &'a Target,
@@ -78,45 +58,91 @@ pub struct RunContext<'a> {
     pub parameters: &'a ParameterSet,
     /// Settings manager, for benchmarks that change a system setting temporarily.
     pub settings: &'a SettingsManager,
-    pub(crate) engine: &'a dyn Engine,
-    pub(crate) control: &'a CancellationToken,
-    pub(crate) observer: &'a mut dyn RunObserver,
-    pub(crate) started_at: Instant,
-    pub(crate) completed_fraction: f64,
-    pub(crate) cpu_usage: CpuUsage,
-    pub(crate) failure: Option<EngineError>,
-    /// Whether a phase reached its limit before its ramp time ended.
-    pub(crate) only_ramp: bool,
-    /// Whether any phase has counted a request.
-    pub(crate) has_counted: bool,
     /// Findings so far; the benchmark adds to them and replaces entries as better values arrive.
     pub findings: Findings,
+    pub(super) engine: &'a dyn Engine,
+    pub(super) cancellation: &'a CancellationToken,
+    pub(super) progress: ProgressReporter<'a>,
+    pub(super) totals: RunTotals,
+}
+
+/// Sums over all phases of a benchmark.
+#[derive(Debug, Default)]
+pub(super) struct RunTotals {
+    pub(super) cpu_usage: CpuUsage,
+    /// The first failure of a request.
+    failure: Option<EngineError>,
+    /// Whether a phase reached its limit before its ramp time ended.
+    only_ramp: bool,
+    /// Whether any phase has counted a request.
+    has_counted: bool,
+}
+
+impl RunTotals {
+    /// Adds one execution. Takes its failure from it.
+    fn add_outcome(&mut self, engine: &dyn Engine, plan: &Plan, outcome: &mut ExecutionOutcome) {
+        self.cpu_usage += CpuUsage::of(engine, plan, outcome);
+        let limited = plan.limits.bytes.is_some() || plan.limits.requests.is_some();
+        let only_ramp =
+            outcome.stats.requests() == 0 && outcome.stats.ramp_counts != IoCounts::default();
+        self.has_counted |= outcome.stats.requests() > 0;
+        if limited && only_ramp && matches!(outcome.end_reason, EndReason::Completed) {
+            self.only_ramp = true;
+        }
+        if let EndReason::Failed(error) =
+            std::mem::replace(&mut outcome.end_reason, EndReason::Completed)
+        {
+            self.failure = Some(error);
+        }
+    }
+
+    /// Adds the totals of a nested benchmark.
+    pub(super) fn add_nested(&mut self, nested: Self) {
+        self.cpu_usage += nested.cpu_usage;
+        self.only_ramp |= nested.only_ramp;
+        self.has_counted |= nested.has_counted;
+        self.failure = self.failure.take().or(nested.failure);
+    }
+
+    /// Why the benchmark failed. A sweep may lack a point; a benchmark that has counted nothing has
+    /// failed.
+    fn take_failure(&mut self) -> Option<EngineError> {
+        let nothing = self.only_ramp && !self.has_counted;
+        let failure = self.failure.take();
+        failure.or(nothing.then_some(EngineError::NothingMeasured))
+    }
 }
 
 impl<'a> RunContext<'a> {
     /// A benchmark that starts now.
     pub(crate) fn new(
-        target: &'a Target,
-        parameters: &'a ParameterSet,
-        settings: &'a SettingsManager,
-        engine: &'a dyn Engine,
-        control: &'a CancellationToken,
-        observer: &'a mut dyn RunObserver,
+        environment: RunEnvironment<'a>,
+        span: ProgressSpan,
+        sink: &'a mut RunSink<'a>,
     ) -> Self {
-        Self {
+        Self::with_reporter(environment, ProgressReporter::new(span, sink))
+    }
+
+    pub(super) fn with_reporter(
+        environment: RunEnvironment<'a>,
+        progress: ProgressReporter<'a>,
+    ) -> Self {
+        let RunEnvironment {
             target,
             parameters,
             settings,
             engine,
-            control,
-            observer,
-            started_at: Instant::now(),
-            completed_fraction: 0.0,
-            cpu_usage: CpuUsage::default(),
-            failure: None,
-            only_ramp: false,
-            has_counted: false,
+            cancellation,
+        } = environment;
+        Self {
+            target,
+            parameters,
+            settings,
             findings: Findings::default(),
+            engine,
+            cancellation,
+            progress,
+            totals: RunTotals::default(),
         }
     }
 }
@@ -129,7 +155,6 @@ impl RunContext<'_> {
     /// [`is_stopped`](Self::is_stopped) returns true from then on.
     ///
     /// # Errors
-    /// When the phase could not be started.
     /// When the phase could not be started.
     pub fn execute(
         &mut self,
@@ -167,84 +192,53 @@ impl RunContext<'_> {
         mut report: Option<&mut OutcomeReporter<'_>>,
         clock: &mut dyn FnMut(Duration),
     ) -> Result<ExecutionOutcome, BenchError> {
-        let (began, done, observer) = (
-            self.started_at,
-            self.completed_fraction,
-            &mut *self.observer,
-        );
-        let before = self.cpu_usage.counts;
-        let mut progress = RunProgress {
-            phase: phase.to_owned(),
-            findings: Arc::new(self.findings.clone()),
-            ..RunProgress::default()
-        };
-        let mut reported = Instant::now();
-        let mut outcome = self.engine.execute(plan, self.control, &mut |snapshot| {
+        let counts = self.totals.cpu_usage.counts;
+        let mut progress = self.progress.phase(phase, share, counts, &self.findings);
+        let mut last_report = Instant::now();
+        let mut observe = |snapshot: &ExecutionSnapshot| {
             clock(snapshot.elapsed);
-            progress.elapsed = began.elapsed();
-            progress.fraction = snapshot
-                .completed_fraction
-                .map(|share| done + share * share);
-            progress.snapshot = snapshot.clone();
-            progress.counts = before;
-            progress.counts += snapshot.stats.all_counts();
-            progress.has_new_findings = false;
             if let Some(report) = &mut report
-                && reported.elapsed() >= REPORT_INTERVAL
+                && last_report.elapsed() >= REPORT_INTERVAL
             {
-                report(
-                    Arc::make_mut(&mut progress.findings),
-                    &snapshot.stats,
-                    snapshot.elapsed,
-                );
-                reported = Instant::now();
-                progress.has_new_findings = true;
+                progress.update_findings(|findings| {
+                    report(findings, &snapshot.stats, snapshot.elapsed);
+                });
+                last_report = Instant::now();
             }
-            observer.progress(&progress);
-        })?;
-        self.completed_fraction += share;
+            progress.report(snapshot);
+        };
+        let mut outcome = self.engine.execute(plan, self.cancellation, &mut observe)?;
+        self.progress.advance(share);
         self.add_outcome(plan, &mut outcome);
         Ok(outcome)
     }
 
     /// Records the parts of an outcome that concern the whole benchmark: failure and processor
     /// usage.
-    pub(crate) fn add_outcome(&mut self, plan: &Plan, outcome: &mut ExecutionOutcome) {
-        self.cpu_usage += CpuUsage::of(self.engine, plan, outcome);
-        let limited = plan.limits.bytes.is_some() || plan.limits.requests.is_some();
-        let only_ramp =
-            outcome.stats.requests() == 0 && outcome.stats.ramp_counts != IoCounts::default();
-        self.has_counted |= outcome.stats.requests() > 0;
-        if limited && only_ramp && matches!(outcome.end_reason, EndReason::Completed) {
-            self.only_ramp = true;
-        }
-        if let EndReason::Failed(error) =
-            std::mem::replace(&mut outcome.end_reason, EndReason::Completed)
-        {
-            self.failure = Some(error);
-        }
+    pub(super) fn add_outcome(&mut self, plan: &Plan, outcome: &mut ExecutionOutcome) {
+        self.totals.add_outcome(self.engine, plan, outcome);
     }
 
     /// Skips the work that this fraction represents, such as the phases after an early end:
     /// progress jumps ahead.
     pub fn skip_fraction(&mut self, share: f64) {
-        self.completed_fraction += share;
+        self.progress.advance(share);
     }
 
     /// Whether the benchmark must end: the user stopped it, or a request failed.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.failure.is_some() || self.control.is_cancelled()
+        self.totals.failure.is_some() || self.cancellation.is_cancelled()
     }
 
     /// Reports that a phase ended with final findings, which are saved before they are displayed.
     pub fn phase_finished(&mut self) {
-        self.observer.phase_finished(&self.findings);
+        self.progress.phase_finished(&self.findings);
     }
 
     /// Sets a metric and replaces an earlier one of the same name.
-    pub fn set_metric(&mut self, figure: Metric) {
-        self.findings.set_metric(figure);
+    pub fn set_metric(&mut self, metric: Metric) {
+        self.findings.set_metric(metric);
     }
 
     /// Sets a series and replaces an earlier one of the same name.
@@ -258,50 +252,29 @@ impl RunContext<'_> {
     }
 }
 
-/// Runs a benchmark until it finishes, fails or is stopped.
+/// Runs a benchmark until it finishes, fails or is stopped. Its progress and its findings go to
+/// `sink` as those of `span`.
 pub fn run_benchmark(
-    test: &dyn Benchmark,
-    target: &Target,
-    parameters: &ParameterSet,
-    engine: &dyn Engine,
-    control: &CancellationToken,
-    observer: &mut dyn RunObserver,
+    benchmark: &dyn Benchmark,
+    environment: RunEnvironment<'_>,
+    span: ProgressSpan,
+    sink: &mut RunSink<'_>,
 ) -> FinishedRun {
-    let settings = SettingsManager::default();
-    run_benchmark_with_settings(
-        test, target, parameters, &settings, engine, control, observer,
-    )
-}
-
-/// Like [`run_benchmark`], with another settings manager.
-pub fn run_benchmark_with_settings(
-    test: &dyn Benchmark,
-    target: &Target,
-    parameters: &ParameterSet,
-    settings: &SettingsManager,
-    engine: &dyn Engine,
-    control: &CancellationToken,
-    observer: &mut dyn RunObserver,
-) -> FinishedRun {
-    let mut bench = RunContext::new(target, parameters, settings, engine, control, observer);
-    let result = test.run(&mut bench);
-    // A sweep may lack a point; a benchmark that has counted nothing has failed.
-    if bench.only_ramp && !bench.has_counted {
-        bench.failure.get_or_insert(EngineError::NothingMeasured);
-    }
-    let error = result
-        .err()
-        .or(bench.failure.take().map(BenchError::Engine));
+    let started_at = Instant::now();
+    let mut context = RunContext::new(environment, span, sink);
+    let result = benchmark.run(&mut context);
+    let failure = context.totals.take_failure();
+    let error = result.err().or(failure.map(BenchError::Engine));
     let state = match &error {
         Some(_) => RunState::Failed,
-        None if control.is_cancelled() => RunState::Interrupted,
+        None if environment.cancellation.is_cancelled() => RunState::Interrupted,
         None => RunState::Finished,
     };
     FinishedRun {
         state,
         error,
-        elapsed: bench.started_at.elapsed(),
-        findings: bench.findings,
-        cpu_usage: bench.cpu_usage,
+        elapsed: started_at.elapsed(),
+        findings: context.findings,
+        cpu_usage: context.totals.cpu_usage,
     }
 }

@@ -19,8 +19,9 @@ use crate::roots::SysPaths;
 use crate::session::document::Findings;
 
 use crate::bench::framework::context;
-use crate::bench::framework::context::FinishedRun;
-use crate::bench::{Benchmark, BenchmarkSpec, ParameterSet, RunObserver, RunProgress};
+use crate::bench::framework::context::{FinishedRun, RunEnvironment};
+use crate::bench::framework::progress::ProgressSpan;
+use crate::bench::{Benchmark, BenchmarkSpec, ParameterSet};
 
 /// Description of a request, from which its latency is computed.
 #[derive(Debug, Clone, Copy)]
@@ -230,14 +231,6 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
     }
 }
 
-/// An observer that ignores all reports.
-pub struct SilentObserver;
-
-impl RunObserver for SilentObserver {
-    fn progress(&mut self, _: &RunProgress) {}
-    fn phase_finished(&mut self, _: &Findings) {}
-}
-
 /// A drive of this many bytes with 4 KiB blocks.
 pub fn simulated_target(size: u64) -> Target {
     Target {
@@ -256,14 +249,29 @@ pub fn run_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
     fake: &FakeDrive<F>,
 ) -> FinishedRun {
     let parameters = parameters(test, target, set);
-    let control = CancellationToken::default();
-    context::run_benchmark(
-        test,
+    run_on_engine(test, target, &parameters, &SettingsManager::default(), fake)
+}
+
+/// Runs a benchmark to its end; nobody receives its events.
+pub fn run_on_engine(
+    benchmark: &dyn Benchmark,
+    target: &Target,
+    parameters: &ParameterSet,
+    settings: &SettingsManager,
+    engine: &dyn Engine,
+) -> FinishedRun {
+    let environment = RunEnvironment {
         target,
-        &parameters,
-        fake,
-        &control,
-        &mut SilentObserver,
+        parameters,
+        settings,
+        engine,
+        cancellation: &CancellationToken::default(),
+    };
+    context::run_benchmark(
+        benchmark,
+        environment,
+        ProgressSpan::whole_run(),
+        &mut |_| {},
     )
 }
 
@@ -273,20 +281,17 @@ pub fn measure_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
     target: &Target,
     measure: impl FnOnce(&mut context::RunContext<'_>),
 ) -> Findings {
-    let parameters = ParameterSet::default();
-    let settings = SettingsManager::default();
-    let control = CancellationToken::default();
-    let mut observer = SilentObserver;
-    let mut bench = context::RunContext::new(
+    let environment = RunEnvironment {
         target,
-        &parameters,
-        &settings,
-        fake,
-        &control,
-        &mut observer,
-    );
-    measure(&mut bench);
-    bench.findings
+        parameters: &ParameterSet::default(),
+        settings: &SettingsManager::default(),
+        engine: fake,
+        cancellation: &CancellationToken::default(),
+    };
+    let mut sink = |_| {};
+    let mut context = context::RunContext::new(environment, ProgressSpan::whole_run(), &mut sink);
+    measure(&mut context);
+    context.findings
 }
 
 /// A benchmark's parameters, some of them as written by the user.
@@ -311,15 +316,13 @@ pub fn run_on_simulated(
     let opened =
         engine::open_target(&SysPaths::default(), name, engine::EngineChoice::Auto, None).unwrap();
     let parameters = parameters(test, &opened.target, set);
-    let control = CancellationToken::default();
-    let engine = opened.engine();
-    context::run_benchmark(
+    let settings = SettingsManager::default();
+    run_on_engine(
         test,
         &opened.target,
         &parameters,
-        engine,
-        &control,
-        &mut SilentObserver,
+        &settings,
+        opened.engine(),
     )
 }
 

@@ -4,9 +4,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::fake;
-use super::fake::SilentObserver;
-use crate::bench::framework::context;
 use crate::bench::{BENCHMARKS, Benchmark, RunTime};
+use crate::drive::SettingsManager;
 use crate::engine;
 use crate::engine::{
     CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan,
@@ -68,15 +67,8 @@ fn forecast_and_elapsed(
         engine: opened.engine(),
         executed_time: Mutex::default(),
     };
-    let control = CancellationToken::default();
-    let finished = context::run_benchmark(
-        test,
-        target,
-        &parameters,
-        &timed,
-        &control,
-        &mut SilentObserver,
-    );
+    let settings = SettingsManager::default();
+    let finished = fake::run_on_engine(test, target, &parameters, &settings, &timed);
     let name = test.description().name;
     assert_eq!(
         finished.state,

@@ -51,7 +51,7 @@ impl CompetingProcesses {
         devices: &[(u32, u32)],
         seen: Vec<OtherUser>,
     ) -> Vec<OtherUser> {
-        let moved = |(pid, now): (u32, ProcessAccount)| {
+        let usage_since_start = |(pid, now): (u32, ProcessAccount)| {
             let before = self
                 .accounts_at_start
                 .get(&pid)
@@ -74,13 +74,13 @@ impl CompetingProcesses {
             })
         };
         let now = read_accounts(&self.roots);
-        let mut others: Vec<OtherUser> = now.into_iter().filter_map(moved).collect();
-        for stranger in seen {
-            match others.iter_mut().find(|other| other.pid == stranger.pid) {
+        let mut others: Vec<OtherUser> = now.into_iter().filter_map(usage_since_start).collect();
+        for traced in seen {
+            match others.iter_mut().find(|other| other.pid == traced.pid) {
                 // Some of its requests were traced. The total is higher, but may have gone to other
                 // devices.
                 Some(other) => other.attribution = Attribution::HasOpenDescriptor,
-                None => others.push(stranger),
+                None => others.push(traced),
             }
         }
         sort_users(&mut others);
@@ -156,7 +156,7 @@ mod tests {
         process(&roots, 10, 100, 50 * mib, 0);
         process(&roots, 11, 100, 7 * mib, 0);
         process(&roots, 12, 100, 9 * mib, 0);
-        let neighbours = CompetingProcesses::new(&roots);
+        let processes = CompetingProcesses::new(&roots);
         process(&roots, 10, 100, 50 * mib, 1000);
         process(&roots, 11, 100, 8 * mib, 2 * mib);
         // Another process with a reused process id.
@@ -172,7 +172,7 @@ mod tests {
             written_bytes: 0,
             attribution: Attribution::TracedRequests,
         };
-        let told: Vec<_> = neighbours
+        let users: Vec<_> = processes
             .users_since_start(&[device], vec![gone])
             .into_iter()
             .map(|it| {
@@ -185,7 +185,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            users,
             [
                 ("name11".into(), 1, 2, Attribution::HasOpenDescriptor),
                 ("gone".into(), 2, 0, Attribution::TracedRequests),

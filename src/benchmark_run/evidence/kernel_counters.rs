@@ -23,15 +23,15 @@ impl KernelCounters {
     /// Reads the counters now, as the start. Without devices there is nothing to count.
     #[must_use]
     pub fn new(roots: &SysPaths, devices: Vec<String>) -> Self {
-        let mut view = Self {
+        let mut counters = Self {
             roots: roots.clone(),
             devices,
             disks_at_start: Vec::new(),
             busy_at_start: None,
         };
-        view.disks_at_start = view.read_disks();
-        view.busy_at_start = view.busy_ticks();
-        view
+        counters.disks_at_start = counters.read_disks();
+        counters.busy_at_start = counters.busy_ticks();
+        counters
     }
 
     fn read_disks(&self) -> Vec<DiskCounters> {
@@ -118,19 +118,19 @@ mod tests {
         fs::create_dir_all(&roots.proc).unwrap();
         let path = roots.proc.join("diskstats");
         fs::write(&path, BEFORE).unwrap();
-        let view = KernelCounters::new(&roots, vec!["sda".to_owned()]);
-        (root, path, view)
+        let counters = KernelCounters::new(&roots, vec!["sda".to_owned()]);
+        (root, path, counters)
     }
 
     #[test]
     fn kernel_counters_are_relative_to_start() {
-        let (_root, path, view) = sda();
+        let (_root, path, counters) = sda();
         fs::write(
             &path,
             "8 0 sda 110 5 8080 50 200 6 16000 80 2 130 150 7 0 70 3 10 4\n",
         )
         .unwrap();
-        let counts = view.counts_since_start()[0].clone().unwrap();
+        let counts = counters.counts_since_start()[0].clone().unwrap();
         assert_eq!(
             (counts.reads, counts.read_bytes, counts.read_ns),
             (10, 40_960, 10_000_000)
@@ -144,16 +144,16 @@ mod tests {
 
     #[test]
     fn kernel_counter_that_decreased_yields_none() {
-        let (root, path, view) = sda();
+        let (root, path, counters) = sda();
         fs::write(&path, BEFORE.replace(" 100 5", " 3 5")).unwrap();
-        assert_eq!(view.counts_since_start(), [None]);
+        assert_eq!(counters.counts_since_start(), [None]);
         fs::write(&path, "").unwrap();
-        assert_eq!(view.counts_since_start(), [None]);
+        assert_eq!(counters.counts_since_start(), [None]);
         assert_eq!(
             KernelCounters::new(&SysPaths::under_root(root.path()), Vec::new())
                 .counts_since_start(),
             []
         );
-        assert_eq!(view.machine_busy_since_start(), None);
+        assert_eq!(counters.machine_busy_since_start(), None);
     }
 }

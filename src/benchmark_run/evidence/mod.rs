@@ -63,37 +63,37 @@ pub struct EvidenceCollector {
 impl EvidenceCollector {
     /// Collects the static evidence, then reads the counters as the start.
     #[must_use]
-    pub fn new(roots: &SysPaths, scene: &RunScope<'_>) -> Self {
-        let top = scene.target.drive.clone();
+    pub fn new(roots: &SysPaths, scope: &RunScope<'_>) -> Self {
+        let top = scope.target.drive.clone();
         // A simulated drive uses none of the machine's devices.
         let real = top
             .as_ref()
-            .filter(|_| scene.target.kind != TargetKind::Simulated);
+            .filter(|_| scope.target.kind != TargetKind::Simulated);
         let stack = real.map_or_else(Vec::new, |top| self::stack::underlying(roots, top));
         let all: Vec<&BlockDevice> = real
             .into_iter()
             .chain(stack.iter().map(|(_, it)| it))
             .collect();
-        let evidence = static_evidence(scene, &all);
+        let evidence = static_evidence(scope, &all);
         let names = all.iter().map(|drive| drive.name.clone()).collect();
         let device = real.map(|drive| drive.name.as_str());
-        let device_itself = scene.target.kind == TargetKind::BlockDevice;
-        let mut surroundings = Self {
-            counts_kernel_threads: device_itself && scene.direct,
+        let device_itself = scope.target.kind == TargetKind::BlockDevice;
+        let mut collector = Self {
+            counts_kernel_threads: device_itself && scope.direct,
             competing_processes: CompetingProcesses::new(roots),
             request_stages: StageTracer::start(roots, device),
             kernel_counters: KernelCounters::new(roots, names),
             submitted_at_start: submitted_bytes(roots),
             started_at: Instant::now(),
-            processors: scene.host.processors.unwrap_or(1),
+            processors: scope.host.processors.unwrap_or(1),
             roots: roots.clone(),
-            has_real_device: scene.target.kind != TargetKind::Simulated,
+            has_real_device: scope.target.kind != TargetKind::Simulated,
             target_device: real.cloned(),
             stack,
             evidence,
         };
-        surroundings.sample_temperature();
-        surroundings
+        collector.sample_temperature();
+        collector
     }
 
     /// The counters of the device under test since the start, where the kernel keeps any.
@@ -118,15 +118,15 @@ impl EvidenceCollector {
         self.kernel_counters.machine_busy_since_start()
     }
 
-    /// The evidence so far; `moved` is the I/O that the benchmark has issued so far.
+    /// The evidence so far; `issued` is the I/O that the benchmark has issued so far.
     #[must_use]
-    pub fn evidence_so_far(&mut self, moved: IoCounts) -> RunEvidence {
+    pub fn evidence_so_far(&mut self, issued: IoCounts) -> RunEvidence {
         self.sample_temperature();
         self.evidence.issued = Some(DirectionCounts {
-            reads: moved.read_ios,
-            read_bytes: moved.read_bytes,
-            writes: moved.write_ios,
-            written_bytes: moved.written_bytes,
+            reads: issued.read_ios,
+            read_bytes: issued.read_bytes,
+            writes: issued.write_ios,
+            written_bytes: issued.written_bytes,
         });
         self.evidence.submitted_to_block_layer = submitted_bytes(&self.roots)
             .zip(self.submitted_at_start)
@@ -159,10 +159,10 @@ impl EvidenceCollector {
 
     /// Ends the collection and returns the evidence of the whole run, given its CPU usage.
     #[must_use]
-    pub fn final_evidence(&mut self, effort: &CpuUsage) -> RunEvidence {
+    pub fn final_evidence(&mut self, cpu_usage: &CpuUsage) -> RunEvidence {
         // The last requests stay in the kernel's buffer until the capture ends.
         self.request_stages.stop_and_drain();
-        let mut evidence = self.evidence_so_far(effort.counts);
+        let mut evidence = self.evidence_so_far(cpu_usage.counts);
         let seen_all = self.request_stages.other_users().1;
         if self.target_device.is_some() && !seen_all {
             evidence.other_users = self
@@ -170,7 +170,7 @@ impl EvidenceCollector {
                 .users_since_start(&self.device_numbers(), evidence.other_users);
         }
         // A simulated drive's time is not processor time.
-        evidence.processors = self.has_real_device.then(|| self.processors(effort));
+        evidence.processors = self.has_real_device.then(|| self.processors(cpu_usage));
         evidence
     }
 
@@ -184,14 +184,14 @@ impl EvidenceCollector {
         self.devices().map(|drive| drive.number).collect()
     }
 
-    fn processors(&self, effort: &CpuUsage) -> ProcessorLoad {
+    fn processors(&self, cpu_usage: &CpuUsage) -> ProcessorLoad {
         let capacity = self.started_at.elapsed().as_secs_f64() * f64::from(self.processors);
         let busy = self
             .machine_busy()
             .map(|time| Duration::from_nanos(time).as_secs_f64());
         ProcessorLoad {
-            generator_utilization: effort.peak_utilization.map(|busiest| busiest.fraction),
-            busiest_workers: effort.peak_utilization.map_or(0, |busiest| busiest.workers),
+            generator_utilization: cpu_usage.peak_utilization.map(|peak| peak.fraction),
+            busiest_workers: cpu_usage.peak_utilization.map_or(0, |peak| peak.workers),
             // Over shorter spans the kernel's ticks are too coarse.
             machine_utilization: busy.filter(|_| capacity > 0.3).map(|busy| busy / capacity),
             count: self.processors,
@@ -211,9 +211,10 @@ impl EvidenceCollector {
 
     /// Samples the temperature of the drive.
     fn sample_temperature(&mut self) {
-        let warmth = |drive: &BlockDevice| identity::read_temperature(&self.roots, &drive.name);
-        let felt = self.devices().find_map(warmth);
-        let Some(now) = felt else { return };
+        let read = |drive: &BlockDevice| identity::read_temperature(&self.roots, &drive.name);
+        let Some(now) = self.devices().find_map(read) else {
+            return;
+        };
         let known = self.evidence.temperature;
         self.evidence.temperature = Some(DriveTemperature {
             initial_celsius: known.map_or(now.celsius, |it| it.initial_celsius),
@@ -224,21 +225,21 @@ impl EvidenceCollector {
 }
 
 /// The evidence that does not change during a run.
-fn static_evidence(scene: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence {
-    let target = scene.target;
+fn static_evidence(scope: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence {
+    let target = scope.target;
     if target.kind == TargetKind::Simulated {
         return RunEvidence::default();
     }
-    let hypervisor = scene.host.virtualization.as_deref();
+    let hypervisor = scope.host.virtualization.as_deref();
     let setup = self::setup::drive_setup(target, stack, hypervisor);
-    let extents = self::contents::allocated_extents(target, stack, &scene.window);
+    let extents = self::contents::allocated_extents(target, stack, &scope.window);
     // A rotational disk keeps no table of written blocks, and sampling it would cost seeks.
     let has_table = target.is_rotational() != Some(true) || setup.virtual_disk.is_some();
     let sampled =
-        target.kind == TargetKind::BlockDevice && !scene.writes && has_table && extents.is_none();
+        target.kind == TargetKind::BlockDevice && !scope.writes && has_table && extents.is_none();
     RunEvidence {
         block_sample: sampled
-            .then(|| self::contents::sample_blocks(&target.name, &scene.window, 1))
+            .then(|| self::contents::sample_blocks(&target.name, &scope.window, 1))
             .flatten(),
         drive_setup: Some(setup),
         extents,

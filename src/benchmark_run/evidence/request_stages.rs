@@ -41,16 +41,16 @@ impl StageTracer {
     /// Starts tracing the requests to a device, if there is one.
     #[must_use]
     pub fn start(roots: &SysPaths, device: Option<&str>) -> Self {
-        let tally: Arc<Mutex<StageTotals>> = Arc::default();
+        let totals: Arc<Mutex<StageTotals>> = Arc::default();
         let scope = device.and_then(|device| TraceScope::of_device(roots, device).ok());
         let device = device.unwrap_or_default().to_owned();
-        let mut ours = OwnThreads::new(roots);
+        let mut own_threads = OwnThreads::new(roots);
         let proc = roots.proc.clone();
-        let shared = Arc::clone(&tally);
+        let shared = Arc::clone(&totals);
         let capture = scope.and_then(|scope| {
-            let add = move |told: RequestBatch| {
-                let mut tally = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                tally.add_batch(&told, &mut ours, &proc)
+            let add = move |batch: RequestBatch| {
+                let mut totals = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                totals.add_batch(&batch, &mut own_threads, &proc)
             };
             // Without root or tracefs there is no breakdown; the session records this by omitting
             // it.
@@ -58,7 +58,7 @@ impl StageTracer {
         });
         Self {
             device,
-            totals: tally,
+            totals,
             is_permitted: capture.is_some(),
             capture,
         }
@@ -74,13 +74,13 @@ impl StageTracer {
     /// The breakdown so far; `None` when no request was traced.
     #[must_use]
     pub fn breakdown_so_far(&self) -> Option<StageBreakdown> {
-        let tally = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
-        (tally.request_count > 0).then(|| StageBreakdown {
+        let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        (totals.request_count > 0).then(|| StageBreakdown {
             device: self.device.clone().into(),
-            requests: tally.request_count,
-            lost_events: tally.lost_events,
-            q2d: by_direction(&tally.q2d_latency),
-            d2c: by_direction(&tally.d2c_latency),
+            requests: totals.request_count,
+            lost_events: totals.lost_events,
+            q2d: by_direction(&totals.q2d_latency),
+            d2c: by_direction(&totals.d2c_latency),
         })
     }
 }
@@ -90,33 +90,33 @@ impl StageTracer {
     /// the start, and no event was lost.
     #[must_use]
     pub fn other_users(&self) -> (Vec<OtherUser>, bool) {
-        let tally = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
-        let complete = self.is_permitted && !tally.has_paused && tally.lost_events == 0;
-        (tally.competitors.sorted_users(), complete)
+        let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let complete = self.is_permitted && !totals.has_paused && totals.lost_events == 0;
+        (totals.competitors.sorted_users(), complete)
     }
 }
 
 impl StageTotals {
     fn add_batch(
         &mut self,
-        told: &RequestBatch,
-        ours: &mut OwnThreads,
+        batch: &RequestBatch,
+        own_threads: &mut OwnThreads,
         proc: &Path,
     ) -> CaptureControl {
-        self.lost_events = told.lost_events;
+        self.lost_events = batch.lost_events;
         self.sampling
-            .add_followed(told.requests.len(), told.complete_since);
-        for request in &told.requests {
-            let side = match request.operation {
+            .add_followed(batch.requests.len(), batch.complete_since);
+        for request in &batch.requests {
+            let direction = match request.operation {
                 RequestOperation::Read => 0,
                 RequestOperation::Write => 1,
                 _ => continue,
             };
             match request.submitter {
-                Some(actor) if ours.includes(actor) => {}
+                Some(actor) if own_threads.includes(actor) => {}
                 Some(actor) => {
                     self.competitors
-                        .add_request(proc, actor, side == 1, request.bytes);
+                        .add_request(proc, actor, direction == 1, request.bytes);
                     continue;
                 }
                 None => continue,
@@ -128,15 +128,15 @@ impl StageTotals {
             let stages = request.timestamps.stages();
             if let (Some(queue), Some(drive)) = (stages.q2d, stages.d2c) {
                 self.request_count += 1;
-                self.q2d_latency[side].record(queue);
-                self.d2c_latency[side].record(drive);
+                self.q2d_latency[direction].record(queue);
+                self.d2c_latency[direction].record(drive);
             }
         }
-        let then = self
+        let control = self
             .sampling
-            .next_control(told.complete_until, told.oldest_queued);
-        self.has_paused |= then != CaptureControl::Continue;
-        then
+            .next_control(batch.complete_until, batch.oldest_queued);
+        self.has_paused |= control != CaptureControl::Continue;
+        control
     }
 }
 
@@ -191,9 +191,9 @@ mod tests {
         for thread in ["self/task/10", "10", "20"] {
             std::fs::create_dir_all(roots.proc.join(thread)).unwrap();
         }
-        let mut ours = OwnThreads::new(&roots);
+        let mut own_threads = OwnThreads::new(&roots);
         let mut includes = |pid: u32, name: &str| {
-            ours.includes(RequestActor {
+            own_threads.includes(RequestActor {
                 pid,
                 name: ThreadName::from_field(name.as_bytes()),
             })

@@ -31,7 +31,7 @@ pub fn underlying(roots: &SysPaths, top: &BlockDevice) -> Vec<(LayerRelation, Bl
 
 /// The devices directly underlying a device.
 fn directly_underlying(roots: &SysPaths, drive: &BlockDevice) -> Vec<(LayerRelation, BlockDevice)> {
-    let whole = drive
+    let whole_disk = drive
         .parent
         .iter()
         .map(|name| (LayerRelation::WholeDisk, name.clone()));
@@ -39,7 +39,7 @@ fn directly_underlying(roots: &SysPaths, drive: &BlockDevice) -> Vec<(LayerRelat
         .slaves
         .iter()
         .map(|name| (LayerRelation::Member, name.clone()));
-    let named = whole.chain(members).filter_map(|(relation, name)| {
+    let named = whole_disk.chain(members).filter_map(|(relation, name)| {
         Some((relation, identity::read_block_device(roots, &name)?))
     });
     let backing = (drive.kind == DriveKind::Loop)

@@ -109,17 +109,17 @@ mod tests {
             pid,
             name: ThreadName::from_field(name.as_bytes()),
         };
-        let mut strangers = TracedCompetitors::default();
-        strangers.add_request(proc.path(), actor(99, "gone"), true, 100);
-        strangers.add_request(proc.path(), actor(12, "dd"), false, 1000);
-        strangers.add_request(proc.path(), actor(13, "dd"), false, 500);
-        let told: Vec<_> = strangers
+        let mut competitors = TracedCompetitors::default();
+        competitors.add_request(proc.path(), actor(99, "gone"), true, 100);
+        competitors.add_request(proc.path(), actor(12, "dd"), false, 1000);
+        competitors.add_request(proc.path(), actor(13, "dd"), false, 500);
+        let users: Vec<_> = competitors
             .sorted_users()
             .into_iter()
             .map(|it| (it.pid, it.command, it.read_bytes, it.written_bytes))
             .collect();
         assert_eq!(
-            told,
+            users,
             [(12, "backup".into(), 1500, 0), (99, "gone".into(), 0, 100)]
         );
         assert!(is_kernel_thread(proc.path(), 13) && !is_kernel_thread(proc.path(), 12));

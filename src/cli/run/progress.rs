@@ -3,8 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use crate::bench::framework::describe_written_bytes;
-use crate::bench::{Forecast, RunProgress};
-use crate::benchmark_run::runner::{KernelStats, RunStart, RunWatcher};
+use crate::bench::{Forecast, RunEvent, RunProgress, RunStart};
 use crate::drive::Inspection;
 use crate::engine::ExecutionSnapshot;
 use crate::safe_text::printable::printable_str;
@@ -106,28 +105,42 @@ fn overwrite_notice(inspection: &Inspection, start: &RunStart) -> Vec<String> {
     lines
 }
 
-impl RunWatcher for ProgressLine {
-    fn on_end(&mut self) {
-        self.clear_line();
-    }
-
-    fn on_forecast(&mut self, test: &'static str, forecast: &Forecast) {
-        if self.prints_forecast(forecast) {
-            let time = forecast.run_time.describe();
-            print_status_line(&format!("{test}: {}; takes {time}", forecast.sentence));
+impl ProgressLine {
+    /// Shows an event.
+    pub(in crate::cli) fn show_event(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Forecast {
+                benchmark,
+                forecast,
+            } => self.print_forecast(benchmark, forecast),
+            RunEvent::ScratchFill {
+                written_bytes,
+                total_bytes,
+            } => self.draw_scratch_fill(*written_bytes, *total_bytes),
+            RunEvent::Started(start) => self.print_start(start),
+            RunEvent::Progress(progress) => self.draw_progress(progress),
+            RunEvent::PhaseFinished(_) => {}
+            RunEvent::Ended => self.clear_line(),
         }
     }
 
-    fn on_scratch_fill(&mut self, done: u64, total: u64) {
-        let share = done as f64 / total.max(1) as f64;
+    fn print_forecast(&self, benchmark: &str, forecast: &Forecast) {
+        if self.prints_forecast(forecast) {
+            let time = forecast.run_time.describe();
+            print_status_line(&format!("{benchmark}: {}; takes {time}", forecast.sentence));
+        }
+    }
+
+    fn draw_scratch_fill(&mut self, written_bytes: u64, total_bytes: u64) {
+        let fraction = written_bytes as f64 / total_bytes.max(1) as f64;
         self.draw_line(&format!(
             "{}  filling the scratch file, {}",
-            progress_bar(share),
-            units::format_size(total)
+            progress_bar(fraction),
+            units::format_size(total_bytes)
         ));
     }
 
-    fn on_start(&mut self, start: &RunStart) {
+    fn print_start(&mut self, start: &RunStart) {
         self.clear_line();
         if let Some(inspection) = &start.overwritten_target {
             overwrite_notice(inspection, start)
@@ -141,7 +154,7 @@ impl RunWatcher for ProgressLine {
         }
     }
 
-    fn on_progress(&mut self, progress: &RunProgress, _: KernelStats<'_>) {
+    fn draw_progress(&mut self, progress: &RunProgress) {
         let bar = progress.fraction.map_or_else(String::new, progress_bar);
         let left = progress.remaining_time().map_or_else(String::new, |left| {
             format!("  {} left", units::format_wait(left))

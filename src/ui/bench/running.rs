@@ -14,9 +14,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::{chart, distribution, kernel, role_of, verdicts};
-use crate::app::RunSnapshot;
 use crate::app::running::RunningState;
-use crate::bench::{ChartShape, ChartSpec, RunProgress, framework};
+use crate::bench::{ChartShape, ChartSpec, RunEvent, RunProgress, framework};
 use crate::session::document::{ChartAxis, Findings, MetricUnit, Series};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
@@ -49,16 +48,22 @@ pub(in crate::ui) fn draw(running: &RunningState, look: Theme, area: Rect, buf: 
     ])
     .areas(area);
     draw_title(running, look, title, buf);
-    let Some(view) = &running.snapshot else {
-        Line::styled("opening the target", look.role_style(StyleRole::Faint)).render(progress, buf);
-        return;
+    let mut draw_state = |state: &RunProgress| {
+        draw_progress(running, state, look, progress, buf);
+        draw_body(running, state, look, body, buf);
     };
-    if let Some((done, total)) = view.scratch_fill {
-        draw_scratch_fill(done, total, look, progress, body, buf);
-        return;
+    match running.latest_event.as_deref() {
+        Some(RunEvent::Progress(state)) => draw_state(state),
+        Some(RunEvent::Started(_)) => draw_state(&RunProgress::default()),
+        Some(RunEvent::ScratchFill {
+            written_bytes,
+            total_bytes,
+        }) => draw_scratch_fill(*written_bytes, *total_bytes, look, progress, body, buf),
+        None | Some(RunEvent::Forecast { .. } | RunEvent::PhaseFinished(_) | RunEvent::Ended) => {
+            Line::styled("opening the target", look.role_style(StyleRole::Faint))
+                .render(progress, buf);
+        }
     }
-    draw_progress(running, &view.progress, look, progress, buf);
-    draw_body(running, view, look, body, buf);
 }
 
 fn draw_title(running: &RunningState, look: Theme, area: Rect, buf: &mut Buffer) {
@@ -135,7 +140,7 @@ fn draw_progress(
 
 fn draw_body(
     running: &RunningState,
-    view: &RunSnapshot,
+    state: &RunProgress,
     look: Theme,
     area: Rect,
     buf: &mut Buffer,
@@ -154,15 +159,15 @@ fn draw_body(
         Constraint::Length(brief),
     ])
     .areas(area);
-    verdicts::draw_brief(&view.progress.findings, look, foot, buf);
-    draw_chart(running, view, look, top, buf);
+    verdicts::draw_brief(&state.findings, look, foot, buf);
+    draw_chart(running, state, look, top, buf);
     let [left, _, right] = Layout::horizontal([
         Constraint::Min(0),
         Constraint::Length(3),
         Constraint::Length(32.min(area.width * 2 / 5)),
     ])
     .areas(bottom);
-    let tally = &view.progress.snapshot.stats;
+    let tally = &state.snapshot.stats;
     let directions = [
         (&tally.read.latency, StyleRole::Read),
         (&tally.write.latency, StyleRole::Write),
@@ -180,10 +185,10 @@ fn draw_body(
         )
         .render(left, buf),
     }
-    let elapsed = u64::try_from(view.progress.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    let elapsed = u64::try_from(state.elapsed.as_nanos()).unwrap_or(u64::MAX);
     let said = kernel::KernelPanel {
-        counts: view.kernel_counts.as_ref(),
-        stages: view.stages.as_ref(),
+        counts: state.kernel_counts.as_ref(),
+        stages: state.stages.as_ref(),
         elapsed_ns: elapsed,
         benchmark_requests: None,
     };
@@ -193,13 +198,13 @@ fn draw_body(
 /// The benchmark's own chart once it has two points, until then the throughput of this phase.
 fn draw_chart(
     running: &RunningState,
-    view: &RunSnapshot,
+    state: &RunProgress,
     look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let description = running.spec.benchmark.description();
-    let findings = &view.progress.findings;
+    let findings = &state.findings;
     let drawable = |chart: &&ChartSpec| {
         let series = chart.series.iter().filter_map(|name| findings.series(name));
         series
@@ -207,7 +212,7 @@ fn draw_chart(
             .is_some_and(|series| series.points.len() > 1)
     };
     let meaning = role_of(running.spec.benchmark);
-    let now = current_rates(view);
+    let now = current_rates(state);
     let heading = Rect {
         height: area.height.min(1),
         ..area
@@ -225,8 +230,8 @@ fn draw_chart(
                 .charts
                 .first()
                 .filter(|chart| chart.series.iter().any(|name| name.ends_with("-over-time")));
-            let present = current_phase_series(view);
-            let reach = time_axis_bounds(view);
+            let present = current_phase_series(state);
+            let reach = time_axis_bounds(state);
             chart::draw(
                 chart.unwrap_or(&THROUGHPUT_CHART),
                 &present,
@@ -242,8 +247,8 @@ fn draw_chart(
 }
 
 /// The rates of the current phase over time, as series.
-fn current_phase_series(view: &RunSnapshot) -> Findings {
-    let snapshot = &view.progress.snapshot;
+fn current_phase_series(state: &RunProgress) -> Findings {
+    let snapshot = &state.snapshot;
     let mut timeline = snapshot.stats.read.counts_over_time.clone();
     timeline.merge(&snapshot.stats.write.counts_over_time);
     let elapsed = u64::try_from(snapshot.elapsed.as_nanos()).unwrap_or(u64::MAX);
@@ -268,8 +273,8 @@ fn current_phase_series(view: &RunSnapshot) -> Findings {
 }
 
 /// The time axis: from 0 to the end of the phase.
-fn time_axis_bounds(view: &RunSnapshot) -> Option<[f64; 2]> {
-    let snapshot = &view.progress.snapshot;
+fn time_axis_bounds(state: &RunProgress) -> Option<[f64; 2]> {
+    let snapshot = &state.snapshot;
     let elapsed = snapshot.elapsed.as_secs_f64() * 1e9;
     let end = match snapshot.completed_fraction {
         Some(fraction) if fraction > 0.02 => elapsed / fraction,
@@ -279,8 +284,8 @@ fn time_axis_bounds(view: &RunSnapshot) -> Option<[f64; 2]> {
 }
 
 /// The current rates of the phase.
-fn current_rates(view: &RunSnapshot) -> String {
-    let snapshot = &view.progress.snapshot;
+fn current_rates(state: &RunProgress) -> String {
+    let snapshot = &state.snapshot;
     let seconds = snapshot.elapsed.as_secs_f64();
     if snapshot.in_ramp_time {
         return "ramp: not counted yet".to_owned();
