@@ -57,7 +57,7 @@ fn measure(name: &str, target: &str) {
     for figure in &findings.figures {
         println!(
             "   {} {:.3} [{:?} {:?}] of {:?}",
-            figure.name, figure.value, figure.low, figure.high, figure.observations
+            figure.id, figure.value, figure.low, figure.high, figure.observations
         );
     }
     for verdict in &findings.verdicts {

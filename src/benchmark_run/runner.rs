@@ -252,6 +252,7 @@ fn parameters_of_repeat(parameters: &ParameterSet, index: u32) -> ParameterSet {
 mod tests {
     use super::*;
     use crate::bench::{self, BenchmarkSpec};
+    use crate::session::document::MetricId;
 
     /// The events of a run on a simulated drive.
     fn events_of(benchmark: &str, set: &[(&str, &str)], repeat_count: u32) -> Vec<RunEvent> {
@@ -287,7 +288,7 @@ mod tests {
             panic!("{events:?}");
         };
         assert_eq!(*benchmark, "random-read");
-        assert!(findings.metric("iops").is_some());
+        assert!(findings.metric(&MetricId::IOPS).is_some());
         let is_progress = |event: &RunEvent| matches!(event, RunEvent::Progress(_));
         assert!(middle.iter().all(is_progress), "{middle:?}");
     }

@@ -212,11 +212,11 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::session::document::{Metric, MetricUnit};
+    use crate::session::document::{Metric, MetricId};
 
     fn findings(name: &str) -> Findings {
         let mut findings = Findings::default();
-        findings.set_metric(Metric::new(name, 1.0, MetricUnit::Count));
+        findings.set_metric(Metric::new(MetricId::parse(name), 1.0));
         findings
     }
 
@@ -266,7 +266,7 @@ mod tests {
         let expected = 0.5 + 0.5 * (0.5 + 0.5 * (0.2 + 0.4 * 0.5));
         assert!((progress.fraction.unwrap() - expected).abs() < 1e-9);
         assert_eq!(progress.counts.read_ios, 100);
-        let names = progress.findings.figures.iter().map(|it| it.name.as_str());
+        let names = progress.findings.figures.iter().map(|it| it.id.to_string());
         let expected = ["own", "survey/middle", "survey/random-read/iops"];
         assert_eq!(names.collect::<Vec<_>>(), expected);
     }
@@ -308,7 +308,7 @@ mod tests {
         let mut phase = reporter.phase("reads", 1.0, IoCounts::default(), &own);
         phase.report(&snapshot(None, 1));
         phase.update_findings(|findings| {
-            findings.set_metric(Metric::new("iops", 1.0, MetricUnit::Count));
+            findings.set_metric(Metric::new(MetricId::IOPS, 1.0));
         });
         phase.report(&snapshot(None, 2));
         phase.report(&snapshot(None, 3));

@@ -2,19 +2,18 @@ use super::*;
 use crate::session::compare::fleet::compare_fleet;
 use crate::session::compare::sample::{sample_run, sample_session};
 use crate::session::compare::{ComparisonInput, compare_sessions};
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Session};
+use crate::session::document::{
+    ChartAxis, Metric, MetricId, MetricUnit, Series, SeriesId, Session,
+};
 
 fn run_with_curve(value: f64, margin: f64) -> crate::session::document::BenchmarkRun {
     let mut run = sample_run("iops", value, margin);
-    run.findings.set_metric(Metric::new(
-        "latency_p99",
-        1e11 / value,
-        MetricUnit::Nanoseconds,
-    ));
+    run.findings
+        .set_metric(Metric::new(MetricId::LATENCY_P99, 1e11 / value));
     run.findings.set_series(Series {
-        name: "iops-over-time".into(),
-        x: ChartAxis::new("time", MetricUnit::Nanoseconds),
-        y: ChartAxis::new("IOPS", MetricUnit::PerSecond),
+        id: SeriesId::parse("iops-over-time"),
+        x: ChartAxis::named("time", MetricUnit::Nanoseconds),
+        y: ChartAxis::named("IOPS", MetricUnit::PerSecond),
         points: (0..20)
             .map(|second| [f64::from(second) * 1e9, value])
             .collect(),
@@ -73,8 +72,11 @@ fn fleet_comparison_is_formatted_as_text() {
         .collect();
     named[5].1.runs[0].state = crate::session::document::RunState::Interrupted;
     named.push(("empty.json", sample_session("empty", Vec::new())));
-    let text =
-        crate::report::fleet::fleet_text(&compare_fleet(&comparison_inputs(&named), "iops", &[]));
+    let text = crate::report::fleet::fleet_text(&compare_fleet(
+        &comparison_inputs(&named),
+        &MetricId::IOPS,
+        &[],
+    ));
     assert_fits_width(&text);
     insta::assert_snapshot!(text);
 }

@@ -16,7 +16,7 @@ use ratatui::widgets::Widget;
 use super::{chart, distribution, kernel, role_of, verdicts};
 use crate::app::running::RunningState;
 use crate::bench::{ChartShape, ChartSpec, RunEvent, RunProgress, framework};
-use crate::session::document::{ChartAxis, Findings, MetricUnit, Series};
+use crate::session::document::{AxisQuantity, Findings, Series, SeriesId, SeriesKind};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::text::{cut_end, grouped_thousands};
@@ -29,7 +29,7 @@ const CHECKS_MIN_HEIGHT: u16 = 26;
 static THROUGHPUT_CHART: ChartSpec = ChartSpec::new(
     "Throughput over time",
     ChartShape::Line,
-    &["throughput-over-time"],
+    &[SeriesId::THROUGHPUT_OVER_TIME],
 );
 
 /// Draws the running benchmark.
@@ -206,7 +206,7 @@ fn draw_chart(
     let description = running.spec.benchmark.description();
     let findings = &state.findings;
     let drawable = |chart: &&ChartSpec| {
-        let series = chart.series.iter().filter_map(|name| findings.series(name));
+        let series = chart.series.iter().filter_map(|id| findings.series(id));
         series
             .max_by_key(|series| series.points.len())
             .is_some_and(|series| series.points.len() > 1)
@@ -222,14 +222,14 @@ fn draw_chart(
         .charts
         .iter()
         .find(drawable)
-        .filter(|chart| !chart.series.iter().any(|name| name.ends_with("-over-time")));
+        .filter(|chart| !is_over_time(chart));
     match own {
         Some(chart) => chart::draw(chart, findings, meaning, None, look, area, buf),
         None => {
             let chart = description
                 .charts
                 .first()
-                .filter(|chart| chart.series.iter().any(|name| name.ends_with("-over-time")));
+                .filter(|chart| is_over_time(chart));
             let present = current_phase_series(state);
             let reach = time_axis_bounds(state);
             chart::draw(
@@ -246,6 +246,12 @@ fn draw_chart(
     Line::raw(now).right_aligned().render(heading, buf);
 }
 
+/// Whether the chart shows rates over the time of a phase.
+fn is_over_time(chart: &ChartSpec) -> bool {
+    let mut kinds = chart.series.iter().filter_map(SeriesId::kind);
+    kinds.any(|kind| kind.axes()[0] == AxisQuantity::Time)
+}
+
 /// The rates of the current phase over time, as series.
 fn current_phase_series(state: &RunProgress) -> Findings {
     let snapshot = &state.snapshot;
@@ -253,20 +259,14 @@ fn current_phase_series(state: &RunProgress) -> Findings {
     timeline.merge(&snapshot.stats.write.counts_over_time);
     let elapsed = u64::try_from(snapshot.elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates_over_time(elapsed);
-    let series = |name: &str, unit, column: usize| Series {
-        name: name.into(),
-        x: ChartAxis::new("time", MetricUnit::Nanoseconds),
-        y: ChartAxis::new("rate", unit),
-        points: rates
-            .iter()
-            .map(|rate| [rate[0] * 1e9, rate[column]])
-            .collect(),
-        intervals: Vec::new(),
+    let series = |kind, column: usize| {
+        let points = rates.iter().map(|rate| [rate[0] * 1e9, rate[column]]);
+        Series::new(kind, points.collect())
     };
     Findings {
         series: vec![
-            series("iops-over-time", MetricUnit::PerSecond, 1),
-            series("throughput-over-time", MetricUnit::BytesPerSecond, 2),
+            series(SeriesKind::IopsOverTime, 1),
+            series(SeriesKind::ThroughputOverTime, 2),
         ],
         ..Findings::default()
     }
