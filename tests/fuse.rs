@@ -8,6 +8,7 @@ mod requirement;
 mod support;
 
 use crate::requirement::{Requirement, skip};
+use diskscope::session::document::MetricId;
 use std::ffi::OsStr;
 use std::process::Command;
 use std::sync::Mutex;
@@ -270,7 +271,7 @@ fn removed_drive_ends_the_run_and_keeps_partial_result() {
                 .and_then(|path| store::load_session(path).ok());
             run.is_some_and(|session| {
                 let run = session.runs.first();
-                run.is_some_and(|run| run.findings.metric("iops").is_some())
+                run.is_some_and(|run| run.findings.metric(&MetricId::IOPS).is_some())
             })
         };
         while !measured() {
@@ -318,7 +319,9 @@ fn rotation_speed_of_fuse_file_is_found() {
         &[("duration", "5s")],
     );
     drop(opened);
-    let speed = findings.metric("rotation_speed").map(|figure| figure.value);
+    let speed = findings
+        .metric(&MetricId::ROTATION_SPEED)
+        .map(|figure| figure.value);
     println!("{speed:?} {:?} {:?}", findings.figures, findings.verdicts);
     // A machine with much else to do delays answers, which is told: then there is no number to
     // hold against the truth.

@@ -3,7 +3,7 @@
 mod support;
 
 use diskscope::engine::simulated::{SimParameters, SimulatedEngine};
-use diskscope::session::document::Findings;
+use diskscope::session::document::{Findings, MetricId};
 use support::run_on;
 
 /// Runs a test on a simulated drive in virtual time; `set` are parameters of the test.
@@ -24,12 +24,14 @@ fn rotation_speed_is_found_within_hundredth_percent() {
     for (index, rpm) in GRID_RPM.into_iter().enumerate() {
         let drive = drive_of_grid(index, rpm);
         let findings = run_benchmark("rotation", &drive, &[]);
-        let speed = findings.metric("rotation_speed").map(|figure| figure.value);
+        let speed = findings
+            .metric(&MetricId::ROTATION_SPEED)
+            .map(|figure| figure.value);
         println!(
             "{drive} -> {:?} coherence {:?} {:?}",
             speed,
             findings
-                .metric("rotation_coherence")
+                .metric(&MetricId::ROTATION_COHERENCE)
                 .map(|figure| figure.value),
             findings
                 .verdicts
@@ -81,7 +83,7 @@ fn check_seek_metric(test: &str, figure: &str, key: &str, tolerance: f64) {
     for (index, rpm) in GRID_RPM.into_iter().enumerate() {
         let drive = drive_of_grid(index, rpm);
         let findings = run_benchmark(test, &drive, &[]);
-        let found = findings.metric(figure);
+        let found = findings.metric(&MetricId::parse(figure));
         let expected = true_milliseconds(&drive, key);
         let miss = found.map_or(f64::NAN, |found| found.value / 1e6 / expected - 1.0);
         println!(
@@ -124,7 +126,7 @@ fn average_seek_is_found_within_5_percent() {
         let drive = drive_of_grid(index, rpm);
         let findings = run_benchmark("seek-curve", &drive, &[]);
         let found = findings
-            .metric("average_seek")
+            .metric(&MetricId::AVERAGE_SEEK)
             .expect("as the drive was made");
         let settings = simulated_disk(&drive).settings().clone();
         let miss = found.value / settings.seek_time(settings.cylinders / 3) - 1.0;
@@ -145,7 +147,11 @@ fn sectors_per_track_are_found_within_1_percent() {
         let disk = simulated_disk(&drive);
         let zones = disk.geometry().zones();
         let ends = [("outer", zones[0]), ("inner", zones[zones.len() - 1])];
-        let figure = |name: &str| findings.metric(name).map(|figure| figure.value);
+        let figure = |name: &str| {
+            findings
+                .metric(&MetricId::parse(name))
+                .map(|figure| figure.value)
+        };
         println!(
             "{drive}\n   zones {} -> {:?} surfaces {:?} {:?}",
             zones.len(),
@@ -178,7 +184,11 @@ fn geometry_surfaces_and_zones_are_exact_or_absent() {
     for drive in &drives {
         let findings = run_benchmark("geometry", drive, &[]);
         let truth = simulated_disk(drive).settings().clone();
-        let figure = |name: &str| findings.metric(name).map(|figure| figure.value);
+        let figure = |name: &str| {
+            findings
+                .metric(&MetricId::parse(name))
+                .map(|figure| figure.value)
+        };
         let zones = figure("zones").unwrap_or(f64::NAN);
         assert!(
             (zones - f64::from(truth.zones)).abs() < 0.5,
@@ -206,7 +216,7 @@ fn track_to_track_jumps_stay_in_zone_and_leave_long_cylinders() {
         "sim:hdd,rpm=4664,full=14600us,t2t=1640us,head-switch=1200us,heads=40,zones=24,size=1TB,seed=1001",
     ] {
         let findings = run_benchmark("track-to-track", drive, &[]);
-        let found = findings.metric("track_to_track_seek");
+        let found = findings.metric(&MetricId::TRACK_TO_TRACK_SEEK);
         let miss = found.map_or(f64::NAN, |found| {
             found.value / 1e6 / true_milliseconds(drive, "t2t") - 1.0
         });
@@ -275,7 +285,7 @@ fn mechanics_with_any_limit_keep_certain_metrics_or_report_missing() {
     for test in ROTATIONAL_BENCHMARKS {
         for requests in ["1", "40", "200", "300", "700"] {
             let findings = run_benchmark(test, "sim:hdd", &[("requests", requests)]);
-            if let Some(speed) = findings.metric("rotation_speed") {
+            if let Some(speed) = findings.metric(&MetricId::ROTATION_SPEED) {
                 assert!(
                     (speed.value / 7200.0 - 1.0).abs() < 1e-4,
                     "{test} {requests}: {speed:?}"
@@ -294,7 +304,7 @@ fn mechanics_with_any_limit_keep_certain_metrics_or_report_missing() {
 #[test]
 fn track_to_track_with_span_below_cylinder_yields_no_metric() {
     let findings = run_benchmark("track-to-track", "sim:hdd", &[("span", "512KiB")]);
-    assert!(findings.metric("track_to_track_seek").is_none());
+    assert!(findings.metric(&MetricId::TRACK_TO_TRACK_SEEK).is_none());
     assert!(
         findings
             .verdicts
@@ -308,7 +318,7 @@ fn rotation_speed_is_found_in_small_window() {
     let set = [("window-begin", "10GB"), ("window-end", "10100MB")];
     let findings = run_benchmark("rotation", "sim:hdd,rpm=5900", &set);
     let speed = findings
-        .metric("rotation_speed")
+        .metric(&MetricId::ROTATION_SPEED)
         .expect("as the drive was made")
         .value;
     assert!((speed / 5900.0 - 1.0).abs() < 1e-4, "{speed}");

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use diskscope::drive::random::Xoshiro256;
 use diskscope::engine::simulated::hdd::HardDiskSettings as Disk;
 use diskscope::engine::simulated::{self, SimParameters, SimulatedEngine};
-use diskscope::session::document::{Findings, Metric, Severity};
+use diskscope::session::document::{Findings, Metric, MetricId, Severity};
 use support::run_on;
 
 /// A metric, the benchmark that measures it, and its true value for a drive in its own unit.
@@ -128,7 +128,7 @@ impl Measured {
         Self {
             drive: name.to_owned(),
             true_value: (metric.true_value)(&simulated_disk(name)),
-            metric: findings.metric(metric.name).cloned(),
+            metric: findings.metric(&MetricId::parse(metric.name)).cloned(),
             uncertainty_checks: doubts
                 .filter(|verdict| verdict.severity != Severity::Note)
                 .map(|verdict| verdict.code.to_string())

@@ -2,7 +2,7 @@
 
 use super::event::TargetChoice;
 use super::text::EditableText;
-use crate::bench::framework::metric_names;
+use crate::bench::framework::metric_families::{self, MetricFamily};
 use crate::bench::{
     BenchError, Benchmark, BenchmarkSpec, Forecast, ParameterKind, ParameterSpec, ParameterValue,
 };
@@ -73,7 +73,7 @@ pub struct ParameterForm {
     /// The editor of that line's value, while it is open.
     pub editor: Option<FieldEditor>,
     /// The metrics that the benchmark yields.
-    metric_names: &'static [&'static str],
+    metric_families: &'static [MetricFamily],
 }
 
 impl ParameterForm {
@@ -97,7 +97,7 @@ impl ParameterForm {
             cursor: earlier.cursor.min(entries.len().saturating_sub(1)),
             fields: entries,
             editor: None,
-            metric_names: test.description().metrics,
+            metric_families: test.description().metrics,
         }
     }
 
@@ -138,7 +138,7 @@ impl ParameterForm {
             self.editor = None;
             return;
         }
-        match parse_value(&entry.parameter, &typed, self.metric_names) {
+        match parse_value(&entry.parameter, &typed, self.metric_families) {
             Ok(value) => {
                 entry.user_value = (value != entry.default_value).then_some(value);
                 self.editor = None;
@@ -223,21 +223,21 @@ impl ParameterForm {
 fn parse_value(
     parameter: &ParameterSpec,
     typed: &str,
-    known: &[&str],
+    known: &[MetricFamily],
 ) -> Result<ParameterValue, String> {
     if parameter.name == GOAL_PARAMETER.name {
         let text = typed.trim().to_owned();
         let goals = parse_goals(&text)?;
-        let missing = goals.iter().map(SloSpec::figure);
+        let missing = goals.iter().map(SloSpec::metric);
         return match missing
             .into_iter()
-            .find(|name| !metric_names::matches_any(known, name))
+            .find(|metric| !metric_families::contains(known, metric))
         {
             None => Ok(ParameterValue::Choice(text)),
-            Some(name) => Err(format!(
-                "this benchmark does not yield {name}{}: it yields {}",
-                metric_names::suggest_metric(known, name),
-                metric_names::describe_patterns(known)
+            Some(metric) => Err(format!(
+                "this benchmark does not yield {metric}{}: it yields {}",
+                metric_families::suggest_metric(known, metric),
+                metric_families::describe(known)
             )),
         };
     }
@@ -252,7 +252,7 @@ fn parse_goals(text: &str) -> Result<Vec<SloSpec>, String> {
     let each = text.split(',').map(SloSpec::parse_all);
     let all: Result<Vec<Vec<SloSpec>>, _> = each.collect();
     all.map(|goals| goals.concat())
-        .map_err(|error| error.reason().to_owned())
+        .map_err(|error| error.problem().to_string())
 }
 
 #[cfg(test)]

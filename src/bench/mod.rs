@@ -5,8 +5,10 @@
 //! screen are generated from the description. A new benchmark needs a module and an entry in
 //! [`BENCHMARKS`].
 
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::drive::Target;
 use crate::engine::Plan;
+use crate::session::document::MetricId;
 
 pub mod basic;
 pub mod cache;
@@ -115,13 +117,12 @@ pub struct Description {
     pub may_write: bool,
     /// Accepted parameters.
     pub parameters: &'static [ParameterSpec],
-    /// Patterns of the metrics that it can yield, as read by
-    /// [`matches_any`](framework::metric_names::matches_any).
-    pub metrics: &'static [&'static str],
+    /// The metrics that it can yield.
+    pub metrics: &'static [MetricFamily],
     /// Charts of the result, most important first.
     pub charts: &'static [ChartSpec],
-    /// Names of the metrics to show first, in this order.
-    pub headline_metrics: &'static [&'static str],
+    /// The metrics to show first, in this order.
+    pub headline_metrics: &'static [MetricId],
 }
 
 impl Description {

@@ -1,6 +1,6 @@
 //! `diskscope compare`: compares sessions, or many drives by one metric.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -14,7 +14,7 @@ use crate::nearest;
 use crate::report;
 use crate::session::compare::fleet::ExcludedSession;
 use crate::session::compare::{ComparisonInput, compare_sessions, fleet};
-use crate::session::document::Session;
+use crate::session::document::{MetricId, Session};
 use crate::session::store;
 use crate::session::store::ReadBudget;
 
@@ -83,10 +83,11 @@ fn compare_side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -
 /// reported, the others are compared.
 fn compare_by_metric(
     paths: &[&PathBuf],
-    figure: &str,
+    name: &str,
     ignored: &[String],
     as_json: bool,
 ) -> CommandResult {
+    let metric = MetricId::parse(name);
     let (mut sessions, mut unreadable) = (Vec::new(), Vec::new());
     for path in paths {
         match store::load_session(path) {
@@ -94,7 +95,7 @@ fn compare_by_metric(
                 // Only one metric of each run is needed: dropping the rest makes room for thousands
                 // of files.
                 for run in &mut session.runs {
-                    run.keep_figure(figure);
+                    run.keep_metric(&metric);
                 }
                 sessions.push((session_name(path), session));
             }
@@ -105,8 +106,8 @@ fn compare_by_metric(
         }
     }
     check_ignored_parameters(ignored, sessions.iter().map(|(_, session)| session))?;
-    check_metric(figure, &sessions)?;
-    let mut fleet = fleet::compare_fleet(&comparison_inputs(&sessions), figure, ignored);
+    check_metric(&metric, &sessions)?;
+    let mut fleet = fleet::compare_fleet(&comparison_inputs(&sessions), &metric, ignored);
     let complete = unreadable.is_empty() && !fleet.tables.is_empty();
     fleet.excluded.extend(unreadable);
     print_result(&if as_json {
@@ -175,20 +176,22 @@ pub(super) fn check_ignored_parameters<'s>(
 
 /// Refuses a metric that no session has.
 fn check_metric(
-    figure: &str,
+    metric: &MetricId,
     sessions: &[(String, Session)],
 ) -> std::result::Result<(), CommandFailure> {
     let runs = sessions.iter().flat_map(|(_, session)| &session.runs);
-    let known: BTreeSet<&str> = runs
-        .flat_map(|run| run.findings.figures.iter().map(|figure| &*figure.name))
+    let known: HashSet<&MetricId> = runs
+        .flat_map(|run| run.findings.figures.iter().map(|metric| &metric.id))
         .collect();
-    if known.is_empty() || known.contains(figure) {
+    if known.is_empty() || known.contains(metric) {
         return Ok(());
     }
-    let names: Vec<&str> = known.iter().copied().collect();
+    let mut names: Vec<String> = known.iter().map(ToString::to_string).collect();
+    names.sort_unstable();
+    let name = metric.to_string();
     Err(CommandFailure::usage_error(format!(
-        "--by {figure:?}: none of these sessions has that metric{}",
-        nearest::suggestion(figure, names.iter().copied())
+        "--by {name:?}: none of these sessions has that metric{}",
+        nearest::suggestion(&name, names.iter().map(String::as_str))
     ))
     .with_advice(format!("they have {}", names.join(", "))))
 }

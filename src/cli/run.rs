@@ -187,7 +187,9 @@ fn run_spec(matches: &ArgMatches) -> std::result::Result<RunSpec, CommandFailure
     let goals = matches.get_many::<String>("goal").unwrap_or_default();
     let goals: std::result::Result<Vec<Vec<SloSpec>>, _> =
         goals.map(|text| SloSpec::parse_all(text)).collect();
-    job.goals = goals.map_err(CommandFailure::usage_error)?.concat();
+    job.goals = goals
+        .map_err(|error| CommandFailure::usage_error(format!("--goal {error}")))?
+        .concat();
     job.check_goals()
         .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
     Ok(RunSpec {

@@ -7,7 +7,7 @@ use super::text::{append_wrapped, cell, indent_table, plain_table, right_align};
 use crate::safe_text::printable::printable_lines;
 use crate::session::compare::FleetComparison;
 use crate::session::compare::fleet::{FleetRow, FleetTable};
-use crate::session::document::Metric;
+use crate::session::document::{Metric, MetricId};
 use crate::units;
 
 /// Maximum width of a host's or model's name in a table.
@@ -34,11 +34,7 @@ pub fn fleet_text(fleet: &FleetComparison) -> String {
         text.push('\n');
     }
     if fleet.tables.is_empty() {
-        let _ = writeln!(
-            text,
-            "no session has the figure {}\n",
-            escape_for_terminal(&fleet.metric)
-        );
+        let _ = writeln!(text, "no session has the figure {}\n", fleet.metric);
     }
     for verdict in &fleet.unstable {
         append_wrapped(
@@ -60,11 +56,11 @@ pub fn fleet_text(fleet: &FleetComparison) -> String {
     printable_lines(&text).into_owned()
 }
 
-fn drives_table(name: &str, table: &FleetTable) -> String {
+fn drives_table(id: &MetricId, table: &FleetTable) -> String {
     let mut rows = plain_table();
     rows.set_header(["host", "target", "model", "value", "to model", ""]);
     for row in &table.rows {
-        let figure = Metric::new(name, row.value, table.unit);
+        let figure = Metric::with_unit(id.clone(), row.value, table.unit);
         rows.add_row(
             [
                 shorten_name(row.host.as_deref().unwrap_or(&row.name), MAX_NAME_WIDTH),

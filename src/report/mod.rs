@@ -5,6 +5,7 @@ pub mod compare;
 pub mod evidence;
 pub mod fio;
 pub mod fleet;
+pub mod goals;
 pub mod html;
 pub mod repeated;
 pub mod requests;

@@ -7,14 +7,14 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
 use super::repeated::repeated_runs_text;
-use super::{again, evidence};
+use super::{again, evidence, goals};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_lines;
 use crate::session::compare::align::format_parameters;
 use crate::session::document;
 use crate::session::document::{
-    BenchmarkRun, FigureIndex, Findings, KernelCounts, LatencySummary, Metric, RunState, Series,
-    Session, Severity, SloResult, StageBreakdown, TargetRecord, is_nested_name,
+    BenchmarkRun, FigureIndex, Findings, KernelCounts, LatencySummary, Metric, MetricId, RunState,
+    Series, Session, Severity, SloResult, StageBreakdown, TargetRecord,
 };
 use crate::units;
 
@@ -165,7 +165,7 @@ fn target_text(target: &TargetRecord) -> String {
 
 /// Whether a series is plotted as text: a line between two points adds no information.
 fn is_worth_plotting(series: &&Series) -> bool {
-    series.points.len() > 2 && !is_nested_name(&series.name)
+    series.points.len() > 2 && series.id.benchmark().is_none()
 }
 
 /// The quantities of a curve, and its name if another curve has the same quantities.
@@ -173,7 +173,7 @@ fn curve_title(series: &Series, findings: &Findings) -> String {
     let mut title = format!("{} AGAINST {}", series.y.name, series.x.name);
     let alike = |other: &&Series| (&other.x, &other.y) == (&series.x, &series.y);
     if findings.series.iter().filter(alike).count() > 1 {
-        let _ = write!(title, ": {}", series.name.replace('-', " "));
+        let _ = write!(title, ": {}", series.id.to_string().replace('-', " "));
     }
     title.to_uppercase()
 }
@@ -184,8 +184,8 @@ fn metric_table(table: &document::MetricTable, figures: &FigureIndex<'_>) -> Str
     let headings = std::iter::once("").chain(table.columns.iter().map(SafeText::as_str));
     drawn.add_row(headings.map(cell));
     for row in &table.rows {
-        let value = |name: &SafeText| {
-            let figure = figures.get(name);
+        let value = |id: &MetricId| {
+            let figure = figures.get(id);
             figure.map_or_else(|| "n/a".to_owned(), value_with_margin)
         };
         let cells = std::iter::once(row.name.to_string()).chain(row.cells.iter().map(value));
@@ -354,7 +354,11 @@ fn curve_text(series: &Series) -> String {
                 series
                     .confidence_interval(index)
                     .map_or_else(String::new, |[low, high]| {
-                        let figure = Metric::new("", mean, series.y.unit).with_interval(low, high);
+                        let figure = Metric {
+                            low: Some(low),
+                            high: Some(high),
+                            ..Metric::with_unit(MetricId::parse(""), mean, series.y.unit)
+                        };
                         figure.interval_text().unwrap_or_default()
                     });
             let line = format!("  {x:>10} {value:>12}  {limits:<INTERVAL_WIDTH$} {bar}");
@@ -423,19 +427,18 @@ fn evidence_text(run: &BenchmarkRun) -> String {
     text
 }
 
-fn goals_text(goals: &[SloResult]) -> String {
+fn goals_text(results: &[SloResult]) -> String {
     let mut text = String::new();
-    for goal in goals {
+    for goal in results {
         let word = match goal.met {
-            Some(false) => goal.status().to_uppercase(),
-            _ => goal.status().to_owned(),
+            Some(false) => goals::status(goal).to_uppercase(),
+            _ => goals::status(goal).to_owned(),
         };
-        let verdict = match goal.undetermined_reason() {
+        let verdict = match goals::undetermined_reason(goal) {
             Some(reason) => format!("{word}: {reason}"),
             None => word,
         };
-        let measured = goal
-            .outcome_text()
+        let measured = goals::outcome_text(goal)
             .map_or_else(String::new, |outcome| format!(" (measured {outcome})"));
         let _ = writeln!(text, "  {}: {verdict}{measured}", goal.goal);
     }

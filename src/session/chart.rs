@@ -1,5 +1,7 @@
 //! Chart descriptions, shared by the TUI and the report.
 
+use super::document::{MetricId, SeriesId};
+
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChartShape {
@@ -22,8 +24,8 @@ pub enum ChartShape {
 pub struct ChartSpec {
     /// Heading of the chart.
     pub title: &'static str,
-    /// Names of the series in it; series that a run lacks are omitted.
-    pub series: &'static [&'static str],
+    /// The series in it; series that a run lacks are omitted.
+    pub series: &'static [SeriesId],
     /// How the series are drawn.
     pub shape: ChartShape,
     /// Whether the horizontal axis is logarithmic.
@@ -34,17 +36,13 @@ pub struct ChartSpec {
     pub from_zero: bool,
     /// Metrics whose values are marked on the horizontal axis; metrics that a run lacks are
     /// omitted.
-    pub marked_metrics: &'static [&'static str],
+    pub marked_metrics: &'static [MetricId],
 }
 
 impl ChartSpec {
     /// Creates a chart with linear axes, the vertical one starting at 0, and without marks.
     #[must_use]
-    pub const fn new(
-        title: &'static str,
-        shape: ChartShape,
-        series: &'static [&'static str],
-    ) -> Self {
+    pub const fn new(title: &'static str, shape: ChartShape, series: &'static [SeriesId]) -> Self {
         Self {
             title,
             series,
@@ -86,7 +84,7 @@ impl ChartSpec {
 
     /// Marks these metrics on the horizontal axis.
     #[must_use]
-    pub const fn with_marks(self, marks: &'static [&'static str]) -> Self {
+    pub const fn with_marks(self, marks: &'static [MetricId]) -> Self {
         Self {
             marked_metrics: marks,
             ..self
@@ -99,8 +97,8 @@ impl ChartSpec {
 pub struct ResultPresentation {
     /// What the benchmark measures, in one line.
     pub summary: &'static str,
-    /// Names of the metrics to list first, in this order.
-    pub headline: &'static [&'static str],
+    /// The metrics to list first, in this order.
+    pub headline: &'static [MetricId],
     /// The charts, the most informative first.
     pub charts: &'static [ChartSpec],
 }

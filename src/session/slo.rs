@@ -1,16 +1,21 @@
 //! Service level goals: "at least 1000 IOPS", "p95 at most 500 ms", "never under 70 MB/s".
 
-use super::document::{Findings, Metric, MetricUnit, SloResult};
-use crate::units;
+use super::document::{
+    BytePrefix, Findings, GoalComparison, Metric, MetricId, MetricKind, MetricUnit, SloResult,
+};
+use crate::units::{self, UnitError};
 
 /// A goal as the user specified it, parsed but not evaluated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SloSpec {
+    /// As the user wrote it, for display only.
     text: String,
-    metric: String,
-    is_lower_bound: bool,
+    metric: MetricId,
+    comparison: GoalComparison,
+    /// In `unit`, which is that of the metric.
     limit: f64,
     unit: MetricUnit,
+    prefix: Option<BytePrefix>,
 }
 
 /// Presets: goals that a web server, a video player and a backup store set for a drive.
@@ -22,18 +27,54 @@ pub const PRESETS: [(&str, &[&str]); 3] = [
 
 /// The error for a text that is not a goal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("--goal {text:?}: {reason}")]
+#[error("{text:?}: {problem}")]
 pub struct GoalError {
     text: String,
-    reason: String,
+    problem: GoalProblem,
 }
 
 impl GoalError {
-    /// What is wrong with the text, and how to write a goal.
+    /// What is wrong with the text.
     #[must_use]
-    pub fn reason(&self) -> &str {
-        &self.reason
+    pub fn problem(&self) -> &GoalProblem {
+        &self.problem
     }
+}
+
+/// What is wrong with the text of a goal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GoalProblem {
+    /// Neither a comparison nor a preset.
+    #[error(
+        "write METRIC>=LIMIT or METRIC<=LIMIT, such as p95<=500ms, or one of {}",
+        PRESETS.map(|(name, _)| name).join(", ")
+    )]
+    NoComparison,
+    /// Nothing before the comparison.
+    #[error("write the name of a metric before the comparison, such as iops")]
+    NoMetric,
+    /// No benchmark yields this metric.
+    #[error(
+        "no benchmark has a metric {0}: write one such as iops, throughput, p95, latency_mean or \
+         throughput_min"
+    )]
+    UnknownMetric(String),
+    /// The limit is a quantity of another unit than the metric's.
+    #[error("that is no limit for {name}: write one such as {}", example_limit(*unit))]
+    WrongUnit {
+        /// The metric as the user wrote it.
+        name: String,
+        /// Its unit.
+        unit: MetricUnit,
+    },
+    /// The limit is no quantity.
+    #[error("the limit {limit:?} {error}")]
+    InvalidLimit {
+        /// The limit as the user wrote it.
+        limit: String,
+        /// Why it is none.
+        error: UnitError,
+    },
 }
 
 impl SloSpec {
@@ -43,9 +84,9 @@ impl SloSpec {
         &self.text
     }
 
-    /// Name of the metric that the goal limits.
+    /// The metric that the goal limits.
     #[must_use]
-    pub fn figure(&self) -> &str {
+    pub fn metric(&self) -> &MetricId {
         &self.metric
     }
 
@@ -67,122 +108,67 @@ impl SloSpec {
     /// `latency_pNN`; any other name is the name of a metric.
     ///
     /// # Errors
-    /// If the comparison is missing, or the limit is not a valid quantity.
+    /// If the comparison is missing, the metric is unknown, or the limit is no quantity in the unit
+    /// of the metric.
     pub fn parse(text: &str) -> Result<Self, GoalError> {
-        let text = text.trim();
-        let error = |reason: String| GoalError {
-            text: text.to_owned(),
-            reason,
+        Self::parse_parts(text.trim()).map_err(|problem| GoalError {
+            text: text.trim().to_owned(),
+            problem,
+        })
+    }
+
+    fn parse_parts(text: &str) -> Result<Self, GoalProblem> {
+        let (name, limit, comparison) = match (text.split_once(">="), text.split_once("<=")) {
+            (Some((name, limit)), None) => (name.trim(), limit, GoalComparison::AtLeast),
+            (None, Some((name, limit))) => (name.trim(), limit, GoalComparison::AtMost),
+            _ => return Err(GoalProblem::NoComparison),
         };
-        let (name, limit, at_least) = match (text.split_once(">="), text.split_once("<=")) {
-            (Some((name, limit)), None) => (name, limit, true),
-            (None, Some((name, limit))) => (name, limit, false),
-            _ => {
-                return Err(error(format!(
-                    "write NAME>=LIMIT or NAME<=LIMIT, such as p95<=500ms, or one of {}",
-                    PRESETS.map(|(name, _)| name).join(", ")
-                )));
-            }
-        };
-        let (limit, unit) = parse_limit(limit.trim()).map_err(error)?;
-        let name = name.trim();
         if name.is_empty() {
-            return Err(error(
-                "write a figure's name before the comparison, such as iops".to_owned(),
-            ));
+            return Err(GoalProblem::NoMetric);
         }
-        check_metric(name, unit).map_err(error)?;
-        let short = name == "mean" || name == "max" || is_percentile(name);
-        let figure = if short {
-            format!("latency_{name}")
-        } else {
-            name.to_owned()
-        };
+        let limit = GoalLimit::parse(limit.trim())?;
+        let metric = parse_metric(name);
+        let unit = metric
+            .unit()
+            .ok_or_else(|| GoalProblem::UnknownMetric(name.to_owned()))?;
+        // A bare number takes the unit of the metric.
+        if limit.unit.is_some_and(|of_limit| of_limit != unit) {
+            let name = name.to_owned();
+            return Err(GoalProblem::WrongUnit { name, unit });
+        }
         Ok(Self {
             text: text.to_owned(),
-            metric: figure,
-            is_lower_bound: at_least,
-            limit,
+            metric,
+            comparison,
+            limit: limit.value,
             unit,
+            prefix: limit.prefix,
         })
     }
 
     /// Evaluates the goal; unknown if the metric is absent or has another unit.
     #[must_use]
     pub fn evaluate(&self, findings: &Findings) -> SloResult {
-        let same = |figure: &&Metric| figure.unit == self.unit || self.unit == MetricUnit::Count;
+        let same = |metric: &&Metric| metric.unit == self.unit;
         let measured = findings.metric(&self.metric).filter(same);
+        let measured = measured.map(|metric| metric.value);
         SloResult {
             goal: self.text.clone().into(),
-            met: measured.map(|figure| {
-                if self.is_lower_bound {
-                    figure.value >= self.limit
-                } else {
-                    figure.value <= self.limit
-                }
-            }),
-            measured: measured.map(|figure| figure.value),
+            metric: Some(self.metric.clone()),
+            comparison: Some(self.comparison),
+            met: measured.map(|value| self.comparison.is_met(value, self.limit)),
+            measured,
             limit: self.limit,
-            unit: measured.map_or(self.unit, |figure| figure.unit),
+            prefix: self.prefix,
+            unit: self.unit,
         }
     }
 }
 
-/// Words of which a metric's name contains at least one, with the unit of those that always have
-/// the same.
-const METRIC_WORDS: &[(&str, Option<MetricUnit>)] = &[
-    ("iops", Some(MetricUnit::PerSecond)),
-    ("throughput", Some(MetricUnit::BytesPerSecond)),
-    ("latency", Some(MetricUnit::Nanoseconds)),
-    ("time", Some(MetricUnit::Nanoseconds)),
-    ("seek", Some(MetricUnit::Nanoseconds)),
-    ("speed", Some(MetricUnit::RevolutionsPerMinute)),
-    ("offset", Some(MetricUnit::Bytes)),
-    ("size", Some(MetricUnit::Bytes)),
-    ("bytes", Some(MetricUnit::Bytes)),
-    ("batch", None),
-    ("coherence", None),
-    ("depth", None),
-    ("gain", None),
-    ("interference", None),
-    ("penalty", None),
-    ("range", None),
-    ("ratio", None),
-    ("round", None),
-    ("sectors", None),
-    ("slope", None),
-    ("slower", None),
-    ("speedup", None),
-    ("surfaces", None),
-    ("zones", None),
-];
-
-/// Whether some benchmark has a metric with that name, and whether it can have that unit.
-fn check_metric(name: &str, unit: MetricUnit) -> Result<(), String> {
-    let metric = name.rsplit('/').next().unwrap_or(name);
-    let mut words = metric.split('_').rev();
-    let known = |word: &str| METRIC_WORDS.iter().find(|(known, _)| *known == word);
-    let expected = if metric == "mean"
-        || metric == "max"
-        || words.clone().next().is_some_and(is_percentile)
-    {
-        Some(MetricUnit::Nanoseconds)
-    } else if let Some((_, unit)) = words.find_map(known) {
-        *unit
-    } else {
-        return Err(format!(
-            "no benchmark has a metric {name}: write one such as iops, throughput, p95, latency_mean or \
-             throughput_min"
-        ));
-    };
-    match expected {
-        // A bare number takes the unit of the metric.
-        Some(expected) if unit != MetricUnit::Count && unit != expected => Err(format!(
-            "that is no limit for {name}: write one such as {}",
-            example_limit(expected)
-        )),
-        _ => Ok(()),
-    }
+/// Reads a metric of a goal: `mean`, `max` and `pNN` stand for latencies.
+fn parse_metric(name: &str) -> MetricId {
+    let short = MetricKind::from_name(&format!("latency_{name}"));
+    short.map_or_else(|| MetricId::parse(name), MetricId::of)
 }
 
 /// An example of a limit in that unit.
@@ -196,49 +182,79 @@ fn example_limit(unit: MetricUnit) -> &'static str {
     }
 }
 
-fn is_percentile(name: &str) -> bool {
-    name.strip_prefix('p')
-        .is_some_and(|number| number.parse::<f64>().is_ok())
+/// A limit as the user wrote it.
+struct GoalLimit {
+    value: f64,
+    /// `None` for a bare number.
+    unit: Option<MetricUnit>,
+    prefix: Option<BytePrefix>,
 }
 
-/// Parses a limit with its unit; a bare number takes the unit of the metric.
-fn parse_limit(text: &str) -> Result<(f64, MetricUnit), String> {
-    if let Ok(number) = text.parse::<f64>() {
-        return Ok((number, MetricUnit::Count));
-    }
-    if let Some(amount) = text.strip_suffix("/s") {
-        return match (units::parse_size(amount), units::parse_rate(text)) {
-            (Ok(bytes), _) if amount.ends_with('B') => {
-                Ok((bytes as f64, MetricUnit::BytesPerSecond))
-            }
-            (_, Ok(rate)) => Ok((rate, MetricUnit::PerSecond)),
-            (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
+impl GoalLimit {
+    fn parse(text: &str) -> Result<Self, GoalProblem> {
+        let limit = |value: f64, unit: MetricUnit| Self {
+            value,
+            unit: Some(unit),
+            prefix: None,
         };
+        let invalid = |error: UnitError| GoalProblem::InvalidLimit {
+            limit: text.to_owned(),
+            error,
+        };
+        if let Ok(value) = text.parse::<f64>() {
+            return Ok(Self {
+                value,
+                unit: None,
+                prefix: None,
+            });
+        }
+        if let Some(amount) = text.strip_suffix("/s") {
+            if !amount.ends_with('B') {
+                let rate = units::parse_rate(text).map_err(invalid)?;
+                return Ok(limit(rate, MetricUnit::PerSecond));
+            }
+            let bytes = units::parse_size(amount).map_err(invalid)?;
+            return Ok(Self {
+                prefix: byte_prefix(amount),
+                ..limit(bytes as f64, MetricUnit::BytesPerSecond)
+            });
+        }
+        let percent = text.strip_suffix('%');
+        if let Some(percent) = percent.and_then(|number| number.trim().parse::<f64>().ok()) {
+            return Ok(limit(percent / 100.0, MetricUnit::Ratio));
+        }
+        if let Ok(duration) = units::parse_duration(text) {
+            return Ok(limit(duration.as_nanos() as f64, MetricUnit::Nanoseconds));
+        }
+        let bytes = units::parse_size(text).map_err(invalid)?;
+        Ok(Self {
+            prefix: byte_prefix(text),
+            ..limit(bytes as f64, MetricUnit::Bytes)
+        })
     }
-    if let Some(percent) = text
-        .strip_suffix('%')
-        .and_then(|number| number.trim().parse::<f64>().ok())
-    {
-        return Ok((percent / 100.0, MetricUnit::Ratio));
-    }
-    if let Ok(duration) = units::parse_duration(text) {
-        return Ok((duration.as_nanos() as f64, MetricUnit::Nanoseconds));
-    }
-    units::parse_size(text)
-        .map(|bytes| (bytes as f64, MetricUnit::Bytes))
-        .map_err(|error| format!("the limit {text:?} {error}"))
+}
+
+/// The prefix of an amount of bytes, such as `Mi` in `70 MiB`.
+fn byte_prefix(amount: &str) -> Option<BytePrefix> {
+    let unit = amount.trim_start_matches(|letter: char| !letter.is_ascii_alphabetic());
+    let known = BytePrefix::ALL.into_iter();
+    known.into_iter().find(|prefix| {
+        let written = unit.strip_suffix('B').unwrap_or(unit);
+        written == prefix.symbol() || (*prefix == BytePrefix::Kilo && written == "K")
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::document::Metric;
 
     fn findings() -> Findings {
         Findings {
             figures: vec![
-                Metric::new("iops", 1200.0, MetricUnit::PerSecond),
-                Metric::new("latency_p95", 4e8, MetricUnit::Nanoseconds),
-                Metric::new("throughput_min", 65e6, MetricUnit::BytesPerSecond),
+                Metric::new(MetricId::IOPS, 1200.0),
+                Metric::new(MetricId::LATENCY_P95, 4e8),
+                Metric::new(MetricId::THROUGHPUT_MIN, 65e6),
             ],
             ..Findings::default()
         }
@@ -270,6 +286,7 @@ mod tests {
             ("p95<=70MB/s", "5ms"),
             ("throughput_min>=100/s", "70MB/s"),
             ("latency_mean<=4KiB", "5ms"),
+            ("optimal_depth<=5ms", "100"),
         ] {
             let message = SloSpec::parse(text).unwrap_err().to_string();
             assert!(message.contains(hint), "{message}");
@@ -281,6 +298,24 @@ mod tests {
             "optimal_depth_p90<=5ms",
         ] {
             assert!(SloSpec::parse(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn goal_holds_metric_comparison_and_limit_as_data() {
+        let goal = SloSpec::parse(" p99.9 <= 2ms ").unwrap();
+        assert_eq!(*goal.metric(), MetricId::LATENCY_P99_9);
+        assert_eq!((goal.comparison, goal.limit), (GoalComparison::AtMost, 2e6));
+        let goal = SloSpec::parse("speedup>=2").unwrap();
+        assert_eq!((goal.unit, goal.prefix), (MetricUnit::Ratio, None));
+        for (text, prefix) in [
+            ("throughput>=70MB/s", Some(BytePrefix::Mega)),
+            ("throughput>=70 MiB/s", Some(BytePrefix::Mebi)),
+            ("cache_bytes>=1GiB", Some(BytePrefix::Gibi)),
+            ("throughput>=70000000B/s", None),
+            ("iops>=2k/s", None),
+        ] {
+            assert_eq!(SloSpec::parse(text).unwrap().prefix, prefix, "{text}");
         }
     }
 

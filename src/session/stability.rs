@@ -6,7 +6,7 @@
 
 use super::compare::align::is_same_measurement;
 use super::compare::ratio::pool_metrics;
-use super::document::{BenchmarkRun, FigureIndex, Metric, Severity, Verdict, is_nested_name};
+use super::document::{BenchmarkRun, FigureIndex, Metric, MetricId, Severity, Verdict};
 
 /// One metric over repeated runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,8 +26,8 @@ pub struct RepeatedMetric {
 pub fn summarize_repeats(repeats: &[&BenchmarkRun]) -> Vec<RepeatedMetric> {
     let known = indexed(repeats);
     let own = repeats.iter().take(1).flat_map(|run| &run.findings.figures);
-    own.filter(|figure| !is_nested_name(&figure.name))
-        .filter_map(|figure| summarize_metric(&figure.name, &known))
+    own.filter(|figure| !figure.id.is_nested())
+        .filter_map(|figure| summarize_metric(&figure.id, &known))
         .collect()
 }
 
@@ -35,10 +35,10 @@ fn indexed<'a>(repeats: &[&'a BenchmarkRun]) -> Vec<FigureIndex<'a>> {
     repeats.iter().map(|run| run.findings.index()).collect()
 }
 
-fn summarize_metric(name: &str, repeats: &[FigureIndex<'_>]) -> Option<RepeatedMetric> {
+fn summarize_metric(id: &MetricId, repeats: &[FigureIndex<'_>]) -> Option<RepeatedMetric> {
     let all: Vec<&Metric> = repeats
         .iter()
-        .filter_map(|figures| figures.get(name))
+        .filter_map(|figures| figures.get(id))
         .collect();
     let by_value = |one: &&&Metric, other: &&&Metric| one.value.total_cmp(&other.value);
     let (lowest, highest) = (all.iter().min_by(by_value)?, all.iter().max_by(by_value)?);
@@ -47,7 +47,7 @@ fn summarize_metric(name: &str, repeats: &[FigureIndex<'_>]) -> Option<RepeatedM
         mean: Metric {
             low: sample.low,
             high: sample.high,
-            ..Metric::new(name, sample.value, lowest.unit)
+            ..Metric::with_unit(id.clone(), sample.value, lowest.unit)
         },
         lowest: (*lowest).clone(),
         highest: (*highest).clone(),
@@ -61,7 +61,7 @@ pub fn stability_verdict(repeats: &[&BenchmarkRun]) -> Option<Verdict> {
     let names = repeats.first()?.findings.figures.iter();
     let known = indexed(repeats);
     let (spread, [low, high]) = names
-        .filter_map(|figure| disjoint_extremes(&figure.name, &known))
+        .filter_map(|figure| disjoint_extremes(&figure.id, &known))
         .max_by(|left, right| left.0.total_cmp(&right.0))?;
     let limits = |figure: &Metric| figure.interval_text().unwrap_or_default();
     Some(Verdict::new(
@@ -86,10 +86,10 @@ pub fn stability_verdict(repeats: &[&BenchmarkRun]) -> Option<Verdict> {
 /// The lowest and the highest value of a metric, if their confidence intervals do not overlap, and
 /// the difference of the values as a fraction of the lower.
 fn disjoint_extremes<'a>(
-    name: &str,
+    id: &MetricId,
     repeats: &[FigureIndex<'a>],
 ) -> Option<(f64, [&'a Metric; 2])> {
-    let figures = || repeats.iter().filter_map(|figures| figures.get(name));
+    let figures = || repeats.iter().filter_map(|figures| figures.get(id));
     let ceiling = |figure: &&Metric| figure.high.unwrap_or(f64::INFINITY);
     let floor = |figure: &&Metric| figure.low.unwrap_or(f64::NEG_INFINITY);
     let low = figures().min_by(|left, right| ceiling(left).total_cmp(&ceiling(right)))?;

@@ -26,8 +26,9 @@ use diskscope::roots::SysPaths;
 use diskscope::session::compare::{ComparisonInput, compare_sessions};
 use diskscope::session::document::{
     BenchmarkRun, ChartAxis, EngineRecord, Findings, HostRecord, Invocation, KernelCounts,
-    LatencyByDirection, LatencySummary, Metric, MetricTable, MetricUnit, RunCpuTime, RunEvidence,
-    RunState, Series, Session, Severity, StageBreakdown, TargetRecord, Verdict,
+    LatencyByDirection, LatencySummary, Metric, MetricId, MetricTable, MetricUnit, RunCpuTime,
+    RunEvidence, RunState, Series, SeriesId, Session, Severity, StageBreakdown, TargetRecord,
+    Verdict,
 };
 use diskscope::session::slo::SloSpec;
 use diskscope::stats::latency::histogram::LatencyHistogram;
@@ -731,10 +732,10 @@ pub fn random_read() -> BenchmarkRun {
         .rates_over_time(10_000_000_000);
     let mut findings = Findings::default();
     let count = latency.count();
-    let nanoseconds = |name: &str, value: f64| Metric::new(name, value, MetricUnit::Nanoseconds);
+    let nanoseconds = |name: &str, value: f64| Metric::new(MetricId::parse(name), value);
     findings.figures = vec![
-        Metric::new("iops", 83_915.2, MetricUnit::PerSecond).with_observations(count),
-        Metric::new("throughput", 343_716_659.2, MetricUnit::BytesPerSecond),
+        Metric::new(MetricId::IOPS, 83_915.2).with_observations(count),
+        Metric::new(MetricId::THROUGHPUT, 343_716_659.2),
         nanoseconds("latency_mean", latency.mean().unwrap_or(0.0)),
     ];
     for percent in framework::PERCENTILES {
@@ -746,9 +747,9 @@ pub fn random_read() -> BenchmarkRun {
     }
     findings.latency.read = framework::latency_summary(&latency);
     findings.series = vec![Series {
-        name: "iops-over-time".into(),
-        x: ChartAxis::new("time", MetricUnit::Nanoseconds),
-        y: ChartAxis::new("IOPS", MetricUnit::PerSecond),
+        id: SeriesId::parse("iops-over-time"),
+        x: ChartAxis::named("time", MetricUnit::Nanoseconds),
+        y: ChartAxis::named("IOPS", MetricUnit::PerSecond),
         points: rates.iter().map(|rate| [rate[0] * 1e9, rate[1]]).collect(),
         intervals: Vec::new(),
     }];
@@ -789,7 +790,7 @@ fn sequential_read() -> BenchmarkRun {
             [zone as f64 * 80e9, rate]
         })
         .collect();
-    let rate = |name: &str, value: f64| Metric::new(name, value, MetricUnit::BytesPerSecond);
+    let rate = |name: &str, value: f64| Metric::new(MetricId::parse(name), value);
     let findings = Findings {
         figures: vec![
             rate("throughput_mean", 201.3e6),
@@ -797,9 +798,9 @@ fn sequential_read() -> BenchmarkRun {
             rate("throughput_max", 261.8e6),
         ],
         series: vec![Series {
-            name: "throughput-over-address".into(),
-            x: ChartAxis::new("address", MetricUnit::Bytes),
-            y: ChartAxis::new("throughput", MetricUnit::BytesPerSecond),
+            id: SeriesId::parse("throughput-over-address"),
+            x: ChartAxis::named("address", MetricUnit::Bytes),
+            y: ChartAxis::named("throughput", MetricUnit::BytesPerSecond),
             points: zones,
             intervals: Vec::new(),
         }],
@@ -845,10 +846,13 @@ fn quartet() -> BenchmarkRun {
             ("iops", rate / block, MetricUnit::PerSecond),
             ("latency", latency, MetricUnit::Nanoseconds),
         ] {
-            findings.set_metric(Metric::new(&format!("{key}_{ending}"), value, unit));
+            findings.set_metric(Metric::new(
+                MetricId::parse(&format!("{key}_{ending}")),
+                value,
+            ));
         }
         let p99 = format!("{key}_latency_p99");
-        findings.set_metric(Metric::new(&p99, latency * 2.3, MetricUnit::Nanoseconds));
+        findings.set_metric(Metric::new(MetricId::parse(&p99), latency * 2.3));
     }
     let columns = [
         ("MB/s", "throughput"),
@@ -926,7 +930,7 @@ pub fn comparison_state() -> AppState {
     }
     let mut after = random_read();
     for figure in &mut after.findings.figures {
-        let factor = match figure.name.as_str() {
+        let factor = match figure.id.to_string().as_str() {
             "latency_mean" | "latency_p50" => 1.094,
             name if name.starts_with("latency") => 0.997,
             _ => 0.914,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Output};
 use std::time::{Duration, Instant};
 
-use diskscope::session::document::RunState;
+use diskscope::session::document::{MetricId, RunState};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::loop_device::LoopDevice;
@@ -208,7 +208,7 @@ fn assert_run_interruptible(engine: &str, on_device: bool, signal: Signal) {
     assert_exits_promptly(&output, took, &what);
     assert_interrupted(&place, &what);
     let run = &place.session().runs[0];
-    assert!(run.findings.metric("iops").is_some(), "{what}");
+    assert!(run.findings.metric(&MetricId::IOPS).is_some(), "{what}");
     assert!(
         String::from_utf8_lossy(&output.stdout).contains("random-read"),
         "{what}: the result is printed"

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use diskscope::session::document::{BenchmarkRun, Session};
+use diskscope::session::document::{BenchmarkRun, SeriesId, Session};
 use diskscope::session::store;
 
 pub use crate::process::{wait_until, worker};
@@ -88,7 +88,10 @@ pub fn stderr(output: &Output) -> String {
 
 /// How much of its time a run's curve covers.
 pub fn covered_time(run: &BenchmarkRun) -> Duration {
-    let points = run.findings.series("iops-over-time").map(|it| &it.points);
+    let points = run
+        .findings
+        .series(&SeriesId::IOPS_OVER_TIME)
+        .map(|it| &it.points);
     let last = points
         .and_then(|points| points.last())
         .map_or(0.0, |it| it[0]);

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use diskscope::session::document::RunState;
+use diskscope::session::document::{MetricId, RunState};
 use diskscope::session::store;
 
 use crate::pty::PtyTerminal;
@@ -41,7 +41,7 @@ fn assert_session_saved(directory: &std::path::Path) {
     assert_eq!(saved[0].extension().unwrap(), "json");
     let session = store::load_session(&saved[0]).unwrap();
     assert_eq!(session.runs[0].state, RunState::Interrupted);
-    assert!(session.runs[0].findings.metric("iops").is_some());
+    assert!(session.runs[0].findings.metric(&MetricId::IOPS).is_some());
 }
 
 #[test]

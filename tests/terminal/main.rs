@@ -20,7 +20,7 @@ use crate::requirement::{Requirement, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use diskscope::session::document::RunState;
+use diskscope::session::document::{MetricId, RunState, SeriesId};
 use diskscope::session::store;
 use pty::PtyTerminal;
 use rustix::process::Signal;
@@ -208,10 +208,10 @@ fn benchmark_is_run_from_the_keyboard() {
         ("random-read", RunState::Finished)
     );
     assert_eq!(run.target.size_bytes, 64 << 20);
-    assert!(run.findings.metric("iops").unwrap().value > 0.0);
+    assert!(run.findings.metric(&MetricId::IOPS).unwrap().value > 0.0);
     assert!(
         !run.findings
-            .series("iops-over-time")
+            .series(&SeriesId::IOPS_OVER_TIME)
             .unwrap()
             .points
             .is_empty()
@@ -239,7 +239,10 @@ fn quit_during_benchmark_saves_partial_result() {
             store::list_sessions(&directory.path().join("state/diskscope/sessions")).unwrap();
         let session = store::load_session(&saved[0]).unwrap();
         assert_eq!(session.runs[0].state, RunState::Interrupted, "{way}");
-        assert!(session.runs[0].findings.metric("iops").is_some(), "{way}");
+        assert!(
+            session.runs[0].findings.metric(&MetricId::IOPS).is_some(),
+            "{way}"
+        );
     }
 }
 
@@ -261,6 +264,6 @@ fn closed_terminal_during_benchmark_saves_partial_result() {
     let saved = store::list_sessions(&directory.path().join("state/diskscope/sessions")).unwrap();
     let session = store::load_session(&saved[0]).unwrap();
     assert_eq!(session.runs[0].state, RunState::Interrupted);
-    assert!(session.runs[0].findings.metric("iops").is_some());
+    assert!(session.runs[0].findings.metric(&MetricId::IOPS).is_some());
     assert_eq!(saved[0].extension().unwrap(), "json");
 }

@@ -1,13 +1,14 @@
 //! Mixed random reads and writes.
 
 use super::random;
-use crate::bench::framework::metric_names::latency_metrics;
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::{
     BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterKind, ParameterSet,
     ParameterSpec, ParameterValue, RunContext, framework,
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::document::{MetricId, MetricKind, VariantKey};
 
 /// Random reads and writes, each chosen at random.
 pub struct MixedReadWrite;
@@ -34,13 +35,21 @@ The chart shows the requests completed per second over the run.
 
 It overwrites what is there, 8 GiB at most unless --bytes (which counts reads too) says otherwise.",
     may_write: true,
-    metrics: latency_metrics![
-        "iops",
-        "throughput",
-        "depth_reached",
-        "share_slower",
-        "read_*",
-        "write_*"
+    metrics: &[
+        MetricFamily::Own(&[
+            MetricKind::Iops,
+            MetricKind::Throughput,
+            MetricKind::DepthReached,
+            MetricKind::ShareSlower,
+        ]),
+        MetricFamily::Latency,
+        MetricFamily::Variants {
+            variants: &[
+                VariantFamily::One(VariantKey::READ),
+                VariantFamily::One(VariantKey::WRITE),
+            ],
+            metrics: random::DIRECTION_METRICS,
+        },
     ],
     parameters: &[
         READ_FRACTION,
@@ -65,14 +74,14 @@ It overwrites what is there, 8 GiB at most unless --bytes (which counts reads to
     ],
     charts: &[random::CHART],
     headline_metrics: &[
-        "iops",
-        "read_iops",
-        "write_iops",
-        "read_latency_p50",
-        "read_latency_p99",
-        "write_latency_p50",
-        "write_latency_p99",
-        "share_slower",
+        MetricId::IOPS,
+        MetricId::of_variant(VariantKey::READ, MetricKind::Iops),
+        MetricId::of_variant(VariantKey::WRITE, MetricKind::Iops),
+        MetricId::of_variant(VariantKey::READ, random::LATENCY_P50),
+        MetricId::of_variant(VariantKey::READ, random::LATENCY_P99),
+        MetricId::of_variant(VariantKey::WRITE, random::LATENCY_P50),
+        MetricId::of_variant(VariantKey::WRITE, random::LATENCY_P99),
+        MetricId::SHARE_SLOWER,
     ],
 };
 

@@ -1,5 +1,6 @@
 //! Shared by random-read, random-write and mixed.
 
+use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use crate::bench::framework;
@@ -10,21 +11,45 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::{IoOperation, IoStats, Plan};
-use crate::session::document::{Findings, Metric, MetricUnit, Severity, Verdict};
+use crate::session::document::{
+    Findings, Metric, MetricId, MetricKind, Percentile, SeriesId, Severity, VariantKey, Verdict,
+};
 use crate::stats::latency::concurrency::mean_in_flight;
 use crate::units;
 
 /// Latency chart of all three benchmarks.
-pub(crate) const CHART: ChartSpec =
-    ChartSpec::new("IOPS over the run", ChartShape::Line, &["iops-over-time"]);
+pub(crate) const CHART: ChartSpec = ChartSpec::new(
+    "IOPS over the run",
+    ChartShape::Line,
+    &[SeriesId::IOPS_OVER_TIME],
+);
 
-pub(crate) const HEADLINE: &[&str] = &[
-    "iops",
-    "throughput",
-    "latency_mean",
-    "latency_p50",
-    "latency_p99",
-    "share_slower",
+const P50: Percentile = Percentile::from_tenths(500);
+const P90: Percentile = Percentile::from_tenths(900);
+const P99: Percentile = Percentile::from_tenths(990);
+const P99_9: Percentile = Percentile::from_tenths(999);
+
+pub(crate) const LATENCY_P50: MetricKind = MetricKind::LatencyPercentile(P50);
+pub(crate) const LATENCY_P99: MetricKind = MetricKind::LatencyPercentile(P99);
+
+/// The metrics of each direction of a benchmark that reads and writes.
+pub(crate) const DIRECTION_METRICS: &[MetricFamily] = &[MetricFamily::Own(&[
+    MetricKind::Iops,
+    MetricKind::Throughput,
+    MetricKind::LatencyMean,
+    LATENCY_P50,
+    MetricKind::LatencyPercentile(P90),
+    LATENCY_P99,
+    MetricKind::LatencyPercentile(P99_9),
+])];
+
+pub(crate) const HEADLINE: &[MetricId] = &[
+    MetricId::IOPS,
+    MetricId::THROUGHPUT,
+    MetricId::LATENCY_MEAN,
+    MetricId::LATENCY_P50,
+    MetricId::LATENCY_P99,
+    MetricId::SHARE_SLOWER,
 ];
 
 fn plan(
@@ -110,8 +135,9 @@ fn set_metrics(
     if let IoOperation::Mixed { .. } = plan.operation {
         set_metrics_by_direction(findings, tally, elapsed);
     }
-    let figure = |name| findings.metric(name).map(|figure: &Metric| figure.value);
-    let (Some(iops), Some(mean_ns)) = (figure("iops"), figure("latency_mean")) else {
+    let value = |id| findings.metric(id).map(|metric: &Metric| metric.value);
+    let mean_ns = value(&MetricId::LATENCY_MEAN);
+    let (Some(iops), Some(mean_ns)) = (value(&MetricId::IOPS), mean_ns) else {
         return;
     };
     if let Some(rate) = plan.arrival_rate {
@@ -121,7 +147,7 @@ fn set_metrics(
         return;
     }
     let reached = mean_in_flight(iops, mean_ns);
-    findings.set_metric(Metric::new("depth_reached", reached, MetricUnit::Count));
+    findings.set_metric(Metric::new(MetricId::DEPTH_REACHED, reached));
     let asked = f64::from(plan.depth) * f64::from(plan.workers);
     if reached < 0.9 * asked && tally.requests() as f64 > 100.0 * asked {
         findings.set_verdict(framework::below_target_depth(asked, reached));
@@ -131,31 +157,26 @@ fn set_metrics(
 /// Sets metrics for reads and writes separately: `read_iops`, `write_latency_p99` and so on.
 fn set_metrics_by_direction(findings: &mut Findings, tally: &IoStats, elapsed: Duration) {
     let seconds = elapsed.as_secs_f64();
-    for (word, direction) in [("read", &tally.read), ("write", &tally.write)] {
+    for (variant, direction) in [
+        (VariantKey::READ, &tally.read),
+        (VariantKey::WRITE, &tally.write),
+    ] {
         let count = direction.latency.count();
         if count == 0 || seconds <= 0.0 {
             continue;
         }
-        let mut put = |name: &str, value: f64, unit| {
-            let name = format!("{word}_{name}");
-            findings.set_metric(Metric::new(&name, value, unit).with_observations(count));
+        let mut put = |kind, value: f64| {
+            let id = MetricId::of_variant(variant.clone(), kind);
+            findings.set_metric(Metric::new(id, value).with_observations(count));
         };
-        put("iops", count as f64 / seconds, MetricUnit::PerSecond);
-        put(
-            "throughput",
-            direction.bytes as f64 / seconds,
-            MetricUnit::BytesPerSecond,
-        );
+        put(MetricKind::Iops, count as f64 / seconds);
+        put(MetricKind::Throughput, direction.bytes as f64 / seconds);
         if let Some(mean) = direction.latency.mean() {
-            put("latency_mean", mean, MetricUnit::Nanoseconds);
+            put(MetricKind::LatencyMean, mean);
         }
-        for percent in [50.0, 90.0, 99.0, 99.9] {
-            if let Some(value) = direction.latency.percentile(percent) {
-                put(
-                    &format!("latency_p{percent}"),
-                    value as f64,
-                    MetricUnit::Nanoseconds,
-                );
+        for percentile in [P50, P90, P99, P99_9] {
+            if let Some(value) = direction.latency.percentile(percentile.percent()) {
+                put(MetricKind::LatencyPercentile(percentile), value as f64);
             }
         }
     }
@@ -188,7 +209,7 @@ mod tests {
         let target = fake::simulated_target(1 << 30);
         let set = [("depth", "8"), ("duration", "1s"), ("slower-than", "50us")];
         let finished = fake::run_on_fake(find_benchmark("rndread").unwrap(), &target, &set, &fake);
-        let value = |name| finished.findings.metric(name).unwrap().value;
+        let value = |name| fake::metric_value(&finished, &MetricId::parse(name));
         assert!((value("iops") / 80_000.0 - 1.0).abs() < 1e-3);
         assert_eq!(value("latency_mean"), 100_000.0);
         assert!((value("latency_p99") / 100_000.0 - 1.0).abs() < 1e-3);
@@ -203,13 +224,17 @@ mod tests {
         let target = fake::simulated_target(1 << 30);
         let set = [("depth", "1"), ("duration", "2s"), ("reads", "75%")];
         let finished = fake::run_on_fake(find_benchmark("mixed").unwrap(), &target, &set, &fake);
-        let value = |name| finished.findings.metric(name).unwrap().value;
+        let value = |name| fake::metric_value(&finished, &MetricId::parse(name));
         assert_eq!(value("read_latency_mean"), 100_000.0);
         assert_eq!(value("write_latency_mean"), 400_000.0);
         let share = value("read_iops") / (value("read_iops") + value("write_iops"));
         assert!((share - 0.75).abs() < 0.02, "{share}");
         assert_eq!(
-            finished.findings.metric("read_iops").unwrap().unit,
+            finished
+                .findings
+                .metric(&MetricId::parse("read_iops"))
+                .unwrap()
+                .unit,
             MetricUnit::PerSecond
         );
         let latency = &finished.findings.latency;

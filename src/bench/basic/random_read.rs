@@ -1,13 +1,14 @@
 //! Random reads: IOPS and latency.
 
 use super::random;
-use crate::bench::framework::metric_names::latency_metrics;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
     BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
     framework,
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::document::MetricKind;
 
 /// Reads at random offsets.
 pub struct RandomRead;
@@ -32,7 +33,7 @@ and each counts from the moment at which it should have begun: a stall is not hi
 It only reads. A hard disk does 70 to 200 of these per second, a SATA SSD up to 90,000, an NVMe SSD \
 several 100,000 with enough requests in flight.",
     may_write: false,
-    metrics: latency_metrics!["iops", "throughput", "depth_reached", "share_slower"],
+    metrics: &[MetricFamily::Own(&[MetricKind::Iops, MetricKind::Throughput, MetricKind::DepthReached, MetricKind::ShareSlower]), MetricFamily::Latency],
     parameters: &[
         framework::BLOCK_SIZES,
         framework::DEPTH,

@@ -1,13 +1,14 @@
 //! Random writes: IOPS and latency.
 
 use super::random;
-use crate::bench::framework::metric_names::latency_metrics;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
     BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
     framework,
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::document::MetricKind;
 
 /// Writes at random offsets.
 pub struct RandomWrite;
@@ -29,7 +30,7 @@ Figures beyond that mean that somebody promises what a power cut would break.
 The bytes are random and different in every request unless --data says otherwise, because many \
 drives compress. It overwrites what is there, 8 GiB at most unless --bytes says otherwise.",
     may_write: true,
-    metrics: latency_metrics!["iops", "throughput", "depth_reached", "share_slower"],
+    metrics: &[MetricFamily::Own(&[MetricKind::Iops, MetricKind::Throughput, MetricKind::DepthReached, MetricKind::ShareSlower]), MetricFamily::Latency],
     parameters: &[
         framework::BLOCK_SIZES,
         framework::DEPTH,

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::bench::framework;
+use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
-use crate::bench::framework::{describe_target, series};
 use crate::bench::{
     BenchError, ChartShape, ChartSpec, Forecast, ParameterKind, ParameterSet, ParameterSpec,
     ParameterValue, RunContext,
@@ -17,7 +17,9 @@ use crate::drive::Target;
 use crate::engine::{
     AccessPattern, EndReason, ExecutionOutcome, IoOperation, IoStats, Plan, PlanLimits, ZoneMap,
 };
-use crate::session::document::{Findings, Metric, MetricUnit, Severity, Verdict};
+use crate::session::document::{
+    Findings, Metric, MetricId, Series, SeriesId, SeriesKind, Severity, Verdict,
+};
 use crate::stats::general::segments::{LevelSegment, find_segments};
 use crate::stats::latency::histogram::LatencyHistogram;
 use crate::units;
@@ -54,15 +56,18 @@ pub(crate) const ZONE_BYTES: ParameterSpec = ParameterSpec {
 pub(crate) const CHARTS: &[ChartSpec] = &[ChartSpec::new(
     "Throughput against address",
     ChartShape::Steps,
-    &["throughput-over-address", "zones-over-address"],
+    &[
+        SeriesId::THROUGHPUT_OVER_ADDRESS,
+        SeriesId::ZONES_OVER_ADDRESS,
+    ],
 )];
 
-pub(crate) const HEADLINE: &[&str] = &[
-    "throughput_mean",
-    "throughput_min",
-    "throughput_max",
-    "zones",
-    "full_copy_time",
+pub(crate) const HEADLINE: &[MetricId] = &[
+    MetricId::THROUGHPUT_MEAN,
+    MetricId::THROUGHPUT_MIN,
+    MetricId::THROUGHPUT_MAX,
+    MetricId::ZONES,
+    MetricId::FULL_COPY_TIME,
 ];
 
 /// Measurement of one part of the address space.
@@ -331,17 +336,14 @@ fn set_metrics(
         return;
     };
     let observations = zones.len() as u64;
-    let rate = |name, value| {
-        Metric::new(name, value, MetricUnit::BytesPerSecond).with_observations(observations)
-    };
-    let offset =
-        |name, zone: &MeasuredZone| Metric::new(name, zone.offset as f64, MetricUnit::Bytes);
+    let rate = |id, value| Metric::new(id, value).with_observations(observations);
+    let offset = |id, zone: &MeasuredZone| Metric::new(id, zone.offset as f64);
     let mean = mean_throughput(zones);
-    findings.set_metric(rate("throughput_mean", mean));
-    findings.set_metric(rate("throughput_min", slowest.bytes_per_second));
-    findings.set_metric(rate("throughput_max", fastest.bytes_per_second));
-    findings.set_metric(offset("throughput_min_offset", slowest));
-    findings.set_metric(offset("throughput_max_offset", fastest));
+    findings.set_metric(rate(MetricId::THROUGHPUT_MEAN, mean));
+    findings.set_metric(rate(MetricId::THROUGHPUT_MIN, slowest.bytes_per_second));
+    findings.set_metric(rate(MetricId::THROUGHPUT_MAX, fastest.bytes_per_second));
+    findings.set_metric(offset(MetricId::THROUGHPUT_MIN_OFFSET, slowest));
+    findings.set_metric(offset(MetricId::THROUGHPUT_MAX_OFFSET, fastest));
     framework::report_latency_metrics(findings, latency);
     let summary = framework::latency_summary(latency);
     if operation.writes() {
@@ -352,10 +354,8 @@ fn set_metrics(
     let points = zones
         .iter()
         .map(|zone| [zone.offset as f64, zone.bytes_per_second]);
-    findings.set_series(series(
-        "throughput-over-address",
-        ("address", MetricUnit::Bytes),
-        ("throughput", MetricUnit::BytesPerSecond),
+    findings.set_series(Series::new(
+        SeriesKind::ThroughputOverAddress,
         points.collect(),
     ));
 }
@@ -378,7 +378,7 @@ fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, w
         return;
     }
     let steps = find_segments(&rates, MIN_ZONES_PER_LEVEL);
-    bench.set_metric(Metric::new("zones", steps.len() as f64, MetricUnit::Count));
+    bench.set_metric(Metric::new(MetricId::ZONES, steps.len() as f64));
     let mut requests: Vec<u64> = zones.iter().map(|zone| zone.bytes / block).collect();
     requests.sort_unstable();
     let median = requests[requests.len() / 2];
@@ -389,11 +389,7 @@ fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, w
     }
     let copy_ns =
         framework::underlying_capacity(bench.target) as f64 / mean_throughput(zones) * 1e9;
-    bench.set_metric(Metric::new(
-        "full_copy_time",
-        copy_ns,
-        MetricUnit::Nanoseconds,
-    ));
+    bench.set_metric(Metric::new(MetricId::FULL_COPY_TIME, copy_ns));
     let edges = steps.iter().flat_map(|step| {
         let end = zones
             .get(step.range.end)
@@ -404,12 +400,7 @@ fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, w
             [end as f64, mean],
         ]
     });
-    bench.set_series(series(
-        "zones-over-address",
-        ("address", MetricUnit::Bytes),
-        ("mean of the zone", MetricUnit::BytesPerSecond),
-        edges.collect(),
-    ));
+    bench.set_series(Series::new(SeriesKind::ZonesOverAddress, edges.collect()));
     if framework::addresses_are_physical(bench.target)
         && let Some(verdict) = partition_advice(&rates, &steps, bench.target.is_rotational())
     {
@@ -525,7 +516,7 @@ mod tests {
             let finished = run_on_small_drive(&[("depth", &depth.to_string())]);
             // Every channel completes a request per millisecond.
             let expected = f64::from(depth) * 65_536.0 * 1000.0;
-            let mean = fake::metric_value(&finished, "throughput_mean");
+            let mean = fake::metric_value(&finished, &MetricId::THROUGHPUT_MEAN);
             assert!(
                 (mean / expected - 1.0).abs() < 0.03,
                 "depth {depth}: {mean} {expected}"
@@ -548,12 +539,15 @@ mod tests {
             let finished =
                 run_on_small_drive(&[("depth", &depth.to_string()), ("duration", &limit)]);
             let expected = f64::from(depth) * 65_536.0 * 1000.0;
-            let mean = fake::metric_value(&finished, "throughput_mean");
+            let mean = fake::metric_value(&finished, &MetricId::THROUGHPUT_MEAN);
             assert!(
                 (mean / expected - 1.0).abs() < 0.07,
                 "depth {depth}: {mean} {expected}"
             );
-            let curve = finished.findings.series("throughput-over-address").unwrap();
+            let curve = finished
+                .findings
+                .series(&SeriesId::THROUGHPUT_OVER_ADDRESS)
+                .unwrap();
             let last = curve.points.last().unwrap()[0];
             assert!(last > 0.85 * 62.5 * 1_048_576.0, "depth {depth}: {last}");
         }
@@ -566,7 +560,12 @@ mod tests {
                 &[("depth", depth), ("duration", "60s")][..],
                 &[("depth", depth)],
             ]
-            .map(|set| fake::metric_value(&run_on_small_drive(set), "throughput_mean"));
+            .map(|set| {
+                fake::metric_value(
+                    &run_on_small_drive(set),
+                    &MetricId::parse("throughput_mean"),
+                )
+            });
             assert!((timed / whole - 1.0).abs() < 1e-6, "{timed} {whole}");
         }
     }
@@ -579,7 +578,7 @@ mod tests {
                 let set = [("depth", depth), ("duration", duration)];
                 let test = find_benchmark("seqread").unwrap();
                 let finished = fake::run_on_simulated(test, "sim:hdd,clock=virtual", &set);
-                let zones = fake::metric_value(&finished, "zones");
+                let zones = fake::metric_value(&finished, &MetricId::ZONES);
                 assert_eq!(zones, 16.0, "depth {depth}, {duration}");
                 assert!(!fake::check_codes(&finished).contains(&"zones-uncertain"));
             }
@@ -608,7 +607,7 @@ mod tests {
         let target = fake::simulated_target(SIZE);
         let finished = fake::run_on_fake(find_benchmark("seqread").unwrap(), &target, &[], &fake);
         let findings = &finished.findings;
-        let value = |name| findings.metric(name).unwrap().value;
+        let value = |name| findings.metric(&MetricId::parse(name)).unwrap().value;
         assert_eq!(finished.state, RunState::Finished);
         assert!((value("throughput_max") / 200e6 - 1.0).abs() < 0.01);
         assert!((value("throughput_min") / 100e6 - 1.0).abs() < 0.01);
@@ -657,7 +656,10 @@ mod tests {
             let target = fake::simulated_target(SIZE);
             let finished =
                 fake::run_on_fake(find_benchmark("seqwrite").unwrap(), &target, &[set], &fake);
-            let curve = finished.findings.series("throughput-over-address").unwrap();
+            let curve = finished
+                .findings
+                .series(&SeriesId::THROUGHPUT_OVER_ADDRESS)
+                .unwrap();
             let last = curve.points.last().unwrap()[0];
             assert!(last >= SIZE as f64 * 0.7, "{set:?} ends at {last}");
         }
@@ -672,7 +674,10 @@ mod tests {
             &[("bytes", "1GiB"), ("depth", "1")],
             &fake,
         );
-        assert_eq!(finished.findings.metric("zones").unwrap().value, 1.0);
+        assert_eq!(
+            finished.findings.metric(&MetricId::ZONES).unwrap().value,
+            1.0
+        );
         assert!(finished.findings.verdicts.is_empty());
     }
 
@@ -687,7 +692,10 @@ mod tests {
             &fake,
         );
         assert_eq!(finished.state, RunState::Failed);
-        let curve = finished.findings.series("throughput-over-address").unwrap();
+        let curve = finished
+            .findings
+            .series(&SeriesId::THROUGHPUT_OVER_ADDRESS)
+            .unwrap();
         assert_eq!(curve.points.len(), 50);
     }
 }

@@ -1,13 +1,14 @@
 //! Sequential writes: throughput over the address space.
 
 use super::sequential;
-use crate::bench::framework::metric_names::latency_metrics;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
     BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
     framework,
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::document::MetricKind;
 
 /// Large writes in 100 equidistant zones of the window, ascending.
 pub struct SequentialWrite;
@@ -32,7 +33,7 @@ It overwrites what is there: by default up to 128 MiB in each zone, 12.5 GiB in 
 beforehand. A limit in time, bytes or requests is shared out evenly, so that a short test still reaches \
 the end of the drive.",
     may_write: true,
-    metrics: latency_metrics!["throughput_mean", "throughput_min", "throughput_max", "throughput_min_offset", "throughput_max_offset", "zones", "full_copy_time"],
+    metrics: &[MetricFamily::Own(&[MetricKind::ThroughputMean, MetricKind::ThroughputMin, MetricKind::ThroughputMax, MetricKind::ThroughputMinOffset, MetricKind::ThroughputMaxOffset, MetricKind::Zones, MetricKind::FullCopyTime]), MetricFamily::Latency],
     parameters: &[
         sequential::BLOCK_SIZE,
         sequential::DEPTH,

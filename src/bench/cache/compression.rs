@@ -1,5 +1,6 @@
 //! Detects compression or deduplication in a drive, which would inflate all later results.
 
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use std::time::Duration;
 
 use crate::bench::framework;
@@ -7,14 +8,17 @@ use crate::bench::framework::describe_target;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, RatioEstimate, SweepRounds};
 use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants;
-use crate::bench::framework::variants::{PassHook, Variant, VariantTotal};
+use crate::bench::framework::variants::{PassHook, VARIANT_METRICS, Variant, VariantTotal};
 use crate::bench::{
     BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
     ParameterSet, ParameterSpec, ParameterValue, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, DataKind, ExecutionOutcome, IoOperation, Plan, PlanLimits};
-use crate::session::document::{Findings, Metric, MetricTable, MetricUnit, Severity, Verdict};
+use crate::session::document::{
+    Findings, Metric, MetricId, MetricKind, MetricTable, MetricTableRow, SeriesId, SeriesKind,
+    Severity, VariantKey, Verdict,
+};
 use crate::stats::latency::concurrency::mean_in_flight;
 use crate::units;
 
@@ -49,7 +53,17 @@ figures that were measured with such data are flattered; this program writes ran
 
 It overwrites what is there: 1 GiB in all unless --bytes says otherwise.",
     may_write: true,
-    metrics: &["compression_ratio", "deduplication_ratio", "random_*", "zero_*", "repeat_*"],
+    metrics: &[MetricFamily::Own(&[MetricKind::CompressionRatio, MetricKind::DeduplicationRatio]), MetricFamily::Variants {
+        variants: &[
+            VariantFamily::One(RANDOM),
+            VariantFamily::Rounds(RANDOM),
+            VariantFamily::One(ZERO),
+            VariantFamily::Rounds(ZERO),
+            VariantFamily::One(REPEAT),
+            VariantFamily::Rounds(REPEAT),
+        ],
+        metrics: VARIANT_METRICS,
+    }],
     parameters: &[
         framework::BLOCK_SIZE.with_default(|_| ParameterValue::Size(1 << 20)),
         framework::DEPTH.with_default(|_| ParameterValue::Count(16)),
@@ -65,17 +79,49 @@ It overwrites what is there: 1 GiB in all unless --bytes says otherwise.",
     charts: &[ChartSpec::new(
         "Throughput of each kind of data, round by round",
         ChartShape::Bars,
-        &["throughput-random", "throughput-zero", "throughput-repeat"],
+        &[SeriesId::THROUGHPUT_RANDOM, SeriesId::THROUGHPUT_ZERO, SeriesId::THROUGHPUT_REPEAT],
     )],
-    headline_metrics: &["compression_ratio", "deduplication_ratio"],
+    headline_metrics: &[MetricId::COMPRESSION_RATIO, MetricId::DEDUPLICATION_RATIO],
 };
 
-/// Label, metric prefix and data pattern.
-const DATA_KINDS: [(&str, &str, DataKind); 3] = [
-    ("random data", "random", DataKind::Random),
-    ("zeros", "zero", DataKind::Zero),
-    ("one block repeated", "repeat", DataKind::Repeated),
+const RANDOM: VariantKey = VariantKey::new("random");
+const ZERO: VariantKey = VariantKey::new("zero");
+const REPEAT: VariantKey = VariantKey::new("repeat");
+
+/// One kind of data that is written.
+struct WrittenData {
+    label: &'static str,
+    key: VariantKey,
+    data: DataKind,
+    /// Its throughput in each round.
+    series: SeriesKind,
+}
+
+const DATA_KINDS: [WrittenData; 3] = [
+    WrittenData {
+        label: "random data",
+        key: RANDOM,
+        data: DataKind::Random,
+        series: SeriesKind::ThroughputRandom,
+    },
+    WrittenData {
+        label: "zeros",
+        key: ZERO,
+        data: DataKind::Zero,
+        series: SeriesKind::ThroughputZero,
+    },
+    WrittenData {
+        label: "one block repeated",
+        key: REPEAT,
+        data: DataKind::Repeated,
+        series: SeriesKind::ThroughputRepeat,
+    },
 ];
+
+/// The throughput of one kind of data in a round, from 1 on.
+fn throughput_in_round(key: &VariantKey, round: usize) -> MetricId {
+    MetricId::of_variant(key.round(round), MetricKind::Throughput)
+}
 
 fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
     framework::build_plan(
@@ -87,14 +133,14 @@ fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, Ben
 }
 
 /// One variant per data pattern.
-fn data_variants(whole: &Plan) -> [Variant; DATA_KINDS.len()] {
-    DATA_KINDS.map(|(label, key, data)| {
+fn data_variants(whole: &Plan) -> [Variant; 3] {
+    DATA_KINDS.map(|written| {
         let plan = Plan {
-            data_kind: data,
+            data_kind: written.data,
             limits: PlanLimits::default(),
             ..whole.clone()
         };
-        Variant::new(label, key, plan)
+        Variant::new(written.label, written.key, plan)
     })
 }
 
@@ -125,17 +171,7 @@ impl Benchmark for CompressionBenchmark {
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let whole = complete_plan(bench.target, bench.parameters)?;
-        let columns = [
-            ("mean", "throughput"),
-            ("1st", "1_throughput"),
-            ("2nd", "2_throughput"),
-            ("3rd", "3_throughput"),
-            ("4th", "4_throughput"),
-        ];
-        let rows = DATA_KINDS.map(|(label, key, _)| (label, key));
-        bench
-            .findings
-            .set_table(MetricTable::cross_product("Kinds of data", &columns, &rows));
+        bench.findings.set_table(throughput_table());
         let passes = data_variants(&whole);
         variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut EachRound)?;
         set_results(bench, whole.seed);
@@ -144,6 +180,26 @@ impl Benchmark for CompressionBenchmark {
 
     fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::SeveralPoints)
+    }
+}
+
+/// Mean throughput of each kind of data, and that of every round.
+fn throughput_table() -> MetricTable {
+    let row = |written: WrittenData| MetricTableRow {
+        name: written.label.into(),
+        cells: std::iter::once(MetricId::of_variant(
+            written.key.clone(),
+            MetricKind::Throughput,
+        ))
+        .chain((1..=DEFAULT_ROUNDS).map(|round| throughput_in_round(&written.key, round)))
+        .collect(),
+    };
+    MetricTable {
+        name: "Kinds of data".into(),
+        columns: ["mean", "1st", "2nd", "3rd", "4th"]
+            .map(Into::into)
+            .to_vec(),
+        rows: DATA_KINDS.map(row).to_vec(),
     }
 }
 
@@ -158,28 +214,23 @@ impl PassHook for EachRound {
         outcome: &ExecutionOutcome,
         _: &VariantTotal,
     ) {
-        let (_, key, _) = DATA_KINDS[turn.point];
-        variants::set_variant_metrics(findings, &format!("{key}_{}", turn.round + 1), outcome);
+        let key = DATA_KINDS[turn.point].key.round(turn.round + 1);
+        variants::set_variant_metrics(findings, &key, outcome);
         set_throughput_series(findings);
     }
 }
 
 /// Throughput of each data pattern over the round number.
 fn set_throughput_series(findings: &mut Findings) {
-    for (_, key, _) in DATA_KINDS {
+    for written in DATA_KINDS {
         let of_round = |round: usize| {
-            let figure = findings.metric(&format!("{key}_{round}_throughput"))?;
+            let figure = findings.metric(&throughput_in_round(&written.key, round))?;
             let interval = figure.low.zip(figure.high).map(|(low, high)| [low, high]);
             Some(([round as f64, figure.value], interval))
         };
         let points: Vec<_> = (1..=DEFAULT_ROUNDS).filter_map(of_round).collect();
         if !points.is_empty() {
-            findings.set_series(framework::series_with_intervals(
-                &format!("throughput-{key}"),
-                ("round", MetricUnit::Count),
-                ("throughput", MetricUnit::BytesPerSecond),
-                points,
-            ));
+            findings.set_series(framework::series_with_intervals(written.series, points));
         }
     }
 }
@@ -187,10 +238,10 @@ fn set_throughput_series(findings: &mut Findings) {
 /// Throughputs of the data patterns by round; `None` unless all rounds are complete.
 fn round_throughputs(findings: &Findings, seed: u64) -> Option<SweepRounds> {
     let mut rounds = SweepRounds::new(DATA_KINDS.len(), seed);
-    for (point, (_, key, _)) in DATA_KINDS.iter().enumerate() {
+    for (point, written) in DATA_KINDS.iter().enumerate() {
         for round in 0..DEFAULT_ROUNDS {
-            let name = format!("{key}_{}_throughput", round + 1);
-            rounds.set_value(point, round, findings.metric(&name)?.value);
+            let throughput = throughput_in_round(&written.key, round + 1);
+            rounds.set_value(point, round, findings.metric(&throughput)?.value);
         }
     }
     Some(rounds)
@@ -198,12 +249,17 @@ fn round_throughputs(findings: &Findings, seed: u64) -> Option<SweepRounds> {
 
 /// Mean requests in flight during writes of random data, by Little's law.
 fn random_data_in_flight(findings: &Findings) -> Option<f64> {
-    let of = |cycle: usize, name: &str| {
-        findings
-            .metric(&format!("random_{cycle}_{name}"))
-            .map(|figure| figure.value)
+    let of = |round: usize, kind| {
+        let id = MetricId::of_variant(RANDOM.round(round), kind);
+        findings.metric(&id).map(|metric| metric.value)
     };
-    let reached = |cycle| Some(mean_in_flight(of(cycle, "iops")?, of(cycle, "latency")?));
+    let reached = |round| {
+        let (iops, mean_ns) = (
+            of(round, MetricKind::Iops)?,
+            of(round, MetricKind::Latency)?,
+        );
+        Some(mean_in_flight(iops, mean_ns))
+    };
     let sum: Option<f64> = (1..=DEFAULT_ROUNDS).map(reached).sum();
     Some(sum? / DEFAULT_ROUNDS as f64)
 }
@@ -228,8 +284,8 @@ fn assess_compression(
     let rounds = round_throughputs(findings, seed)?;
     let (zero, repeat) = (rounds.ratio_of_points(1, 0)?, rounds.ratio_of_points(2, 0)?);
     let figures = [
-        zero.to_metric("compression_ratio"),
-        repeat.to_metric("deduplication_ratio"),
+        zero.to_metric(MetricId::COMPRESSION_RATIO),
+        repeat.to_metric(MetricId::DEDUPLICATION_RATIO),
     ];
     let least = |point: usize| {
         rounds
@@ -302,6 +358,7 @@ mod tests {
     use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value};
+    use crate::session::document::MetricUnit;
 
     #[test]
     fn compression_of_compressing_drive_is_detected() {
@@ -317,14 +374,27 @@ mod tests {
             &[],
             &fake,
         );
-        assert!((metric_value(&finished, "compression_ratio") - 3.0).abs() < 0.01);
-        assert!((metric_value(&finished, "deduplication_ratio") - 1.0).abs() < 0.01);
-        let ratio = finished.findings.metric("compression_ratio").unwrap();
+        assert!((metric_value(&finished, &MetricId::COMPRESSION_RATIO) - 3.0).abs() < 0.01);
+        assert!((metric_value(&finished, &MetricId::DEDUPLICATION_RATIO) - 1.0).abs() < 0.01);
+        let ratio = finished
+            .findings
+            .metric(&MetricId::COMPRESSION_RATIO)
+            .unwrap();
         assert!(ratio.low.unwrap() > 2.9 && ratio.high.unwrap() < 3.1);
-        let mean = finished.findings.metric("random_throughput").unwrap();
+        let mean = finished
+            .findings
+            .metric(&MetricId::parse("random_throughput"))
+            .unwrap();
         assert!(mean.low.is_some() && mean.high.is_some());
         assert_eq!(check_codes(&finished), ["drive-compresses"]);
-        let curve = |name: &str| finished.findings.series(name).unwrap().points.clone();
+        let curve = |name: &str| {
+            finished
+                .findings
+                .series(&SeriesId::parse(name))
+                .unwrap()
+                .points
+                .clone()
+        };
         let (random, zero) = (curve("throughput-random"), curve("throughput-zero"));
         assert_eq!([random[0][0], random[3][0]], [1.0, 4.0]);
         assert!((zero[1][1] / random[1][1] - 3.0).abs() < 0.01);
@@ -341,7 +411,10 @@ mod tests {
                     ("latency", MetricUnit::Nanoseconds),
                 ];
                 for ((name, unit), value) in units.into_iter().zip(values) {
-                    findings.set_metric(Metric::new(&format!("{key}_{cycle}_{name}"), value, unit));
+                    findings.set_metric(Metric::new(
+                        MetricId::parse(&format!("{key}_{cycle}_{name}")),
+                        value,
+                    ));
                 }
             }
         }

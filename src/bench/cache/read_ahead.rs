@@ -1,5 +1,6 @@
 //! Best read-ahead setting of the kernel.
 
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use std::time::Duration;
 
 use crate::bench::framework;
@@ -16,7 +17,9 @@ use crate::bench::{
 use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target, TargetKind};
 use crate::engine::{AccessPattern, CacheMode, ExecutionOutcome, Plan, PlanLimits};
-use crate::session::document::{ChartAxis, Metric, MetricTable, MetricUnit, Severity, Verdict};
+use crate::session::document::{
+    Metric, MetricId, MetricKind, MetricTable, SeriesId, SeriesKind, Severity, VariantKey, Verdict,
+};
 use crate::units;
 
 /// Buffered sequential reads with read-ahead settings from 4 KiB to 8 MiB.
@@ -38,6 +41,9 @@ const SEED: ParameterSpec = ParameterSpec {
     ..framework::SEED
 };
 
+/// Variants by read-ahead.
+const READ_AHEAD: VariantKey = VariantKey::new("read_ahead");
+
 static DESCRIPTION: Description = Description {
     name: "read-ahead",
     aliases: &[],
@@ -56,7 +62,10 @@ round by round); otherwise a check says which settings cannot be told apart.
 It only reads, but it changes a setting of the system for as long as it runs, and needs root for that. The \
 old value is put back on every way out; if the program is killed, at its next start.",
     may_write: false,
-    metrics: &["best_read_ahead_size", "best_read_ahead_throughput", "present_read_ahead_size", "present_read_ahead_throughput", "read_ahead_gain", "read_ahead_*k_throughput"],
+    metrics: &[MetricFamily::Own(&[MetricKind::BestReadAheadSize, MetricKind::BestReadAheadThroughput, MetricKind::PresentReadAheadSize, MetricKind::PresentReadAheadThroughput, MetricKind::ReadAheadGain]), MetricFamily::Variants {
+        variants: &[VariantFamily::Kibibytes(READ_AHEAD)],
+        metrics: &[MetricFamily::Own(&[MetricKind::Throughput])],
+    }],
     parameters: &[
         STEP_BYTES,
         framework::BLOCK_SIZE.with_default(|_| ParameterValue::Size(16 << 10)),
@@ -70,16 +79,16 @@ old value is put back on every way out; if the program is killed, at its next st
         ChartSpec::new(
             "Throughput against read-ahead",
             ChartShape::Line,
-            &["throughput-against-read-ahead"],
+            &[SeriesId::THROUGHPUT_AGAINST_READ_AHEAD],
         )
         .log_x()
-        .with_marks(&["best_read_ahead_size", "present_read_ahead_size"]),
+        .with_marks(&[MetricId::BEST_READ_AHEAD_SIZE, MetricId::PRESENT_READ_AHEAD_SIZE]),
     ],
     headline_metrics: &[
-        "best_read_ahead_size",
-        "best_read_ahead_throughput",
-        "present_read_ahead_size",
-        "read_ahead_gain",
+        MetricId::BEST_READ_AHEAD_SIZE,
+        MetricId::BEST_READ_AHEAD_THROUGHPUT,
+        MetricId::PRESENT_READ_AHEAD_SIZE,
+        MetricId::READ_AHEAD_GAIN,
     ],
 };
 
@@ -207,7 +216,7 @@ fn measure_current_setting(
     {
         set_throughput(
             bench,
-            "present_read_ahead_throughput",
+            MetricId::PRESENT_READ_AHEAD_THROUGHPUT,
             bytes_per_second(&outcome),
         );
     }
@@ -222,7 +231,7 @@ fn sweep_settings(
 ) -> Result<(), BenchError> {
     let present = guard.original_value().parse::<u32>().ok();
     if let Some(kib) = present {
-        set_size(bench, "present_read_ahead_size", kib);
+        set_size(bench, MetricId::PRESENT_READ_AHEAD_SIZE, kib);
     }
     set_table(bench);
     let mut rounds = SweepRounds::new(READ_AHEAD_KIB.len(), whole.seed);
@@ -293,36 +302,31 @@ fn setting_name(point: usize) -> String {
     units::format_block_size(f64::from(READ_AHEAD_KIB[point]) * 1024.0)
 }
 
-/// Metric prefix of a setting.
-fn metric_prefix(point: usize) -> String {
-    format!("read_ahead_{}k", READ_AHEAD_KIB[point])
+/// Variant of a setting.
+fn variant_key(point: usize) -> VariantKey {
+    READ_AHEAD.kibibytes(READ_AHEAD_KIB[point].into())
 }
 
 fn bytes_per_second(outcome: &ExecutionOutcome) -> f64 {
     outcome.stats.bytes() as f64 / outcome.elapsed.as_secs_f64().max(1e-9)
 }
 
-fn set_throughput(bench: &mut RunContext<'_>, name: &str, value: f64) {
-    bench.set_metric(Metric::new(name, value, MetricUnit::BytesPerSecond));
+fn set_throughput(bench: &mut RunContext<'_>, id: MetricId, value: f64) {
+    bench.set_metric(Metric::new(id, value));
 }
 
-fn set_size(bench: &mut RunContext<'_>, name: &str, kib: u32) {
-    bench.set_metric(Metric::new(
-        name,
-        f64::from(kib) * 1024.0,
-        MetricUnit::Bytes,
-    ));
+fn set_size(bench: &mut RunContext<'_>, id: MetricId, kib: u32) {
+    bench.set_metric(Metric::new(id, f64::from(kib) * 1024.0));
 }
 
 fn set_table(bench: &mut RunContext<'_>) {
-    let rows: Vec<(String, String)> = (0..READ_AHEAD_KIB.len())
-        .map(|point| (setting_name(point), metric_prefix(point)))
-        .collect();
-    let rows: Vec<(&str, &str)> = rows
+    let names: Vec<String> = (0..READ_AHEAD_KIB.len()).map(setting_name).collect();
+    let rows: Vec<(&str, VariantKey)> = names
         .iter()
-        .map(|(name, key)| (name.as_str(), key.as_str()))
+        .enumerate()
+        .map(|(point, name)| (name.as_str(), variant_key(point)))
         .collect();
-    let columns = [("throughput", "throughput")];
+    let columns = [("throughput", MetricKind::Throughput)];
     bench
         .findings
         .set_table(MetricTable::cross_product("Settings", &columns, &rows));
@@ -331,15 +335,13 @@ fn set_table(bench: &mut RunContext<'_>) {
 /// Sets the means of the rounds so far.
 fn set_series(bench: &mut RunContext<'_>, rounds: &SweepRounds) {
     for point in 0..READ_AHEAD_KIB.len() {
-        let name = format!("{}_throughput", metric_prefix(point));
-        if let Some(figure) = rounds.metric_of_point(point, &name, MetricUnit::BytesPerSecond) {
+        let id = MetricId::of_variant(variant_key(point), MetricKind::Throughput);
+        if let Some(figure) = rounds.metric_of_point(point, id) {
             bench.set_metric(figure);
         }
     }
     bench.set_series(rounds.series_of_means(
-        "throughput-against-read-ahead",
-        ChartAxis::new("read-ahead", MetricUnit::Bytes),
-        ChartAxis::new("throughput", MetricUnit::BytesPerSecond),
+        SeriesKind::ThroughputAgainstReadAhead,
         &READ_AHEAD_KIB.map(|kib| f64::from(kib) * 1024.0),
     ));
 }
@@ -351,13 +353,13 @@ fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: Option
         let not_larger = |kib: &u32| *kib <= present.max(READ_AHEAD_KIB[0]);
         READ_AHEAD_KIB.iter().rposition(not_larger)
     });
-    let put_rate = |bench: &mut RunContext<'_>, name: &str, point: usize| {
-        if let Some(figure) = rounds.metric_of_point(point, name, MetricUnit::BytesPerSecond) {
+    let put_rate = |bench: &mut RunContext<'_>, id: MetricId, point: usize| {
+        if let Some(figure) = rounds.metric_of_point(point, id) {
             bench.set_metric(figure);
         }
     };
     if let Some(now) = now {
-        put_rate(bench, "present_read_ahead_throughput", now);
+        put_rate(bench, MetricId::PRESENT_READ_AHEAD_THROUGHPUT, now);
     }
     let best = match rounds.first_equivalent_to_best(EQUIVALENCE_FRACTION) {
         Ok(best) => best,
@@ -368,11 +370,11 @@ fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: Option
             return;
         }
     };
-    set_size(bench, "best_read_ahead_size", READ_AHEAD_KIB[best]);
-    put_rate(bench, "best_read_ahead_throughput", best);
+    set_size(bench, MetricId::BEST_READ_AHEAD_SIZE, READ_AHEAD_KIB[best]);
+    put_rate(bench, MetricId::BEST_READ_AHEAD_THROUGHPUT, best);
     let gain = now.and_then(|now| rounds.ratio_of_points(best, now));
     if let Some(gain) = gain {
-        bench.set_metric(gain.to_metric("read_ahead_gain"));
+        bench.set_metric(gain.to_metric(MetricId::READ_AHEAD_GAIN));
     }
 }
 
@@ -471,14 +473,14 @@ mod tests {
         // A request of 16 KiB takes 1 ms at 4 KiB read-ahead, 8 us from 512 KiB on.
         let (finished, plans, restored) = simulated_sweep(&[], |kib, _| 4_000_000 / kib.min(512));
         assert_eq!(
-            metric_value(&finished, "best_read_ahead_size"),
+            metric_value(&finished, &MetricId::BEST_READ_AHEAD_SIZE),
             f64::from(512 << 10)
         );
         assert_eq!(
-            metric_value(&finished, "present_read_ahead_size"),
+            metric_value(&finished, &MetricId::PRESENT_READ_AHEAD_SIZE),
             f64::from(128 << 10)
         );
-        assert!((metric_value(&finished, "read_ahead_gain") - 4.0).abs() < 0.01);
+        assert!((metric_value(&finished, &MetricId::READ_AHEAD_GAIN) - 4.0).abs() < 0.01);
         assert!(check_codes(&finished).is_empty());
         assert_eq!(restored.trim(), "128");
         assert_eq!(plans.len(), 12 * DEFAULT_ROUNDS);
@@ -494,16 +496,25 @@ mod tests {
                 let set = [("seed", &*seed.to_string())];
                 let (finished, ..) =
                     simulated_sweep(&set, |_, plan| scattered_time(100_000, plan, share));
-                let best = finished.findings.metric("best_read_ahead_size").is_some();
+                let best = finished
+                    .findings
+                    .metric(&MetricId::BEST_READ_AHEAD_SIZE)
+                    .is_some();
                 named += u32::from(best);
                 assert_eq!(
                     check_codes(&finished).contains(&"no-best-read-ahead"),
                     !best
                 );
-                assert_eq!(finished.findings.metric("read_ahead_gain").is_some(), best);
+                assert_eq!(
+                    finished
+                        .findings
+                        .metric(&MetricId::READ_AHEAD_GAIN)
+                        .is_some(),
+                    best
+                );
                 let figure = finished
                     .findings
-                    .metric("read_ahead_128k_throughput")
+                    .metric(&MetricId::parse("read_ahead_128k_throughput"))
                     .unwrap();
                 assert!(figure.low.unwrap() <= figure.value && figure.high.is_some());
             }
@@ -548,6 +559,6 @@ mod tests {
             &mut SilentObserver,
         );
         assert_eq!(check_codes(&finished), ["setting-not-changeable"]);
-        metric_value(&finished, "present_read_ahead_throughput");
+        metric_value(&finished, &MetricId::PRESENT_READ_AHEAD_THROUGHPUT);
     }
 }

@@ -1,5 +1,6 @@
 //! Cost of read-modify-write cycles for writes that do not fill a block.
 
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use std::time::Duration;
 
 use crate::bench::framework;
@@ -7,7 +8,9 @@ use crate::bench::framework::describe_target;
 use crate::bench::framework::rounds::SweepRounds;
 use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants;
-use crate::bench::framework::variants::{PassHook, Variant, VariantTotal};
+use crate::bench::framework::variants::{
+    LATENCY_COLUMNS, PassHook, VARIANT_METRICS, Variant, VariantTotal,
+};
 use crate::bench::{
     BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
     ParameterSet, ParameterValue, RunContext,
@@ -17,7 +20,10 @@ use crate::engine::{
     AccessPattern, BlockSize, CacheMode, ExecutionOutcome, FlushMethod, IoOperation, Plan,
     PlanLimits,
 };
-use crate::session::document::{Findings, MetricTable, MetricUnit, Severity, Verdict};
+use crate::session::document::{
+    Findings, MetricId, MetricKind, MetricTable, Series, SeriesId, SeriesKind, Severity,
+    VariantKey, Verdict,
+};
 use crate::stats::latency::histogram::LatencyHistogram;
 use crate::units;
 
@@ -28,6 +34,19 @@ pub struct ReadModifyWriteCost;
 const PAGE_BYTES: u32 = 4096;
 /// A record that never fills a page.
 const UNALIGNED_RECORD_BYTES: u32 = 4000;
+
+const BUFFERED_4096: VariantKey = VariantKey::new("buffered_4096");
+const BUFFERED_4000: VariantKey = VariantKey::new("buffered_4000");
+const DIRECT_4096: VariantKey = VariantKey::new("direct_4096");
+const DIRECT_512: VariantKey = VariantKey::new("direct_512");
+
+/// The latency distribution of each variant.
+const LATENCY_SERIES: [(VariantKey, SeriesKind); 4] = [
+    (BUFFERED_4096, SeriesKind::TimesBuffered4096),
+    (BUFFERED_4000, SeriesKind::TimesBuffered4000),
+    (DIRECT_4096, SeriesKind::TimesDirect4096),
+    (DIRECT_512, SeriesKind::TimesDirect512),
+];
 
 static DESCRIPTION: Description = Description {
     name: "read-modify-write",
@@ -46,7 +65,15 @@ bytes, and partitions to 1 MiB. The table shows both pairs.
 
 It overwrites what is there, 20,000 records at most in each pass.",
     may_write: true,
-    metrics: &["penalty_buffered", "penalty_direct", "buffered_4096_*", "buffered_4000_*", "direct_4096_*", "direct_512_*"],
+    metrics: &[MetricFamily::Own(&[MetricKind::PenaltyBuffered, MetricKind::PenaltyDirect]), MetricFamily::Variants {
+        variants: &[
+            VariantFamily::One(BUFFERED_4096),
+            VariantFamily::One(BUFFERED_4000),
+            VariantFamily::One(DIRECT_4096),
+            VariantFamily::One(DIRECT_512),
+        ],
+        metrics: VARIANT_METRICS,
+    }],
     parameters: &[
         framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(20))),
         framework::BYTES,
@@ -60,14 +87,14 @@ It overwrites what is there, 20,000 records at most in each pass.",
         "Writes done within a time, whole and partial blocks",
         ChartShape::Line,
         &[
-            "times-buffered-4096",
-            "times-buffered-4000",
-            "times-direct-4096",
-            "times-direct-512",
+            SeriesId::TIMES_BUFFERED_4096,
+            SeriesId::TIMES_BUFFERED_4000,
+            SeriesId::TIMES_DIRECT_4096,
+            SeriesId::TIMES_DIRECT_512,
         ],
     )
     .log_x()],
-    headline_metrics: &["penalty_buffered", "penalty_direct"],
+    headline_metrics: &[MetricId::PENALTY_BUFFERED, MetricId::PENALTY_DIRECT],
 };
 
 fn plan_for_record_size(
@@ -106,12 +133,12 @@ fn record_variants(target: &Target, parameters: &ParameterSet) -> Result<Vec<Var
         let cache = CacheMode::Drop;
         passes.push(Variant::new(
             "4096 bytes, buffered",
-            "buffered_4096",
+            BUFFERED_4096,
             plan(PAGE_BYTES, cache)?,
         ));
         passes.push(Variant::new(
             "4000 bytes, buffered",
-            "buffered_4000",
+            BUFFERED_4000,
             plan(UNALIGNED_RECORD_BYTES, cache)?,
         ));
     }
@@ -119,12 +146,12 @@ fn record_variants(target: &Target, parameters: &ParameterSet) -> Result<Vec<Var
         let cache = CacheMode::Bypass;
         passes.push(Variant::new(
             "4096 bytes, direct",
-            "direct_4096",
+            DIRECT_4096,
             plan(PAGE_BYTES, cache)?,
         ));
         passes.push(Variant::new(
             "512 bytes, direct",
-            "direct_512",
+            DIRECT_512,
             plan(512, cache)?,
         ));
     }
@@ -163,18 +190,10 @@ impl Benchmark for ReadModifyWriteCost {
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let passes = record_variants(bench.target, bench.parameters)?;
-        let rows: Vec<(&str, &str)> = passes
-            .iter()
-            .map(|pass| (pass.label.as_str(), pass.metric_prefix.as_str()))
-            .collect();
-        let columns = [
-            ("IOPS", "iops"),
-            ("mean", "latency"),
-            ("p99", "latency_p99"),
-        ];
+        let rows = variants::table_rows(&passes);
         bench.findings.set_table(MetricTable::cross_product(
             "Whole and partial blocks",
-            &columns,
+            &LATENCY_COLUMNS,
             &rows,
         ));
         if bench.target.kind == TargetKind::Simulated {
@@ -187,11 +206,11 @@ impl Benchmark for ReadModifyWriteCost {
         let seed = bench.parameters.count("seed").unwrap_or(1);
         let rounds =
             variants::measure_in_rounds(bench, limits, &passes, seed, &mut CurveHook(&passes))?;
-        for (name, whole, partial) in [
-            ("penalty_buffered", "buffered_4096", "buffered_4000"),
-            ("penalty_direct", "direct_4096", "direct_512"),
+        for (metric, whole, partial) in [
+            (MetricId::PENALTY_BUFFERED, BUFFERED_4096, BUFFERED_4000),
+            (MetricId::PENALTY_DIRECT, DIRECT_4096, DIRECT_512),
         ] {
-            set_penalty(bench, &rounds, &passes, (name, whole, partial));
+            set_penalty(bench, &rounds, &passes, metric, [whole, partial]);
         }
         Ok(())
     }
@@ -212,7 +231,7 @@ impl PassHook for CurveHook<'_> {
         _: &ExecutionOutcome,
         total: &VariantTotal,
     ) {
-        set_latency_series(findings, &self.0[turn.point].metric_prefix, &total.latency);
+        set_latency_series(findings, &self.0[turn.point].key, &total.latency);
     }
 }
 
@@ -221,16 +240,17 @@ fn set_penalty(
     bench: &mut RunContext<'_>,
     rounds: &SweepRounds,
     passes: &[Variant],
-    (name, whole, partial): (&str, &str, &str),
+    metric: MetricId,
+    [whole, partial]: [VariantKey; 2],
 ) {
-    let point = |key: &str| passes.iter().position(|pass| pass.metric_prefix == key);
+    let point = |key: VariantKey| passes.iter().position(|pass| pass.key == key);
     let (Some(whole), Some(partial)) = (point(whole), point(partial)) else {
         return;
     };
     let Some(penalty) = rounds.ratio_of_points(whole, partial) else {
         return;
     };
-    bench.set_metric(penalty.to_metric(name));
+    bench.set_metric(penalty.to_metric(metric));
     if penalty.includes_one() {
         let labels = [whole, partial].map(|point| passes[point].label.as_str());
         bench.set_verdict(penalty.no_difference_check(
@@ -242,14 +262,10 @@ fn set_penalty(
 }
 
 /// Sets the latency distribution of one variant as a curve.
-fn set_latency_series(findings: &mut Findings, key: &str, latency: &LatencyHistogram) {
-    if let Some(summary) = framework::latency_summary(latency) {
-        findings.set_series(framework::series(
-            &format!("times-{}", key.replace('_', "-")),
-            ("response time", MetricUnit::Nanoseconds),
-            ("share of writes", MetricUnit::Ratio),
-            summary.cumulative_points(),
-        ));
+fn set_latency_series(findings: &mut Findings, key: &VariantKey, latency: &LatencyHistogram) {
+    let series = LATENCY_SERIES.into_iter().find(|(of, _)| of == key);
+    if let Some(((_, kind), summary)) = series.zip(framework::latency_summary(latency)) {
+        findings.set_series(Series::new(kind, summary.cumulative_points()));
     }
 }
 
@@ -319,7 +335,7 @@ mod tests {
         for (name, slowest) in [("times-direct-4096", 1e5), ("times-direct-512", 5e5)] {
             let [time, share] = *finished
                 .findings
-                .series(name)
+                .series(&SeriesId::parse(name))
                 .unwrap()
                 .points
                 .last()
@@ -344,7 +360,7 @@ mod tests {
                 let set = [("seed", &*seed.to_string()), ("requests", "4000")];
                 let test = find_benchmark("read-modify-write").unwrap();
                 let finished = fake::run_on_fake(test, &target, &set, &fake);
-                let penalty = finished.findings.metric("penalty_direct").unwrap();
+                let penalty = finished.findings.metric(&MetricId::PENALTY_DIRECT).unwrap();
                 let covers = penalty.low <= Some(1.0) && penalty.high >= Some(1.0);
                 assert!(!covers || check_codes(&finished).contains(&"no-significant-penalty"));
                 covers
@@ -367,8 +383,13 @@ mod tests {
             &penalised_drive(),
         );
         assert_eq!(check_codes(&finished), ["not-512e"]);
-        assert!(finished.findings.metric("penalty_direct").is_none());
-        metric_value(&finished, "penalty_buffered");
+        assert!(
+            finished
+                .findings
+                .metric(&MetricId::PENALTY_DIRECT)
+                .is_none()
+        );
+        metric_value(&finished, &MetricId::PENALTY_BUFFERED);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Benefit of a drive's volatile write cache, and the cost of writes without it.
 
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use std::time::Duration;
 
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::rounds::SweepRounds;
 use crate::bench::framework::variants;
-use crate::bench::framework::variants::{NoHook, PassHook, Variant};
+use crate::bench::framework::variants::{
+    LATENCY_COLUMNS, NoHook, PassHook, VARIANT_METRICS, Variant,
+};
 use crate::bench::{
     BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, ParameterValue,
     RunContext,
@@ -14,15 +17,31 @@ use crate::bench::{
 use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target};
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
-use crate::session::document::{MetricTable, Severity, Verdict};
+use crate::session::document::{MetricId, MetricKind, MetricTable, Severity, VariantKey, Verdict};
 
 /// Plain and synchronous writes with the drive's write cache on and off.
 pub struct WriteCacheBenchmark;
 
+/// Plain and O_DSYNC writes in one state of the cache.
+type StateVariants = [VariantKey; 2];
+
+const CACHE_ON: StateVariants = [
+    VariantKey::new("cache_on_plain"),
+    VariantKey::new("cache_on_dsync"),
+];
+const CACHE_OFF: StateVariants = [
+    VariantKey::new("cache_off_plain"),
+    VariantKey::new("cache_off_dsync"),
+];
+const PRESENT: StateVariants = [
+    VariantKey::new("present_plain"),
+    VariantKey::new("present_dsync"),
+];
+
 /// The kernel's keywords for the two states (drivers/scsi/sd.c, `sd_cache_types`).
-const CACHE_STATES: [(&str, &str, &str); 2] = [
-    ("write back", "cache_on", "cache on"),
-    ("write through", "cache_off", "cache off"),
+const CACHE_STATES: [(&str, StateVariants, &str); 2] = [
+    ("write back", CACHE_ON, "cache on"),
+    ("write through", CACHE_OFF, "cache off"),
 ];
 
 static DESCRIPTION: Description = Description {
@@ -46,7 +65,17 @@ The cache can be switched on SCSI and SATA drives, by root; the old state is put
 at the next start. On other drives only the present state is measured. It overwrites what is there, 1 \
 GiB at most.",
     may_write: true,
-    metrics: &["sync_penalty", "cache_gain", "cache_on_*", "cache_off_*", "present_*"],
+    metrics: &[MetricFamily::Own(&[MetricKind::SyncPenalty, MetricKind::CacheGain]), MetricFamily::Variants {
+        variants: &[
+            VariantFamily::One(VariantKey::new("cache_on_plain")),
+            VariantFamily::One(VariantKey::new("cache_on_dsync")),
+            VariantFamily::One(VariantKey::new("cache_off_plain")),
+            VariantFamily::One(VariantKey::new("cache_off_dsync")),
+            VariantFamily::One(VariantKey::new("present_plain")),
+            VariantFamily::One(VariantKey::new("present_dsync")),
+        ],
+        metrics: VARIANT_METRICS,
+    }],
     parameters: &[
         framework::BLOCK_SIZE,
         framework::DEPTH.with_default(|_| ParameterValue::Count(1)),
@@ -59,7 +88,7 @@ GiB at most.",
         framework::DATA,
     ],
     charts: &[],
-    headline_metrics: &["sync_penalty", "cache_gain"],
+    headline_metrics: &[MetricId::SYNC_PENALTY, MetricId::CACHE_GAIN],
 };
 
 fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
@@ -82,36 +111,31 @@ fn write_cache_setting(bench: &RunContext<'_>) -> Option<SystemSetting> {
     bench.settings.exists(&setting).then_some(setting)
 }
 
-/// Plain and synchronous writes; the metric prefix begins with the cache state.
-fn plain_and_sync_variants(whole: &Plan, key: &str, label: &str) -> [Variant; 2] {
-    let pass = |word: &str, kind: &str, sync| {
+/// Plain and synchronous writes in one state of the cache.
+fn plain_and_sync_variants(
+    whole: &Plan,
+    [plain, dsync]: StateVariants,
+    label: &str,
+) -> [Variant; 2] {
+    let pass = |word: &str, key: VariantKey, sync| {
         let limits = PlanLimits::default();
         let plan = Plan {
             sync_mode: sync,
             limits,
             ..whole.clone()
         };
-        Variant::new(format!("{label}, {word}"), format!("{key}_{kind}"), plan)
+        Variant::new(format!("{label}, {word}"), key, plan)
     };
     [
-        pass("plain", "plain", SyncMode::None),
-        pass("O_DSYNC", "dsync", SyncMode::DataSync),
+        pass("plain", plain, SyncMode::None),
+        pass("O_DSYNC", dsync, SyncMode::DataSync),
     ]
 }
 
 fn set_table(bench: &mut RunContext<'_>, passes: &[Variant]) {
-    let rows: Vec<(&str, &str)> = passes
-        .iter()
-        .map(|pass| (pass.label.as_str(), pass.metric_prefix.as_str()))
-        .collect();
-    let columns = [
-        ("IOPS", "iops"),
-        ("mean", "latency"),
-        ("p99", "latency_p99"),
-    ];
-    bench
-        .findings
-        .set_table(MetricTable::cross_product("Write cache", &columns, &rows));
+    let rows = variants::table_rows(passes);
+    let table = MetricTable::cross_product("Write cache", &LATENCY_COLUMNS, &rows);
+    bench.findings.set_table(table);
 }
 
 impl Benchmark for WriteCacheBenchmark {
@@ -135,7 +159,7 @@ impl Benchmark for WriteCacheBenchmark {
             ),
             run_time: variants::planned_rounds(
                 plan.limits,
-                &plain_and_sync_variants(&plan, "", ""),
+                &plain_and_sync_variants(&plan, PRESENT, ""),
             )
             .run_time(target),
             max_read_bytes: None,
@@ -218,8 +242,8 @@ fn measure_both_states(
     // Restores the setting whatever the outcome of the variants.
     let put_back = switch.guard.restore_original();
     let rounds = measured?;
-    set_ratio(bench, &rounds, &passes, ("sync_penalty", 0, 1));
-    set_ratio(bench, &rounds, &passes, ("cache_gain", 0, 2));
+    set_ratio(bench, &rounds, &passes, (MetricKind::SyncPenalty, 0, 1));
+    set_ratio(bench, &rounds, &passes, (MetricKind::CacheGain, 0, 2));
     if let Err(error) = put_back {
         bench.set_verdict(setting_not_restored(&error));
     }
@@ -240,11 +264,11 @@ fn measure_current_state(
         .as_ref()
         .and_then(|drive| drive.write_cache.clone())
         .unwrap_or_else(|| "cache as it is".to_owned());
-    let passes = plain_and_sync_variants(whole, "present", &state);
+    let passes = plain_and_sync_variants(whole, PRESENT, &state);
     set_table(bench, &passes);
     let rounds =
         variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut NoHook)?;
-    set_ratio(bench, &rounds, &passes, ("sync_penalty", 0, 1));
+    set_ratio(bench, &rounds, &passes, (MetricKind::SyncPenalty, 0, 1));
     Ok(())
 }
 
@@ -253,15 +277,15 @@ fn set_ratio(
     bench: &mut RunContext<'_>,
     rounds: &SweepRounds,
     passes: &[Variant],
-    (name, of, to): (&str, usize, usize),
+    (metric, of, to): (MetricKind, usize, usize),
 ) {
     let Some(quotient) = rounds.ratio_of_points(of, to) else {
         return;
     };
-    bench.set_metric(quotient.to_metric(name));
+    bench.set_metric(quotient.to_metric(metric.into()));
     if quotient.includes_one() && !bench.is_stopped() {
-        let code = match name {
-            "sync_penalty" => ("no-significant-penalty", Severity::Note),
+        let code = match metric {
+            MetricKind::SyncPenalty => ("no-significant-penalty", Severity::Note),
             _ => ("no-cache-gain", Severity::Note),
         };
         let labels = [of, to].map(|point| passes[point].label.as_str());
@@ -332,11 +356,11 @@ mod tests {
             &CancellationToken::default(),
             &mut SilentObserver,
         );
-        assert!((metric_value(&finished, "sync_penalty") / 80.0 - 1.0).abs() < 0.01);
-        assert!((metric_value(&finished, "cache_gain") / 80.0 - 1.0).abs() < 0.01);
+        assert!((metric_value(&finished, &MetricId::SYNC_PENALTY) / 80.0 - 1.0).abs() < 0.01);
+        assert!((metric_value(&finished, &MetricId::CACHE_GAIN) / 80.0 - 1.0).abs() < 0.01);
         assert!(check_codes(&finished).is_empty());
-        for name in ["sync_penalty", "cache_gain", "cache_off_dsync_iops"] {
-            let figure = finished.findings.metric(name).unwrap();
+        for name in ["sync_penalty", "cache_gain", "cache_off_dsync_iops"].map(MetricId::parse) {
+            let figure = finished.findings.metric(&name).unwrap();
             assert!(figure.low.unwrap() <= figure.value && figure.high.unwrap() >= figure.value);
         }
         assert_eq!(fake.executed_plans.lock().unwrap().len(), 16);
@@ -354,7 +378,7 @@ mod tests {
             check_codes(&finished),
             ["setting-not-changeable", "no-significant-penalty"]
         );
-        assert!((metric_value(&finished, "sync_penalty") - 1.0).abs() < 0.01);
+        assert!((metric_value(&finished, &MetricId::SYNC_PENALTY) - 1.0).abs() < 0.01);
     }
 
     #[test]
@@ -372,7 +396,7 @@ mod tests {
                 let test = find_benchmark("write-cache").unwrap();
                 let finished =
                     fake::run_on_fake(test, &fake::simulated_target(1 << 30), &set, &fake);
-                let penalty = finished.findings.metric("sync_penalty").unwrap();
+                let penalty = finished.findings.metric(&MetricId::SYNC_PENALTY).unwrap();
                 assert_eq!(check_codes(&finished), ["setting-not-changeable"]);
                 (penalty.low.unwrap()..=penalty.high.unwrap()).contains(&3.0)
             })

@@ -5,22 +5,25 @@ mod record_size_curves;
 #[cfg(test)]
 mod tests;
 
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use std::time::Duration;
 
-use self::io_path::{IoPath, record_size_variants, sync_method_variants};
+use self::io_path::{
+    BUFFERED, DIRECT, IoPath, METHOD_VARIANTS, record_size_variants, sync_method_variants,
+};
 use self::record_size_curves::RecordTimes;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::rounds::DEFAULT_ROUNDS;
 use crate::bench::framework::variants;
-use crate::bench::framework::variants::Variant;
+use crate::bench::framework::variants::{LATENCY_COLUMNS, VARIANT_METRICS, Variant};
 use crate::bench::{
     BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
     ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{MetricTable, Severity, Verdict};
+use crate::session::document::{MetricId, MetricKind, MetricTable, SeriesId, Severity, Verdict};
 
 /// Writes with several record sizes, and with every sync method.
 pub struct WriteSyncCloseBenchmark;
@@ -72,7 +75,13 @@ after a power cut), O_DSYNC and O_SYNC with every record.
 It overwrites what is there: in each round up to 256 MiB for each of 14 combinations and 4 MiB for each \
 of 10 ways, which is said beforehand.",
     may_write: true,
-    metrics: &["write_time", "sync_time", "close_time", "buffered_*", "direct_*", "fsync_*", "fdatasync_*", "sync_file_range_*", "o_dsync_*", "o_sync_*"],
+    metrics: &[MetricFamily::Own(&[MetricKind::WriteTime, MetricKind::SyncTime, MetricKind::CloseTime]), MetricFamily::Variants {
+        variants: &[VariantFamily::Kibibytes(BUFFERED), VariantFamily::Kibibytes(DIRECT)],
+        metrics: &[MetricFamily::Own(&[MetricKind::WriteTime, MetricKind::SyncTime, MetricKind::CloseTime, MetricKind::Throughput])],
+    }, MetricFamily::Variants {
+        variants: METHOD_VARIANTS,
+        metrics: VARIANT_METRICS,
+    }],
     parameters: &[
         FILE_BYTES,
         METHOD_BYTES,
@@ -89,20 +98,20 @@ of 10 ways, which is said beforehand.",
             "Time to write, sync, close by record size (buffered)",
             ChartShape::StackedBars,
             &[
-                "write-time-against-record-size",
-                "sync-time-against-record-size",
-                "close-time-against-record-size",
+                SeriesId::WRITE_TIME_AGAINST_RECORD_SIZE,
+                SeriesId::SYNC_TIME_AGAINST_RECORD_SIZE,
+                SeriesId::CLOSE_TIME_AGAINST_RECORD_SIZE,
             ],
         )
         .log_x(),
         ChartSpec::new(
             "Throughput until all is safe by record size",
             ChartShape::Line,
-            &["throughput-buffered", "throughput-direct"],
+            &[SeriesId::THROUGHPUT_BUFFERED, SeriesId::THROUGHPUT_DIRECT],
         )
         .log_x(),
     ],
-    headline_metrics: &["write_time", "sync_time", "close_time"],
+    headline_metrics: &[MetricId::WRITE_TIME, MetricId::SYNC_TIME, MetricId::CLOSE_TIME],
 };
 
 impl Benchmark for WriteSyncCloseBenchmark {
@@ -165,36 +174,30 @@ impl Benchmark for WriteSyncCloseBenchmark {
 }
 
 fn set_tables(bench: &mut RunContext<'_>, records: &[(u32, IoPath, Variant)], methods: &[Variant]) {
-    let rows = |passes: &mut dyn Iterator<Item = &Variant>| -> Vec<(String, String)> {
-        passes
-            .map(|pass| (pass.label.clone(), pass.metric_prefix.clone()))
-            .collect()
-    };
-    for (name, columns, rows) in [
+    let records: Vec<Variant> = records.iter().map(|(_, _, pass)| pass.clone()).collect();
+    let [_, latency, p99] = LATENCY_COLUMNS;
+    for (name, columns, variants) in [
         (
             "Record sizes",
             &[
-                ("write", "write_time"),
-                ("sync", "sync_time"),
-                ("close", "close_time"),
-                ("throughput", "throughput"),
+                ("write", MetricKind::WriteTime),
+                ("sync", MetricKind::SyncTime),
+                ("close", MetricKind::CloseTime),
+                ("throughput", MetricKind::Throughput),
             ][..],
-            rows(&mut records.iter().map(|(_, _, pass)| pass)),
+            &records[..],
         ),
         (
             "Ways to sync",
             &[
-                ("throughput", "throughput"),
-                ("one record", "latency"),
-                ("p99", "latency_p99"),
+                ("throughput", MetricKind::Throughput),
+                ("one record", latency.1),
+                p99,
             ][..],
-            rows(&mut methods.iter()),
+            methods,
         ),
     ] {
-        let rows: Vec<(&str, &str)> = rows
-            .iter()
-            .map(|(label, key)| (label.as_str(), key.as_str()))
-            .collect();
+        let rows = variants::table_rows(variants);
         bench
             .findings
             .set_table(MetricTable::cross_product(name, columns, &rows));

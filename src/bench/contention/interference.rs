@@ -1,12 +1,12 @@
 //! Effect of a background job on foreground latency.
 
+use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use crate::bench::framework;
 use crate::bench::framework::background_load::BackgroundLoad;
+use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
-use crate::bench::framework::metric_names::latency_metrics;
-use crate::bench::framework::{describe_target, series};
 use crate::bench::{
     BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
     ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
@@ -15,7 +15,9 @@ use crate::drive::Target;
 use crate::engine::{
     AccessPattern, BlockSize, ExecutionOutcome, IoSchedulingClass, IoStats, Plan, PlanLimits,
 };
-use crate::session::document::{Findings, Metric, MetricUnit, Severity, Verdict};
+use crate::session::document::{
+    Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity, Verdict,
+};
 use crate::stats::general::timeline::RunTimeline;
 use crate::units;
 
@@ -53,7 +55,7 @@ maintenance may run.
 
 It only reads.",
     may_write: false,
-    metrics: latency_metrics!["iops", "throughput", "iops_alone", "iops_disturbed", "interference", "job_throughput"],
+    metrics: &[MetricFamily::Own(&[MetricKind::Iops, MetricKind::Throughput, MetricKind::IopsAlone, MetricKind::IopsDisturbed, MetricKind::Interference, MetricKind::JobThroughput]), MetricFamily::Latency],
     parameters: &[
         BACKGROUND_CLASS,
         BACKGROUND_DEPTH,
@@ -68,9 +70,9 @@ It only reads.",
     charts: &[ChartSpec::new(
         "IOPS of the users and of the job over time",
         ChartShape::Line,
-        &["iops-over-time", "job-iops-over-time"],
+        &[SeriesId::IOPS_OVER_TIME, SeriesId::JOB_IOPS_OVER_TIME],
     )],
-    headline_metrics: &["iops_alone", "iops_disturbed", "interference", "job_throughput"],
+    headline_metrics: &[MetricId::IOPS_ALONE, MetricId::IOPS_DISTURBED, MetricId::INTERFERENCE, MetricId::JOB_THROUGHPUT],
 };
 
 fn background_io_class(parameters: &ParameterSet) -> IoSchedulingClass {
@@ -206,33 +208,23 @@ fn set_results(
     let job_ns = u64::try_from(job.elapsed.as_nanos()).unwrap_or(u64::MAX);
     let join_ns = third.as_nanos() as f64;
     let rates = job.stats.read.counts_over_time.rates_over_time(job_ns);
-    bench.set_series(series(
-        "job-iops-over-time",
-        ("time", MetricUnit::Nanoseconds),
-        ("IOPS", MetricUnit::PerSecond),
+    bench.set_series(Series::new(
+        SeriesKind::JobIopsOverTime,
         rates
             .iter()
             .map(|rate| [join_ns + rate[0] * 1e9, rate[1]])
             .collect(),
     ));
     let job_rate = job.stats.bytes() as f64 / job.elapsed.as_secs_f64().max(1e-9);
-    bench.set_metric(Metric::new(
-        "job_throughput",
-        job_rate,
-        MetricUnit::BytesPerSecond,
-    ));
+    bench.set_metric(Metric::new(MetricId::JOB_THROUGHPUT, job_rate));
     let (Some(disturbed), false) = (between(third, third * 2), alone.is_empty()) else {
         return;
     };
     let alone = alone.iter().sum::<f64>() / alone.len() as f64;
     let kept = disturbed / alone;
-    bench.set_metric(Metric::new("iops_alone", alone, MetricUnit::PerSecond));
-    bench.set_metric(Metric::new(
-        "iops_disturbed",
-        disturbed,
-        MetricUnit::PerSecond,
-    ));
-    bench.set_metric(Metric::new("interference", 1.0 - kept, MetricUnit::Ratio));
+    bench.set_metric(Metric::new(MetricId::IOPS_ALONE, alone));
+    bench.set_metric(Metric::new(MetricId::IOPS_DISTURBED, disturbed));
+    bench.set_metric(Metric::new(MetricId::INTERFERENCE, 1.0 - kept));
     if kept < 0.8 {
         bench.set_verdict(Verdict::new(
             "users-are-disturbed",
@@ -310,7 +302,7 @@ mod tests {
             &set,
         );
         assert_eq!(check_codes(&finished), ["job-never-joined"]);
-        metric_value(&finished, "iops");
+        metric_value(&finished, &MetricId::IOPS);
     }
 
     #[test]
@@ -340,14 +332,14 @@ mod tests {
             &control,
             &mut crate::bench::tests::fake::SilentObserver,
         );
-        assert!(metric_value(&finished, "job_throughput") > 0.0);
+        assert!(metric_value(&finished, &MetricId::JOB_THROUGHPUT) > 0.0);
         assert!(
-            metric_value(&finished, "iops_alone") > 0.0
-                && metric_value(&finished, "iops_disturbed") > 0.0
+            metric_value(&finished, &MetricId::IOPS_ALONE) > 0.0
+                && metric_value(&finished, &MetricId::IOPS_DISTURBED) > 0.0
         );
         let job = &finished
             .findings
-            .series("job-iops-over-time")
+            .series(&SeriesId::JOB_IOPS_OVER_TIME)
             .unwrap()
             .points;
         assert!(

@@ -1,5 +1,6 @@
 //! Benefit of sorting requests by address.
 
+use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use crate::bench::framework;
@@ -15,7 +16,9 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::drive::random::{Xoshiro256, scale_to_bound};
 use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Severity, Verdict};
+use crate::session::document::{
+    Metric, MetricId, MetricKind, SeriesId, SeriesKind, Severity, Verdict,
+};
 use crate::units;
 
 /// Random reads in batches, each sorted by address.
@@ -58,7 +61,7 @@ named only if all smaller ones are significantly slower.
 
 It only reads.",
     may_write: false,
-    metrics: &["reorder_gain", "unordered_iops", "ordered_iops", "best_batch_iops", "best_batch"],
+    metrics: &[MetricFamily::Own(&[MetricKind::ReorderGain, MetricKind::UnorderedIops, MetricKind::OrderedIops, MetricKind::BestBatchIops, MetricKind::BestBatch])],
     parameters: &[
         READS_PER_SIZE,
         framework::BLOCK_SIZE,
@@ -71,11 +74,11 @@ It only reads.",
         framework::CACHE,
     ],
     charts: &[
-        ChartSpec::new("IOPS against reorder buffer", ChartShape::Line, &["iops-against-batch"])
+        ChartSpec::new("IOPS against reorder buffer", ChartShape::Line, &[SeriesId::IOPS_AGAINST_BATCH])
             .log_x()
-            .with_marks(&["best_batch"]),
+            .with_marks(&[MetricId::BEST_BATCH]),
     ],
-    headline_metrics: &["reorder_gain", "unordered_iops", "ordered_iops", "best_batch"],
+    headline_metrics: &[MetricId::REORDER_GAIN, MetricId::UNORDERED_IOPS, MetricId::ORDERED_IOPS, MetricId::BEST_BATCH],
 };
 
 fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
@@ -172,9 +175,7 @@ impl Benchmark for ReorderBenchmark {
             schedule.consume_outcome(&outcome);
             sizes.add(turn, &outcome);
             bench.set_series(sizes.read_iops.series_of_means(
-                "iops-against-batch",
-                ChartAxis::new("reorder buffer", MetricUnit::Count),
-                ChartAxis::new("IOPS", MetricUnit::PerSecond),
+                SeriesKind::IopsAgainstBatch,
                 &BATCH_SIZES.map(|batch| batch as f64),
             ));
             bench.phase_finished();
@@ -228,20 +229,23 @@ impl BufferSweep {
     fn set_results(&self, bench: &mut RunContext<'_>) {
         let rates = &self.read_iops;
         let (none, largest) = (0, BATCH_SIZES.len() - 1);
-        for (point, name) in [(none, "unordered_iops"), (largest, "ordered_iops")] {
-            if let Some(figure) = rates.metric_of_point(point, name, MetricUnit::PerSecond) {
+        for (point, id) in [
+            (none, MetricId::UNORDERED_IOPS),
+            (largest, MetricId::ORDERED_IOPS),
+        ] {
+            if let Some(figure) = rates.metric_of_point(point, id) {
                 bench.set_metric(figure);
             }
         }
         let gain = rates.ratio_of_points(largest, none);
         if let Some(gain) = gain {
-            bench.set_metric(gain.to_metric("reorder_gain"));
+            bench.set_metric(gain.to_metric(MetricId::REORDER_GAIN));
         }
         let best = rates.first_equivalent_to_best(EQUIVALENCE_FRACTION);
         if let Ok(best) = best {
             let size = BATCH_SIZES[best] as f64;
-            bench.set_metric(Metric::new("best_batch", size, MetricUnit::Count));
-            let iops = rates.metric_of_point(best, "best_batch_iops", MetricUnit::PerSecond);
+            bench.set_metric(Metric::new(MetricId::BEST_BATCH, size));
+            let iops = rates.metric_of_point(best, MetricId::BEST_BATCH_IOPS);
             iops.into_iter().for_each(|figure| bench.set_metric(figure));
         }
         if bench.is_stopped() {
@@ -330,15 +334,15 @@ mod tests {
             &fake,
         );
         // A third of the stroke each unsorted, almost none sorted: 9 ms against 4 ms.
-        let gain = finished.findings.metric("reorder_gain").unwrap();
+        let gain = finished.findings.metric(&MetricId::REORDER_GAIN).unwrap();
         assert!((gain.value - 2.25).abs() < 0.1, "{gain:?}");
         assert!(gain.low.unwrap() > 1.9 && gain.high.unwrap() < 2.6);
         // 95 % of the best: 0.2 ms of the 15 ms of a stroke remain, a 64th or a 128th.
-        assert!([64.0, 128.0].contains(&metric_value(&finished, "best_batch")));
+        assert!([64.0, 128.0].contains(&metric_value(&finished, &MetricId::BEST_BATCH)));
         assert!(fake::check_codes(&finished).is_empty());
         let points = &finished
             .findings
-            .series("iops-against-batch")
+            .series(&SeriesId::IOPS_AGAINST_BATCH)
             .unwrap()
             .points;
         assert!(
@@ -350,8 +354,8 @@ mod tests {
     #[test]
     fn reorder_of_seekless_drive_gains_nothing() {
         let finished = run_on_simulated(find_benchmark("reorder").unwrap(), "sim:constant", &[]);
-        assert!((metric_value(&finished, "reorder_gain") - 1.0).abs() < 1e-6);
-        assert!(finished.findings.metric("best_batch").is_none());
+        assert!((metric_value(&finished, &MetricId::REORDER_GAIN) - 1.0).abs() < 1e-6);
+        assert!(finished.findings.metric(&MetricId::BEST_BATCH).is_none());
         assert_eq!(fake::check_codes(&finished), ["no-reorder-gain"]);
     }
 
@@ -367,9 +371,9 @@ mod tests {
             let set = [("seed", &*seed.to_string())];
             let test = find_benchmark("reorder").unwrap();
             let finished = fake::run_on_fake(test, &fake::simulated_target(1 << 40), &set, &fake);
-            let gain = finished.findings.metric("reorder_gain").unwrap();
+            let gain = finished.findings.metric(&MetricId::REORDER_GAIN).unwrap();
             covered += u32::from(gain.low <= Some(1.0) && gain.high >= Some(1.0));
-            named += u32::from(finished.findings.metric("best_batch").is_some());
+            named += u32::from(finished.findings.metric(&MetricId::BEST_BATCH).is_some());
         }
         assert!(
             covered >= 35 && named <= 2,
@@ -411,7 +415,7 @@ mod tests {
             &[],
             &fake,
         );
-        let gain = finished.findings.metric("reorder_gain").unwrap();
+        let gain = finished.findings.metric(&MetricId::REORDER_GAIN).unwrap();
         assert!(gain.low.unwrap() <= 1.0, "{gain:?}");
         let codes = fake::check_codes(&finished);
         assert!(codes.contains(&"unsorted-reads-changed"), "{codes:?}");

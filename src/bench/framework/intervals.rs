@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::session::document::{Findings, Metric};
+use crate::session::document::{Findings, Metric, MetricId, MetricKind, VariantKey};
 use crate::stats::general::confidence::{
     MeanEstimate, common_shift_margin, effective_sample_size, percentile_interval,
     run_mean_estimate, run_ratio_estimate,
@@ -18,34 +18,35 @@ pub fn set_intervals(
     timeline: &RunTimeline,
     elapsed: Duration,
 ) {
-    set_named_intervals(findings, str::to_owned, latency, timeline, elapsed);
+    set_matching_intervals(findings, own_kind, latency, timeline, elapsed);
 }
 
 /// Like [`set_intervals`], for the metrics of one variant: `KEY_iops`, `KEY_throughput`,
 /// `KEY_latency` and `KEY_latency_p99`.
 pub fn set_variant_intervals(
     findings: &mut Findings,
-    key: &str,
+    variant: &VariantKey,
     latency: &LatencyHistogram,
     timeline: &RunTimeline,
     elapsed: Duration,
 ) {
-    let own = |name: &str| {
-        let name = name
-            .strip_prefix(key)
-            .and_then(|name| name.strip_prefix('_'));
-        match name.unwrap_or_default() {
-            "latency" => "latency_mean".to_owned(),
-            name => name.to_owned(),
-        }
+    let kind_of = |id: &MetricId| {
+        id.kind()
+            .filter(|_| !id.is_nested() && id.variant() == Some(variant))
     };
-    set_named_intervals(findings, own, latency, timeline, elapsed);
+    set_matching_intervals(findings, kind_of, latency, timeline, elapsed);
 }
 
-/// `own` maps a metric's name to its name in [`set_intervals`].
-fn set_named_intervals(
+/// What a metric of the benchmark itself measures.
+fn own_kind(id: &MetricId) -> Option<MetricKind> {
+    id.kind()
+        .filter(|_| !id.is_nested() && id.variant().is_none())
+}
+
+/// `kind_of` says what a metric measures; `None` if the timeline is not that of the metric.
+fn set_matching_intervals(
     findings: &mut Findings,
-    own: impl Fn(&str) -> String,
+    kind_of: impl Fn(&MetricId) -> Option<MetricKind>,
     latency: &LatencyHistogram,
     timeline: &RunTimeline,
     elapsed: Duration,
@@ -60,12 +61,14 @@ fn set_named_intervals(
         (iops, throughput, waiting) = (None, None, None);
     }
     for figure in &mut findings.figures {
-        let limits = match own(&figure.name).as_str() {
-            "iops" => metric_interval(figure, iops),
-            "throughput" => metric_interval(figure, throughput),
-            "latency_mean" => metric_interval(figure, waiting),
-            name => percentile_of_metric(name)
-                .and_then(|percent| percentile_metric_interval(figure, percent, latency, waiting?)),
+        let limits = match kind_of(&figure.id) {
+            Some(MetricKind::Iops) => metric_interval(figure, iops),
+            Some(MetricKind::Throughput) => metric_interval(figure, throughput),
+            Some(MetricKind::Latency | MetricKind::LatencyMean) => metric_interval(figure, waiting),
+            Some(MetricKind::LatencyPercentile(percentile)) => waiting.and_then(|waiting| {
+                percentile_metric_interval(figure, percentile.percent(), latency, waiting)
+            }),
+            _ => None,
         };
         if let Some([low, high]) = limits {
             (figure.low, figure.high) = (Some(low.max(0.0)), Some(high));
@@ -103,10 +106,6 @@ fn percentile_metric_interval(
         (latency.value_at_percent(low)? as f64).min(figure.value * (1.0 - common)),
         (latency.value_at_percent(high)? as f64).max(figure.value * (1.0 + common)),
     ])
-}
-
-fn percentile_of_metric(name: &str) -> Option<f64> {
-    name.strip_prefix("latency_p")?.parse().ok()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::intervals;
 use crate::engine::IoStats;
-use crate::session::document::{ChartAxis, Findings, LatencySummary, Metric, MetricUnit, Series};
+use crate::session::document::{Findings, LatencySummary, Metric, MetricId, Series, SeriesKind};
 use crate::stats::latency::histogram::LatencyHistogram;
 
 pub use crate::stats::latency::histogram::PERCENTILES;
@@ -17,17 +17,10 @@ pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elaps
         return;
     }
     let per_second = |amount: u64| amount as f64 / seconds;
+    findings
+        .set_metric(Metric::new(MetricId::IOPS, per_second(requests)).with_observations(requests));
     findings.set_metric(
-        Metric::new("iops", per_second(requests), MetricUnit::PerSecond)
-            .with_observations(requests),
-    );
-    findings.set_metric(
-        Metric::new(
-            "throughput",
-            per_second(tally.bytes()),
-            MetricUnit::BytesPerSecond,
-        )
-        .with_observations(requests),
+        Metric::new(MetricId::THROUGHPUT, per_second(tally.bytes())).with_observations(requests),
     );
     let mut all = tally.read.latency.clone();
     all.merge(&tally.write.latency);
@@ -39,18 +32,12 @@ pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elaps
     intervals::set_intervals(findings, &all, &timeline, elapsed);
     let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates_over_time(elapsed_ns);
-    findings.set_series(rate_series(
-        "iops-over-time",
-        MetricUnit::PerSecond,
-        &rates,
-        1,
-    ));
-    findings.set_series(rate_series(
-        "throughput-over-time",
-        MetricUnit::BytesPerSecond,
-        &rates,
-        2,
-    ));
+    let over_time = |column: usize| {
+        let points = rates.iter().map(|rate| [rate[0] * 1e9, rate[column]]);
+        points.collect()
+    };
+    findings.set_series(Series::new(SeriesKind::IopsOverTime, over_time(1)));
+    findings.set_series(Series::new(SeriesKind::ThroughputOverTime, over_time(2)));
 }
 
 /// Sets `share_slower`, the fraction of requests slower than `--slower-than`, if that option is
@@ -61,75 +48,35 @@ pub fn report_slower_than(findings: &mut Findings, tally: &IoStats, target: Opti
     let mut all = tally.read.latency.clone();
     all.merge(&tally.write.latency);
     if let Some(share) = all.fraction_slower_than(nanoseconds) {
-        findings.set_metric(
-            Metric::new("share_slower", share, MetricUnit::Ratio).with_observations(all.count()),
-        );
+        findings
+            .set_metric(Metric::new(MetricId::SHARE_SLOWER, share).with_observations(all.count()));
     }
 }
 
-/// A series of points of one quantity over another.
-#[must_use]
-pub fn series(
-    name: &str,
-    x: (&str, MetricUnit),
-    y: (&str, MetricUnit),
-    points: Vec<[f64; 2]>,
-) -> Series {
-    Series {
-        name: name.into(),
-        x: ChartAxis::new(x.0, x.1),
-        y: ChartAxis::new(y.0, y.1),
-        points,
-        intervals: Vec::new(),
-    }
-}
-
-/// A series of points of one quantity over another, with a 95 % confidence interval each.
+/// A series of points with a 95 % confidence interval each.
 #[must_use]
 pub fn series_with_intervals(
-    name: &str,
-    x: (&str, MetricUnit),
-    y: (&str, MetricUnit),
+    kind: SeriesKind,
     points: Vec<([f64; 2], Option<[f64; 2]>)>,
 ) -> Series {
     let (points, intervals) = points.into_iter().unzip();
-    series(name, x, y, points).with_intervals(intervals)
-}
-
-fn rate_series(name: &str, unit: MetricUnit, rates: &[[f64; 3]], column: usize) -> Series {
-    let quantity = if unit == MetricUnit::PerSecond {
-        "IOPS"
-    } else {
-        "throughput"
-    };
-    Series {
-        name: name.into(),
-        x: ChartAxis::new("time", MetricUnit::Nanoseconds),
-        y: ChartAxis::new(quantity, unit),
-        points: rates
-            .iter()
-            .map(|rate| [rate[0] * 1e9, rate[column]])
-            .collect(),
-        intervals: Vec::new(),
-    }
+    Series::new(kind, points).with_intervals(intervals)
 }
 
 /// Mean, percentiles and maximum of a distribution as metrics `latency_mean`, `latency_p50` ...
 pub fn report_latency_metrics(findings: &mut Findings, latency: &LatencyHistogram) {
     let count = latency.count();
-    let figure = |name: &str, value: f64| {
-        Metric::new(name, value, MetricUnit::Nanoseconds).with_observations(count)
-    };
+    let metric = |id, value: f64| Metric::new(id, value).with_observations(count);
     if let Some(mean) = latency.mean() {
-        findings.set_metric(figure("latency_mean", mean));
+        findings.set_metric(metric(MetricId::LATENCY_MEAN, mean));
     }
     for percent in PERCENTILES {
         if let Some(value) = latency.percentile(percent) {
-            findings.set_metric(figure(&format!("latency_p{percent}"), value as f64));
+            findings.set_metric(metric(MetricId::latency_percentile(percent), value as f64));
         }
     }
     if let Some(max) = latency.max() {
-        findings.set_metric(figure("latency_max", max as f64));
+        findings.set_metric(metric(MetricId::LATENCY_MAX, max as f64));
     }
 }
 

@@ -8,7 +8,7 @@ mod describe;
 pub mod fio;
 pub mod forecast;
 pub(crate) mod intervals;
-pub mod metric_names;
+pub mod metric_families;
 mod metrics;
 pub(crate) mod nested;
 mod options;

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use crate::drive::random::Xoshiro256;
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::session::document::{Metric, MetricId, Series, SeriesKind, Severity, Verdict};
 use crate::stats::general::confidence::{MeanEstimate, independent_mean_estimate};
 use crate::units;
 
@@ -69,8 +69,8 @@ pub struct RatioEstimate {
 impl RatioEstimate {
     /// The ratio as a metric.
     #[must_use]
-    pub fn to_metric(self, name: &str) -> Metric {
-        Metric::new(name, self.value, MetricUnit::Ratio).with_interval(self.low, self.high)
+    pub fn to_metric(self, id: MetricId) -> Metric {
+        Metric::new(id, self.value).with_interval(self.low, self.high)
     }
 
     /// Whether the interval includes 1: no significant difference.
@@ -231,8 +231,8 @@ impl SweepRounds {
 
     /// Mean of a point as a metric, with its 95 % confidence interval from two rounds on.
     #[must_use]
-    pub fn metric_of_point(&self, point: usize, name: &str, unit: MetricUnit) -> Option<Metric> {
-        let figure = Metric::new(name, self.mean(point)?, unit)
+    pub fn metric_of_point(&self, point: usize, id: MetricId) -> Option<Metric> {
+        let figure = Metric::new(id, self.mean(point)?)
             .with_observations(self.values_of_point(point).len() as u64);
         Some(match self.interval(point) {
             Some([low, high]) => figure.with_interval(low, high),
@@ -242,31 +242,15 @@ impl SweepRounds {
 
     /// The means over the points' x coordinates, with their 95 % confidence intervals.
     #[must_use]
-    pub fn series_of_means(
-        &self,
-        name: &str,
-        x: ChartAxis,
-        y: ChartAxis,
-        places: &[f64],
-    ) -> Series {
+    pub fn series_of_means(&self, kind: SeriesKind, places: &[f64]) -> Series {
         let known: Vec<(usize, [f64; 2])> = places
             .iter()
             .enumerate()
             .filter_map(|(point, place)| Some((point, [*place, self.mean(point)?])))
             .collect();
-        Series {
-            name: name.into(),
-            x,
-            y,
-            points: known.iter().map(|(_, point)| *point).collect(),
-            intervals: Vec::new(),
-        }
-        .with_intervals(
-            known
-                .iter()
-                .map(|(point, _)| self.interval(*point))
-                .collect(),
-        )
+        let points = known.iter().map(|(_, point)| *point).collect();
+        let intervals = known.iter().map(|(point, _)| self.interval(*point));
+        Series::new(kind, points).with_intervals(intervals.collect())
     }
 
     /// Ratio of two points, from the rounds that have both; `None` for fewer than two rounds.

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::metric_names;
+use super::metric_families;
 use crate::bench::{BenchError, Benchmark, Forecast, ParameterSet, ParameterValue};
 use crate::drive::{Consent, Target, TargetKind};
 use crate::nearest;
@@ -107,14 +107,14 @@ impl BenchmarkSpec {
     /// Lists the metrics that the benchmark yields.
     pub fn check_goals(&self) -> Result<(), BenchError> {
         let metrics = self.benchmark.description().metrics;
-        let missing = |goal: &&SloSpec| !metric_names::matches_any(metrics, goal.figure());
+        let missing = |goal: &&SloSpec| !metric_families::contains(metrics, goal.metric());
         match self.goals.iter().find(missing) {
             None => Ok(()),
             Some(goal) => Err(BenchError::UnknownGoalMetric {
                 goal: goal.text().to_owned(),
                 test: self.benchmark.description().name,
-                suggestion: metric_names::suggest_metric(metrics, goal.figure()),
-                metrics: metric_names::describe_patterns(metrics),
+                suggestion: metric_families::suggest_metric(metrics, goal.metric()),
+                metrics: metric_families::describe(metrics),
             }),
         }
     }

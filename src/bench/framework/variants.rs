@@ -5,30 +5,56 @@ use std::time::Duration;
 use super::budget::PhaseBudget;
 use super::forecast::PlannedPhases;
 use super::intervals;
+use super::metric_families::MetricFamily;
 use super::rounds::SweepRounds;
 use super::sweep::{SweepSchedule, SweepTurn};
 use crate::bench::{BenchError, RunContext};
 use crate::engine::{ExecutionOutcome, Plan, PlanLimits};
-use crate::session::document::{Findings, Metric, MetricUnit};
+use crate::session::document::{Findings, Metric, MetricId, MetricKind, Percentile, VariantKey};
 use crate::stats::latency::histogram::LatencyHistogram;
+
+const LATENCY_P99: MetricKind = MetricKind::LatencyPercentile(Percentile::from_tenths(990));
+
+/// The metrics of every variant, as [`set_variant_metrics`] sets them.
+pub const VARIANT_METRICS: &[MetricFamily] = &[MetricFamily::Own(&[
+    MetricKind::Iops,
+    MetricKind::Throughput,
+    MetricKind::Latency,
+    LATENCY_P99,
+])];
+
+/// Columns of a table of variants: IOPS, mean latency and p99.
+pub const LATENCY_COLUMNS: [(&str, MetricKind); 3] = [
+    ("IOPS", MetricKind::Iops),
+    ("mean", MetricKind::Latency),
+    ("p99", LATENCY_P99),
+];
+
+/// Rows of a table with one row for each variant.
+#[must_use]
+pub fn table_rows(variants: &[Variant]) -> Vec<(&str, VariantKey)> {
+    let rows = variants.iter();
+    rows.map(|variant| (variant.label.as_str(), variant.key.clone()))
+        .collect()
+}
 
 /// One variant of a measurement.
 #[derive(Debug, Clone)]
 pub struct Variant {
     /// Label for the user.
     pub label: String,
-    /// Prefix of the metrics: `KEY_iops`, `KEY_throughput` and so on.
-    pub metric_prefix: String,
+    /// First part of the metrics' names: `KEY_iops`, `KEY_throughput` and so on.
+    pub key: VariantKey,
     /// Plan to execute, with the limits of this variant.
     pub plan: Plan,
 }
 
 impl Variant {
     /// Creates a variant.
-    pub fn new(label: impl Into<String>, key: impl Into<String>, plan: Plan) -> Self {
+    pub fn new(label: impl Into<String>, key: VariantKey, plan: Plan) -> Self {
         Self {
             label: label.into(),
-            metric_prefix: key.into(),
+            key,
             plan,
         }
     }
@@ -82,7 +108,7 @@ impl<'a, 'b> VariantResults<'a, 'b> {
         };
         let outcome = self.context.execute(&pass.label, self.fraction, &plan)?;
         self.budget.consume_outcome(&outcome);
-        set_variant_metrics(&mut self.context.findings, &pass.metric_prefix, &outcome);
+        set_variant_metrics(&mut self.context.findings, &pass.key, &outcome);
         self.context.phase_finished();
         Ok(Some(outcome))
     }
@@ -247,22 +273,19 @@ fn set_total_metrics(
 ) {
     set_prefixed_metrics(
         findings,
-        &pass.metric_prefix,
+        &pass.key,
         total.bytes,
         total.total_time,
         &total.latency,
     );
-    for (name, rounds) in [
-        ("iops", &rounds.throughputs),
-        ("throughput", &rounds.throughputs),
-        ("latency", &rounds.mean_latencies),
-        ("latency_p99", &rounds.p99_latencies),
+    for (kind, rounds) in [
+        (MetricKind::Iops, &rounds.throughputs),
+        (MetricKind::Throughput, &rounds.throughputs),
+        (MetricKind::Latency, &rounds.mean_latencies),
+        (LATENCY_P99, &rounds.p99_latencies),
     ] {
-        let name = format!("{}_{name}", pass.metric_prefix);
-        let figure = findings
-            .figures
-            .iter_mut()
-            .find(|figure| figure.name == name.as_str());
+        let id = MetricId::of_variant(pass.key.clone(), kind);
+        let figure = findings.figures.iter_mut().find(|metric| metric.id == id);
         let Some(figure) = figure else { continue };
         if let Some([low, high]) = rounds.interval_around(point, figure.value) {
             (figure.low, figure.high) = (Some(low), Some(high));
@@ -287,7 +310,7 @@ pub fn combined_latency(outcome: &ExecutionOutcome) -> LatencyHistogram {
 
 /// Metrics of one outcome: `KEY_iops`, `KEY_throughput`, `KEY_latency` (the mean) and
 /// `KEY_latency_p99`, with confidence intervals from the time series of the run.
-pub fn set_variant_metrics(findings: &mut Findings, key: &str, outcome: &ExecutionOutcome) {
+pub fn set_variant_metrics(findings: &mut Findings, key: &VariantKey, outcome: &ExecutionOutcome) {
     let (bytes, time) = (outcome.stats.bytes(), total_time(outcome));
     let latency = combined_latency(outcome);
     set_prefixed_metrics(findings, key, bytes, time, &latency);
@@ -298,7 +321,7 @@ pub fn set_variant_metrics(findings: &mut Findings, key: &str, outcome: &Executi
 
 fn set_prefixed_metrics(
     findings: &mut Findings,
-    key: &str,
+    key: &VariantKey,
     bytes: u64,
     time: Duration,
     latency: &LatencyHistogram,
@@ -307,20 +330,16 @@ fn set_prefixed_metrics(
     if requests == 0 || seconds <= 0.0 {
         return;
     }
-    let mut put = |name: &str, value: f64, unit| {
-        let name = format!("{key}_{name}");
-        findings.set_metric(Metric::new(&name, value, unit).with_observations(requests));
+    let mut put = |kind, value: f64| {
+        let id = MetricId::of_variant(key.clone(), kind);
+        findings.set_metric(Metric::new(id, value).with_observations(requests));
     };
-    put("iops", requests as f64 / seconds, MetricUnit::PerSecond);
-    put(
-        "throughput",
-        bytes as f64 / seconds,
-        MetricUnit::BytesPerSecond,
-    );
+    put(MetricKind::Iops, requests as f64 / seconds);
+    put(MetricKind::Throughput, bytes as f64 / seconds);
     if let Some(mean) = latency.mean() {
-        put("latency", mean, MetricUnit::Nanoseconds);
+        put(MetricKind::Latency, mean);
     }
     if let Some(p99) = latency.percentile(99.0) {
-        put("latency_p99", p99 as f64, MetricUnit::Nanoseconds);
+        put(LATENCY_P99, p99 as f64);
     }
 }

@@ -1,5 +1,6 @@
 //! Full-stroke seek time: from one end of the drive to the other.
 
+use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use super::analysis;
@@ -12,7 +13,7 @@ use crate::bench::{
     ParameterSet, ParameterValue, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Series};
+use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
 
 /// Measures the time of the longest seek.
 pub struct FullStrokeSeek;
@@ -38,13 +39,13 @@ a bare command, measured on answers of the drive's cache, is taken off.
 The first chart shows the band. The second shows how the reads lie within it: bars of equal height \
 are what a platter must give; if they are not, the result is called doubtful. Typical: 12 to 25 ms.",
     may_write: false,
-    metrics: &["full_stroke_seek", "rotation_speed", "revolution_time", "rotation_coherence"],
+    metrics: &[MetricFamily::Own(&[MetricKind::FullStrokeSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(25))),
     charts: &[
-        ChartSpec::new("Response times, end to end", ChartShape::Scatter, &["stroke-responses", "stroke-edge"]),
-        ChartSpec::new("Rotational part", ChartShape::Bars, &["rotational-part"]),
+        ChartSpec::new("Response times, end to end", ChartShape::Scatter, &[SeriesId::STROKE_RESPONSES, SeriesId::STROKE_EDGE]),
+        ChartSpec::new("Rotational part", ChartShape::Bars, &[SeriesId::ROTATIONAL_PART]),
     ],
-    headline_metrics: &["full_stroke_seek", "revolution_time"],
+    headline_metrics: &[MetricId::FULL_STROKE_SEEK, MetricId::REVOLUTION_TIME],
 };
 
 impl Benchmark for FullStrokeSeek {
@@ -145,7 +146,7 @@ fn extrapolate_full_stroke(prober: &SeekProber<'_, '_>, seek: &Metric) -> Metric
     let grown = |value: f64, share: f64| value * (1.0 + share);
     let low = seek.low.unwrap_or(seek.value);
     let high = seek.high.unwrap_or(seek.value);
-    let figure = Metric::new(&seek.name, grown(seek.value, more), seek.unit)
+    let figure = Metric::new(seek.id.clone(), grown(seek.value, more))
         .with_interval(grown(low, more - unsure), grown(high, more + unsure));
     Metric {
         observations: seek.observations,
@@ -189,7 +190,7 @@ fn set_results(
     let Some(part) = part else {
         return;
     };
-    let seek = analysis::seek_metric("full_stroke_seek", part, clockwork, passing);
+    let seek = analysis::seek_metric(MetricId::FULL_STROKE_SEEK, part, clockwork, passing);
     let seek = extrapolate_full_stroke(prober, &seek);
     prober.context.set_metric(seek);
     prober
@@ -201,17 +202,13 @@ fn set_results(
             .map(|(index, value)| [index as f64, 1e9 * value])
             .collect()
     };
-    let series = |name: &str, points: Vec<[f64; 2]>| Series {
-        name: name.into(),
-        x: ChartAxis::new("read", MetricUnit::Count),
-        y: ChartAxis::new("response", MetricUnit::Nanoseconds),
-        points,
-        intervals: Vec::new(),
-    };
     let edge = vec![part.lower_edge.lower; responses.len()];
     let all = points(&mut responses.iter().map(|(_, response)| *response));
-    prober.context.set_series(series("stroke-responses", all));
     prober
         .context
-        .set_series(series("stroke-edge", points(&mut edge.into_iter())));
+        .set_series(Series::new(SeriesKind::StrokeResponses, all));
+    prober.context.set_series(Series::new(
+        SeriesKind::StrokeEdge,
+        points(&mut edge.into_iter()),
+    ));
 }

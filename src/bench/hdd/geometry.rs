@@ -1,5 +1,6 @@
 //! Geometry: sectors per track, zones, skew and surfaces, from the angles of adjacent sectors.
 
+use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use super::analysis;
@@ -16,7 +17,9 @@ use crate::bench::{
     ParameterSet, ParameterValue, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::session::document::{
+    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity, Verdict,
+};
 use crate::stats::rotation::circular::ResultantVector;
 
 /// Measures the physical layout of the sectors.
@@ -52,14 +55,14 @@ Where one skew in so many differs from the others, the arm moves there, and that
 cylinder: one for each surface. Drives that change the head only after a band of many tracks do not \
 show their surfaces this way; then the test says so.",
     may_write: false,
-    metrics: &["sectors_per_track_outer", "sectors_per_track_inner", "surfaces", "head_skew", "cylinder_skew", "track_skew", "zones", "rotation_speed", "revolution_time", "rotation_coherence"],
+    metrics: &[MetricFamily::Own(&[MetricKind::SectorsPerTrackOuter, MetricKind::SectorsPerTrackInner, MetricKind::Surfaces, MetricKind::HeadSkew, MetricKind::CylinderSkew, MetricKind::TrackSkew, MetricKind::Zones, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(120))),
     charts: &[
-        ChartSpec::new("Sectors per track", ChartShape::Steps, &["sectors-per-track"]),
-        ChartSpec::new("Angles of neighbouring sectors", ChartShape::Scatter, &["angle-over-address"]),
-        ChartSpec::new("Where the sectors lie", ChartShape::Polar, &["platter"]),
+        ChartSpec::new("Sectors per track", ChartShape::Steps, &[SeriesId::SECTORS_PER_TRACK]),
+        ChartSpec::new("Angles of neighbouring sectors", ChartShape::Scatter, &[SeriesId::ANGLE_OVER_ADDRESS]),
+        ChartSpec::new("Where the sectors lie", ChartShape::Polar, &[SeriesId::PLATTER]),
     ],
-    headline_metrics: &["sectors_per_track_outer", "sectors_per_track_inner", "zones", "surfaces"],
+    headline_metrics: &[MetricId::SECTORS_PER_TRACK_OUTER, MetricId::SECTORS_PER_TRACK_INNER, MetricId::ZONES, MetricId::SURFACES],
 };
 
 /// Four tracks at each offset, and at four more around each zone boundary; the remaining limits
@@ -146,7 +149,7 @@ impl GeometrySurvey {
         };
         prober
             .context
-            .set_metric(sectors_metric("sectors_per_track_outer", &layout));
+            .set_metric(sectors_metric(MetricId::SECTORS_PER_TRACK_OUTER, &layout));
         self.measure_cylinder(prober, begin, layout.sectors_per_track)?;
         let room = (window.end - begin) as f64 / SECTOR_BYTES;
         let Some(layout) = self.measure_end(prober, ("inner tracks", 0.05), window.end, room)?
@@ -155,7 +158,7 @@ impl GeometrySurvey {
         };
         prober
             .context
-            .set_metric(sectors_metric("sectors_per_track_inner", &layout));
+            .set_metric(sectors_metric(MetricId::SECTORS_PER_TRACK_INNER, &layout));
         self.set_results(prober);
         Ok(true)
     }
@@ -214,26 +217,25 @@ impl GeometrySurvey {
         prober
             .context
             .set_series(angle_series(&found.samples, 8.0 * layout.sectors_per_track));
-        let revolution = |name: &str, value: f64| Metric::new(name, value, MetricUnit::Revolution);
         let tracks = found.skews.len();
         match found.cylinder {
             Some(cylinder) => {
-                prober.context.set_metric(Metric::new(
-                    "surfaces",
-                    f64::from(cylinder.tracks),
-                    MetricUnit::Count,
-                ));
                 prober
                     .context
-                    .set_metric(revolution("head_skew", cylinder.head_skew));
+                    .set_metric(Metric::new(MetricId::SURFACES, f64::from(cylinder.tracks)));
                 prober
                     .context
-                    .set_metric(revolution("cylinder_skew", cylinder.cylinder_skew));
+                    .set_metric(Metric::new(MetricId::HEAD_SKEW, cylinder.head_skew));
+                prober
+                    .context
+                    .set_metric(Metric::new(MetricId::CYLINDER_SKEW, cylinder.cylinder_skew));
             }
             None if found.is_conclusive() => {
                 let skews = found.skews.iter().map(|skew| skew.1);
                 let skew = skews.collect::<ResultantVector>().mean_direction();
-                prober.context.set_metric(revolution("track_skew", skew));
+                prober
+                    .context
+                    .set_metric(Metric::new(MetricId::TRACK_SKEW, skew));
                 let evidence = format!("the skews of {tracks} tracks are all alike");
                 prober.context.set_verdict(surfaces_undetermined(&evidence));
             }
@@ -286,7 +288,7 @@ impl GeometrySurvey {
         }
         let zones = zones::group_zones(&self.track_lengths, 2.0 * finest).len();
         if zones::widest_boundary_interval(&self.track_lengths, finest).is_none() {
-            let zones = Metric::new("zones", zones as f64, MetricUnit::Count);
+            let zones = Metric::new(MetricId::ZONES, zones as f64);
             prober.context.set_metric(zones);
         } else {
             prober.context.set_verdict(Verdict::new(
@@ -371,32 +373,24 @@ impl GeometrySurvey {
     }
 
     fn set_results(&self, prober: &mut SeekProber<'_, '_>) {
-        prober.context.set_series(Series {
-            name: "sectors-per-track".into(),
-            x: ChartAxis::new("address", MetricUnit::Bytes),
-            y: ChartAxis::new("sectors per track", MetricUnit::Sectors),
-            points: self
-                .track_lengths
+        prober.context.set_series(Series::new(
+            SeriesKind::SectorsPerTrack,
+            self.track_lengths
                 .iter()
                 .map(|place| [place.address, place.sectors_per_track])
                 .collect(),
-            intervals: Vec::new(),
-        });
-        prober.context.set_series(Series {
-            name: "platter".into(),
-            x: ChartAxis::new("angle", MetricUnit::Revolution),
-            y: ChartAxis::new("radius", MetricUnit::Ratio),
-            points: self.plotted_angles.clone(),
-            intervals: Vec::new(),
-        });
+        ));
+        prober.context.set_series(Series::new(
+            SeriesKind::Platter,
+            self.plotted_angles.clone(),
+        ));
         prober.context.phase_finished();
     }
 }
 
-fn sectors_metric(name: &str, layout: &TrackLayout) -> Metric {
+fn sectors_metric(id: MetricId, layout: &TrackLayout) -> Metric {
     let (value, half_width) = (layout.sectors_per_track, 1.96 * layout.standard_error);
-    Metric::new(name, value, MetricUnit::Sectors)
-        .with_interval(value - half_width, value + half_width)
+    Metric::new(id, value).with_interval(value - half_width, value + half_width)
 }
 
 /// The angles of the first sectors of a scan.
@@ -405,17 +399,14 @@ fn angle_series(samples: &[SectorAngle], sectors: f64) -> Series {
         .iter()
         .map(|sample| sample.sector)
         .fold(f64::INFINITY, f64::min);
-    Series {
-        name: "angle-over-address".into(),
-        x: ChartAxis::new("address", MetricUnit::Bytes),
-        y: ChartAxis::new("angle", MetricUnit::Revolution),
-        points: samples
+    Series::new(
+        SeriesKind::AngleOverAddress,
+        samples
             .iter()
             .filter(|sample| sample.sector <= first + sectors)
             .map(|sample| [sample.sector * SECTOR_BYTES, sample.angle])
             .collect(),
-        intervals: Vec::new(),
-    }
+    )
 }
 
 fn surfaces_undetermined(evidence: &str) -> Verdict {

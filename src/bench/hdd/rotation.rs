@@ -1,5 +1,6 @@
 //! Rotational speed, from the intervals between two reads of the same sectors.
 
+use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use super::analysis;
@@ -15,7 +16,9 @@ use crate::bench::{
     ParameterSet, ParameterValue, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{ChartAxis, MetricUnit, Series, Severity, Verdict};
+use crate::session::document::{
+    MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity, Verdict,
+};
 
 /// Detects rotation and measures its speed to a hundredth of a per cent.
 pub struct RotationSpeed;
@@ -51,14 +54,14 @@ side, a timer would have answered.
 The name of a class (5400, 7200 ...) is given only when the measured limits allow just one. It only \
 reads, about 256 blocks in each of up to three rounds.",
     may_write: false,
-    metrics: &["rotation_speed", "revolution_time", "rotation_coherence"],
+    metrics: &[MetricFamily::Own(&[MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(9))),
     charts: &[
-        ChartSpec::new("Coherence against speed", ChartShape::Line, &["coherence-spectrum"]),
-        ChartSpec::new("Where the sectors lie", ChartShape::Polar, &["platter"]),
-        ChartSpec::new("Angle against address", ChartShape::Scatter, &["angle-over-address"]),
+        ChartSpec::new("Coherence against speed", ChartShape::Line, &[SeriesId::COHERENCE_SPECTRUM]),
+        ChartSpec::new("Where the sectors lie", ChartShape::Polar, &[SeriesId::PLATTER]),
+        ChartSpec::new("Angle against address", ChartShape::Scatter, &[SeriesId::ANGLE_OVER_ADDRESS]),
     ],
-    headline_metrics: &["rotation_speed", "revolution_time", "rotation_coherence"],
+    headline_metrics: &[MetricId::ROTATION_SPEED, MetricId::REVOLUTION_TIME, MetricId::ROTATION_COHERENCE],
 };
 
 /// Each round passes once over the drive and back, with short seeks.
@@ -145,26 +148,20 @@ fn set_charts(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate, probe
         .collect();
     let angles: Vec<(u64, f64)> =
         completion_angles(&from_medium, found.revolution_seconds()).collect();
-    prober.context.set_series(Series {
-        name: "platter".into(),
-        x: ChartAxis::new("angle", MetricUnit::Revolution),
-        y: ChartAxis::new("radius", MetricUnit::Ratio),
-        points: angles
+    prober.context.set_series(Series::new(
+        SeriesKind::Platter,
+        angles
             .iter()
             .map(|(address, angle)| [*angle, outwards(*address)])
             .collect(),
-        intervals: Vec::new(),
-    });
-    prober.context.set_series(Series {
-        name: "angle-over-address".into(),
-        x: ChartAxis::new("address", MetricUnit::Bytes),
-        y: ChartAxis::new("angle", MetricUnit::Revolution),
-        points: angles
+    ));
+    prober.context.set_series(Series::new(
+        SeriesKind::AngleOverAddress,
+        angles
             .iter()
             .map(|(address, angle)| [*address as f64, *angle])
             .collect(),
-        intervals: Vec::new(),
-    });
+    ));
 }
 
 /// C(f), reduced to the maximum of each interval.
@@ -176,13 +173,10 @@ fn spectrum_series(found: &RevolutionEstimate) -> Series {
             .max_by(|left, right| left.1.total_cmp(&right.1))?;
         Some([top.0 * 60.0, top.1])
     };
-    Series {
-        name: "coherence-spectrum".into(),
-        x: ChartAxis::new("speed", MetricUnit::RevolutionsPerMinute),
-        y: ChartAxis::new("coherence", MetricUnit::Ratio),
-        points: found.spectrum.chunks(piece).filter_map(highest).collect(),
-        intervals: Vec::new(),
-    }
+    Series::new(
+        SeriesKind::CoherenceSpectrum,
+        found.spectrum.chunks(piece).filter_map(highest).collect(),
+    )
 }
 
 /// Names the speed class if the confidence interval permits, and compares it with the nominal

@@ -1,5 +1,6 @@
 //! Seek curve: seek time over distance.
 
+use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use super::analysis;
@@ -12,7 +13,9 @@ use crate::bench::{
     ParameterSet, ParameterValue, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::session::document::{
+    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity, Verdict,
+};
 use crate::stats::general::fits;
 use crate::stats::general::fits::SeekCurve;
 use crate::stats::general::student::NORMAL_975;
@@ -50,13 +53,13 @@ Distances are shares of the stroke: outer tracks hold more bytes, and the test m
 The average seek is the one over a third of the stroke, which is the mean distance between two \
 random tracks. Typical: 4 to 9 ms.",
     may_write: false,
-    metrics: &["average_seek", "rotation_speed", "revolution_time", "rotation_coherence"],
+    metrics: &[MetricFamily::Own(&[MetricKind::AverageSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(60))),
     charts: &[
-        ChartSpec::new("Response against distance", ChartShape::Scatter, &["seek-responses", "seek-envelope", "seek-curve"]),
-        ChartSpec::new("Seek against distance, short ones wide", ChartShape::Line, &["seek-envelope", "seek-curve"]).log_x(),
+        ChartSpec::new("Response against distance", ChartShape::Scatter, &[SeriesId::SEEK_RESPONSES, SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]),
+        ChartSpec::new("Seek against distance, short ones wide", ChartShape::Line, &[SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]).log_x(),
     ],
-    headline_metrics: &["average_seek", "revolution_time"],
+    headline_metrics: &[MetricId::AVERAGE_SEEK, MetricId::REVOLUTION_TIME],
 };
 
 impl Benchmark for SeekCurveBenchmark {
@@ -235,20 +238,15 @@ fn set_results(
             .map(|(distance, seconds)| [distance, 1e9 * seconds])
             .collect()
     };
-    let series = |name: &str, points: Vec<[f64; 2]>| Series {
-        name: name.into(),
-        x: ChartAxis::new("distance in strokes", MetricUnit::Ratio),
-        y: ChartAxis::new("time", MetricUnit::Nanoseconds),
-        points,
-        intervals: Vec::new(),
-    };
     let all = points(
         &mut found
             .seeks
             .iter()
             .map(|seek| (seek.stroke_fraction, seek.response_seconds)),
     );
-    prober.context.set_series(series("seek-responses", all));
+    prober
+        .context
+        .set_series(Series::new(SeriesKind::SeekResponses, all));
     let edges: Vec<(f64, f64)> = found
         .envelope
         .iter()
@@ -257,13 +255,16 @@ fn set_results(
     let Some(curve) = fits::fit_seek_curve(&edges) else {
         return;
     };
-    prober
-        .context
-        .set_series(series("seek-envelope", points(&mut edges.iter().copied())));
+    prober.context.set_series(Series::new(
+        SeriesKind::SeekEnvelope,
+        points(&mut edges.iter().copied()),
+    ));
     // Denser towards short distances, where the curve bends.
     let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(MIN_DISTANCE));
     let drawn = points(&mut smooth.map(|distance| (distance, curve.time_at(distance))));
-    prober.context.set_series(series("seek-curve", drawn));
+    prober
+        .context
+        .set_series(Series::new(SeriesKind::SeekCurve, drawn));
     if let Some(figure) = average_seek_metric(found, &curve, clockwork, scale) {
         prober.context.set_metric(figure);
     }
@@ -284,7 +285,12 @@ fn average_seek_metric(
     let again: Vec<f64> = found.command_responses.iter().flatten().copied().collect();
     let clockwork = clockwork.with_measured_overhead(&again);
     let part = third_stroke_delay(found.seeks.iter(), curve, &clockwork)?;
-    let figure = analysis::seek_metric("average_seek", &part, &clockwork, scale.block_passage_time);
+    let figure = analysis::seek_metric(
+        MetricId::AVERAGE_SEEK,
+        &part,
+        &clockwork,
+        scale.block_passage_time,
+    );
     // An uncertain distance adds an error in proportion to the slope of the curve.
     let rise = (curve.time_at(THIRD_STROKE_RANGE.end) - curve.time_at(THIRD_STROKE_RANGE.start))
         / (THIRD_STROKE_RANGE.end - THIRD_STROKE_RANGE.start);

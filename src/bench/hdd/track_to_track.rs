@@ -1,5 +1,6 @@
 //! Track-to-track seek time: the shortest seek.
 
+use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use super::analysis;
@@ -15,7 +16,9 @@ use crate::bench::{
     ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext, framework,
 };
 use crate::drive::Target;
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::session::document::{
+    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity, Verdict,
+};
 use crate::units;
 
 /// Measures the time of the shortest seek.
@@ -53,7 +56,7 @@ platter turning on; where it breaks, the block was missed and came a revolution 
 to 2 ms. With --span the jumps have another length; if that is less than a cylinder, some of them \
 do not move the arm at all, and the test says so in place of a number.",
     may_write: false,
-    metrics: &["track_to_track_seek", "cylinder_size", "rotation_speed", "revolution_time", "rotation_coherence"],
+    metrics: &[MetricFamily::Own(&[MetricKind::TrackToTrackSeek, MetricKind::CylinderSize, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &[
         SPAN,
         framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
@@ -65,10 +68,10 @@ do not move the arm at all, and the test says so in place of a number.",
         framework::CACHE,
     ],
     charts: &[
-        ChartSpec::new("Response against jump", ChartShape::Scatter, &["jump-responses"]),
-        ChartSpec::new("Rotational part", ChartShape::Bars, &["rotational-part"]),
+        ChartSpec::new("Response against jump", ChartShape::Scatter, &[SeriesId::JUMP_RESPONSES]),
+        ChartSpec::new("Rotational part", ChartShape::Bars, &[SeriesId::ROTATIONAL_PART]),
     ],
-    headline_metrics: &["track_to_track_seek", "cylinder_size", "revolution_time"],
+    headline_metrics: &[MetricId::TRACK_TO_TRACK_SEEK, MetricId::CYLINDER_SIZE, MetricId::REVOLUTION_TIME],
 };
 
 /// Single reads at short distances until the limits.
@@ -122,7 +125,7 @@ fn jump_pattern(prober: &mut SeekProber<'_, '_>, stretch: &ConstantZone) -> Opti
     let length = stretch.sectors_per_cylinder();
     match found.cylinder {
         Some(_) => {
-            let size = Metric::new("cylinder_size", length * SECTOR_BYTES, MetricUnit::Bytes);
+            let size = Metric::new(MetricId::CYLINDER_SIZE, length * SECTOR_BYTES);
             prober.context.set_metric(size);
         }
         None if found.is_conclusive() => prober.context.set_verdict(Verdict::new(
@@ -215,7 +218,7 @@ fn walk_cylinders(
         }
     }
     let verdict = match &found {
-        Some(found) => found.check_plausibility(&found.seek_metric("", passing)),
+        Some(found) => found.check_plausibility(&found.seek_metric(passing)),
         None => Some(analysis::too_few_observations(
             "track to track",
             seek_walk::all_jumps(&walk.uniform_batches).count(),
@@ -247,18 +250,15 @@ fn set_results(
     let Some(found) = found else {
         return;
     };
-    let seek = found.seek_metric("track_to_track_seek", passing);
+    let seek = found.seek_metric(passing);
     prober.context.set_metric(seek);
     prober
         .context
         .set_series(analysis::rotational_distribution(&found.rotational_delay));
-    prober.context.set_series(Series {
-        name: "jump-responses".into(),
-        x: ChartAxis::new("jump beyond a cylinder", MetricUnit::Revolution),
-        y: ChartAxis::new("response", MetricUnit::Nanoseconds),
-        points: seek_walk::all_jumps(&walk.uniform_batches)
+    prober.context.set_series(Series::new(
+        SeriesKind::JumpResponses,
+        seek_walk::all_jumps(&walk.uniform_batches)
             .map(|jump| [jump.excess_tracks, 1e9 * jump.response])
             .collect(),
-        intervals: Vec::new(),
-    });
+    ));
 }

@@ -5,15 +5,18 @@ use std::time::Duration;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::variants;
-use crate::bench::framework::variants::Variant;
+use crate::bench::framework::variants::{VARIANT_METRICS, Variant};
 use crate::bench::{
     BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterKind, ParameterSet,
     ParameterSpec, ParameterValue, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
-use crate::session::document::{Findings, MetricTable, Severity, Verdict};
+use crate::session::document::{
+    Findings, MetricId, MetricKind, MetricTable, Severity, VariantKey, Verdict,
+};
 use crate::units;
 
 /// SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1; read and write.
@@ -28,6 +31,15 @@ const WITH_WRITES: ParameterSpec = ParameterSpec {
         ParameterValue::Choice(if harmless { "yes" } else { "no" }.to_owned())
     },
 };
+
+const SEQ1M_Q8_READ: VariantKey = VariantKey::new("seq1m_q8_read");
+const SEQ1M_Q8_WRITE: VariantKey = VariantKey::new("seq1m_q8_write");
+const SEQ1M_Q1_READ: VariantKey = VariantKey::new("seq1m_q1_read");
+const SEQ1M_Q1_WRITE: VariantKey = VariantKey::new("seq1m_q1_write");
+const RND4K_Q32_READ: VariantKey = VariantKey::new("rnd4k_q32_read");
+const RND4K_Q32_WRITE: VariantKey = VariantKey::new("rnd4k_q32_write");
+const RND4K_Q1_READ: VariantKey = VariantKey::new("rnd4k_q1_read");
+const RND4K_Q1_WRITE: VariantKey = VariantKey::new("rnd4k_q1_write");
 
 static DESCRIPTION: Description = Description {
     name: "quartet",
@@ -46,7 +58,19 @@ what is left after it.
 On a scratch file it writes too; on a drive or file only with --writes yes, which overwrites what \
 is there, 1 GiB at most in each line.",
     may_write: true,
-    metrics: &["seq1m_*", "rnd4k_*"],
+    metrics: &[MetricFamily::Variants {
+        variants: &[
+            VariantFamily::One(SEQ1M_Q8_READ),
+            VariantFamily::One(SEQ1M_Q8_WRITE),
+            VariantFamily::One(SEQ1M_Q1_READ),
+            VariantFamily::One(SEQ1M_Q1_WRITE),
+            VariantFamily::One(RND4K_Q32_READ),
+            VariantFamily::One(RND4K_Q32_WRITE),
+            VariantFamily::One(RND4K_Q1_READ),
+            VariantFamily::One(RND4K_Q1_WRITE),
+        ],
+        metrics: VARIANT_METRICS,
+    }],
     parameters: &[
         WITH_WRITES,
         framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
@@ -60,10 +84,10 @@ is there, 1 GiB at most in each line.",
     ],
     charts: &[],
     headline_metrics: &[
-        "seq1m_q8_read_throughput",
-        "seq1m_q8_write_throughput",
-        "rnd4k_q32_read_iops",
-        "rnd4k_q1_read_latency",
+        MetricId::of_variant(SEQ1M_Q8_READ, MetricKind::Throughput),
+        MetricId::of_variant(SEQ1M_Q8_WRITE, MetricKind::Throughput),
+        MetricId::of_variant(RND4K_Q32_READ, MetricKind::Iops),
+        MetricId::of_variant(RND4K_Q1_READ, MetricKind::Latency),
     ],
 };
 
@@ -72,27 +96,55 @@ const MAX_WRITTEN_PER_LINE: u64 = 1 << 30;
 
 /// Upper bound of a drive's cache size.
 const MAX_DRIVE_CACHE_BYTES: u64 = 4 << 30;
-/// The workload that would otherwise reread the data of the first one.
-const SECOND_SEQUENTIAL_LINE: &str = "seq1m_q1";
+/// One of the four workloads.
+struct WorkloadLine {
+    name: &'static str,
+    read: VariantKey,
+    write: VariantKey,
+    pattern: AccessPattern,
+    block_bytes: u32,
+    depth: u32,
+    /// Whether reads begin elsewhere: they would otherwise reread the data of the first workload.
+    reads_elsewhere: bool,
+}
 
-/// Name, metric prefix, access pattern, block size, depth.
-const LINES: [(&str, &str, AccessPattern, u32, u32); 4] = [
-    (
-        "SEQ1M Q8",
-        "seq1m_q8",
-        AccessPattern::Sequential,
-        1 << 20,
-        8,
-    ),
-    (
-        "SEQ1M Q1",
-        "seq1m_q1",
-        AccessPattern::Sequential,
-        1 << 20,
-        1,
-    ),
-    ("RND4K Q32", "rnd4k_q32", AccessPattern::Random, 4 << 10, 32),
-    ("RND4K Q1", "rnd4k_q1", AccessPattern::Random, 4 << 10, 1),
+const LINES: [WorkloadLine; 4] = [
+    WorkloadLine {
+        name: "SEQ1M Q8",
+        read: SEQ1M_Q8_READ,
+        write: SEQ1M_Q8_WRITE,
+        pattern: AccessPattern::Sequential,
+        block_bytes: 1 << 20,
+        depth: 8,
+        reads_elsewhere: false,
+    },
+    WorkloadLine {
+        name: "SEQ1M Q1",
+        read: SEQ1M_Q1_READ,
+        write: SEQ1M_Q1_WRITE,
+        pattern: AccessPattern::Sequential,
+        block_bytes: 1 << 20,
+        depth: 1,
+        reads_elsewhere: true,
+    },
+    WorkloadLine {
+        name: "RND4K Q32",
+        read: RND4K_Q32_READ,
+        write: RND4K_Q32_WRITE,
+        pattern: AccessPattern::Random,
+        block_bytes: 4 << 10,
+        depth: 32,
+        reads_elsewhere: false,
+    },
+    WorkloadLine {
+        name: "RND4K Q1",
+        read: RND4K_Q1_READ,
+        write: RND4K_Q1_WRITE,
+        pattern: AccessPattern::Random,
+        block_bytes: 4 << 10,
+        depth: 1,
+        reads_elsewhere: false,
+    },
 ];
 
 fn writes_requested(parameters: &ParameterSet) -> bool {
@@ -113,29 +165,34 @@ fn quartet_variants(
         if operation.writes() && !writes_requested(parameters) {
             continue;
         }
-        for (name, key, pattern, block, depth) in LINES {
+        for line in LINES {
+            let pattern = line.pattern.clone();
             let mut plan = framework::build_plan(target, parameters, operation, pattern)?;
             // A target smaller than a block of 1 MiB uses the largest size that fits.
             let most = u32::try_from(room / 4096 * 4096)
                 .unwrap_or(u32::MAX)
                 .max(4096);
-            let block = block.max(target.logical_block_bytes).min(most);
+            let block = line.block_bytes.max(target.logical_block_bytes).min(most);
             plan.block_size = BlockSize::Fixed(block);
             plan.alignment = u64::from(block);
-            if key == SECOND_SEQUENTIAL_LINE && !operation.writes() {
+            if line.reads_elsewhere && !operation.writes() {
                 // Another offset: the first workload's data may still be in the drive's cache.
                 let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
                 plan.window.start += aside;
             }
-            plan.depth = depth;
+            plan.depth = line.depth;
             plan.limits = PlanLimits {
                 duration,
                 bytes: operation.writes().then_some(MAX_WRITTEN_PER_LINE),
                 requests: None,
             };
             passes.push(Variant::new(
-                format!("{name} {word}"),
-                format!("{key}_{word}"),
+                format!("{} {word}", line.name),
+                if operation.writes() {
+                    line.write
+                } else {
+                    line.read
+                },
                 plan,
             ));
         }
@@ -179,15 +236,12 @@ impl Benchmark for QuartetSuite {
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let passes = quartet_variants(bench.target, bench.parameters)?;
-        let rows: Vec<(&str, &str)> = passes
-            .iter()
-            .map(|pass| (pass.label.as_str(), pass.metric_prefix.as_str()))
-            .collect();
         let columns = [
-            ("MB/s", "throughput"),
-            ("IOPS", "iops"),
-            ("latency", "latency"),
+            ("MB/s", MetricKind::Throughput),
+            ("IOPS", MetricKind::Iops),
+            ("latency", MetricKind::Latency),
         ];
+        let rows = variants::table_rows(&passes);
         bench
             .findings
             .set_table(MetricTable::cross_product("Quartet", &columns, &rows));
@@ -223,11 +277,11 @@ impl Benchmark for QuartetSuite {
 /// one speed at any queue depth, so that one of the rates is not that of the medium.
 fn faster_than_medium(findings: &Findings) -> Option<Verdict> {
     const MAX_SEQUENTIAL_RATIO: f64 = 1.2;
-    let rate = |line: &str| {
-        let figure = findings.metric(&format!("{line}_read_throughput"))?;
-        Some(figure.value)
+    let rate = |line: VariantKey| {
+        let throughput = MetricId::of_variant(line, MetricKind::Throughput);
+        Some(findings.metric(&throughput)?.value)
     };
-    let (deep, shallow) = (rate("seq1m_q8")?, rate("seq1m_q1")?);
+    let (deep, shallow) = (rate(SEQ1M_Q8_READ)?, rate(SEQ1M_Q1_READ)?);
     (deep.max(shallow) > MAX_SEQUENTIAL_RATIO * deep.min(shallow)).then(|| {
         Verdict::new(
             "sequential-lines-differ",
@@ -249,6 +303,7 @@ mod tests {
     use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{metric_value, run_on_simulated};
+    use crate::session::document::Metric;
 
     #[test]
     fn quartet_on_simulated_drive_measures_all_eight_lines() {
@@ -260,7 +315,10 @@ mod tests {
         );
         for word in ["read", "write"] {
             let value = |line: &str, figure: &str| {
-                metric_value(&finished, &format!("{line}_{word}_{figure}"))
+                metric_value(
+                    &finished,
+                    &MetricId::parse(&format!("{line}_{word}_{figure}")),
+                )
             };
             assert!((value("rnd4k_q1", "iops") / 9606.0 - 1.0).abs() < 0.01);
             assert!((value("rnd4k_q32", "iops") / 38_424.0 - 1.0).abs() < 0.01);
@@ -278,9 +336,10 @@ mod tests {
             let medium = sectors * 512.0 * 120.0;
             let name = format!("sim:hdd,clock=virtual,size={size}");
             let finished = run_on_simulated(find_benchmark("quartet").unwrap(), &name, &[]);
-            for line in ["seq1m_q8", "seq1m_q1"] {
-                let rate = metric_value(&finished, &format!("{line}_read_throughput"));
-                assert!(rate < medium, "{name} {line}: {rate}");
+            for line in [SEQ1M_Q8_READ, SEQ1M_Q1_READ] {
+                let throughput = MetricId::of_variant(line, MetricKind::Throughput);
+                let rate = metric_value(&finished, &throughput);
+                assert!(rate < medium, "{name} {throughput}: {rate}");
             }
             let told = fake::check_codes(&finished).contains(&"sequential-lines-differ");
             assert!(!told, "{name}");
@@ -290,17 +349,12 @@ mod tests {
     #[test]
     fn quartet_with_unequal_sequential_lines_of_disk_is_flagged() {
         let mut findings = Findings::default();
-        let rate = |name, value| {
-            crate::session::document::Metric::new(
-                name,
-                value,
-                crate::session::document::MetricUnit::BytesPerSecond,
-            )
-        };
-        findings.set_metric(rate("seq1m_q8_read_throughput", 348e6));
-        findings.set_metric(rate("seq1m_q1_read_throughput", 300e6));
+        let rate =
+            |line, value| Metric::new(MetricId::of_variant(line, MetricKind::Throughput), value);
+        findings.set_metric(rate(SEQ1M_Q8_READ, 348e6));
+        findings.set_metric(rate(SEQ1M_Q1_READ, 300e6));
         assert_eq!(faster_than_medium(&findings), None);
-        findings.set_metric(rate("seq1m_q1_read_throughput", 260e6));
+        findings.set_metric(rate(SEQ1M_Q1_READ, 260e6));
         assert!(faster_than_medium(&findings).is_some());
     }
 

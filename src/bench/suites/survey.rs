@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
     BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
     ParameterSet, ParameterValue, RunContext, RunTime, find_benchmark,
 };
 use crate::drive::Target;
 use crate::session::document::{
-    Findings, Metric, MetricTable, MetricTableRow, MetricUnit, Severity, Verdict,
+    Findings, Metric, MetricId, MetricKind, MetricTable, MetricTableRow, MetricUnit, Percentile,
+    SeriesId, SeriesKind, Severity, Verdict,
 };
 use crate::units;
 
@@ -39,21 +41,33 @@ enum Applicability {
     Rotational,
 }
 
+// Names of the benchmarks of the survey.
+const SEQUENTIAL_READ: &str = "sequential-read";
+const RANDOM_READ: &str = "random-read";
+const CONCURRENCY_READ: &str = "concurrency-read";
+const BLOCK_SIZE_READ: &str = "block-size-read";
+const INTERFERENCE: &str = "interference";
+const ROTATION: &str = "rotation";
+const REORDER: &str = "reorder";
+const FULL_STROKE: &str = "full-stroke";
+const TRACK_TO_TRACK: &str = "track-to-track";
+const SEEK_CURVE: &str = "seek-curve";
+
 /// In execution order. Names of unavailable benchmarks are skipped.
 const SURVEY_PARTS: &[SurveyPart] = &[
-    survey_part("sequential-read", 20, Applicability::AnyTarget),
-    survey_part("random-read", 10, Applicability::AnyTarget),
+    survey_part(SEQUENTIAL_READ, 20, Applicability::AnyTarget),
+    survey_part(RANDOM_READ, 10, Applicability::AnyTarget),
     SurveyPart {
         seconds_on_disk: 60,
-        ..survey_part("concurrency-read", 27, Applicability::AnyTarget)
+        ..survey_part(CONCURRENCY_READ, 27, Applicability::AnyTarget)
     },
-    survey_part("block-size-read", 24, Applicability::AnyTarget),
-    survey_part("interference", 15, Applicability::AnyTarget),
-    survey_part("rotation", 10, Applicability::PossiblyRotational),
-    survey_part("reorder", 40, Applicability::Rotational),
-    survey_part("full-stroke", 15, Applicability::Rotational),
-    survey_part("track-to-track", 15, Applicability::Rotational),
-    survey_part("seek-curve", 30, Applicability::Rotational),
+    survey_part(BLOCK_SIZE_READ, 24, Applicability::AnyTarget),
+    survey_part(INTERFERENCE, 15, Applicability::AnyTarget),
+    survey_part(ROTATION, 10, Applicability::PossiblyRotational),
+    survey_part(REORDER, 40, Applicability::Rotational),
+    survey_part(FULL_STROKE, 15, Applicability::Rotational),
+    survey_part(TRACK_TO_TRACK, 15, Applicability::Rotational),
+    survey_part(SEEK_CURVE, 30, Applicability::Rotational),
 ];
 
 const fn survey_part(name: &'static str, seconds: u64, suits: Applicability) -> SurveyPart {
@@ -64,6 +78,27 @@ const fn survey_part(name: &'static str, seconds: u64, suits: Applicability) -> 
         applicability: suits,
     }
 }
+
+const P50: MetricKind = MetricKind::LatencyPercentile(Percentile::from_tenths(500));
+const P99: MetricKind = MetricKind::LatencyPercentile(Percentile::from_tenths(990));
+
+// Series and metrics in the charts.
+static THROUGHPUT_OVER_ADDRESS: [SeriesId; 1] = [SeriesId::of_nested(
+    SEQUENTIAL_READ,
+    SeriesKind::ThroughputOverAddress,
+)];
+static IOPS_AGAINST_DEPTH: [SeriesId; 1] = [SeriesId::of_nested(
+    CONCURRENCY_READ,
+    SeriesKind::IopsAgainstDepth,
+)];
+static THROUGHPUT_AGAINST_BLOCK_SIZE: [SeriesId; 1] = [SeriesId::of_nested(
+    BLOCK_SIZE_READ,
+    SeriesKind::ThroughputAgainstBlockSize,
+)];
+static OPTIMAL_DEPTH: [MetricId; 1] = [MetricId::of_nested(
+    CONCURRENCY_READ,
+    MetricKind::OptimalDepth,
+)];
 
 static DESCRIPTION: Description = Description {
     name: "survey",
@@ -80,7 +115,18 @@ figures and curves of every part are in the document, with the part's name in fr
 
 It only reads.",
     may_write: false,
-    metrics: &["sequential-read/", "random-read/", "concurrency-read/", "block-size-read/", "interference/", "rotation/", "reorder/", "full-stroke/", "track-to-track/", "seek-curve/"],
+    metrics: &[
+        MetricFamily::Nested(SEQUENTIAL_READ),
+        MetricFamily::Nested(RANDOM_READ),
+        MetricFamily::Nested(CONCURRENCY_READ),
+        MetricFamily::Nested(BLOCK_SIZE_READ),
+        MetricFamily::Nested(INTERFERENCE),
+        MetricFamily::Nested(ROTATION),
+        MetricFamily::Nested(REORDER),
+        MetricFamily::Nested(FULL_STROKE),
+        MetricFamily::Nested(TRACK_TO_TRACK),
+        MetricFamily::Nested(SEEK_CURVE),
+    ],
     parameters: &[
         framework::DURATION.with_default(|_| ParameterValue::Unset),
         framework::WINDOW_BEGIN,
@@ -92,74 +138,156 @@ It only reads.",
         ChartSpec::new(
             "Throughput against address",
             ChartShape::Steps,
-            &["sequential-read/throughput-over-address"],
+            &THROUGHPUT_OVER_ADDRESS,
         ),
         ChartSpec::new(
             "IOPS against queue depth",
             ChartShape::Line,
-            &["concurrency-read/iops-against-depth"],
+            &IOPS_AGAINST_DEPTH,
         )
         .log_x()
-        .with_marks(&["concurrency-read/optimal_depth"]),
+        .with_marks(&OPTIMAL_DEPTH),
         ChartSpec::new(
             "Throughput against block size",
             ChartShape::Line,
-            &["block-size-read/throughput-against-block-size"],
+            &THROUGHPUT_AGAINST_BLOCK_SIZE,
         )
         .log_x(),
     ],
     headline_metrics: &[
-        "sequential-read/throughput_mean",
-        "random-read/iops",
-        "random-read/latency_p99",
-        "concurrency-read/optimal_depth",
+        MetricId::of_nested(SEQUENTIAL_READ, MetricKind::ThroughputMean),
+        MetricId::of_nested(RANDOM_READ, MetricKind::Iops),
+        MetricId::of_nested(RANDOM_READ, P99),
+        MetricId::of_nested(CONCURRENCY_READ, MetricKind::OptimalDepth),
     ],
 };
 
-/// Rows of the summary: label and metric. `{random}`, `{beside}` and `{optimal}` stand for the
-/// queue depths of the measurement, because metrics at different depths must not be compared
-/// without a label.
-const SUMMARY_ROWS: &[(&str, &str)] = &[
-    ("sequential reads, mean", "sequential-read/throughput_mean"),
-    ("at the slowest place", "sequential-read/throughput_min"),
-    ("at the fastest place", "sequential-read/throughput_max"),
-    ("reading all of it takes", "sequential-read/full_copy_time"),
-    ("random reads, depth {random}", "random-read/iops"),
-    ("p50 of these, depth {random}", "random-read/latency_p50"),
-    ("p99 of these, depth {random}", "random-read/latency_p99"),
-    ("queue depth that suits", "concurrency-read/optimal_depth"),
-    (
-        "random reads, depth {optimal}",
-        "concurrency-read/optimal_depth_iops",
+/// A row of the summary.
+struct SummaryRow {
+    label: &'static str,
+    /// The queue depth to name in the label: metrics at different depths must not be compared
+    /// without it.
+    depth: Option<DepthSource>,
+    benchmark: &'static str,
+    metric: MetricKind,
+}
+
+impl SummaryRow {
+    const fn new(label: &'static str, benchmark: &'static str, metric: MetricKind) -> Self {
+        Self {
+            label,
+            depth: None,
+            benchmark,
+            metric,
+        }
+    }
+
+    const fn at_depth(self, depth: DepthSource) -> Self {
+        Self {
+            depth: Some(depth),
+            ..self
+        }
+    }
+
+    fn id(&self) -> MetricId {
+        MetricId::of_nested(self.benchmark, self.metric)
+    }
+}
+
+/// Where the queue depth of a row comes from.
+#[derive(Debug, Clone, Copy)]
+enum DepthSource {
+    /// A parameter of `random-read`.
+    RandomRead,
+    /// A parameter of `interference`.
+    Interference,
+    /// A metric of `concurrency-read`.
+    Measured(MetricKind),
+}
+
+const OPTIMAL: DepthSource = DepthSource::Measured(MetricKind::OptimalDepth);
+const OF_MAX_IOPS: DepthSource = DepthSource::Measured(MetricKind::IopsMaxDepth);
+
+const SUMMARY_ROWS: &[SummaryRow] = &[
+    SummaryRow::new(
+        "sequential reads, mean",
+        SEQUENTIAL_READ,
+        MetricKind::ThroughputMean,
     ),
-    (
-        "p90 of these, depth {optimal}",
-        "concurrency-read/optimal_depth_p90",
+    SummaryRow::new(
+        "at the slowest place",
+        SEQUENTIAL_READ,
+        MetricKind::ThroughputMin,
     ),
-    ("times as many as at depth 1", "concurrency-read/speedup"),
-    (
-        "most random reads, depth {most}",
-        "concurrency-read/iops_max",
+    SummaryRow::new(
+        "at the fastest place",
+        SEQUENTIAL_READ,
+        MetricKind::ThroughputMax,
     ),
-    (
-        "p90 of these, depth {most}",
-        "concurrency-read/iops_max_p90",
+    SummaryRow::new(
+        "reading all of it takes",
+        SEQUENTIAL_READ,
+        MetricKind::FullCopyTime,
     ),
-    ("access time", "block-size-read/access_time"),
-    ("balanced block size", "block-size-read/balanced_block_size"),
-    ("tree node that suits", "block-size-read/btree_node_size"),
-    (
-        "users' IOPS beside a job, depth {beside}",
-        "interference/iops_disturbed",
+    SummaryRow::new("random reads", RANDOM_READ, MetricKind::Iops)
+        .at_depth(DepthSource::RandomRead),
+    SummaryRow::new("p50 of these", RANDOM_READ, P50).at_depth(DepthSource::RandomRead),
+    SummaryRow::new("p99 of these", RANDOM_READ, P99).at_depth(DepthSource::RandomRead),
+    SummaryRow::new(
+        "queue depth that suits",
+        CONCURRENCY_READ,
+        MetricKind::OptimalDepth,
     ),
-    (
+    SummaryRow::new(
+        "random reads",
+        CONCURRENCY_READ,
+        MetricKind::OptimalDepthIops,
+    )
+    .at_depth(OPTIMAL),
+    SummaryRow::new(
+        "p90 of these",
+        CONCURRENCY_READ,
+        MetricKind::OptimalDepthP90,
+    )
+    .at_depth(OPTIMAL),
+    SummaryRow::new(
+        "times as many as at depth 1",
+        CONCURRENCY_READ,
+        MetricKind::Speedup,
+    ),
+    SummaryRow::new("most random reads", CONCURRENCY_READ, MetricKind::IopsMax)
+        .at_depth(OF_MAX_IOPS),
+    SummaryRow::new("p90 of these", CONCURRENCY_READ, MetricKind::IopsMaxP90).at_depth(OF_MAX_IOPS),
+    SummaryRow::new("access time", BLOCK_SIZE_READ, MetricKind::AccessTime),
+    SummaryRow::new(
+        "balanced block size",
+        BLOCK_SIZE_READ,
+        MetricKind::BalancedBlockSize,
+    ),
+    SummaryRow::new(
+        "tree node that suits",
+        BLOCK_SIZE_READ,
+        MetricKind::BtreeNodeSize,
+    ),
+    SummaryRow::new(
+        "users' IOPS beside a job",
+        INTERFERENCE,
+        MetricKind::IopsDisturbed,
+    )
+    .at_depth(DepthSource::Interference),
+    SummaryRow::new(
         "sorted random reads over unsorted ones",
-        "reorder/reorder_gain",
+        REORDER,
+        MetricKind::ReorderGain,
     ),
-    ("rotation", "rotation/rotation_speed"),
-    ("full stroke", "full-stroke/full_stroke_seek"),
-    ("track to track", "track-to-track/track_to_track_seek"),
-    ("average seek", "seek-curve/average_seek"),
+    SummaryRow::new("rotation", ROTATION, MetricKind::RotationSpeed),
+    SummaryRow::new("full stroke", FULL_STROKE, MetricKind::FullStrokeSeek),
+    SummaryRow::new(
+        "track to track",
+        TRACK_TO_TRACK,
+        MetricKind::TrackToTrackSeek,
+    ),
+    SummaryRow::new("average seek", SEEK_CURVE, MetricKind::AverageSeek),
 ];
 
 /// A selected benchmark with its fraction of the time.
@@ -215,20 +343,25 @@ impl MeasuredDepths {
             part_parameters(part.benchmark, part.duration, target, own).count("depth")
         };
         Self {
-            random_depth: depth("random-read"),
-            interference_depth: depth("interference"),
+            random_depth: depth(RANDOM_READ),
+            interference_depth: depth(INTERFERENCE),
         }
     }
 
-    /// A row's label with the depths inserted.
-    fn label(self, name: &str, findings: &Findings) -> String {
-        let known = |depth: Option<u64>| depth.map_or("?".to_owned(), |depth| depth.to_string());
-        let measured =
-            |figure: &str| known(metric_value(findings, figure).map(|depth| depth as u64));
-        name.replace("{random}", &known(self.random_depth))
-            .replace("{beside}", &known(self.interference_depth))
-            .replace("{optimal}", &measured("concurrency-read/optimal_depth"))
-            .replace("{most}", &measured("concurrency-read/iops_max_depth"))
+    /// The label of a row, with its queue depth.
+    fn label(self, row: &SummaryRow, findings: &Findings) -> String {
+        let Some(source) = row.depth else {
+            return row.label.to_owned();
+        };
+        let depth = match source {
+            DepthSource::RandomRead => self.random_depth,
+            DepthSource::Interference => self.interference_depth,
+            DepthSource::Measured(metric) => {
+                metric_value(findings, CONCURRENCY_READ, metric).map(|depth| depth as u64)
+            }
+        };
+        let depth = depth.map_or("?".to_owned(), |depth| depth.to_string());
+        format!("{}, depth {depth}", row.label)
     }
 }
 
@@ -351,15 +484,15 @@ fn part_skipped(test: &dyn Benchmark, error: &BenchError) -> Verdict {
 
 /// Sets the summary: the metrics that characterise a drive, and what follows from them.
 fn set_summary(findings: &mut Findings, depths: MeasuredDepths, rotational: bool) {
-    let row = |(name, figure): &(&str, &str)| MetricTableRow {
-        name: depths.label(name, findings).into(),
-        cells: vec![(*figure).into()],
+    let row = |row: &SummaryRow| MetricTableRow {
+        name: depths.label(row, findings).into(),
+        cells: vec![row.id()],
     };
     // The summary omits a gain that is not significant.
-    let significant = |figure: &Metric| {
-        figure.name != "reorder/reorder_gain" || figure.low.is_some_and(|low| low > 1.0)
+    let significant = |metric: &Metric| {
+        metric.id.kind() != Some(MetricKind::ReorderGain) || metric.low.is_some_and(|low| low > 1.0)
     };
-    let known = |(_, figure): &&(&str, &str)| findings.metric(figure).is_some_and(significant);
+    let known = |row: &&SummaryRow| findings.metric(&row.id()).is_some_and(significant);
     let table = MetricTable {
         name: "Summary".into(),
         columns: vec!["measured".into()],
@@ -377,8 +510,9 @@ fn set_summary(findings: &mut Findings, depths: MeasuredDepths, rotational: bool
     }
 }
 
-fn metric_value(findings: &Findings, name: &str) -> Option<f64> {
-    findings.metric(name).map(|figure: &Metric| figure.value)
+fn metric_value(findings: &Findings, benchmark: &'static str, metric: MetricKind) -> Option<f64> {
+    let metric = findings.metric(&MetricId::of_nested(benchmark, metric))?;
+    Some(metric.value)
 }
 
 fn tuning_advice(code: &str, evidence: String, advice: String) -> Verdict {
@@ -388,16 +522,17 @@ fn tuning_advice(code: &str, evidence: String, advice: String) -> Verdict {
 /// Advice from IOPS over depth: the depth of lowest latency and that of highest IOPS. Only
 /// significant differences count.
 fn queue_advice(findings: &Findings) -> Option<Verdict> {
-    let figure = |name: &str| findings.metric(&format!("concurrency-read/{name}"));
-    let at = |name: &str| Some(figure(name)?.value);
-    let (depth, iops) = (at("optimal_depth")?, figure("optimal_depth_iops")?);
-    let most = figure("iops_max_depth").zip(figure("iops_max"));
+    let metric = |kind| findings.metric(&MetricId::of_nested(CONCURRENCY_READ, kind));
+    let at = |kind| Some(metric(kind)?.value);
+    let depth = at(MetricKind::OptimalDepth)?;
+    let iops = metric(MetricKind::OptimalDepthIops)?;
+    let most = metric(MetricKind::IopsMaxDepth).zip(metric(MetricKind::IopsMax));
     let certain = |figure: &Metric| figure.low.zip(figure.high);
     let more = most.filter(|(_, most)| match (certain(most), certain(iops)) {
         (Some((low, _)), Some((_, high))) => low > high,
         _ => false,
     });
-    let said = |depth: f64, iops: &Metric, p90: &str| {
+    let said = |depth: f64, iops: &Metric, p90: MetricKind| {
         let wait = at(p90).map_or_else(String::new, |p90| {
             format!(" (p90 {})", units::format_latency(p90))
         });
@@ -406,10 +541,13 @@ fn queue_advice(findings: &Findings) -> Option<Verdict> {
             units::format_count(iops.value)
         )
     };
-    let best = said(depth, iops, "optimal_depth_p90");
+    let best = said(depth, iops, MetricKind::OptimalDepthP90);
     let (evidence, words) = match (more, depth > 1.0) {
         (Some((deepest, most)), _) => (
-            format!("{best}, {}", said(deepest.value, most, "iops_max_p90")),
+            format!(
+                "{best}, {}",
+                said(deepest.value, most, MetricKind::IopsMaxP90)
+            ),
             format!(
                 "keep about {depth} requests in flight where response time counts, and up to {} where \
                  only throughput does",
@@ -431,13 +569,13 @@ fn queue_advice(findings: &Findings) -> Option<Verdict> {
 /// The check for reads faster than the medium at its fastest location.
 fn faster_than_medium(findings: &Findings) -> Option<Verdict> {
     const MAX_MEDIUM_RATIO: f64 = 1.15;
-    let most = metric_value(findings, "sequential-read/throughput_max")?;
+    let most = metric_value(findings, SEQUENTIAL_READ, MetricKind::ThroughputMax)?;
     let (name, rate) = findings
         .figures
         .iter()
         .filter(|figure| figure.unit == MetricUnit::BytesPerSecond)
-        .filter(|figure| !figure.name.starts_with("sequential-read/"))
-        .map(|figure| (&figure.name, figure.value))
+        .filter(|metric| metric.id.benchmark() != Some(SEQUENTIAL_READ))
+        .map(|metric| (&metric.id, metric.value))
         .max_by(|left, right| left.1.total_cmp(&right.1))?;
     (rate > MAX_MEDIUM_RATIO * most).then(|| {
         Verdict::new(
@@ -454,9 +592,9 @@ fn faster_than_medium(findings: &Findings) -> Option<Verdict> {
 }
 
 fn block_advice(findings: &Findings) -> Option<Verdict> {
-    let balanced = metric_value(findings, "block-size-read/balanced_block_size")?;
-    let node = metric_value(findings, "block-size-read/btree_node_size")?;
-    let access = metric_value(findings, "block-size-read/access_time")?;
+    let balanced = metric_value(findings, BLOCK_SIZE_READ, MetricKind::BalancedBlockSize)?;
+    let node = metric_value(findings, BLOCK_SIZE_READ, MetricKind::BtreeNodeSize)?;
+    let access = metric_value(findings, BLOCK_SIZE_READ, MetricKind::AccessTime)?;
     Some(tuning_advice(
         "advice-block-size",
         format!(
@@ -472,9 +610,9 @@ fn block_advice(findings: &Findings) -> Option<Verdict> {
 }
 
 fn copy_advice(findings: &Findings) -> Option<Verdict> {
-    let nanoseconds = metric_value(findings, "sequential-read/full_copy_time")?;
+    let nanoseconds = metric_value(findings, SEQUENTIAL_READ, MetricKind::FullCopyTime)?;
     let once = Duration::from_nanos(nanoseconds as u64);
-    let mean = metric_value(findings, "sequential-read/throughput_mean")?;
+    let mean = metric_value(findings, SEQUENTIAL_READ, MetricKind::ThroughputMean)?;
     Some(tuning_advice(
         "advice-full-copy",
         format!(
@@ -501,9 +639,16 @@ mod tests {
         let name = "sim:constant,latency=1ms,throughput=100MB,parallel=4,size=4GB";
         let finished = run_on_simulated(find_benchmark("survey").unwrap(), name, &[]);
         assert_eq!(finished.state, RunState::Finished, "{:?}", finished.error);
-        assert!((metric_value(&finished, "block-size-read/access_time") / 1e6 - 1.0).abs() < 0.02);
+        assert!(
+            (metric_value(&finished, &MetricId::parse("block-size-read/access_time")) / 1e6 - 1.0)
+                .abs()
+                < 0.02
+        );
         assert_eq!(
-            metric_value(&finished, "concurrency-read/optimal_depth"),
+            metric_value(
+                &finished,
+                &MetricId::parse("concurrency-read/optimal_depth")
+            ),
             4.0
         );
         let table = finished
@@ -545,9 +690,12 @@ mod tests {
         assert_eq!(told("does-not-rotate"), 1, "{codes:?}");
         assert_eq!(told("mechanics-skipped"), 1, "{codes:?}");
         let findings = &finished.findings;
-        for part in ["reorder/", "full-stroke/", "track-to-track/", "seek-curve/"] {
+        for part in [REORDER, FULL_STROKE, TRACK_TO_TRACK, SEEK_CURVE] {
             assert!(
-                findings.figures.iter().all(|it| !it.name.starts_with(part)),
+                findings
+                    .figures
+                    .iter()
+                    .all(|it| it.id.benchmark() != Some(part)),
                 "{part}"
             );
         }
@@ -560,15 +708,26 @@ mod tests {
         let tables = &finished.findings.tables;
         let table = tables.iter().find(|table| table.name == "Summary").unwrap();
         let depth = |figure: &str| {
-            let row = table.rows.iter().find(|row| row.cells == [figure]).unwrap();
+            let row = table
+                .rows
+                .iter()
+                .find(|row| row.cells == [MetricId::parse(figure)])
+                .unwrap();
             row.name
                 .rsplit_once("depth ")
                 .map(|(_, depth)| depth.to_owned())
         };
         assert_eq!(depth("random-read/iops"), depth("random-read/latency_p50"));
-        let optimal = metric_value(&finished, "concurrency-read/optimal_depth").to_string();
+        let optimal = metric_value(
+            &finished,
+            &MetricId::parse("concurrency-read/optimal_depth"),
+        )
+        .to_string();
         assert_eq!(depth("concurrency-read/optimal_depth_iops"), Some(optimal));
-        if let Some(most) = finished.findings.metric("concurrency-read/iops_max_depth") {
+        if let Some(most) = finished
+            .findings
+            .metric(&MetricId::parse("concurrency-read/iops_max_depth"))
+        {
             let most = most.value.to_string();
             assert_eq!(depth("concurrency-read/iops_max"), Some(most));
         }
@@ -578,19 +737,20 @@ mod tests {
     fn survey_queue_advice_names_significantly_different_depths() {
         let mut findings = Findings::default();
         assert_eq!(queue_advice(&findings), None);
-        let mut put = |name: &str, value: f64, unit| {
-            let name = format!("concurrency-read/{name}");
-            let figure = Metric::new(&name, value, unit);
-            findings.set_metric(figure.with_interval(value * 0.95, value * 1.05));
+        let mut put = |metric, value: f64| {
+            let metric = Metric::new(MetricId::of_nested(CONCURRENCY_READ, metric), value);
+            findings.set_metric(metric.with_interval(value * 0.95, value * 1.05));
         };
-        put("optimal_depth", 4.0, MetricUnit::Count);
-        put("optimal_depth_iops", 200.0, MetricUnit::PerSecond);
-        put("iops_max_depth", 64.0, MetricUnit::Count);
-        put("iops_max", 400.0, MetricUnit::PerSecond);
+        put(MetricKind::OptimalDepth, 4.0);
+        put(MetricKind::OptimalDepthIops, 200.0);
+        put(MetricKind::IopsMaxDepth, 64.0);
+        put(MetricKind::IopsMax, 400.0);
         // The advice states that a disk achieves far more IOPS with many queued requests.
         let advice = queue_advice(&findings).unwrap().advice;
         assert!(advice.contains("up to 64"), "{advice}");
-        findings.figures.retain(|it| !it.name.contains("iops_max"));
+        findings
+            .figures
+            .retain(|it| !it.id.to_string().contains("iops_max"));
         let advice = queue_advice(&findings).unwrap().advice;
         assert!(advice.contains("keep about 4 requests"), "{advice}");
     }
@@ -598,7 +758,7 @@ mod tests {
     #[test]
     fn survey_throughput_above_media_rate_is_flagged() {
         let mut findings = Findings::default();
-        let rate = |name, value| Metric::new(name, value, MetricUnit::BytesPerSecond);
+        let rate = |name, value| Metric::new(MetricId::parse(name), value);
         findings.set_metric(rate("sequential-read/throughput_max", 267e6));
         findings.set_metric(rate("block-size-read/throughput_max", 280e6));
         assert_eq!(faster_than_medium(&findings), None);
@@ -632,11 +792,14 @@ mod tests {
             &fake,
         );
         assert_eq!(finished.state, RunState::Failed);
-        metric_value(&finished, "sequential-read/throughput_mean");
+        metric_value(
+            &finished,
+            &MetricId::parse("sequential-read/throughput_mean"),
+        );
         assert!(
             finished
                 .findings
-                .metric("concurrency-read/optimal_depth")
+                .metric(&MetricId::parse("concurrency-read/optimal_depth"))
                 .is_none()
         );
     }

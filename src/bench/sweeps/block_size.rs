@@ -4,6 +4,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
+use crate::session::document::{MetricId, SeriesId};
 use std::time::Duration;
 
 use self::model::BlockSizePoints;
@@ -66,40 +67,43 @@ pub(crate) const CHARTS: &[ChartSpec] = &[
     ChartSpec::new(
         "Throughput against block size",
         ChartShape::Line,
-        &["throughput-against-block-size"],
+        &[SeriesId::THROUGHPUT_AGAINST_BLOCK_SIZE],
     )
     .log_x()
-    .with_marks(&["balanced_block_size"]),
+    .with_marks(&[MetricId::BALANCED_BLOCK_SIZE]),
     ChartSpec::new(
         "Response time against block size, and the fitted line",
         ChartShape::Line,
-        &["response-against-block-size", "response-model"],
+        &[
+            SeriesId::RESPONSE_AGAINST_BLOCK_SIZE,
+            SeriesId::RESPONSE_MODEL,
+        ],
     )
     .log_x()
     .log_y(),
     ChartSpec::new(
         "Throughput and IOPS as shares of their best",
         ChartShape::Line,
-        &["throughput-share", "iops-share"],
+        &[SeriesId::THROUGHPUT_SHARE, SeriesId::IOPS_SHARE],
     )
     .log_x()
-    .with_marks(&["crossing_block_size"]),
+    .with_marks(&[MetricId::CROSSING_BLOCK_SIZE]),
     ChartSpec::new(
         "IOPS against block size",
         ChartShape::Line,
-        &["iops-against-block-size"],
+        &[SeriesId::IOPS_AGAINST_BLOCK_SIZE],
     )
     .log_x()
     .log_y(),
 ];
 
-pub(crate) const HEADLINE: &[&str] = &[
-    "access_time",
-    "media_throughput",
-    "balanced_block_size",
-    "btree_node_size",
-    "btree_lookup_time",
-    "full_copy_time",
+pub(crate) const HEADLINE: &[MetricId] = &[
+    MetricId::ACCESS_TIME,
+    MetricId::MEDIA_THROUGHPUT,
+    MetricId::BALANCED_BLOCK_SIZE,
+    MetricId::BTREE_NODE_SIZE,
+    MetricId::BTREE_LOOKUP_TIME,
+    MetricId::FULL_COPY_TIME,
 ];
 
 fn block_sizes(target: &Target, parameters: &ParameterSet) -> Result<Vec<u32>, BenchError> {

@@ -1,12 +1,14 @@
 //! Effect of the request size on read throughput and latency.
 
 use super::block_size;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
     BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
     framework,
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::document::MetricKind;
 
 /// A sweep over the block size with random reads.
 pub struct BlockSizeRead;
@@ -30,7 +32,7 @@ nothing cached. The kernel splits requests above its limit into several: the lin
 
 It only reads.",
     may_write: false,
-    metrics: &["access_time", "media_throughput", "balanced_block_size", "btree_node_size", "btree_lookup_time", "full_copy_time", "crossing_block_size"],
+    metrics: &[MetricFamily::Own(&[MetricKind::AccessTime, MetricKind::MediaThroughput, MetricKind::BalancedBlockSize, MetricKind::BtreeNodeSize, MetricKind::BtreeLookupTime, MetricKind::FullCopyTime, MetricKind::CrossingBlockSize])],
     parameters: &[
         block_size::MIN_BLOCK,
         block_size::MAX_BLOCK,

@@ -14,6 +14,7 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits};
+use crate::session::document::{MetricId, SeriesId};
 
 pub(crate) const MAX_DEPTH: ParameterSpec = ParameterSpec {
     name: "max-depth",
@@ -62,33 +63,33 @@ pub(crate) const CHARTS: &[ChartSpec] = &[
     ChartSpec::new(
         "IOPS against queue depth",
         ChartShape::Line,
-        &["iops-against-depth"],
+        &[SeriesId::IOPS_AGAINST_DEPTH],
     )
     .log_x()
-    .with_marks(&["optimal_depth", "knee_depth"]),
+    .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
     ChartSpec::new(
         "p90 against queue depth",
         ChartShape::Line,
-        &["p90-against-depth"],
+        &[SeriesId::P90_AGAINST_DEPTH],
     )
     .log_x()
     .log_y()
-    .with_marks(&["optimal_depth", "knee_depth"]),
+    .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
     ChartSpec::new(
         "Score against queue depth",
         ChartShape::Line,
-        &["score-against-depth"],
+        &[SeriesId::SCORE_AGAINST_DEPTH],
     )
     .log_x()
-    .with_marks(&["optimal_depth"]),
+    .with_marks(&[MetricId::OPTIMAL_DEPTH]),
 ];
 
-pub(crate) const HEADLINE: &[&str] = &[
-    "optimal_depth",
-    "optimal_depth_iops",
-    "speedup",
-    "knee_depth",
-    "iops_max",
+pub(crate) const HEADLINE: &[MetricId] = &[
+    MetricId::OPTIMAL_DEPTH,
+    MetricId::OPTIMAL_DEPTH_IOPS,
+    MetricId::SPEEDUP,
+    MetricId::KNEE_DEPTH,
+    MetricId::IOPS_MAX,
 ];
 
 fn complete_plan(
@@ -205,22 +206,27 @@ mod tests {
             "sim:constant,latency=100us,parallel=8",
             &[("duration", "2s")],
         );
-        assert_eq!(metric_value(&finished, "optimal_depth"), 8.0);
-        assert!((metric_value(&finished, "speedup") - 8.0).abs() < 0.1);
-        assert!((metric_value(&finished, "optimal_depth_iops") / 80_000.0 - 1.0).abs() < 0.02);
-        assert_eq!(metric_value(&finished, "iops_max_depth"), 8.0);
+        assert_eq!(metric_value(&finished, &MetricId::OPTIMAL_DEPTH), 8.0);
+        assert!((metric_value(&finished, &MetricId::SPEEDUP) - 8.0).abs() < 0.1);
+        assert!(
+            (metric_value(&finished, &MetricId::OPTIMAL_DEPTH_IOPS) / 80_000.0 - 1.0).abs() < 0.02
+        );
+        assert_eq!(metric_value(&finished, &MetricId::IOPS_MAX_DEPTH), 8.0);
         for name in [
             "optimal_depth_iops",
             "optimal_depth_p90",
             "speedup",
             "iops_max",
         ] {
-            let figure = finished.findings.metric(name).unwrap();
+            let figure = finished.findings.metric(&MetricId::parse(name)).unwrap();
             assert!(figure.low.is_some() && figure.high.is_some(), "{figure:?}");
         }
         // Two doublings beyond 8 bring no benefit: deeper queues have one round only, and no
         // confidence interval.
-        let curve = finished.findings.series("iops-against-depth").unwrap();
+        let curve = finished
+            .findings
+            .series(&SeriesId::IOPS_AGAINST_DEPTH)
+            .unwrap();
         let places: Vec<f64> = curve.points.iter().map(|point| point[0]).collect();
         let bounded = |at: f64| {
             let index = places.iter().position(|place| *place == at).unwrap();
@@ -257,12 +263,12 @@ mod tests {
                 &set,
                 &noisy_drive(8),
             );
-            match finished.findings.metric("optimal_depth") {
+            match finished.findings.metric(&MetricId::OPTIMAL_DEPTH) {
                 Some(figure) if figure.value == 8.0 => found += 1,
                 Some(_) => wrong += 1,
                 None => assert!(check_codes(&finished).contains(&"no-optimal-depth")),
             }
-            let speedup = finished.findings.metric("speedup");
+            let speedup = finished.findings.metric(&MetricId::SPEEDUP);
             covered += u32::from(speedup.is_some_and(|speedup| {
                 (speedup.low.unwrap()..=speedup.high.unwrap()).contains(&8.0)
             }));
@@ -300,8 +306,8 @@ mod tests {
                 assert_eq!(check_codes(&finished).contains(&code), !best);
             }
             assert_eq!(
-                finished.findings.metric("speedup").is_some(),
-                finished.findings.metric("optimal_depth").is_some()
+                finished.findings.metric(&MetricId::SPEEDUP).is_some(),
+                finished.findings.metric(&MetricId::OPTIMAL_DEPTH).is_some()
             );
         }
         assert!(named <= 2, "{named} of 40 name a best");
@@ -316,7 +322,10 @@ mod tests {
             ("max-depth", "48"),
         ];
         let finished = run_on_simulated(test, "sim:constant,parallel=2", &set);
-        let curve = finished.findings.series("iops-against-depth").unwrap();
+        let curve = finished
+            .findings
+            .series(&SeriesId::IOPS_AGAINST_DEPTH)
+            .unwrap();
         let depths: Vec<f64> = curve.points.iter().map(|point| point[0]).collect();
         assert_eq!(depths, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 48.0]);
     }
@@ -331,7 +340,7 @@ mod tests {
             check_codes(&finished),
             finished.findings.figures
         );
-        assert!(finished.findings.metric("optimal_depth").is_none());
+        assert!(finished.findings.metric(&MetricId::OPTIMAL_DEPTH).is_none());
     }
 
     #[test]

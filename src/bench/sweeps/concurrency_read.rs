@@ -1,12 +1,14 @@
 //! Optimal queue depth for reads.
 
 use super::concurrency;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
     BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
     framework,
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::document::MetricKind;
 
 /// A sweep over the queue depth with random reads.
 pub struct ConcurrencyRead;
@@ -32,7 +34,7 @@ it falls short, the figures are this machine's and not the drive's.
 
 Depths behind two doublings that bring nothing are left out from the second round on (--early-stop). It only reads.",
     may_write: false,
-    metrics: &["optimal_depth", "optimal_depth_iops", "optimal_depth_p90", "iops_max", "iops_max_depth", "iops_max_p90", "speedup", "knee_depth"],
+    metrics: &[MetricFamily::Own(&[MetricKind::OptimalDepth, MetricKind::OptimalDepthIops, MetricKind::OptimalDepthP90, MetricKind::IopsMax, MetricKind::IopsMaxDepth, MetricKind::IopsMaxP90, MetricKind::Speedup, MetricKind::KneeDepth])],
     parameters: &[
         framework::BLOCK_SIZE,
         concurrency::MAX_DEPTH,

@@ -5,13 +5,14 @@ mod rounds;
 mod tests;
 mod written;
 
+use crate::bench::framework::metric_families::MetricFamily;
+use crate::session::document::{MetricId, MetricKind, SeriesId};
 use std::time::Duration;
 
 use self::written::ThroughputByBytesWritten;
 use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::forecast::PlannedPhases;
-use crate::bench::framework::metric_names::latency_metrics;
 use crate::bench::framework::{describe_target, random_pattern};
 use crate::bench::{
     BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
@@ -80,7 +81,7 @@ cliff, a cache is full, and the bytes until there are its size.
 It overwrites everything in the window, several times: how many bytes that is, and what share of the \
 drive, is said beforehand. On a large drive it takes hours, and it wears an SSD a little.",
     may_write: true,
-    metrics: latency_metrics!["steady_state_iops", "steady_state_round", "steady_state_range", "steady_state_slope", "cache_bytes"],
+    metrics: &[MetricFamily::Own(&[MetricKind::SteadyStateIops, MetricKind::SteadyStateRound, MetricKind::SteadyStateRange, MetricKind::SteadyStateSlope, MetricKind::CacheBytes]), MetricFamily::Latency],
     parameters: &[
         READ_FRACTION,
         PRECONDITION_PASSES,
@@ -106,21 +107,21 @@ drive, is said beforehand. On a large drive it takes hours, and it wears an SSD 
         ChartSpec::new(
             "IOPS by round, corridor and slope of the last five",
             ChartShape::Line,
-            &["iops-by-round", "corridor-high", "corridor-low", "corridor-slope"],
+            &[SeriesId::IOPS_BY_ROUND, SeriesId::CORRIDOR_HIGH, SeriesId::CORRIDOR_LOW, SeriesId::CORRIDOR_SLOPE],
         )
-        .with_marks(&["steady_state_round"]),
+        .with_marks(&[MetricId::STEADY_STATE_ROUND]),
         ChartSpec::new(
             "Throughput against bytes written",
             ChartShape::Line,
-            &["throughput-against-written"],
+            &[SeriesId::THROUGHPUT_AGAINST_WRITTEN],
         )
-        .with_marks(&["cache_bytes"]),
+        .with_marks(&[MetricId::CACHE_BYTES]),
     ],
     headline_metrics: &[
-        "steady_state_iops",
-        "steady_state_round",
-        "steady_state_range",
-        "cache_bytes",
+        MetricId::STEADY_STATE_IOPS,
+        MetricId::STEADY_STATE_ROUND,
+        MetricId::STEADY_STATE_RANGE,
+        MetricId::CACHE_BYTES,
     ],
 };
 

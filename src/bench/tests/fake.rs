@@ -16,7 +16,7 @@ use crate::engine::{
     ExecutionSnapshot, FinishTimes, IoOperation, IoStats, LoggedRequest, Plan, ZoneMap,
 };
 use crate::roots::SysPaths;
-use crate::session::document::Findings;
+use crate::session::document::{Findings, MetricId};
 
 use crate::bench::framework::context;
 use crate::bench::framework::context::FinishedRun;
@@ -324,10 +324,10 @@ pub fn run_on_simulated(
 }
 
 /// Value of a metric of a finished run.
-pub fn metric_value(finished: &FinishedRun, name: &str) -> f64 {
-    let figure = finished.findings.metric(name);
-    figure
-        .unwrap_or_else(|| panic!("no {name} in {:?}", finished.findings))
+pub fn metric_value(finished: &FinishedRun, id: &MetricId) -> f64 {
+    let metric = finished.findings.metric(id);
+    metric
+        .unwrap_or_else(|| panic!("no {id} in {:?}", finished.findings))
         .value
 }
 

@@ -6,7 +6,7 @@ mod forecast;
 use std::collections::BTreeSet;
 
 use self::fake::run_on_simulated;
-use super::framework::metric_names;
+use super::framework::metric_families;
 use super::{BENCHMARKS, find_benchmark};
 use crate::engine::IoOperation;
 use crate::session::document::{MetricUnit, RunState};
@@ -94,14 +94,14 @@ fn every_benchmark_runs_on_simulated_drive_as_described() {
         let said = findings
             .figures
             .iter()
-            .any(|figure| description.headline_metrics.contains(&&*figure.name));
+            .any(|figure| description.headline_metrics.contains(&figure.id));
         assert!(said || !findings.verdicts.is_empty(), "{name} says nothing");
         for figure in &findings.figures {
             assert!(figure.value.is_finite(), "{name}: {figure:?}");
             assert!(
-                metric_names::matches_any(description.metrics, &figure.name),
+                metric_families::contains(description.metrics, &figure.id),
                 "{name} does not declare its metric {}",
-                figure.name
+                figure.id
             );
             // A goal can be set for the metric, with a limit in its own unit where that can be
             // written.
@@ -112,7 +112,7 @@ fn every_benchmark_runs_on_simulated_drive_as_described() {
                 MetricUnit::Bytes => "1KiB",
                 _ => "1",
             };
-            let goal = SloSpec::parse(&format!("{}>={limit}", figure.name));
+            let goal = SloSpec::parse(&format!("{}>={limit}", figure.id));
             assert!(goal.is_ok(), "{name}: {goal:?}");
         }
         for point in findings.series.iter().flat_map(|series| &series.points) {

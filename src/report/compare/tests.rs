@@ -2,19 +2,18 @@ use super::*;
 use crate::session::compare::fleet::compare_fleet;
 use crate::session::compare::sample::{sample_run, sample_session};
 use crate::session::compare::{ComparisonInput, compare_sessions};
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Session};
+use crate::session::document::{
+    ChartAxis, Metric, MetricId, MetricUnit, Series, SeriesId, Session,
+};
 
 fn run_with_curve(value: f64, margin: f64) -> crate::session::document::BenchmarkRun {
     let mut run = sample_run("iops", value, margin);
-    run.findings.set_metric(Metric::new(
-        "latency_p99",
-        1e11 / value,
-        MetricUnit::Nanoseconds,
-    ));
+    run.findings
+        .set_metric(Metric::new(MetricId::LATENCY_P99, 1e11 / value));
     run.findings.set_series(Series {
-        name: "iops-over-time".into(),
-        x: ChartAxis::new("time", MetricUnit::Nanoseconds),
-        y: ChartAxis::new("IOPS", MetricUnit::PerSecond),
+        id: SeriesId::parse("iops-over-time"),
+        x: ChartAxis::named("time", MetricUnit::Nanoseconds),
+        y: ChartAxis::named("IOPS", MetricUnit::PerSecond),
         points: (0..20)
             .map(|second| [f64::from(second) * 1e9, value])
             .collect(),

@@ -1,8 +1,9 @@
 //! The charts of a run: those of its benchmark's description, and all other series.
 
 use super::plot::{HtmlCurve, HtmlPlot, distribution_chart};
+use crate::safe_text::SafeText;
 use crate::session::chart::{ChartShape, ChartSpec};
-use crate::session::document::{ChartAxis, Findings, Metric, MetricUnit, Series, is_nested_name};
+use crate::session::document::{ChartAxis, Findings, Metric, MetricUnit, Series};
 
 /// Chart settings of a series that is in no described chart.
 fn default_chart(series: &Series) -> ChartSpec {
@@ -29,9 +30,9 @@ pub(super) fn run_charts(findings: &Findings, charts: &[ChartSpec]) -> String {
     for series in findings
         .series
         .iter()
-        .filter(|series| !is_nested_name(&series.name))
+        .filter(|series| series.id.benchmark().is_none())
     {
-        let asked_for = |chart: &ChartSpec| chart.series.contains(&series.name.as_str());
+        let asked_for = |chart: &ChartSpec| chart.series.contains(&series.id);
         if !charts.iter().any(asked_for) {
             body.push_str(&plot_chart(
                 findings,
@@ -74,8 +75,8 @@ fn distribution_charts(findings: &Findings) -> String {
 /// A chart of the benchmark's description. Series in other units than the first get a separate
 /// chart: two scales in one chart are misleading.
 fn specified_chart(findings: &Findings, chart: &ChartSpec) -> String {
-    let known = |name: &&str| findings.series(name);
-    let series: Vec<&Series> = chart.series.iter().filter_map(known).collect();
+    let known = chart.series.iter().filter_map(|id| findings.series(id));
+    let series: Vec<&Series> = known.collect();
     let same = |left: &&Series, right: &&Series| {
         (left.x.unit, left.y.unit) == (right.x.unit, right.y.unit)
     };
@@ -95,7 +96,10 @@ fn plot_chart(findings: &Findings, chart: &ChartSpec, title: &str, series: &[&Se
             figure.value,
         )
     };
-    let unnamed = ChartAxis::new("", first.y.unit);
+    let unnamed = ChartAxis {
+        name: SafeText::new(),
+        unit: first.y.unit,
+    };
     let alike = series.iter().all(|series| series.y.name == first.y.name);
     HtmlPlot {
         title,
@@ -112,7 +116,7 @@ fn plot_chart(findings: &Findings, chart: &ChartSpec, title: &str, series: &[&Se
         marked_values: chart
             .marked_metrics
             .iter()
-            .filter_map(|name| findings.metric(name))
+            .filter_map(|id| findings.metric(id))
             .filter(|figure| figure.unit == first.x.unit)
             .map(mark)
             .collect(),
@@ -123,7 +127,7 @@ fn plot_chart(findings: &Findings, chart: &ChartSpec, title: &str, series: &[&Se
 /// A legend entry: the series' own name if its quantity does not distinguish it from the others.
 fn legend_curve(series: &Series, quantities_alike: bool) -> HtmlCurve {
     let name = if quantities_alike {
-        series.name.replace('-', " ")
+        series.id.to_string().replace('-', " ")
     } else {
         series.y.name.clone().into()
     };

@@ -188,7 +188,7 @@ fn overlay_chart(overlay: &ChartOverlay, comparison: &Comparison, charts: &[Char
     let fallback = ChartSpec::new("", ChartShape::Line, &[]);
     let described = charts
         .iter()
-        .find(|chart| chart.series.contains(&overlay.name.as_str()));
+        .find(|chart| chart.series.contains(&overlay.id));
     let style = described.unwrap_or(&fallback);
     let title = match described {
         Some(chart) => chart.title.to_owned(),

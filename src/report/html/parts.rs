@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 use super::escape::escape_html;
 use crate::report::repeated::{METRIC_COLUMNS, repeated_tables as tables_of_repeated};
 use crate::report::text::{severity_word, value_with_margin};
-use crate::report::{again, evidence};
-use crate::safe_text::SafeText;
+use crate::report::{again, evidence, goals};
 use crate::session::document::{
-    BenchmarkRun, Findings, KernelCounts, LatencyByDirection, Metric, MetricTableRow, RunEvidence,
-    Severity, SloResult, StageBreakdown, Verdict,
+    BenchmarkRun, Findings, KernelCounts, LatencyByDirection, Metric, MetricId, MetricTableRow,
+    RunEvidence, Severity, SloResult, StageBreakdown, Verdict,
 };
 use crate::units;
 
@@ -74,10 +73,10 @@ pub(super) fn notes_section(verdicts: &[Verdict]) -> String {
 }
 
 /// The headline metrics as cards.
-pub(super) fn metric_cards(figures: &[Metric], headline: &[&str]) -> String {
+pub(super) fn metric_cards(figures: &[Metric], headline: &[MetricId]) -> String {
     let named: Vec<&Metric> = headline
         .iter()
-        .filter_map(|name| figures.iter().find(|it| it.name == *name))
+        .filter_map(|id| figures.iter().find(|it| it.id == *id))
         .collect();
     let first = if named.is_empty() {
         figures.iter().take(MAX_DEFAULT_CARDS).collect()
@@ -109,25 +108,29 @@ fn split_value_and_unit(rendered: &str) -> (&str, &str) {
 }
 
 /// Goals and whether they were met.
-pub(super) fn goals_table(goals: &[SloResult]) -> String {
+pub(super) fn goals_table(results: &[SloResult]) -> String {
     let row = |goal: &SloResult| {
         let class = match goal.met {
             Some(true) => "good",
             Some(false) => "trouble",
             None => "soft",
         };
-        let word = goal.status();
-        let measured = goal.measured_text().map_or_else(
-            || goal.undetermined_reason().unwrap_or_default().to_owned(),
+        let word = goals::status(goal);
+        let measured = goals::measured_text(goal).map_or_else(
+            || {
+                goals::undetermined_reason(goal)
+                    .unwrap_or_default()
+                    .to_owned()
+            },
             |value| format!("{value} measured"),
         );
-        let margin = goal.margin_text().unwrap_or_default();
+        let margin = goals::margin_text(goal).unwrap_or_default();
         format!(
             "<tr><td>{}</td><td class=\"{class}\">{word}</td><td>{measured}</td><td>{margin}</td></tr>",
             escape_html(&goal.goal),
         )
     };
-    html_table("Goals", "", &goals.iter().map(row).collect::<String>())
+    html_table("Goals", "", &results.iter().map(row).collect::<String>())
 }
 
 /// All metrics with confidence intervals and observations; empty columns are omitted.
@@ -172,9 +175,9 @@ pub(super) fn metric_tables(findings: &Findings) -> String {
         let head: String = std::iter::once("<th></th>".to_owned())
             .chain(headings.map(|name| format!("<th class=\"n\">{}</th>", escape_html(name))))
             .collect();
-        let cell = |name: &SafeText| {
+        let cell = |id: &MetricId| {
             let figure = figures
-                .get(name)
+                .get(id)
                 .map_or_else(|| "n/a".to_owned(), value_with_margin);
             format!("<td class=\"n\">{figure}</td>")
         };

@@ -71,10 +71,10 @@ fn run_heading(run: &BenchmarkRun, presentation: &ResultPresentation) -> String 
 
 /// The results of nested benchmarks, each rendered like a separate run.
 fn nested_sections(findings: &Findings, presentations: &PresentationLookup<'_>) -> String {
-    let figures = findings.figures.iter().map(|figure| &figure.name);
-    let all = figures.chain(findings.series.iter().map(|series| &series.name));
+    let metrics = findings.figures.iter().map(|metric| metric.id.benchmark());
+    let series = findings.series.iter().map(|series| series.id.benchmark());
     let mut names: Vec<&str> = Vec::new();
-    for (name, _) in all.filter_map(|name| name.split_once('/')) {
+    for name in metrics.chain(series).flatten() {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -93,23 +93,24 @@ fn nested_sections(findings: &Findings, presentations: &PresentationLookup<'_>) 
 }
 
 /// The findings of one nested benchmark, without the prefix in their names.
-fn nested_findings(findings: &Findings, prefix: &str) -> Findings {
-    let own = |name: &str| Some(name.strip_prefix(prefix)?.strip_prefix('/')?.to_owned());
-    let figures = findings.figures.iter().filter_map(|figure| {
-        Some(Metric {
-            name: own(&figure.name)?.into(),
-            ..figure.clone()
-        })
-    });
-    let series = findings.series.iter().filter_map(|series| {
-        Some(Series {
-            name: own(&series.name)?.into(),
-            ..series.clone()
-        })
-    });
+fn nested_findings(findings: &Findings, benchmark: &str) -> Findings {
+    let metrics = findings.figures.iter();
+    let metrics = metrics.filter(|metric| metric.id.benchmark() == Some(benchmark));
+    let series = findings.series.iter();
+    let series = series.filter(|series| series.id.benchmark() == Some(benchmark));
     Findings {
-        figures: figures.collect(),
-        series: series.collect(),
+        figures: metrics
+            .map(|metric| Metric {
+                id: metric.id.within_benchmark(),
+                ..metric.clone()
+            })
+            .collect(),
+        series: series
+            .map(|series| Series {
+                id: series.id.within_benchmark(),
+                ..series.clone()
+            })
+            .collect(),
         ..Findings::default()
     }
 }

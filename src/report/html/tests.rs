@@ -3,15 +3,21 @@ use std::path::Path;
 use super::*;
 use crate::session::chart::{ChartShape, ChartSpec};
 use crate::session::compare::{ComparisonInput, compare_sessions};
-use crate::session::document::{ChartAxis, MetricUnit, RunError, RunState, Series, Session};
+use crate::session::document::{
+    ChartAxis, MetricId, MetricUnit, RunError, RunState, Series, SeriesId, Session,
+};
 use crate::session::store;
 
 const TEST_CHARTS: &[ChartSpec] = &[
-    ChartSpec::new("IOPS over the run", ChartShape::Line, &["iops-over-time"]),
+    ChartSpec::new(
+        "IOPS over the run",
+        ChartShape::Line,
+        &[SeriesId::IOPS_OVER_TIME],
+    ),
     ChartSpec::new(
         "Throughput against address",
         ChartShape::Steps,
-        &["throughput-over-address"],
+        &[SeriesId::THROUGHPUT_OVER_ADDRESS],
     ),
 ];
 
@@ -135,7 +141,7 @@ fn hostile_names_are_escaped_in_html() {
     run.engine.reason = Some(hostile.into());
     run.reproduce.diskscope = hostile.into();
     run.parameters.insert(hostile.into(), hostile.into());
-    run.findings.figures[0].name = hostile.into();
+    run.findings.figures[0].id = MetricId::parse(hostile);
     run.findings.series[0].name = hostile.into();
     run.findings.series[0].y.name = hostile.into();
     run.findings.verdicts[0].code = hostile.into();
@@ -154,15 +160,17 @@ fn hostile_names_are_escaped_in_html() {
 
 #[test]
 fn every_chart_shape_draws_extreme_points_within_bounds() {
+    static ODD_SERIES: [SeriesId; 2] = [SeriesId::STROKE_RESPONSES, SeriesId::STROKE_EDGE];
     static ODD_CHARTS: &[ChartSpec] = &[
-        ChartSpec::new("a", ChartShape::Line, &["odd"])
+        ChartSpec::new("a", ChartShape::Line, &ODD_SERIES)
             .log_x()
             .log_y(),
-        ChartSpec::new("b", ChartShape::Steps, &["odd"]),
-        ChartSpec::new("c", ChartShape::Bars, &["odd"]).log_x(),
-        ChartSpec::new("d", ChartShape::StackedBars, &["odd", "other"]),
-        ChartSpec::new("e", ChartShape::Scatter, &["odd"]).with_marks(&["throughput_mean"]),
-        ChartSpec::new("f", ChartShape::Polar, &["odd"]),
+        ChartSpec::new("b", ChartShape::Steps, &ODD_SERIES),
+        ChartSpec::new("c", ChartShape::Bars, &ODD_SERIES).log_x(),
+        ChartSpec::new("d", ChartShape::StackedBars, &ODD_SERIES),
+        ChartSpec::new("e", ChartShape::Scatter, &ODD_SERIES)
+            .with_marks(&[MetricId::THROUGHPUT_MEAN]),
+        ChartSpec::new("f", ChartShape::Polar, &ODD_SERIES),
     ];
     let odd = |_: &str| {
         Some(ResultPresentation {
@@ -181,11 +189,11 @@ fn every_chart_shape_draws_extreme_points_within_bounds() {
             [3.0, f64::NEG_INFINITY],
         ],
     ] {
-        for name in ["odd", "other"] {
+        for id in &ODD_SERIES {
             session.runs[0].findings.set_series(Series {
-                name: name.into(),
-                x: ChartAxis::new("x", MetricUnit::BytesPerSecond),
-                y: ChartAxis::new("y", MetricUnit::Bytes),
+                id: id.clone(),
+                x: ChartAxis::named("x", MetricUnit::BytesPerSecond),
+                y: ChartAxis::named("y", MetricUnit::Bytes),
                 points: points.clone(),
                 intervals: Vec::new(),
             });

@@ -2,7 +2,7 @@
 
 use super::CheckRule;
 use super::ProvokedBy::ByIntegrationTest;
-use crate::session::document::{BenchmarkRun, MetricUnit, Severity, SloResult};
+use crate::session::document::{BenchmarkRun, GoalComparison, MetricUnit, Severity, SloResult};
 
 /// Relative distance to the other prefix's limit within which a measurement counts as equal to it.
 const PREFIX_TOLERANCE: f64 = 0.003;
@@ -19,18 +19,6 @@ pub(super) const GOAL_RULES: &[CheckRule] = &[CheckRule {
     find_evidence: units_confused,
 }];
 
-/// Each prefix, its counterpart of the other kind, and the power that relates them.
-const PREFIX_FACTORS: [(&str, &str, i32); 8] = [
-    ("Ki", "k", -1),
-    ("Mi", "M", -2),
-    ("Gi", "G", -3),
-    ("Ti", "T", -4),
-    ("k", "Ki", 1),
-    ("M", "Mi", 2),
-    ("G", "Gi", 3),
-    ("T", "Ti", 4),
-];
-
 fn units_confused(run: &BenchmarkRun) -> Option<String> {
     run.findings.goals.iter().find_map(prefix_confusion)
 }
@@ -41,30 +29,25 @@ fn prefix_confusion(goal: &SloResult) -> Option<String> {
     }
     let measured = goal.measured?;
     let met = goal.met?;
-    let at_least = goal.goal.contains(">=");
-    let limit = goal.goal.split(['=']).nth(1)?;
-    let letters = limit.trim_start_matches(|letter: char| !letter.is_ascii_alphabetic());
-    let (own, other, power) = PREFIX_FACTORS
-        .iter()
-        .find(|(prefix, ..)| letters.starts_with(prefix))?;
-    let other_limit = goal.limit * 1.024_f64.powi(*power);
+    let (comparison, own) = (goal.comparison?, goal.prefix?);
+    let other = own.counterpart();
+    let other_limit = goal.limit * other.factor() / own.factor();
     let slack = 1.0
-        + if at_least == met {
+        + if (comparison == GoalComparison::AtLeast) == met {
             PREFIX_TOLERANCE
         } else {
             -PREFIX_TOLERANCE
         };
-    let otherwise = match at_least {
-        true => measured >= other_limit * slack,
-        false => measured <= other_limit * slack,
-    };
+    let otherwise = comparison.is_met(measured, other_limit * slack);
     (otherwise != met).then(|| {
         format!(
-            "{}: measured {}, {}; with {other}B in place of {own}B the limit would be {} and the \
+            "{}: measured {}, {}; with {}B in place of {}B the limit would be {} and the \
              answer the opposite",
             goal.goal,
             goal.unit.format(measured),
             if met { "met" } else { "missed" },
+            other.symbol(),
+            own.symbol(),
             goal.unit.format(other_limit)
         )
     })

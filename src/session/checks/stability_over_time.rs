@@ -2,7 +2,7 @@
 
 use super::CheckRule;
 use super::ProvokedBy::{ByIntegrationTest, InVirtualMachine};
-use crate::session::document::{BenchmarkRun, Series, Severity};
+use crate::session::document::{BenchmarkRun, Series, SeriesId, Severity};
 use crate::stats::general::segments;
 use crate::stats::general::segments::LevelDrop;
 use crate::stats::latency::steady_state::{MAX_SLOPE, SteadyStateWindow, WINDOW_ROUNDS};
@@ -121,7 +121,7 @@ fn describe_pauses(run: &BenchmarkRun) -> Option<String> {
 
 /// Throughput over the time of the run, if the benchmark records it.
 fn throughput_series(run: &BenchmarkRun) -> Option<&Series> {
-    let series = run.findings.series("throughput-over-time")?;
+    let series = run.findings.series(&SeriesId::THROUGHPUT_OVER_TIME)?;
     let telling =
         series.points.len() >= MIN_POINTS && !EXCLUDED_BENCHMARKS.contains(&run.test.as_str());
     telling.then_some(series)

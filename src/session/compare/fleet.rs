@@ -7,7 +7,7 @@ use super::align;
 use super::ratio::{BetterDirection, better_direction, pool_metrics};
 use super::{ComparisonInput, RepeatedRuns, collect_cautions};
 use crate::safe_text::SafeText;
-use crate::session::document::{BenchmarkRun, Metric, MetricUnit, Verdict};
+use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricUnit, Verdict};
 use crate::session::stability;
 use crate::stats::general::robust::{median, median_absolute_deviation};
 
@@ -32,7 +32,7 @@ pub struct FleetComparison {
     pub version: u32,
     /// Name of the metric.
     #[serde(rename = "figure")]
-    pub metric: SafeText,
+    pub metric: MetricId,
     /// One table for each benchmark and set of parameters.
     pub tables: Vec<FleetTable>,
     /// Sessions that are in no table, and why.
@@ -113,7 +113,7 @@ pub struct PeerGroup {
 #[must_use]
 pub fn compare_fleet(
     inputs: &[ComparisonInput<'_>],
-    figure: &str,
+    metric: &MetricId,
     ignored: &[String],
 ) -> FleetComparison {
     let mut tables: Vec<(FleetTable, Vec<Option<RepeatedRuns<'_>>>)> = Vec::new();
@@ -121,18 +121,18 @@ pub fn compare_fleet(
     for input in inputs {
         let mut rows = 0;
         for group in align::group_repeated_runs(&input.session.runs, ignored) {
-            let Some((unit, row)) = fleet_row(input, &group, figure) else {
+            let Some((unit, row)) = fleet_row(input, &group, metric) else {
                 continue;
             };
             rows += 1;
-            let (table, groups) = table_for(&mut tables, group[0], (figure, unit), ignored);
+            let (table, groups) = table_for(&mut tables, group[0], (metric, unit), ignored);
             table.rows.push(row);
             groups.push(Some(group));
         }
         if rows == 0 {
             left_out.push(ExcludedSession {
                 name: input.name.into(),
-                reason: format!("no run in it found {figure}").into(),
+                reason: format!("no run in it found {metric}").into(),
             });
         }
     }
@@ -146,7 +146,7 @@ pub fn compare_fleet(
     FleetComparison {
         schema: FLEET_SCHEMA.into(),
         version: 1,
-        metric: figure.into(),
+        metric: metric.clone(),
         tables,
         excluded: left_out,
         unstable: unstable_verdicts(inputs),
@@ -156,11 +156,11 @@ pub fn compare_fleet(
 fn fleet_row(
     input: &ComparisonInput<'_>,
     group: &RepeatedRuns<'_>,
-    figure: &str,
+    metric: &MetricId,
 ) -> Option<(MetricUnit, FleetRow)> {
     let figures: Vec<&Metric> = group
         .iter()
-        .filter_map(|run| run.findings.metric(figure))
+        .filter_map(|run| run.findings.metric(metric))
         .collect();
     let sample = pool_metrics(&figures)?;
     let target = &group[0].target;
@@ -187,7 +187,7 @@ fn fleet_row(
 fn table_for<'t, 'a>(
     tables: &'t mut Vec<(FleetTable, Vec<Option<RepeatedRuns<'a>>>)>,
     run: &BenchmarkRun,
-    (figure, unit): (&str, MetricUnit),
+    (metric, unit): (&MetricId, MetricUnit),
     ignored: &[String],
 ) -> &'t mut (FleetTable, Vec<Option<RepeatedRuns<'a>>>) {
     let known = tables.iter().position(|(table, groups)| {
@@ -204,7 +204,7 @@ fn table_for<'t, 'a>(
             benchmark: run.test.clone(),
             parameters: Vec::new(),
             unit,
-            better: better_direction(figure, unit),
+            better: better_direction(metric, unit),
             rows: Vec::new(),
         };
         tables.push((table, Vec::new()));
@@ -312,7 +312,7 @@ mod tests {
             .iter()
             .map(|(name, session)| ComparisonInput { name, session })
             .collect();
-        compare_fleet(&inputs, "iops", &[])
+        compare_fleet(&inputs, &MetricId::IOPS, &[])
     }
 
     #[test]
@@ -372,7 +372,7 @@ mod tests {
             .iter()
             .map(|(name, session)| ComparisonInput { name, session })
             .collect();
-        let fleet = compare_fleet(&inputs, "iops", &["depth".to_owned()]);
+        let fleet = compare_fleet(&inputs, &MetricId::IOPS, &["depth".to_owned()]);
         assert_eq!(fleet.tables[0].parameters, ["block-size 4KiB", "seed 1"]);
         let rows = fleet.tables[0].rows.iter();
         let own: Vec<_> = rows.map(|row| row.parameters.join(", ")).collect();

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::session::document::{BenchmarkRun, Metric};
+use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricKind};
 
 /// Minimum run time for the confidence interval of a mean, in nanoseconds.
 const MIN_ELAPSED_NS: u64 = 2_000_000_000;
@@ -51,16 +51,16 @@ pub(super) fn missing_interval(run: &BenchmarkRun, figure: &Metric) -> Option<Mi
     if figure.low.is_some() && figure.high.is_some() {
         return None;
     }
-    let is_percentile = figure.name.contains("latency_p");
-    let is_mean = ["iops", "throughput", "latency_mean"].contains(&figure.name.as_str());
-    if !is_percentile && !is_mean {
+    let is_percentile = matches!(figure.id.kind(), Some(MetricKind::LatencyPercentile(_)));
+    let means = [MetricId::IOPS, MetricId::THROUGHPUT, MetricId::LATENCY_MEAN];
+    if !is_percentile && !means.contains(&figure.id) {
         return Some(MissingInterval::NotEstimated);
     }
     let verdicts = &run.findings.verdicts;
     let drifts = verdicts
         .iter()
         .any(|verdict| verdict.code == "throughput-drifted");
-    let rate = ["iops", "throughput"].map(|name| run.findings.metric(name));
+    let rate = [MetricId::IOPS, MetricId::THROUGHPUT].map(|id| run.findings.metric(&id));
     let rate_has_interval = rate.iter().flatten().any(|rate| rate.low.is_some());
     Some(if rate_has_interval || run.elapsed_ns < MIN_ELAPSED_NS {
         // Only this percentile lacks an interval: too few requests are beyond it.
@@ -76,7 +76,6 @@ pub(super) fn missing_interval(run: &BenchmarkRun, figure: &Metric) -> Option<Mi
 mod tests {
     use super::*;
     use crate::session::compare::sample;
-    use crate::session::document::MetricUnit;
 
     fn run_without_interval(name: &str, elapsed_ns: u64) -> BenchmarkRun {
         let mut run = sample::sample_run(name, 1000.0, 1.0);
@@ -87,7 +86,7 @@ mod tests {
     }
 
     fn reason(run: &BenchmarkRun, name: &str) -> Option<MissingInterval> {
-        missing_interval(run, run.findings.metric(name).unwrap())
+        missing_interval(run, run.findings.metric(&MetricId::parse(name)).unwrap())
     }
 
     #[test]
@@ -102,14 +101,14 @@ mod tests {
     #[test]
     fn percentile_without_interval_is_too_short() {
         let mut run = sample::sample_run("iops", 1000.0, 1.0);
-        let figure = Metric::new("latency_p99.9", 5e6, MetricUnit::Nanoseconds);
+        let figure = Metric::new(MetricId::LATENCY_P99_9, 5e6);
         run.findings.set_metric(figure);
         assert_eq!(
             reason(&run, "latency_p99.9"),
             Some(MissingInterval::TooShort)
         );
         let mut drifting = run_without_interval("iops", 60_000_000_000);
-        let figure = Metric::new("latency_p99.9", 5e6, MetricUnit::Nanoseconds);
+        let figure = Metric::new(MetricId::LATENCY_P99_9, 5e6);
         drifting.findings.set_metric(figure);
         assert_eq!(
             reason(&drifting, "latency_p99.9"),
@@ -120,7 +119,7 @@ mod tests {
     #[test]
     fn metric_that_never_has_interval_is_not_estimated() {
         let mut run = sample::sample_run("iops", 1000.0, 1.0);
-        let figure = Metric::new("throughput_min", 5e6, MetricUnit::BytesPerSecond);
+        let figure = Metric::new(MetricId::THROUGHPUT_MIN, 5e6);
         run.findings.set_metric(figure);
         assert_eq!(
             reason(&run, "throughput_min"),

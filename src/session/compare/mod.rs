@@ -3,13 +3,13 @@
 //! Measurements without a counterpart are listed with the reason. `docs/compare.md` describes the
 //! document format.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::document::{
-    BenchmarkRun, FigureIndex, Metric, MetricUnit, RunState, Session, Severity, Verdict,
+    BenchmarkRun, FigureIndex, Metric, MetricId, MetricUnit, RunState, Session, Severity, Verdict,
 };
 use super::stability;
 use crate::safe_text::SafeText;
@@ -119,7 +119,8 @@ pub struct MeasuredTarget {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedMetric {
     /// Name of the metric.
-    pub name: SafeText,
+    #[serde(rename = "name")]
+    pub id: MetricId,
     /// Unit of the metric.
     pub unit: MetricUnit,
     /// Whether higher or lower values are better; null if neither is.
@@ -135,7 +136,7 @@ impl ComparedMetric {
     /// The name for display.
     #[must_use]
     pub fn label(&self) -> String {
-        Metric::new(&self.name, 0.0, self.unit).label()
+        self.id.label()
     }
 
     /// The metric of one side, for rendering.
@@ -144,7 +145,7 @@ impl ComparedMetric {
         Metric {
             low: sample.low,
             high: sample.high,
-            ..Metric::new(&self.name, sample.value, self.unit)
+            ..Metric::with_unit(self.id.clone(), sample.value, self.unit)
         }
     }
 }
@@ -234,11 +235,11 @@ fn compare_measurement(measurement: &MatchedMeasurement<'_>) -> ComparedBenchmar
             )
         })
         .collect();
-    let mut names: BTreeMap<&str, MetricUnit> = BTreeMap::new();
+    let mut known: HashSet<&MetricId> = HashSet::new();
     let mut figures = Vec::new();
     for figure in runs().flat_map(|run| &run.findings.figures) {
-        if names.insert(&figure.name, figure.unit).is_none() {
-            figures.extend(compare_metric(&figure.name, figure.unit, &indexed));
+        if known.insert(&figure.id) {
+            figures.extend(compare_metric(&figure.id, figure.unit, &indexed));
         }
     }
     let (parameters, differing) = align::split_parameters(groups);
@@ -258,18 +259,18 @@ fn compare_measurement(measurement: &MatchedMeasurement<'_>) -> ComparedBenchmar
 
 /// Compares one metric on all sides; `None` if fewer than two have it.
 fn compare_metric(
-    name: &str,
+    id: &MetricId,
     unit: MetricUnit,
     groups: &[Option<Indexed<'_>>],
 ) -> Option<ComparedMetric> {
     let of_group = |group: &Indexed<'_>| {
         let found = group.iter().filter_map(|(run, figures)| {
-            let figure = figures.get(name)?;
+            let figure = figures.get(id)?;
             (figure.unit == unit).then_some((*run, figure))
         });
         ratio::pool_metrics_of_runs(&found.collect::<Vec<_>>())
     };
-    let better = ratio::better_direction(name, unit);
+    let better = ratio::better_direction(id, unit);
     let mut sides: Vec<Option<MetricSample>> = groups
         .iter()
         .map(|group| group.as_ref().and_then(of_group))
@@ -288,7 +289,7 @@ fn compare_metric(
         }
     }
     Some(ComparedMetric {
-        name: name.into(),
+        id: id.clone(),
         unit,
         better,
         baseline,

@@ -4,17 +4,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::RepeatedRuns;
-use crate::safe_text::SafeText;
-use crate::session::document::{BenchmarkRun, ChartAxis, LatencySummary, MetricUnit, Series};
+use crate::session::document::{BenchmarkRun, ChartAxis, Series, SeriesId, SeriesKind};
 
-/// Names of the latency distributions of reads and of writes.
-const DISTRIBUTION_NAMES: [&str; 2] = ["latency-read", "latency-write"];
+/// Cumulative latency distributions of reads and writes.
+const DISTRIBUTIONS: [SeriesKind; 2] = [SeriesKind::LatencyRead, SeriesKind::LatencyWrite];
 
 /// A chart with one curve for each side that has the series.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ChartOverlay {
     /// Name of the series; `latency-read` or `latency-write` for the latency distributions.
-    pub name: SafeText,
+    #[serde(rename = "name")]
+    pub id: SeriesId,
     /// Horizontal axis.
     pub x: ChartAxis,
     /// Vertical axis.
@@ -45,7 +45,7 @@ pub(super) fn chart_overlays(sides: &[Option<RepeatedRuns<'_>>]) -> Vec<ChartOve
     {
         for series in run_curves(run) {
             let Series {
-                name, x, y, points, ..
+                id, x, y, points, ..
             } = series;
             let curve = OverlayCurve {
                 session: side,
@@ -53,12 +53,12 @@ pub(super) fn chart_overlays(sides: &[Option<RepeatedRuns<'_>>]) -> Vec<ChartOve
             };
             let known = overlays
                 .iter_mut()
-                .find(|known| known.name == name && known.x == x && known.y == y);
+                .find(|known| known.id == id && known.x == x && known.y == y);
             match known {
                 Some(known) => known.curves.push(curve),
                 None => overlays.push(ChartOverlay {
-                    log_x: DISTRIBUTION_NAMES.contains(&name.as_str()),
-                    name,
+                    log_x: id.kind().is_some_and(|kind| DISTRIBUTIONS.contains(&kind)),
+                    id,
                     x,
                     y,
                     curves: vec![curve],
@@ -74,26 +74,16 @@ pub(super) fn chart_overlays(sides: &[Option<RepeatedRuns<'_>>]) -> Vec<ChartOve
 fn run_curves(run: &BenchmarkRun) -> Vec<Series> {
     let latency = &run.findings.latency;
     let distributions = [
-        (DISTRIBUTION_NAMES[0], &latency.read),
-        (DISTRIBUTION_NAMES[1], &latency.write),
+        (DISTRIBUTIONS[0], &latency.read),
+        (DISTRIBUTIONS[1], &latency.write),
     ];
-    let cumulative = distributions
-        .into_iter()
-        .filter_map(|(name, summary)| Some(cumulative_series(name, summary.as_ref()?)));
+    let cumulative = distributions.into_iter().filter_map(|(kind, summary)| {
+        Some(Series::new(kind, summary.as_ref()?.cumulative_points()))
+    });
     run.findings
         .series
         .iter()
         .cloned()
         .chain(cumulative)
         .collect()
-}
-
-fn cumulative_series(name: &str, latency: &LatencySummary) -> Series {
-    Series {
-        name: name.into(),
-        x: ChartAxis::new("response time", MetricUnit::Nanoseconds),
-        y: ChartAxis::new("share of requests", MetricUnit::Ratio),
-        points: latency.cumulative_points(),
-        intervals: Vec::new(),
-    }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::interval;
 use super::interval::{MissingInterval, NotDetermined};
-use crate::session::document::{BenchmarkRun, Metric, MetricUnit};
+use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricKind, MetricUnit};
 use crate::stats::general::confidence::independent_mean_estimate;
 
 /// The direction in which a metric is better.
@@ -85,15 +85,16 @@ pub struct BaselineRatio {
 /// The direction in which a metric is better; `None` for metrics without one, such as an offset, a
 /// size, a queue depth or the rotational speed.
 #[must_use]
-pub fn better_direction(name: &str, unit: MetricUnit) -> Option<BetterDirection> {
-    // A metric of a nested benchmark has a prefix.
-    let name = name.rsplit('/').next().unwrap_or(name);
+pub fn better_direction(id: &MetricId, unit: MetricUnit) -> Option<BetterDirection> {
     match unit {
         MetricUnit::PerSecond | MetricUnit::BytesPerSecond => Some(BetterDirection::HigherIsBetter),
-        MetricUnit::Nanoseconds if name.starts_with("revolution") => None,
+        MetricUnit::Nanoseconds if id.kind() == Some(MetricKind::RevolutionTime) => None,
         MetricUnit::Nanoseconds => Some(BetterDirection::LowerIsBetter),
-        MetricUnit::Ratio if name == "speedup" => Some(BetterDirection::HigherIsBetter),
-        MetricUnit::Ratio if name == "share_slower" => Some(BetterDirection::LowerIsBetter),
+        MetricUnit::Ratio => match id.kind()? {
+            MetricKind::Speedup => Some(BetterDirection::HigherIsBetter),
+            MetricKind::ShareSlower => Some(BetterDirection::LowerIsBetter),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -324,38 +325,48 @@ mod tests {
     #[test]
     fn better_direction_follows_metric_name_and_unit() {
         assert_eq!(
-            better_direction("iops", MetricUnit::PerSecond),
+            better_direction(&MetricId::parse("iops"), MetricUnit::PerSecond),
             Some(BetterDirection::HigherIsBetter)
         );
         assert_eq!(
-            better_direction("throughput_min", MetricUnit::BytesPerSecond),
+            better_direction(
+                &MetricId::parse("throughput_min"),
+                MetricUnit::BytesPerSecond
+            ),
             Some(BetterDirection::HigherIsBetter)
         );
         assert_eq!(
-            better_direction("latency_p99", MetricUnit::Nanoseconds),
+            better_direction(&MetricId::parse("latency_p99"), MetricUnit::Nanoseconds),
             Some(BetterDirection::LowerIsBetter)
         );
         assert_eq!(
-            better_direction("throughput_min_offset", MetricUnit::Bytes),
+            better_direction(&MetricId::parse("throughput_min_offset"), MetricUnit::Bytes),
             None
         );
         assert_eq!(
-            better_direction("rotation/revolution_time", MetricUnit::Nanoseconds),
+            better_direction(
+                &MetricId::parse("rotation/revolution_time"),
+                MetricUnit::Nanoseconds
+            ),
             None
         );
         assert_eq!(
-            better_direction("rotation_speed", MetricUnit::RevolutionsPerMinute),
+            better_direction(
+                &MetricId::parse("rotation_speed"),
+                MetricUnit::RevolutionsPerMinute
+            ),
             None
         );
-        assert_eq!(better_direction("optimal_depth", MetricUnit::Count), None);
+        assert_eq!(
+            better_direction(&MetricId::parse("optimal_depth"), MetricUnit::Count),
+            None
+        );
     }
 
     #[test]
     fn repeated_runs_are_pooled() {
-        let figure = |value: f64| {
-            Metric::new("iops", value, MetricUnit::PerSecond)
-                .with_interval(value - 1.0, value + 1.0)
-        };
+        let figure =
+            |value: f64| Metric::new(MetricId::IOPS, value).with_interval(value - 1.0, value + 1.0);
         let (a, b, c) = (figure(10.0), figure(12.0), figure(14.0));
         assert_eq!(pool_metrics(&[]), None);
         assert_eq!(pool_metrics(&[&a]), Some(sample(10.0, 9.0, 11.0)));
@@ -368,7 +379,7 @@ mod tests {
         let three = pool_metrics(&[&a, &b, &c]).unwrap();
         assert!((three.high.unwrap() - 16.968_3).abs() < 1e-3);
         assert_eq!(three.runs, 3);
-        let bare = Metric::new("iops", 1.0, MetricUnit::PerSecond);
+        let bare = Metric::new(MetricId::IOPS, 1.0);
         assert_eq!(pool_metrics(&[&a, &bare]).unwrap().low, None);
     }
 

@@ -3,17 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::session::document::{
-    BenchmarkRun, EngineRecord, Findings, HostRecord, Invocation, Metric, MetricUnit, RunEvidence,
-    RunState, SCHEMA, Session, TargetRecord, VERSION,
+    BenchmarkRun, EngineRecord, Findings, HostRecord, Invocation, Metric, MetricId, MetricUnit,
+    RunEvidence, RunState, SCHEMA, Session, TargetRecord, VERSION,
 };
 
 /// A run of random-read with one metric, whose confidence interval is `value` +- `margin`.
 pub(crate) fn sample_run(name: &str, value: f64, margin: f64) -> BenchmarkRun {
-    let unit = if name.starts_with("latency") {
-        MetricUnit::Nanoseconds
-    } else {
-        MetricUnit::PerSecond
-    };
     BenchmarkRun {
         test: "random-read".into(),
         state: RunState::Finished,
@@ -46,7 +41,8 @@ pub(crate) fn sample_run(name: &str, value: f64, margin: f64) -> BenchmarkRun {
         },
         findings: Findings {
             figures: vec![
-                Metric::new(name, value, unit).with_interval(value - margin, value + margin),
+                Metric::new(MetricId::parse(name), value)
+                    .with_interval(value - margin, value + margin),
             ],
             ..Findings::default()
         },

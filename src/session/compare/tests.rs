@@ -1,6 +1,6 @@
 use super::sample::{sample_run, sample_session};
 use super::*;
-use crate::session::document::{ChartAxis, Series};
+use crate::session::document::{ChartAxis, Metric, MetricId, MetricUnit, Series, SeriesId};
 
 fn compared_sessions(sessions: &[Session], ignored: &[String]) -> Comparison {
     let names = ["a.json", "b.json", "c.json"];
@@ -93,9 +93,9 @@ fn series_of_same_name_share_one_overlay() {
     let with_curve = |unit| {
         let mut run = sample_run("iops", 1000.0, 10.0);
         run.findings.set_series(Series {
-            name: "iops-over-time".into(),
-            x: ChartAxis::new("time", MetricUnit::Nanoseconds),
-            y: ChartAxis::new("IOPS", unit),
+            id: SeriesId::parse("iops-over-time"),
+            x: ChartAxis::named("time", MetricUnit::Nanoseconds),
+            y: ChartAxis::named("IOPS", unit),
             points: vec![[0.0, 1.0], [1.0, 2.0]],
             intervals: Vec::new(),
         });
@@ -206,7 +206,7 @@ fn sessions_matching_each_other_but_not_first_are_compared() {
 fn metric_missing_in_baseline_is_compared_between_others() {
     let with_latency = |latency| {
         let mut run = sample_run("iops", 1000.0, 10.0);
-        let figure = Metric::new("latency_mean", latency, MetricUnit::Nanoseconds);
+        let figure = Metric::new(MetricId::LATENCY_MEAN, latency);
         run.findings
             .set_metric(figure.with_interval(latency - 1.0, latency + 1.0));
         run
@@ -220,7 +220,7 @@ fn metric_missing_in_baseline_is_compared_between_others() {
     let latency = test
         .metrics
         .iter()
-        .find(|it| it.name == "latency_mean")
+        .find(|it| it.id == MetricId::LATENCY_MEAN)
         .unwrap();
     assert_eq!(latency.baseline, 1);
     assert_eq!(test.compared_pairs(), [(0, 1), (0, 2), (1, 2)]);

@@ -5,25 +5,26 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{LatencyByDirection, Metric, MetricTable, Series, SloResult, Verdict};
-use crate::safe_text::SafeText;
+use super::{
+    LatencyByDirection, Metric, MetricId, MetricTable, Series, SeriesId, SloResult, Verdict,
+};
 
-/// Whether a metric belongs to a nested benchmark, named as by [`Findings::merge_nested`].
+/// Whether a table belongs to a nested benchmark, named as by [`Findings::merge_nested`].
 #[must_use]
 pub fn is_nested_name(name: &str) -> bool {
     name.contains('/')
 }
 
-/// Metrics of a run, indexed by name. Use it for more than a few look-ups: a file from another
+/// Metrics of a run, indexed by their identity. Use it for more than a few look-ups: a file from another
 /// source may hold 100,000 metrics.
 #[derive(Debug, Clone)]
-pub struct FigureIndex<'a>(HashMap<&'a str, &'a Metric>);
+pub struct FigureIndex<'a>(HashMap<&'a MetricId, &'a Metric>);
 
 impl<'a> FigureIndex<'a> {
-    /// The metric with that name; the first if there are several.
+    /// The metric with that identity; the first if there are several.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&'a Metric> {
-        self.0.get(name).copied()
+    pub fn get(&self, id: &MetricId) -> Option<&'a Metric> {
+        self.0.get(id).copied()
     }
 }
 
@@ -53,18 +54,18 @@ impl Findings {
         *self == Self::default()
     }
 
-    /// The metric with that name, if it was determined.
+    /// The metric, if it was determined.
     #[must_use]
-    pub fn metric(&self, name: &str) -> Option<&Metric> {
-        self.figures.iter().find(|figure| figure.name == name)
+    pub fn metric(&self, id: &MetricId) -> Option<&Metric> {
+        self.figures.iter().find(|metric| metric.id == *id)
     }
 
-    /// An index of the metrics by name.
+    /// An index of the metrics.
     #[must_use]
     pub fn index(&self) -> FigureIndex<'_> {
         let mut index = HashMap::with_capacity(self.figures.len());
-        for figure in &self.figures {
-            index.entry(figure.name.as_str()).or_insert(figure);
+        for metric in &self.figures {
+            index.entry(&metric.id).or_insert(metric);
         }
         FigureIndex(index)
     }
@@ -80,31 +81,22 @@ impl Findings {
     #[must_use]
     pub fn metrics_outside_tables(&self) -> Vec<&Metric> {
         let rows = self.tables.iter().flat_map(|table| &table.rows);
-        let shown: HashSet<&SafeText> = rows.flat_map(|row| &row.cells).collect();
-        let unseen =
-            |figure: &&Metric| !is_nested_name(&figure.name) && !shown.contains(&figure.name);
+        let shown: HashSet<&MetricId> = rows.flat_map(|row| &row.cells).collect();
+        let unseen = |metric: &&Metric| !metric.id.is_nested() && !shown.contains(&metric.id);
         self.figures.iter().filter(unseen).collect()
     }
 
-    /// Adds a metric, or replaces the one with the same name.
-    pub fn set_metric(&mut self, figure: Metric) {
-        match self
-            .figures
-            .iter_mut()
-            .find(|known| known.name == figure.name)
-        {
-            Some(known) => *known = figure,
-            None => self.figures.push(figure),
+    /// Adds a metric, or replaces the one with the same identity.
+    pub fn set_metric(&mut self, metric: Metric) {
+        match self.figures.iter_mut().find(|known| known.id == metric.id) {
+            Some(known) => *known = metric,
+            None => self.figures.push(metric),
         }
     }
 
-    /// Adds a series, or replaces the one with the same name.
+    /// Adds a series, or replaces the one with the same identity.
     pub fn set_series(&mut self, series: Series) {
-        match self
-            .series
-            .iter_mut()
-            .find(|known| known.name == series.name)
-        {
+        match self.series.iter_mut().find(|known| known.id == series.id) {
             Some(known) => *known = series,
             None => self.series.push(series),
         }
@@ -138,15 +130,15 @@ impl Findings {
     /// distributions are used only for directions that have none yet.
     pub fn merge_nested(&mut self, prefix: &str, part: &Self) {
         let named = |name: &str| format!("{prefix}/{name}");
-        for figure in &part.figures {
+        for metric in &part.figures {
             self.set_metric(Metric {
-                name: named(&figure.name).into(),
-                ..figure.clone()
+                id: metric.id.nested_in(prefix),
+                ..metric.clone()
             });
         }
         for series in &part.series {
             self.set_series(Series {
-                name: named(&series.name).into(),
+                id: series.id.nested_in(prefix),
                 ..series.clone()
             });
         }
@@ -164,9 +156,9 @@ impl Findings {
         self.latency.write = self.latency.write.take().or_else(|| latency.write.clone());
     }
 
-    /// The series with that name, if there is one.
+    /// The series with that identity, if there is one.
     #[must_use]
-    pub fn series(&self, name: &str) -> Option<&Series> {
-        self.series.iter().find(|series| series.name == name)
+    pub fn series(&self, id: &SeriesId) -> Option<&Series> {
+        self.series.iter().find(|series| series.id == *id)
     }
 }

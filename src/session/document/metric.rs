@@ -3,67 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::safe_text::SafeText;
+use super::metric_id::MetricId;
+use super::metric_kind::MetricKind;
+use super::metric_unit::MetricUnit;
 use crate::units;
-
-/// The unit of a metric or of a chart's axis.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-pub enum MetricUnit {
-    /// Requests or events per second.
-    #[serde(rename = "1/s")]
-    PerSecond,
-    /// Bytes per second.
-    #[serde(rename = "B/s")]
-    BytesPerSecond,
-    /// Nanoseconds.
-    #[serde(rename = "ns")]
-    Nanoseconds,
-    /// Bytes.
-    #[serde(rename = "B")]
-    Bytes,
-    /// Revolutions per minute.
-    #[serde(rename = "rpm")]
-    RevolutionsPerMinute,
-    /// A fraction or ratio: 1 is the whole.
-    #[serde(rename = "ratio")]
-    Ratio,
-    /// A plain number, such as a queue depth.
-    #[serde(rename = "1")]
-    Count,
-    /// An angular position within the revolution, 0 to 1.
-    #[serde(rename = "revolution")]
-    Revolution,
-    /// Sectors of 512 bytes.
-    #[serde(rename = "sectors")]
-    Sectors,
-}
-
-impl MetricUnit {
-    /// Formats a value of this unit, such as `78.1 us`, `512 MB/s`, `83.9k /s`.
-    #[must_use]
-    pub fn format(self, value: f64) -> String {
-        match self {
-            Self::PerSecond => format!("{} /s", units::format_count(value)),
-            Self::BytesPerSecond => units::format_throughput(value),
-            Self::Nanoseconds => units::format_latency(value),
-            Self::Bytes => units::format_capacity(value),
-            Self::RevolutionsPerMinute => format!("{value:.2} rpm"),
-            Self::Ratio => units::format_three_digits(value),
-            Self::Count => units::format_count(value),
-            Self::Revolution => format!("{value:.3} rev"),
-            Self::Sectors => format!("{value:.0} sectors"),
-        }
-    }
-}
 
 /// A metric: one result with its unit. Every output is rendered from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
     /// Name, such as `iops`.
-    #[serde(deserialize_with = "crate::safe_text::name")]
-    pub name: SafeText,
+    #[serde(rename = "name")]
+    pub id: MetricId,
     /// The value in `unit`.
     pub value: f64,
     /// Unit of `value`, `low` and `high`.
@@ -77,11 +27,18 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Creates a metric without a confidence interval.
+    /// Creates a metric in its own unit, without a confidence interval.
     #[must_use]
-    pub fn new(name: &str, value: f64, unit: MetricUnit) -> Self {
+    pub fn new(id: MetricId, value: f64) -> Self {
+        let unit = id.unit().unwrap_or(MetricUnit::Count);
+        Self::with_unit(id, value, unit)
+    }
+
+    /// Creates a metric in the unit that a document gives, without a confidence interval.
+    #[must_use]
+    pub fn with_unit(id: MetricId, value: f64, unit: MetricUnit) -> Self {
         Self {
-            name: name.into(),
+            id,
             value,
             unit,
             low: None,
@@ -93,10 +50,7 @@ impl Metric {
     /// The name for display, such as `latency p99`.
     #[must_use]
     pub fn label(&self) -> String {
-        match self.name.as_str() {
-            "iops" => "IOPS".to_owned(),
-            name => name.replace('_', " "),
-        }
+        self.id.label()
     }
 
     /// The value for display; request sizes in binary units, offsets in decimal ones.
@@ -129,7 +83,8 @@ impl Metric {
     }
 
     fn format_value(&self, value: f64) -> String {
-        if self.unit == MetricUnit::Bytes && self.name.ends_with("_size") {
+        let is_block_size = self.id.kind().is_some_and(MetricKind::is_block_size);
+        if self.unit == MetricUnit::Bytes && is_block_size {
             return units::format_block_size(value);
         }
         self.unit.format(value)

@@ -15,9 +15,14 @@ mod findings;
 mod invocation;
 mod latency;
 mod metric;
+mod metric_id;
+mod metric_kind;
+mod metric_unit;
 mod read;
 mod record;
 mod series;
+mod series_id;
+mod slo_result;
 mod table;
 mod verdict;
 
@@ -29,13 +34,18 @@ pub use self::evidence::{
 pub use self::findings::{FigureIndex, Findings, is_nested_name};
 pub use self::invocation::{FioGap, Invocation};
 pub use self::latency::{LatencyByDirection, LatencySummary};
-pub use self::metric::{Metric, MetricUnit};
+pub use self::metric::Metric;
+pub use self::metric_id::{MetricId, VariantKey};
+pub use self::metric_kind::{MetricKind, Percentile};
+pub use self::metric_unit::MetricUnit;
 pub use self::record::{
     EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord,
 };
 pub use self::series::{ChartAxis, Series};
+pub use self::series_id::{AxisQuantity, SeriesId, SeriesKind};
+pub use self::slo_result::{BytePrefix, GoalComparison, SloResult};
 pub use self::table::{MetricTable, MetricTableRow};
-pub use self::verdict::{Severity, SloResult, Verdict};
+pub use self::verdict::{Severity, Verdict};
 
 /// Value of [`Session::schema`].
 pub const SCHEMA: &str = "diskscope-session";
@@ -146,13 +156,13 @@ impl BenchmarkRun {
     }
 
     /// Drops everything that a list of many drives by one metric does not need.
-    pub fn keep_figure(&mut self, name: &str) {
+    pub fn keep_metric(&mut self, id: &MetricId) {
         self.drop_distributions();
         self.findings.tables = Vec::new();
         self.findings.goals = Vec::new();
         // Repeated runs are compared by all metrics with a confidence interval: keep those of the
         // benchmark itself.
-        let is_needed = |figure: &Metric| figure.name == name || !is_nested_name(&figure.name);
+        let is_needed = |figure: &Metric| figure.id == *id || !figure.id.is_nested();
         self.findings.figures.retain(is_needed);
         self.findings.figures.shrink_to_fit();
         self.reproduce = Invocation::default();

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::MetricUnit;
+use super::metric_unit::MetricUnit;
+use super::series_id::{AxisQuantity, SeriesId, SeriesKind};
 use crate::safe_text::SafeText;
 use crate::units;
 
@@ -20,22 +21,29 @@ pub struct ChartAxis {
 impl ChartAxis {
     /// Creates an axis.
     #[must_use]
-    pub fn new(name: &str, unit: MetricUnit) -> Self {
+    pub fn new(quantity: AxisQuantity) -> Self {
+        Self {
+            name: quantity.label().into(),
+            unit: quantity.unit(),
+        }
+    }
+
+    /// Creates an axis of a quantity that no series of a run has, such as a counter of the live
+    /// view.
+    #[must_use]
+    pub fn named(name: &str, unit: MetricUnit) -> Self {
         Self {
             name: name.into(),
             unit,
         }
     }
-}
 
-/// Axes with sizes of blocks and buffers, which are displayed in binary units.
-const BINARY_UNIT_AXES: [&str; 3] = ["block size", "record size", "read-ahead"];
-
-impl ChartAxis {
-    /// Formats a value on this axis.
+    /// Formats a value on this axis; sizes of blocks and buffers in binary units.
     #[must_use]
     pub fn format(&self, value: f64) -> String {
-        if self.unit == MetricUnit::Bytes && BINARY_UNIT_AXES.contains(&self.name.as_str()) {
+        let is_block_size =
+            || AxisQuantity::from_label(&self.name).is_some_and(AxisQuantity::is_block_size);
+        if self.unit == MetricUnit::Bytes && is_block_size() {
             return units::format_block_size(value);
         }
         self.unit.format(value)
@@ -46,8 +54,8 @@ impl ChartAxis {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
     /// Name, such as `iops-over-time`.
-    #[serde(deserialize_with = "crate::safe_text::name")]
-    pub name: SafeText,
+    #[serde(rename = "name")]
+    pub id: SeriesId,
     /// Quantity and unit of x.
     pub x: ChartAxis,
     /// Quantity and unit of y.
@@ -63,6 +71,19 @@ pub struct Series {
 }
 
 impl Series {
+    /// Creates a series of points of the benchmark itself, with the axes of its kind.
+    #[must_use]
+    pub fn new(kind: SeriesKind, points: Vec<[f64; 2]>) -> Self {
+        let [x, y] = kind.axes().map(ChartAxis::new);
+        Self {
+            id: SeriesId::of(kind),
+            x,
+            y,
+            points,
+            intervals: Vec::new(),
+        }
+    }
+
     /// The 95 % confidence interval of the point at this index.
     #[must_use]
     pub fn confidence_interval(&self, index: usize) -> Option<[f64; 2]> {

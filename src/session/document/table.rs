@@ -1,5 +1,7 @@
 //! Tables of metrics.
 
+use super::metric_id::{MetricId, VariantKey};
+use super::metric_kind::MetricKind;
 use crate::safe_text::SafeText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,8 +28,8 @@ pub struct MetricTableRow {
     #[serde(deserialize_with = "crate::safe_text::name")]
     pub name: SafeText,
     /// Name of the metric in each column; a metric that the run lacks is unknown.
-    #[serde(deserialize_with = "crate::safe_text::names::<_, 1_000>")]
-    pub cells: Vec<SafeText>,
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    pub cells: Vec<MetricId>,
 }
 
 impl MetricTable {
@@ -42,12 +44,16 @@ impl MetricTable {
     /// Creates a table with the metrics `ROW_COLUMN` as cells: columns are `(heading, suffix)`,
     /// rows are `(heading, prefix)` of the names.
     #[must_use]
-    pub fn cross_product(name: &str, columns: &[(&str, &str)], rows: &[(&str, &str)]) -> Self {
-        let row = |(heading, beginning): &(&str, &str)| MetricTableRow {
+    pub fn cross_product(
+        name: &str,
+        columns: &[(&str, MetricKind)],
+        rows: &[(&str, VariantKey)],
+    ) -> Self {
+        let row = |(heading, variant): &(&str, VariantKey)| MetricTableRow {
             name: (*heading).into(),
             cells: columns
                 .iter()
-                .map(|(_, ending)| format!("{beginning}_{ending}").into())
+                .map(|(_, kind)| MetricId::of_variant(variant.clone(), *kind))
                 .collect(),
         };
         Self {
@@ -65,7 +71,7 @@ impl MetricTable {
         let mut table = self.clone();
         table.name = format!("{prefix}/{}", self.name).into();
         for cell in table.rows.iter_mut().flat_map(|row| &mut row.cells) {
-            *cell = format!("{prefix}/{cell}").into();
+            *cell = cell.nested_in(prefix);
         }
         table
     }

@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use crate::bench::ChartSpec;
-use crate::session::document::{Findings, Series};
+use crate::session::document::{Findings, Series, SeriesId, SeriesKind};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::split_heading;
 use crate::ui::widgets::plot::{AxisMark, PlotCurve, PlotWidget};
@@ -37,7 +37,7 @@ pub(super) fn draw(
         .series
         .iter()
         .enumerate()
-        .filter_map(|(place, name)| Some((findings.series(name)?, series_role(place, name, first))))
+        .filter_map(|(place, id)| Some((findings.series(id)?, series_role(place, id, first))))
         .collect();
     let Some((leading, _)) = series.first() else {
         return;
@@ -106,7 +106,7 @@ fn curve_names(series: &[(&Series, StyleRole)]) -> Vec<String> {
     if distinct.len() == quantities.len() {
         return quantities;
     }
-    let full: Vec<Vec<String>> = of(|one| one.name.clone().into())
+    let full: Vec<Vec<String>> = of(|one| one.id.to_string())
         .map(|name| {
             // The quantity on the x axis is named at the axis.
             let quantity = name.split("-against-").next().unwrap_or_default();
@@ -136,13 +136,12 @@ fn metric_marks(chart: &ChartSpec, findings: &Findings, leading: &Series) -> Vec
     let known = chart
         .marked_metrics
         .iter()
-        .filter_map(|name| findings.metric(name));
+        .filter_map(|id| findings.metric(id));
     known
         .filter(|figure| figure.unit == leading.x.unit)
         .map(|figure| {
             // The nested benchmark of a metric is known from the chart.
-            let label = figure.label();
-            let label = label.rsplit('/').next().unwrap_or_default();
+            let label = figure.id.within_benchmark().label();
             AxisMark {
                 label: format!("{label} {}", figure.value_text()),
                 x: figure.value,
@@ -151,14 +150,13 @@ fn metric_marks(chart: &ChartSpec, findings: &Findings, leading: &Series) -> Vec
         .collect()
 }
 
-fn series_role(place: usize, name: &str, first: StyleRole) -> StyleRole {
-    if name.contains("write") {
-        StyleRole::Write
-    } else if name.contains("read") {
-        StyleRole::Read
-    } else if place == 0 {
-        first
-    } else {
-        FURTHER_SERIES_ROLES[(place - 1) % FURTHER_SERIES_ROLES.len()]
+fn series_role(place: usize, id: &SeriesId, first: StyleRole) -> StyleRole {
+    match (id.kind(), place) {
+        (Some(SeriesKind::LatencyWrite | SeriesKind::WriteTimeAgainstRecordSize), _) => {
+            StyleRole::Write
+        }
+        (Some(SeriesKind::LatencyRead), _) => StyleRole::Read,
+        (_, 0) => first,
+        _ => FURTHER_SERIES_ROLES[(place - 1) % FURTHER_SERIES_ROLES.len()],
     }
 }

@@ -17,7 +17,7 @@ use super::{chart, distribution, kernel, role_of, verdicts};
 use crate::app::RunSnapshot;
 use crate::app::running::RunningState;
 use crate::bench::{ChartShape, ChartSpec, RunProgress, framework};
-use crate::session::document::{ChartAxis, Findings, MetricUnit, Series};
+use crate::session::document::{AxisQuantity, Findings, Series, SeriesId, SeriesKind};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::text::{cut_end, grouped_thousands};
@@ -30,7 +30,7 @@ const CHECKS_MIN_HEIGHT: u16 = 26;
 static THROUGHPUT_CHART: ChartSpec = ChartSpec::new(
     "Throughput over time",
     ChartShape::Line,
-    &["throughput-over-time"],
+    &[SeriesId::THROUGHPUT_OVER_TIME],
 );
 
 /// Draws the running benchmark.
@@ -201,7 +201,7 @@ fn draw_chart(
     let description = running.spec.benchmark.description();
     let findings = &view.progress.findings;
     let drawable = |chart: &&ChartSpec| {
-        let series = chart.series.iter().filter_map(|name| findings.series(name));
+        let series = chart.series.iter().filter_map(|id| findings.series(id));
         series
             .max_by_key(|series| series.points.len())
             .is_some_and(|series| series.points.len() > 1)
@@ -217,14 +217,14 @@ fn draw_chart(
         .charts
         .iter()
         .find(drawable)
-        .filter(|chart| !chart.series.iter().any(|name| name.ends_with("-over-time")));
+        .filter(|chart| !is_over_time(chart));
     match own {
         Some(chart) => chart::draw(chart, findings, meaning, None, look, area, buf),
         None => {
             let chart = description
                 .charts
                 .first()
-                .filter(|chart| chart.series.iter().any(|name| name.ends_with("-over-time")));
+                .filter(|chart| is_over_time(chart));
             let present = current_phase_series(view);
             let reach = time_axis_bounds(view);
             chart::draw(
@@ -241,6 +241,12 @@ fn draw_chart(
     Line::raw(now).right_aligned().render(heading, buf);
 }
 
+/// Whether the chart shows rates over the time of a phase.
+fn is_over_time(chart: &ChartSpec) -> bool {
+    let mut kinds = chart.series.iter().filter_map(SeriesId::kind);
+    kinds.any(|kind| kind.axes()[0] == AxisQuantity::Time)
+}
+
 /// The rates of the current phase over time, as series.
 fn current_phase_series(view: &RunSnapshot) -> Findings {
     let snapshot = &view.progress.snapshot;
@@ -248,20 +254,14 @@ fn current_phase_series(view: &RunSnapshot) -> Findings {
     timeline.merge(&snapshot.stats.write.counts_over_time);
     let elapsed = u64::try_from(snapshot.elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates_over_time(elapsed);
-    let series = |name: &str, unit, column: usize| Series {
-        name: name.into(),
-        x: ChartAxis::new("time", MetricUnit::Nanoseconds),
-        y: ChartAxis::new("rate", unit),
-        points: rates
-            .iter()
-            .map(|rate| [rate[0] * 1e9, rate[column]])
-            .collect(),
-        intervals: Vec::new(),
+    let series = |kind, column: usize| {
+        let points = rates.iter().map(|rate| [rate[0] * 1e9, rate[column]]);
+        Series::new(kind, points.collect())
     };
     Findings {
         series: vec![
-            series("iops-over-time", MetricUnit::PerSecond, 1),
-            series("throughput-over-time", MetricUnit::BytesPerSecond, 2),
+            series(SeriesKind::IopsOverTime, 1),
+            series(SeriesKind::ThroughputOverTime, 2),
         ],
         ..Findings::default()
     }

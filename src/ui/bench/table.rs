@@ -195,14 +195,15 @@ fn row_role(row: &MetricTableRow, otherwise: StyleRole) -> StyleRole {
 mod tests {
     use super::*;
     use crate::app::KeyCommand;
+    use crate::session::document::{MetricId, MetricKind, VariantKey};
 
     fn findings() -> Findings {
-        let rate = |name: &str, value| Metric::new(name, value, MetricUnit::BytesPerSecond);
+        let rate = |name: &str, value| Metric::new(MetricId::parse(name), value);
         Findings {
             figures: vec![
                 rate("a_throughput", 200e6),
                 rate("b_throughput", 100e6),
-                Metric::new("a_latency", 81_000.0, MetricUnit::Nanoseconds),
+                rate("a_latency", 81_000.0),
             ],
             ..Findings::default()
         }
@@ -213,8 +214,14 @@ mod tests {
         for _ in 0..downs {
             viewport.scroll(KeyCommand::Down);
         }
-        let columns = [("MB/s", "throughput"), ("latency", "latency")];
-        let rows = [("one read", "a"), ("other write", "b")];
+        let columns = [
+            ("MB/s", MetricKind::Throughput),
+            ("latency", MetricKind::Latency),
+        ];
+        let rows = [
+            ("one read", VariantKey::new("a")),
+            ("other write", VariantKey::new("b")),
+        ];
         let table = MetricTable::cross_product("Lines", &columns, &rows);
         let findings = findings();
         let area = Rect::new(0, 0, width, height);

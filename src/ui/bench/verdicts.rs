@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
+use crate::report::goals;
 use crate::session::document::{Findings, Severity, SloResult, Verdict};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::{cut_end, wrap_text};
@@ -83,11 +84,9 @@ fn slo_lines(goal: &SloResult, look: Theme, width: u16) -> Vec<Line<'static>> {
     };
     let mut line = Line::from(vec![
         Span::raw(format!("goal {}: ", goal.goal)),
-        Span::styled(goal.status(), look.role_style(meaning)),
+        Span::styled(goals::status(goal), look.role_style(meaning)),
     ]);
-    let margin = goal
-        .outcome_text()
-        .or(goal.undetermined_reason().map(str::to_owned));
+    let margin = goals::outcome_text(goal).or(goals::undetermined_reason(goal).map(str::to_owned));
     let Some(margin) = margin else {
         return vec![line];
     };

@@ -57,8 +57,8 @@ pub(super) fn draw_history(
             })
             .collect(),
         shape: ChartShape::Line,
-        x_axis: &ChartAxis::new("time", MetricUnit::Nanoseconds),
-        y_axis: &ChartAxis::new(history.title, history.unit),
+        x_axis: &ChartAxis::named("time", MetricUnit::Nanoseconds),
+        y_axis: &ChartAxis::named(history.title, history.unit),
         log_x: false,
         log_y: false,
         from_zero: true,

@@ -182,7 +182,7 @@ fn draw_overlay(
         bench::find_benchmark(&test.benchmark).map_or(&[][..], |test| test.description().charts);
     let described = known
         .iter()
-        .find(|chart| chart.series.contains(&overlay.name.as_str()));
+        .find(|chart| chart.series.contains(&overlay.id));
     let style = described.unwrap_or(&fallback);
     // A heading for several curves is not specific enough for one.
     let title = match described {

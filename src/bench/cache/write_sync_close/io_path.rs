@@ -1,12 +1,14 @@
 //! Variants of write-sync-close: record sizes and sync methods.
 
 use crate::bench::framework;
+use crate::bench::framework::metric_families::VariantFamily;
 use crate::bench::framework::variants::Variant;
 use crate::bench::{BenchError, ParameterSet};
 use crate::drive::Target;
 use crate::engine::{
     AccessPattern, BlockSize, CacheMode, FlushMethod, IoOperation, Plan, PlanLimits, SyncMode,
 };
+use crate::session::document::VariantKey;
 use crate::units;
 
 const RECORD_SIZES: [u32; 7] = [
@@ -33,6 +35,13 @@ impl IoPath {
         }
     }
 
+    fn variant_key(self) -> VariantKey {
+        match self {
+            Self::Buffered => BUFFERED,
+            Self::Direct => DIRECT,
+        }
+    }
+
     fn cache_mode(self) -> CacheMode {
         match self {
             Self::Buffered => CacheMode::Keep,
@@ -49,17 +58,71 @@ impl IoPath {
     }
 }
 
-/// Sync methods: name, mode of each write, flush after the last write.
-const SYNC_METHODS: [(&str, SyncMode, FlushMethod); 5] = [
-    ("fsync", SyncMode::None, FlushMethod::Fsync),
-    ("fdatasync", SyncMode::None, FlushMethod::Fdatasync),
-    (
-        "sync_file_range",
-        SyncMode::None,
-        FlushMethod::SyncFileRange,
-    ),
-    ("O_DSYNC", SyncMode::DataSync, FlushMethod::CloseOnly),
-    ("O_SYNC", SyncMode::Sync, FlushMethod::CloseOnly),
+pub(crate) const BUFFERED: VariantKey = VariantKey::new("buffered");
+pub(crate) const DIRECT: VariantKey = VariantKey::new("direct");
+
+/// A method to make data durable.
+struct SyncMethod {
+    name: &'static str,
+    /// Variants with buffered and with direct I/O.
+    buffered: VariantKey,
+    direct: VariantKey,
+    /// Mode of each write.
+    sync_mode: SyncMode,
+    /// Flush after the last write.
+    end_fsync: FlushMethod,
+}
+
+const SYNC_METHODS: [SyncMethod; 5] = [
+    SyncMethod {
+        name: "fsync",
+        buffered: VariantKey::new("fsync_buffered"),
+        direct: VariantKey::new("fsync_direct"),
+        sync_mode: SyncMode::None,
+        end_fsync: FlushMethod::Fsync,
+    },
+    SyncMethod {
+        name: "fdatasync",
+        buffered: VariantKey::new("fdatasync_buffered"),
+        direct: VariantKey::new("fdatasync_direct"),
+        sync_mode: SyncMode::None,
+        end_fsync: FlushMethod::Fdatasync,
+    },
+    SyncMethod {
+        name: "sync_file_range",
+        buffered: VariantKey::new("sync_file_range_buffered"),
+        direct: VariantKey::new("sync_file_range_direct"),
+        sync_mode: SyncMode::None,
+        end_fsync: FlushMethod::SyncFileRange,
+    },
+    SyncMethod {
+        name: "O_DSYNC",
+        buffered: VariantKey::new("o_dsync_buffered"),
+        direct: VariantKey::new("o_dsync_direct"),
+        sync_mode: SyncMode::DataSync,
+        end_fsync: FlushMethod::CloseOnly,
+    },
+    SyncMethod {
+        name: "O_SYNC",
+        buffered: VariantKey::new("o_sync_buffered"),
+        direct: VariantKey::new("o_sync_direct"),
+        sync_mode: SyncMode::Sync,
+        end_fsync: FlushMethod::CloseOnly,
+    },
+];
+
+/// Variants of the sync methods.
+pub(crate) const METHOD_VARIANTS: &[VariantFamily] = &[
+    VariantFamily::One(VariantKey::new("fsync_buffered")),
+    VariantFamily::One(VariantKey::new("fsync_direct")),
+    VariantFamily::One(VariantKey::new("fdatasync_buffered")),
+    VariantFamily::One(VariantKey::new("fdatasync_direct")),
+    VariantFamily::One(VariantKey::new("sync_file_range_buffered")),
+    VariantFamily::One(VariantKey::new("sync_file_range_direct")),
+    VariantFamily::One(VariantKey::new("o_dsync_buffered")),
+    VariantFamily::One(VariantKey::new("o_dsync_direct")),
+    VariantFamily::One(VariantKey::new("o_sync_buffered")),
+    VariantFamily::One(VariantKey::new("o_sync_direct")),
 ];
 
 /// Sequential writes of this many bytes in records of this size, followed by fsync.
@@ -104,7 +167,7 @@ pub(crate) fn record_size_variants(
             let plan = plan_for_record((record, bytes), *way, target, parameters)?;
             let size = units::format_block_size(f64::from(record));
             let label = format!("{} records of {size}", way.name());
-            let key = format!("{}_{}k", way.name(), record >> 10);
+            let key = way.variant_key().kibibytes(u64::from(record >> 10));
             passes.push((record, *way, Variant::new(label, key, plan)));
         }
     }
@@ -120,16 +183,19 @@ pub(crate) fn sync_method_variants(
     let record = framework::request_bytes(parameters.bytes("block-size").unwrap_or(64 << 10))?;
     let mut passes = Vec::new();
     for way in IoPath::available_on(target) {
-        for (name, sync, flush) in SYNC_METHODS {
+        for method in SYNC_METHODS {
             let mut plan = plan_for_record(
                 (record, bytes.max(u64::from(record))),
                 *way,
                 target,
                 parameters,
             )?;
-            (plan.sync_mode, plan.end_fsync) = (sync, Some(flush));
-            let label = format!("{name}, {}", way.name());
-            let key = format!("{}_{}", name.to_lowercase(), way.name());
+            (plan.sync_mode, plan.end_fsync) = (method.sync_mode, Some(method.end_fsync));
+            let label = format!("{}, {}", method.name, way.name());
+            let key = match way {
+                IoPath::Buffered => method.buffered,
+                IoPath::Direct => method.direct,
+            };
             passes.push(Variant::new(label, key, plan));
         }
     }

@@ -8,12 +8,28 @@ use crate::bench::framework::rounds::SweepRounds;
 use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants::{PassHook, Variant, VariantTotal, total_time};
 use crate::engine::ExecutionOutcome;
-use crate::session::document::{ChartAxis, Findings, MetricUnit};
+use crate::session::document::{Findings, MetricId, MetricKind, SeriesKind};
 
-/// Steps of a variant.
-const STEPS: [&str; 3] = ["write", "sync", "close"];
-/// Metrics without meaning for a variant with separately timed steps.
-const MEANINGLESS_METRICS: [&str; 3] = ["iops", "latency", "latency_p99"];
+/// Steps of a variant: the time of each, and its curve over the record size.
+const STEPS: [(MetricKind, SeriesKind); 3] = [
+    (
+        MetricKind::WriteTime,
+        SeriesKind::WriteTimeAgainstRecordSize,
+    ),
+    (MetricKind::SyncTime, SeriesKind::SyncTimeAgainstRecordSize),
+    (
+        MetricKind::CloseTime,
+        SeriesKind::CloseTimeAgainstRecordSize,
+    ),
+];
+
+/// Whether the metric has no meaning for a variant with separately timed steps.
+fn is_meaningless(kind: MetricKind) -> bool {
+    matches!(
+        kind,
+        MetricKind::Iops | MetricKind::Latency | MetricKind::LatencyPercentile(_)
+    )
+}
 
 fn write_sync_close_times(outcome: &ExecutionOutcome) -> [Duration; 3] {
     let finish = outcome.finish_times.unwrap_or_default();
@@ -73,22 +89,22 @@ impl<'a> RecordTimes<'a> {
     /// Sets the three times of a variant; those of buffered 1 MiB records are the headline metrics.
     fn set_times(&self, findings: &mut Findings, point: usize) {
         let (record, way, pass) = &self.records[point];
-        for (part, rounds) in STEPS.iter().zip(&self.step_times) {
-            let mut put = |name: &str| {
-                if let Some(figure) = rounds.metric_of_point(point, name, MetricUnit::Nanoseconds) {
-                    findings.set_metric(figure);
+        for ((time, _), rounds) in STEPS.into_iter().zip(&self.step_times) {
+            let mut put = |id| {
+                if let Some(metric) = rounds.metric_of_point(point, id) {
+                    findings.set_metric(metric);
                 }
             };
-            put(&format!("{}_{part}_time", pass.metric_prefix));
+            put(MetricId::of_variant(pass.key.clone(), time));
             if *record == DEFAULT_RECORD_BYTES && *way == IoPath::Buffered {
-                put(&format!("{part}_time"));
+                put(time.into());
             }
         }
     }
 
     /// Sets the curves from the data so far.
     fn set_series(&self, findings: &mut Findings) {
-        let mut put = |name: &str, way: IoPath, y: (&str, MetricUnit), rounds: &SweepRounds| {
+        let mut put = |kind, way: IoPath, rounds: &SweepRounds| {
             let points: Vec<usize> = (0..self.records.len())
                 .filter(|point| self.records[*point].1 == way)
                 .collect();
@@ -96,35 +112,14 @@ impl<'a> RecordTimes<'a> {
                 .iter()
                 .map(|point| f64::from(self.records[*point].0))
                 .collect();
-            findings.set_series(rounds.select_points(&points).series_of_means(
-                name,
-                ChartAxis::new("record size", MetricUnit::Bytes),
-                ChartAxis::new(y.0, y.1),
-                &places,
-            ));
+            findings.set_series(rounds.select_points(&points).series_of_means(kind, &places));
         };
-        for (part, rounds) in STEPS.iter().zip(&self.step_times) {
-            let name = format!("{part}-time-against-record-size");
-            put(
-                &name,
-                IoPath::Buffered,
-                (part, MetricUnit::Nanoseconds),
-                rounds,
-            );
+        for ((_, curve), rounds) in STEPS.into_iter().zip(&self.step_times) {
+            put(curve, IoPath::Buffered, rounds);
         }
-        let throughput = ("throughput", MetricUnit::BytesPerSecond);
-        put(
-            "throughput-buffered",
-            IoPath::Buffered,
-            throughput,
-            &self.throughputs,
-        );
-        put(
-            "throughput-direct",
-            IoPath::Direct,
-            throughput,
-            &self.throughputs,
-        );
+        let rates = &self.throughputs;
+        put(SeriesKind::ThroughputBuffered, IoPath::Buffered, rates);
+        put(SeriesKind::ThroughputDirect, IoPath::Direct, rates);
     }
 }
 
@@ -140,10 +135,9 @@ impl PassHook for RecordTimes<'_> {
             return;
         };
         self.add(turn, outcome);
-        let idle = MEANINGLESS_METRICS.map(|name| format!("{}_{name}", pass.metric_prefix));
-        findings
-            .figures
-            .retain(|figure| !idle.iter().any(|name| figure.name == name.as_str()));
+        findings.figures.retain(|metric| {
+            metric.id.variant() != Some(&pass.key) || !metric.id.kind().is_some_and(is_meaningless)
+        });
         self.set_times(findings, turn.point);
         self.set_series(findings);
     }

@@ -6,25 +6,32 @@ use crate::bench::tests::fake::{FakeDrive, metric_value};
 use crate::drive::Target;
 use crate::drive::random::{splitmix64, unit_interval};
 use crate::engine::CacheMode;
+use crate::session::document::{MetricId, SeriesId};
 
 #[test]
 fn write_sync_close_times_each_step_separately() {
     let fake = FakeDrive::new(|asked| Some(u64::from(asked.bytes)));
     let target = fake::simulated_target(64 << 20);
     let finished = fake::run_on_fake(find_benchmark("wsc").unwrap(), &target, &[], &fake);
-    assert_eq!(metric_value(&finished, "write_time"), f64::from(64 << 20));
-    assert_eq!(metric_value(&finished, "sync_time"), 20e6);
-    assert_eq!(metric_value(&finished, "close_time"), 10e3);
+    assert_eq!(
+        metric_value(&finished, &MetricId::WRITE_TIME),
+        f64::from(64 << 20)
+    );
+    assert_eq!(metric_value(&finished, &MetricId::SYNC_TIME), 20e6);
+    assert_eq!(metric_value(&finished, &MetricId::CLOSE_TIME), 10e3);
     // 64 MiB in 67.1 ms of writing, 20 ms of syncing and 10 us of closing.
     let rate = 67_108_864.0 / 0.087_118_864;
-    assert!((metric_value(&finished, "buffered_4k_throughput") / rate - 1.0).abs() < 1e-6);
+    assert!(
+        (metric_value(&finished, &MetricId::parse("buffered_4k_throughput")) / rate - 1.0).abs()
+            < 1e-6
+    );
     let curve = finished
         .findings
-        .series("sync-time-against-record-size")
+        .series(&SeriesId::SYNC_TIME_AGAINST_RECORD_SIZE)
         .unwrap();
     assert_eq!(curve.points.len(), 7);
     for key in ["fsync_buffered", "o_dsync_direct", "sync_file_range_direct"] {
-        metric_value(&finished, &format!("{key}_throughput"));
+        metric_value(&finished, &MetricId::parse(&format!("{key}_throughput")));
     }
 }
 
@@ -101,11 +108,14 @@ fn write_sync_close_intervals_of_noisy_drive_cover_truth() {
             &set,
             &fake,
         );
-        let figure = finished.findings.metric("write_time").unwrap();
+        let figure = finished.findings.metric(&MetricId::WRITE_TIME).unwrap();
         let truth = 10.0 * f64::from(4 << 20);
         let limits = figure.low.unwrap()..=figure.high.unwrap();
         covered += u32::from(limits.contains(&truth));
-        let rate = finished.findings.metric("fsync_direct_throughput").unwrap();
+        let rate = finished
+            .findings
+            .metric(&MetricId::parse("fsync_direct_throughput"))
+            .unwrap();
         assert!(rate.low.is_some() && rate.high.is_some());
         let plans = fake.executed_plans.into_inner().unwrap();
         let sizes = plans.iter().map(|plan| plan.block_size.max_bytes());
@@ -126,6 +136,11 @@ fn write_sync_close_of_truncated_file_has_no_times() {
         &fake,
     );
     assert!(fake::check_codes(&finished).contains(&"file-cut-short"));
-    assert!(finished.findings.metric("buffered_4k_write_time").is_none());
-    metric_value(&finished, "buffered_4k_throughput");
+    assert!(
+        finished
+            .findings
+            .metric(&MetricId::parse("buffered_4k_write_time"))
+            .is_none()
+    );
+    metric_value(&finished, &MetricId::parse("buffered_4k_throughput"));
 }

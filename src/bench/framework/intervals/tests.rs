@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::drive::random::Xoshiro256;
-use crate::session::document::MetricUnit;
+use crate::session::document::{Metric, MetricId};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -26,9 +26,9 @@ fn findings_of_latency(latency: &LatencyHistogram) -> Findings {
         ("latency_p99.9", latency.percentile(99.9).unwrap() as f64),
         ("latency_max", latency.max().unwrap() as f64),
     ] {
-        findings.set_metric(Metric::new(name, value, MetricUnit::Nanoseconds));
+        findings.set_metric(Metric::new(MetricId::parse(name), value));
     }
-    findings.set_metric(Metric::new("iops", 1000.0, MetricUnit::PerSecond));
+    findings.set_metric(Metric::new(MetricId::IOPS, 1000.0));
     findings
 }
 
@@ -38,12 +38,12 @@ fn confidence_intervals_of_steady_run_are_narrow() {
     let mut findings = findings_of_latency(&latency);
     set_intervals(&mut findings, &latency, &timeline, Duration::from_secs(10));
     for name in ["iops", "latency_mean", "latency_p50", "latency_p99.9"] {
-        let figure = findings.metric(name).unwrap();
+        let figure = findings.metric(&MetricId::parse(name)).unwrap();
         let (low, high) = (figure.low.unwrap(), figure.high.unwrap());
         assert!(low <= figure.value && figure.value <= high, "{figure:?}");
         assert!(high - low < 0.05 * figure.value, "{figure:?}");
     }
-    assert_eq!(findings.metric("latency_max").unwrap().low, None);
+    assert_eq!(findings.metric(&MetricId::LATENCY_MAX).unwrap().low, None);
 }
 
 #[test]
@@ -109,21 +109,17 @@ fn interval_coverage(memory: f64, runs: u64, truths: &[(&str, f64)]) -> Vec<(u32
         let elapsed = Duration::from_nanos(10 * SECOND);
         let mut findings = Findings::default();
         let percentile = |percent| latency.percentile(percent).unwrap() as f64;
-        for (name, value, unit) in [
-            ("iops", latency.count() as f64 / 10.0, MetricUnit::PerSecond),
-            (
-                "latency_mean",
-                latency.mean().unwrap(),
-                MetricUnit::Nanoseconds,
-            ),
-            ("latency_p50", percentile(50.0), MetricUnit::Nanoseconds),
-            ("latency_p99", percentile(99.0), MetricUnit::Nanoseconds),
+        for (name, value) in [
+            ("iops", latency.count() as f64 / 10.0),
+            ("latency_mean", latency.mean().unwrap()),
+            ("latency_p50", percentile(50.0)),
+            ("latency_p99", percentile(99.0)),
         ] {
-            findings.set_metric(Metric::new(name, value, unit));
+            findings.set_metric(Metric::new(MetricId::parse(name), value));
         }
         set_intervals(&mut findings, &latency, &timeline, elapsed);
         for ((name, truth), (given, held)) in truths.iter().zip(&mut counts) {
-            let figure = findings.metric(name).unwrap();
+            let figure = findings.metric(&MetricId::parse(name)).unwrap();
             if let (Some(low), Some(high)) = (figure.low, figure.high) {
                 *given += 1;
                 *held += u32::from(low <= *truth && *truth <= high);
@@ -185,9 +181,9 @@ fn findings_with_intervals(factor: u64) -> Findings {
     let (latency, timeline) = changing_drive(factor);
     let mut findings = Findings::default();
     let iops = latency.count() as f64 / 10.0;
-    findings.set_metric(Metric::new("iops", iops, MetricUnit::PerSecond));
+    findings.set_metric(Metric::new(MetricId::IOPS, iops));
     let mean = latency.mean().unwrap();
-    findings.set_metric(Metric::new("latency_mean", mean, MetricUnit::Nanoseconds));
+    findings.set_metric(Metric::new(MetricId::LATENCY_MEAN, mean));
     set_intervals(
         &mut findings,
         &latency,
@@ -204,7 +200,9 @@ fn confidence_of_iops_and_latency_at_depth_1_is_equal() {
     };
     let (slow, fast) = (findings_with_intervals(4), findings_with_intervals(1));
     let judged = |name: &str, better| {
-        let sample = |findings: &Findings| pool_metrics(&[findings.metric(name).unwrap()]).unwrap();
+        let sample = |findings: &Findings| {
+            pool_metrics(&[findings.metric(&MetricId::parse(name)).unwrap()]).unwrap()
+        };
         ratio_to_baseline(&sample(&slow), &sample(&fast), Some(better))
             .unwrap()
             .judgement

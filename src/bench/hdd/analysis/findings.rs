@@ -2,7 +2,7 @@
 
 use super::rotation_estimate::{MIN_PAIRS, RevolutionEstimate, RotationState};
 use super::{SeekProber, too_few_observations};
-use crate::session::document::{Metric, MetricUnit, Severity, Verdict};
+use crate::session::document::{Metric, MetricId, Severity, Verdict};
 use crate::stats::rotation::epoch_folding;
 
 /// The check for a drive that certainly does not rotate; `None` for one that does.
@@ -56,27 +56,24 @@ pub fn set_rotation_metrics(prober: &mut SeekProber<'_, '_>, found: &RevolutionE
         (found.pair_count - found.cached_pairs) as u64,
     );
     let (low, high) = folding.frequency_interval;
-    let figure = |name: &str, value: f64, low: f64, high: f64, unit: MetricUnit| {
-        Metric::new(name, value, unit)
+    let figure = |id, value: f64, low: f64, high: f64| {
+        Metric::new(id, value)
             .with_interval(low, high)
             .with_observations(pairs)
     };
     prober.context.set_metric(figure(
-        "rotation_speed",
+        MetricId::ROTATION_SPEED,
         folding.frequency * 60.0,
         low * 60.0,
         high * 60.0,
-        MetricUnit::RevolutionsPerMinute,
     ));
     prober.context.set_metric(figure(
-        "revolution_time",
+        MetricId::REVOLUTION_TIME,
         1e9 / folding.frequency,
         1e9 / high,
         1e9 / low,
-        MetricUnit::Nanoseconds,
     ));
     prober.context.set_metric(
-        Metric::new("rotation_coherence", folding.coherence, MetricUnit::Ratio)
-            .with_observations(pairs),
+        Metric::new(MetricId::ROTATION_COHERENCE, folding.coherence).with_observations(pairs),
     );
 }

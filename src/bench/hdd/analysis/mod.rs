@@ -21,7 +21,7 @@ use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::{BenchError, Forecast, ParameterSet, ParameterSpec, ParameterValue, RunContext};
 use crate::drive::Target;
 use crate::engine::{AccessPattern, Plan};
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::session::document::{Metric, MetricId, Series, SeriesKind, Severity, Verdict};
 
 pub use self::command_overhead::CommandOverhead;
 pub use self::drive_timing::{DriveTiming, SECTOR_BYTES};
@@ -108,13 +108,10 @@ pub fn rotational_distribution(part: &RotationalDelay) -> Series {
     let bar = |(index, count): (usize, &u32)| {
         [(index as f64 + 0.5) / BAR_COUNT as f64, f64::from(*count)]
     };
-    Series {
-        name: "rotational-part".into(),
-        x: ChartAxis::new("part of the revolution waited", MetricUnit::Revolution),
-        y: ChartAxis::new("reads", MetricUnit::Count),
-        points: counts.iter().enumerate().map(bar).collect(),
-        intervals: Vec::new(),
-    }
+    Series::new(
+        SeriesKind::RotationalPart,
+        counts.iter().enumerate().map(bar).collect(),
+    )
 }
 
 /// Maximum command overhead of a drive in seconds.
@@ -129,7 +126,7 @@ const MIN_INTERFACE_RATE: f64 = 300e6;
 /// unknown command overhead remains in the metric; the lower bound then excludes it.
 #[must_use]
 pub fn seek_metric(
-    name: &str,
+    id: MetricId,
     part: &RotationalDelay,
     clockwork: &DriveTiming,
     passing: f64,
@@ -144,7 +141,7 @@ pub fn seek_metric(
     };
     let wire = SECTOR_BYTES / MIN_INTERFACE_RATE;
     let (low, high) = part.lower_edge.lower_interval;
-    Metric::new(name, net(part.lower_edge.lower), MetricUnit::Nanoseconds)
+    Metric::new(id, net(part.lower_edge.lower))
         .with_interval(net(low - spread - unknown), net(high + spread + wire))
         .with_observations(part.lower_edge.observations_inside as u64)
 }

@@ -5,7 +5,7 @@ use super::rotational_delay;
 use super::rotational_delay::{RotationalDelay, WaitEdge};
 use super::seek_walk;
 use super::seek_walk::{JumpBatch, JumpLine, SeekJump, SeekWalk};
-use crate::session::document::{Metric, Severity, Verdict};
+use crate::session::document::{Metric, MetricId, Severity, Verdict};
 use crate::stats::general::{confidence, robust};
 use crate::units;
 
@@ -95,8 +95,13 @@ fn margin_between_batches(
 impl TrackToTrackEstimate {
     /// The seek time as a metric; the block passes under the head in `passing` seconds.
     #[must_use]
-    pub fn seek_metric(&self, name: &str, passing: f64) -> Metric {
-        let figure = super::seek_metric(name, &self.rotational_delay, &self.drive_timing, passing);
+    pub fn seek_metric(&self, passing: f64) -> Metric {
+        let figure = super::seek_metric(
+            MetricId::TRACK_TO_TRACK_SEEK,
+            &self.rotational_delay,
+            &self.drive_timing,
+            passing,
+        );
         let margin = 1e9 * self.batch_margin.unwrap_or(0.0);
         let (low, high) = (figure.value - margin, figure.value + margin);
         let low =

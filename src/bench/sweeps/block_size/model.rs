@@ -7,21 +7,21 @@ use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants::combined_latency;
 use crate::drive::Target;
 use crate::engine::ExecutionOutcome;
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::session::document::{Metric, MetricId, Series, SeriesId, SeriesKind, Severity, Verdict};
 use crate::stats::latency::response_model::{ResponseModel, crossing_point};
 use crate::units;
 
 /// Minimum number of requests for a mean.
 const MIN_REQUESTS: u64 = 5;
 
-/// Metrics derived from the fitted line: name and unit.
-const DERIVED_METRICS: [(&str, MetricUnit); 6] = [
-    ("access_time", MetricUnit::Nanoseconds),
-    ("media_throughput", MetricUnit::BytesPerSecond),
-    ("balanced_block_size", MetricUnit::Bytes),
-    ("btree_node_size", MetricUnit::Bytes),
-    ("btree_lookup_time", MetricUnit::Nanoseconds),
-    ("full_copy_time", MetricUnit::Nanoseconds),
+/// Metrics derived from the fitted line.
+const DERIVED_METRICS: [MetricId; 6] = [
+    MetricId::ACCESS_TIME,
+    MetricId::MEDIA_THROUGHPUT,
+    MetricId::BALANCED_BLOCK_SIZE,
+    MetricId::BTREE_NODE_SIZE,
+    MetricId::BTREE_LOOKUP_TIME,
+    MetricId::FULL_COPY_TIME,
 ];
 
 /// Results per size from the rounds so far.
@@ -72,18 +72,13 @@ impl BlockSizePoints {
     /// multiplied by a factor of its size.
     fn build_series(
         &self,
-        name: &str,
-        y: (&str, MetricUnit),
+        kind: SeriesKind,
         rounds: &SweepRounds,
         factor: impl Fn(f64) -> f64,
     ) -> Series {
         let known = self.sizes_with_enough_requests();
         let bytes: Vec<f64> = known.iter().map(|point| self.bytes[*point]).collect();
-        let x = ChartAxis::new("block size", MetricUnit::Bytes);
-        let mut series =
-            rounds
-                .select_points(&known)
-                .series_of_means(name, x, ChartAxis::new(y.0, y.1), &bytes);
+        let mut series = rounds.select_points(&known).series_of_means(kind, &bytes);
         for point in &mut series.points {
             point[1] *= factor(point[0]);
         }
@@ -105,31 +100,22 @@ impl BlockSizePoints {
             values.fold(0.0, f64::max)
         };
         let (top_rate, top_iops) = (most(|bytes| bytes), most(|_| 1.0));
-        let response = ("response time", MetricUnit::Nanoseconds);
-        let share = ("share of the best", MetricUnit::Ratio);
         for series in [
             self.build_series(
-                "throughput-against-block-size",
-                ("throughput", MetricUnit::BytesPerSecond),
+                SeriesKind::ThroughputAgainstBlockSize,
                 &self.iops,
                 |bytes| bytes,
             ),
+            self.build_series(SeriesKind::IopsAgainstBlockSize, &self.iops, |_| 1.0),
             self.build_series(
-                "iops-against-block-size",
-                ("IOPS", MetricUnit::PerSecond),
-                &self.iops,
-                |_| 1.0,
-            ),
-            self.build_series(
-                "response-against-block-size",
-                response,
+                SeriesKind::ResponseAgainstBlockSize,
                 &self.mean_latencies,
                 |_| 1.0,
             ),
-            self.build_series("throughput-share", share, &self.iops, |bytes| {
+            self.build_series(SeriesKind::ThroughputShare, &self.iops, |bytes| {
                 bytes / top_rate
             }),
-            self.build_series("iops-share", share, &self.iops, |_| 1.0 / top_iops),
+            self.build_series(SeriesKind::IopsShare, &self.iops, |_| 1.0 / top_iops),
         ] {
             bench.set_series(series);
         }
@@ -160,11 +146,13 @@ impl BlockSizePoints {
     /// Sets the metrics of the fitted line and of the crossing; their confidence intervals come
     /// from the same metrics of each round.
     pub(crate) fn set_model_metrics(&self, bench: &mut RunContext<'_>) {
-        let names = DERIVED_METRICS.iter().map(|(name, _)| *name);
-        let stale: Vec<&str> = names.chain(["crossing_block_size"]).collect();
+        let is_derived =
+            |id: &MetricId| DERIVED_METRICS.contains(id) || *id == MetricId::CROSSING_BLOCK_SIZE;
         let findings = &mut bench.findings;
-        findings.figures.retain(|it| !stale.contains(&&*it.name));
-        findings.series.retain(|it| it.name != "response-model");
+        findings.figures.retain(|it| !is_derived(&it.id));
+        findings
+            .series
+            .retain(|it| it.id != SeriesId::RESPONSE_MODEL);
         findings
             .verdicts
             .retain(|it| it.code != "no-response-model");
@@ -174,12 +162,7 @@ impl BlockSizePoints {
             .filter_map(|round| efficiency_crossing(round))
             .collect();
         if let Some(value) = efficiency_crossing(&means) {
-            set_metric_with_interval(
-                bench,
-                ("crossing_block_size", MetricUnit::Bytes),
-                value,
-                &crossings,
-            );
+            set_metric_with_interval(bench, MetricId::CROSSING_BLOCK_SIZE, value, &crossings);
         }
         let limit = split_limit(bench.target);
         let models: Vec<ResponseModel> = rounds
@@ -200,13 +183,8 @@ impl BlockSizePoints {
 }
 
 /// Sets a metric with the confidence interval of its values over the rounds.
-fn set_metric_with_interval(
-    bench: &mut RunContext<'_>,
-    (name, unit): (&str, MetricUnit),
-    value: f64,
-    rounds: &[f64],
-) {
-    let figure = Metric::new(name, value, unit);
+fn set_metric_with_interval(bench: &mut RunContext<'_>, id: MetricId, value: f64, rounds: &[f64]) {
+    let figure = Metric::new(id, value);
     bench.set_metric(match interval_from_repetitions(value, rounds) {
         Some([low, high]) => figure.with_interval(low, high),
         None => figure,
@@ -262,12 +240,7 @@ fn set_fitted_line(
     let line = points
         .iter()
         .map(|point| [point[0], model.response_ns(point[0])]);
-    bench.set_series(framework::series(
-        "response-model",
-        ("block size", MetricUnit::Bytes),
-        ("response time", MetricUnit::Nanoseconds),
-        line.collect(),
-    ));
+    bench.set_series(Series::new(SeriesKind::ResponseModel, line.collect()));
     let values = derived_metrics(bench, model);
     let rounds: Vec<[f64; 6]> = rounds
         .iter()

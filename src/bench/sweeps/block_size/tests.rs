@@ -4,20 +4,21 @@ use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
 use crate::drive::random::{splitmix64, unit_interval};
 use crate::drive::{BlockDevice, Target};
+use crate::session::document::{MetricId, SeriesId};
 
 #[test]
 fn block_size_sweep_fit_recovers_access_time_and_media_throughput() {
     let test = find_benchmark("block-size-read").unwrap();
     let name = "sim:constant,latency=5ms,throughput=150MB,size=100GB";
     let finished = run_on_simulated(test, name, &[("duration", "60s"), ("key-size", "12B")]);
-    assert!((metric_value(&finished, "access_time") / 5e6 - 1.0).abs() < 0.01);
-    assert!((metric_value(&finished, "media_throughput") / 150e6 - 1.0).abs() < 0.01);
-    assert!((metric_value(&finished, "balanced_block_size") / 750e3 - 1.0).abs() < 0.02);
-    assert!((metric_value(&finished, "crossing_block_size") / 750e3 - 1.0).abs() < 0.15);
-    assert!((metric_value(&finished, "full_copy_time") / 666.7e9 - 1.0).abs() < 0.01);
+    assert!((metric_value(&finished, &MetricId::ACCESS_TIME) / 5e6 - 1.0).abs() < 0.01);
+    assert!((metric_value(&finished, &MetricId::MEDIA_THROUGHPUT) / 150e6 - 1.0).abs() < 0.01);
+    assert!((metric_value(&finished, &MetricId::BALANCED_BLOCK_SIZE) / 750e3 - 1.0).abs() < 0.02);
+    assert!((metric_value(&finished, &MetricId::CROSSING_BLOCK_SIZE) / 750e3 - 1.0).abs() < 0.15);
+    assert!((metric_value(&finished, &MetricId::FULL_COPY_TIME) / 666.7e9 - 1.0).abs() < 0.01);
     let points = &finished
         .findings
-        .series("response-against-block-size")
+        .series(&SeriesId::RESPONSE_AGAINST_BLOCK_SIZE)
         .unwrap()
         .points;
     assert_eq!(points.len(), 16);
@@ -31,7 +32,7 @@ fn block_size_sweep_of_nonlinear_drive_reports_model_mismatch() {
         "sim:constant",
         &[("duration", "1s")],
     );
-    assert!(finished.findings.metric("access_time").is_none());
+    assert!(finished.findings.metric(&MetricId::ACCESS_TIME).is_none());
     assert_eq!(check_codes(&finished), ["no-response-model"]);
 }
 
@@ -65,8 +66,8 @@ fn block_size_sweep_names_and_excludes_sizes_split_by_kernel() {
         &fake,
     );
     assert_eq!(check_codes(&finished), ["kernel-splits"]);
-    assert!((metric_value(&finished, "access_time") / 1e5 - 1.0).abs() < 0.01);
-    assert!((metric_value(&finished, "media_throughput") / 1e8 - 1.0).abs() < 0.01);
+    assert!((metric_value(&finished, &MetricId::ACCESS_TIME) / 1e5 - 1.0).abs() < 0.01);
+    assert!((metric_value(&finished, &MetricId::MEDIA_THROUGHPUT) / 1e8 - 1.0).abs() < 0.01);
 }
 
 #[test]
@@ -106,14 +107,14 @@ fn block_size_sweep_intervals_of_noisy_drive_cover_truth() {
         .into_iter()
         .zip(&mut covered)
         {
-            let figure = finished.findings.metric(name).unwrap();
+            let figure = finished.findings.metric(&MetricId::parse(name)).unwrap();
             let (low, high) = (figure.low.unwrap(), figure.high.unwrap());
             assert!(high - low < 0.5 * truth, "{figure:?}");
             *covered += u32::from((low..=high).contains(&truth));
         }
         let curve = finished
             .findings
-            .series("response-against-block-size")
+            .series(&SeriesId::RESPONSE_AGAINST_BLOCK_SIZE)
             .unwrap();
         assert_eq!(curve.intervals.len(), curve.points.len());
     }

@@ -6,7 +6,7 @@ use crate::bench::framework::rounds::{DEFAULT_ROUNDS, NoOptimum, PointComparison
 use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants::combined_latency;
 use crate::engine::{ExecutionOutcome, Plan};
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Severity, Verdict};
+use crate::session::document::{Metric, MetricId, SeriesKind, Severity, Verdict};
 use crate::stats::latency::concurrency::{
     DepthStep, depth_score, is_saturated, knee_index, mean_in_flight,
 };
@@ -141,35 +141,20 @@ impl DepthSweep {
             .iter()
             .map(|point| f64::from(self.depths[*point]))
             .collect();
-        let x = || ChartAxis::new("queue depth", MetricUnit::Count);
-        for (name, y, rounds) in [
-            (
-                "iops-against-depth",
-                ("IOPS", MetricUnit::PerSecond),
-                &self.iops,
-            ),
-            (
-                "score-against-depth",
-                ("score", MetricUnit::Ratio),
-                &self.scores(),
-            ),
-            (
-                "depth-reached",
-                ("in flight", MetricUnit::Count),
-                &self.reached_depths,
-            ),
+        for (kind, rounds) in [
+            (SeriesKind::IopsAgainstDepth, &self.iops),
+            (SeriesKind::ScoreAgainstDepth, &self.scores()),
+            (SeriesKind::DepthReached, &self.reached_depths),
         ] {
             let rounds = rounds.select_points(&known);
-            bench.set_series(rounds.series_of_means(name, x(), ChartAxis::new(y.0, y.1), &places));
+            bench.set_series(rounds.series_of_means(kind, &places));
         }
         let p90 = |(point, step): (usize, DepthStep)| {
             let interval = self.p90_latencies.interval_around(point, step.p90_ns);
             ([f64::from(step.depth), step.p90_ns], interval)
         };
         bench.set_series(framework::series_with_intervals(
-            "p90-against-depth",
-            ("queue depth", MetricUnit::Count),
-            ("p90", MetricUnit::Nanoseconds),
+            SeriesKind::P90AgainstDepth,
             self.steps().into_iter().map(p90).collect(),
         ));
     }
@@ -191,24 +176,21 @@ impl DepthSweep {
         }
     }
 
-    /// Sets IOPS, p90 and the depth itself under these names.
+    /// Sets the depth itself, its IOPS and its p90 as these metrics.
     fn set_depth_metrics(
         &self,
         bench: &mut RunContext<'_>,
         point: usize,
-        [depth, iops, p90]: [&str; 3],
+        [depth, iops, p90]: [MetricId; 3],
     ) {
         let value = f64::from(self.depths[point]);
-        bench.set_metric(Metric::new(depth, value, MetricUnit::Count));
-        if let Some(figure) = self
-            .iops
-            .metric_of_point(point, iops, MetricUnit::PerSecond)
-        {
+        bench.set_metric(Metric::new(depth, value));
+        if let Some(figure) = self.iops.metric_of_point(point, iops) {
             bench.set_metric(figure);
         }
         if let Some(value) = self.latencies[point].percentile(90.0) {
-            let figure = Metric::new(p90, value as f64, MetricUnit::Nanoseconds)
-                .with_observations(self.latencies[point].count());
+            let figure =
+                Metric::new(p90, value as f64).with_observations(self.latencies[point].count());
             bench.set_metric(
                 match self.p90_latencies.interval_around(point, value as f64) {
                     Some([low, high]) => figure.with_interval(low, high),
@@ -230,12 +212,16 @@ impl DepthSweep {
                 return self.report_no_optimum(bench, points, reason, code, "optimal depth");
             }
         };
-        let names = ["optimal_depth", "optimal_depth_iops", "optimal_depth_p90"];
-        self.set_depth_metrics(bench, optimal, names);
+        let metrics = [
+            MetricId::OPTIMAL_DEPTH,
+            MetricId::OPTIMAL_DEPTH_IOPS,
+            MetricId::OPTIMAL_DEPTH_P90,
+        ];
+        self.set_depth_metrics(bench, optimal, metrics);
         let single = self.depths.iter().position(|depth| *depth == 1);
         let speedup = single.and_then(|single| self.iops.ratio_of_points(optimal, single));
         if let Some(speedup) = speedup {
-            bench.set_metric(speedup.to_metric("speedup"));
+            bench.set_metric(speedup.to_metric(MetricId::SPEEDUP));
         }
     }
 
@@ -246,8 +232,12 @@ impl DepthSweep {
             .first_equivalent_to_best(EQUIVALENCE_FRACTION)
         {
             Ok(most) => {
-                let names = ["iops_max_depth", "iops_max", "iops_max_p90"];
-                self.set_depth_metrics(bench, points[most], names);
+                let metrics = [
+                    MetricId::IOPS_MAX_DEPTH,
+                    MetricId::IOPS_MAX,
+                    MetricId::IOPS_MAX_P90,
+                ];
+                self.set_depth_metrics(bench, points[most], metrics);
             }
             Err(reason) => {
                 let best = "depth with the most IOPS";
@@ -295,7 +285,7 @@ impl DepthSweep {
         let alike = others.iter().all(|knee| knee == first);
         if let Some(knee) = first.filter(|_| alike) {
             let depth = f64::from(self.depths[points[knee]]);
-            bench.set_metric(Metric::new("knee_depth", depth, MetricUnit::Count));
+            bench.set_metric(Metric::new(MetricId::KNEE_DEPTH, depth));
         } else if !bench.is_stopped() {
             let depth = |knee: &Option<usize>| {
                 knee.map_or("none".to_owned(), |knee| {

@@ -3,10 +3,9 @@
 use super::written::ThroughputByBytesWritten;
 use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
-use crate::bench::framework::series;
 use crate::bench::{BenchError, RunContext};
 use crate::engine::{ExecutionOutcome, Plan, PlanLimits};
-use crate::session::document::{Metric, MetricUnit, Severity, Verdict};
+use crate::session::document::{Metric, MetricId, Series, SeriesKind, Severity, Verdict};
 use crate::stats::latency::steady_state::{MAX_RANGE, SteadyStateWindow, WINDOW_ROUNDS};
 use crate::units;
 
@@ -64,45 +63,49 @@ fn set_round_results(
     outcome: &ExecutionOutcome,
 ) -> bool {
     let count = values.len();
-    let x = ("round", MetricUnit::Count);
-    let y = ("IOPS", MetricUnit::PerSecond);
     let numbered = values.iter().enumerate();
     let points = numbered
         .map(|(index, value)| [(index + 1) as f64, *value])
         .collect();
-    bench.set_series(series("iops-by-round", x, y, points));
+    bench.set_series(Series::new(SeriesKind::IopsByRound, points));
     let Some(corridor) = SteadyStateWindow::of_last_rounds(values) else {
         return false;
     };
     let (begin, end) = ((count - WINDOW_ROUNDS + 1) as f64, count as f64);
     let half = corridor.mean * MAX_RANGE / 2.0;
-    for (name, from, to) in [
-        ("corridor-high", corridor.mean + half, corridor.mean + half),
-        ("corridor-low", corridor.mean - half, corridor.mean - half),
-        ("corridor-slope", corridor.fit_at_begin, corridor.fit_at_end),
+    for (kind, from, to) in [
+        (
+            SeriesKind::CorridorHigh,
+            corridor.mean + half,
+            corridor.mean + half,
+        ),
+        (
+            SeriesKind::CorridorLow,
+            corridor.mean - half,
+            corridor.mean - half,
+        ),
+        (
+            SeriesKind::CorridorSlope,
+            corridor.fit_at_begin,
+            corridor.fit_at_end,
+        ),
     ] {
-        bench.set_series(series(name, x, y, vec![[begin, from], [end, to]]));
+        bench.set_series(Series::new(kind, vec![[begin, from], [end, to]]));
     }
     bench.set_metric(Metric::new(
-        "steady_state_range",
+        MetricId::STEADY_STATE_RANGE,
         corridor.relative_range,
-        MetricUnit::Ratio,
     ));
     bench.set_metric(Metric::new(
-        "steady_state_slope",
+        MetricId::STEADY_STATE_SLOPE,
         corridor.relative_slope,
-        MetricUnit::Ratio,
     ));
     if !corridor.is_steady() {
         return false;
     }
-    bench.set_metric(Metric::new(
-        "steady_state_round",
-        count as f64,
-        MetricUnit::Count,
-    ));
+    bench.set_metric(Metric::new(MetricId::STEADY_STATE_ROUND, count as f64));
     bench.set_metric(
-        Metric::new("steady_state_iops", corridor.mean, MetricUnit::PerSecond)
+        Metric::new(MetricId::STEADY_STATE_IOPS, corridor.mean)
             .with_observations(WINDOW_ROUNDS as u64),
     );
     let tally = &outcome.stats;

@@ -1,6 +1,7 @@
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
+use crate::session::document::{MetricId, SeriesId};
 
 #[test]
 fn steady_state_of_constant_drive_is_reached_after_five_rounds() {
@@ -10,8 +11,8 @@ fn steady_state_of_constant_drive_is_reached_after_five_rounds() {
         "sim:constant,size=1GB",
         &set,
     );
-    assert_eq!(metric_value(&finished, "steady_state_round"), 5.0);
-    assert!((metric_value(&finished, "steady_state_iops") / 10_000.0 - 1.0).abs() < 0.01);
+    assert_eq!(metric_value(&finished, &MetricId::STEADY_STATE_ROUND), 5.0);
+    assert!((metric_value(&finished, &MetricId::STEADY_STATE_IOPS) / 10_000.0 - 1.0).abs() < 0.01);
     assert!(check_codes(&finished).is_empty());
 }
 
@@ -21,9 +22,9 @@ fn steady_state_throughput_drop_names_cache_size() {
     let set = [("round-time", "2s"), ("precondition", "1")];
     let finished = run_on_simulated(find_benchmark("steady-state").unwrap(), name, &set);
     // Buckets of 100 ms hold 131 MB of fast writes.
-    assert!((metric_value(&finished, "cache_bytes") / 1e9 - 1.0).abs() < 0.15);
+    assert!((metric_value(&finished, &MetricId::CACHE_BYTES) / 1e9 - 1.0).abs() < 0.15);
     assert_eq!(check_codes(&finished), ["write-cliff"]);
-    assert!((metric_value(&finished, "steady_state_iops") / 1000.0 - 1.0).abs() < 0.02);
+    assert!((metric_value(&finished, &MetricId::STEADY_STATE_IOPS) / 1000.0 - 1.0).abs() < 0.02);
 }
 
 #[test]
@@ -48,12 +49,17 @@ fn steady_state_of_drifting_drive_is_not_reached() {
         &set,
         &fake,
     );
-    assert!(finished.findings.metric("steady_state_iops").is_none());
+    assert!(
+        finished
+            .findings
+            .metric(&MetricId::STEADY_STATE_IOPS)
+            .is_none()
+    );
     assert!(check_codes(&finished).contains(&"not-steady"));
     assert_eq!(
         finished
             .findings
-            .series("iops-by-round")
+            .series(&SeriesId::IOPS_BY_ROUND)
             .unwrap()
             .points
             .len(),
@@ -91,7 +97,7 @@ fn steady_state_writes_no_more_than_forecast() {
     );
     let written: f64 = finished
         .findings
-        .series("throughput-against-written")
+        .series(&SeriesId::THROUGHPUT_AGAINST_WRITTEN)
         .unwrap()
         .points
         .last()

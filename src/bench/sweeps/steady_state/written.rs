@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use crate::bench::RunContext;
-use crate::bench::framework::series;
-use crate::session::document::{Metric, MetricUnit, Series, Severity, Verdict};
+use crate::session::document::{Metric, MetricId, Series, SeriesKind, Severity, Verdict};
 use crate::stats::general::segments::find_level_drop;
 use crate::stats::general::timeline::RunTimeline;
 use crate::units;
@@ -44,12 +43,7 @@ impl ThroughputByBytesWritten {
 
     /// The measurement so far as a curve.
     pub(crate) fn series(&self) -> Series {
-        series(
-            "throughput-against-written",
-            ("written", MetricUnit::Bytes),
-            ("throughput", MetricUnit::BytesPerSecond),
-            self.points.clone(),
-        )
+        Series::new(SeriesKind::ThroughputAgainstWritten, self.points.clone())
     }
 
     /// Sets the curve, and the cache size if there is a drop.
@@ -66,7 +60,7 @@ impl ThroughputByBytesWritten {
             return;
         };
         let bytes = self.points[cliff.first_index_after - 1][0];
-        bench.set_metric(Metric::new("cache_bytes", bytes, MetricUnit::Bytes));
+        bench.set_metric(Metric::new(MetricId::CACHE_BYTES, bytes));
         bench.set_verdict(Verdict::new(
             "write-cliff",
             Severity::Warning,

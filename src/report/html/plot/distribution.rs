@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::scale::HtmlScale;
 use super::{PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, horizontal_axis, html_figure};
-use crate::session::document::{ChartAxis, LatencySummary, MetricUnit};
+use crate::session::document::{AxisQuantity, ChartAxis, LatencySummary};
 use crate::units;
 
 /// Percentiles with a mark.
@@ -28,7 +28,7 @@ pub(in crate::report::html) fn distribution_chart(
         .flat_map(|bin| [bin[0] as f64, bin[1] as f64]);
     let times = edges.chain([latency.min_ns.max(1) as f64, latency.max_ns.max(1) as f64]);
     let x = HtmlScale::spanning(times, true, false, [PLOT_LEFT, PLOT_RIGHT]);
-    let axis = ChartAxis::new("response time", MetricUnit::Nanoseconds);
+    let axis = ChartAxis::new(AxisQuantity::Latency);
     let mut svg = horizontal_axis(&x, &axis);
     svg.push_str(&percentile_lines(latency, &x));
     let _ = write!(

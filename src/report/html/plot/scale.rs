@@ -168,7 +168,7 @@ mod tests {
                 let scale = HtmlScale::spanning(values.iter().copied(), log, zero, [0.0, 100.0])
                     .with_headroom();
                 assert!(scale.position(5.0).is_finite(), "{values:?}");
-                scale.ticks(&ChartAxis::new("x", MetricUnit::Bytes), 6);
+                scale.ticks(&ChartAxis::named("x", MetricUnit::Bytes), 6);
             }
         }
     }

@@ -1,15 +1,15 @@
 //! Tests of the checks for cliffs, drift and temperature.
 
 use super::*;
-use crate::session::document::{ChartAxis, DriveTemperature, MetricUnit, Series};
+use crate::session::document::{ChartAxis, DriveTemperature, MetricUnit, Series, SeriesId};
 
 /// A run with this throughput, one value per 0.1 s.
 fn run_with_throughput(rates: impl IntoIterator<Item = f64>) -> BenchmarkRun {
     let mut run = empty_run();
     run.findings.set_series(Series {
-        name: "throughput-over-time".into(),
-        x: ChartAxis::new("time", MetricUnit::Nanoseconds),
-        y: ChartAxis::new("throughput", MetricUnit::BytesPerSecond),
+        id: SeriesId::parse("throughput-over-time"),
+        x: ChartAxis::named("time", MetricUnit::Nanoseconds),
+        y: ChartAxis::named("throughput", MetricUnit::BytesPerSecond),
         points: rates
             .into_iter()
             .enumerate()

@@ -1,14 +1,14 @@
 //! Tests of decimal and binary unit prefixes in goals.
 
 use super::*;
-use crate::session::document::{Metric, MetricUnit};
+use crate::session::document::{Metric, MetricId};
 use crate::session::slo::SloSpec;
 
 /// A run that measured this throughput and evaluated this goal.
 fn run_with_goal(goal: &str, rate: f64) -> BenchmarkRun {
     let mut run = empty_run();
     run.findings
-        .set_metric(Metric::new("throughput", rate, MetricUnit::BytesPerSecond));
+        .set_metric(Metric::new(MetricId::THROUGHPUT, rate));
     let goal = SloSpec::parse(goal).unwrap().evaluate(&run.findings);
     run.findings.goals = vec![goal];
     run

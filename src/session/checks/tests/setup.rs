@@ -1,7 +1,7 @@
 //! Tests of the checks of how the drive is attached and configured.
 
 use super::*;
-use crate::session::document::{DriveSetup, LayerCounts, LayerRelation, Metric, MetricUnit};
+use crate::session::document::{DriveSetup, LayerCounts, LayerRelation, Metric, MetricId};
 
 fn run_with_setup(change: impl FnOnce(&mut DriveSetup)) -> BenchmarkRun {
     let mut run = empty_run();
@@ -155,7 +155,7 @@ fn throughput_is_compared_with_link_maximum() {
             it.link_max_bytes_per_s = Some(300_000_000);
         });
         run.findings
-            .set_metric(Metric::new("throughput", rate, MetricUnit::BytesPerSecond));
+            .set_metric(Metric::new(MetricId::THROUGHPUT, rate));
         run
     };
     assert_eq!(rule_evidence("link-bound", &with_rate(254e6)), None);

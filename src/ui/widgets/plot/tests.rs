@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::session::document::MetricUnit;
+use crate::session::document::{ChartAxis, MetricUnit};
 
 fn plot_of<'a>(
     points: &'a [[f64; 2]],
@@ -29,8 +29,8 @@ fn plot_of<'a>(
 
 fn axes() -> [ChartAxis; 2] {
     [
-        ChartAxis::new("time", MetricUnit::Nanoseconds),
-        ChartAxis::new("throughput", MetricUnit::BytesPerSecond),
+        ChartAxis::named("time", MetricUnit::Nanoseconds),
+        ChartAxis::named("throughput", MetricUnit::BytesPerSecond),
     ]
 }
 
