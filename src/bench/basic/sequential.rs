@@ -636,7 +636,7 @@ mod tests {
                 "sim:hdd,clock=virtual",
                 &set,
             );
-            fake::metric_value(&finished, name)
+            fake::metric_value(&finished, &MetricId::parse(name))
         };
         let alone = value("1", "throughput_mean");
         for depth in ["1", "4", "32"] {

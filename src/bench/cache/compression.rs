@@ -358,7 +358,6 @@ mod tests {
     use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value};
-    use crate::session::document::MetricUnit;
 
     #[test]
     fn compression_of_compressing_drive_is_detected() {
@@ -405,12 +404,7 @@ mod tests {
         let mut findings = Findings::default();
         for (key, values) in kinds {
             for cycle in 1..=DEFAULT_ROUNDS {
-                let units = [
-                    ("throughput", MetricUnit::BytesPerSecond),
-                    ("iops", MetricUnit::PerSecond),
-                    ("latency", MetricUnit::Nanoseconds),
-                ];
-                for ((name, unit), value) in units.into_iter().zip(values) {
+                for (name, value) in ["throughput", "iops", "latency"].into_iter().zip(values) {
                     findings.set_metric(Metric::new(
                         MetricId::parse(&format!("{key}_{cycle}_{name}")),
                         value,

@@ -327,7 +327,7 @@ mod tests {
         );
         for name in ["penalty_buffered", "penalty_direct"] {
             assert!(
-                (metric_value(&finished, name) / 5.0 - 1.0).abs() < 0.1,
+                (metric_value(&finished, &MetricId::parse(name)) / 5.0 - 1.0).abs() < 0.1,
                 "{name}"
             );
         }

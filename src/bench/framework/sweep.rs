@@ -133,6 +133,7 @@ impl SweepSchedule {
 
 #[cfg(test)]
 mod tests {
+    use crate::session::document::VariantKey;
     use std::time::Duration;
 
     use super::*;
@@ -149,7 +150,11 @@ mod tests {
             .map(|point| {
                 let plan =
                     Plan::single_depth_reads(AccessPattern::Random, 4096 << point, 0..1 << 30);
-                Variant::new(format!("point {point}"), format!("p{point}"), plan)
+                Variant::new(
+                    format!("point {point}"),
+                    VariantKey::new("p").round(point),
+                    plan,
+                )
             })
             .collect();
         fake::measure_on_fake(&fake, &fake::simulated_target(1 << 30), |bench| {

@@ -301,7 +301,7 @@ mod tests {
                 ("optimal_depth", "no-optimal-depth"),
                 ("iops_max_depth", "no-best-iops-depth"),
             ] {
-                let best = finished.findings.metric(figure).is_some();
+                let best = finished.findings.metric(&MetricId::parse(figure)).is_some();
                 named += u32::from(best);
                 assert_eq!(check_codes(&finished).contains(&code), !best);
             }

@@ -72,8 +72,11 @@ fn fleet_comparison_is_formatted_as_text() {
         .collect();
     named[5].1.runs[0].state = crate::session::document::RunState::Interrupted;
     named.push(("empty.json", sample_session("empty", Vec::new())));
-    let text =
-        crate::report::fleet::fleet_text(&compare_fleet(&comparison_inputs(&named), "iops", &[]));
+    let text = crate::report::fleet::fleet_text(&compare_fleet(
+        &comparison_inputs(&named),
+        &MetricId::IOPS,
+        &[],
+    ));
     assert_fits_width(&text);
     insta::assert_snapshot!(text);
 }

@@ -31,7 +31,7 @@ fn load_sample_session(name: &str) -> Session {
 fn test_presentation(_: &str) -> Option<ResultPresentation> {
     Some(ResultPresentation {
         summary: "what it measures",
-        headline: &["iops", "throughput_mean"],
+        headline: &[MetricId::IOPS, MetricId::THROUGHPUT_MEAN],
         charts: TEST_CHARTS,
     })
 }
@@ -142,7 +142,7 @@ fn hostile_names_are_escaped_in_html() {
     run.reproduce.diskscope = hostile.into();
     run.parameters.insert(hostile.into(), hostile.into());
     run.findings.figures[0].id = MetricId::parse(hostile);
-    run.findings.series[0].name = hostile.into();
+    run.findings.series[0].id = SeriesId::parse(hostile);
     run.findings.series[0].y.name = hostile.into();
     run.findings.verdicts[0].code = hostile.into();
     run.findings.goals[0].goal = hostile.into();

@@ -266,18 +266,17 @@ impl MetricId {
 /// The name in the document.
 impl fmt::Display for MetricId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if formatter.width().is_some() || formatter.precision().is_some() {
-            return formatter.pad(&self.to_string());
-        }
-        if let Some(benchmark) = &self.benchmark {
-            write!(formatter, "{benchmark}/")?;
-        }
-        if let Some(variant) = &self.variant {
-            write!(formatter, "{variant}_")?;
-        }
-        match &self.measured {
-            MeasuredQuantity::Known(kind) => write!(formatter, "{kind}"),
-            MeasuredQuantity::Other(name) => write!(formatter, "{name}"),
+        let own = match &self.measured {
+            MeasuredQuantity::Known(kind) => kind.to_string(),
+            MeasuredQuantity::Other(name) => name.to_string(),
+        };
+        let own = match &self.variant {
+            Some(variant) => format!("{variant}_{own}"),
+            None => own,
+        };
+        match &self.benchmark {
+            Some(benchmark) => formatter.pad(&format!("{benchmark}/{own}")),
+            None => formatter.pad(&own),
         }
     }
 }
