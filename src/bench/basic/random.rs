@@ -201,7 +201,7 @@ mod tests {
     use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::FakeDrive;
-    use crate::session::document::MetricUnit;
+    use crate::session::document::{MetricId, MetricUnit};
 
     #[test]
     fn random_read_of_constant_drive_yields_exact_metrics() {
