@@ -25,9 +25,9 @@ use diskscope::roots::SysPaths;
 use diskscope::session::compare::{ComparisonInput, compare_sessions};
 use diskscope::session::document::{
     BenchmarkRun, ChartAxis, EngineRecord, Findings, HostRecord, Invocation, KernelCounts,
-    LatencyByDirection, LatencySummary, Metric, MetricId, MetricTable, MetricUnit, RunCpuTime,
-    RunEvidence, RunState, Series, SeriesId, Session, Severity, StageBreakdown, TargetRecord,
-    Verdict,
+    LatencyByDirection, LatencySummary, Metric, MetricId, MetricKind, MetricTable, MetricUnit,
+    RunCpuTime, RunEvidence, RunState, Series, SeriesId, Session, Severity, StageBreakdown,
+    TargetRecord, VariantKey, Verdict,
 };
 use diskscope::session::slo::SloSpec;
 use diskscope::stats::latency::histogram::LatencyHistogram;
@@ -837,10 +837,10 @@ fn quartet() -> BenchmarkRun {
         } else {
             4096.0
         };
-        for (ending, value, unit) in [
-            ("throughput", rate, MetricUnit::BytesPerSecond),
-            ("iops", rate / block, MetricUnit::PerSecond),
-            ("latency", latency, MetricUnit::Nanoseconds),
+        for (ending, value) in [
+            ("throughput", rate),
+            ("iops", rate / block),
+            ("latency", latency),
         ] {
             findings.set_metric(Metric::new(
                 MetricId::parse(&format!("{key}_{ending}")),
@@ -851,11 +851,11 @@ fn quartet() -> BenchmarkRun {
         findings.set_metric(Metric::new(MetricId::parse(&p99), latency * 2.3));
     }
     let columns = [
-        ("MB/s", "throughput"),
-        ("IOPS", "iops"),
-        ("latency", "latency"),
+        ("MB/s", MetricKind::Throughput),
+        ("IOPS", MetricKind::Iops),
+        ("latency", MetricKind::Latency),
     ];
-    let rows = lines.map(|(name, key, ..)| (name, key));
+    let rows = lines.map(|(name, key, ..)| (name, VariantKey::new(key)));
     findings.set_table(MetricTable::cross_product("Quartet", &columns, &rows));
     benchmark_run("quartet", findings)
 }
