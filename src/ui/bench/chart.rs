@@ -29,7 +29,7 @@ pub(super) fn draw(
     findings: &Findings,
     first: StyleRole,
     x_bounds: Option<[f64; 2]>,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -37,20 +37,20 @@ pub(super) fn draw(
         .series
         .iter()
         .enumerate()
-        .filter_map(|(place, name)| Some((findings.series(name)?, series_role(place, name, first))))
+        .filter_map(|(index, name)| Some((findings.series(name)?, series_role(index, name, first))))
         .collect();
     let Some((leading, _)) = series.first() else {
         return;
     };
-    let legend = legend(&curve_names(&series), &series, look);
-    let body = draw_heading(chart.title, legend, look, area, buf);
+    let legend = legend(&curve_names(&series), &series, theme);
+    let body = draw_heading(chart.title, legend, theme, area, buf);
     let plot = PlotWidget {
         curves: series
             .iter()
-            .map(|(series, meaning)| PlotCurve {
+            .map(|(series, role)| PlotCurve {
                 confidence_intervals: &series.intervals,
                 points: &series.points,
-                role: *meaning,
+                role: *role,
                 marker_letter: None,
             })
             .collect(),
@@ -62,7 +62,7 @@ pub(super) fn draw(
         from_zero: chart.from_zero,
         x_bounds,
         marks: metric_marks(chart, findings, leading),
-        theme: look,
+        theme,
     };
     (&plot).render(body, buf);
 }
@@ -72,7 +72,7 @@ pub(super) fn draw(
 fn draw_heading(
     title: &str,
     legend: Line<'static>,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) -> Rect {
@@ -83,8 +83,8 @@ fn draw_heading(
     if below && !apart {
         room = room.saturating_sub(legend.width() as u16);
     }
-    let title = cut_end(title, room, look);
-    let mut line = Line::from(Span::styled(title, look.role_style(StyleRole::Title)));
+    let title = cut_end(title, room, theme);
+    let mut line = Line::from(Span::styled(title, theme.role_style(StyleRole::Title)));
     if apart {
         let (row, rest) = split_heading(body);
         line.render(heading, buf);
@@ -114,18 +114,18 @@ fn curve_names(series: &[(&Series, StyleRole)]) -> Vec<String> {
         })
         .collect();
     let shortest = full.iter().map(Vec::len).min().unwrap_or(1) - 1;
-    let alike = |place: &usize| full.iter().all(|words| words[*place] == full[0][*place]);
+    let alike = |index: &usize| full.iter().all(|parts| parts[*index] == full[0][*index]);
     let shared = (0..shortest).take_while(alike).count();
-    full.iter().map(|words| words[shared..].join(" ")).collect()
+    full.iter().map(|parts| parts[shared..].join(" ")).collect()
 }
 
 /// Each name in the colour of its curve, after a gap; nothing for a single curve.
-fn legend(names: &[String], series: &[(&Series, StyleRole)], look: Theme) -> Line<'static> {
+fn legend(names: &[String], series: &[(&Series, StyleRole)], theme: Theme) -> Line<'static> {
     let mut line = Line::default();
     if series.len() > 1 {
-        for (name, (_, meaning)) in names.iter().zip(series) {
+        for (name, (_, role)) in names.iter().zip(series) {
             line.push_span("   ");
-            line.push_span(Span::styled(name.clone(), look.role_style(*meaning)));
+            line.push_span(Span::styled(name.clone(), theme.role_style(*role)));
         }
     }
     line
@@ -138,27 +138,27 @@ fn metric_marks(chart: &ChartSpec, findings: &Findings, leading: &Series) -> Vec
         .iter()
         .filter_map(|name| findings.metric(name));
     known
-        .filter(|figure| figure.unit == leading.x.unit)
-        .map(|figure| {
+        .filter(|metric| metric.unit == leading.x.unit)
+        .map(|metric| {
             // The nested benchmark of a metric is known from the chart.
-            let label = figure.label();
+            let label = metric.label();
             let label = label.rsplit('/').next().unwrap_or_default();
             AxisMark {
-                label: format!("{label} {}", figure.value_text()),
-                x: figure.value,
+                label: format!("{label} {}", metric.value_text()),
+                x: metric.value,
             }
         })
         .collect()
 }
 
-fn series_role(place: usize, name: &str, first: StyleRole) -> StyleRole {
+fn series_role(index: usize, name: &str, first: StyleRole) -> StyleRole {
     if name.contains("write") {
         StyleRole::Write
     } else if name.contains("read") {
         StyleRole::Read
-    } else if place == 0 {
+    } else if index == 0 {
         first
     } else {
-        FURTHER_SERIES_ROLES[(place - 1) % FURTHER_SERIES_ROLES.len()]
+        FURTHER_SERIES_ROLES[(index - 1) % FURTHER_SERIES_ROLES.len()]
     }
 }

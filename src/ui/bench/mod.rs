@@ -17,8 +17,8 @@ use super::theme::StyleRole;
 use crate::bench::Benchmark;
 
 /// The role of a benchmark's curves: reads or writes.
-fn role_of(test: &dyn Benchmark) -> StyleRole {
-    if test.description().may_write {
+fn role_of(benchmark: &dyn Benchmark) -> StyleRole {
+    if benchmark.description().may_write {
         StyleRole::Write
     } else {
         StyleRole::Read

@@ -24,23 +24,23 @@ struct MetricRow {
 
 /// The table of a pair of sessions, with headings.
 pub(super) fn lines(
-    test: &ComparedBenchmark,
+    benchmark: &ComparedBenchmark,
     pair: Option<(usize, usize)>,
-    look: Theme,
+    theme: Theme,
     width: u16,
 ) -> Vec<Line<'static>> {
     let Some(pair) = pair else {
-        let text = "no figure is on two sides: nothing to compare";
-        return vec![Line::styled(text, look.role_style(StyleRole::Faint))];
+        let text = "no metric is in two sessions: nothing to compare";
+        return vec![Line::styled(text, theme.role_style(StyleRole::Faint))];
     };
-    let mut rows: Vec<MetricRow> = test
+    let mut rows: Vec<MetricRow> = benchmark
         .metrics
         .iter()
-        .filter_map(|figure| metric_row(figure, pair, look))
+        .filter_map(|metric| metric_row(metric, pair, theme))
         .collect();
     let (baseline, other) = (session_letter(pair.0), session_letter(pair.1));
     let ratio = format!("{other}/{baseline}");
-    let heading = ["Figures", &baseline, &other, &ratio, "95 % CI", ""];
+    let heading = ["Metrics", &baseline, &other, &ratio, "95 % CI", ""];
     rows.insert(
         0,
         MetricRow {
@@ -51,23 +51,23 @@ pub(super) fn lines(
     let layout = column_layout(&rows, usize::from(width));
     let drawn = rows.iter().enumerate();
     drawn
-        .map(|(place, row)| row_line(row, place == 0, pair, &layout, look))
+        .map(|(index, row)| row_line(row, index == 0, pair, &layout, theme))
         .collect()
 }
 
 fn metric_row(
-    figure: &ComparedMetric,
+    metric: &ComparedMetric,
     (baseline, other): (usize, usize),
-    look: Theme,
+    theme: Theme,
 ) -> Option<MetricRow> {
-    if figure.baseline != baseline {
+    if metric.baseline != baseline {
         return None;
     }
-    let of = |side: usize| figure.samples.get(side)?.as_ref();
+    let of = |side: usize| metric.samples.get(side)?.as_ref();
     let (first, sample) = (of(baseline)?, of(other)?);
-    let value = |sample: &MetricSample| figure.metric_of(sample).value_text();
+    let value = |sample: &MetricSample| metric.metric_of(sample).value_text();
     let against = sample.against_baseline.as_ref();
-    let [ratio, interval, words] = against.map(|it| it.ratio_columns()).unwrap_or_default();
+    let [ratio, interval, parts] = against.map(|it| it.ratio_columns()).unwrap_or_default();
     let judgement = match against.and_then(|against| against.judgement) {
         Some(RatioJudgement::Faster) => StyleRole::Success,
         Some(RatioJudgement::Slower) => StyleRole::Warning,
@@ -77,12 +77,12 @@ fn metric_row(
     };
     Some(MetricRow {
         cells: [
-            cut_end(&figure.label(), MAX_LABEL_WIDTH as u16, look),
+            cut_end(&metric.label(), MAX_LABEL_WIDTH as u16, theme),
             value(first),
             value(sample),
             ratio,
             interval,
-            words,
+            parts,
         ],
         judgement,
     })
@@ -127,7 +127,7 @@ fn row_line(
     heading: bool,
     (baseline, other): (usize, usize),
     layout: &ColumnLayout,
-    look: Theme,
+    theme: Theme,
 ) -> Line<'static> {
     let mut line = Line::default();
     let gap = layout.gap;
@@ -135,7 +135,7 @@ fn row_line(
         if *width == 0 {
             continue;
         }
-        let meaning = match (column, heading) {
+        let role = match (column, heading) {
             (0, true) => StyleRole::Title,
             (1, true) => session_role(baseline),
             (2, true) => session_role(other),
@@ -148,7 +148,7 @@ fn row_line(
             5 => format!("{:gap$}{cell}", ""),
             _ => format!("{:gap$}{cell:>width$}", ""),
         };
-        line.push_span(Span::styled(text, look.role_style(meaning)));
+        line.push_span(Span::styled(text, theme.role_style(role)));
     }
     line
 }
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(
             table(80),
             [
-                "Figures       A       B    B/A      95 % CI  ",
+                "Metrics       A       B    B/A      95 % CI  ",
                 "IOPS     100 /s  150 /s  1.500  1.482-1.518  faster",
             ]
         );

@@ -146,7 +146,7 @@ impl Widget for &HistogramWidget<'_> {
             return;
         }
         let Some(bounds) = self.bounds() else {
-            let text = "no response times yet";
+            let text = "no latencies yet";
             Line::styled(text, self.theme.role_style(StyleRole::Faint)).render(area, buf);
             return;
         };

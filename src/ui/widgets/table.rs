@@ -176,13 +176,13 @@ impl TableWidget<'_> {
         } else {
             column.heading
         };
-        let meaning = if index == 0 {
+        let role = if index == 0 {
             StyleRole::Title
         } else {
             StyleRole::Faint
         };
         let glyphs = self.theme.glyphs();
-        let mut line = Line::styled(text, self.theme.role_style(meaning));
+        let mut line = Line::styled(text, self.theme.role_style(role));
         if let Some((sorted, descending)) = self.sorted_by
             && sorted == index
         {
@@ -250,13 +250,13 @@ fn draw_cell(line: Line<'_>, cell: Rect, right: bool, buf: &mut Buffer) {
 pub fn number_cell(
     value: Option<f64>,
     format: impl Fn(f64) -> String,
-    meaning: StyleRole,
-    look: Theme,
+    role: StyleRole,
+    theme: Theme,
 ) -> Line<'static> {
     match value {
-        None => Line::from(super::text::unknown_value(look)),
-        Some(0.0) => Line::styled(format(0.0), look.role_style(StyleRole::Faint)),
-        Some(value) => Line::from(Span::styled(format(value), look.role_style(meaning))),
+        None => Line::from(super::text::unknown_value(theme)),
+        Some(0.0) => Line::styled(format(0.0), theme.role_style(StyleRole::Faint)),
+        Some(value) => Line::from(Span::styled(format(value), theme.role_style(role))),
     }
 }
 
