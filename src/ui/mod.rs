@@ -7,11 +7,11 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 pub mod bench;
+mod dialog;
 mod footer;
 mod header;
 mod help;
 mod live;
-mod question;
 mod requests;
 mod sessions;
 pub mod theme;
@@ -92,7 +92,7 @@ fn draw_screen(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
     footer::draw(state, theme, bottom, buf);
     match state.dialog {
         Some(Dialog::Help) => help::draw(&state.help_viewport, theme, area, buf),
-        Some(question) => question::draw(question, theme, area, buf),
+        Some(dialog) => dialog::draw(dialog, theme, area, buf),
         None => {}
     }
 }

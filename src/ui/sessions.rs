@@ -13,7 +13,8 @@ use crate::app::sessions::SessionsState;
 use crate::session::compare::words::session_letter;
 
 mod comparison;
-mod figures;
+mod metrics;
+mod roles;
 
 const COLUMNS: [TableColumn; 5] = [
     TableColumn::text("SESSIONS", 21, 0, 0),

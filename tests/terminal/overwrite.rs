@@ -87,7 +87,7 @@ fn device_is_overwritten_only_after_typing_its_path() {
     terminal.send_keys("s");
     terminal.wait_for_text("Type the path to start");
     terminal.send_keys("\r\x1b");
-    terminal.wait_for_text("MEASURE WHAT");
+    terminal.wait_for_text("TARGET");
     terminal.send_keys("q");
     assert!(terminal.wait_for_exit().success());
 
@@ -112,7 +112,7 @@ fn device_in_use_accepts_no_consent() {
     terminal.send_keys(&format!("{}\r", device.path()));
     // The key that leaves is heard after all of these.
     terminal.send_keys("\x1b");
-    terminal.wait_for_text("MEASURE WHAT");
+    terminal.wait_for_text("TARGET");
     terminal.send_keys("q");
     assert!(terminal.wait_for_exit().success());
     drop(held);

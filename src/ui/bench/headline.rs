@@ -17,7 +17,7 @@ const METRIC_GAP: u16 = 4;
 
 /// Draws as many as fit, the first in the colour of the role.
 pub(super) fn draw(
-    figures: &[&Metric],
+    metrics: &[&Metric],
     role: StyleRole,
     theme: Theme,
     area: Rect,
@@ -26,8 +26,8 @@ pub(super) fn draw(
     let mut left = area.x;
     // Margins are shown only where all metrics fit next to each other with them.
     let wide = |metric: &&Metric| metric_width(metric, true, theme) + METRIC_GAP;
-    let margins = figures.iter().map(wide).sum::<u16>() <= area.width + METRIC_GAP;
-    for (index, metric) in figures.iter().enumerate() {
+    let margins = metrics.iter().map(wide).sum::<u16>() <= area.width + METRIC_GAP;
+    for (index, metric) in metrics.iter().enumerate() {
         let role = if index == 0 { role } else { StyleRole::Plain };
         let (number, unit) = split_unit(&metric.value_text());
         let lines = if theme.ascii {

@@ -1,6 +1,7 @@
 //! The Bench screens: launcher, run, result.
 
 mod chart;
+mod checks;
 mod consent;
 mod distribution;
 mod forecast;
@@ -11,7 +12,6 @@ mod pages;
 pub(super) mod result;
 pub(super) mod running;
 mod table;
-mod verdicts;
 
 use super::theme::StyleRole;
 use crate::bench::Benchmark;

@@ -17,7 +17,7 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use super::table::PivotTable;
-use super::{headline, kernel, pages, role_of, verdicts};
+use super::{checks, headline, kernel, pages, role_of};
 use crate::app::result;
 use crate::app::result::{ResultPage, ResultState};
 use crate::bench;
@@ -170,20 +170,20 @@ fn draw_headline(run: &BenchmarkRun, theme: Theme, area: Rect, buf: &mut Buffer)
     let names = benchmark.map_or(&[][..], |benchmark| {
         benchmark.description().headline_metrics
     });
-    let mut figures: Vec<_> = names
+    let mut metrics: Vec<_> = names
         .iter()
         .filter_map(|name| run.findings.metric(name))
         .collect();
-    if figures.is_empty() {
-        figures = run.findings.figures.iter().take(4).collect();
+    if metrics.is_empty() {
+        metrics = run.findings.figures.iter().take(4).collect();
     }
-    if figures.is_empty() {
+    if metrics.is_empty() {
         let text = "no metric was measured";
         Line::styled(text, theme.role_style(StyleRole::Warning)).render(area, buf);
         return;
     }
     let role = benchmark.map_or(StyleRole::Plain, role_of);
-    headline::draw(&figures, role, theme, area, buf);
+    headline::draw(&metrics, role, theme, area, buf);
 }
 
 fn draw_lower(
@@ -195,11 +195,11 @@ fn draw_lower(
 ) {
     let wide = area.width >= KERNEL_PANEL_MIN_WIDTH;
     let kernel = if wide { 32 } else { 0 };
-    let figures = if wide { 44 } else { 36 };
+    let metric_width = if wide { 44 } else { 36 };
     let summary = summary_table(run).map_or(0, |pivot| pivot.width());
-    let figures = figures.max(summary.min(area.width * 3 / 5));
+    let metric_width = metric_width.max(summary.min(area.width * 3 / 5));
     let [left, _, right, _, third] = Layout::horizontal([
-        Constraint::Length(figures),
+        Constraint::Length(metric_width),
         Constraint::Length(3),
         Constraint::Min(0),
         Constraint::Length(if wide { 3 } else { 0 }),
@@ -207,7 +207,7 @@ fn draw_lower(
     ])
     .areas(area);
     draw_metrics(result, run, theme, left, buf);
-    draw_verdicts(result, run, theme, right, buf);
+    draw_checks(result, run, theme, right, buf);
     if wide {
         let latency = &run.findings.latency;
         let ours = [&latency.read, &latency.write]
@@ -242,9 +242,9 @@ fn draw_metrics(
     if let Some(pivot) = summary_table(run) {
         return pivot.draw(StyleRole::Plain, &result.viewport, theme, area, buf);
     }
-    let mut figures = run.findings.metrics_outside_tables();
-    if figures.is_empty() {
-        figures = run.findings.figures.iter().collect();
+    let mut metrics = run.findings.metrics_outside_tables();
+    if metrics.is_empty() {
+        metrics = run.findings.figures.iter().collect();
     }
     let (heading, body) = split_heading(area);
     Line::styled("Metrics", theme.role_style(StyleRole::Title)).render(heading, buf);
@@ -258,11 +258,11 @@ fn draw_metrics(
             Span::raw(format!("{value:>gap$}")),
         ])
     };
-    let lines = figures.into_iter().map(line).collect();
+    let lines = metrics.into_iter().map(line).collect();
     scrolled::draw(lines, &result.viewport, theme, body, buf);
 }
 
-fn draw_verdicts(
+fn draw_checks(
     result: &ResultState,
     run: &BenchmarkRun,
     theme: Theme,
@@ -271,9 +271,9 @@ fn draw_verdicts(
 ) {
     let (heading, body) = split_heading(area);
     Line::styled("Checks", theme.role_style(StyleRole::Title)).render(heading, buf);
-    let mut lines = verdicts::lines(&run.findings, theme, body.width);
+    let mut lines = checks::lines(&run.findings, theme, body.width);
     if lines.is_empty() {
-        lines = verdicts::no_problems_lines(theme, body.width);
+        lines = checks::no_problems_lines(theme, body.width);
     }
     scrolled::draw(lines, &result.viewport, theme, body, buf);
 }

@@ -13,7 +13,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::{chart, distribution, kernel, role_of, verdicts};
+use super::{chart, checks, distribution, kernel, role_of};
 use crate::app::RunSnapshot;
 use crate::app::running::RunningState;
 use crate::bench::{ChartShape, ChartSpec, RunProgress, framework};
@@ -155,7 +155,7 @@ fn draw_body(
         Constraint::Length(brief),
     ])
     .areas(area);
-    verdicts::draw_brief(&view.progress.findings, theme, foot, buf);
+    checks::draw_brief(&view.progress.findings, theme, foot, buf);
     draw_chart(running, view, theme, top, buf);
     let [left, _, right] = Layout::horizontal([
         Constraint::Min(0),

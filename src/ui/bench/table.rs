@@ -33,7 +33,7 @@ const MAX_BAR_WIDTH: usize = 40;
 /// A table of a run, prepared for drawing.
 pub(super) struct PivotTable<'a> {
     table: &'a MetricTable,
-    figures: FigureIndex<'a>,
+    metrics: FigureIndex<'a>,
     /// Width of the row headings, then of each column.
     widths: Vec<usize>,
     /// Whether a metric is followed by its margin of error.
@@ -46,12 +46,12 @@ impl<'a> PivotTable<'a> {
         Self::with_margins(table, findings.index(), true)
     }
 
-    fn with_margins(table: &'a MetricTable, figures: FigureIndex<'a>, margins: bool) -> Self {
+    fn with_margins(table: &'a MetricTable, metrics: FigureIndex<'a>, margins: bool) -> Self {
         let names = table.rows.iter().map(|row| row.name.width());
         let first = names.chain([table.name.width()]).max().unwrap_or(0);
         let column = |(index, heading): (usize, &SafeText)| {
             let cells = table.rows.iter().filter_map(|row| {
-                let metric = figures.get(row.cells.get(index)?);
+                let metric = metrics.get(row.cells.get(index)?);
                 Some(metric.map_or(3, |metric| cell_text(metric, margins).width()))
             });
             cells.chain([heading.width()]).max().unwrap_or(0)
@@ -60,7 +60,7 @@ impl<'a> PivotTable<'a> {
         let widths = std::iter::once(first).chain(columns).collect();
         Self {
             table,
-            figures,
+            metrics,
             widths,
             margins,
         }
@@ -86,7 +86,7 @@ impl<'a> PivotTable<'a> {
     ) {
         let room = usize::from(area.width);
         if self.margins && self.width_with_gap(COLUMN_GAP) > room {
-            let narrow = Self::with_margins(self.table, self.figures.clone(), false);
+            let narrow = Self::with_margins(self.table, self.metrics.clone(), false);
             return narrow.draw(role, viewport, theme, area, buf);
         }
         let gap = if self.width_with_gap(COLUMN_GAP) <= room {
@@ -118,7 +118,7 @@ impl<'a> PivotTable<'a> {
     }
 
     fn cell_metric(&self, row: &MetricTableRow, column: usize) -> Option<&'a Metric> {
-        self.figures.get(row.cells.get(column)?)
+        self.metrics.get(row.cells.get(column)?)
     }
 
     /// The column whose metrics are compared by bars, and its maximum: the first with only rates of
@@ -126,13 +126,13 @@ impl<'a> PivotTable<'a> {
     fn bar_column(&self) -> Option<(usize, f64)> {
         (0..self.table.columns.len()).find_map(|column| {
             let rows = self.table.rows.iter();
-            let figures: Vec<&Metric> = rows
+            let metrics: Vec<&Metric> = rows
                 .filter_map(|row| self.cell_metric(row, column))
                 .collect();
-            let unit = figures.first()?.unit;
-            let alike = figures.iter().all(|metric| metric.unit == unit);
+            let unit = metrics.first()?.unit;
+            let alike = metrics.iter().all(|metric| metric.unit == unit);
             let rates = matches!(unit, MetricUnit::BytesPerSecond | MetricUnit::PerSecond);
-            let most = figures
+            let most = metrics
                 .iter()
                 .map(|metric| metric.value)
                 .max_by(f64::total_cmp)?;

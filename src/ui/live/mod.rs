@@ -32,7 +32,7 @@ use crate::safe_text::SafeText;
 /// Minimum width for details of the selected process beside the list.
 const DETAIL_MIN_WIDTH: u16 = 140;
 /// Width of the labels of facts.
-const FACT_NAME_WIDTH: usize = 16;
+const FACT_NAME_WIDTH: usize = 18;
 /// Width of the details.
 const DETAIL_WIDTH: u16 = 46;
 

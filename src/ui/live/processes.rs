@@ -10,7 +10,7 @@ use crate::app::live::tree::tree_depths;
 use crate::app::process::{ProcessColumn, transferred_bytes};
 use crate::model::snapshot::ProcessView;
 use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::table::{TableColumn, TableWidget, number_cell};
+use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget, number_cell};
 use crate::ui::widgets::text::{cut_end, unknown_value};
 use crate::units;
 
@@ -52,8 +52,11 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
             .position(|process| (process.pid, process.tid) == id)
     });
     let sorted = live.sort_order.column.map(|column| {
-        let place = ProcessColumn::ALL.iter().position(|known| *known == column);
-        (place.unwrap_or(0), live.sort_order.descending)
+        let index = ProcessColumn::ALL.iter().position(|known| *known == column);
+        SortMark {
+            column: index.unwrap_or(0),
+            descending: live.sort_order.descending,
+        }
     });
     let table = TableWidget {
         columns: &columns,

@@ -8,11 +8,11 @@
 //!  REQUESTS  process   op   sector   size   Q2D   D2C             <- the newest first
 //! ```
 
-mod heat;
+mod heatmap;
 mod list;
 mod operations;
 mod scatter;
-mod who;
+mod threads;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -69,9 +69,9 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
         Constraint::Fill(1),
     ])
     .areas(pictures);
-    heat::draw(view, theme, left, buf);
+    heatmap::draw(view, theme, left, buf);
     scatter::draw(view, theme, right, buf);
-    who::draw(view, theme, people, buf);
+    threads::draw(view, theme, people, buf);
     list::draw(requests, view, theme, latest, buf);
     if requests.is_editing_filter {
         let row = Rect::new(area.x, latest.y, area.width, 1);

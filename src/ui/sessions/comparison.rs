@@ -16,7 +16,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::figures;
+use super::metrics;
+use super::roles::session_role;
 use crate::app::comparison::ComparisonState;
 use crate::bench;
 use crate::session::chart::{ChartShape, ChartSpec};
@@ -34,20 +35,6 @@ const METRICS_BESIDE_MIN_WIDTH: u16 = 150;
 const METRICS_WIDTH: u16 = 84;
 /// Maximum number of listed sessions; further ones are counted.
 const MAX_LISTED_SESSIONS: usize = 6;
-/// Roles of the sessions' curves; further sessions repeat them.
-const SESSION_ROLES: [StyleRole; 5] = [
-    StyleRole::Plain,
-    StyleRole::Read,
-    StyleRole::Write,
-    StyleRole::Warning,
-    StyleRole::Success,
-];
-
-/// The role of a session.
-pub(super) fn session_role(side: usize) -> StyleRole {
-    SESSION_ROLES[side % SESSION_ROLES.len()]
-}
-
 /// Draws the comparison.
 pub(super) fn draw(state: &ComparisonState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let sides = session_lines(state, theme, area.width);
@@ -62,33 +49,33 @@ pub(super) fn draw(state: &ComparisonState, theme: Theme, area: Rect, buf: &mut 
     for (row, line) in introduced.rows().zip(sides) {
         line.render(row, buf);
     }
-    let (chart, figures) = match state.selected_overlay() {
+    let (chart, details) = match state.selected_overlay() {
         None => (None, body),
         Some(overlay) if body.width >= METRICS_BESIDE_MIN_WIDTH => {
-            let [figures, _, chart] = Layout::horizontal([
+            let [details, _, chart] = Layout::horizontal([
                 Constraint::Length(METRICS_WIDTH),
                 Constraint::Length(3),
                 Constraint::Min(0),
             ])
             .areas(body);
-            (Some((overlay, chart)), figures)
+            (Some((overlay, chart)), details)
         }
         Some(overlay) => {
-            let [chart, _, figures] = Layout::vertical([
+            let [chart, _, details] = Layout::vertical([
                 Constraint::Fill(1),
                 Constraint::Length(1),
                 Constraint::Fill(1),
             ])
             .areas(body);
-            (Some((overlay, chart)), figures)
+            (Some((overlay, chart)), details)
         }
     };
     if let (Some((overlay, area)), Some(benchmark)) = (chart, state.selected_benchmark()) {
         draw_overlay(overlay, benchmark, theme, area, buf);
     }
     state.viewport.clear_extent();
-    let lines = detail_lines(state, theme, figures.width);
-    scrolled::draw(lines, &state.viewport, theme, figures, buf);
+    let lines = detail_lines(state, theme, details.width);
+    scrolled::draw(lines, &state.viewport, theme, details, buf);
 }
 
 fn draw_title(state: &ComparisonState, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -239,7 +226,7 @@ fn draw_overlay(
 fn detail_lines(state: &ComparisonState, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(benchmark) = state.selected_benchmark() {
-        lines.extend(figures::lines(benchmark, state.pair(), theme, width));
+        lines.extend(metrics::lines(benchmark, state.pair(), theme, width));
         for reason in benchmark.not_determined_reasons() {
             let reason = wrap_text(&reason, width).into_iter();
             lines.extend(reason.map(|line| Line::styled(line, theme.role_style(StyleRole::Faint))));

@@ -9,8 +9,8 @@ use super::theme::{StyleRole, Theme};
 use crate::app::Dialog;
 
 /// Draws the dialog.
-pub(super) fn draw(overlay: Dialog, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let lines = question_lines(overlay);
+pub(super) fn draw(dialog: Dialog, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let lines = dialog_lines(dialog);
     let height = lines.len() as u16 + 2;
     let top = area.y + area.height.saturating_sub(height) / 2;
     let strip = Rect::new(area.x, top, area.width, height).intersection(area);
@@ -23,9 +23,9 @@ pub(super) fn draw(overlay: Dialog, theme: Theme, area: Rect, buf: &mut Buffer) 
     }
 }
 
-fn question_lines(overlay: Dialog) -> Vec<String> {
+fn dialog_lines(dialog: Dialog) -> Vec<String> {
     let owned = |lines: [&str; 3]| lines.map(str::to_owned).to_vec();
-    match overlay {
+    match dialog {
         // The help has a screen of its own.
         Dialog::Help => Vec::new(),
         Dialog::ConfirmQuit => owned([

@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::comparison::session_role;
+use super::roles::session_role;
 use crate::session::compare::words::session_letter;
 use crate::session::compare::{ComparedBenchmark, ComparedMetric, MetricSample, RatioJudgement};
 use crate::ui::theme::{StyleRole, Theme};
@@ -15,6 +15,13 @@ const COLUMN_GAP: usize = 2;
 const CI_COLUMN: usize = 4;
 /// Maximum width of labels.
 const MAX_LABEL_WIDTH: usize = 26;
+
+/// Indices of the two sessions of the table.
+#[derive(Clone, Copy)]
+struct SessionPair {
+    baseline: usize,
+    other: usize,
+}
 
 /// One line of the table: label, both values, ratio, its confidence interval, result.
 struct MetricRow {
@@ -29,16 +36,17 @@ pub(super) fn lines(
     theme: Theme,
     width: u16,
 ) -> Vec<Line<'static>> {
-    let Some(pair) = pair else {
+    let Some((baseline, other)) = pair else {
         let text = "no metric is in two sessions: nothing to compare";
         return vec![Line::styled(text, theme.role_style(StyleRole::Faint))];
     };
+    let pair = SessionPair { baseline, other };
     let mut rows: Vec<MetricRow> = benchmark
         .metrics
         .iter()
         .filter_map(|metric| metric_row(metric, pair, theme))
         .collect();
-    let (baseline, other) = (session_letter(pair.0), session_letter(pair.1));
+    let (baseline, other) = (session_letter(baseline), session_letter(other));
     let ratio = format!("{other}/{baseline}");
     let heading = ["Metrics", &baseline, &other, &ratio, "95 % CI", ""];
     rows.insert(
@@ -55,16 +63,12 @@ pub(super) fn lines(
         .collect()
 }
 
-fn metric_row(
-    metric: &ComparedMetric,
-    (baseline, other): (usize, usize),
-    theme: Theme,
-) -> Option<MetricRow> {
-    if metric.baseline != baseline {
+fn metric_row(metric: &ComparedMetric, pair: SessionPair, theme: Theme) -> Option<MetricRow> {
+    if metric.baseline != pair.baseline {
         return None;
     }
     let of = |side: usize| metric.samples.get(side)?.as_ref();
-    let (first, sample) = (of(baseline)?, of(other)?);
+    let (first, sample) = (of(pair.baseline)?, of(pair.other)?);
     let value = |sample: &MetricSample| metric.metric_of(sample).value_text();
     let against = sample.against_baseline.as_ref();
     let [ratio, interval, parts] = against.map(|it| it.ratio_columns()).unwrap_or_default();
@@ -125,7 +129,7 @@ fn column_layout(rows: &[MetricRow], room: usize) -> ColumnLayout {
 fn row_line(
     row: &MetricRow,
     heading: bool,
-    (baseline, other): (usize, usize),
+    pair: SessionPair,
     layout: &ColumnLayout,
     theme: Theme,
 ) -> Line<'static> {
@@ -137,8 +141,8 @@ fn row_line(
         }
         let role = match (column, heading) {
             (0, true) => StyleRole::Title,
-            (1, true) => session_role(baseline),
-            (2, true) => session_role(other),
+            (1, true) => session_role(pair.baseline),
+            (2, true) => session_role(pair.other),
             (_, true) | (0 | CI_COLUMN, false) => StyleRole::Faint,
             (5, false) => row.judgement,
             _ => StyleRole::Plain,
