@@ -56,11 +56,11 @@ pub(super) fn draw(panel: KernelPanel<'_>, theme: Theme, area: Rect, buf: &mut B
 fn fact_rows(counts: &KernelCounts, panel: KernelPanel<'_>) -> Vec<(&'static str, String)> {
     let KernelPanel {
         elapsed_ns,
-        benchmark_requests: ours,
+        benchmark_requests: issued,
         ..
     } = panel;
     let requests = counts.reads.saturating_add(counts.writes);
-    let mut facts = vec![("requests", requests_text(requests, ours))];
+    let mut facts = request_rows(requests, issued);
     let bytes = counts.read_bytes.saturating_add(counts.written_bytes);
     facts.push(("bytes", units::format_capacity(bytes as f64)));
     if let Some(mean) = ratio(bytes, requests) {
@@ -89,18 +89,23 @@ fn fact_rows(counts: &KernelCounts, panel: KernelPanel<'_>) -> Vec<(&'static str
     facts
 }
 
-fn requests_text(requests: u64, ours: Option<u64>) -> String {
+/// The number of requests, and in a row of its own the number that the benchmark issued, where they
+/// differ.
+fn request_rows(requests: u64, issued: Option<u64>) -> Vec<(&'static str, String)> {
     let count = grouped_thousands(requests as f64);
-    match ours {
-        Some(ours) if ours > 0 => {
-            let off = (requests as f64 / ours as f64 - 1.0).abs();
-            if off <= COUNT_TOLERANCE {
-                format!("{count}  (= issued)")
+    match issued {
+        Some(issued) if issued > 0 => {
+            let deviation = (requests as f64 / issued as f64 - 1.0).abs();
+            if deviation <= COUNT_TOLERANCE {
+                vec![("requests", format!("{count}  (= issued)"))]
             } else {
-                format!("{count}  (issued {})", grouped_thousands(ours as f64))
+                vec![
+                    ("requests", count),
+                    ("issued", grouped_thousands(issued as f64)),
+                ]
             }
         }
-        _ => count,
+        _ => vec![("requests", count)],
     }
 }
 

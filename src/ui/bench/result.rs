@@ -210,7 +210,7 @@ fn draw_lower(
     draw_checks(result, run, theme, right, buf);
     if wide {
         let latency = &run.findings.latency;
-        let ours = [&latency.read, &latency.write]
+        let issued = [&latency.read, &latency.write]
             .into_iter()
             .flatten()
             .fold(0_u64, |sum, latency| sum.saturating_add(latency.count));
@@ -218,7 +218,7 @@ fn draw_lower(
             counts: run.kernel.as_ref(),
             stages: run.stages.as_ref(),
             elapsed_ns: run.elapsed_ns,
-            benchmark_requests: Some(ours),
+            benchmark_requests: Some(issued),
         };
         kernel::draw(panel, theme, third, buf);
     }

@@ -90,8 +90,8 @@ fn draw_scratch_fill(done: u64, total: u64, theme: Theme, row: Rect, body: Rect,
     } else {
         done as f64 / total as f64
     };
-    let wide = row.width.saturating_sub(42);
-    let mut line = Line::from(bar(share, wide, StyleRole::Write, theme).to_vec());
+    let bar_width = row.width.saturating_sub(48);
+    let mut line = Line::from(bar(share, bar_width, StyleRole::Write, theme).to_vec());
     line.push_span(format!(
         "   filling the scratch file: {} of {}",
         units::format_capacity(done as f64),

@@ -147,7 +147,13 @@ fn rate_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
 
 fn eta_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
     match (transfer.state, transfer.eta) {
-        (TransferState::Finished, _) => Line::styled("done", theme.role_style(StyleRole::Success)),
+        (TransferState::Finished, _) => {
+            // The last samples of a short transfer can be missing: its file is closed, that is all
+            // that is known.
+            let is_complete = progress_fraction(transfer).is_some_and(|fraction| fraction >= 1.0);
+            let text = if is_complete { "done" } else { "ended" };
+            Line::styled(text, theme.role_style(StyleRole::Success))
+        }
         (TransferState::Stalled, _) => {
             Line::styled("stalled", theme.role_style(StyleRole::Warning))
         }
