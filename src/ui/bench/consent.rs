@@ -39,15 +39,15 @@ const IDENTITY_LINES: usize = 2;
 const PROMPT: &str = "path: ";
 
 /// Draws the question.
-pub(super) fn draw(consent: &OverwriteQuestion, theme: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(question: &OverwriteQuestion, theme: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect {
         width: area.width.min(MAX_WIDTH),
         ..area
     };
-    let head = title_lines(consent, theme, area.width);
-    let answer = input_lines(consent, theme, area.width);
-    let facts = impact_lines(consent, theme, area.width);
-    // The facts yield: the question and the input field are always visible.
+    let head = title_lines(question, theme, area.width);
+    let answer = input_lines(question, theme, area.width);
+    let facts = impact_lines(question, theme, area.width);
+    // The facts are shortened: the question and the input field are always visible.
     let room = usize::from(area.height).saturating_sub(head.len() + answer.len() + 2);
     let facts = fitting_lines(facts, room, theme);
     let [top, _, middle, _, bottom, _] = Layout::vertical([
@@ -67,21 +67,21 @@ pub(super) fn draw(consent: &OverwriteQuestion, theme: Theme, area: Rect, buf: &
 }
 
 /// What the job will do.
-fn title_lines(consent: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
+fn title_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let title = format!(
         "OVERWRITE {}   {}",
-        consent.path(),
-        consent.benchmark_name()
+        question.path(),
+        question.benchmark_name()
     );
     let mut lines = match u16::try_from(title.width()).is_ok_and(|title| title <= width) {
         true => vec![Line::from(vec![
             Span::styled("OVERWRITE ", theme.role_style(StyleRole::Error)),
             Span::styled(
-                consent.path().to_owned(),
+                question.path().to_owned(),
                 theme.role_style(StyleRole::Title),
             ),
             Span::styled(
-                format!("   {}", consent.benchmark_name()),
+                format!("   {}", question.benchmark_name()),
                 theme.role_style(StyleRole::Faint),
             ),
         ])],
@@ -89,12 +89,12 @@ fn title_lines(consent: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Lin
     };
     lines.push(Line::default());
     // The path is shown above: a long one is not repeated, because the facts need the space.
-    let mut sentence = consent.forecast.sentence.clone();
-    if !is_short(consent.path()) {
-        sentence = sentence.replace(consent.path(), "it");
+    let mut sentence = question.forecast.sentence.clone();
+    if !is_short(question.path()) {
+        sentence = sentence.replace(question.path(), "it");
     }
     lines.extend(wrap_text(&sentence, width).into_iter().map(Line::raw));
-    let cost = cost_lines(&consent.forecast).join(", ");
+    let cost = cost_lines(&question.forecast).join(", ");
     lines.push(Line::styled(cost, theme.role_style(StyleRole::Faint)));
     lines
 }
@@ -121,10 +121,10 @@ fn indented_lines(text: &str, width: u16, theme: Theme, role: StyleRole) -> Vec<
 }
 
 /// What would be lost: identity of the target, its signatures, then all other facts.
-fn impact_lines(consent: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
+fn impact_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let title = |text: &'static str| Line::styled(text, theme.role_style(StyleRole::Title));
     let mut lines = vec![title("Current contents")];
-    let impact = match &consent.impact {
+    let impact = match &question.impact {
         None => {
             lines.extend(indented_lines(
                 "examining the target",
@@ -177,9 +177,9 @@ fn fitting_lines(mut lines: Vec<Line<'static>>, height: usize, theme: Theme) -> 
 }
 
 /// The input field for the path, or why there is none.
-fn input_lines(consent: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
+fn input_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let paragraph = |text: &str, role| wrapped_lines(text, width, theme, role);
-    match &consent.impact {
+    match &question.impact {
         None => Vec::new(),
         Some(
             Err(reason)
@@ -189,22 +189,22 @@ fn input_lines(consent: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Lin
             }),
         ) => paragraph(reason, StyleRole::Error),
         Some(Ok(_)) => {
-            let mut question =
+            let mut prompt =
                 "Overwritten data cannot be recovered. Type the path to start".to_owned();
-            if is_short(consent.path()) {
-                question = format!("{question}: {}", consent.path());
+            if is_short(question.path()) {
+                prompt = format!("{prompt}: {}", question.path());
             }
-            let mut lines = paragraph(&question, StyleRole::Plain);
+            let mut lines = paragraph(&prompt, StyleRole::Plain);
             let mut field = Line::from(Span::styled(PROMPT, theme.role_style(StyleRole::Title)));
             let room = width.saturating_sub(PROMPT.len() as u16);
             field.extend(input_line(
-                &consent.typed_path,
+                &question.typed_path,
                 room,
                 theme,
                 theme.role_style(StyleRole::Plain),
             ));
             lines.push(field);
-            let mistake = if consent.is_mistyped {
+            let mistake = if question.is_mistyped {
                 "the path does not match: nothing was started"
             } else {
                 ""

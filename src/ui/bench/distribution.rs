@@ -62,12 +62,12 @@ pub(super) fn draw(
         theme,
     };
     (&histogram).render(plot, buf);
-    let beside = Rect {
+    let list_area = Rect {
         x: plot.right() + 2,
         width: list,
         ..body
     };
-    draw_list(latency, &percentiles, theme, beside, buf);
+    draw_list(latency, &percentiles, theme, list_area, buf);
 }
 
 /// The known percentiles in ascending order.

@@ -25,8 +25,8 @@ pub(super) fn draw(
 ) {
     let mut left = area.x;
     // Margins are shown only where all metrics fit next to each other with them.
-    let wide = |metric: &&Metric| metric_width(metric, true, theme) + METRIC_GAP;
-    let margins = metrics.iter().map(wide).sum::<u16>() <= area.width + METRIC_GAP;
+    let full_width = |metric: &&Metric| metric_width(metric, true, theme) + METRIC_GAP;
+    let margins = metrics.iter().map(full_width).sum::<u16>() <= area.width + METRIC_GAP;
     for (index, metric) in metrics.iter().enumerate() {
         let role = if index == 0 { role } else { StyleRole::Plain };
         let (number, unit) = split_unit(&metric.value_text());
@@ -39,13 +39,13 @@ pub(super) fn draw(
             .as_ref()
             .map_or(number.width(), |lines| lines[0].width()) as u16;
         let label = metric.label();
-        let wide = metric_width(metric, margins, theme);
-        if left + wide > area.right() {
+        let own_width = metric_width(metric, margins, theme);
+        if left + own_width > area.right() {
             return;
         }
         let cell = Rect {
             x: left,
-            width: wide,
+            width: own_width,
             ..area
         };
         draw_number(&number, lines, theme.role_style(role), cell, buf);
@@ -54,21 +54,21 @@ pub(super) fn draw(
             height: 1,
             ..cell
         };
-        let beside = Rect {
+        let unit_area = Rect {
             x: cell.x + digits + 1,
-            width: wide - digits - 1,
+            width: own_width - digits - 1,
             ..bottom(2)
         };
-        Line::raw(unit).render(beside, buf);
+        Line::raw(unit).render(unit_area, buf);
         if let Some(margin) = metric.margin_text().filter(|_| margins) {
             let above = Rect {
                 y: bottom(1).y,
-                ..beside
+                ..unit_area
             };
             Line::styled(margin, theme.role_style(StyleRole::Faint)).render(above, buf);
         }
         Line::styled(label, theme.role_style(StyleRole::Faint)).render(bottom(3), buf);
-        left += wide + METRIC_GAP;
+        left += own_width + METRIC_GAP;
     }
 }
 
@@ -82,8 +82,8 @@ fn metric_width(metric: &Metric, margins: bool, theme: Theme) -> u16 {
     };
     let digits = lines.map_or(number.width(), |lines| lines[0].width());
     let margin = metric.margin_text().filter(|_| margins);
-    let beside = margin.map_or(0, |margin| margin.width()).max(unit.width());
-    (digits + 1 + beside).max(metric.label().width()) as u16
+    let unit_width = margin.map_or(0, |margin| margin.width()).max(unit.width());
+    (digits + 1 + unit_width).max(metric.label().width()) as u16
 }
 
 fn draw_number(

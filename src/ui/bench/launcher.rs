@@ -66,8 +66,8 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, theme: Theme, area: Rect, bu
         area.width.saturating_sub(2),
         area.height,
     );
-    if let Some(consent) = &launcher.overwrite_question {
-        return super::consent::draw(consent, theme, area, buf);
+    if let Some(question) = &launcher.overwrite_question {
+        return super::consent::draw(question, theme, area, buf);
     }
     let [body, _, forecast] = Layout::vertical([
         Constraint::Min(0),

@@ -127,10 +127,10 @@ fn draw_progress(
         units::format_wait(progress.elapsed),
         progress.phase
     );
-    let wide = area.width.saturating_sub(52).max(10);
+    let bar_width = area.width.saturating_sub(52).max(10);
     let share = progress.fraction.unwrap_or(0.0);
-    let mut line = Line::from(bar(share, wide, StyleRole::Success, theme).to_vec());
-    line.push_span(cut_end(&text, area.width.saturating_sub(wide), theme));
+    let mut line = Line::from(bar(share, bar_width, StyleRole::Success, theme).to_vec());
+    line.push_span(cut_end(&text, area.width.saturating_sub(bar_width), theme));
     line.render(area, buf);
 }
 

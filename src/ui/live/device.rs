@@ -188,7 +188,7 @@ fn identity_lines(drive: &BlockDevice, theme: Theme) -> Vec<Line<'static>> {
         None => serial.clone(),
     });
     let temperature = details.temperature_celsius;
-    let temperature = temperature.map(|warm| format!("{warm:.0} C"));
+    let temperature = temperature.map(|celsius| format!("{celsius:.0} C"));
     let discard = details.discard_max_bytes.map(|max| match max {
         0 => "no".to_owned(),
         max => format!("up to {}", units::format_block_size(max as f64)),
@@ -209,10 +209,10 @@ fn identity_lines(drive: &BlockDevice, theme: Theme) -> Vec<Line<'static>> {
         ("aligned", drive.aligned.map(yes)),
     ];
     // A value that a drive does not report is unknown; a partition or a volume has no such value.
-    let whole = matches!(drive.kind, DriveKind::Disk | DriveKind::Optical);
+    let is_whole_drive = matches!(drive.kind, DriveKind::Disk | DriveKind::Optical);
     facts
         .into_iter()
-        .filter(|(name, value)| value.is_some() || (whole && *name != "aligned"))
+        .filter(|(name, value)| value.is_some() || (is_whole_drive && *name != "aligned"))
         .map(|(name, value)| fact_line(name, value, theme))
         .collect()
 }
@@ -233,9 +233,9 @@ fn usage_lines(file_system: &MountedFileSystem, theme: Theme) -> Vec<Line<'stati
     let inodes = usage
         .and_then(|usage| usage.used_inode_fraction())
         .map(units::format_percent);
-    let place = format!("{} on {}", file_system.kind, file_system.mount_point);
+    let location = format!("{} on {}", file_system.kind, file_system.mount_point);
     vec![
-        fact_line("file system", Some(place), theme),
+        fact_line("file system", Some(location), theme),
         fact_line("space", space, theme),
         fact_line("inodes used", inodes, theme),
         fact_line("options", Some(file_system.options.join(",")), theme),
@@ -255,9 +255,9 @@ fn stack_lines(sample: &Snapshot, selected: &DeviceView, theme: Theme) -> Vec<Li
                 ""
             };
             let name = format!("{}{branch}{}", "  ".repeat(layer.depth), device.name);
-            let at = device.mount_point.as_deref().unwrap_or("");
+            let mount_point = device.mount_point.as_deref().unwrap_or("");
             let text = format!(
-                "{name:<24} {:>10} {:>10}  {at}",
+                "{name:<24} {:>10} {:>10}  {mount_point}",
                 time(device.read_await_ns),
                 time(device.write_await_ns)
             );

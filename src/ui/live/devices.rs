@@ -105,8 +105,8 @@ fn label_cell(device: &DeviceView, width: u16, theme: Theme) -> Line<'static> {
     .filter(|part| !part.is_empty())
     .collect();
     // Parts that do not fit are omitted, from the end; the first part is truncated.
-    let whole = |count: &usize| parts[..*count].join("  ").chars().count() <= usize::from(width);
-    let fitting = (1..=parts.len()).rev().find(whole).unwrap_or(1);
+    let fits = |count: &usize| parts[..*count].join("  ").chars().count() <= usize::from(width);
+    let fitting = (1..=parts.len()).rev().find(fits).unwrap_or(1);
     let text = parts.get(..fitting).unwrap_or_default().join("  ");
     Line::styled(
         cut_end(&text, width, theme),

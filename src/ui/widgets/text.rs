@@ -88,8 +88,8 @@ pub fn input_line(text: &EditableText, width: u16, theme: Theme, style: Style) -
         return Line::styled(shown, theme.role_style(StyleRole::Selected));
     }
     let before = text.before_cursor();
-    let whole = text.as_string();
-    let mut after = whole[before.len()..].chars();
+    let full_text = text.as_string();
+    let mut after = full_text[before.len()..].chars();
     let under = after.next().unwrap_or(' ').to_string();
     let rest: String = after.collect();
     let room = width.saturating_sub(1);
