@@ -312,6 +312,17 @@ pub fn format_wait(duration: Duration) -> String {
     }
 }
 
+/// Formats a predicted duration, marked as such and in whole seconds: `~9 s`, `~6m04s`.
+#[must_use]
+pub fn format_estimate(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    if (1.0..9.95).contains(&seconds) {
+        format!("~{seconds:.0} s")
+    } else {
+        format!("~{}", format_wait(duration))
+    }
+}
+
 /// Formats a fraction (0 to 1) in percent: `12 %`, `0.3 %`.
 #[must_use]
 pub fn format_percent(share: f64) -> String {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use diskscope::session::document::MetricId;
 use diskscope::session::document::Session;
 use diskscope::session::store;
 
@@ -23,7 +24,7 @@ fn lap(session: &Session, cpu_us: f64) -> Lap {
     let findings = &session.runs[0].findings;
     let requests = findings.latency.read.as_ref().unwrap().count;
     Lap {
-        iops: findings.metric("iops").unwrap().value,
+        iops: findings.metric(&MetricId::IOPS).unwrap().value,
         cpu_us_per_request: cpu_us / requests as f64,
     }
 }

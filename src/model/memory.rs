@@ -52,13 +52,13 @@ pub fn time_to_throttle(before: &SystemSample, now: &SystemSample) -> Option<Dur
         unwritten_bytes(&before.host.memory)?,
         unwritten_bytes(&now.host.memory)?,
     );
-    let left = throttle_threshold(&now.host.memory)?.saturating_sub(is);
-    if left == 0 {
+    let remaining = throttle_threshold(&now.host.memory)?.saturating_sub(is);
+    if remaining == 0 {
         return Some(Duration::ZERO);
     }
     let elapsed = now.boot_time.checked_sub(before.boot_time)?.as_secs_f64();
     let growth = is.checked_sub(was).filter(|growth| *growth > 0)? as f64;
-    Duration::try_from_secs_f64(left as f64 * elapsed / growth).ok()
+    Duration::try_from_secs_f64(remaining as f64 * elapsed / growth).ok()
 }
 
 #[cfg(test)]

@@ -105,32 +105,28 @@ fn process_view(pair: &ProcessPair<'_>) -> ProcessView {
         state: process.state,
         ..ProcessView::default()
     };
-    if let Some((moved, elapsed)) = pair.io_delta() {
-        set_rates(&mut view, &moved, elapsed);
+    if let Some((io, elapsed)) = pair.io_delta() {
+        set_rates(&mut view, &io, elapsed);
     }
     view.io_wait = pair.time_fraction(|process| process.io_delay);
     view.swap_in = pair.time_fraction(|process| process.swap_in_delay);
     view
 }
 
-fn set_rates(view: &mut ProcessView, moved: &ProcessIo, elapsed: Duration) {
+fn set_rates(view: &mut ProcessView, io: &ProcessIo, elapsed: Duration) {
     let per_second = |bytes: u64| Some(bytes as f64 / elapsed.as_secs_f64());
-    view.read_bytes_per_s = per_second(moved.read_bytes);
+    view.read_bytes_per_s = per_second(io.read_bytes);
     // The cancelled bytes may have been written in an earlier interval.
-    view.write_bytes_per_s = per_second(
-        moved
-            .write_bytes
-            .saturating_sub(moved.cancelled_write_bytes),
-    );
-    view.rchar_bytes_per_s = per_second(moved.rchar);
-    view.wchar_bytes_per_s = per_second(moved.wchar);
-    view.cache_fraction = cache_fraction(moved);
+    view.write_bytes_per_s = per_second(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
+    view.rchar_bytes_per_s = per_second(io.rchar);
+    view.wchar_bytes_per_s = per_second(io.wchar);
+    view.cache_fraction = cache_fraction(io);
 }
 
 /// Fraction of the bytes read that came from the page cache. Read-ahead may fetch more than
 /// requested; then nothing came from the cache.
-fn cache_fraction(moved: &ProcessIo) -> Option<f64> {
-    (moved.rchar > 0).then(|| (1.0 - moved.read_bytes as f64 / moved.rchar as f64).clamp(0.0, 1.0))
+fn cache_fraction(io: &ProcessIo) -> Option<f64> {
+    (io.rchar > 0).then(|| (1.0 - io.read_bytes as f64 / io.rchar as f64).clamp(0.0, 1.0))
 }
 
 fn add_identity(
@@ -171,7 +167,7 @@ fn format_priority(priority: IoPriority) -> String {
     }
 }
 
-/// The devices of its open files, those whose file offsets moved first; each once.
+/// The devices of its open files, those whose file offsets io first; each once.
 fn device_names(now: &SystemSample, pair: &ProcessPair<'_>) -> Vec<SafeText> {
     // Of thousands of files nearly all are on one device: find distinct locations first, then look
     // up few names.
@@ -212,6 +208,6 @@ fn is_active(view: &ProcessView) -> bool {
 /// Device bytes count first; bytes served from the cache break ties.
 fn sort_weight(view: &ProcessView) -> f64 {
     let device = view.read_bytes_per_s.unwrap_or(0.0) + view.write_bytes_per_s.unwrap_or(0.0);
-    let asked = view.rchar_bytes_per_s.unwrap_or(0.0) + view.wchar_bytes_per_s.unwrap_or(0.0);
-    device + view.io_wait.unwrap_or(0.0) + asked * 1e-9
+    let requested = view.rchar_bytes_per_s.unwrap_or(0.0) + view.wchar_bytes_per_s.unwrap_or(0.0);
+    device + view.io_wait.unwrap_or(0.0) + requested * 1e-9
 }

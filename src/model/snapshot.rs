@@ -13,6 +13,7 @@ use crate::drive::{BlockDevice, MountedFileSystem};
 use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
 
+mod nanoseconds;
 mod transfer;
 
 pub use self::transfer::{Bottleneck, Throttle, TransferState, TransferView};
@@ -264,29 +265,4 @@ pub struct GrowingFile {
     pub size_bytes: u64,
     /// Growth rate.
     pub growth_bytes_per_s: f64,
-}
-
-/// Durations as whole nanoseconds.
-mod nanoseconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        value: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match value {
-            Some(duration) => {
-                serializer.serialize_u64(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
-            }
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::deserialize(deserializer)?.map(Duration::from_nanos))
-    }
 }

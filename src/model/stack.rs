@@ -96,10 +96,10 @@ fn overlying_devices(devices: &[DeviceView], device: usize) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    fn device(name: &str, lies_on: &[&str]) -> DeviceView {
+    fn device(name: &str, underlying: &[&str]) -> DeviceView {
         DeviceView {
             name: name.into(),
-            underlying: lies_on.iter().map(|it| (*it).into()).collect(),
+            underlying: underlying.iter().map(|it| (*it).into()).collect(),
             ..DeviceView::default()
         }
     }

@@ -9,7 +9,7 @@ use super::interval::SampleInterval;
 use super::processes::ProcessBaselines;
 use super::snapshot::{HostView, Snapshot};
 use super::transfers::TransferTracker;
-use super::transfers::bottleneck::BottleneckInput;
+use super::transfers::context::TransferContext;
 use super::{devices, growing, memory, processes};
 use crate::safe_text::SafeText;
 
@@ -94,7 +94,7 @@ impl ViewBuilder {
             live.host.time_to_throttle = memory::time_to_throttle(before, &now);
             live.host.cache_hit_fraction = processes::cache_hit_fraction(&interval);
         }
-        live.transfers = self.tracker.transfer_views(&BottleneckInput {
+        live.transfers = self.tracker.transfer_views(&TransferContext {
             sample: &now,
             devices: &live.devices,
             processes: &live.processes,

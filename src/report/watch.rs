@@ -38,14 +38,14 @@ pub fn watch_text(live: &Snapshot) -> String {
     text
 }
 
-/// What could not be read and why, once each: the notices of a view that are not in `said`, to
-/// which they are added.
-pub fn new_notices(live: &Snapshot, said: &mut Vec<SafeText>) -> String {
+/// What could not be read and why, once each: the notices of a view that are not in `printed`,
+/// to which they are added.
+pub fn new_notices(live: &Snapshot, printed: &mut Vec<SafeText>) -> String {
     let mut text = String::new();
     for notice in &live.notices {
-        if !said.contains(notice) {
+        if !printed.contains(notice) {
             let _ = writeln!(text, "note: {notice}");
-            said.push(notice.clone());
+            printed.push(notice.clone());
         }
     }
     text
@@ -60,31 +60,31 @@ fn host_heading(live: &Snapshot) -> String {
         pressure_full,
         ..
     } = &live.host;
-    let mut words = vec![live.time.clone()];
-    words.extend(name.clone());
-    words.extend(kernel.clone());
-    words.extend(load.map(|load| format!("load {:.1}", load[0]).into()));
+    let mut first = vec![live.time.clone()];
+    first.extend(name.clone());
+    first.extend(kernel.clone());
+    first.extend(load.map(|load| format!("load {:.1}", load[0]).into()));
     let mut second = Vec::new();
     if let (Some(some), Some(full)) = (pressure_some, pressure_full) {
         second.push(format!(
-            "io pressure some {} full {}",
+            "PSI io some {} full {}",
             units::format_percent(*some),
             units::format_percent(*full)
         ));
     }
     second.extend(live.host.dirty_bytes.map(|bytes| {
-        let drain = live
+        let flush_time = live
             .host
             .time_to_flush
-            .map(|time| format!(" -> disk in ~{}", units::format_wait(time)));
+            .map(|time| format!(", flushed in {}", units::format_estimate(time)));
         format!(
             "dirty {}{}{}",
             units::format_capacity(bytes as f64),
-            drain.unwrap_or_default(),
+            flush_time.unwrap_or_default(),
             dirty_limit_text(&live.host)
         )
     }));
-    let mut text = fit_to_width(&words.join("  "), DEFAULT_TERMINAL_WIDTH)
+    let mut text = fit_to_width(&first.join("  "), DEFAULT_TERMINAL_WIDTH)
         .trim_end()
         .to_owned();
     text.push('\n');
@@ -98,9 +98,9 @@ fn host_heading(live: &Snapshot) -> String {
 /// The time until dirty memory reaches the limit at which writers are throttled.
 fn dirty_limit_text(host: &HostView) -> String {
     match host.time_to_throttle {
-        Some(left) if left.is_zero() => ", writers wait".to_owned(),
+        Some(left) if left.is_zero() => ", writers throttled".to_owned(),
         Some(left) if left <= DIRTY_LIMIT_HORIZON => {
-            format!(", writers wait in {}", units::format_wait(left))
+            format!(", writers throttled in {}", units::format_estimate(left))
         }
         _ => String::new(),
     }
@@ -202,12 +202,12 @@ mod tests {
 
     #[test]
     fn probe_notice_is_printed_once() {
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         assert_eq!(
-            new_notices(&test_view(), &mut said),
+            new_notices(&test_view(), &mut printed),
             "note: I/O wait: n/a\n"
         );
-        assert_eq!(new_notices(&test_view(), &mut said), "");
+        assert_eq!(new_notices(&test_view(), &mut printed), "");
     }
 
     proptest! {

@@ -23,15 +23,15 @@ fn bindings(context: KeyContext) -> impl Iterator<Item = &'static KeyBinding> {
 }
 
 /// Draws the footer.
-pub(super) fn draw(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
     if let Some(message) = &state.status_message {
-        let meaning = if message.is_error {
+        let role = if message.is_error {
             StyleRole::Error
         } else {
             StyleRole::Success
         };
-        let text = cut_end(&message.text, area.width.saturating_sub(2), look);
-        Line::styled(format!(" {text}"), look.role_style(meaning)).render(area, buf);
+        let text = cut_end(&message.text, area.width.saturating_sub(2), theme);
+        Line::styled(format!(" {text}"), theme.role_style(role)).render(area, buf);
         return;
     }
     let mut line = Line::raw(" ");
@@ -39,10 +39,10 @@ pub(super) fn draw(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) 
         let Some(key) = binding.keys.first() else {
             continue;
         };
-        let key = Span::styled(key.to_string(), look.role_style(StyleRole::Title));
+        let key = Span::styled(key.to_string(), theme.role_style(StyleRole::Title));
         let hint = Span::styled(
             format!(" {}", binding.hint),
-            look.role_style(StyleRole::Faint),
+            theme.role_style(StyleRole::Faint),
         );
         if line.width() + key.width() + hint.width() + 3 > usize::from(area.width) {
             break;

@@ -1,7 +1,7 @@
 //! The two lines at the top: the machine, and the tabs.
 //!
 //! ```text
-//!  diskscope  web-07  6.1.0-56   up 41 d   load 1.8   io pressure some 12 % full 4 %   1 s
+//!  diskscope  web-07  6.1.0-56   up 41 d   load 1.8   PSI io some 12 % full 4 %   every 1s
 //!  [1 Live]  2 Bench  4 Sessions                                       ? help  q quit
 //! ```
 
@@ -25,16 +25,16 @@ struct HeaderFact {
 }
 
 /// Draws the machine's line.
-pub(super) fn draw_host(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
-    let interval = interval_line(state, look);
+pub(super) fn draw_host(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let interval = interval_line(state, theme);
     let mut room = usize::from(area.width).saturating_sub(interval.width() + 3);
-    let title = Span::styled(" diskscope", look.role_style(StyleRole::Title));
+    let title = Span::styled(" diskscope", theme.role_style(StyleRole::Title));
     room = room.saturating_sub(title.width());
     let mut facts = state
         .live
         .snapshot
         .as_ref()
-        .map_or_else(Vec::new, |sample| host_facts(&sample.host, look));
+        .map_or_else(Vec::new, |sample| host_facts(&sample.host, theme));
     while facts_width(&facts) > room {
         let last = facts.iter().map(|fact| fact.drop_rank).max();
         facts.retain(|fact| Some(fact.drop_rank) != last);
@@ -53,21 +53,21 @@ fn facts_width(facts: &[HeaderFact]) -> usize {
     facts.iter().map(spans).sum()
 }
 
-fn interval_line(state: &AppState, look: Theme) -> Line<'static> {
+fn interval_line(state: &AppState, theme: Theme) -> Line<'static> {
     if state.live.timeline.is_some() {
-        return Line::styled("replay ", look.role_style(StyleRole::Warning));
+        return Line::styled("replay ", theme.role_style(StyleRole::Warning));
     }
     if state.live.paused {
-        return Line::styled("paused ", look.role_style(StyleRole::Warning));
+        return Line::styled("paused ", theme.role_style(StyleRole::Warning));
     }
     let interval = units::format_exact_duration(state.live.interval);
     Line::styled(
         format!("every {interval} "),
-        look.role_style(StyleRole::Faint),
+        theme.role_style(StyleRole::Faint),
     )
 }
 
-fn host_facts(host: &HostView, look: Theme) -> Vec<HeaderFact> {
+fn host_facts(host: &HostView, theme: Theme) -> Vec<HeaderFact> {
     let plain = |rank, text: String| HeaderFact {
         drop_rank: rank,
         spans: vec![Span::raw(text)],
@@ -81,17 +81,17 @@ fn host_facts(host: &HostView, look: Theme) -> Vec<HeaderFact> {
         .load_averages
         .map(|[minute, ..]| units::format_three_digits(minute));
     facts.extend(load.map(|load| plain(4, format!("load {load}"))));
-    facts.extend(pressure_fact(host, look));
+    facts.extend(pressure_fact(host, theme));
     facts.extend(dirty_fact(host));
     facts
 }
 
-fn pressure_fact(host: &HostView, look: Theme) -> Option<HeaderFact> {
+fn pressure_fact(host: &HostView, theme: Theme) -> Option<HeaderFact> {
     let some = host.pressure_some?;
-    let mut spans = vec![Span::raw("io pressure some "), pressure_span(some, look)];
+    let mut spans = vec![Span::raw("PSI io some "), pressure_span(some, theme)];
     if let Some(full) = host.pressure_full {
         spans.push(Span::raw(" full "));
-        spans.push(pressure_span(full, look));
+        spans.push(pressure_span(full, theme));
     }
     Some(HeaderFact {
         drop_rank: 2,
@@ -99,22 +99,26 @@ fn pressure_fact(host: &HostView, look: Theme) -> Option<HeaderFact> {
     })
 }
 
-fn pressure_span(share: f64, look: Theme) -> Span<'static> {
-    let meaning = if share >= PRESSURE_LIMITS.1 {
+fn pressure_span(share: f64, theme: Theme) -> Span<'static> {
+    let role = if share >= PRESSURE_LIMITS.1 {
         StyleRole::Error
     } else if share >= PRESSURE_LIMITS.0 {
         StyleRole::Warning
     } else {
         StyleRole::Plain
     };
-    Span::styled(format!("{:.0} %", share * 100.0), look.role_style(meaning))
+    Span::styled(format!("{:.0} %", share * 100.0), theme.role_style(role))
 }
 
 fn dirty_fact(host: &HostView) -> Option<HeaderFact> {
-    let waiting = host.dirty_bytes? + host.writeback_bytes.unwrap_or(0);
-    let mut text = format!("dirty {}", units::format_capacity(waiting as f64));
-    if let Some(drain) = host.time_to_flush {
-        text.push_str(&format!(", on disk in {}", units::format_wait(drain)));
+    let mut text = format!("dirty {}", units::format_capacity(host.dirty_bytes? as f64));
+    if let Some(bytes) = host.writeback_bytes.filter(|bytes| *bytes > 0) {
+        let bytes = units::format_capacity(bytes as f64);
+        text.push_str(&format!(", writeback {bytes}"));
+    }
+    if let Some(flush_time) = host.time_to_flush {
+        let flush_time = units::format_estimate(flush_time);
+        text.push_str(&format!(", flushed in {flush_time}"));
     }
     Some(HeaderFact {
         drop_rank: 3,
@@ -123,7 +127,7 @@ fn dirty_fact(host: &HostView) -> Option<HeaderFact> {
 }
 
 /// Draws the tabs.
-pub(super) fn draw_tabs(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw_tabs(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let mut line = Line::raw(" ");
     for (screen, key, name) in Screen::TABS {
         let mark = if screen == Screen::Bench && state.bench.is_running() {
@@ -131,16 +135,16 @@ pub(super) fn draw_tabs(state: &AppState, look: Theme, area: Rect, buf: &mut Buf
         } else {
             ""
         };
-        let (text, meaning) = if screen == state.screen {
+        let (text, role) = if screen == state.screen {
             (format!("[{key} {name}{mark}]"), StyleRole::Title)
         } else {
             (format!(" {key} {name}{mark} "), StyleRole::Faint)
         };
-        line.push_span(Span::styled(text, look.role_style(meaning)));
+        line.push_span(Span::styled(text, theme.role_style(role)));
         line.push_span(" ");
     }
     line.render(area, buf);
-    Line::styled("? help  q quit ", look.role_style(StyleRole::Faint))
+    Line::styled("? help  q quit ", theme.role_style(StyleRole::Faint))
         .right_aligned()
         .render(area, buf);
 }

@@ -16,7 +16,7 @@ const KEYS_WIDTH: usize = 16;
 const COLUMN_WIDTH: u16 = 60;
 
 /// Draws the help over the whole screen.
-pub(super) fn draw(viewport: &Viewport, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(viewport: &Viewport, theme: Theme, area: Rect, buf: &mut Buffer) {
     Clear.render(area, buf);
     let [top, body, bottom] = Layout::vertical([
         Constraint::Length(2),
@@ -24,18 +24,18 @@ pub(super) fn draw(viewport: &Viewport, look: Theme, area: Rect, buf: &mut Buffe
         Constraint::Length(1),
     ])
     .areas(area);
-    Line::styled(" diskscope: keys", look.role_style(StyleRole::Title)).render(top, buf);
-    let lines = lines(look);
+    Line::styled(" diskscope: keys", theme.role_style(StyleRole::Title)).render(top, buf);
+    let lines = lines(theme);
     let height = usize::from(body.height).max(1);
     let columns = usize::from((body.width / COLUMN_WIDTH).max(1));
     let beyond = lines.len().saturating_sub(height * columns);
     viewport.clear_extent();
     viewport.record_extent(lines.len(), height * columns);
     let scroll = viewport.first();
-    for (place, line) in lines.iter().skip(scroll).take(height * columns).enumerate() {
-        let column = (place / height) as u16;
+    for (index, line) in lines.iter().skip(scroll).take(height * columns).enumerate() {
+        let column = (index / height) as u16;
         let left = body.x + 1 + column * COLUMN_WIDTH;
-        let cell = Rect::new(left, body.y + (place % height) as u16, COLUMN_WIDTH - 2, 1);
+        let cell = Rect::new(left, body.y + (index % height) as u16, COLUMN_WIDTH - 2, 1);
         line.render(cell.intersection(body), buf);
     }
     let more = if beyond > scroll {
@@ -43,10 +43,10 @@ pub(super) fn draw(viewport: &Viewport, look: Theme, area: Rect, buf: &mut Buffe
     } else {
         " Esc closes".to_owned()
     };
-    Line::styled(more, look.role_style(StyleRole::Faint)).render(bottom, buf);
+    Line::styled(more, theme.role_style(StyleRole::Faint)).render(bottom, buf);
 }
 
-fn lines(look: Theme) -> Vec<Line<'static>> {
+fn lines(theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for context in KeyContext::ALL {
         if !lines.is_empty() {
@@ -54,12 +54,12 @@ fn lines(look: Theme) -> Vec<Line<'static>> {
         }
         lines.push(Line::styled(
             context.title(),
-            look.role_style(StyleRole::Title),
+            theme.role_style(StyleRole::Title),
         ));
         for binding in keymap::bindings_of(context) {
             let keys = Span::styled(
                 format!("  {:KEYS_WIDTH$}", keymap::key_names(binding)),
-                look.role_style(StyleRole::Read),
+                theme.role_style(StyleRole::Read),
             );
             lines.push(Line::from(vec![keys, Span::raw(binding.help)]));
         }

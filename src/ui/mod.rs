@@ -7,11 +7,11 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 pub mod bench;
+mod dialog;
 mod footer;
 mod header;
 mod help;
 mod live;
-mod question;
 mod requests;
 mod sessions;
 pub mod theme;
@@ -31,14 +31,14 @@ const UNUSABLE_SIZE: (u16, u16) = (60, 16);
 const TAB_GAP_MIN_HEIGHT: u16 = 30;
 
 /// Draws the whole screen.
-pub fn draw(state: &AppState, look: &Theme, area: Rect, buf: &mut Buffer) {
+pub fn draw(state: &AppState, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(*buf.area());
     if area.width < UNUSABLE_SIZE.0 || area.height < UNUSABLE_SIZE.1 {
         draw_too_small(area, buf);
     } else {
-        draw_screen(state, *look, area, buf);
+        draw_screen(state, *theme, area, buf);
     }
-    if look.ascii {
+    if theme.ascii {
         replace_non_ascii(area, buf);
     }
     remove_controls(area, buf);
@@ -57,7 +57,7 @@ fn remove_controls(area: Rect, buf: &mut Buffer) {
     }
 }
 
-fn draw_screen(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
+fn draw_screen(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let [top, tabs, body, bottom] = Layout::vertical([
         Constraint::Length(1),
         // A blank line where there is room.
@@ -70,27 +70,29 @@ fn draw_screen(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
         Constraint::Length(1),
     ])
     .areas(area);
-    header::draw_host(state, look, top, buf);
-    header::draw_tabs(state, look, tabs, buf);
+    header::draw_host(state, theme, top, buf);
+    header::draw_tabs(state, theme, tabs, buf);
     match (state.screen, &state.bench.stage) {
-        (Screen::Live, _) => live::draw(&state.live, look, body, buf),
+        (Screen::Live, _) => live::draw(&state.live, theme, body, buf),
         (Screen::Bench, BenchStage::Launcher) => {
-            bench::launcher::draw(&state.bench.launcher, look, body, buf);
+            bench::launcher::draw(&state.bench.launcher, theme, body, buf);
         }
         (Screen::Bench, BenchStage::Running(running)) => {
-            bench::running::draw(running, look, body, buf);
+            bench::running::draw(running, theme, body, buf);
         }
-        (Screen::Bench, BenchStage::Result(result)) => bench::result::draw(result, look, body, buf),
-        (Screen::Requests, _) => requests::draw(state, look, body, buf),
+        (Screen::Bench, BenchStage::Result(result)) => {
+            bench::result::draw(result, theme, body, buf)
+        }
+        (Screen::Requests, _) => requests::draw(state, theme, body, buf),
         (Screen::Sessions, _) => match &state.sessions.open_result {
-            Some(result) => bench::result::draw(result, look, body, buf),
-            None => sessions::draw(&state.sessions, look, body, buf),
+            Some(result) => bench::result::draw(result, theme, body, buf),
+            None => sessions::draw(&state.sessions, theme, body, buf),
         },
     }
-    footer::draw(state, look, bottom, buf);
+    footer::draw(state, theme, bottom, buf);
     match state.dialog {
-        Some(Dialog::Help) => help::draw(&state.help_viewport, look, area, buf),
-        Some(question) => question::draw(question, look, area, buf),
+        Some(Dialog::Help) => help::draw(&state.help_viewport, theme, area, buf),
+        Some(dialog) => dialog::draw(dialog, theme, area, buf),
         None => {}
     }
 }

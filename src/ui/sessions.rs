@@ -13,18 +13,19 @@ use crate::app::sessions::SessionsState;
 use crate::session::compare::words::session_letter;
 
 mod comparison;
-mod figures;
+mod metrics;
+mod roles;
 
 const COLUMNS: [TableColumn; 5] = [
     TableColumn::text("SESSIONS", 21, 0, 0),
-    TableColumn::text("tests", 20, 40, 0),
-    TableColumn::text("headline", 14, 14, 0),
+    TableColumn::text("benchmarks", 20, 40, 0),
+    TableColumn::text("main metric", 14, 14, 0),
     TableColumn::text("state", 11, 0, 1),
     TableColumn::text("file", 20, 60, 2),
 ];
 
 /// Draws the list.
-pub(super) fn draw(sessions: &SessionsState, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(sessions: &SessionsState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect::new(
         area.x + 1,
         area.y,
@@ -32,14 +33,22 @@ pub(super) fn draw(sessions: &SessionsState, look: Theme, area: Rect, buf: &mut 
         area.height,
     );
     if let Some(comparison) = &sessions.comparison {
-        return comparison::draw(comparison, look, area, buf);
+        return comparison::draw(comparison, theme, area, buf);
     }
     let entries = match &sessions.entries {
-        None => return draw_text("reading the list", StyleRole::Faint, look, area, buf),
-        Some(Err(message)) => return draw_text(message, StyleRole::Error, look, area, buf),
+        None => {
+            return draw_text(
+                "reading the saved sessions",
+                StyleRole::Faint,
+                theme,
+                area,
+                buf,
+            );
+        }
+        Some(Err(message)) => return draw_text(message, StyleRole::Error, theme, area, buf),
         Some(Ok(entries)) if entries.is_empty() => {
-            let text = "no session is saved yet: press b to measure a drive";
-            return draw_text(text, StyleRole::Faint, look, area, buf);
+            let text = "no saved sessions: press b to run a benchmark";
+            return draw_text(text, StyleRole::Faint, theme, area, buf);
         }
         Some(Ok(entries)) => entries,
     };
@@ -47,16 +56,16 @@ pub(super) fn draw(sessions: &SessionsState, look: Theme, area: Rect, buf: &mut 
         let entry = &entries[row];
         let path = entry.path.to_string_lossy();
         match column {
-            0 => Line::raw(cut_end(&started_cell(sessions, entry), width, look)),
-            1 => Line::raw(cut_end(&entry.summary, width, look)),
+            0 => Line::raw(cut_end(&started_cell(sessions, entry), width, theme)),
+            1 => Line::raw(cut_end(&entry.summary, width, theme)),
             2 => Line::styled(
-                cut_end(&entry.headline, width, look),
-                look.role_style(StyleRole::Title),
+                cut_end(&entry.headline, width, theme),
+                theme.role_style(StyleRole::Title),
             ),
-            3 => Line::raw(cut_end(&entry.state, width, look)),
+            3 => Line::raw(cut_end(&entry.state, width, theme)),
             _ => Line::styled(
-                cut_start(&path, width, look),
-                look.role_style(StyleRole::Faint),
+                cut_start(&path, width, theme),
+                theme.role_style(StyleRole::Faint),
             ),
         }
     };
@@ -66,7 +75,7 @@ pub(super) fn draw(sessions: &SessionsState, look: Theme, area: Rect, buf: &mut 
         cell: &cell,
         selected_row: Some(sessions.cursor),
         sorted_by: None,
-        theme: look,
+        theme,
     };
     (&table).render(area, buf);
 }
@@ -81,6 +90,6 @@ fn started_cell(sessions: &SessionsState, entry: &SessionEntry) -> String {
     format!("{mark:2}{}", format_time(&entry.started))
 }
 
-fn draw_text(text: &str, meaning: StyleRole, look: Theme, area: Rect, buf: &mut Buffer) {
-    Line::styled(cut_end(text, area.width, look), look.role_style(meaning)).render(area, buf);
+fn draw_text(text: &str, role: StyleRole, theme: Theme, area: Rect, buf: &mut Buffer) {
+    Line::styled(cut_end(text, area.width, theme), theme.role_style(role)).render(area, buf);
 }

@@ -156,9 +156,9 @@ impl Theme {
     /// The style of a role. It uses only the 16 colours of every terminal and its own background,
     /// so that it is readable on dark and light ones.
     #[must_use]
-    pub fn role_style(self, meaning: StyleRole) -> Style {
+    pub fn role_style(self, role: StyleRole) -> Style {
         let plain = Style::new();
-        match meaning {
+        match role {
             StyleRole::Plain => plain,
             StyleRole::Faint => plain.add_modifier(Modifier::DIM),
             StyleRole::Title => plain.add_modifier(Modifier::BOLD),
@@ -185,8 +185,8 @@ impl Theme {
 
     /// The colour of a role in a chart.
     #[must_use]
-    pub fn role_colour(self, meaning: StyleRole) -> Color {
-        self.role_style(meaning).fg.unwrap_or(Color::Reset)
+    pub fn role_colour(self, role: StyleRole) -> Color {
+        self.role_style(role).fg.unwrap_or(Color::Reset)
     }
 }
 
@@ -208,21 +208,21 @@ mod tests {
 
     #[test]
     fn theme_without_colour_sets_no_colours() {
-        let look = Theme {
+        let theme = Theme {
             ascii: false,
             colour: false,
         };
-        for meaning in ALL_ROLES {
-            let style = look.role_style(meaning);
-            assert_eq!((style.fg, style.bg), (None, None), "{meaning:?}");
+        for role in ALL_ROLES {
+            let style = theme.role_style(role);
+            assert_eq!((style.fg, style.bg), (None, None), "{role:?}");
         }
     }
 
     #[test]
     fn theme_uses_red_for_errors_only() {
-        for meaning in ALL_ROLES {
-            let red = Theme::FULL.role_style(meaning).fg == Some(Color::Red);
-            assert_eq!(red, meaning == StyleRole::Error);
+        for role in ALL_ROLES {
+            let red = Theme::FULL.role_style(role).fg == Some(Color::Red);
+            assert_eq!(red, role == StyleRole::Error);
         }
     }
 }

@@ -378,7 +378,7 @@ async fn screen_keys_switch_screens_and_empty_list_shows_advice() {
     let outcome = drive_loop(parse_keys("4"), &[]).await;
     assert_eq!(outcome.state.screen, Screen::Sessions);
     assert!(
-        outcome.screen.contains("press b to measure"),
+        outcome.screen.contains("press b to run a benchmark"),
         "{}",
         outcome.screen
     );

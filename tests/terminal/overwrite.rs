@@ -49,9 +49,9 @@ fn open_question(terminal: &mut PtyTerminal, path: &str) {
     terminal.send_keys("\tj\t");
     let down = "j".repeat(benchmark_position("random-write", "requests"));
     terminal.send_keys(&format!("{down}\r\x15200\r"));
-    terminal.wait_for_text("it overwrites what is there");
+    terminal.wait_for_text("overwrites existing data");
     terminal.send_keys("s");
-    terminal.wait_for_text("What is there now");
+    terminal.wait_for_text("Current contents");
 }
 
 #[test]
@@ -81,11 +81,11 @@ fn device_is_overwritten_only_after_typing_its_path() {
 
     // Nothing of the consent is left: the same again asks again.
     terminal.send_keys("\x1b");
-    terminal.wait_for_text("it overwrites what is there");
+    terminal.wait_for_text("overwrites existing data");
     terminal.send_keys("s");
     terminal.wait_for_text("Type the path to start");
     terminal.send_keys("\r\x1b");
-    terminal.wait_for_text("MEASURE WHAT");
+    terminal.wait_for_text("TARGET");
     terminal.send_keys("q");
     assert!(terminal.wait_for_exit().success());
 
@@ -110,7 +110,7 @@ fn device_in_use_accepts_no_consent() {
     terminal.send_keys(&format!("{}\r", device.path()));
     // The key that leaves is heard after all of these.
     terminal.send_keys("\x1b");
-    terminal.wait_for_text("MEASURE WHAT");
+    terminal.wait_for_text("TARGET");
     terminal.send_keys("q");
     assert!(terminal.wait_for_exit().success());
     drop(held);
@@ -155,7 +155,7 @@ fn typed_path_includes_consent_to_listed_signatures() {
     let mut terminal = start_diskscope(&[], directory.path());
     open_question(&mut terminal, device.path());
     terminal.wait_for_text("Type the path to start");
-    terminal.wait_for_text("Signatures that are lost");
+    terminal.wait_for_text("Signatures that will be lost");
     assert!(
         terminal.screen_text().contains("ext4"),
         "{}",

@@ -61,9 +61,9 @@ fn set_thread_rates(
     elapsed: Duration,
 ) {
     if let (Some(before), Some(after)) = (was.io.value(), task.io.value())
-        && let Some(moved) = io_difference(&before, &after)
+        && let Some(io) = io_difference(&before, &after)
     {
-        set_rates(view, &moved, elapsed);
+        set_rates(view, &io, elapsed);
     }
     if let (Some(before), Some(after)) = (was.io_delay, task.io_delay) {
         let share = after.saturating_sub(before).as_secs_f64() / elapsed.as_secs_f64();

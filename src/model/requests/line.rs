@@ -71,11 +71,11 @@ impl<'r> RequestLine<'r> {
     #[must_use]
     pub fn new(request: &TracedRequest, device: &'r str, began: u64) -> Self {
         let name = |actor: RequestActor| SafeText::from_bytes(actor.name.as_bytes());
-        let charged = request.charged_actor();
+        let actor = request.charged_actor();
         Self {
             time_ns: request.timestamps.first_timestamp().saturating_sub(began),
-            pid: charged.map(|actor| actor.pid),
-            command: charged.map(name),
+            pid: actor.map(|actor| actor.pid),
+            command: actor.map(name),
             charge_reason: match request.dirtied_by {
                 Some(_) => ChargeReason::Dirtied,
                 None => ChargeReason::Submitter,

@@ -144,13 +144,10 @@ impl RequestSummary {
             .entry((request.device, request.operation))
             .or_default()
             .record(request);
-        let charged = request.charged_actor().filter(|actor| {
+        let actor = request.charged_actor().filter(|actor| {
             self.thread_stats.len() < MAX_THREADS || self.thread_stats.contains_key(&Some(*actor))
         });
-        self.thread_stats
-            .entry(charged)
-            .or_default()
-            .record(request);
+        self.thread_stats.entry(actor).or_default().record(request);
     }
 
     /// Threads, sorted by bytes, largest first.

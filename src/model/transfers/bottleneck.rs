@@ -7,6 +7,7 @@ use crate::model::snapshot::{
 };
 use crate::probe::SystemSample;
 
+use super::context::{TransferContext, TransferDevices};
 use super::groups;
 use super::transfer::{Transfer, TransferFile};
 
@@ -17,42 +18,34 @@ const LOW_IO_WAIT: f64 = 0.1;
 /// A process with a higher fraction of I/O wait is limited by its device.
 const HIGH_IO_WAIT: f64 = 0.5;
 
-/// Context of a view.
-#[derive(Debug, Clone, Copy)]
-pub struct BottleneckInput<'a> {
-    /// The sample.
-    pub sample: &'a SystemSample,
-    /// Its devices.
-    pub devices: &'a [DeviceView],
-    /// Its processes.
-    pub processes: &'a [ProcessView],
-}
-
 /// Adds what devices and dirty memory reveal to a view.
-pub fn add_bottleneck(view: &mut TransferView, tracked: &Transfer, scene: &BottleneckInput<'_>) {
-    let written = tracked.destination.as_ref().and(view.position_bytes);
-    let dirty = unwritten_bytes(&scene.sample.host.memory);
-    let source = device_of(tracked.source.as_ref(), scene);
-    let destination = device_of(tracked.destination.as_ref(), scene);
-    view.not_on_disk_bytes = destination
+pub fn add_bottleneck(view: &mut TransferView, transfer: &Transfer, context: &TransferContext<'_>) {
+    let written = transfer.destination.as_ref().and(view.position_bytes);
+    let dirty = unwritten_bytes(&context.sample.host.memory);
+    let devices = TransferDevices {
+        source: device_of(transfer.source.as_ref(), context),
+        destination: device_of(transfer.destination.as_ref(), context),
+    };
+    view.not_on_disk_bytes = devices
+        .destination
         .and(written)
         .zip(dirty)
         .map(|(written, dirty)| written.min(dirty));
     if view.state == TransferState::Finished {
         return;
     }
-    let process = scene.processes.iter().find(|it| it.tid == view.pid);
+    let process = context.processes.iter().find(|it| it.tid == view.pid);
     let evidence = BottleneckEvidence {
-        source_utilization: source.and_then(|device| device.busy),
-        destination_utilization: destination.and_then(|device| device.busy),
-        is_same_device: matches!((source, destination), (Some(a), Some(b)) if a.name == b.name),
-        is_throttled: tracked.destination.is_some() && is_dirty_throttled(process, scene.sample),
+        source_utilization: devices.source.and_then(|device| device.busy),
+        destination_utilization: devices.destination.and_then(|device| device.busy),
+        is_same_device: devices.is_same(),
+        is_throttled: transfer.destination.is_some() && is_dirty_throttled(process, context.sample),
         io_wait: process.and_then(|process| process.io_wait),
         is_running: process.is_some_and(|process| process.state == Some('R')),
     };
     let rate = view.rate_bytes_per_s.unwrap_or(0.0);
-    if let Some(end) = groups::limited_end(view.pid, rate, (source, destination), scene) {
-        view.bottleneck = Some(end);
+    if let Some(limited) = groups::cgroup_bottleneck(view.pid, rate, devices, context) {
+        view.bottleneck = Some(limited);
         view.throttle = Some(Throttle::ControlGroup);
         return;
     }
@@ -60,16 +53,16 @@ pub fn add_bottleneck(view: &mut TransferView, tracked: &Transfer, scene: &Bottl
     view.throttle = if evidence.is_throttled {
         Some(Throttle::DirtyMemory)
     } else {
-        tracked.is_rate_limited.then_some(Throttle::OwnLimit)
+        transfer.is_rate_limited.then_some(Throttle::OwnLimit)
     };
 }
 
 fn device_of<'a>(
-    end: Option<&TransferFile>,
-    scene: &BottleneckInput<'a>,
+    file: Option<&TransferFile>,
+    context: &TransferContext<'a>,
 ) -> Option<&'a DeviceView> {
-    let name = device_at_location(scene.sample, end?.place())?;
-    scene.devices.iter().find(|device| device.name == name)
+    let name = device_at_location(context.sample, file?.location())?;
+    context.devices.iter().find(|device| device.name == name)
 }
 
 /// Whether the kernel throttles the process because of dirty memory.

@@ -1,4 +1,4 @@
-//! Transfer rate, and estimated time left.
+//! Transfer rate, and estimated time eta.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct RateEstimator {
     recent_rates: VecDeque<f64>,
 }
 
-/// Time left.
+/// Time eta.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Eta {
     /// At the smoothed rate.
@@ -48,16 +48,16 @@ impl RateEstimator {
         let Some(elapsed) = at.checked_sub(before).filter(|time| !time.is_zero()) else {
             return;
         };
-        let Some(moved) = position.checked_sub(was) else {
+        let Some(transferred) = position.checked_sub(was) else {
             *self = Self::default();
             self.observe_position(at, position);
             return;
         };
         self.last_observation = Some((at, position));
-        if moved > 0 {
+        if transferred > 0 {
             self.last_movement = Some(at);
         }
-        self.add_rate(moved as f64 / elapsed.as_secs_f64(), elapsed);
+        self.add_rate(transferred as f64 / elapsed.as_secs_f64(), elapsed);
     }
 
     /// Exponentially weighted mean for intervals of any length; dividing by the sum of the weights
@@ -101,14 +101,14 @@ impl RateEstimator {
         self.last_observation.map(|(_, position)| position)
     }
 
-    /// Time since the position last moved.
+    /// Time since the position last transferred.
     #[must_use]
     pub fn time_without_movement(&self, at: Duration) -> Duration {
         self.last_movement
-            .map_or(Duration::ZERO, |moved| at.saturating_sub(moved))
+            .map_or(Duration::ZERO, |transferred| at.saturating_sub(transferred))
     }
 
-    /// Whether the position has not moved for a while.
+    /// Whether the position has not transferred for a while.
     #[must_use]
     pub fn is_stalled(&self, at: Duration) -> bool {
         self.time_without_movement(at) >= STALLED_AFTER
@@ -139,7 +139,7 @@ impl RateEstimator {
         else {
             return Eta::default();
         };
-        let mut left = Eta {
+        let mut eta = Eta {
             likely: Some(likely),
             low: None,
             high: None,
@@ -148,11 +148,11 @@ impl RateEstimator {
             let mut rates: Vec<f64> = self.recent_rates.iter().copied().collect();
             rates.sort_by(f64::total_cmp);
             let last = rates.len() - 1;
-            left.low = time_to_transfer(remaining, rates[(last * 9).div_ceil(10)])
+            eta.low = time_to_transfer(remaining, rates[(last * 9).div_ceil(10)])
                 .map(|low| low.min(likely));
-            left.high = time_to_transfer(remaining, rates[last / 10]).map(|high| high.max(likely));
+            eta.high = time_to_transfer(remaining, rates[last / 10]).map(|high| high.max(likely));
         }
-        left
+        eta
     }
 }
 
@@ -180,9 +180,9 @@ mod tests {
             estimate.observe_position(second(index), index * 100);
         }
         assert!((estimate.smoothed_rate().unwrap() - 100.0).abs() < 1e-9);
-        let left = estimate.eta(second(4), 1400);
-        assert_eq!(left.likely, Some(second(10)));
-        assert_eq!((left.low, left.high), (Some(second(10)), Some(second(10))));
+        let eta = estimate.eta(second(4), 1400);
+        assert_eq!(eta.likely, Some(second(10)));
+        assert_eq!((eta.low, eta.high), (Some(second(10)), Some(second(10))));
     }
 
     #[test]
@@ -190,9 +190,9 @@ mod tests {
         let mut estimate = RateEstimator::default();
         estimate.observe_position(second(1), 0);
         estimate.observe_position(second(2), 50);
-        let left = estimate.eta(second(2), 100);
-        assert_eq!(left.likely, Some(second(1)));
-        assert_eq!((left.low, left.high), (None, None));
+        let eta = estimate.eta(second(2), 100);
+        assert_eq!(eta.likely, Some(second(1)));
+        assert_eq!((eta.low, eta.high), (None, None));
     }
 
     #[test]
@@ -245,11 +245,11 @@ mod tests {
             if let Some(rate) = estimate.smoothed_rate() {
                 prop_assert!(rate.is_finite() && rate >= 0.0);
             }
-            let left = estimate.eta(at, size);
-            if let (Some(low), Some(likely)) = (left.low, left.likely) {
+            let eta = estimate.eta(at, size);
+            if let (Some(low), Some(likely)) = (eta.low, eta.likely) {
                 prop_assert!(low <= likely);
             }
-            if let (Some(likely), Some(high)) = (left.likely, left.high) {
+            if let (Some(likely), Some(high)) = (eta.likely, eta.high) {
                 prop_assert!(likely <= high);
             }
         }

@@ -3,7 +3,7 @@
 use crate::model::snapshot::{Bottleneck, DeviceView};
 use crate::probe::sample::IoLimit;
 
-use super::bottleneck::BottleneckInput;
+use super::context::{TransferContext, TransferDevices};
 
 /// Within these fractions of a limit the limit is the bottleneck: a slower transfer has another
 /// bottleneck, and a faster one comes from the cache, which has no limit.
@@ -11,32 +11,32 @@ const AT_LIMIT_FRACTIONS: std::ops::RangeInclusive<f64> = 0.7..=1.3;
 /// A deeper stack is a cycle.
 const MAX_DEPTH: usize = 16;
 
-/// The end whose limit throttles a process; `rate` is the transfer's in bytes per second.
-pub(super) fn limited_end(
+/// The device whose cgroup limit throttles a process; `rate` is the transfer's in bytes per second.
+pub(super) fn cgroup_bottleneck(
     pid: u32,
     rate: f64,
-    (source, destination): (Option<&DeviceView>, Option<&DeviceView>),
-    scene: &BottleneckInput<'_>,
+    devices: TransferDevices<'_>,
+    context: &TransferContext<'_>,
 ) -> Option<Bottleneck> {
-    let processes = &scene.sample.processes;
-    let place = processes
+    let processes = &context.sample.processes;
+    let index = processes
         .binary_search_by_key(&pid, |process| process.identity.pid)
         .ok()?;
-    let limits = &processes[place].io_limits;
+    let limits = &processes[index].io_limits;
     if limits.is_empty() {
         return None;
     }
-    let holds = |device: Option<&DeviceView>, by: fn(&IoLimit, &DeviceView, f64) -> bool| {
+    let is_limited = |device: Option<&DeviceView>, by: fn(&IoLimit, &DeviceView, f64) -> bool| {
         device.is_some_and(|device| {
-            underlying_layers(device, scene)
+            underlying_layers(device, context)
                 .iter()
-                .any(|layer| limit_of(limits, layer, scene).is_some_and(|it| by(it, layer, rate)))
+                .any(|layer| limit_of(limits, layer, context).is_some_and(|it| by(it, layer, rate)))
         })
     };
-    if holds(source, limits_reading) {
+    if is_limited(devices.source, limits_reading) {
         Some(Bottleneck::Source)
     } else {
-        holds(destination, limits_writing).then_some(Bottleneck::Destination)
+        is_limited(devices.destination, limits_writing).then_some(Bottleneck::Destination)
     }
 }
 
@@ -62,13 +62,13 @@ fn is_at_limit(limit: Option<u64>, rate: Option<f64>) -> bool {
 /// A device and all underlying ones: a limit can be set for any of them, but never for a partition.
 fn underlying_layers<'a>(
     device: &'a DeviceView,
-    scene: &BottleneckInput<'a>,
+    context: &TransferContext<'a>,
 ) -> Vec<&'a DeviceView> {
     let mut layers = vec![device];
     let mut next = 0;
     while next < layers.len().min(MAX_DEPTH) {
         let below = &layers[next].underlying;
-        layers.extend(scene.devices.iter().filter(|it| below.contains(&it.name)));
+        layers.extend(context.devices.iter().filter(|it| below.contains(&it.name)));
         next += 1;
     }
     layers
@@ -77,9 +77,9 @@ fn underlying_layers<'a>(
 fn limit_of<'l>(
     limits: &'l [IoLimit],
     device: &DeviceView,
-    scene: &BottleneckInput<'_>,
+    context: &TransferContext<'_>,
 ) -> Option<&'l IoLimit> {
-    let disk = scene
+    let disk = context
         .sample
         .disks
         .iter()
@@ -97,10 +97,10 @@ mod tests {
     use crate::probe::SystemSample;
     use crate::probe::sample::{DiskCounters, ProcessIdentity, ProcessSample};
 
-    fn device(name: &str, lies_on: &[&str]) -> DeviceView {
+    fn device(name: &str, underlying: &[&str]) -> DeviceView {
         DeviceView {
             name: name.into(),
-            underlying: lies_on.iter().map(|it| (*it).into()).collect(),
+            underlying: underlying.iter().map(|it| (*it).into()).collect(),
             read_ios_per_s: Some(100.0),
             ..DeviceView::default()
         }
@@ -114,7 +114,7 @@ mod tests {
             device_number: (8, minor),
             ..DiskCounters::default()
         };
-        let end = |limit: IoLimit, rate: f64| {
+        let bottleneck = |limit: IoLimit, rate: f64| {
             let process = ProcessSample {
                 identity: Arc::new(ProcessIdentity {
                     pid: 7,
@@ -128,12 +128,17 @@ mod tests {
                 processes: vec![process],
                 ..SystemSample::default()
             };
-            let scene = BottleneckInput {
+            let context = TransferContext {
                 sample: &now,
                 devices: &devices,
                 processes: &[],
             };
-            limited_end(7, rate, (Some(&devices[1]), Some(&devices[1])), &scene)
+            let partition = Some(&devices[1]);
+            let partitions = TransferDevices {
+                source: partition,
+                destination: partition,
+            };
+            cgroup_bottleneck(7, rate, partitions, &context)
         };
         let limit = |device| IoLimit {
             device,
@@ -143,23 +148,27 @@ mod tests {
             read_bytes_per_s: Some(1_000_000),
             ..limit((8, 0))
         };
-        assert_eq!(end(reads, 950_000.0), Some(Bottleneck::Source));
-        assert_eq!(end(reads, 300_000.0), None, "something slower holds it");
-        assert_eq!(end(reads, 9e6), None, "it comes from the cache");
+        assert_eq!(bottleneck(reads, 950_000.0), Some(Bottleneck::Source));
+        assert_eq!(
+            bottleneck(reads, 300_000.0),
+            None,
+            "the bottleneck is elsewhere"
+        );
+        assert_eq!(bottleneck(reads, 9e6), None, "it comes from the cache");
         let writes = IoLimit {
             write_bytes_per_s: Some(1_000_000),
             ..limit((8, 0))
         };
-        assert_eq!(end(writes, 1e6), Some(Bottleneck::Destination));
+        assert_eq!(bottleneck(writes, 1e6), Some(Bottleneck::Destination));
         let requests = IoLimit {
             read_ios_per_s: Some(100),
             ..limit((8, 0))
         };
-        assert_eq!(end(requests, 5e6), Some(Bottleneck::Source));
+        assert_eq!(bottleneck(requests, 5e6), Some(Bottleneck::Source));
         let elsewhere = IoLimit {
             read_bytes_per_s: Some(1_000_000),
             ..limit((8, 16))
         };
-        assert_eq!(end(elsewhere, 1e6), None);
+        assert_eq!(bottleneck(elsewhere, 1e6), None);
     }
 }

@@ -9,9 +9,9 @@ use crate::probe::copy_jobs::{CountMethod, JobCount};
 use crate::probe::sample::ProcessSample;
 use crate::safe_text::SafeText;
 
-use super::FINISHED_DISPLAY_TIME;
 use super::estimate::{Eta, RateEstimator};
 use super::limits::is_rate_limited;
+use super::transfer::FINISHED_DISPLAY_TIME;
 
 /// The jobs that are tracked.
 #[derive(Debug, Default)]
@@ -124,7 +124,7 @@ impl FollowedJob {
             }
             (None, Some(_)) => TransferState::Moving,
         };
-        let left = match (state, size) {
+        let eta = match (state, size) {
             (TransferState::Moving, Some(size)) => self.estimator.eta(at, size),
             _ => Eta::default(),
         };
@@ -136,9 +136,9 @@ impl FollowedJob {
             position_bytes: position,
             size_bytes: size,
             rate_bytes_per_s: self.estimator.displayed_rate(state),
-            eta: left.likely,
-            eta_low: left.low,
-            eta_high: left.high,
+            eta: eta.likely,
+            eta_low: eta.low,
+            eta_high: eta.high,
             state,
             files_done: count.files_done,
             files_total: Some(count.files),

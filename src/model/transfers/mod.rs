@@ -15,6 +15,7 @@ use super::interval::SampleInterval;
 use super::snapshot::TransferView;
 
 pub mod bottleneck;
+pub mod context;
 mod dd;
 pub mod estimate;
 mod flow;
@@ -26,14 +27,12 @@ mod pairing;
 mod tests;
 mod transfer;
 
-use self::bottleneck::BottleneckInput;
+use self::context::TransferContext;
 use self::flow::ProcessFlows;
 use self::jobs::FollowedJobs;
 use self::pairing::FileIndex;
-use self::transfer::{ProgressBasis, Transfer, TransferFile};
+use self::transfer::{FINISHED_DISPLAY_TIME, ProgressBasis, Transfer, TransferFile};
 
-/// A finished transfer is shown for this long.
-const FINISHED_DISPLAY_TIME: Duration = Duration::from_secs(10);
 /// A file left open in the middle (a pager) is no longer a transfer.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 /// A file that is only written, at a lower rate, is a log instead of a transfer.
@@ -88,8 +87,8 @@ impl TransferTracker {
     /// The transfers: jobs of several files, then single files; active before finished ones, the
     /// largest remainder first.
     #[must_use]
-    pub fn transfer_views(&self, scene: &BottleneckInput<'_>) -> Vec<TransferView> {
-        let at = scene.sample.boot_time;
+    pub fn transfer_views(&self, context: &TransferContext<'_>) -> Vec<TransferView> {
+        let at = context.sample.boot_time;
         let mut order: Vec<&Transfer> = self.transfers.iter().collect();
         order.sort_by_key(|transfer| {
             (
@@ -101,7 +100,7 @@ impl TransferTracker {
             .into_iter()
             .map(|transfer| {
                 let mut view = transfer.transfer_view(at);
-                bottleneck::add_bottleneck(&mut view, transfer, scene);
+                bottleneck::add_bottleneck(&mut view, transfer, context);
                 view
             })
             .collect();

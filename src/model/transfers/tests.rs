@@ -101,7 +101,7 @@ impl TrackerScenario {
         };
         self.tracker
             .update(&SampleInterval::new(self.before.as_ref(), &now));
-        let views = self.tracker.transfer_views(&BottleneckInput {
+        let views = self.tracker.transfer_views(&TransferContext {
             sample: &now,
             devices: &[],
             processes: &[],

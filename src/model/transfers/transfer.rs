@@ -16,6 +16,8 @@ use super::flow::FileFlow;
 use super::limits;
 use super::pairing::final_path;
 
+/// A finished transfer is shown for this long.
+pub(super) const FINISHED_DISPLAY_TIME: Duration = Duration::from_secs(10);
 /// Idle at its end for this long, it is finished although the file stays open.
 const IDLE_AT_END_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -58,7 +60,7 @@ impl TransferFile {
 
     /// The location of the file.
     #[must_use]
-    pub fn place(&self) -> FileLocation {
+    pub fn location(&self) -> FileLocation {
         self.location
     }
 
@@ -264,7 +266,7 @@ impl Transfer {
     #[must_use]
     pub fn transfer_view(&self, at: Duration) -> TransferView {
         let state = self.state(at);
-        let left = match (state, self.progress_basis, self.expected_size) {
+        let eta = match (state, self.progress_basis, self.expected_size) {
             (
                 TransferState::Moving,
                 ProgressBasis::Position | ProgressBasis::DestinationGrowth,
@@ -287,9 +289,9 @@ impl Transfer {
             position_bytes: self.estimator.last_position().filter(|_| positioned),
             size_bytes: self.expected_size,
             rate_bytes_per_s: self.estimator.displayed_rate(state),
-            eta: left.likely,
-            eta_low: left.low,
-            eta_high: left.high,
+            eta: eta.likely,
+            eta_low: eta.low,
+            eta_high: eta.high,
             state,
             ..TransferView::default()
         }

@@ -18,13 +18,13 @@ pub(super) fn append_devices(text: &mut String, devices: &[DeviceView]) {
     }
     let _ = writeln!(
         text,
-        "{:<14} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8} {:>5} {:>6}",
-        "DEVICE", "r/s", "w/s", "r MB/s", "w MB/s", "r ms", "w ms", "queue", "busy %"
+        "{:<14} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6}",
+        "DEVICE", "r/s", "w/s", "rMB/s", "wMB/s", "r_await", "w_await", "aqu-sz", "%util"
     );
     for view in shown {
         let _ = writeln!(
             text,
-            "{} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8} {:>5} {:>6}",
+            "{} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6}",
             fit_to_width(&view.name, 14),
             format_per_second(view.read_ios_per_s),
             format_per_second(view.write_ios_per_s),
@@ -44,9 +44,9 @@ fn is_listed_device(view: &DeviceView) -> bool {
         view.write_ios_per_s,
         view.discard_ios_per_s,
     ];
-    let moved = rates.into_iter().flatten().any(|rate| rate > 0.0);
-    let drive = view.parent.is_none() && !view.name.starts_with("loop");
-    moved || drive || view.in_flight.is_some_and(|count| count > 0)
+    let active = rates.into_iter().flatten().any(|rate| rate > 0.0);
+    let is_drive = view.parent.is_none() && !view.name.starts_with("loop");
+    active || is_drive || view.in_flight.is_some_and(|count| count > 0)
 }
 
 fn format_per_second(rate: Option<f64>) -> String {

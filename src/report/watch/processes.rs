@@ -21,10 +21,10 @@ pub(super) fn append_processes(text: &mut String, processes: &[ProcessView], cou
         "{:>8} {:<8} {:>8} {:>8} {:>6} {:>6}  COMMAND ({} of {count} active)",
         "PID",
         "USER",
-        "r MB/s",
-        "w MB/s",
-        "cache%",
-        "wait %",
+        "rMB/s",
+        "wMB/s",
+        "hit%",
+        "IO%",
         processes.len()
     );
     let percent = |share: Option<f64>| format_known(share, |share| format!("{:.0}", share * 100.0));

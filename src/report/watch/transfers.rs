@@ -18,8 +18,8 @@ pub(super) fn append_transfers(text: &mut String, transfers: &[TransferView]) {
     }
     let _ = writeln!(
         text,
-        "{:<8} {:>8} {:>8} {:>5} {:>10}  TIME LEFT (RANGE)",
-        "TRANSFER", "DONE", "OF", "", "RATE"
+        "{:<8} {:>8} {:>8} {:>5} {:>10}  ETA (RANGE)",
+        "TRANSFER", "DONE", "OF", "%", "RATE"
     );
     for view in transfers {
         let _ = writeln!(
@@ -54,35 +54,35 @@ pub(super) fn append_transfers(text: &mut String, transfers: &[TransferView]) {
 
 /// Remarks on a transfer: number of files, bottleneck, throttling, unflushed data.
 fn transfer_remarks(view: &TransferView) -> Vec<String> {
-    let mut words = Vec::new();
-    words.extend(view.files_total.map(|total| match view.files_done {
+    let mut remarks = Vec::new();
+    remarks.extend(view.files_total.map(|total| match view.files_done {
         Some(done) => format!("{done} of {total} files"),
         None => format!("{total} files"),
     }));
-    words.extend(view.bottleneck.map(|end| match end {
-        Bottleneck::Source => "waits for the source".to_owned(),
-        Bottleneck::Destination => "waits for the destination".to_owned(),
-        Bottleneck::SameDisk => "one device is both ends".to_owned(),
-        Bottleneck::NotDiskBound => "waits for no device".to_owned(),
+    remarks.extend(view.bottleneck.map(|bottleneck| match bottleneck {
+        Bottleneck::Source => "bottleneck: source".to_owned(),
+        Bottleneck::Destination => "bottleneck: destination".to_owned(),
+        Bottleneck::SameDisk => "bottleneck: same disk".to_owned(),
+        Bottleneck::NotDiskBound => "not disk-bound".to_owned(),
     }));
-    words.extend(view.throttle.map(|throttle| match throttle {
-        Throttle::DirtyMemory => "throttled: dirty memory is full".to_owned(),
-        Throttle::ControlGroup => "throttled by a limit of its control group".to_owned(),
-        Throttle::OwnLimit => "throttled by its own option".to_owned(),
+    remarks.extend(view.throttle.map(|throttle| match throttle {
+        Throttle::DirtyMemory => "throttled: dirty limit reached".to_owned(),
+        Throttle::ControlGroup => "throttled: cgroup limit reached".to_owned(),
+        Throttle::OwnLimit => "throttled: own rate limit".to_owned(),
     }));
     let unwritten = view.not_on_disk_bytes.filter(|bytes| *bytes > 0);
-    words.extend(
+    remarks.extend(
         unwritten
             .map(|bytes| format!("up to {} not on disk", units::format_capacity(bytes as f64))),
     );
-    words
+    remarks
 }
 
 /// The completed fraction, if known.
 fn progress_text(view: &TransferView) -> String {
     match (view.position_bytes, view.size_bytes) {
         (Some(position), Some(size)) if size > 0 => {
-            format!("{:.0} %", position as f64 / size as f64 * 100.0)
+            format!("{:.0}", position as f64 / size as f64 * 100.0)
         }
         _ => String::new(),
     }
@@ -94,15 +94,15 @@ fn eta_text(view: &TransferView) -> String {
         (TransferState::Stalled, _) => "stalled".to_owned(),
         (TransferState::UnknownPosition, _) => "no position".to_owned(),
         (TransferState::Moving, None) => UNKNOWN_VALUE.to_owned(),
-        (TransferState::Moving, Some(likely)) => {
-            let likely = units::format_wait(likely);
+        (TransferState::Moving, Some(eta)) => {
+            let eta = units::format_wait(eta);
             match (view.eta_low, view.eta_high) {
                 (Some(low), Some(high)) => format!(
-                    "{likely} ({} - {})",
+                    "{eta} ({} - {})",
                     units::format_wait(low),
                     units::format_wait(high)
                 ),
-                _ => likely,
+                _ => eta,
             }
         }
     }
@@ -139,7 +139,7 @@ fn source_to_destination(view: &TransferView, width: usize) -> String {
 pub(super) fn append_growing_files(text: &mut String, files: &[GrowingFile]) {
     for file in files.iter().take(MAX_GROWING_FILES) {
         let start = format!(
-            "GROWS {:>10} to {:>8}  ",
+            "GROWING {:>10}, {:>8}  ",
             units::format_throughput(file.growth_bytes_per_s),
             units::format_capacity(file.size_bytes as f64),
         );

@@ -29,7 +29,7 @@ pub(super) fn draw(
     findings: &Findings,
     first: StyleRole,
     x_bounds: Option<[f64; 2]>,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -37,20 +37,20 @@ pub(super) fn draw(
         .series
         .iter()
         .enumerate()
-        .filter_map(|(place, id)| Some((findings.series(id)?, series_role(place, id, first))))
+        .filter_map(|(index, id)| Some((findings.series(id)?, series_role(index, id, first))))
         .collect();
     let Some((leading, _)) = series.first() else {
         return;
     };
-    let legend = legend(&curve_names(&series), &series, look);
-    let body = draw_heading(chart.title, legend, look, area, buf);
+    let legend = legend(&curve_names(&series), &series, theme);
+    let body = draw_heading(chart.title, legend, theme, area, buf);
     let plot = PlotWidget {
         curves: series
             .iter()
-            .map(|(series, meaning)| PlotCurve {
+            .map(|(series, role)| PlotCurve {
                 confidence_intervals: &series.intervals,
                 points: &series.points,
-                role: *meaning,
+                role: *role,
                 marker_letter: None,
             })
             .collect(),
@@ -62,7 +62,7 @@ pub(super) fn draw(
         from_zero: chart.from_zero,
         x_bounds,
         marks: metric_marks(chart, findings, leading),
-        theme: look,
+        theme,
     };
     (&plot).render(body, buf);
 }
@@ -72,7 +72,7 @@ pub(super) fn draw(
 fn draw_heading(
     title: &str,
     legend: Line<'static>,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) -> Rect {
@@ -83,8 +83,8 @@ fn draw_heading(
     if below && !apart {
         room = room.saturating_sub(legend.width() as u16);
     }
-    let title = cut_end(title, room, look);
-    let mut line = Line::from(Span::styled(title, look.role_style(StyleRole::Title)));
+    let title = cut_end(title, room, theme);
+    let mut line = Line::from(Span::styled(title, theme.role_style(StyleRole::Title)));
     if apart {
         let (row, rest) = split_heading(body);
         line.render(heading, buf);
@@ -114,18 +114,18 @@ fn curve_names(series: &[(&Series, StyleRole)]) -> Vec<String> {
         })
         .collect();
     let shortest = full.iter().map(Vec::len).min().unwrap_or(1) - 1;
-    let alike = |place: &usize| full.iter().all(|words| words[*place] == full[0][*place]);
+    let alike = |index: &usize| full.iter().all(|parts| parts[*index] == full[0][*index]);
     let shared = (0..shortest).take_while(alike).count();
-    full.iter().map(|words| words[shared..].join(" ")).collect()
+    full.iter().map(|parts| parts[shared..].join(" ")).collect()
 }
 
 /// Each name in the colour of its curve, after a gap; nothing for a single curve.
-fn legend(names: &[String], series: &[(&Series, StyleRole)], look: Theme) -> Line<'static> {
+fn legend(names: &[String], series: &[(&Series, StyleRole)], theme: Theme) -> Line<'static> {
     let mut line = Line::default();
     if series.len() > 1 {
-        for (name, (_, meaning)) in names.iter().zip(series) {
+        for (name, (_, role)) in names.iter().zip(series) {
             line.push_span("   ");
-            line.push_span(Span::styled(name.clone(), look.role_style(*meaning)));
+            line.push_span(Span::styled(name.clone(), theme.role_style(*role)));
         }
     }
     line
@@ -138,25 +138,25 @@ fn metric_marks(chart: &ChartSpec, findings: &Findings, leading: &Series) -> Vec
         .iter()
         .filter_map(|id| findings.metric(id));
     known
-        .filter(|figure| figure.unit == leading.x.unit)
-        .map(|figure| {
+        .filter(|metric| metric.unit == leading.x.unit)
+        .map(|metric| {
             // The nested benchmark of a metric is known from the chart.
-            let label = figure.id.within_benchmark().label();
+            let label = metric.id.within_benchmark().label();
             AxisMark {
-                label: format!("{label} {}", figure.value_text()),
-                x: figure.value,
+                label: format!("{label} {}", metric.value_text()),
+                x: metric.value,
             }
         })
         .collect()
 }
 
-fn series_role(place: usize, id: &SeriesId, first: StyleRole) -> StyleRole {
-    match (id.kind(), place) {
+fn series_role(index: usize, id: &SeriesId, first: StyleRole) -> StyleRole {
+    match (id.kind(), index) {
         (Some(SeriesKind::LatencyWrite | SeriesKind::WriteTimeAgainstRecordSize), _) => {
             StyleRole::Write
         }
         (Some(SeriesKind::LatencyRead), _) => StyleRole::Read,
         (_, 0) => first,
-        _ => FURTHER_SERIES_ROLES[(place - 1) % FURTHER_SERIES_ROLES.len()],
+        _ => FURTHER_SERIES_ROLES[(index - 1) % FURTHER_SERIES_ROLES.len()],
     }
 }

@@ -6,14 +6,14 @@
 //!  writes 4 KiB at random places of it, 32 in flight, at most 1.07 GB (2 % of it)
 //!  takes up to 10 s, writes 1.07 GB
 //!
-//!  What is there now
+//!  Current contents
 //!    -> /dev/sdb, sdb (8:16), 61.5 GB
 //!    model SanDisk Ultra, serial 4C5300
-//!  Signatures that are lost
+//!  Signatures that will be lost
 //!    dos; vfat (partition 1)
 //!    partition sdb1, 61.5 GB, vfat
 //!
-//!  What is written over is lost for good. Type the path to start
+//!  Overwritten data cannot be recovered. Type the path to start
 //!  path: /dev/d_
 //! ```
 
@@ -39,17 +39,17 @@ const IDENTITY_LINES: usize = 2;
 const PROMPT: &str = "path: ";
 
 /// Draws the question.
-pub(super) fn draw(consent: &OverwriteQuestion, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(question: &OverwriteQuestion, theme: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect {
         width: area.width.min(MAX_WIDTH),
         ..area
     };
-    let head = title_lines(consent, look, area.width);
-    let answer = input_lines(consent, look, area.width);
-    let facts = impact_lines(consent, look, area.width);
-    // The facts yield: the question and the input field are always visible.
+    let head = title_lines(question, theme, area.width);
+    let answer = input_lines(question, theme, area.width);
+    let facts = impact_lines(question, theme, area.width);
+    // The facts are shortened: the question and the input field are always visible.
     let room = usize::from(area.height).saturating_sub(head.len() + answer.len() + 2);
-    let facts = fitting_lines(facts, room, look);
+    let facts = fitting_lines(facts, room, theme);
     let [top, _, middle, _, bottom, _] = Layout::vertical([
         Constraint::Length(head.len() as u16),
         Constraint::Length(1),
@@ -67,32 +67,35 @@ pub(super) fn draw(consent: &OverwriteQuestion, look: Theme, area: Rect, buf: &m
 }
 
 /// What the job will do.
-fn title_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line<'static>> {
+fn title_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let title = format!(
         "OVERWRITE {}   {}",
-        consent.path(),
-        consent.benchmark_name()
+        question.path(),
+        question.benchmark_name()
     );
     let mut lines = match u16::try_from(title.width()).is_ok_and(|title| title <= width) {
         true => vec![Line::from(vec![
-            Span::styled("OVERWRITE ", look.role_style(StyleRole::Error)),
-            Span::styled(consent.path().to_owned(), look.role_style(StyleRole::Title)),
+            Span::styled("OVERWRITE ", theme.role_style(StyleRole::Error)),
             Span::styled(
-                format!("   {}", consent.benchmark_name()),
-                look.role_style(StyleRole::Faint),
+                question.path().to_owned(),
+                theme.role_style(StyleRole::Title),
+            ),
+            Span::styled(
+                format!("   {}", question.benchmark_name()),
+                theme.role_style(StyleRole::Faint),
             ),
         ])],
-        false => wrapped_lines(&title, width, look, StyleRole::Error),
+        false => wrapped_lines(&title, width, theme, StyleRole::Error),
     };
     lines.push(Line::default());
     // The path is shown above: a long one is not repeated, because the facts need the space.
-    let mut sentence = consent.forecast.sentence.clone();
-    if !is_short(consent.path()) {
-        sentence = sentence.replace(consent.path(), "it");
+    let mut sentence = question.forecast.sentence.clone();
+    if !is_short(question.path()) {
+        sentence = sentence.replace(question.path(), "it");
     }
     lines.extend(wrap_text(&sentence, width).into_iter().map(Line::raw));
-    let cost = cost_lines(&consent.forecast).join(", ");
-    lines.push(Line::styled(cost, look.role_style(StyleRole::Faint)));
+    let cost = cost_lines(&question.forecast).join(", ");
+    lines.push(Line::styled(cost, theme.role_style(StyleRole::Faint)));
     lines
 }
 
@@ -102,76 +105,81 @@ fn is_short(path: &str) -> bool {
 }
 
 /// A text wrapped to as many lines as needed.
-fn wrapped_lines(text: &str, width: u16, look: Theme, meaning: StyleRole) -> Vec<Line<'static>> {
+fn wrapped_lines(text: &str, width: u16, theme: Theme, role: StyleRole) -> Vec<Line<'static>> {
     let lines = wrap_text(text, width).into_iter();
     lines
-        .map(|line| Line::styled(line, look.role_style(meaning)))
+        .map(|line| Line::styled(line, theme.role_style(role)))
         .collect()
 }
 
 /// A text wrapped to as many lines as needed, indented.
-fn indented_lines(text: &str, width: u16, look: Theme, meaning: StyleRole) -> Vec<Line<'static>> {
+fn indented_lines(text: &str, width: u16, theme: Theme, role: StyleRole) -> Vec<Line<'static>> {
     let lines = wrap_text(text, width.saturating_sub(2)).into_iter();
     lines
-        .map(|line| Line::styled(format!("  {line}"), look.role_style(meaning)))
+        .map(|line| Line::styled(format!("  {line}"), theme.role_style(role)))
         .collect()
 }
 
 /// What would be lost: identity of the target, its signatures, then all other facts.
-fn impact_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line<'static>> {
-    let title = |text: &'static str| Line::styled(text, look.role_style(StyleRole::Title));
-    let mut lines = vec![title("What is there now")];
-    let stakes = match &consent.impact {
+fn impact_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let title = |text: &'static str| Line::styled(text, theme.role_style(StyleRole::Title));
+    let mut lines = vec![title("Current contents")];
+    let impact = match &question.impact {
         None => {
-            lines.extend(indented_lines("looking", width, look, StyleRole::Faint));
+            lines.extend(indented_lines(
+                "examining the target",
+                width,
+                theme,
+                StyleRole::Faint,
+            ));
             return lines;
         }
         Some(Err(_)) => {
-            lines.extend(indented_lines("n/a", width, look, StyleRole::Faint));
+            lines.extend(indented_lines("n/a", width, theme, StyleRole::Faint));
             return lines;
         }
-        Some(Ok(stakes)) => stakes,
+        Some(Ok(impact)) => impact,
     };
-    let line = |fact: &String| indented_lines(fact, width, look, StyleRole::Plain);
-    let (first, rest) = stakes
+    let line = |fact: &String| indented_lines(fact, width, theme, StyleRole::Plain);
+    let (first, rest) = impact
         .target_facts
-        .split_at(stakes.target_facts.len().min(IDENTITY_LINES));
+        .split_at(impact.target_facts.len().min(IDENTITY_LINES));
     lines.extend(first.iter().flat_map(line));
-    if stakes.signatures.is_empty() {
+    if impact.signatures.is_empty() {
         lines.extend(indented_lines(
-            "no known signature in its bytes",
+            "no known signature found",
             width,
-            look,
+            theme,
             StyleRole::Plain,
         ));
     } else {
-        lines.push(title(match &stakes.medium {
-            Ok(_) => "Signatures that are lost",
+        lines.push(title(match &impact.medium {
+            Ok(_) => "Signatures that will be lost",
             Err(_) => "Signatures",
         }));
-        let list = stakes.signatures.join("; ");
-        lines.extend(indented_lines(&list, width, look, StyleRole::Warning));
+        let list = impact.signatures.join("; ");
+        lines.extend(indented_lines(&list, width, theme, StyleRole::Warning));
     }
     lines.extend(rest.iter().flat_map(line));
     lines
 }
 
 /// The lines that fit, with a count of the missing ones.
-fn fitting_lines(mut lines: Vec<Line<'static>>, height: usize, look: Theme) -> Vec<Line<'static>> {
+fn fitting_lines(mut lines: Vec<Line<'static>>, height: usize, theme: Theme) -> Vec<Line<'static>> {
     if lines.len() > height && height > 0 {
         let missing = lines.len() - height + 1;
         lines.truncate(height - 1);
         let text = format!("  +{missing} more lines: see `diskscope devices`");
-        lines.push(Line::styled(text, look.role_style(StyleRole::Warning)));
+        lines.push(Line::styled(text, theme.role_style(StyleRole::Warning)));
     }
     lines.truncate(height);
     lines
 }
 
 /// The input field for the path, or why there is none.
-fn input_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line<'static>> {
-    let paragraph = |text: &str, meaning| wrapped_lines(text, width, look, meaning);
-    match &consent.impact {
+fn input_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let paragraph = |text: &str, role| wrapped_lines(text, width, theme, role);
+    match &question.impact {
         None => Vec::new(),
         Some(
             Err(reason)
@@ -181,27 +189,27 @@ fn input_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line
             }),
         ) => paragraph(reason, StyleRole::Error),
         Some(Ok(_)) => {
-            let mut question =
-                "What is written over is lost for good. Type the path to start".to_owned();
-            if is_short(consent.path()) {
-                question = format!("{question}: {}", consent.path());
+            let mut prompt =
+                "Overwritten data cannot be recovered. Type the path to start".to_owned();
+            if is_short(question.path()) {
+                prompt = format!("{prompt}: {}", question.path());
             }
-            let mut lines = paragraph(&question, StyleRole::Plain);
-            let mut field = Line::from(Span::styled(PROMPT, look.role_style(StyleRole::Title)));
+            let mut lines = paragraph(&prompt, StyleRole::Plain);
+            let mut field = Line::from(Span::styled(PROMPT, theme.role_style(StyleRole::Title)));
             let room = width.saturating_sub(PROMPT.len() as u16);
             field.extend(input_line(
-                &consent.typed_path,
+                &question.typed_path,
                 room,
-                look,
-                look.role_style(StyleRole::Plain),
+                theme,
+                theme.role_style(StyleRole::Plain),
             ));
             lines.push(field);
-            let mistake = if consent.is_mistyped {
-                "this is not that path: nothing was started"
+            let mistake = if question.is_mistyped {
+                "the path does not match: nothing was started"
             } else {
                 ""
             };
-            lines.push(Line::styled(mistake, look.role_style(StyleRole::Error)));
+            lines.push(Line::styled(mistake, theme.role_style(StyleRole::Error)));
             lines
         }
     }

@@ -13,7 +13,7 @@ use crate::ui::widgets::text::grouped_thousands;
 use crate::units;
 
 /// Title; where space is short, only the number of requests is shown.
-const TITLE: &str = "Response times";
+const TITLE: &str = "Latency";
 /// Percentiles that are marked in the histogram.
 const MARKED_PERCENTILES: [&str; 3] = ["50", "99", "99.9"];
 /// Width of the list of percentiles.
@@ -22,25 +22,25 @@ const LIST_WIDTH: u16 = 18;
 /// Draws the distribution of one direction.
 pub(super) fn draw(
     latency: &LatencySummary,
-    meaning: StyleRole,
-    look: Theme,
+    role: StyleRole,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let (heading, body) = split_heading(area);
-    let word = if meaning == StyleRole::Write {
+    let word = if role == StyleRole::Write {
         "writes"
     } else {
         "reads"
     };
     let count = grouped_thousands(latency.count as f64);
     let counted = format!("{count} {word}");
-    let heard = Span::styled(format!("  {counted}"), look.role_style(StyleRole::Faint));
-    let mut line = Line::from(Span::styled(TITLE, look.role_style(StyleRole::Title)));
-    if TITLE.len() + heard.width() <= usize::from(heading.width) {
-        line.push_span(heard);
+    let count_span = Span::styled(format!("  {counted}"), theme.role_style(StyleRole::Faint));
+    let mut line = Line::from(Span::styled(TITLE, theme.role_style(StyleRole::Title)));
+    if TITLE.len() + count_span.width() <= usize::from(heading.width) {
+        line.push_span(count_span);
     } else {
-        line = Line::styled(counted, look.role_style(StyleRole::Title));
+        line = Line::styled(counted, theme.role_style(StyleRole::Title));
     }
     line.render(heading, buf);
     let percentiles = percentiles(latency);
@@ -58,16 +58,16 @@ pub(super) fn draw(
     let histogram = HistogramWidget {
         bins: &latency.histogram,
         marks: &marks,
-        role: meaning,
-        theme: look,
+        role,
+        theme,
     };
     (&histogram).render(plot, buf);
-    let beside = Rect {
+    let list_area = Rect {
         x: plot.right() + 2,
         width: list,
         ..body
     };
-    draw_list(latency, &percentiles, look, beside, buf);
+    draw_list(latency, &percentiles, theme, list_area, buf);
 }
 
 /// The known percentiles in ascending order.
@@ -87,7 +87,7 @@ fn percentiles(latency: &LatencySummary) -> Vec<(String, u64)> {
 fn draw_list(
     latency: &LatencySummary,
     percentiles: &[(String, u64)],
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -104,7 +104,7 @@ fn draw_list(
         }
     }
     for (row, (name, value)) in area.rows().zip(rows) {
-        Line::styled(name, look.role_style(StyleRole::Faint)).render(row, buf);
+        Line::styled(name, theme.role_style(StyleRole::Faint)).render(row, buf);
         Line::raw(units::format_latency(value))
             .right_aligned()
             .render(row, buf);

@@ -12,7 +12,7 @@ use crate::ui::widgets::text::wrap_text;
 use crate::units;
 
 /// Draws what the job will do, or why it cannot be run, and the next step.
-pub(super) fn draw(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let mut lines = Vec::new();
     let failed = launcher
         .start_error
@@ -22,7 +22,7 @@ pub(super) fn draw(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut 
         None => {}
         Some(Err(reason)) => {
             let reason = wrap_text(reason, area.width).into_iter();
-            lines.extend(reason.map(|line| Line::styled(line, look.role_style(StyleRole::Error))));
+            lines.extend(reason.map(|line| Line::styled(line, theme.role_style(StyleRole::Error))));
         }
         Some(Ok(forecast)) => {
             let sentence = wrap_text(&forecast.sentence, area.width)
@@ -38,15 +38,15 @@ pub(super) fn draw(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut 
             if let Some(users) = users.filter(|users| !users.is_empty()) {
                 parts.push(format!("in use: {users}"));
             }
-            let faint = look.role_style(StyleRole::Faint);
+            let faint = theme.role_style(StyleRole::Faint);
             lines.push(Line::styled(parts.join(", "), faint));
-            let (next, meaning) = if launcher.overwrites() {
-                let next = "it overwrites what is there: Enter on a test shows what, and asks";
+            let (next, role) = if launcher.overwrites() {
+                let next = "overwrites existing data: Enter on a benchmark asks for confirmation";
                 (next, StyleRole::Warning)
             } else {
-                ("Enter on a test starts it", StyleRole::Success)
+                ("Enter on a benchmark starts it", StyleRole::Success)
             };
-            lines.push(Line::styled(next, look.role_style(meaning)));
+            lines.push(Line::styled(next, theme.role_style(role)));
         }
     }
     for (row, line) in area.rows().zip(lines) {

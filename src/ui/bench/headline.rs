@@ -17,24 +17,20 @@ const METRIC_GAP: u16 = 4;
 
 /// Draws as many as fit, the first in the colour of the role.
 pub(super) fn draw(
-    figures: &[&Metric],
-    meaning: StyleRole,
-    look: Theme,
+    metrics: &[&Metric],
+    role: StyleRole,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let mut left = area.x;
     // Margins are shown only where all metrics fit next to each other with them.
-    let wide = |figure: &&Metric| metric_width(figure, true, look) + METRIC_GAP;
-    let margins = figures.iter().map(wide).sum::<u16>() <= area.width + METRIC_GAP;
-    for (place, figure) in figures.iter().enumerate() {
-        let meaning = if place == 0 {
-            meaning
-        } else {
-            StyleRole::Plain
-        };
-        let (number, unit) = split_unit(&figure.value_text());
-        let lines = if look.ascii {
+    let full_width = |metric: &&Metric| metric_width(metric, true, theme) + METRIC_GAP;
+    let margins = metrics.iter().map(full_width).sum::<u16>() <= area.width + METRIC_GAP;
+    for (index, metric) in metrics.iter().enumerate() {
+        let role = if index == 0 { role } else { StyleRole::Plain };
+        let (number, unit) = split_unit(&metric.value_text());
+        let lines = if theme.ascii {
             None
         } else {
             large_digits(&number)
@@ -42,52 +38,52 @@ pub(super) fn draw(
         let digits = lines
             .as_ref()
             .map_or(number.width(), |lines| lines[0].width()) as u16;
-        let label = figure.label();
-        let wide = metric_width(figure, margins, look);
-        if left + wide > area.right() {
+        let label = metric.label();
+        let own_width = metric_width(metric, margins, theme);
+        if left + own_width > area.right() {
             return;
         }
         let cell = Rect {
             x: left,
-            width: wide,
+            width: own_width,
             ..area
         };
-        draw_number(&number, lines, look.role_style(meaning), cell, buf);
+        draw_number(&number, lines, theme.role_style(role), cell, buf);
         let bottom = |row: u16| Rect {
             y: area.y + row.min(area.height.saturating_sub(1)),
             height: 1,
             ..cell
         };
-        let beside = Rect {
+        let unit_area = Rect {
             x: cell.x + digits + 1,
-            width: wide - digits - 1,
+            width: own_width - digits - 1,
             ..bottom(2)
         };
-        Line::raw(unit).render(beside, buf);
-        if let Some(margin) = figure.margin_text().filter(|_| margins) {
+        Line::raw(unit).render(unit_area, buf);
+        if let Some(margin) = metric.margin_text().filter(|_| margins) {
             let above = Rect {
                 y: bottom(1).y,
-                ..beside
+                ..unit_area
             };
-            Line::styled(margin, look.role_style(StyleRole::Faint)).render(above, buf);
+            Line::styled(margin, theme.role_style(StyleRole::Faint)).render(above, buf);
         }
-        Line::styled(label, look.role_style(StyleRole::Faint)).render(bottom(3), buf);
-        left += wide + METRIC_GAP;
+        Line::styled(label, theme.role_style(StyleRole::Faint)).render(bottom(3), buf);
+        left += own_width + METRIC_GAP;
     }
 }
 
 /// Width of a metric in columns: its number with unit, and its name below.
-fn metric_width(figure: &Metric, margins: bool, look: Theme) -> u16 {
-    let (number, unit) = split_unit(&figure.value_text());
-    let lines = if look.ascii {
+fn metric_width(metric: &Metric, margins: bool, theme: Theme) -> u16 {
+    let (number, unit) = split_unit(&metric.value_text());
+    let lines = if theme.ascii {
         None
     } else {
         large_digits(&number)
     };
     let digits = lines.map_or(number.width(), |lines| lines[0].width());
-    let margin = figure.margin_text().filter(|_| margins);
-    let beside = margin.map_or(0, |margin| margin.width()).max(unit.width());
-    (digits + 1 + beside).max(figure.label().width()) as u16
+    let margin = metric.margin_text().filter(|_| margins);
+    let unit_width = margin.map_or(0, |margin| margin.width()).max(unit.width());
+    (digits + 1 + unit_width).max(metric.label().width()) as u16
 }
 
 fn draw_number(

@@ -11,7 +11,7 @@ use crate::ui::widgets::areas::split_heading;
 use crate::ui::widgets::text::{cut_end, grouped_thousands};
 use crate::units;
 
-/// Relative difference up to which the kernel's count of requests is considered equal to ours.
+/// Relative difference up to which the kernel's count of requests is considered equal to that of the issued ones.
 const COUNT_TOLERANCE: f64 = 0.02;
 
 /// Data of the panel.
@@ -28,22 +28,22 @@ pub(super) struct KernelPanel<'a> {
 }
 
 /// Draws the panel.
-pub(super) fn draw(said: KernelPanel<'_>, look: Theme, area: Rect, buf: &mut Buffer) {
-    let counts = said.counts;
+pub(super) fn draw(panel: KernelPanel<'_>, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let counts = panel.counts;
     let (heading, body) = split_heading(area);
     let device = counts.map_or_else(String::new, |counts| format!("  {}", counts.device));
     Line::from(vec![
-        Span::styled("Kernel's own view", look.role_style(StyleRole::Title)),
-        Span::styled(device, look.role_style(StyleRole::Faint)),
+        Span::styled("Block layer", theme.role_style(StyleRole::Title)),
+        Span::styled(device, theme.role_style(StyleRole::Faint)),
     ])
     .render(heading, buf);
     let Some(counts) = counts else {
-        let text = cut_end("n/a: no block device below", body.width, look);
-        Line::styled(text, look.role_style(StyleRole::Faint)).render(body, buf);
+        let text = cut_end("n/a: no underlying block device", body.width, theme);
+        Line::styled(text, theme.role_style(StyleRole::Faint)).render(body, buf);
         return;
     };
-    for (row, (name, value)) in body.rows().zip(fact_rows(counts, said)) {
-        Line::styled(format!("{name:10}"), look.role_style(StyleRole::Faint)).render(row, buf);
+    for (row, (name, value)) in body.rows().zip(fact_rows(counts, panel)) {
+        Line::styled(format!("{name:10}"), theme.role_style(StyleRole::Faint)).render(row, buf);
         let cell = Rect {
             x: row.x + 10.min(row.width),
             width: row.width.saturating_sub(10),
@@ -53,19 +53,19 @@ pub(super) fn draw(said: KernelPanel<'_>, look: Theme, area: Rect, buf: &mut Buf
     }
 }
 
-fn fact_rows(counts: &KernelCounts, said: KernelPanel<'_>) -> Vec<(&'static str, String)> {
+fn fact_rows(counts: &KernelCounts, panel: KernelPanel<'_>) -> Vec<(&'static str, String)> {
     let KernelPanel {
         elapsed_ns,
-        benchmark_requests: ours,
+        benchmark_requests: issued,
         ..
-    } = said;
+    } = panel;
     let requests = counts.reads.saturating_add(counts.writes);
-    let mut facts = vec![("requests", requests_text(requests, ours))];
+    let mut facts = request_rows(requests, issued);
     let bytes = counts.read_bytes.saturating_add(counts.written_bytes);
-    facts.push(("moved", units::format_capacity(bytes as f64)));
+    facts.push(("bytes", units::format_capacity(bytes as f64)));
     if let Some(mean) = ratio(bytes, requests) {
         facts.push((
-            "size",
+            "areq-sz",
             units::format_block_size((mean / 512.0).round() * 512.0),
         ));
     }
@@ -75,32 +75,37 @@ fn fact_rows(counts: &KernelCounts, said: KernelPanel<'_>) -> Vec<(&'static str,
     if let Some(mean) = ratio(waited, requests) {
         facts.push(("await", units::format_latency(mean)));
     }
-    if let Some(stages) = said.stages {
+    if let Some(stages) = panel.stages {
         let mean = |one| mean_latency(one).map(units::format_latency);
-        facts.extend(mean(&stages.q2d).map(|text| ("in queue", text)));
-        facts.extend(mean(&stages.d2c).map(|text| ("in drive", text)));
+        facts.extend(mean(&stages.q2d).map(|text| ("Q2D", text)));
+        facts.extend(mean(&stages.d2c).map(|text| ("D2C", text)));
     }
     if let Some(busy) = ratio(counts.busy_ns, elapsed_ns) {
-        facts.push(("busy", format!("{:.0} %", busy * 100.0)));
+        facts.push(("%util", format!("{:.0}", busy * 100.0)));
     }
     if let Some(queue) = ratio(counts.weighted_ns, elapsed_ns) {
-        facts.push(("queue", units::format_three_digits(queue)));
+        facts.push(("aqu-sz", units::format_three_digits(queue)));
     }
     facts
 }
 
-fn requests_text(requests: u64, ours: Option<u64>) -> String {
+/// The number of requests, and in a row of its own the number that the benchmark issued, where they
+/// differ.
+fn request_rows(requests: u64, issued: Option<u64>) -> Vec<(&'static str, String)> {
     let count = grouped_thousands(requests as f64);
-    match ours {
-        Some(ours) if ours > 0 => {
-            let off = (requests as f64 / ours as f64 - 1.0).abs();
-            if off <= COUNT_TOLERANCE {
-                format!("{count}  = ours")
+    match issued {
+        Some(issued) if issued > 0 => {
+            let deviation = (requests as f64 / issued as f64 - 1.0).abs();
+            if deviation <= COUNT_TOLERANCE {
+                vec![("requests", format!("{count}  (= issued)"))]
             } else {
-                format!("{count}  ours {}", grouped_thousands(ours as f64))
+                vec![
+                    ("requests", count),
+                    ("issued", grouped_thousands(issued as f64)),
+                ]
             }
         }
-        _ => count,
+        _ => vec![("requests", count)],
     }
 }
 

@@ -5,7 +5,7 @@
 //!  /srv          ext4   812 GB           block-size  4KiB       Reads blocks of one size ...
 //!  /dev/nvme0n1  PM9A3  1.92 TB          depth       32
 //!  TEST
-//!  random-read   IOPS and response times
+//!  random-read   IOPS and latency
 //!  reads 4 KiB at random places of a scratch file in /srv, 32 in flight
 //!  takes 10 s
 //! ```
@@ -36,12 +36,12 @@ const EDITING_HELP_ROWS: u16 = 5;
 /// Rows below the search for its error.
 const SEARCH_ERROR_ROWS: usize = 3;
 /// Help while a value is selected.
-const SELECTED_HELP: &str = "type to replace it, an arrow key edits it, Esc leaves it";
+const SELECTED_HELP: &str = "type to replace, arrow key to edit, Esc to cancel";
 /// Help while a value is typed.
-const TYPING_HELP: &str = "Enter takes it, Esc leaves it, nothing is the default";
+const TYPING_HELP: &str = "Enter to accept, Esc to cancel, empty for the default";
 
 const TARGET_COLUMNS: [TableColumn; 5] = [
-    TableColumn::text("MEASURE WHAT", 14, 10, 0),
+    TableColumn::text("TARGET", 14, 10, 0),
     TableColumn::text("", 10, 24, 2),
     TableColumn::numeric("size", "size", 8, 1),
     TableColumn::text("kind", 7, 4, 0),
@@ -49,7 +49,7 @@ const TARGET_COLUMNS: [TableColumn; 5] = [
 ];
 
 const BENCHMARK_COLUMNS: [TableColumn; 2] = [
-    TableColumn::text("WITH WHICH TEST", 18, 0, 0),
+    TableColumn::text("TEST", 18, 0, 0),
     TableColumn::text("", 16, 60, 0),
 ];
 
@@ -59,15 +59,15 @@ const FORM_COLUMNS: [TableColumn; 2] = [
 ];
 
 /// Draws the launcher.
-pub(in crate::ui) fn draw(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(in crate::ui) fn draw(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect::new(
         area.x + 1,
         area.y,
         area.width.saturating_sub(2),
         area.height,
     );
-    if let Some(consent) = &launcher.overwrite_question {
-        return super::consent::draw(consent, look, area, buf);
+    if let Some(question) = &launcher.overwrite_question {
+        return super::consent::draw(question, theme, area, buf);
     }
     let [body, _, forecast] = Layout::vertical([
         Constraint::Min(0),
@@ -95,26 +95,26 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, look: Theme, area: Rect, buf
         .areas(body);
         (lists, form, None)
     };
-    draw_lists(launcher, look, lists, buf);
-    draw_form(launcher, look, form, buf);
+    draw_lists(launcher, theme, lists, buf);
+    draw_form(launcher, theme, form, buf);
     if let Some(about) = about {
-        draw_explanation(launcher, look, about, buf);
+        draw_explanation(launcher, theme, about, buf);
     }
-    forecast::draw(launcher, look, forecast, buf);
+    forecast::draw(launcher, theme, forecast, buf);
 }
 
 /// Draws the active search and the two lists.
-fn draw_lists(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
-    let (targets, tests) = launcher.visible_rows();
-    let found = targets.len() + tests.len();
+fn draw_lists(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let (targets, benchmarks) = launcher.visible_rows();
+    let found = targets.len() + benchmarks.len();
     let search = launcher.search.as_ref();
-    let search = search.map_or_else(Vec::new, |it| search_lines(it, found, look, area.width));
+    let search = search.map_or_else(Vec::new, |it| search_lines(it, found, theme, area.width));
     let searching = Constraint::Length(search.len() as u16);
     let [above, area] = Layout::vertical([searching, Constraint::Min(0)]).areas(area);
     for (row, line) in above.rows().zip(search) {
         line.render(row, buf);
     }
-    let below = (tests.len() as u16 + 1).min(area.height / 2);
+    let below = (benchmarks.len() as u16 + 1).min(area.height / 2);
     let above = (targets.len().max(1) as u16 + 1).min(area.height.saturating_sub(below + 1));
     let [above, _, below] = Layout::vertical([
         Constraint::Length(above),
@@ -122,15 +122,15 @@ fn draw_lists(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffe
         Constraint::Min(below),
     ])
     .areas(area);
-    draw_targets(launcher, &targets, look, above, buf);
-    draw_benchmarks(launcher, &tests, look, below, buf);
+    draw_targets(launcher, &targets, theme, above, buf);
+    draw_benchmarks(launcher, &benchmarks, theme, below, buf);
 }
 
 /// The typed text, and its interpretation below.
 fn search_lines(
     search: &LauncherSearch,
     found: usize,
-    look: Theme,
+    theme: Theme,
     width: u16,
 ) -> Vec<Line<'static>> {
     let prompt = if search.is_path() {
@@ -138,28 +138,28 @@ fn search_lines(
     } else {
         "search: "
     };
-    let mut line = Line::from(Span::styled(prompt, look.role_style(StyleRole::Title)));
+    let mut line = Line::from(Span::styled(prompt, theme.role_style(StyleRole::Title)));
     let room = width.saturating_sub(prompt.len() as u16);
     line.extend(input_line(
         &search.text,
         room,
-        look,
-        look.role_style(StyleRole::Plain),
+        theme,
+        theme.role_style(StyleRole::Plain),
     ));
-    let (text, meaning) = match &search.error {
+    let (text, role) = match &search.error {
         Some(error) => (error.clone(), StyleRole::Error),
-        None if search.is_path() => ("Enter looks at this path".to_owned(), StyleRole::Faint),
+        None if search.is_path() => ("Enter opens this path".to_owned(), StyleRole::Faint),
         None if found == 0 => {
-            let text = "nothing matches; a path begins with /";
+            let text = "no match; a path starts with /";
             (text.to_owned(), StyleRole::Warning)
         }
         None => {
-            let text = format!("{found} found; a path begins with /");
+            let text = format!("{found} found; a path starts with /");
             (text, StyleRole::Faint)
         }
     };
     let below = wrap_text(&text, width).into_iter().take(SEARCH_ERROR_ROWS);
-    let below = below.map(|text| Line::styled(text, look.role_style(meaning)));
+    let below = below.map(|text| Line::styled(text, theme.role_style(role)));
     std::iter::once(line).chain(below).collect()
 }
 
@@ -187,13 +187,13 @@ fn pane_selection(
 fn draw_targets(
     launcher: &LauncherState,
     rows: &[usize],
-    look: Theme,
+    theme: Theme,
     list: Rect,
     buf: &mut Buffer,
 ) {
     let choices = launcher.targets.as_deref().unwrap_or_default();
     let cell = |row: usize, column: usize, width: u16| {
-        target_cell(&choices[rows[row]], column, width, look)
+        target_cell(&choices[rows[row]], column, width, theme)
     };
     let (selected, active) =
         pane_selection(launcher, LauncherPane::Targets, launcher.target_index, rows);
@@ -203,23 +203,23 @@ fn draw_targets(
         cell: &cell,
         selected_row: selected,
         sorted_by: None,
-        theme: look,
+        theme,
     };
     (&table).render(list, buf);
-    draw_selection(active, selected, list, look, buf);
+    draw_selection(active, selected, list, theme, buf);
     let note = match &launcher.targets {
-        None => "looking for drives",
-        Some(_) if rows.is_empty() => "none matches",
+        None => "searching for drives",
+        Some(_) if rows.is_empty() => "no match",
         Some(_) => return,
     };
-    draw_note(note, look, list, buf);
+    draw_note(note, theme, list, buf);
 }
 
 /// Draws a sentence in place of the rows of a list.
-fn draw_note(note: &str, look: Theme, list: Rect, buf: &mut Buffer) {
+fn draw_note(note: &str, theme: Theme, list: Rect, buf: &mut Buffer) {
     if list.height > 1 {
         let row = Rect::new(list.x, list.y + 1, list.width, 1);
-        Line::styled(note, look.role_style(StyleRole::Faint)).render(row, buf);
+        Line::styled(note, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
 }
 
@@ -228,7 +228,7 @@ fn draw_selection(
     active: bool,
     selected: Option<usize>,
     list: Rect,
-    look: Theme,
+    theme: Theme,
     buf: &mut Buffer,
 ) {
     let Some(selected) = selected.filter(|_| !active && list.height > 1) else {
@@ -237,45 +237,45 @@ fn draw_selection(
     let offset = selected.saturating_sub(usize::from(list.height).saturating_sub(2));
     let top = list.y + 1 + (selected - offset) as u16;
     let row = Rect::new(list.x, top, list.width, 1).intersection(list);
-    let style = look
+    let style = theme
         .role_style(StyleRole::Title)
         .remove_modifier(ratatui::style::Modifier::REVERSED);
     buf.set_style(row, style);
 }
 
-fn target_cell(choice: &TargetChoice, column: usize, width: u16, look: Theme) -> Line<'static> {
-    let faint = look.role_style(StyleRole::Faint);
+fn target_cell(choice: &TargetChoice, column: usize, width: u16, theme: Theme) -> Line<'static> {
+    let faint = theme.role_style(StyleRole::Faint);
     let name_style = if choice.target.is_ok() {
-        look.role_style(StyleRole::Plain)
+        theme.role_style(StyleRole::Plain)
     } else {
         faint
     };
     match column {
-        0 => Line::styled(cut_start(&choice.name, width, look), name_style),
-        1 => Line::styled(cut_end(&choice.label, width, look), faint),
+        0 => Line::styled(cut_start(&choice.name, width, theme), name_style),
+        1 => Line::styled(cut_end(&choice.label, width, theme), faint),
         2 => match choice.size_bytes {
             Some(bytes) => Line::raw(units::format_size(bytes)),
-            None => Line::from(unknown_value(look)),
+            None => Line::from(unknown_value(theme)),
         },
-        3 => Line::raw(cut_end(&choice.kind, width, look)),
-        _ => Line::styled(cut_end(&choice.used_by, width, look), faint),
+        3 => Line::raw(cut_end(&choice.kind, width, theme)),
+        _ => Line::styled(cut_end(&choice.used_by, width, theme), faint),
     }
 }
 
 fn draw_benchmarks(
     launcher: &LauncherState,
     rows: &[usize],
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let cell = |row: usize, column: usize, width: u16| {
         let description = BENCHMARKS[rows[row]].description();
         if column == 0 {
-            Line::raw(cut_end(description.name, width, look))
+            Line::raw(cut_end(description.name, width, theme))
         } else {
-            let text = cut_end(description.summary, width, look);
-            Line::styled(text, look.role_style(StyleRole::Faint))
+            let text = cut_end(description.summary, width, theme);
+            Line::styled(text, theme.role_style(StyleRole::Faint))
         }
     };
     let (selected, active) = pane_selection(
@@ -290,16 +290,16 @@ fn draw_benchmarks(
         cell: &cell,
         selected_row: selected,
         sorted_by: None,
-        theme: look,
+        theme,
     };
     (&table).render(area, buf);
-    draw_selection(active, selected, area, look, buf);
+    draw_selection(active, selected, area, theme, buf);
     if rows.is_empty() {
-        draw_note("none matches", look, area, buf);
+        draw_note("no match", theme, area, buf);
     }
 }
 
-fn draw_form(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
+fn draw_form(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let form = &launcher.form;
     let open = form.editor.as_ref();
     let help = match (launcher.pane == LauncherPane::Form, open) {
@@ -308,7 +308,7 @@ fn draw_form(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer
         _ => 0,
     };
     let [list, help] = Layout::vertical([Constraint::Min(0), Constraint::Length(help)]).areas(area);
-    let cell = |row: usize, column: usize, width: u16| form_cell(form, row, column, width, look);
+    let cell = |row: usize, column: usize, width: u16| form_cell(form, row, column, width, theme);
     let active = launcher.pane == LauncherPane::Form;
     let editing = form.editor.is_some();
     let table = TableWidget {
@@ -317,16 +317,16 @@ fn draw_form(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer
         cell: &cell,
         selected_row: (active && !editing).then_some(form.cursor),
         sorted_by: None,
-        theme: look,
+        theme,
     };
     (&table).render(list, buf);
     if !active {
         return;
     }
     let mut lines = Vec::new();
-    let mut push = |text: &str, meaning| {
+    let mut push = |text: &str, role| {
         let wrapped = wrap_text(text, help.width).into_iter();
-        lines.extend(wrapped.map(|line| Line::styled(line, look.role_style(meaning))));
+        lines.extend(wrapped.map(|line| Line::styled(line, theme.role_style(role))));
     };
     match open {
         Some(editing) if editing.text.is_selected() => push(SELECTED_HELP, StyleRole::Title),
@@ -349,22 +349,22 @@ fn form_cell(
     row: usize,
     column: usize,
     width: u16,
-    look: Theme,
+    theme: Theme,
 ) -> Line<'static> {
     let entry = &form.fields[row];
     if column == 0 {
         return Line::raw(entry.parameter.name);
     }
     if let Some(editing) = form.editor.as_ref().filter(|_| row == form.cursor) {
-        let meaning = if editing.error.is_some() {
+        let role = if editing.error.is_some() {
             StyleRole::Error
         } else {
             StyleRole::Title
         };
-        return input_line(&editing.text, width, look, look.role_style(meaning));
+        return input_line(&editing.text, width, theme, theme.role_style(role));
     }
     let value = entry.value().to_string();
-    let meaning = if entry.user_value.is_some() {
+    let role = if entry.user_value.is_some() {
         StyleRole::Title
     } else {
         StyleRole::Faint
@@ -374,16 +374,16 @@ fn form_cell(
     } else {
         value
     };
-    Line::styled(cut_end(&text, width, look), look.role_style(meaning))
+    Line::styled(cut_end(&text, width, theme), theme.role_style(role))
 }
 
-fn draw_explanation(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
-    let Some(test) = launcher.selected_benchmark() else {
+fn draw_explanation(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let Some(benchmark) = launcher.selected_benchmark() else {
         return;
     };
-    let description = test.description();
+    let description = benchmark.description();
     let title = format!("ABOUT {}", description.name.to_uppercase());
-    Line::styled(title, look.role_style(StyleRole::Title)).render(area, buf);
+    Line::styled(title, theme.role_style(StyleRole::Title)).render(area, buf);
     let lines = wrap_text(description.explanation, area.width);
     for (row, line) in area.rows().skip(1).zip(lines) {
         Line::raw(line).render(row, buf);

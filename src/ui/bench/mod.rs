@@ -1,6 +1,7 @@
 //! The Bench screens: launcher, run, result.
 
 mod chart;
+mod checks;
 mod consent;
 mod distribution;
 mod forecast;
@@ -11,14 +12,13 @@ mod pages;
 pub(super) mod result;
 pub(super) mod running;
 mod table;
-mod verdicts;
 
 use super::theme::StyleRole;
 use crate::bench::Benchmark;
 
 /// The role of a benchmark's curves: reads or writes.
-fn role_of(test: &dyn Benchmark) -> StyleRole {
-    if test.description().may_write {
+fn role_of(benchmark: &dyn Benchmark) -> StyleRole {
+    if benchmark.description().may_write {
         StyleRole::Write
     } else {
         StyleRole::Read

@@ -22,18 +22,18 @@ const MIN_CHART_WIDTH: u16 = 40;
 /// Draws the page with this index, and the next one beside it.
 pub(super) fn draw(
     run: &BenchmarkRun,
-    place: usize,
+    index: usize,
     viewport: &Viewport,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let pages = run_pages(run);
-    let Some(first) = pages.get(place) else {
+    let Some(first) = pages.get(index) else {
         return;
     };
-    let mut draw = |page: &ResultPage<'_>, area| draw_page(page, run, viewport, look, area, buf);
-    let second = pages.get((place + 1) % pages.len());
+    let mut draw = |page: &ResultPage<'_>, area| draw_page(page, run, viewport, theme, area, buf);
+    let second = pages.get((index + 1) % pages.len());
     match second.and_then(|second| Some((second, side_by_side(run, [first, second], area)?))) {
         Some((second, [left, right])) if pages.len() > 1 => {
             draw(first, left);
@@ -67,22 +67,22 @@ fn draw_page(
     page: &ResultPage<'_>,
     run: &BenchmarkRun,
     viewport: &Viewport,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let meaning = bench::find_benchmark(&run.test).map_or(StyleRole::Plain, role_of);
+    let role = bench::find_benchmark(&run.test).map_or(StyleRole::Plain, role_of);
     let findings = &run.findings;
     match page {
-        ResultPage::Chart(known) => chart::draw(known, findings, meaning, None, look, area, buf),
+        ResultPage::Chart(known) => chart::draw(known, findings, role, None, theme, area, buf),
         ResultPage::Table(table) => {
-            PivotTable::new(table, findings).draw(meaning, viewport, look, area, buf);
+            PivotTable::new(table, findings).draw(role, viewport, theme, area, buf);
         }
-        ResultPage::Latency => draw_response_times(run, look, area, buf),
+        ResultPage::Latency => draw_response_times(run, theme, area, buf),
     }
 }
 
-fn draw_response_times(run: &BenchmarkRun, look: Theme, area: Rect, buf: &mut Buffer) {
+fn draw_response_times(run: &BenchmarkRun, theme: Theme, area: Rect, buf: &mut Buffer) {
     let latency = &run.findings.latency;
     match (&latency.read, &latency.write) {
         (Some(read), Some(write)) => {
@@ -92,11 +92,11 @@ fn draw_response_times(run: &BenchmarkRun, look: Theme, area: Rect, buf: &mut Bu
                 Constraint::Fill(1),
             ])
             .areas(area);
-            distribution::draw(read, StyleRole::Read, look, left, buf);
-            distribution::draw(write, StyleRole::Write, look, right, buf);
+            distribution::draw(read, StyleRole::Read, theme, left, buf);
+            distribution::draw(write, StyleRole::Write, theme, right, buf);
         }
-        (Some(read), None) => distribution::draw(read, StyleRole::Read, look, area, buf),
-        (None, Some(write)) => distribution::draw(write, StyleRole::Write, look, area, buf),
+        (Some(read), None) => distribution::draw(read, StyleRole::Read, theme, area, buf),
+        (None, Some(write)) => distribution::draw(write, StyleRole::Write, theme, area, buf),
         (None, None) => {}
     }
 }

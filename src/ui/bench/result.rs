@@ -3,8 +3,8 @@
 //! ```text
 //!  random-read   /srv   nvme0n1 Samsung PM9A3   finished after 10 s
 //!  ▄▄▄▄ k IOPS      ▄▄▄ MB/s      ▄▄▄ us
-//!  IOPS over the run                     Response times
-//!  METRICS                               CHECKS
+//!  IOPS over the run                     Latency
+//!  Metrics                               Checks
 //!  saved in ...
 //! ```
 
@@ -17,7 +17,7 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use super::table::PivotTable;
-use super::{headline, kernel, pages, role_of, verdicts};
+use super::{checks, headline, kernel, pages, role_of};
 use crate::app::result;
 use crate::app::result::{ResultPage, ResultState};
 use crate::bench;
@@ -41,7 +41,7 @@ const COMPACT_METRIC_ROWS: u16 = 6;
 const MIN_METRIC_ROWS: u16 = 4;
 
 /// Draws the result.
-pub(in crate::ui) fn draw(result: &ResultState, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(in crate::ui) fn draw(result: &ResultState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect::new(
         area.x + 1,
         area.y,
@@ -49,12 +49,15 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Theme, area: Rect, buf: &m
         area.height,
     );
     let Some((run, page)) = result.front_page() else {
-        Line::styled("this session has no run", look.role_style(StyleRole::Faint))
-            .render(area, buf);
+        Line::styled(
+            "this session has no runs",
+            theme.role_style(StyleRole::Faint),
+        )
+        .render(area, buf);
         return;
     };
     result.viewport.clear_extent();
-    let notes = error_lines(run, look, area.width);
+    let notes = error_lines(run, theme, area.width);
     let gap = u16::from(area.height >= GAP_MIN_HEIGHT);
     let lower = lower_rows(run, page, notes.len() as u16, area.height);
     let [title, _, numbers, _, middle, _, bottom, saved] = Layout::vertical([
@@ -68,14 +71,14 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Theme, area: Rect, buf: &m
         Constraint::Length(1),
     ])
     .areas(area);
-    draw_title(result, (run, page), look, title, buf);
+    draw_title(result, run, page, theme, title, buf);
     for (row, note) in title.rows().skip(1).zip(notes) {
         note.render(row, buf);
     }
-    draw_headline(run, look, numbers, buf);
-    pages::draw(run, page, &result.viewport, look, middle, buf);
-    draw_lower(result, run, look, bottom, buf);
-    draw_saved(result, look, saved, buf);
+    draw_headline(run, theme, numbers, buf);
+    pages::draw(run, page, &result.viewport, theme, middle, buf);
+    draw_lower(result, run, theme, bottom, buf);
+    draw_saved(result, theme, saved, buf);
 }
 
 /// Rows for metrics and checks: a third of all, less where a table on the selected page needs them.
@@ -98,17 +101,18 @@ fn lower_rows(run: &BenchmarkRun, page: usize, notes: u16, height: u16) -> u16 {
 
 fn draw_title(
     result: &ResultState,
-    (run, page): (&BenchmarkRun, usize),
-    look: Theme,
+    run: &BenchmarkRun,
+    page: usize,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let elapsed = units::format_wait(Duration::from_nanos(run.elapsed_ns));
-    let (how, meaning) = match run.state {
+    let (how, role) = match run.state {
         RunState::Finished => ("finished after", StyleRole::Success),
         RunState::Interrupted => ("stopped after", StyleRole::Warning),
-        RunState::Failed => ("FAILED after", StyleRole::Error),
-        RunState::Running => ("cut off after", StyleRole::Warning),
+        RunState::Failed => ("failed after", StyleRole::Error),
+        RunState::Running => ("incomplete after", StyleRole::Warning),
     };
     let target = &run.target;
     let mut about = vec![target.path.clone()];
@@ -125,12 +129,12 @@ fn draw_title(
     let taken = run.test.width() + end.width() + counts.width() + 6;
     let room = area.width.saturating_sub(taken as u16);
     let line = Line::from(vec![
-        Span::styled(run.test.clone(), look.role_style(StyleRole::Title)),
+        Span::styled(run.test.clone(), theme.role_style(StyleRole::Title)),
         Span::raw("   "),
-        Span::raw(cut_end(&about.join("  "), room, look)),
+        Span::raw(cut_end(&about.join("  "), room, theme)),
         Span::raw("   "),
-        Span::styled(end, look.role_style(meaning)),
-        Span::styled(counts, look.role_style(StyleRole::Faint)),
+        Span::styled(end, theme.role_style(role)),
+        Span::styled(counts, theme.role_style(StyleRole::Faint)),
     ]);
     line.render(area, buf);
 }
@@ -149,7 +153,7 @@ fn page_counts(result: &ResultState, run: &BenchmarkRun, page: usize) -> String 
 }
 
 /// Errors, below the title.
-fn error_lines(run: &BenchmarkRun, look: Theme, width: u16) -> Vec<Line<'static>> {
+fn error_lines(run: &BenchmarkRun, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let Some(error) = &run.error else {
         return Vec::new();
     };
@@ -157,58 +161,66 @@ fn error_lines(run: &BenchmarkRun, look: Theme, width: u16) -> Vec<Line<'static>
     wrap_text(&text, width)
         .into_iter()
         .take(3)
-        .map(|line| Line::styled(line, look.role_style(StyleRole::Error)))
+        .map(|line| Line::styled(line, theme.role_style(StyleRole::Error)))
         .collect()
 }
 
-fn draw_headline(run: &BenchmarkRun, look: Theme, area: Rect, buf: &mut Buffer) {
-    let test = bench::find_benchmark(&run.test);
-    let names = test.map_or(&[][..], |test| test.description().headline_metrics);
-    let mut figures: Vec<_> = names
+fn draw_headline(run: &BenchmarkRun, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let benchmark = bench::find_benchmark(&run.test);
+    let names = benchmark.map_or(&[][..], |benchmark| {
+        benchmark.description().headline_metrics
+    });
+    let mut metrics: Vec<_> = names
         .iter()
         .filter_map(|name| run.findings.metric(name))
         .collect();
-    if figures.is_empty() {
-        figures = run.findings.figures.iter().take(4).collect();
+    if metrics.is_empty() {
+        metrics = run.findings.figures.iter().take(4).collect();
     }
-    if figures.is_empty() {
-        let text = "nothing was measured";
-        Line::styled(text, look.role_style(StyleRole::Warning)).render(area, buf);
+    if metrics.is_empty() {
+        let text = "no metric was measured";
+        Line::styled(text, theme.role_style(StyleRole::Warning)).render(area, buf);
         return;
     }
-    let meaning = test.map_or(StyleRole::Plain, role_of);
-    headline::draw(&figures, meaning, look, area, buf);
+    let role = benchmark.map_or(StyleRole::Plain, role_of);
+    headline::draw(&metrics, role, theme, area, buf);
 }
 
-fn draw_lower(result: &ResultState, run: &BenchmarkRun, look: Theme, area: Rect, buf: &mut Buffer) {
+fn draw_lower(
+    result: &ResultState,
+    run: &BenchmarkRun,
+    theme: Theme,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let wide = area.width >= KERNEL_PANEL_MIN_WIDTH;
     let kernel = if wide { 32 } else { 0 };
-    let figures = if wide { 44 } else { 36 };
-    let summary = summary_table(run).map_or(0, |crossed| crossed.width());
-    let figures = figures.max(summary.min(area.width * 3 / 5));
+    let metric_width = if wide { 44 } else { 36 };
+    let summary = summary_table(run).map_or(0, |pivot| pivot.width());
+    let metric_width = metric_width.max(summary.min(area.width * 3 / 5));
     let [left, _, right, _, third] = Layout::horizontal([
-        Constraint::Length(figures),
+        Constraint::Length(metric_width),
         Constraint::Length(3),
         Constraint::Min(0),
         Constraint::Length(if wide { 3 } else { 0 }),
         Constraint::Length(kernel),
     ])
     .areas(area);
-    draw_metrics(result, run, look, left, buf);
-    draw_verdicts(result, run, look, right, buf);
+    draw_metrics(result, run, theme, left, buf);
+    draw_checks(result, run, theme, right, buf);
     if wide {
         let latency = &run.findings.latency;
-        let ours = [&latency.read, &latency.write]
+        let issued = [&latency.read, &latency.write]
             .into_iter()
             .flatten()
             .fold(0_u64, |sum, latency| sum.saturating_add(latency.count));
-        let said = kernel::KernelPanel {
+        let panel = kernel::KernelPanel {
             counts: run.kernel.as_ref(),
             stages: run.stages.as_ref(),
             elapsed_ns: run.elapsed_ns,
-            benchmark_requests: Some(ours),
+            benchmark_requests: Some(issued),
         };
-        kernel::draw(said, look, third, buf);
+        kernel::draw(panel, theme, third, buf);
     }
 }
 
@@ -223,63 +235,63 @@ fn summary_table(run: &BenchmarkRun) -> Option<PivotTable<'_>> {
 fn draw_metrics(
     result: &ResultState,
     run: &BenchmarkRun,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    if let Some(crossed) = summary_table(run) {
-        return crossed.draw(StyleRole::Plain, &result.viewport, look, area, buf);
+    if let Some(pivot) = summary_table(run) {
+        return pivot.draw(StyleRole::Plain, &result.viewport, theme, area, buf);
     }
-    let mut figures = run.findings.metrics_outside_tables();
-    if figures.is_empty() {
-        figures = run.findings.figures.iter().collect();
+    let mut metrics = run.findings.metrics_outside_tables();
+    if metrics.is_empty() {
+        metrics = run.findings.figures.iter().collect();
     }
     let (heading, body) = split_heading(area);
-    Line::styled("Figures", look.role_style(StyleRole::Title)).render(heading, buf);
-    let line = |figure: &Metric| {
-        let value = figure.value_text();
+    Line::styled("Metrics", theme.role_style(StyleRole::Title)).render(heading, buf);
+    let line = |metric: &Metric| {
+        let value = metric.value_text();
         let room = body.width.saturating_sub(value.width() as u16 + 2);
-        let label = cut_end(&figure.label(), room, look);
+        let label = cut_end(&metric.label(), room, theme);
         let gap = usize::from(body.width).saturating_sub(label.width());
         Line::from(vec![
-            Span::styled(label, look.role_style(StyleRole::Faint)),
+            Span::styled(label, theme.role_style(StyleRole::Faint)),
             Span::raw(format!("{value:>gap$}")),
         ])
     };
-    let lines = figures.into_iter().map(line).collect();
-    scrolled::draw(lines, &result.viewport, look, body, buf);
+    let lines = metrics.into_iter().map(line).collect();
+    scrolled::draw(lines, &result.viewport, theme, body, buf);
 }
 
-fn draw_verdicts(
+fn draw_checks(
     result: &ResultState,
     run: &BenchmarkRun,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let (heading, body) = split_heading(area);
-    Line::styled("Verdicts", look.role_style(StyleRole::Title)).render(heading, buf);
-    let mut lines = verdicts::lines(&run.findings, look, body.width);
+    Line::styled("Checks", theme.role_style(StyleRole::Title)).render(heading, buf);
+    let mut lines = checks::lines(&run.findings, theme, body.width);
     if lines.is_empty() {
-        lines = verdicts::no_problems_lines(look, body.width);
+        lines = checks::no_problems_lines(theme, body.width);
     }
-    scrolled::draw(lines, &result.viewport, look, body, buf);
+    scrolled::draw(lines, &result.viewport, theme, body, buf);
 }
 
-fn draw_saved(result: &ResultState, look: Theme, area: Rect, buf: &mut Buffer) {
+fn draw_saved(result: &ResultState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let (word, path) = match (&result.exported_path, &result.path) {
         (Some(path), _) => ("exported to ", path),
         (None, Some(path)) => ("JSON saved in ", path),
         (None, None) => {
-            let text = "not saved: no state directory can be written";
-            Line::styled(text, look.role_style(StyleRole::Error)).render(area, buf);
+            let text = "not saved: no writable state directory";
+            Line::styled(text, theme.role_style(StyleRole::Error)).render(area, buf);
             return;
         }
     };
     let room = area.width.saturating_sub(word.len() as u16);
-    let path = cut_start(&path.to_string_lossy(), room, look);
+    let path = cut_start(&path.to_string_lossy(), room, theme);
     Line::from(vec![
-        Span::styled(word, look.role_style(StyleRole::Faint)),
+        Span::styled(word, theme.role_style(StyleRole::Faint)),
         Span::raw(path),
     ])
     .render(area, buf);

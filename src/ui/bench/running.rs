@@ -4,7 +4,7 @@
 //!  random-read   /srv   4 KiB   depth 32
 //!  ██████████████████░░░░░░░   72 %   7.2 s   2.8 s left
 //!  IOPS over the run
-//!  Response times                          Block layer
+//!  Latency                                 Block layer
 //!  ! generator-busy: the thread that sent the requests used 93 % of a processor
 //! ```
 
@@ -13,7 +13,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::{chart, distribution, kernel, role_of, verdicts};
+use super::{chart, checks, distribution, kernel, role_of};
 use crate::app::running::RunningState;
 use crate::bench::{ChartShape, ChartSpec, RunEvent, RunProgress, framework};
 use crate::session::document::{AxisQuantity, Findings, Series, SeriesId, SeriesKind};
@@ -33,7 +33,7 @@ static THROUGHPUT_CHART: ChartSpec = ChartSpec::new(
 );
 
 /// Draws the running benchmark.
-pub(in crate::ui) fn draw(running: &RunningState, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(in crate::ui) fn draw(running: &RunningState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect::new(
         area.x + 1,
         area.y,
@@ -47,10 +47,10 @@ pub(in crate::ui) fn draw(running: &RunningState, look: Theme, area: Rect, buf: 
         Constraint::Min(0),
     ])
     .areas(area);
-    draw_title(running, look, title, buf);
+    draw_title(running, theme, title, buf);
     let mut draw_state = |state: &RunProgress| {
-        draw_progress(running, state, look, progress, buf);
-        draw_body(running, state, look, body, buf);
+        draw_progress(running, state, theme, progress, buf);
+        draw_body(running, state, theme, body, buf);
     };
     match running.latest_event.as_deref() {
         Some(RunEvent::Progress(state)) => draw_state(state),
@@ -58,18 +58,18 @@ pub(in crate::ui) fn draw(running: &RunningState, look: Theme, area: Rect, buf: 
         Some(RunEvent::ScratchFill {
             written_bytes,
             total_bytes,
-        }) => draw_scratch_fill(*written_bytes, *total_bytes, look, progress, body, buf),
+        }) => draw_scratch_fill(*written_bytes, *total_bytes, theme, progress, body, buf),
         None | Some(RunEvent::Forecast { .. } | RunEvent::PhaseFinished(_) | RunEvent::Ended) => {
-            Line::styled("opening the target", look.role_style(StyleRole::Faint))
+            Line::styled("opening the target", theme.role_style(StyleRole::Faint))
                 .render(progress, buf);
         }
     }
 }
 
-fn draw_title(running: &RunningState, look: Theme, area: Rect, buf: &mut Buffer) {
+fn draw_title(running: &RunningState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let description = running.spec.benchmark.description();
     let mut line = Line::from(vec![
-        Span::styled(description.name, look.role_style(StyleRole::Title)),
+        Span::styled(description.name, theme.role_style(StyleRole::Title)),
         Span::raw("   "),
         Span::raw(running.spec.target_name.clone()),
     ]);
@@ -80,47 +80,47 @@ fn draw_title(running: &RunningState, look: Theme, area: Rect, buf: &mut Buffer)
         .map(|(name, value)| format!("{name} {value}"))
         .collect();
     let rest = area.width.saturating_sub(line.width() as u16 + 3);
-    let settings = cut_end(&set.join("   "), rest, look);
+    let settings = cut_end(&set.join("   "), rest, theme);
     line.push_span(Span::styled(
         format!("   {settings}"),
-        look.role_style(StyleRole::Faint),
+        theme.role_style(StyleRole::Faint),
     ));
     line.render(area, buf);
 }
 
-fn draw_scratch_fill(done: u64, total: u64, look: Theme, row: Rect, body: Rect, buf: &mut Buffer) {
+fn draw_scratch_fill(done: u64, total: u64, theme: Theme, row: Rect, body: Rect, buf: &mut Buffer) {
     let share = if total == 0 {
         0.0
     } else {
         done as f64 / total as f64
     };
-    let wide = row.width.saturating_sub(42);
-    let mut line = Line::from(bar(share, wide, StyleRole::Write, look).to_vec());
+    let bar_width = row.width.saturating_sub(48);
+    let mut line = Line::from(bar(share, bar_width, StyleRole::Write, theme).to_vec());
     line.push_span(format!(
         "   filling the scratch file: {} of {}",
         units::format_capacity(done as f64),
         units::format_size(total)
     ));
     line.render(row, buf);
-    let why = "Random bytes are really written first: reads of blocks that were never written \
-               would not reach the drive. The file has no name and is gone with the program.";
+    let why = "The file is filled with random data first: reads of unwritten blocks would not \
+               reach the drive. It has no name, and its space is freed when diskscope exits.";
     let lines = crate::ui::widgets::text::wrap_text(why, body.width.min(90));
     for (row, line) in body.rows().zip(lines) {
-        Line::styled(line, look.role_style(StyleRole::Faint)).render(row, buf);
+        Line::styled(line, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
 }
 
 fn draw_progress(
     running: &RunningState,
     progress: &RunProgress,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let left = match (running.is_stopping, progress.remaining_time()) {
         (true, _) => "stopping".to_owned(),
         (false, Some(left)) => format!("{} left", units::format_wait(left)),
-        (false, None) => "time left unknown".to_owned(),
+        (false, None) => "ETA unknown".to_owned(),
     };
     let percent = progress.fraction.map_or_else(
         || " n/a".to_owned(),
@@ -131,17 +131,17 @@ fn draw_progress(
         units::format_wait(progress.elapsed),
         progress.phase
     );
-    let wide = area.width.saturating_sub(52).max(10);
+    let bar_width = area.width.saturating_sub(52).max(10);
     let share = progress.fraction.unwrap_or(0.0);
-    let mut line = Line::from(bar(share, wide, StyleRole::Success, look).to_vec());
-    line.push_span(cut_end(&text, area.width.saturating_sub(wide), look));
+    let mut line = Line::from(bar(share, bar_width, StyleRole::Success, theme).to_vec());
+    line.push_span(cut_end(&text, area.width.saturating_sub(bar_width), theme));
     line.render(area, buf);
 }
 
 fn draw_body(
     running: &RunningState,
     state: &RunProgress,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -159,47 +159,47 @@ fn draw_body(
         Constraint::Length(brief),
     ])
     .areas(area);
-    verdicts::draw_brief(&state.findings, look, foot, buf);
-    draw_chart(running, state, look, top, buf);
+    checks::draw_brief(&state.findings, theme, foot, buf);
+    draw_chart(running, state, theme, top, buf);
     let [left, _, right] = Layout::horizontal([
         Constraint::Min(0),
         Constraint::Length(3),
         Constraint::Length(32.min(area.width * 2 / 5)),
     ])
     .areas(bottom);
-    let tally = &state.snapshot.stats;
+    let stats = &state.snapshot.stats;
     let directions = [
-        (&tally.read.latency, StyleRole::Read),
-        (&tally.write.latency, StyleRole::Write),
+        (&stats.read.latency, StyleRole::Read),
+        (&stats.write.latency, StyleRole::Write),
     ];
-    let (latency, meaning) = if tally.write.latency.count() > tally.read.latency.count() {
+    let (latency, role) = if stats.write.latency.count() > stats.read.latency.count() {
         directions[1]
     } else {
         directions[0]
     };
     match framework::latency_summary(latency) {
-        Some(summary) => distribution::draw(&summary, meaning, look, left, buf),
+        Some(summary) => distribution::draw(&summary, role, theme, left, buf),
         None => Line::styled(
             "no request completed yet",
-            look.role_style(StyleRole::Faint),
+            theme.role_style(StyleRole::Faint),
         )
         .render(left, buf),
     }
     let elapsed = u64::try_from(state.elapsed.as_nanos()).unwrap_or(u64::MAX);
-    let said = kernel::KernelPanel {
+    let panel = kernel::KernelPanel {
         counts: state.kernel_counts.as_ref(),
         stages: state.stages.as_ref(),
         elapsed_ns: elapsed,
         benchmark_requests: None,
     };
-    kernel::draw(said, look, right, buf);
+    kernel::draw(panel, theme, right, buf);
 }
 
 /// The benchmark's own chart once it has two points, until then the throughput of this phase.
 fn draw_chart(
     running: &RunningState,
     state: &RunProgress,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -211,7 +211,7 @@ fn draw_chart(
             .max_by_key(|series| series.points.len())
             .is_some_and(|series| series.points.len() > 1)
     };
-    let meaning = role_of(running.spec.benchmark);
+    let role = role_of(running.spec.benchmark);
     let now = current_rates(state);
     let heading = Rect {
         height: area.height.min(1),
@@ -224,7 +224,7 @@ fn draw_chart(
         .find(drawable)
         .filter(|chart| !is_over_time(chart));
     match own {
-        Some(chart) => chart::draw(chart, findings, meaning, None, look, area, buf),
+        Some(chart) => chart::draw(chart, findings, role, None, theme, area, buf),
         None => {
             let chart = description
                 .charts
@@ -235,9 +235,9 @@ fn draw_chart(
             chart::draw(
                 chart.unwrap_or(&THROUGHPUT_CHART),
                 &present,
-                meaning,
+                role,
                 reach,
-                look,
+                theme,
                 area,
                 buf,
             );
@@ -288,7 +288,7 @@ fn current_rates(state: &RunProgress) -> String {
     let snapshot = &state.snapshot;
     let seconds = snapshot.elapsed.as_secs_f64();
     if snapshot.in_ramp_time {
-        return "ramp: not counted yet".to_owned();
+        return "ramp_time: not measured yet".to_owned();
     }
     if seconds <= 0.0 {
         return String::new();

@@ -33,7 +33,7 @@ const MAX_BAR_WIDTH: usize = 40;
 /// A table of a run, prepared for drawing.
 pub(super) struct PivotTable<'a> {
     table: &'a MetricTable,
-    figures: FigureIndex<'a>,
+    metrics: FigureIndex<'a>,
     /// Width of the row headings, then of each column.
     widths: Vec<usize>,
     /// Whether a metric is followed by its margin of error.
@@ -46,13 +46,13 @@ impl<'a> PivotTable<'a> {
         Self::with_margins(table, findings.index(), true)
     }
 
-    fn with_margins(table: &'a MetricTable, figures: FigureIndex<'a>, margins: bool) -> Self {
+    fn with_margins(table: &'a MetricTable, metrics: FigureIndex<'a>, margins: bool) -> Self {
         let names = table.rows.iter().map(|row| row.name.width());
         let first = names.chain([table.name.width()]).max().unwrap_or(0);
         let column = |(index, heading): (usize, &SafeText)| {
             let cells = table.rows.iter().filter_map(|row| {
-                let figure = figures.get(row.cells.get(index)?);
-                Some(figure.map_or(3, |figure| cell_text(figure, margins).width()))
+                let metric = metrics.get(row.cells.get(index)?);
+                Some(metric.map_or(3, |metric| cell_text(metric, margins).width()))
             });
             cells.chain([heading.width()]).max().unwrap_or(0)
         };
@@ -60,7 +60,7 @@ impl<'a> PivotTable<'a> {
         let widths = std::iter::once(first).chain(columns).collect();
         Self {
             table,
-            figures,
+            metrics,
             widths,
             margins,
         }
@@ -78,16 +78,16 @@ impl<'a> PivotTable<'a> {
     /// Draws the table; rows that do not fit can be scrolled to.
     pub(super) fn draw(
         &self,
-        meaning: StyleRole,
+        role: StyleRole,
         viewport: &Viewport,
-        look: Theme,
+        theme: Theme,
         area: Rect,
         buf: &mut Buffer,
     ) {
         let room = usize::from(area.width);
         if self.margins && self.width_with_gap(COLUMN_GAP) > room {
-            let narrow = Self::with_margins(self.table, self.figures.clone(), false);
-            return narrow.draw(meaning, viewport, look, area, buf);
+            let narrow = Self::with_margins(self.table, self.metrics.clone(), false);
+            return narrow.draw(role, viewport, theme, area, buf);
         }
         let gap = if self.width_with_gap(COLUMN_GAP) <= room {
             COLUMN_GAP
@@ -100,25 +100,25 @@ impl<'a> PivotTable<'a> {
             .flatten();
         let longest = spare.min(MAX_BAR_WIDTH) as u16;
         let (heading, body) = split_heading(area);
-        self.heading(gap, bars.map(|(index, _)| index), look)
+        self.heading(gap, bars.map(|(index, _)| index), theme)
             .render(heading, buf);
         let row = |row: &MetricTableRow| {
-            let mut line = self.row(row, gap, look);
+            let mut line = self.row(row, gap, theme);
             if let Some((index, most)) = bars
-                && let Some(figure) = self.cell_metric(row, index)
+                && let Some(metric) = self.cell_metric(row, index)
             {
-                let [filled, _] = bar(figure.value / most, longest, row_role(row, meaning), look);
+                let [filled, _] = bar(metric.value / most, longest, row_role(row, role), theme);
                 line.push_span(" ".repeat(gap));
                 line.push_span(filled);
             }
             line
         };
         let lines = self.table.rows.iter().map(row).collect();
-        scrolled::draw(lines, viewport, look, body, buf);
+        scrolled::draw(lines, viewport, theme, body, buf);
     }
 
     fn cell_metric(&self, row: &MetricTableRow, column: usize) -> Option<&'a Metric> {
-        self.figures.get(row.cells.get(column)?)
+        self.metrics.get(row.cells.get(column)?)
     }
 
     /// The column whose metrics are compared by bars, and its maximum: the first with only rates of
@@ -126,24 +126,24 @@ impl<'a> PivotTable<'a> {
     fn bar_column(&self) -> Option<(usize, f64)> {
         (0..self.table.columns.len()).find_map(|column| {
             let rows = self.table.rows.iter();
-            let figures: Vec<&Metric> = rows
+            let metrics: Vec<&Metric> = rows
                 .filter_map(|row| self.cell_metric(row, column))
                 .collect();
-            let unit = figures.first()?.unit;
-            let alike = figures.iter().all(|figure| figure.unit == unit);
+            let unit = metrics.first()?.unit;
+            let alike = metrics.iter().all(|metric| metric.unit == unit);
             let rates = matches!(unit, MetricUnit::BytesPerSecond | MetricUnit::PerSecond);
-            let most = figures
+            let most = metrics
                 .iter()
-                .map(|figure| figure.value)
+                .map(|metric| metric.value)
                 .max_by(f64::total_cmp)?;
             (alike && rates && most > 0.0).then_some((column, most))
         })
     }
 
-    fn heading(&self, gap: usize, bars: Option<usize>, look: Theme) -> Line<'static> {
-        let faint = look.role_style(StyleRole::Faint);
+    fn heading(&self, gap: usize, bars: Option<usize>, theme: Theme) -> Line<'static> {
+        let faint = theme.role_style(StyleRole::Faint);
         let first = format!("{:1$}", self.table.name, self.widths[0]);
-        let mut line = Line::from(Span::styled(first, look.role_style(StyleRole::Title)));
+        let mut line = Line::from(Span::styled(first, theme.role_style(StyleRole::Title)));
         for (heading, width) in self.table.columns.iter().zip(&self.widths[1..]) {
             let wide = gap + width;
             line.push_span(Span::styled(format!("{heading:>wide$}"), faint));
@@ -154,15 +154,15 @@ impl<'a> PivotTable<'a> {
         line
     }
 
-    fn row(&self, row: &MetricTableRow, gap: usize, look: Theme) -> Line<'static> {
-        let name = cut_end(&row.name, self.widths[0] as u16, look);
+    fn row(&self, row: &MetricTableRow, gap: usize, theme: Theme) -> Line<'static> {
+        let name = cut_end(&row.name, self.widths[0] as u16, theme);
         let mut line = Line::raw(format!("{name:0$}", self.widths[0]));
         for (column, width) in self.widths[1..].iter().enumerate() {
             let wide = gap + width;
             line.push_span(match self.cell_metric(row, column) {
-                Some(figure) => Span::raw(format!("{:>wide$}", cell_text(figure, self.margins))),
+                Some(metric) => Span::raw(format!("{:>wide$}", cell_text(metric, self.margins))),
                 None => {
-                    let unknown = unknown_value(look);
+                    let unknown = unknown_value(theme);
                     Span::styled(format!("{:>wide$}", unknown.content), unknown.style)
                 }
             });
@@ -172,9 +172,9 @@ impl<'a> PivotTable<'a> {
 }
 
 /// A metric in a cell, with its margin where it has one and it is requested.
-fn cell_text(figure: &Metric, margins: bool) -> String {
-    let text = figure.value_text();
-    match figure.margin_text().filter(|_| margins) {
+fn cell_text(metric: &Metric, margins: bool) -> String {
+    let text = metric.value_text();
+    match metric.margin_text().filter(|_| margins) {
         Some(margin) => format!("{text} {margin}"),
         None => text,
     }
@@ -226,8 +226,8 @@ mod tests {
         let findings = findings();
         let area = Rect::new(0, 0, width, height);
         let mut buf = Buffer::empty(area);
-        let crossed = PivotTable::new(&table, &findings);
-        crossed.draw(StyleRole::Read, &viewport, Theme::FULL, area, &mut buf);
+        let pivot = PivotTable::new(&table, &findings);
+        pivot.draw(StyleRole::Read, &viewport, Theme::FULL, area, &mut buf);
         let row = |y| (0..width).map(|x| buf[(x, y)].symbol()).collect::<String>();
         (0..height).map(|y| row(y).trim_end().to_owned()).collect()
     }

@@ -26,7 +26,7 @@ pub(super) struct ChartHistory {
 pub(super) fn draw_history(
     history: &ChartHistory,
     interval: Duration,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -34,7 +34,7 @@ pub(super) fn draw_history(
         return;
     }
     let heading = Rect { height: 1, ..area };
-    Line::styled(history.title, look.role_style(StyleRole::Title)).render(heading, buf);
+    Line::styled(history.title, theme.role_style(StyleRole::Title)).render(heading, buf);
     let body = Rect {
         y: area.y + 1,
         height: area.height - 1,
@@ -44,15 +44,15 @@ pub(super) fn draw_history(
     let curves: Vec<(Vec<[f64; 2]>, StyleRole)> = history
         .curves
         .iter()
-        .map(|(values, meaning)| (timed_points(values, seconds), *meaning))
+        .map(|(values, role)| (timed_points(values, seconds), *role))
         .collect();
     let plot = PlotWidget {
         curves: curves
             .iter()
-            .map(|(points, meaning)| PlotCurve {
+            .map(|(points, role)| PlotCurve {
                 confidence_intervals: &[],
                 points,
-                role: *meaning,
+                role: *role,
                 marker_letter: None,
             })
             .collect(),
@@ -64,7 +64,7 @@ pub(super) fn draw_history(
         from_zero: true,
         x_bounds: None,
         marks: Vec::new(),
-        theme: look,
+        theme,
     };
     (&plot).render(body, buf);
 }
@@ -74,6 +74,6 @@ fn timed_points(values: &[Option<f32>], seconds: f64) -> Vec<[f64; 2]> {
     values
         .iter()
         .enumerate()
-        .filter_map(|(place, value)| Some([place as f64 * seconds * 1e9, f64::from((*value)?)]))
+        .filter_map(|(index, value)| Some([index as f64 * seconds * 1e9, f64::from((*value)?)]))
         .collect()
 }

@@ -17,14 +17,14 @@ use crate::units;
 pub(super) fn draw(
     live: &LiveState,
     viewport: &Viewport,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let Some(process) = live.selected_process() else {
         Line::styled(
-            "the selected process is gone",
-            look.role_style(StyleRole::Faint),
+            "the selected process has exited",
+            theme.role_style(StyleRole::Faint),
         )
         .render(area, buf);
         return;
@@ -33,28 +33,31 @@ pub(super) fn draw(
     let percent = |share: Option<f64>| share.map(units::format_percent);
     let capacity = |bytes: u64| units::format_capacity(bytes as f64);
     let facts = [
-        ("parent", Some(process.parent_pid.to_string())),
+        ("PPID", Some(process.parent_pid.to_string())),
         ("user", process.user.clone().map(String::from)),
-        ("from devices", throughput(process.read_bytes_per_s)),
-        ("to devices", throughput(process.write_bytes_per_s)),
-        ("asked to read", throughput(process.rchar_bytes_per_s)),
-        ("asked to write", throughput(process.wchar_bytes_per_s)),
-        ("read in all", process.read_total_bytes.map(capacity)),
-        ("written in all", process.write_total_bytes.map(capacity)),
-        ("from the cache", percent(process.cache_fraction)),
-        ("waits for I/O", percent(process.io_wait)),
-        ("waits for swap", percent(process.swap_in)),
+        ("disk read", throughput(process.read_bytes_per_s)),
+        ("disk write", throughput(process.write_bytes_per_s)),
+        ("read() bytes", throughput(process.rchar_bytes_per_s)),
+        ("write() bytes", throughput(process.wchar_bytes_per_s)),
+        ("total read", process.read_total_bytes.map(capacity)),
+        ("total written", process.write_total_bytes.map(capacity)),
+        ("cache hits", percent(process.cache_fraction)),
+        ("IO%", percent(process.io_wait)),
+        ("SWAPIN%", percent(process.swap_in)),
         ("I/O class", process.priority.clone().map(String::from)),
         ("threads", process.threads.map(|count| count.to_string())),
-        ("blocked in", process.wait_channel.clone().map(String::from)),
-        ("works on", device_names(process)),
+        (
+            "wait channel",
+            process.wait_channel.clone().map(String::from),
+        ),
+        ("devices", device_names(process)),
     ];
     let mut lines = vec![Line::styled(
         format!("PROCESS {}", process.pid),
-        look.role_style(StyleRole::Title),
+        theme.role_style(StyleRole::Title),
     )];
     for (name, value) in facts {
-        lines.push(super::fact_line(name, value, look));
+        lines.push(super::fact_line(name, value, theme));
     }
     lines.push(Line::default());
     lines.extend(
@@ -62,7 +65,7 @@ pub(super) fn draw(
             .into_iter()
             .map(Line::raw),
     );
-    scrolled::draw(lines, viewport, look, area, buf);
+    scrolled::draw(lines, viewport, theme, area, buf);
 }
 
 fn device_names(process: &ProcessView) -> Option<String> {

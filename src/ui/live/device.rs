@@ -27,11 +27,11 @@ const CHARTS_WIDTH: u16 = 56;
 const CHARTS_BELOW_MIN_HEIGHT: u16 = 24;
 
 /// Draws the device.
-pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let (Some(sample), Some(device)) = (&live.snapshot, live.selected_device()) else {
         Line::styled(
-            "the selected device is gone",
-            look.role_style(StyleRole::Faint),
+            "the selected device was removed",
+            theme.role_style(StyleRole::Faint),
         )
         .render(area, buf);
         return;
@@ -58,10 +58,10 @@ pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) 
             .areas(charts);
         (facts, [left, right, Rect::default(), Rect::default()])
     };
-    let lines = description_lines(live, sample, device, facts.width, look);
-    scrolled::draw(lines, &live.viewport, look, facts, buf);
+    let lines = description_lines(live, sample, device, facts.width, theme);
+    scrolled::draw(lines, &live.viewport, theme, facts, buf);
     for (history, place) in chart_histories(live, &device.name).iter().zip(charts) {
-        draw_history(history, live.interval, look, place, buf);
+        draw_history(history, live.interval, theme, place, buf);
     }
 }
 
@@ -70,35 +70,35 @@ fn description_lines(
     sample: &Snapshot,
     device: &DeviceView,
     width: u16,
-    look: Theme,
+    theme: Theme,
 ) -> Vec<Line<'static>> {
     let title = format!("DEVICE {}  {}", device.name, device.label);
-    let mut lines = vec![Line::styled(title, look.role_style(StyleRole::Title))];
-    lines.extend(rate_lines(device, look));
+    let mut lines = vec![Line::styled(title, theme.role_style(StyleRole::Title))];
+    lines.extend(rate_lines(device, theme));
     let drive = sample.drives.iter().find(|drive| drive.name == device.name);
     if let Some(drive) = drive {
-        lines.extend(identity_lines(drive, look));
+        lines.extend(identity_lines(drive, theme));
         let own = sample.file_systems.iter();
         for file_system in own.filter(|it| it.block_device == drive.number) {
-            lines.extend(usage_lines(file_system, look));
+            lines.extend(usage_lines(file_system, theme));
         }
     }
     lines.push(Line::default());
     lines.push(Line::styled(
-        "STACK, await of reads and writes",
-        look.role_style(StyleRole::Title),
+        format!("{:<24} {:>10} {:>10}", "STACK", "r_await", "w_await"),
+        theme.role_style(StyleRole::Title),
     ));
-    lines.extend(stack_lines(sample, device, look));
+    lines.extend(stack_lines(sample, device, theme));
     if let Some(drive) = drive {
         let load = live.history.read_load(&device.name);
         for advice in advice::tuning_advice(drive, &sample.file_systems, load) {
             lines.push(Line::default());
             lines.push(Line::styled(
                 format!("ADVICE {}", advice.code),
-                look.role_style(StyleRole::Warning),
+                theme.role_style(StyleRole::Warning),
             ));
             lines.extend(wrap_text(&advice.reason, width).into_iter().map(Line::raw));
-            let command = Span::styled(advice.command, look.role_style(StyleRole::Title));
+            let command = Span::styled(advice.command, theme.role_style(StyleRole::Title));
             lines.push(Line::from(vec![Span::raw("  "), command]));
         }
     }
@@ -106,7 +106,7 @@ fn description_lines(
 }
 
 /// The values of iostat -x that the line in the list omits.
-fn rate_lines(device: &DeviceView, look: Theme) -> Vec<Line<'static>> {
+fn rate_lines(device: &DeviceView, theme: Theme) -> Vec<Line<'static>> {
     let size = |bytes: Option<f64>| {
         bytes.map_or_else(
             || "-".to_owned(),
@@ -116,7 +116,7 @@ fn rate_lines(device: &DeviceView, look: Theme) -> Vec<Line<'static>> {
     let time = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), units::format_latency);
     let both = |a: Option<f64>, b: Option<f64>| {
         Some(format!(
-            "{} / {}",
+            "{}, {}",
             a.map_or("-".to_owned(), units::format_percent),
             b.map_or("-".to_owned(), units::format_percent)
         ))
@@ -124,22 +124,22 @@ fn rate_lines(device: &DeviceView, look: Theme) -> Vec<Line<'static>> {
     vec![
         fact_line(
             "in flight",
-            device.in_flight.map(|count| format!("{count} now")),
-            look,
+            device.in_flight.map(|count| count.to_string()),
+            theme,
         ),
         fact_line(
-            "merged r / w",
+            "%rrqm, %wrqm",
             both(device.read_merged_fraction, device.write_merged_fraction),
-            look,
+            theme,
         ),
         fact_line(
-            "size r / w",
+            "areq-sz r, w",
             Some(format!(
-                "{} / {}",
+                "{}, {}",
                 size(device.read_request_bytes),
                 size(device.write_request_bytes)
             )),
-            look,
+            theme,
         ),
         fact_line(
             "discards",
@@ -148,32 +148,34 @@ fn rate_lines(device: &DeviceView, look: Theme) -> Vec<Line<'static>> {
                     .discard_bytes_per_s
                     .map_or_else(String::new, units::format_throughput);
                 format!(
-                    "{rate:.0}/s {bytes}, await {}",
+                    "{rate:.0} d/s {bytes}, d_await {}",
                     time(device.discard_await_ns)
                 )
             }),
-            look,
+            theme,
         ),
         fact_line(
             "flushes",
             device
                 .flush_ios_per_s
-                .map(|rate| format!("{rate:.0}/s, await {}", time(device.flush_await_ns))),
-            look,
+                .map(|rate| format!("{rate:.0} f/s, f_await {}", time(device.flush_await_ns))),
+            theme,
         ),
     ]
 }
 
-fn identity_lines(drive: &BlockDevice, look: Theme) -> Vec<Line<'static>> {
+fn identity_lines(drive: &BlockDevice, theme: Theme) -> Vec<Line<'static>> {
     let details = &drive.details;
     let kib = |kib: Option<u32>| kib.map(|kib| units::format_block_size(f64::from(kib) * 1024.0));
     let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
     let link = details.link.as_ref().map(|link| {
         let ceiling = units::format_throughput(link.max_bytes_per_s as f64);
-        format!("{}, at most {ceiling}", link.name)
+        format!("{}, max {ceiling}", link.name)
     });
     let depth = match (drive.queue_depth, details.queue_requests) {
-        (Some(own), Some(kernel)) => Some(format!("{own} in the drive, {kernel} in the kernel")),
+        (Some(own), Some(kernel)) => Some(format!(
+            "{own} in the drive, {kernel} in the kernel (nr_requests)"
+        )),
         (own, kernel) => own.or(kernel).map(|count| count.to_string()),
     };
     let scheduler = drive
@@ -186,20 +188,20 @@ fn identity_lines(drive: &BlockDevice, look: Theme) -> Vec<Line<'static>> {
         None => serial.clone(),
     });
     let temperature = details.temperature_celsius;
-    let temperature = temperature.map(|warm| format!("{warm:.0} C"));
-    let discard = details.discard_max_bytes.map(|most| match most {
+    let temperature = temperature.map(|celsius| format!("{celsius:.0} C"));
+    let discard = details.discard_max_bytes.map(|max| match max {
         0 => "no".to_owned(),
-        most => format!("up to {}", units::format_block_size(most as f64)),
+        max => format!("up to {}", units::format_block_size(max as f64)),
     });
     let facts = [
         ("serial", serial),
-        ("bus", link.or_else(|| drive.transport.clone())),
-        ("rotates", drive.rotational.map(yes)),
+        ("transport", link.or_else(|| drive.transport.clone())),
+        ("rotational", drive.rotational.map(yes)),
         ("sectors", drive.sector_kind()),
         ("scheduler", scheduler),
         ("queue depth", depth),
         ("read-ahead", kib(drive.read_ahead_kib)),
-        ("largest request", kib(drive.max_request_kib)),
+        ("max request", kib(drive.max_request_kib)),
         ("write cache", drive.write_cache.clone()),
         ("discard", discard),
         ("zoned", details.zoned.clone()),
@@ -207,15 +209,15 @@ fn identity_lines(drive: &BlockDevice, look: Theme) -> Vec<Line<'static>> {
         ("aligned", drive.aligned.map(yes)),
     ];
     // A value that a drive does not report is unknown; a partition or a volume has no such value.
-    let whole = matches!(drive.kind, DriveKind::Disk | DriveKind::Optical);
+    let is_whole_drive = matches!(drive.kind, DriveKind::Disk | DriveKind::Optical);
     facts
         .into_iter()
-        .filter(|(name, value)| value.is_some() || (whole && *name != "aligned"))
-        .map(|(name, value)| fact_line(name, value, look))
+        .filter(|(name, value)| value.is_some() || (is_whole_drive && *name != "aligned"))
+        .map(|(name, value)| fact_line(name, value, theme))
         .collect()
 }
 
-fn usage_lines(file_system: &MountedFileSystem, look: Theme) -> Vec<Line<'static>> {
+fn usage_lines(file_system: &MountedFileSystem, theme: Theme) -> Vec<Line<'static>> {
     let usage = file_system.usage;
     let space = usage.and_then(|usage| {
         let size = units::format_capacity(usage.size_bytes as f64);
@@ -231,40 +233,40 @@ fn usage_lines(file_system: &MountedFileSystem, look: Theme) -> Vec<Line<'static
     let inodes = usage
         .and_then(|usage| usage.used_inode_fraction())
         .map(units::format_percent);
-    let place = format!("{} on {}", file_system.kind, file_system.mount_point);
+    let location = format!("{} on {}", file_system.kind, file_system.mount_point);
     vec![
-        fact_line("file system", Some(place), look),
-        fact_line("space", space, look),
-        fact_line("inodes used", inodes, look),
-        fact_line("options", Some(file_system.options.join(",")), look),
+        fact_line("file system", Some(location), theme),
+        fact_line("space", space, theme),
+        fact_line("inodes used", inodes, theme),
+        fact_line("options", Some(file_system.options.join(",")), theme),
     ]
 }
 
 /// The stack from the drives upwards, with the latency at each layer.
-fn stack_lines(sample: &Snapshot, selected: &DeviceView, look: Theme) -> Vec<Line<'static>> {
+fn stack_lines(sample: &Snapshot, selected: &DeviceView, theme: Theme) -> Vec<Line<'static>> {
     let time = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), units::format_latency);
     stack::stack_of(&sample.devices, &selected.name)
         .into_iter()
         .map(|layer| {
             let device = &sample.devices[layer.device_index];
             let branch = if layer.depth > 0 {
-                look.glyphs().branch
+                theme.glyphs().branch
             } else {
                 ""
             };
             let name = format!("{}{branch}{}", "  ".repeat(layer.depth), device.name);
-            let at = device.mount_point.as_deref().unwrap_or("");
+            let mount_point = device.mount_point.as_deref().unwrap_or("");
             let text = format!(
-                "{name:<24} {:>10} {:>10}  {at}",
+                "{name:<24} {:>10} {:>10}  {mount_point}",
                 time(device.read_await_ns),
                 time(device.write_await_ns)
             );
-            let meaning = if device.name == selected.name {
+            let role = if device.name == selected.name {
                 StyleRole::Title
             } else {
                 StyleRole::Plain
             };
-            Line::styled(text, look.role_style(meaning))
+            Line::styled(text, theme.role_style(role))
         })
         .collect()
 }
@@ -286,22 +288,22 @@ fn chart_histories(live: &LiveState, device: &str) -> [ChartHistory; 4] {
     };
     [
         ChartHistory {
-            title: "throughput, read and written",
+            title: "throughput: read, write",
             unit: MetricUnit::BytesPerSecond,
             curves: pair(|it| it.read_bytes_per_s, |it| it.write_bytes_per_s),
         },
         ChartHistory {
-            title: "await of reads and writes",
+            title: "r_await, w_await",
             unit: MetricUnit::Nanoseconds,
             curves: pair(|it| it.read_await_ns, |it| it.write_await_ns),
         },
         ChartHistory {
-            title: "queue",
+            title: "aqu-sz",
             unit: MetricUnit::Count,
             curves: vec![(points(|it| it.queue_size), StyleRole::Warning)],
         },
         ChartHistory {
-            title: "request size",
+            title: "areq-sz",
             unit: MetricUnit::Bytes,
             curves: vec![(points(|it| it.request_bytes), StyleRole::Plain)],
         },

@@ -15,18 +15,18 @@ use crate::ui::widgets::text::{cut_end, grouped_thousands, unknown_value};
 use crate::units;
 
 const COLUMNS: [TableColumn; 12] = [
-    TableColumn::text("DEVICES", 9, 5, 0),
+    TableColumn::text("DEVICES", 11, 3, 0),
     TableColumn::text("", 18, 20, 9),
-    TableColumn::numeric("read/s", "read/s", 7, 0),
-    TableColumn::numeric("write/s", "write/s", 7, 0),
-    TableColumn::numeric("read MB/s", "r MB/s", 7, 0),
-    TableColumn::numeric("write MB/s", "w MB/s", 7, 0),
-    TableColumn::numeric("await r ms", "r ms", 6, 2),
-    TableColumn::numeric("await w ms", "w ms", 6, 3),
-    TableColumn::numeric("queue", "queue", 6, 4),
-    TableColumn::numeric("size", "size", 11, 5),
-    TableColumn::numeric("busy", "busy", 7, 0),
-    TableColumn::text("recent", 8, 52, 1),
+    TableColumn::numeric("r/s", "r/s", 7, 0),
+    TableColumn::numeric("w/s", "w/s", 7, 0),
+    TableColumn::numeric("rMB/s", "rMB/s", 6, 0),
+    TableColumn::numeric("wMB/s", "wMB/s", 6, 0),
+    TableColumn::numeric("r_await ms", "r_await", 7, 2),
+    TableColumn::numeric("w_await ms", "w_await", 7, 3),
+    TableColumn::numeric("aqu-sz", "aqu-sz", 6, 0),
+    TableColumn::numeric("areq-sz", "areq-sz", 11, 5),
+    TableColumn::numeric("%util", "%util", 5, 0),
+    TableColumn::text("r+wMB/s", 7, 53, 4),
 ];
 
 /// Mean request size in bytes from which on the pattern is called sequential.
@@ -40,17 +40,17 @@ const SATURATED_UTILIZATION: f64 = 0.9;
 pub(super) fn draw(
     devices: &[&DeviceView],
     live: &LiveState,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
         let device = devices[row];
         match column {
-            0 => name_cell(device, devices, look),
-            1 => label_cell(device, width, look),
-            11 => sparkline_cell(live, device, width, look),
-            column => metric_cell(device, column, look),
+            0 => name_cell(device, devices, theme),
+            1 => label_cell(device, width, theme),
+            11 => sparkline_cell(live, device, width, theme),
+            column => metric_cell(device, column, theme),
         }
     };
     let table = TableWidget {
@@ -59,17 +59,17 @@ pub(super) fn draw(
         cell: &cell,
         selected_row: selected_row(devices, live),
         sorted_by: None,
-        theme: look,
+        theme,
     };
     (&table).render(area, buf);
     if devices.is_empty() && area.height > 1 {
         let row = Rect::new(area.x, area.y + 1, area.width, 1);
         let text = if live.show_idle {
-            "no block device"
+            "no block devices"
         } else {
             "all devices are idle"
         };
-        Line::styled(text, look.role_style(StyleRole::Faint)).render(row, buf);
+        Line::styled(text, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
 }
 
@@ -82,16 +82,16 @@ fn selected_row(devices: &[&DeviceView], live: &LiveState) -> Option<usize> {
     devices.iter().position(|device| device.name == *name)
 }
 
-fn name_cell(device: &DeviceView, listed: &[&DeviceView], look: Theme) -> Line<'static> {
+fn name_cell(device: &DeviceView, listed: &[&DeviceView], theme: Theme) -> Line<'static> {
     let below = device
         .parent
         .as_ref()
         .is_some_and(|parent| listed.iter().any(|other| other.name == *parent));
-    let branch = if below { look.glyphs().branch } else { "" };
+    let branch = if below { theme.glyphs().branch } else { "" };
     Line::raw(format!("{branch}{}", device.name))
 }
 
-fn label_cell(device: &DeviceView, width: u16, look: Theme) -> Line<'static> {
+fn label_cell(device: &DeviceView, width: u16, theme: Theme) -> Line<'static> {
     let size = device
         .size_bytes
         .map(|bytes| units::format_capacity(bytes as f64));
@@ -105,30 +105,43 @@ fn label_cell(device: &DeviceView, width: u16, look: Theme) -> Line<'static> {
     .filter(|part| !part.is_empty())
     .collect();
     // Parts that do not fit are omitted, from the end; the first part is truncated.
-    let whole = |count: &usize| parts[..*count].join("  ").chars().count() <= usize::from(width);
-    let fitting = (1..=parts.len()).rev().find(whole).unwrap_or(1);
+    let fits = |count: &usize| parts[..*count].join("  ").chars().count() <= usize::from(width);
+    let fitting = (1..=parts.len()).rev().find(fits).unwrap_or(1);
     let text = parts.get(..fitting).unwrap_or_default().join("  ");
     Line::styled(
-        cut_end(&text, width, look),
-        look.role_style(StyleRole::Faint),
+        cut_end(&text, width, theme),
+        theme.role_style(StyleRole::Faint),
     )
 }
 
-fn metric_cell(device: &DeviceView, column: usize, look: Theme) -> Line<'static> {
-    let mega = |value: f64| format!("{:.1}", value / 1e6);
+fn metric_cell(device: &DeviceView, column: usize, theme: Theme) -> Line<'static> {
     let milli = |value: f64| units::format_three_digits(value / 1e6);
-    let (value, format, meaning): (_, &dyn Fn(f64) -> String, _) = match column {
+    let (value, format, role): (_, &dyn Fn(f64) -> String, _) = match column {
         2 => (device.read_ios_per_s, &grouped_thousands, StyleRole::Read),
         3 => (device.write_ios_per_s, &grouped_thousands, StyleRole::Write),
-        4 => (device.read_bytes_per_s, &mega, StyleRole::Read),
-        5 => (device.write_bytes_per_s, &mega, StyleRole::Write),
-        6 => return await_cell(device.read_await_ns, device.read_ios_per_s, milli, look),
-        7 => return await_cell(device.write_await_ns, device.write_ios_per_s, milli, look),
+        4 => (device.read_bytes_per_s, &format_megabytes, StyleRole::Read),
+        5 => (
+            device.write_bytes_per_s,
+            &format_megabytes,
+            StyleRole::Write,
+        ),
+        6 => return await_cell(device.read_await_ns, device.read_ios_per_s, milli, theme),
+        7 => return await_cell(device.write_await_ns, device.write_ios_per_s, milli, theme),
         8 => (device.queue_size, &one_digit, StyleRole::Plain),
-        9 => return request_size_cell(device, look),
-        _ => return utilization_cell(device, look),
+        9 => return request_size_cell(device, theme),
+        _ => return utilization_cell(device, theme),
     };
-    number_cell(value, format, meaning, look)
+    number_cell(value, format, role, theme)
+}
+
+/// Bytes per second in MB/s, in at most six characters below 1 TB/s.
+fn format_megabytes(bytes: f64) -> String {
+    let megabytes = bytes / 1e6;
+    if megabytes < 9999.95 {
+        format!("{megabytes:.1}")
+    } else {
+        format!("{megabytes:.0}")
+    }
 }
 
 fn one_digit(value: f64) -> String {
@@ -140,21 +153,21 @@ fn await_cell(
     time: Option<f64>,
     rate: Option<f64>,
     format: impl Fn(f64) -> String,
-    look: Theme,
+    theme: Theme,
 ) -> Line<'static> {
     if time.is_none() && rate == Some(0.0) {
-        return Line::styled("-", look.role_style(StyleRole::Faint));
+        return Line::styled("-", theme.role_style(StyleRole::Faint));
     }
-    number_cell(time, format, StyleRole::Plain, look)
+    number_cell(time, format, StyleRole::Plain, theme)
 }
 
-fn request_size_cell(device: &DeviceView, look: Theme) -> Line<'static> {
+fn request_size_cell(device: &DeviceView, theme: Theme) -> Line<'static> {
     let Some(bytes) = device.request_bytes else {
         let idle = device.read_ios_per_s == Some(0.0) && device.write_ios_per_s == Some(0.0);
         return if idle {
-            Line::styled("-", look.role_style(StyleRole::Faint))
+            Line::styled("-", theme.role_style(StyleRole::Faint))
         } else {
-            Line::from(unknown_value(look))
+            Line::from(unknown_value(theme))
         };
     };
     let pattern = if bytes >= SEQUENTIAL_MIN_BYTES {
@@ -169,15 +182,15 @@ fn request_size_cell(device: &DeviceView, look: Theme) -> Line<'static> {
     let number = number.split('.').next().unwrap_or(number);
     Line::from(vec![
         Span::raw(format!("{number} {unit}")),
-        Span::styled(pattern, look.role_style(StyleRole::Faint)),
+        Span::styled(pattern, theme.role_style(StyleRole::Faint)),
     ])
 }
 
-fn utilization_cell(device: &DeviceView, look: Theme) -> Line<'static> {
+fn utilization_cell(device: &DeviceView, theme: Theme) -> Line<'static> {
     let Some(share) = device.busy else {
-        return Line::from(unknown_value(look));
+        return Line::from(unknown_value(theme));
     };
-    let meaning = if share == 0.0 {
+    let role = if share == 0.0 {
         StyleRole::Faint
     } else if device.serves_serially && share >= SATURATED_UTILIZATION {
         StyleRole::Warning
@@ -186,13 +199,18 @@ fn utilization_cell(device: &DeviceView, look: Theme) -> Line<'static> {
     };
     let mark = if device.serves_serially { " " } else { "*" };
     Line::from(vec![
-        Span::styled(format!("{:.0} %", share * 100.0), look.role_style(meaning)),
-        Span::styled(mark, look.role_style(StyleRole::Faint)),
+        Span::styled(format!("{:.0}", share * 100.0), theme.role_style(role)),
+        Span::styled(mark, theme.role_style(StyleRole::Faint)),
     ])
 }
 
 /// Throughput of the last samples, in the colour of the direction with more bytes.
-fn sparkline_cell(live: &LiveState, device: &DeviceView, width: u16, look: Theme) -> Line<'static> {
+fn sparkline_cell(
+    live: &LiveState,
+    device: &DeviceView,
+    width: u16,
+    theme: Theme,
+) -> Line<'static> {
     let width = usize::from(width);
     let points: Vec<_> = live.history.latest_points(&device.name, width).collect();
     let values: Vec<_> = points
@@ -204,7 +222,7 @@ fn sparkline_cell(live: &LiveState, device: &DeviceView, width: u16, look: Theme
     };
     let read = sum(|point| point.read_bytes_per_s);
     let written = sum(|point| point.write_bytes_per_s);
-    let meaning = if read + written == 0.0 {
+    let role = if read + written == 0.0 {
         StyleRole::Faint
     } else if written > read {
         StyleRole::Write
@@ -212,6 +230,6 @@ fn sparkline_cell(live: &LiveState, device: &DeviceView, width: u16, look: Theme
         StyleRole::Read
     };
     let missing = width.saturating_sub(values.len());
-    let line = format!("{}{}", " ".repeat(missing), sparkline(&values, look));
-    Line::styled(line, look.role_style(meaning))
+    let line = format!("{}{}", " ".repeat(missing), sparkline(&values, theme));
+    Line::styled(line, theme.role_style(role))
 }

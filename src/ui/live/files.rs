@@ -19,59 +19,62 @@ const FIXED_COLUMNS_WIDTH: u16 = 42;
 pub(super) fn draw_open_files(
     live: &LiveState,
     files: Option<&Result<Vec<FileView>, String>>,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let pid = live.selected_process_id.map_or(0, |(pid, _)| pid);
     let mut lines = vec![Line::styled(
-        format!("OPEN FILES of process {pid}"),
-        look.role_style(StyleRole::Title),
+        format!("OPEN FILES, PID {pid}"),
+        theme.role_style(StyleRole::Title),
     )];
     match files {
-        None => lines.push(Line::styled("listing", look.role_style(StyleRole::Faint))),
+        None => lines.push(Line::styled(
+            "reading /proc/PID/fd",
+            theme.role_style(StyleRole::Faint),
+        )),
         Some(Err(message)) => {
             lines.extend(wrap_text(message, area.width).into_iter().map(Line::raw))
         }
         Some(Ok(files)) => {
             let heading = format!(
                 "{:>4} {:>10} {:>10}  {:<13} file",
-                "fd", "position", "size", "flags"
+                "FD", "position", "size", "flags"
             );
-            lines.push(Line::styled(heading, look.role_style(StyleRole::Faint)));
+            lines.push(Line::styled(heading, theme.role_style(StyleRole::Faint)));
             lines.extend(
                 files
                     .iter()
-                    .map(|file| open_file_line(file, area.width, look)),
+                    .map(|file| open_file_line(file, area.width, theme)),
             );
         }
     }
-    scrolled::draw(lines, &live.viewport, look, area, buf);
+    scrolled::draw(lines, &live.viewport, theme, area, buf);
 }
 
-fn open_file_line(file: &FileView, width: u16, look: Theme) -> Line<'static> {
+fn open_file_line(file: &FileView, width: u16, theme: Theme) -> Line<'static> {
     let bytes = |bytes: Option<u64>| {
         bytes.map_or_else(
             || "-".to_owned(),
             |bytes| units::format_capacity(bytes as f64),
         )
     };
-    let flags = cut_end(file.flags.as_deref().unwrap_or("n/a"), 13, look);
+    let flags = cut_end(file.flags.as_deref().unwrap_or("n/a"), 13, theme);
     let start = format!(
         "{:>4} {:>10} {:>10}  {flags:<13} ",
         file.descriptor,
         bytes(file.position_bytes),
         bytes(file.size_bytes),
     );
-    let meaning = if file.deleted {
+    let role = if file.deleted {
         StyleRole::Warning
     } else {
         StyleRole::Plain
     };
-    let path = cut_start(&file.path, width.saturating_sub(FIXED_COLUMNS_WIDTH), look);
+    let path = cut_start(&file.path, width.saturating_sub(FIXED_COLUMNS_WIDTH), theme);
     Line::from(vec![
         Span::raw(start),
-        Span::styled(path, look.role_style(meaning)),
+        Span::styled(path, theme.role_style(role)),
     ])
 }
 
@@ -79,48 +82,51 @@ fn open_file_line(file: &FileView, width: u16, look: Theme) -> Line<'static> {
 pub(super) fn draw_deleted_files(
     files: Option<&[DeletedView]>,
     viewport: &Viewport,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let faint = |text: String| Line::styled(text, look.role_style(StyleRole::Faint));
+    let faint = |text: String| Line::styled(text, theme.role_style(StyleRole::Faint));
     let mut lines = vec![Line::styled(
-        "DELETED FILES that are still open and hold their space",
-        look.role_style(StyleRole::Title),
+        "DELETED FILES still open: their space is not freed",
+        theme.role_style(StyleRole::Title),
     )];
     match files {
-        None => lines.push(faint("looking".to_owned())),
+        None => lines.push(faint("searching /proc".to_owned())),
         Some([]) => lines.push(faint(
-            "none (other users' processes show theirs to root only)".to_owned(),
+            "none (open files of other users' processes need root)".to_owned(),
         )),
         Some(files) => {
             for file in files {
-                lines.extend(deleted_file_lines(file, area.width, look));
+                lines.extend(deleted_file_lines(file, area.width, theme));
             }
         }
     }
-    scrolled::draw(lines, viewport, look, area, buf);
+    scrolled::draw(lines, viewport, theme, area, buf);
 }
 
-fn deleted_file_lines(file: &DeletedView, width: u16, look: Theme) -> Vec<Line<'static>> {
+fn deleted_file_lines(file: &DeletedView, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let held = units::format_capacity(file.held_bytes as f64);
-    let path = cut_start(&file.path, width.saturating_sub(12), look);
+    let path = cut_start(&file.path, width.saturating_sub(12), theme);
     let holders: Vec<String> = file
         .holders
         .iter()
         .map(|holder| format!("{} {}", holder.pid, holder.command))
         .collect();
     let faint = |text: String| {
-        let text = cut_end(&text, width, look);
-        Line::styled(text, look.role_style(StyleRole::Faint))
+        let text = cut_end(&text, width, theme);
+        Line::styled(text, theme.role_style(StyleRole::Faint))
     };
     vec![
         Line::from(vec![
-            Span::styled(format!("{held:>10}  "), look.role_style(StyleRole::Warning)),
+            Span::styled(
+                format!("{held:>10}  "),
+                theme.role_style(StyleRole::Warning),
+            ),
             Span::raw(path),
         ]),
-        faint(format!("    held by {}", holders.join(", "))),
-        faint(format!("    empty it: {}", file.truncate_command)),
-        faint(format!("    copy it out: {}", file.copy_command)),
+        faint(format!("    open in {}", holders.join(", "))),
+        faint(format!("    truncate: {}", file.truncate_command)),
+        faint(format!("    copy: {}", file.copy_command)),
     ]
 }

@@ -1,9 +1,9 @@
 //! The Live screen: devices, transfers and processes.
 //!
 //! ```text
-//!  DEVICES            read/s  write/s  r MB/s  w MB/s  busy  last samples
-//!  TRANSFERS                                   done     of    rate   left
-//!  PROCESSES                      read MB/s  write MB/s  io wait  command
+//!  DEVICES            r/s    w/s  rMB/s  wMB/s  r_await w_await aqu-sz  %util  throughput
+//!  TRANSFERS                            %    done      of  MB/s     ETA  bottleneck
+//!  PROCESSES                      rMB/s  wMB/s   hit%   IO%  command
 //!  notices
 //! ```
 
@@ -32,86 +32,88 @@ use crate::safe_text::SafeText;
 /// Minimum width for details of the selected process beside the list.
 const DETAIL_MIN_WIDTH: u16 = 140;
 /// Width of the labels of facts.
-const FACT_NAME_WIDTH: usize = 16;
+const FACT_NAME_WIDTH: usize = 18;
 /// Width of the details.
 const DETAIL_WIDTH: u16 = 46;
 
 /// Draws the screen.
-pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let Some(sample) = &live.snapshot else {
         Line::styled(
-            " taking the first sample",
-            look.role_style(StyleRole::Faint),
+            " waiting for the first sample",
+            theme.role_style(StyleRole::Faint),
         )
         .render(area, buf);
         return;
     };
     let mut area = with_side_margins(area);
-    timeline::draw_below(live, look, &mut area, buf);
+    timeline::draw_below(live, theme, &mut area, buf);
     let notices = sample.notices.len().min(2) as u16;
     let foot = take_bottom(&mut area, notices + u16::from(notices > 0));
-    draw_notices(&sample.notices, look, foot, buf);
+    draw_notices(&sample.notices, theme, foot, buf);
 
     if live.pane != LivePane::Lists {
-        draw_pane(live, look, area, buf);
+        draw_pane(live, theme, area, buf);
         return;
     }
     let listed = live.visible_devices();
-    let most = (area.height / 3).max(3);
-    let devices = take_top(&mut area, (listed.len() as u16).clamp(1, most) + 1);
-    devices::draw(&listed, live, look, devices, buf);
+    let max = (area.height / 3).max(3);
+    let devices = take_top(&mut area, (listed.len() as u16).clamp(1, max) + 1);
+    devices::draw(&listed, live, theme, devices, buf);
     let gap = take_top(&mut area, 1);
     if listed.iter().any(|device| !device.serves_serially) {
-        let note = "* busy is not saturation: serves requests in parallel";
-        Line::styled(note, look.role_style(StyleRole::Faint))
+        let note = "* parallel device: %util is not saturation";
+        Line::styled(note, theme.role_style(StyleRole::Faint))
             .right_aligned()
             .render(gap, buf);
     }
 
-    let most = (area.height / 2).saturating_sub(2).max(1);
-    let count = (sample.transfers.len() as u16).min(most);
+    let max = (area.height / 2).saturating_sub(2).max(1);
+    let count = (sample.transfers.len() as u16).min(max);
     let transfers = take_top(&mut area, count + 1);
-    transfers::draw(sample, look, transfers, buf);
+    transfers::draw(sample, theme, transfers, buf);
     take_top(&mut area, 1);
 
     if live.is_editing_filter || !live.filter.is_empty() {
         let line = take_bottom(&mut area, 1);
-        draw_filter(live, look, line, buf);
+        draw_filter(live, theme, line, buf);
     }
     if area.width >= DETAIL_MIN_WIDTH && live.selected_process_id.is_some() {
         let mut pane = area;
         pane.x = area.right() - DETAIL_WIDTH;
         pane.width = DETAIL_WIDTH;
         area.width -= DETAIL_WIDTH + 3;
-        detail::draw(live, &Viewport::default(), look, pane, buf);
+        detail::draw(live, &Viewport::default(), theme, pane, buf);
     }
-    processes::draw(live, look, area, buf);
+    processes::draw(live, theme, area, buf);
 }
 
 /// Draws the pane in place of the lists.
-fn draw_pane(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
+fn draw_pane(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     live.viewport.clear_extent();
     match &live.pane {
         LivePane::Lists => {}
-        LivePane::Device => device::draw(live, look, area, buf),
-        LivePane::Process => detail::draw(live, &live.viewport, look, area, buf),
-        LivePane::OpenFiles(files) => files::draw_open_files(live, files.as_ref(), look, area, buf),
-        LivePane::DeletedFiles(files) => {
-            files::draw_deleted_files(files.as_deref(), &live.viewport, look, area, buf);
+        LivePane::Device => device::draw(live, theme, area, buf),
+        LivePane::Process => detail::draw(live, &live.viewport, theme, area, buf),
+        LivePane::OpenFiles(files) => {
+            files::draw_open_files(live, files.as_ref(), theme, area, buf)
         }
-        LivePane::Memory => memory::draw(live, look, area, buf),
+        LivePane::DeletedFiles(files) => {
+            files::draw_deleted_files(files.as_deref(), &live.viewport, theme, area, buf);
+        }
+        LivePane::Memory => memory::draw(live, theme, area, buf),
     }
 }
 
 /// A label and its value; `None` is n/a.
-fn fact_line(name: &str, value: Option<String>, look: Theme) -> Line<'static> {
+fn fact_line(name: &str, value: Option<String>, theme: Theme) -> Line<'static> {
     let name = Span::styled(
         format!("{name:FACT_NAME_WIDTH$}"),
-        look.role_style(StyleRole::Faint),
+        theme.role_style(StyleRole::Faint),
     );
     Line::from(vec![
         name,
-        value.map_or_else(|| unknown_value(look), Span::raw),
+        value.map_or_else(|| unknown_value(theme), Span::raw),
     ])
 }
 
@@ -144,36 +146,36 @@ fn take_bottom(area: &mut Rect, height: u16) -> Rect {
 }
 
 /// Draws the notices; those that a key can fix come first.
-fn draw_notices(notices: &[SafeText], look: Theme, area: Rect, buf: &mut Buffer) {
-    let faint = look.role_style(StyleRole::Faint);
+fn draw_notices(notices: &[SafeText], theme: Theme, area: Rect, buf: &mut Buffer) {
+    let faint = theme.role_style(StyleRole::Faint);
     for (row, notice) in area.rows().skip(1).zip(notices) {
         let line = if is_delay_accounting_notice(notice) {
-            let offer = " counts how long processes wait for I/O: delay accounting is off";
-            let key = Span::styled("w", look.role_style(StyleRole::Title));
+            let offer = " turns on delay accounting, which IO% and SWAPIN% need";
+            let key = Span::styled("w", theme.role_style(StyleRole::Title));
             Line::from(vec![key, Span::styled(offer, faint)])
         } else {
-            let text = format!("{} {notice}", look.glyphs().separator);
-            Line::styled(cut_end(&text, row.width, look), faint)
+            let text = format!("{} {notice}", theme.glyphs().separator);
+            Line::styled(cut_end(&text, row.width, theme), faint)
         };
         line.render(row, buf);
     }
 }
 
-fn draw_filter(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
-    let mut line = Line::from(vec![Span::styled("/ ", look.role_style(StyleRole::Title))]);
-    let style = look.role_style(StyleRole::Plain);
+fn draw_filter(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let mut line = Line::from(vec![Span::styled("/ ", theme.role_style(StyleRole::Title))]);
+    let style = theme.role_style(StyleRole::Plain);
     if live.is_editing_filter {
         line.extend(input_line(
             &live.filter,
             area.width.saturating_sub(2),
-            look,
+            theme,
             style,
         ));
     } else {
         line.push_span(Span::styled(live.filter.as_string(), style));
         let found = live.visible_processes().len();
-        let text = format!("   {found} found, Esc shows all");
-        line.push_span(Span::styled(text, look.role_style(StyleRole::Faint)));
+        let text = format!("   {found} found, Esc clears the filter");
+        line.push_span(Span::styled(text, theme.role_style(StyleRole::Faint)));
     }
     line.render(area, buf);
 }

@@ -10,35 +10,40 @@ use crate::app::live::tree::tree_depths;
 use crate::app::process::{ProcessColumn, transferred_bytes};
 use crate::model::snapshot::ProcessView;
 use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::table::{TableColumn, TableWidget, number_cell};
+use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget, number_cell};
 use crate::ui::widgets::text::{cut_end, unknown_value};
 use crate::units;
 
 /// In the order of [`ProcessColumn::ALL`].
 const COLUMNS: [TableColumn; 11] = [
-    TableColumn::text("PROCESSES", 9, 0, 0),
+    TableColumn::text("PROCESSES", 10, 0, 0),
     TableColumn::text("user", 8, 4, 4),
-    TableColumn::numeric("read MB/s", "r MB/s", 7, 0),
-    TableColumn::numeric("write MB/s", "w MB/s", 7, 0),
-    TableColumn::numeric("cache", "cache", 6, 3),
-    TableColumn::numeric("io wait", "io wait", 8, 1),
-    TableColumn::numeric("swap in", "swap in", 7, 8),
-    TableColumn::text("class", 5, 0, 6),
+    TableColumn::numeric("rMB/s", "rMB/s", 7, 0),
+    TableColumn::numeric("wMB/s", "wMB/s", 7, 0),
+    TableColumn::numeric("hit%", "hit%", 5, 3),
+    TableColumn::numeric("IO%", "IO%", 5, 1),
+    TableColumn::numeric("SWAPIN%", "SWAPIN%", 8, 8),
+    TableColumn::text("class", 6, 0, 6),
     TableColumn::text("device", 8, 6, 7),
     TableColumn::text("state", 6, 0, 5),
-    TableColumn::text("command", 16, u16::MAX, 0),
+    TableColumn::text("command", 18, u16::MAX, 0),
 ];
 
 /// Fraction of time waiting for I/O that is shown as a warning.
 const IO_WAIT_WARNING: f64 = 0.2;
 
 /// Draws the processes.
-pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let listed = live.visible_processes();
     let depths = live.show_tree.then(|| tree_depths(&listed));
     let cell = |row: usize, column: usize, width: u16| {
         let depth = depths.as_ref().map_or(0, |depths| depths[row]);
-        cell_of(listed[row], (depth, live.show_totals), column, width, look)
+        let row = ProcessRow {
+            process: listed[row],
+            depth,
+            totals: live.show_totals,
+        };
+        row.cell(ProcessColumn::ALL[column], width, theme)
     };
     let columns = column_headings(live.show_totals);
     let selected = live.selected_process_id.and_then(|id| {
@@ -47,8 +52,11 @@ pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) 
             .position(|process| (process.pid, process.tid) == id)
     });
     let sorted = live.sort_order.column.map(|column| {
-        let place = ProcessColumn::ALL.iter().position(|known| *known == column);
-        (place.unwrap_or(0), live.sort_order.descending)
+        let index = ProcessColumn::ALL.iter().position(|known| *known == column);
+        SortMark {
+            column: index.unwrap_or(0),
+            descending: live.sort_order.descending,
+        }
     });
     let table = TableWidget {
         columns: &columns,
@@ -56,17 +64,17 @@ pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) 
         cell: &cell,
         selected_row: selected.filter(|_| !live.devices_focused),
         sorted_by: sorted,
-        theme: look,
+        theme,
     };
     (&table).render(area, buf);
     if listed.is_empty() && area.height > 1 {
         let row = Rect::new(area.x, area.y + 1, area.width, 1);
         let text = if live.filter.is_empty() {
-            "no process does I/O"
+            "no process with I/O"
         } else {
             "no process matches the filter"
         };
-        Line::styled(text, look.role_style(StyleRole::Faint)).render(row, buf);
+        Line::styled(text, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
 }
 
@@ -74,51 +82,61 @@ pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) 
 fn column_headings(totals: bool) -> [TableColumn; 11] {
     let mut columns = COLUMNS;
     if totals {
-        columns[2] = TableColumn::numeric("read MB", "r MB", 7, 0);
-        columns[3] = TableColumn::numeric("write MB", "w MB", 7, 0);
+        columns[2] = TableColumn::numeric("rMB", "rMB", 7, 0);
+        columns[3] = TableColumn::numeric("wMB", "wMB", 7, 0);
     }
     columns
 }
 
-fn cell_of(
-    process: &ProcessView,
-    (depth, totals): (usize, bool),
-    column: usize,
-    width: u16,
-    look: Theme,
-) -> Line<'static> {
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let (read, written) = transferred_bytes(process, totals);
-    match ProcessColumn::ALL[column] {
-        ProcessColumn::Pid => Line::raw(format!("{:>7}", process.tid)),
-        ProcessColumn::User => match &process.user {
-            Some(user) => Line::raw(cut_end(user, width, look)),
-            None => Line::from(unknown_value(look)),
-        },
-        ProcessColumn::Read => number_cell(read, format_megabytes, StyleRole::Read, look),
-        ProcessColumn::Write => number_cell(written, format_megabytes, StyleRole::Write, look),
-        ProcessColumn::CacheFraction => match (process.cache_fraction, process.rchar_bytes_per_s) {
-            (None, Some(_)) => Line::styled("-", look.role_style(StyleRole::Faint)),
-            (share, _) => number_cell(share, percent, StyleRole::Plain, look),
-        },
-        ProcessColumn::IoWait => {
-            let meaning = match process.io_wait {
-                Some(share) if share >= IO_WAIT_WARNING => StyleRole::Warning,
-                _ => StyleRole::Plain,
-            };
-            number_cell(process.io_wait, percent, meaning, look)
-        }
-        ProcessColumn::SwapIn => number_cell(process.swap_in, percent, StyleRole::Warning, look),
-        ProcessColumn::IoClass => match &process.priority {
-            Some(class) => Line::raw(class.clone()),
-            None => Line::from(unknown_value(look)),
-        },
-        ProcessColumn::Device => Line::raw(cut_end(&process.devices.join(","), width, look)),
-        ProcessColumn::KernelState => state_cell(process.state, look),
-        ProcessColumn::Command => {
-            let indent = "  ".repeat(depth.min(8));
-            let command = format!("{indent}{}", process.command);
-            Line::raw(cut_end(&command, width, look))
+/// A row of the table.
+struct ProcessRow<'a> {
+    process: &'a ProcessView,
+    /// Depth in the process tree.
+    depth: usize,
+    /// Whether bytes are totals instead of rates.
+    totals: bool,
+}
+
+impl ProcessRow<'_> {
+    fn cell(&self, column: ProcessColumn, width: u16, theme: Theme) -> Line<'static> {
+        let process = self.process;
+        let percent = |share: f64| format!("{:.0}", share * 100.0);
+        let (read, written) = transferred_bytes(process, self.totals);
+        match column {
+            ProcessColumn::Pid => Line::raw(format!("{:>7}", process.tid)),
+            ProcessColumn::User => match &process.user {
+                Some(user) => Line::raw(cut_end(user, width, theme)),
+                None => Line::from(unknown_value(theme)),
+            },
+            ProcessColumn::Read => number_cell(read, format_megabytes, StyleRole::Read, theme),
+            ProcessColumn::Write => number_cell(written, format_megabytes, StyleRole::Write, theme),
+            ProcessColumn::CacheFraction => {
+                match (process.cache_fraction, process.rchar_bytes_per_s) {
+                    (None, Some(_)) => Line::styled("-", theme.role_style(StyleRole::Faint)),
+                    (share, _) => number_cell(share, percent, StyleRole::Plain, theme),
+                }
+            }
+            ProcessColumn::IoWait => {
+                let role = match process.io_wait {
+                    Some(share) if share >= IO_WAIT_WARNING => StyleRole::Warning,
+                    _ => StyleRole::Plain,
+                };
+                number_cell(process.io_wait, percent, role, theme)
+            }
+            ProcessColumn::SwapIn => {
+                number_cell(process.swap_in, percent, StyleRole::Warning, theme)
+            }
+            ProcessColumn::IoClass => match &process.priority {
+                Some(class) => Line::raw(class.clone()),
+                None => Line::from(unknown_value(theme)),
+            },
+            ProcessColumn::Device => Line::raw(cut_end(&process.devices.join(","), width, theme)),
+            ProcessColumn::KernelState => state_cell(process.state, theme),
+            ProcessColumn::Command => {
+                let indent = "  ".repeat(self.depth.min(8));
+                let command = format!("{indent}{}", process.command);
+                Line::raw(cut_end(&command, width, theme))
+            }
         }
     }
 }
@@ -136,9 +154,9 @@ fn format_megabytes(bytes: f64) -> String {
 }
 
 /// The kernel's state letter as a word (proc_pid_stat(5)).
-fn state_cell(state: Option<char>, look: Theme) -> Line<'static> {
-    let (word, meaning) = match state {
-        None => return Line::from(unknown_value(look)),
+fn state_cell(state: Option<char>, theme: Theme) -> Line<'static> {
+    let (word, role) = match state {
+        None => return Line::from(unknown_value(theme)),
         Some('D') => ("disk", StyleRole::Warning),
         Some('R') => ("run", StyleRole::Plain),
         Some('S' | 'I') => ("sleep", StyleRole::Faint),
@@ -146,5 +164,5 @@ fn state_cell(state: Option<char>, look: Theme) -> Line<'static> {
         Some('Z') => ("zombie", StyleRole::Faint),
         Some(_) => ("other", StyleRole::Faint),
     };
-    Line::styled(word, look.role_style(meaning))
+    Line::styled(word, theme.role_style(role))
 }

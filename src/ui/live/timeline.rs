@@ -19,21 +19,21 @@ const TIMELINE_ROWS: u16 = 2;
 
 /// Draws the time line at the bottom of an area and removes its rows from that, if this is a
 /// recording.
-pub(in crate::ui) fn draw_below(live: &LiveState, look: Theme, area: &mut Rect, buf: &mut Buffer) {
+pub(in crate::ui) fn draw_below(live: &LiveState, theme: Theme, area: &mut Rect, buf: &mut Buffer) {
     if let (Some(timeline), Some(sample)) = (&live.timeline, &live.snapshot) {
         let foot = take_bottom(area, TIMELINE_ROWS);
-        draw(timeline, &sample.time, look, foot, buf);
+        draw(timeline, &sample.time, theme, foot, buf);
     }
 }
 
-fn draw(timeline: &ReplayTimeline, time: &str, look: Theme, area: Rect, buf: &mut Buffer) {
+fn draw(timeline: &ReplayTimeline, time: &str, theme: Theme, area: Rect, buf: &mut Buffer) {
     let mut rows = area.rows();
-    let (Some(words), Some(levels)) = (rows.next(), rows.next()) else {
+    let (Some(parts), Some(levels)) = (rows.next(), rows.next()) else {
         return;
     };
-    heading(timeline, time, look, words.width).render(words, buf);
+    heading(timeline, time, theme, parts.width).render(parts, buf);
     let count = timeline.frame_rates.len();
-    let most = timeline
+    let max = timeline
         .frame_rates
         .iter()
         .flatten()
@@ -46,24 +46,24 @@ fn draw(timeline: &ReplayTimeline, time: &str, look: Theme, area: Rect, buf: &mu
         let views = frames_of_column(column, count, levels.width);
         let rate = timeline.frame_rates[views].iter().flatten().max();
         let level = rate.map_or(' ', |rate| {
-            level_glyph(*rate as f64 / most.max(1) as f64, look)
+            level_glyph(*rate as f64 / max.max(1) as f64, theme)
         });
-        let meaning = if column == here {
+        let role = if column == here {
             StyleRole::Selected
         } else {
             StyleRole::Read
         };
-        cell.set_char(level).set_style(look.role_style(meaning));
+        cell.set_char(level).set_style(theme.role_style(role));
     }
 }
 
-fn heading(timeline: &ReplayTimeline, time: &str, look: Theme, width: u16) -> Line<'static> {
+fn heading(timeline: &ReplayTimeline, time: &str, theme: Theme, width: u16) -> Line<'static> {
     let count = grouped_thousands(timeline.frame_rates.len() as f64);
     let time = format_time(time);
     let position = grouped_thousands(timeline.frame_index as f64 + 1.0);
     let mut line = Line::from(vec![
-        Span::styled("REPLAY ", look.role_style(StyleRole::Title)),
-        Span::raw(format!("{time}   view {position} of {count}")),
+        Span::styled("REPLAY ", theme.role_style(StyleRole::Title)),
+        Span::raw(format!("{time}   snapshot {position} of {count}")),
     ]);
     if let Some(Some(rate)) = timeline.frame_rates.get(timeline.frame_index) {
         line.push_span(format!("   {}", units::format_throughput(*rate as f64)));
@@ -71,15 +71,15 @@ fn heading(timeline: &ReplayTimeline, time: &str, look: Theme, width: u16) -> Li
     if timeline.is_playing {
         line.push_span(Span::styled(
             "   playing",
-            look.role_style(StyleRole::Success),
+            theme.role_style(StyleRole::Success),
         ));
     }
     if let Some(note) = &timeline.warning {
         let room = usize::from(width).saturating_sub(line.width() + 3);
-        let text = cut_end(note, u16::try_from(room).unwrap_or(0), look);
+        let text = cut_end(note, u16::try_from(room).unwrap_or(0), theme);
         line.push_span(Span::styled(
             format!("   {text}"),
-            look.role_style(StyleRole::Warning),
+            theme.role_style(StyleRole::Warning),
         ));
     }
     line

@@ -17,19 +17,19 @@ use crate::ui::widgets::text::{cut_end, cut_start, unknown_value};
 use crate::units;
 
 const COLUMNS: [TableColumn; 9] = [
-    TableColumn::text("TRANSFERS", 22, 60, 0),
+    TableColumn::text("TRANSFERS", 24, 60, 0),
     TableColumn::text("", 11, 2, 1),
-    TableColumn::numeric("", "", 5, 0),
-    TableColumn::numeric("done", "done", 8, 0),
-    TableColumn::numeric("of", "of", 8, 2),
-    TableColumn::numeric("MB/s", "MB/s", 6, 0),
-    TableColumn::numeric("left", "left", 7, 0),
-    TableColumn::text("likely", 13, 2, 4),
-    TableColumn::text("which end waits", 17, 3, 5),
+    TableColumn::numeric("%", "%", 3, 0),
+    TableColumn::numeric("done", "done", 7, 0),
+    TableColumn::numeric("of", "of", 7, 2),
+    TableColumn::numeric("MB/s", "MB/s", 5, 0),
+    TableColumn::numeric("ETA", "ETA", 7, 0),
+    TableColumn::text("(range)", 15, 2, 4),
+    TableColumn::text("bottleneck", 14, 3, 0),
 ];
 
 /// Draws the transfers.
-pub(super) fn draw(sample: &Snapshot, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(sample: &Snapshot, theme: Theme, area: Rect, buf: &mut Buffer) {
     let transfers = &sample.transfers;
     if transfers.is_empty() {
         let hidden = sample
@@ -37,13 +37,13 @@ pub(super) fn draw(sample: &Snapshot, look: Theme, area: Rect, buf: &mut Buffer)
             .iter()
             .any(|notice| is_other_users_notice(notice));
         let none = if hidden {
-            "  no process that shows its files moves through a large one"
+            "  no transfers visible: files of other users' processes need root"
         } else {
-            "  no process moves through a large file"
+            "  no transfers"
         };
         Line::from(vec![
-            Span::styled("TRANSFERS", look.role_style(StyleRole::Title)),
-            Span::styled(none, look.role_style(StyleRole::Faint)),
+            Span::styled("TRANSFERS", theme.role_style(StyleRole::Title)),
+            Span::styled(none, theme.role_style(StyleRole::Faint)),
         ])
         .render(area, buf);
         return;
@@ -51,18 +51,18 @@ pub(super) fn draw(sample: &Snapshot, look: Theme, area: Rect, buf: &mut Buffer)
     let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
         let transfer = &transfers[row];
         match column {
-            0 => files_cell(transfer, width, look),
-            1 => progress_bar(transfer, width, look),
+            0 => files_cell(transfer, width, theme),
+            1 => progress_bar(transfer, width, theme),
             2 => progress_fraction(transfer).map_or_else(
-                || Line::from(unknown_value(look)),
-                |share| Line::raw(format!("{:.0} %", share * 100.0)),
+                || Line::from(unknown_value(theme)),
+                |share| Line::raw(format!("{:.0}", share * 100.0)),
             ),
-            3 => bytes_cell(transfer.position_bytes, look),
-            4 => bytes_cell(transfer.size_bytes, look),
-            5 => rate_cell(transfer, look),
-            6 => eta_cell(transfer, look),
-            7 => eta_range_cell(transfer, look),
-            _ => bottleneck_cell(transfer, width, look),
+            3 => bytes_cell(transfer.position_bytes, theme),
+            4 => bytes_cell(transfer.size_bytes, theme),
+            5 => rate_cell(transfer, theme),
+            6 => eta_cell(transfer, theme),
+            7 => eta_range_cell(transfer, theme),
+            _ => bottleneck_cell(transfer, width, theme),
         }
     };
     let table = TableWidget {
@@ -71,7 +71,7 @@ pub(super) fn draw(sample: &Snapshot, look: Theme, area: Rect, buf: &mut Buffer)
         cell: &cell,
         selected_row: None,
         sorted_by: None,
-        theme: look,
+        theme,
     };
     (&table).render(area, buf);
 }
@@ -82,106 +82,117 @@ fn progress_fraction(transfer: &TransferView) -> Option<f64> {
 }
 
 /// `cp /srv/vm7.raw → /mnt/backup/vm7.raw`, the paths truncated at their start.
-fn files_cell(transfer: &TransferView, width: u16, look: Theme) -> Line<'static> {
-    let command = cut_end(&command_text(transfer), width * 2 / 3, look);
+fn files_cell(transfer: &TransferView, width: u16, theme: Theme) -> Line<'static> {
+    let command = cut_end(&command_text(transfer), width * 2 / 3, theme);
     let used = u16::try_from(command.width()).unwrap_or(u16::MAX) + 1;
     let room = width.saturating_sub(used);
-    let arrow = look.glyphs().arrow;
+    let arrow = theme.glyphs().arrow;
     let mut spans = vec![Span::raw(command), Span::raw(" ")];
-    let path = |path: &str, room: u16, meaning: StyleRole| {
-        Span::styled(cut_start(path, room, look), look.role_style(meaning))
+    let path = |path: &str, room: u16, role: StyleRole| {
+        Span::styled(cut_start(path, room, theme), theme.role_style(role))
     };
     match (&transfer.source, &transfer.destination) {
         (Some(from), Some(to)) => {
             let arrows = arrow.width() as u16 + 2;
             let both = room.saturating_sub(arrows);
-            let whole = (from.width() as u16, to.width() as u16);
+            let (from_width, to_width) = (from.width() as u16, to.width() as u16);
             // The shorter path leaves its unused width to the other.
-            let first = whole.0.min((both / 2).max(both.saturating_sub(whole.1)));
+            let first = from_width.min((both / 2).max(both.saturating_sub(to_width)));
             spans.push(path(from, first, StyleRole::Read));
             spans.push(Span::styled(
                 format!(" {arrow} "),
-                look.role_style(StyleRole::Faint),
+                theme.role_style(StyleRole::Faint),
             ));
             spans.push(path(to, both.saturating_sub(first), StyleRole::Write));
         }
         (Some(from), None) => spans.push(path(from, room, StyleRole::Read)),
         (None, Some(to)) => spans.push(path(to, room, StyleRole::Write)),
-        (None, None) => spans.push(unknown_value(look)),
+        (None, None) => spans.push(unknown_value(theme)),
     }
     Line::from(spans)
 }
 
-fn progress_bar(transfer: &TransferView, width: u16, look: Theme) -> Line<'static> {
+fn progress_bar(transfer: &TransferView, width: u16, theme: Theme) -> Line<'static> {
     let Some(share) = progress_fraction(transfer) else {
-        // The final size of a dump is unknown.
-        let why = match transfer.position_bytes {
-            Some(_) => "open end",
+        // A stream has a position, but no final size.
+        let reason = match transfer.position_bytes {
+            Some(_) => "no size",
             None => "no position",
         };
-        return Line::styled(cut_end(why, width, look), look.role_style(StyleRole::Faint));
+        return Line::styled(
+            cut_end(reason, width, theme),
+            theme.role_style(StyleRole::Faint),
+        );
     };
-    let meaning = match transfer.state {
+    let role = match transfer.state {
         TransferState::Stalled => StyleRole::Warning,
         _ => StyleRole::Success,
     };
-    Line::from(bar(share, width, meaning, look).to_vec())
+    Line::from(bar(share, width, role, theme).to_vec())
 }
 
-fn bytes_cell(bytes: Option<u64>, look: Theme) -> Line<'static> {
+fn bytes_cell(bytes: Option<u64>, theme: Theme) -> Line<'static> {
     match bytes {
         Some(bytes) => Line::raw(units::format_capacity(bytes as f64)),
-        None => Line::from(unknown_value(look)),
+        None => Line::from(unknown_value(theme)),
     }
 }
 
-fn rate_cell(transfer: &TransferView, look: Theme) -> Line<'static> {
+fn rate_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
     match transfer.rate_bytes_per_s {
         Some(rate) => Line::raw(units::format_three_digits(rate / 1e6)),
-        None => Line::from(unknown_value(look)),
+        None => Line::from(unknown_value(theme)),
     }
 }
 
-fn eta_cell(transfer: &TransferView, look: Theme) -> Line<'static> {
+fn eta_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
     match (transfer.state, transfer.eta) {
-        (TransferState::Finished, _) => Line::styled("done", look.role_style(StyleRole::Success)),
-        (TransferState::Stalled, _) => Line::styled("stalled", look.role_style(StyleRole::Warning)),
-        (_, Some(eta)) => Line::styled(units::format_wait(eta), look.role_style(StyleRole::Title)),
-        (_, None) => Line::from(unknown_value(look)),
+        (TransferState::Finished, _) => {
+            // The last samples of a short transfer can be missing: its file is closed, that is all
+            // that is known.
+            let is_complete = progress_fraction(transfer).is_some_and(|fraction| fraction >= 1.0);
+            let text = if is_complete { "done" } else { "ended" };
+            Line::styled(text, theme.role_style(StyleRole::Success))
+        }
+        (TransferState::Stalled, _) => {
+            Line::styled("stalled", theme.role_style(StyleRole::Warning))
+        }
+        (_, Some(eta)) => Line::styled(units::format_wait(eta), theme.role_style(StyleRole::Title)),
+        (_, None) => Line::from(unknown_value(theme)),
     }
 }
 
-fn eta_range_cell(transfer: &TransferView, look: Theme) -> Line<'static> {
+fn eta_range_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
     let text = match (transfer.state, transfer.eta_low, transfer.eta_high) {
         (TransferState::Moving, Some(low), Some(high)) if low != high => {
-            format!("{}-{}", units::format_wait(low), units::format_wait(high))
+            format!("({}-{})", units::format_wait(low), units::format_wait(high))
         }
         _ => String::new(),
     };
-    Line::styled(text, look.role_style(StyleRole::Faint))
+    Line::styled(text, theme.role_style(StyleRole::Faint))
 }
 
 /// The bottleneck, and the bytes of a finished transfer that are in memory only.
-fn bottleneck_cell(transfer: &TransferView, width: u16, look: Theme) -> Line<'static> {
+fn bottleneck_cell(transfer: &TransferView, width: u16, theme: Theme) -> Line<'static> {
     let unwritten = transfer.not_on_disk_bytes.filter(|bytes| *bytes > 0);
-    let not_on_disk = |bytes: u64| format!("{} not on disk", units::format_capacity(bytes as f64));
-    let (text, meaning) = match (transfer.throttle, transfer.bottleneck, unwritten) {
-        (Some(Throttle::DirtyMemory), ..) => ("throttled: dirty".to_owned(), StyleRole::Warning),
-        (Some(Throttle::ControlGroup), ..) => ("throttled: cgroup".to_owned(), StyleRole::Warning),
-        (Some(Throttle::OwnLimit), ..) => ("own limit".to_owned(), StyleRole::Faint),
-        (None, None, Some(bytes)) => (not_on_disk(bytes), StyleRole::Warning),
-        (None, Some(end), _) => (bottleneck_text(end).to_owned(), StyleRole::Faint),
+    let dirty = |bytes: u64| format!("{} dirty", units::format_capacity(bytes as f64));
+    let (text, role) = match (transfer.throttle, transfer.bottleneck, unwritten) {
+        (Some(Throttle::DirtyMemory), ..) => ("dirty limit".to_owned(), StyleRole::Warning),
+        (Some(Throttle::ControlGroup), ..) => ("cgroup limit".to_owned(), StyleRole::Warning),
+        (Some(Throttle::OwnLimit), ..) => ("own rate limit".to_owned(), StyleRole::Faint),
+        (None, None, Some(bytes)) => (dirty(bytes), StyleRole::Warning),
+        (None, Some(bottleneck), _) => (bottleneck_text(bottleneck).to_owned(), StyleRole::Faint),
         (None, None, None) => (String::new(), StyleRole::Faint),
     };
-    Line::styled(cut_end(&text, width, look), look.role_style(meaning))
+    Line::styled(cut_end(&text, width, theme), theme.role_style(role))
 }
 
-fn bottleneck_text(end: Bottleneck) -> &'static str {
-    match end {
+fn bottleneck_text(bottleneck: Bottleneck) -> &'static str {
+    match bottleneck {
         Bottleneck::Source => "source",
         Bottleneck::Destination => "destination",
-        Bottleneck::SameDisk => "one device",
-        Bottleneck::NotDiskBound => "no device",
+        Bottleneck::SameDisk => "same disk",
+        Bottleneck::NotDiskBound => "not disk-bound",
     }
 }
 

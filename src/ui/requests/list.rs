@@ -15,23 +15,23 @@ use crate::ui::widgets::text::cut_end;
 use crate::units;
 
 const COLUMNS: [TableColumn; 10] = [
-    TableColumn::numeric("LATEST s", "LATEST s", 10, 0),
+    TableColumn::numeric("TIME, s", "TIME, s", 10, 0),
     TableColumn::numeric("pid", "pid", 7, 3),
     TableColumn::text("process", 12, 6, 0),
-    TableColumn::text("does", 7, 0, 0),
-    TableColumn::text("flags", 5, 0, 4),
+    TableColumn::text("op", 7, 0, 0),
+    TableColumn::text("RWBS", 5, 0, 4),
     TableColumn::numeric("sector", "sector", 11, 1),
     TableColumn::numeric("size", "size", 7, 0),
-    TableColumn::numeric("in queue", "queue", 8, 0),
-    TableColumn::numeric("in drive", "drive", 8, 0),
-    TableColumn::numeric("total", "total", 8, 2),
+    TableColumn::numeric("Q2D", "Q2D", 8, 0),
+    TableColumn::numeric("D2C", "D2C", 8, 0),
+    TableColumn::numeric("Q2C", "Q2C", 8, 2),
 ];
 
 /// Draws the requests.
 pub(super) fn draw(
     requests: &RequestsState,
     view: &RequestsView,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -41,7 +41,7 @@ pub(super) fn draw(
     requests.viewport.record_extent(listed.len(), height);
     let listed = &listed[requests.viewport.first().min(listed.len())..];
     let cell = |row: usize, column: usize, width: u16| {
-        cell_of(listed[row], column, width, view.started_at, look)
+        cell_of(listed[row], column, width, view.started_at, theme)
     };
     let table = TableWidget {
         columns: &COLUMNS,
@@ -49,7 +49,7 @@ pub(super) fn draw(
         cell: &cell,
         selected_row: None,
         sorted_by: None,
-        theme: look,
+        theme,
     };
     (&table).render(area, buf);
 }
@@ -58,37 +58,41 @@ fn cell_of(
     request: &TracedRequest,
     column: usize,
     width: u16,
-    began: u64,
-    look: Theme,
+    started_at: u64,
+    theme: Theme,
 ) -> Line<'static> {
     let stages = request.timestamps.stages();
-    let of = |value: Option<u64>| time_cell(value.map(|value| value as f64), look);
-    let charged = request.charged_actor();
-    let dash = || Line::styled("-", look.role_style(StyleRole::Faint));
+    let of = |value: Option<u64>| time_cell(value.map(|value| value as f64), theme);
+    let actor = request.charged_actor();
+    let dash = || Line::styled("-", theme.role_style(StyleRole::Faint));
     match column {
         0 => {
-            let seconds = request.timestamps.first_timestamp().saturating_sub(began) as f64 / 1e9;
+            let seconds = request
+                .timestamps
+                .first_timestamp()
+                .saturating_sub(started_at) as f64
+                / 1e9;
             Line::raw(format!("{seconds:.5}"))
         }
-        1 => charged.map_or_else(dash, |actor| Line::raw(actor.pid.to_string())),
+        1 => actor.map_or_else(dash, |actor| Line::raw(actor.pid.to_string())),
         2 => {
             let star = if request.dirtied_by.is_some() {
                 "*"
             } else {
                 ""
             };
-            charged.map_or_else(dash, |actor| {
+            actor.map_or_else(dash, |actor| {
                 let name = printable_bytes(actor.name.as_bytes()) + star;
-                Line::raw(cut_end(&name, width, look))
+                Line::raw(cut_end(&name, width, theme))
             })
         }
         3 if request.error != 0 => Line::styled(
             format!("{}!", request.operation.name()),
-            look.role_style(StyleRole::Error),
+            theme.role_style(StyleRole::Error),
         ),
         3 => Line::styled(
             request.operation.name(),
-            look.role_style(operation_role(request.operation)),
+            theme.role_style(operation_role(request.operation)),
         ),
         4 => Line::raw(printable_bytes(request.flags.as_bytes())),
         5 => Line::raw(request.sector.to_string()),

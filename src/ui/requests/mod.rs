@@ -1,18 +1,18 @@
 //! The Requests screen.
 //!
 //! ```text
-//!  sda   1 204 requests/s   48 112 in 41 s   3 in flight    <- device, counts, missing data
-//!  REQUESTS    count   size   queue   drive    p50    p99    max  <- by operation
-//!  how long, last minute        | where, last minute              <- heat map, scatter
-//!  WHO          requests  read  written   mean
-//!  LATEST   process   operation   sector   size  queue  drive     <- the newest first
+//!  sda   1 204 IOPS   48 112 requests in 41 s   3 in flight  <- device, counts, missing data
+//!  OPERATIONS    count   bytes   Q2D   D2C    p50    p99    max   <- by operation
+//!  LATENCY (Q2C), last 60 s     | OFFSET, last 60 s               <- heat map, scatter
+//!  THREADS      requests  read  written   Q2C
+//!  REQUESTS  process   op   sector   size   Q2D   D2C             <- the newest first
 //! ```
 
-mod heat;
+mod heatmap;
 mod list;
 mod operations;
 mod scatter;
-mod who;
+mod threads;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -32,7 +32,7 @@ use crate::units;
 const MAX_OPERATION_ROWS: u16 = 4;
 
 /// Draws the screen.
-pub(super) fn draw(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let requests = &state.requests;
     let mut area = Rect::new(
         area.x + 1,
@@ -40,10 +40,10 @@ pub(super) fn draw(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) 
         area.width.saturating_sub(2),
         area.height,
     );
-    timeline::draw_below(&state.live, look, &mut area, buf);
+    timeline::draw_below(&state.live, theme, &mut area, buf);
     let Some(view) = &requests.view else {
         let is_recording = state.live.timeline.is_some();
-        return draw_unavailable(requests, is_recording, look, area, buf);
+        return draw_unavailable(requests, is_recording, theme, area, buf);
     };
     let operations = u16::try_from(view.operations.len())
         .unwrap_or(u16::MAX)
@@ -61,26 +61,26 @@ pub(super) fn draw(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) 
         Constraint::Min(2),
     ])
     .areas(area);
-    heading(requests, view, look).render(top, buf);
-    operations::draw(view, look, table, buf);
+    heading(requests, view, theme).render(top, buf);
+    operations::draw(view, theme, table, buf);
     let [left, _, right] = Layout::horizontal([
         Constraint::Fill(1),
         Constraint::Length(2),
         Constraint::Fill(1),
     ])
     .areas(pictures);
-    heat::draw(view, look, left, buf);
-    scatter::draw(view, look, right, buf);
-    who::draw(view, look, people, buf);
-    list::draw(requests, view, look, latest, buf);
+    heatmap::draw(view, theme, left, buf);
+    scatter::draw(view, theme, right, buf);
+    threads::draw(view, theme, people, buf);
+    list::draw(requests, view, theme, latest, buf);
     if requests.is_editing_filter {
         let row = Rect::new(area.x, latest.y, area.width, 1);
-        let mut line = Line::styled("filter: ", look.role_style(StyleRole::Title));
+        let mut line = Line::styled("filter: ", theme.role_style(StyleRole::Title));
         line.spans.extend(
             input_line(
                 &requests.filter,
                 area.width.saturating_sub(8),
-                look,
+                theme,
                 Style::new(),
             )
             .spans,
@@ -94,53 +94,53 @@ pub(super) fn draw(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) 
 fn draw_unavailable(
     requests: &RequestsState,
     is_recording: bool,
-    look: Theme,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let faint = |text: &str| {
         vec![Line::styled(
             text.to_owned(),
-            look.role_style(StyleRole::Faint),
+            theme.role_style(StyleRole::Faint),
         )]
     };
     let lines = match (&requests.unavailable, &requests.device) {
-        _ if is_recording => faint("no request in the minute before this view"),
+        _ if is_recording => faint("no requests in the 60 s before this snapshot"),
         (Some([message, advice]), _) => vec![
-            Line::styled(message.clone(), look.role_style(StyleRole::Warning)),
+            Line::styled(message.clone(), theme.role_style(StyleRole::Warning)),
             Line::raw(""),
             Line::raw(advice.clone()),
         ],
         (None, Some(device)) => faint(&format!("waiting for requests of {device}")),
-        (None, None) => faint("no device is known yet: press the right arrow to choose one"),
+        (None, None) => faint("no device selected: Right selects one"),
     };
     Paragraph::new(lines)
         .wrap(Wrap { trim: true })
         .render(area, buf);
 }
 
-fn heading(requests: &RequestsState, view: &RequestsView, look: Theme) -> Line<'static> {
+fn heading(requests: &RequestsState, view: &RequestsView, theme: Theme) -> Line<'static> {
     let seconds = view.complete_until.saturating_sub(view.started_at) as f64 / 1e9;
     let mut facts = vec![Span::styled(
         view.device.clone(),
-        look.role_style(StyleRole::Title),
+        theme.role_style(StyleRole::Title),
     )];
     if let Some(rate) = view.requests_per_s {
-        facts.push(Span::raw(format!("{} requests/s", grouped_thousands(rate))));
+        facts.push(Span::raw(format!("{} IOPS", grouped_thousands(rate))));
     }
     let lasted = units::format_wait(std::time::Duration::from_secs_f64(seconds));
     let count = grouped_thousands(view.requests as f64);
-    facts.push(Span::raw(format!("{count} in {lasted}")));
-    facts.push(Span::raw(format!("{} under way", view.in_flight)));
+    facts.push(Span::raw(format!("{count} requests in {lasted}")));
+    facts.push(Span::raw(format!("{} in flight", view.in_flight)));
     if view.lost_events > 0 {
         let text = format!(
-            "{} EVENTS LOST: figures too low",
+            "{} events lost: counts are too low",
             grouped_thousands(view.lost_events as f64)
         );
-        facts.push(Span::styled(text, look.role_style(StyleRole::Error)));
+        facts.push(Span::styled(text, theme.role_style(StyleRole::Error)));
     }
     if requests.is_held {
-        facts.push(Span::styled("held", look.role_style(StyleRole::Warning)));
+        facts.push(Span::styled("paused", theme.role_style(StyleRole::Warning)));
     }
     let mut line = Line::default();
     for fact in facts {
@@ -153,10 +153,10 @@ fn heading(requests: &RequestsState, view: &RequestsView, look: Theme) -> Line<'
 }
 
 /// A time, or a dash where it is unknown.
-fn time_cell(nanoseconds: Option<f64>, look: Theme) -> Line<'static> {
+fn time_cell(nanoseconds: Option<f64>, theme: Theme) -> Line<'static> {
     match nanoseconds {
         Some(value) => Line::raw(units::format_latency(value)),
-        None => Line::styled("-", look.role_style(StyleRole::Faint)),
+        None => Line::styled("-", theme.role_style(StyleRole::Faint)),
     }
 }
 

@@ -13,39 +13,39 @@ use crate::ui::widgets::text::grouped_thousands;
 use crate::units;
 
 const COLUMNS: [TableColumn; 9] = [
-    TableColumn::text("REQUESTS", 8, 2, 0),
+    TableColumn::text("OPERATIONS", 10, 2, 0),
     TableColumn::numeric("count", "count", 9, 0),
-    TableColumn::numeric("moved", "moved", 8, 1),
-    TableColumn::numeric("in queue", "queue", 8, 0),
-    TableColumn::numeric("in drive", "drive", 8, 0),
-    TableColumn::numeric("p50", "p50", 8, 2),
-    TableColumn::numeric("p99", "p99", 8, 0),
-    TableColumn::numeric("max", "max", 8, 0),
+    TableColumn::numeric("bytes", "bytes", 7, 1),
+    TableColumn::numeric("Q2D mean", "Q2D", 7, 0),
+    TableColumn::numeric("D2C mean", "D2C", 7, 0),
+    TableColumn::numeric("Q2C p50", "p50", 7, 2),
+    TableColumn::numeric("Q2C p99", "p99", 7, 0),
+    TableColumn::numeric("Q2C max", "max", 7, 0),
     TableColumn::numeric("failed", "failed", 6, 3),
 ];
 
 /// Draws the table.
-pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buffer) {
     let cell = |row: usize, column: usize, _: u16| -> Line<'static> {
         let one = &view.operations[row];
-        let of = |value: Option<u64>| time_cell(value.map(|value| value as f64), look);
+        let of = |value: Option<u64>| time_cell(value.map(|value| value as f64), theme);
         match column {
             0 => Line::styled(
                 one.operation.name(),
-                look.role_style(operation_role(one.operation)),
+                theme.role_style(operation_role(one.operation)),
             ),
             1 => Line::raw(grouped_thousands(one.requests as f64)),
             2 => Line::raw(units::format_capacity(one.bytes as f64)),
-            3 => time_cell(one.q2d_mean_ns, look),
-            4 => time_cell(one.d2c_mean_ns, look),
+            3 => time_cell(one.q2d_mean_ns, theme),
+            4 => time_cell(one.d2c_mean_ns, theme),
             5 => of(one.p50_ns),
             6 => of(one.p99_ns),
             7 => of(one.max_ns),
             _ if one.failed_requests > 0 => Line::styled(
                 one.failed_requests.to_string(),
-                look.role_style(StyleRole::Error),
+                theme.role_style(StyleRole::Error),
             ),
-            _ => Line::styled("0", look.role_style(StyleRole::Faint)),
+            _ => Line::styled("0", theme.role_style(StyleRole::Faint)),
         }
     };
     let table = TableWidget {
@@ -54,7 +54,7 @@ pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffe
         cell: &cell,
         selected_row: None,
         sorted_by: None,
-        theme: look,
+        theme,
     };
     (&table).render(area, buf);
 }

@@ -16,9 +16,9 @@ const AXIS_WIDTH: u16 = 9;
 const TIME_SPAN_NS: f64 = 60e9;
 
 /// Draws the chart.
-pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = Rect { height: 1, ..area };
-    Line::styled("WHERE, last minute", look.role_style(StyleRole::Title)).render(title, buf);
+    Line::styled("OFFSET, last 60 s", theme.role_style(StyleRole::Title)).render(title, buf);
     let plot = Rect::new(
         area.x + AXIS_WIDTH.min(area.width),
         area.y + 1,
@@ -34,7 +34,7 @@ pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffe
     }
     for (sector, y) in [(high, plot.y), (low, plot.bottom() - 1)] {
         let label = units::format_capacity(sector as f64 * 512.0);
-        Line::styled(format!("{label:>8} "), look.role_style(StyleRole::Faint))
+        Line::styled(format!("{label:>8} "), theme.role_style(StyleRole::Faint))
             .render(Rect::new(area.x, y, AXIS_WIDTH, 1), buf);
     }
     let place = |point: &ScatterPoint| {
@@ -48,12 +48,12 @@ pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffe
     let (reads, others) = (of(true), of(false));
     let span = (high - low).max(1) as f64;
     Canvas::default()
-        .marker(look.chart_marker())
+        .marker(theme.chart_marker())
         .x_bounds([-1.0, 0.0])
         .y_bounds([low as f64 - span * 0.01, high as f64 + span * 0.01])
         .paint(|context| {
-            for (coords, meaning) in [(&reads, StyleRole::Read), (&others, StyleRole::Write)] {
-                let color = look.role_colour(meaning);
+            for (coords, role) in [(&reads, StyleRole::Read), (&others, StyleRole::Write)] {
+                let color = theme.role_colour(role);
                 context.draw(&Points { coords, color });
             }
         })

@@ -1,7 +1,7 @@
 //! The comparison of sessions.
 //!
 //! ```text
-//!  random-read   block-size 4KiB, depth 32                          test 1 of 2   chart 1 of 3
+//!  random-read   block-size 4KiB, depth 32                          benchmark 1 of 2   chart 1 of 3
 //!  A  20260203-140506-random-read   web-07   /dev/nvme0n1 Samsung PM9A3
 //!  B  20260210-091500-random-read   web-07   /dev/nvme0n1 Samsung PM9A3
 //!
@@ -16,7 +16,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::figures;
+use super::metrics;
+use super::roles::session_role;
 use crate::app::comparison::ComparisonState;
 use crate::bench;
 use crate::session::chart::{ChartShape, ChartSpec};
@@ -34,23 +35,9 @@ const METRICS_BESIDE_MIN_WIDTH: u16 = 150;
 const METRICS_WIDTH: u16 = 84;
 /// Maximum number of listed sessions; further ones are counted.
 const MAX_LISTED_SESSIONS: usize = 6;
-/// Roles of the sessions' curves; further sessions repeat them.
-const SESSION_ROLES: [StyleRole; 5] = [
-    StyleRole::Plain,
-    StyleRole::Read,
-    StyleRole::Write,
-    StyleRole::Warning,
-    StyleRole::Success,
-];
-
-/// The role of a session.
-pub(super) fn session_role(side: usize) -> StyleRole {
-    SESSION_ROLES[side % SESSION_ROLES.len()]
-}
-
 /// Draws the comparison.
-pub(super) fn draw(state: &ComparisonState, look: Theme, area: Rect, buf: &mut Buffer) {
-    let sides = session_lines(state, look, area.width);
+pub(super) fn draw(state: &ComparisonState, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let sides = session_lines(state, theme, area.width);
     let [title, introduced, _, body] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(sides.len() as u16),
@@ -58,83 +45,90 @@ pub(super) fn draw(state: &ComparisonState, look: Theme, area: Rect, buf: &mut B
         Constraint::Min(0),
     ])
     .areas(area);
-    draw_title(state, look, title, buf);
+    draw_title(state, theme, title, buf);
     for (row, line) in introduced.rows().zip(sides) {
         line.render(row, buf);
     }
-    let (chart, figures) = match state.selected_overlay() {
+    let (chart, details) = match state.selected_overlay() {
         None => (None, body),
         Some(overlay) if body.width >= METRICS_BESIDE_MIN_WIDTH => {
-            let [figures, _, chart] = Layout::horizontal([
+            let [details, _, chart] = Layout::horizontal([
                 Constraint::Length(METRICS_WIDTH),
                 Constraint::Length(3),
                 Constraint::Min(0),
             ])
             .areas(body);
-            (Some((overlay, chart)), figures)
+            (Some((overlay, chart)), details)
         }
         Some(overlay) => {
-            let [chart, _, figures] = Layout::vertical([
+            let [chart, _, details] = Layout::vertical([
                 Constraint::Fill(1),
                 Constraint::Length(1),
                 Constraint::Fill(1),
             ])
             .areas(body);
-            (Some((overlay, chart)), figures)
+            (Some((overlay, chart)), details)
         }
     };
-    if let (Some((overlay, area)), Some(test)) = (chart, state.selected_benchmark()) {
-        draw_overlay(overlay, test, look, area, buf);
+    if let (Some((overlay, area)), Some(benchmark)) = (chart, state.selected_benchmark()) {
+        draw_overlay(overlay, benchmark, theme, area, buf);
     }
     state.viewport.clear_extent();
-    let lines = detail_lines(state, look, figures.width);
-    scrolled::draw(lines, &state.viewport, look, figures, buf);
+    let lines = detail_lines(state, theme, details.width);
+    scrolled::draw(lines, &state.viewport, theme, details, buf);
 }
 
-fn draw_title(state: &ComparisonState, look: Theme, area: Rect, buf: &mut Buffer) {
-    let Some(test) = state.selected_benchmark() else {
-        let text = "nothing in these sessions can be compared";
-        Line::styled(text, look.role_style(StyleRole::Warning)).render(area, buf);
+fn draw_title(state: &ComparisonState, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let Some(benchmark) = state.selected_benchmark() else {
+        let text = "these sessions have nothing in common to compare";
+        Line::styled(text, theme.role_style(StyleRole::Warning)).render(area, buf);
         return;
     };
-    let counted = |word: &str, place: usize, of: usize| {
-        let text = format!("   {word} {} of {of}", place + 1);
+    let counted = |word: &str, position: usize, of: usize| {
+        let text = format!("   {word} {} of {of}", position + 1);
         if of > 1 { text } else { String::new() }
     };
     let counts = counted(
-        "test",
+        "benchmark",
         state.benchmark_index,
         state.comparison.benchmarks.len(),
-    ) + &counted("chart", state.chart_index, test.charts.len());
-    let room = usize::from(area.width).saturating_sub(test.benchmark.len() + counts.len() + 3);
-    let mut parameters = test.parameters.join(", ");
-    if !test.differing.is_empty() {
-        let words: Vec<String> = test.differing.iter().map(|it| it.values_text()).collect();
-        parameters = format!("ignored: {}   {parameters}", words.join("; "));
+    ) + &counted("chart", state.chart_index, benchmark.charts.len());
+    let room = usize::from(area.width).saturating_sub(benchmark.benchmark.len() + counts.len() + 3);
+    let mut parameters = benchmark.parameters.join(", ");
+    if !benchmark.differing.is_empty() {
+        let parts: Vec<String> = benchmark
+            .differing
+            .iter()
+            .map(|it| it.values_text())
+            .collect();
+        parameters = format!("ignored: {}   {parameters}", parts.join("; "));
     }
     Line::from(vec![
-        Span::styled(test.benchmark.clone(), look.role_style(StyleRole::Title)),
+        Span::styled(
+            benchmark.benchmark.clone(),
+            theme.role_style(StyleRole::Title),
+        ),
         Span::raw("   "),
         Span::styled(
-            cut_end(&parameters, room as u16, look),
-            look.role_style(StyleRole::Faint),
+            cut_end(&parameters, room as u16, theme),
+            theme.role_style(StyleRole::Faint),
         ),
-        Span::styled(counts, look.role_style(StyleRole::Faint)),
+        Span::styled(counts, theme.role_style(StyleRole::Faint)),
     ])
     .render(area, buf);
 }
 
 /// A line for each session.
-fn session_lines(state: &ComparisonState, look: Theme, width: u16) -> Vec<Line<'static>> {
+fn session_lines(state: &ComparisonState, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let all = &state.comparison.sessions;
     let line = |(index, side): (usize, &ComparedSession)| {
         let about = session_title(index, side, state.selected_benchmark());
         Line::from(vec![
             Span::styled(
                 format!("{:3}", session_letter(index)),
-                look.role_style(session_role(index)),
+                theme.role_style(session_role(index)),
             ),
-            Span::raw(cut_end(&about, width.saturating_sub(3), look)),
+            Span::raw(cut_end(&about, width.saturating_sub(3), theme)),
         ])
     };
     let shown = if all.len() > MAX_LISTED_SESSIONS {
@@ -145,41 +139,45 @@ fn session_lines(state: &ComparisonState, look: Theme, width: u16) -> Vec<Line<'
     let mut lines: Vec<_> = all.iter().enumerate().take(shown).map(line).collect();
     if all.len() > shown {
         let more = format!("   and {} more", all.len() - shown);
-        lines.push(Line::styled(more, look.role_style(StyleRole::Faint)));
+        lines.push(Line::styled(more, theme.role_style(StyleRole::Faint)));
     }
     lines
 }
 
 /// Title of a session: its name, its host, and the target of the benchmark.
-fn session_title(index: usize, side: &ComparedSession, test: Option<&ComparedBenchmark>) -> String {
-    let mut words = vec![side.name.clone()];
-    words.extend(side.host.clone());
-    let measured = test.and_then(|test| test.targets.get(index)?.as_ref());
-    match (measured, test) {
+fn session_title(
+    index: usize,
+    side: &ComparedSession,
+    benchmark: Option<&ComparedBenchmark>,
+) -> String {
+    let mut parts = vec![side.name.clone()];
+    parts.extend(side.host.clone());
+    let measured = benchmark.and_then(|benchmark| benchmark.targets.get(index)?.as_ref());
+    match (measured, benchmark) {
         (Some(measured), _) => {
-            words.push(measured.target.clone());
-            words.extend(measured.model.clone());
+            parts.push(measured.target.clone());
+            parts.extend(measured.model.clone());
             if measured.runs > 1 {
-                words.push(format!("{} runs", measured.runs).into());
+                parts.push(format!("{} runs", measured.runs).into());
             }
         }
-        (None, Some(_)) => words.push("has no run of this".into()),
+        (None, Some(_)) => parts.push("no run of this benchmark".into()),
         (None, None) => {}
     }
-    words.join("   ")
+    parts.join("   ")
 }
 
 /// The curves of all sessions on one axis, as the benchmark's description declares them.
 fn draw_overlay(
     overlay: &ChartOverlay,
-    test: &ComparedBenchmark,
-    look: Theme,
+    benchmark: &ComparedBenchmark,
+    theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let fallback = ChartSpec::new("", ChartShape::Line, &[]);
-    let known =
-        bench::find_benchmark(&test.benchmark).map_or(&[][..], |test| test.description().charts);
+    let known = bench::find_benchmark(&benchmark.benchmark)
+        .map_or(&[][..], |benchmark| benchmark.description().charts);
     let described = known
         .iter()
         .find(|chart| chart.series.contains(&overlay.id));
@@ -190,12 +188,12 @@ fn draw_overlay(
         _ => overlay.title(),
     };
     let (heading, body) = split_heading(area);
-    let mut line = Line::from(Span::styled(title, look.role_style(StyleRole::Title)));
+    let mut line = Line::from(Span::styled(title, theme.role_style(StyleRole::Title)));
     for curve in &overlay.curves {
         let name = format!("   {}", session_letter(curve.session));
         line.push_span(Span::styled(
             name,
-            look.role_style(session_role(curve.session)),
+            theme.role_style(session_role(curve.session)),
         ));
     }
     line.render(heading, buf);
@@ -219,40 +217,40 @@ fn draw_overlay(
         from_zero: style.from_zero,
         x_bounds: None,
         marks: Vec::new(),
-        theme: look,
+        theme,
     };
     (&plot).render(body, buf);
 }
 
 /// Metrics, cautions, and what was not compared.
-fn detail_lines(state: &ComparisonState, look: Theme, width: u16) -> Vec<Line<'static>> {
+fn detail_lines(state: &ComparisonState, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    if let Some(test) = state.selected_benchmark() {
-        lines.extend(figures::lines(test, state.pair(), look, width));
-        for reason in test.not_determined_reasons() {
+    if let Some(benchmark) = state.selected_benchmark() {
+        lines.extend(metrics::lines(benchmark, state.pair(), theme, width));
+        for reason in benchmark.not_determined_reasons() {
             let reason = wrap_text(&reason, width).into_iter();
-            lines.extend(reason.map(|line| Line::styled(line, look.role_style(StyleRole::Faint))));
+            lines.extend(reason.map(|line| Line::styled(line, theme.role_style(StyleRole::Faint))));
         }
-        lines.extend(caution_lines(test, look, width));
+        lines.extend(caution_lines(benchmark, theme, width));
     }
     let mismatches = &state.comparison.mismatches;
     if !mismatches.is_empty() {
         lines.push(Line::default());
         lines.push(Line::styled(
             "Not compared",
-            look.role_style(StyleRole::Title),
+            theme.role_style(StyleRole::Title),
         ));
     }
     for mismatch in mismatches {
         let sentence = wrap_text(&mismatch.sentence(), width).into_iter();
-        lines.extend(sentence.map(|line| Line::styled(line, look.role_style(StyleRole::Faint))));
+        lines.extend(sentence.map(|line| Line::styled(line, theme.role_style(StyleRole::Faint))));
     }
     lines
 }
 
 /// Checks that limit the validity of the sessions' metrics.
-fn caution_lines(test: &ComparedBenchmark, look: Theme, width: u16) -> Vec<Line<'static>> {
-    let sides = test.targets.iter().enumerate();
+fn caution_lines(benchmark: &ComparedBenchmark, theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let sides = benchmark.targets.iter().enumerate();
     let all = sides.filter_map(|(side, measured)| Some((side, measured.as_ref()?)));
     let mut lines = Vec::new();
     for (side, measured) in all {
@@ -266,7 +264,7 @@ fn caution_lines(test: &ComparedBenchmark, look: Theme, width: u16) -> Vec<Line<
                 caution.code,
                 caution.evidence
             );
-            let style = look.role_style(caution.severity.into());
+            let style = theme.role_style(caution.severity.into());
             let text = wrap_text(&text, width).into_iter();
             lines.extend(text.map(|line| Line::styled(line, style)));
         }

@@ -6,8 +6,8 @@ use crate::ui::theme::{StyleRole, Theme};
 
 /// A bar filled to a fraction (0 to 1) of `width` columns, at a resolution of half a column.
 #[must_use]
-pub fn bar(share: f64, width: u16, meaning: StyleRole, look: Theme) -> [Span<'static>; 2] {
-    let glyphs = look.glyphs();
+pub fn bar(share: f64, width: u16, role: StyleRole, theme: Theme) -> [Span<'static>; 2] {
+    let glyphs = theme.glyphs();
     let halves = (share.clamp(0.0, 1.0) * f64::from(width) * 2.0).round() as usize;
     let width = usize::from(width);
     let full = (halves / 2).min(width);
@@ -18,29 +18,29 @@ pub fn bar(share: f64, width: u16, meaning: StyleRole, look: Theme) -> [Span<'st
     let groove = width - filled.chars().count();
     let groove = glyphs.empty_bar.to_string().repeat(groove);
     [
-        Span::styled(filled, look.role_style(meaning)),
-        Span::styled(groove, look.role_style(StyleRole::Faint)),
+        Span::styled(filled, theme.role_style(role)),
+        Span::styled(groove, theme.role_style(StyleRole::Faint)),
     ]
 }
 
 /// The character for a fraction (0 to 1) of a column's height.
 #[must_use]
-pub fn level_glyph(share: f64, look: Theme) -> char {
+pub fn level_glyph(share: f64, theme: Theme) -> char {
     let step = (share.clamp(0.0, 1.0) * 8.0).ceil() as usize;
-    look.glyphs().bar_levels[step.clamp(1, 8) - 1]
+    theme.glyphs().bar_levels[step.clamp(1, 8) - 1]
 }
 
 /// One column per value, as high as its fraction of the maximum; blank where it is unknown.
 #[must_use]
-pub fn sparkline(values: &[Option<f64>], look: Theme) -> String {
+pub fn sparkline(values: &[Option<f64>], theme: Theme) -> String {
     let largest = values.iter().flatten().copied().fold(0.0, f64::max);
     values
         .iter()
         .map(|value| match value {
             None => ' ',
-            Some(_) if largest <= 0.0 => level_glyph(0.0, look),
+            Some(_) if largest <= 0.0 => level_glyph(0.0, theme),
             // A step less than the full height separates the lines.
-            Some(value) => level_glyph(value / largest * 7.0 / 8.0, look),
+            Some(value) => level_glyph(value / largest * 7.0 / 8.0, theme),
         })
         .collect()
 }

@@ -90,15 +90,15 @@ impl HistogramWidget<'_> {
             let share = ((*value).max(1) as f64).ln() - bounds[0];
             let column = share / (bounds[1] - bounds[0]) * f64::from(plot.width);
             let column = plot.x + (column as u16).min(plot.width - 1);
-            let wide = name.width() as u16;
+            let label_width = name.width() as u16;
             let from = column
-                .saturating_sub(wide / 2)
-                .min(area.right().saturating_sub(wide));
+                .saturating_sub(label_width / 2)
+                .min(area.right().saturating_sub(label_width));
             if from < free {
                 continue;
             }
-            free = from + wide + 1;
-            Line::styled(name.as_str(), style).render(Rect::new(from, area.y, wide, 1), buf);
+            free = from + label_width + 1;
+            Line::styled(name.as_str(), style).render(Rect::new(from, area.y, label_width, 1), buf);
             for row in plot.top()..plot.bottom() {
                 let cell = &mut buf[(column, row)];
                 if cell.symbol() == " " {
@@ -126,14 +126,14 @@ impl HistogramWidget<'_> {
             buf[(column, row)]
                 .set_char(glyphs.tick_below)
                 .set_style(style);
-            let wide = label.width() as u16;
+            let label_width = label.width() as u16;
             let from = column
-                .saturating_sub(wide / 2)
-                .min(plot.right().saturating_sub(wide))
+                .saturating_sub(label_width / 2)
+                .min(plot.right().saturating_sub(label_width))
                 .max(plot.x);
             if from >= free {
-                Line::styled(label, style).render(Rect::new(from, row + 1, wide, 1), buf);
-                free = from + wide + 1;
+                Line::styled(label, style).render(Rect::new(from, row + 1, label_width, 1), buf);
+                free = from + label_width + 1;
             }
         }
     }
@@ -146,7 +146,7 @@ impl Widget for &HistogramWidget<'_> {
             return;
         }
         let Some(bounds) = self.bounds() else {
-            let text = "no response times yet";
+            let text = "no latencies yet";
             Line::styled(text, self.theme.role_style(StyleRole::Faint)).render(area, buf);
             return;
         };
@@ -183,8 +183,8 @@ mod tests {
             // Overlapping bins may end in any order; the axis covers the last of them.
             let bounds = [0.0, 30.0];
             let counted: f64 = histogram.column_counts(bounds, columns).iter().sum();
-            let asked: u64 = bins.iter().map(|bin| bin[2]).sum();
-            prop_assert!((counted - asked as f64).abs() < 1e-6 * asked as f64 + 1e-3);
+            let expected: u64 = bins.iter().map(|bin| bin[2]).sum();
+            prop_assert!((counted - expected as f64).abs() < 1e-6 * expected as f64 + 1e-3);
         }
     }
 

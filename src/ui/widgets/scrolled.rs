@@ -9,7 +9,7 @@ use crate::app::viewport::Viewport;
 use crate::ui::theme::{StyleRole, Theme};
 
 /// Draws the visible lines; where some are left below, the last row shows how many.
-pub fn draw(lines: Vec<Line<'_>>, viewport: &Viewport, look: Theme, area: Rect, buf: &mut Buffer) {
+pub fn draw(lines: Vec<Line<'_>>, viewport: &Viewport, theme: Theme, area: Rect, buf: &mut Buffer) {
     let (count, height) = (lines.len(), usize::from(area.height));
     viewport.record_extent(count, height);
     let first = viewport.first().min(count.saturating_sub(height));
@@ -27,7 +27,7 @@ pub fn draw(lines: Vec<Line<'_>>, viewport: &Viewport, look: Theme, area: Rect, 
         && let Some(row) = rows.next()
     {
         let more = format!("{} more below", below + 1);
-        Line::styled(more, look.role_style(StyleRole::Faint)).render(row, buf);
+        Line::styled(more, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
 }
 

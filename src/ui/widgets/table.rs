@@ -58,11 +58,20 @@ impl TableColumn {
     }
 }
 
+/// Where a column is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ColumnPosition {
+    /// Index of the column.
+    index: usize,
+    /// Its first terminal column, relative to the table.
+    left: u16,
+    width: u16,
+}
+
 /// Columns with their layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FittedColumns {
-    /// Index of the column, left edge, width.
-    positions: Vec<(usize, u16, u16)>,
+    positions: Vec<ColumnPosition>,
     uses_short_headings: bool,
 }
 
@@ -113,14 +122,18 @@ fn position_columns(
     let mut extra = vec![0; kept.len()];
     distribute_spare_width(columns, kept, &mut extra, spare);
     let mut left = 0;
-    let mut places = Vec::with_capacity(kept.len());
+    let mut positions = Vec::with_capacity(kept.len());
     for (index, extra) in kept.iter().copied().zip(extra) {
-        let wide = (least(index) + extra).min(width.saturating_sub(left));
-        places.push((index, left, wide));
-        left = (left + wide + gap).min(width);
+        let own_width = (least(index) + extra).min(width.saturating_sub(left));
+        positions.push(ColumnPosition {
+            index,
+            left,
+            width: own_width,
+        });
+        left = (left + own_width + gap).min(width);
     }
     FittedColumns {
-        positions: places,
+        positions,
         uses_short_headings: short,
     }
 }
@@ -146,6 +159,15 @@ fn distribute_spare_width(
     }
 }
 
+/// The order of a table's rows, marked at the heading of a column.
+#[derive(Debug, Clone, Copy)]
+pub struct SortMark {
+    /// Index of the column.
+    pub column: usize,
+    /// Whether the largest value is first.
+    pub descending: bool,
+}
+
 /// A table: a heading, and rows whose cells are created only when they are drawn.
 pub struct TableWidget<'a> {
     /// Its columns.
@@ -156,8 +178,8 @@ pub struct TableWidget<'a> {
     pub cell: &'a dyn Fn(usize, usize, u16) -> Line<'static>,
     /// The row that is selected.
     pub selected_row: Option<usize>,
-    /// The column that it is sorted by, and whether descending.
-    pub sorted_by: Option<(usize, bool)>,
+    /// What it is sorted by.
+    pub sorted_by: Option<SortMark>,
     /// Theme of the table.
     pub theme: Theme,
 }
@@ -176,17 +198,17 @@ impl TableWidget<'_> {
         } else {
             column.heading
         };
-        let meaning = if index == 0 {
+        let role = if index == 0 {
             StyleRole::Title
         } else {
             StyleRole::Faint
         };
         let glyphs = self.theme.glyphs();
-        let mut line = Line::styled(text, self.theme.role_style(meaning));
-        if let Some((sorted, descending)) = self.sorted_by
-            && sorted == index
+        let mut line = Line::styled(text, self.theme.role_style(role));
+        if let Some(sorted) = self.sorted_by
+            && sorted.column == index
         {
-            let arrow = if descending {
+            let arrow = if sorted.descending {
                 glyphs.descending
             } else {
                 glyphs.ascending
@@ -208,7 +230,7 @@ impl Widget for &TableWidget<'_> {
         let rows = usize::from(area.height - 1);
         let offset = self.first_visible_row(rows);
         let shown = rows.min(self.row_count.saturating_sub(offset));
-        for (index, left, width) in &fitted.positions {
+        for ColumnPosition { index, left, width } in &fitted.positions {
             let align = |line: Line<'_>, top: u16, buf: &mut Buffer| {
                 let cell = Rect::new(area.x + left, top, *width, 1);
                 draw_cell(line, cell, self.columns[*index].right_aligned, buf);
@@ -250,13 +272,13 @@ fn draw_cell(line: Line<'_>, cell: Rect, right: bool, buf: &mut Buffer) {
 pub fn number_cell(
     value: Option<f64>,
     format: impl Fn(f64) -> String,
-    meaning: StyleRole,
-    look: Theme,
+    role: StyleRole,
+    theme: Theme,
 ) -> Line<'static> {
     match value {
-        None => Line::from(super::text::unknown_value(look)),
-        Some(0.0) => Line::styled(format(0.0), look.role_style(StyleRole::Faint)),
-        Some(value) => Line::from(Span::styled(format(value), look.role_style(meaning))),
+        None => Line::from(super::text::unknown_value(theme)),
+        Some(0.0) => Line::styled(format(0.0), theme.role_style(StyleRole::Faint)),
+        Some(value) => Line::from(Span::styled(format(value), theme.role_style(role))),
     }
 }
 
@@ -275,7 +297,11 @@ mod tests {
 
     fn kept(width: u16) -> Vec<usize> {
         let fitted = fit_columns(&COLUMNS, width);
-        fitted.positions.iter().map(|(index, ..)| *index).collect()
+        fitted
+            .positions
+            .iter()
+            .map(|position| position.index)
+            .collect()
     }
 
     #[test]
@@ -294,11 +320,11 @@ mod tests {
     proptest! {
         #[test]
         fn table_columns_stay_within_area_without_overlap(width in 1..300_u16) {
-            let places = fit_columns(&COLUMNS, width).positions;
+            let positions = fit_columns(&COLUMNS, width).positions;
             let mut right = 0;
-            for (_, left, wide) in places {
-                prop_assert!(left >= right || wide == 0);
-                right = left + wide;
+            for position in positions {
+                prop_assert!(position.left >= right || position.width == 0);
+                right = position.left + position.width;
                 prop_assert!(right <= width);
             }
         }

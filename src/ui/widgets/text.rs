@@ -9,7 +9,7 @@ use crate::ui::theme::{StyleRole, Theme};
 
 /// The text, truncated at its end where it is wider than `width` columns.
 #[must_use]
-pub fn cut_end(text: &str, width: u16, look: Theme) -> String {
+pub fn cut_end(text: &str, width: u16, theme: Theme) -> String {
     let width = usize::from(width);
     if text.width() <= width {
         return text.to_owned();
@@ -21,7 +21,7 @@ pub fn cut_end(text: &str, width: u16, look: Theme) -> String {
         kept.pop();
     }
     if width > 0 {
-        kept.push(look.glyphs().ellipsis);
+        kept.push(theme.glyphs().ellipsis);
     }
     kept
 }
@@ -29,7 +29,7 @@ pub fn cut_end(text: &str, width: u16, look: Theme) -> String {
 /// The text, truncated at its start where it is wider than `width` columns: the end of a path is
 /// its file name.
 #[must_use]
-pub fn cut_start(text: &str, width: u16, look: Theme) -> String {
+pub fn cut_start(text: &str, width: u16, theme: Theme) -> String {
     let width = usize::from(width);
     if text.width() <= width {
         return text.to_owned();
@@ -42,7 +42,7 @@ pub fn cut_start(text: &str, width: u16, look: Theme) -> String {
         kept.remove(0);
     }
     if width > 0 {
-        kept.insert(0, look.glyphs().ellipsis);
+        kept.insert(0, theme.glyphs().ellipsis);
     }
     kept
 }
@@ -64,8 +64,8 @@ pub fn grouped_thousands(number: f64) -> String {
     if number <= -0.5 {
         text.push('-');
     }
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(' ');
         }
         text.push(digit);
@@ -75,30 +75,30 @@ pub fn grouped_thousands(number: f64) -> String {
 
 /// The placeholder for an unknown value.
 #[must_use]
-pub fn unknown_value(look: Theme) -> Span<'static> {
-    Span::styled("n/a", look.role_style(StyleRole::Faint))
+pub fn unknown_value(theme: Theme) -> Span<'static> {
+    Span::styled("n/a", theme.role_style(StyleRole::Faint))
 }
 
 /// An editable text with its cursor, scrolled to the end where text is inserted. A selected text
 /// has no cursor.
 #[must_use]
-pub fn input_line(text: &EditableText, width: u16, look: Theme, style: Style) -> Line<'static> {
+pub fn input_line(text: &EditableText, width: u16, theme: Theme, style: Style) -> Line<'static> {
     if text.is_selected() {
-        let shown = cut_start(&text.as_string(), width, look);
-        return Line::styled(shown, look.role_style(StyleRole::Selected));
+        let shown = cut_start(&text.as_string(), width, theme);
+        return Line::styled(shown, theme.role_style(StyleRole::Selected));
     }
     let before = text.before_cursor();
-    let whole = text.as_string();
-    let mut after = whole[before.len()..].chars();
+    let full_text = text.as_string();
+    let mut after = full_text[before.len()..].chars();
     let under = after.next().unwrap_or(' ').to_string();
     let rest: String = after.collect();
     let room = width.saturating_sub(1);
-    let shown = cut_start(&before, room, look);
+    let shown = cut_start(&before, room, theme);
     let left = room.saturating_sub(u16::try_from(shown.width()).unwrap_or(u16::MAX));
     Line::from(vec![
         Span::styled(shown, style),
-        Span::styled(under, look.role_style(StyleRole::Selected)),
-        Span::styled(cut_end(&rest, left, look), style),
+        Span::styled(under, theme.role_style(StyleRole::Selected)),
+        Span::styled(cut_end(&rest, left, theme), style),
     ])
 }
 

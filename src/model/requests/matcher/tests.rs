@@ -345,17 +345,17 @@ proptest! {
         let steps = [Queued, Allocated, Inserted, Issued, Completed];
         let mut progress = [0_usize; 8];
         let mut matcher = RequestMatcher::default();
-        let mut told = Vec::new();
+        let mut completed = Vec::new();
         let every = (0..8).flat_map(|index| std::iter::repeat_n(index, steps.len()));
         for (at, index) in picks.into_iter().chain(every).enumerate() {
             let Some(step) = steps.get(progress[index]) else { continue };
             progress[index] += 1;
             let event = block_event(*step, at as u64, "R", 1000 * index as u64, 8);
-            matcher.add_event(&event, |request| told.push(request));
+            matcher.add_event(&event, |request| completed.push(request));
         }
-        prop_assert_eq!(told.len(), 8);
+        prop_assert_eq!(completed.len(), 8);
         prop_assert_eq!((matcher.in_flight(), matcher.pending_bios.len()), (0, 0));
-        for request in &told {
+        for request in &completed {
             let stages = request.timestamps.stages();
             let parts = stages.q2g.unwrap() + stages.g2i.unwrap() + stages.i2d.unwrap()
                 + stages.d2c.unwrap();
@@ -371,14 +371,14 @@ proptest! {
         let steps = [Queued, Split, Remapped, BackMerged, FrontMerged, Allocated, Inserted,
             RequestMerged, Issued, Requeued, Completed, BioCompleted];
         let mut matcher = RequestMatcher::default();
-        let (mut told, mut begun) = (0, 0);
+        let (mut completed, mut started) = (0, 0);
         for (at, (step, sector, sectors, other)) in stream.into_iter().enumerate() {
             let step = steps[usize::from(step)];
-            begun += u64::from(matches!(step, Queued | Allocated | Issued | Split));
+            started += u64::from(matches!(step, Queued | Allocated | Issued | Split));
             let mut event = block_event(step, at as u64, "W", sector, sectors);
             event.other_sector = other;
-            matcher.add_event(&event, |_| told += 1);
+            matcher.add_event(&event, |_| completed += 1);
         }
-        prop_assert!(told <= begun);
+        prop_assert!(completed <= started);
     }
 }

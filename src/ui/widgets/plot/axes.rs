@@ -83,12 +83,12 @@ impl PlotWidget<'_> {
             buf[(column, row)]
                 .set_char(glyphs.tick_below)
                 .set_style(style);
-            let wide = label.width() as u16;
-            let from = centered_left(column, wide, plot);
+            let label_width = label.width() as u16;
+            let from = centered_left(column, label_width, plot);
             if from >= free {
-                let cell = Rect::new(from, row + 1, wide, 1).intersection(*buf.area());
+                let cell = Rect::new(from, row + 1, label_width, 1).intersection(*buf.area());
                 Text::styled(label, style).render(cell, buf);
-                free = from + wide + 1;
+                free = from + label_width + 1;
             }
         }
     }
@@ -118,14 +118,14 @@ impl PlotWidget<'_> {
             }
             let room = plot.right().saturating_sub(free);
             let label = cut_end(&mark.label, room, self.theme);
-            let wide = label.width() as u16;
+            let label_width = label.width() as u16;
             // A few letters of a name are useless.
-            if wide < 4.min(mark.label.width() as u16) {
+            if label_width < 4.min(mark.label.width() as u16) {
                 continue;
             }
-            let from = centered_left(column, wide, plot).max(free);
-            Text::styled(label, style).render(Rect::new(from, plot.y - 1, wide, 1), buf);
-            free = from + wide + 2;
+            let from = centered_left(column, label_width, plot).max(free);
+            Text::styled(label, style).render(Rect::new(from, plot.y - 1, label_width, 1), buf);
+            free = from + label_width + 2;
         }
     }
 }
@@ -135,8 +135,8 @@ fn column_at(share: f64, plot: Rect) -> u16 {
     (plot.x + along).min(plot.right() - 1)
 }
 
-/// The left end of an element of width `wide` centred on a column, limited by the plot's right end.
-fn centered_left(column: u16, wide: u16, plot: Rect) -> u16 {
-    let end = plot.right().saturating_sub(wide);
-    column.saturating_sub(wide / 2).min(end)
+/// The left end of an element of width `label_width` centred on a column, limited by the plot's right end.
+fn centered_left(column: u16, label_width: u16, plot: Rect) -> u16 {
+    let end = plot.right().saturating_sub(label_width);
+    column.saturating_sub(label_width / 2).min(end)
 }

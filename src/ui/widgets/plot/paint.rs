@@ -7,6 +7,14 @@ use ratatui::widgets::canvas::{Context, Line, Points};
 use crate::bench::ChartShape;
 use crate::stats::general::reduce::reduce_by_column;
 
+/// The place of a curve's bar among the bars at one x value.
+#[derive(Clone, Copy)]
+struct BarSlot {
+    index: usize,
+    /// Number of bars.
+    count: usize,
+}
+
 /// Bounds of the whole axis.
 const UNIT_BOUNDS: [f64; 2] = [0.0, 1.0];
 /// Maximum width of bars, as a fraction of the plot.
@@ -48,34 +56,40 @@ impl CurvePainter {
                 paint_line(context, &points, colour);
             }
             ChartShape::Bars => {
-                self.paint_bars(context, (number, self.curve_count), points, colour)
+                let slot = BarSlot {
+                    index: number,
+                    count: self.curve_count,
+                };
+                self.paint_bars(context, slot, points, colour);
             }
-            ChartShape::StackedBars => self.paint_bars(context, (0, 1), points, colour),
+            ChartShape::StackedBars => {
+                self.paint_bars(context, BarSlot { index: 0, count: 1 }, points, colour)
+            }
             ChartShape::Scatter | ChartShape::Polar => paint_dots(context, points, colour),
         }
     }
 
     /// Paints a bar for each point. The bars of all curves at one x value share two thirds of the
-    /// distance to the next; this curve's bar is at index `number` of `of`.
+    /// distance to the next.
     fn paint_bars(
         &self,
         context: &mut Context<'_>,
-        (number, of): (usize, usize),
+        slot: BarSlot,
         points: &[[f64; 2]],
         colour: Color,
     ) {
         let pixel = 1.0 / self.dot_columns.max(1) as f64;
-        let whole = self
+        let group_width = self
             .min_bar_distance
             .map_or(pixel * 8.0, |least| least * 2.0 / 3.0);
-        let whole = whole.min(MAX_BAR_FRACTION * of as f64);
-        let wide = whole / of as f64;
+        let group_width = group_width.min(MAX_BAR_FRACTION * slot.count as f64);
+        let bar_width = group_width / slot.count as f64;
         // No dot may be left out.
-        let lines = ((wide / pixel).ceil() as usize).clamp(1, 400);
+        let lines = ((bar_width / pixel).ceil() as usize).clamp(1, 400);
         for [x, y] in points {
-            let left = x - whole / 2.0 + wide * number as f64;
+            let left = x - group_width / 2.0 + bar_width * slot.index as f64;
             for line in 0..lines {
-                let x = left + (line as f64 + 0.5) * (wide / lines as f64);
+                let x = left + (line as f64 + 0.5) * (bar_width / lines as f64);
                 context.draw(&Line::new(x, self.baseline, x, *y, colour));
             }
         }

@@ -108,8 +108,8 @@ fn plot_draws_bars_of_several_curves_side_by_side() {
     let area = Rect::new(0, 0, 60, 12);
     let mut buf = Buffer::empty(area);
     (&plot).render(area, &mut buf);
-    let coloured = |meaning| {
-        let colour = Theme::FULL.role_colour(meaning);
+    let coloured = |role| {
+        let colour = Theme::FULL.role_colour(role);
         let row = (0..60).filter(|x| buf[(*x, 8)].fg == colour);
         row.collect::<Vec<u16>>()
     };

@@ -13,9 +13,13 @@ use crate::units;
 const AXIS_WIDTH: u16 = 9;
 
 /// Draws the heat map.
-pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = Rect { height: 1, ..area };
-    Line::styled("HOW LONG, last minute", look.role_style(StyleRole::Title)).render(title, buf);
+    Line::styled(
+        "LATENCY (Q2C), last 60 s",
+        theme.role_style(StyleRole::Title),
+    )
+    .render(title, buf);
     let height = area.height.saturating_sub(1);
     let width = area.width.saturating_sub(AXIS_WIDTH);
     let Some((low, high)) = used_rows(view).filter(|_| height > 0 && width > 0) else {
@@ -24,26 +28,26 @@ pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffe
     // Each screen line covers as many rows as needed for all to fit.
     let rows = (high - low + 1).div_ceil(usize::from(height));
     let grid = rebin(view, low, rows, usize::from(width), usize::from(height));
-    let most = grid.iter().map(|[reads, others]| reads + others).max();
-    let shades = look.glyphs().density_shades;
+    let max = grid.iter().map(|[reads, others]| reads + others).max();
+    let shades = theme.glyphs().density_shades;
     for line in 0..height {
         let y = area.bottom() - 1 - line;
         let label =
             units::format_latency(LatencyHeatmap::row_start_ns(low + usize::from(line) * rows));
-        Line::styled(format!("{label:>8} "), look.role_style(StyleRole::Faint))
+        Line::styled(format!("{label:>8} "), theme.role_style(StyleRole::Faint))
             .render(Rect::new(area.x, y, AXIS_WIDTH, 1), buf);
         for column in 0..width {
             let [reads, others] =
                 grid[usize::from(line) * usize::from(width) + usize::from(column)];
-            if let Some(shade) = shade_level(reads + others, most.unwrap_or(0)) {
-                let meaning = if reads >= others {
+            if let Some(shade) = shade_level(reads + others, max.unwrap_or(0)) {
+                let role = if reads >= others {
                     StyleRole::Read
                 } else {
                     StyleRole::Write
                 };
                 buf[(area.x + AXIS_WIDTH + column, y)]
                     .set_char(shades[shade])
-                    .set_style(look.role_style(meaning));
+                    .set_style(theme.role_style(role));
             }
         }
     }
@@ -84,11 +88,11 @@ fn rebin(
 
 /// Few, some, many, most: steps of a constant factor, because a few slow requests matter beside
 /// many fast ones.
-fn shade_level(count: u32, most: u32) -> Option<usize> {
+fn shade_level(count: u32, max: u32) -> Option<usize> {
     if count == 0 {
         return None;
     }
-    let share = f64::from(count).ln_1p() / f64::from(most.max(1)).ln_1p();
+    let share = f64::from(count).ln_1p() / f64::from(max.max(1)).ln_1p();
     Some(((share * 4.0).ceil() as usize).clamp(1, 4) - 1)
 }
 

@@ -19,24 +19,24 @@ pub(super) fn by_severity(findings: &Findings) -> Vec<&Verdict> {
 }
 
 /// Lines of the objectives, then of each check with its evidence and advice.
-pub(super) fn lines(findings: &Findings, look: Theme, width: u16) -> Vec<Line<'static>> {
+pub(super) fn lines(findings: &Findings, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let goals = findings.goals.iter();
-    let mut lines: Vec<_> = goals.flat_map(|it| slo_lines(it, look, width)).collect();
+    let mut lines: Vec<_> = goals.flat_map(|it| slo_lines(it, theme, width)).collect();
     for verdict in by_severity(findings) {
-        let style = look.role_style(verdict.severity.into());
-        let evidence = wrap_text(&verdict_text(verdict, look), width).into_iter();
+        let style = theme.role_style(verdict.severity.into());
+        let evidence = wrap_text(&verdict_text(verdict, theme), width).into_iter();
         lines.extend(evidence.map(|line| Line::styled(line, style)));
         let advice = wrap_text(&verdict.advice, width.saturating_sub(2)).into_iter();
-        let faint = look.role_style(StyleRole::Faint);
+        let faint = theme.role_style(StyleRole::Faint);
         lines.extend(advice.map(|line| Line::styled(format!("  {line}"), faint)));
     }
     lines
 }
 
 /// Symbol, name and evidence of a check.
-fn verdict_text(verdict: &Verdict, look: Theme) -> String {
+fn verdict_text(verdict: &Verdict, theme: Theme) -> String {
     let mark = match verdict.severity {
-        Severity::Note => look.glyphs().separator,
+        Severity::Note => theme.glyphs().separator,
         Severity::Warning | Severity::Invalid => '!',
     };
     format!("{mark} {}: {}", verdict.code, verdict.evidence)
@@ -44,12 +44,12 @@ fn verdict_text(verdict: &Verdict, look: Theme) -> String {
 
 /// Draws as many checks as fit while a benchmark runs, the most severe first and with advice; the
 /// number of further ones is shown at the right.
-pub(super) fn draw_brief(findings: &Findings, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw_brief(findings: &Findings, theme: Theme, area: Rect, buf: &mut Buffer) {
     let verdicts = by_severity(findings);
-    let faint = look.role_style(StyleRole::Faint);
+    let faint = theme.role_style(StyleRole::Faint);
     if verdicts.is_empty() {
-        let well = look.glyphs().check_mark;
-        let text = format!("{well} nothing speaks against these figures so far");
+        let well = theme.glyphs().check_mark;
+        let text = format!("{well} no problems detected so far");
         Line::styled(text, faint).render(area, buf);
         return;
     }
@@ -62,10 +62,13 @@ pub(super) fn draw_brief(findings: &Findings, look: Theme, area: Rect, buf: &mut
     let mut lines = Vec::new();
     for verdict in verdicts.iter().take(room) {
         let width = area.width.saturating_sub(more.len() as u16);
-        let text = cut_end(&verdict_text(verdict, look), width, look);
-        lines.push(Line::styled(text, look.role_style(verdict.severity.into())));
+        let text = cut_end(&verdict_text(verdict, theme), width, theme);
+        lines.push(Line::styled(
+            text,
+            theme.role_style(verdict.severity.into()),
+        ));
         if lines.len() == 1 {
-            let advice = cut_end(&format!("  {}", verdict.advice), area.width, look);
+            let advice = cut_end(&format!("  {}", verdict.advice), area.width, theme);
             lines.push(Line::styled(advice, faint));
         }
     }
@@ -76,21 +79,21 @@ pub(super) fn draw_brief(findings: &Findings, look: Theme, area: Rect, buf: &mut
 }
 
 /// Whether an objective was met, and its margin: on the same line, or below where there is no room.
-fn slo_lines(goal: &SloResult, look: Theme, width: u16) -> Vec<Line<'static>> {
-    let meaning = match goal.met {
+fn slo_lines(goal: &SloResult, theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let role = match goal.met {
         Some(true) => StyleRole::Success,
         Some(false) => StyleRole::Error,
         None => StyleRole::Faint,
     };
     let mut line = Line::from(vec![
         Span::raw(format!("goal {}: ", goal.goal)),
-        Span::styled(goals::status(goal), look.role_style(meaning)),
+        Span::styled(goals::status(goal), theme.role_style(role)),
     ]);
     let margin = goals::outcome_text(goal).or(goals::undetermined_reason(goal).map(str::to_owned));
     let Some(margin) = margin else {
         return vec![line];
     };
-    let faint = look.role_style(StyleRole::Faint);
+    let faint = theme.role_style(StyleRole::Faint);
     if line.width() + margin.width() + 3 <= usize::from(width) {
         line.push_span(Span::styled(format!("   {margin}"), faint));
         return vec![line];
@@ -101,12 +104,12 @@ fn slo_lines(goal: &SloResult, look: Theme, width: u16) -> Vec<Line<'static>> {
 }
 
 /// The line that no problems were detected.
-pub(super) fn no_problems_lines(look: Theme, width: u16) -> Vec<Line<'static>> {
-    let well = look.glyphs().check_mark;
-    let text = format!("{well} nothing speaks against these figures");
+pub(super) fn no_problems_lines(theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let well = theme.glyphs().check_mark;
+    let text = format!("{well} no problems detected");
     let lines = wrap_text(&text, width).into_iter();
     lines
-        .map(|line| Line::styled(line, look.role_style(StyleRole::Success)))
+        .map(|line| Line::styled(line, theme.role_style(StyleRole::Success)))
         .collect()
 }
 
@@ -115,8 +118,8 @@ mod tests {
     use super::*;
 
     fn drawn(severities: &[Severity], height: u16) -> Vec<String> {
-        let verdict = |(place, severity): (usize, &Severity)| {
-            Verdict::new(&format!("v{place}"), *severity, "seen", "do this")
+        let verdict = |(index, severity): (usize, &Severity)| {
+            Verdict::new(&format!("v{index}"), *severity, "seen", "do this")
         };
         let findings = Findings {
             verdicts: severities.iter().enumerate().map(verdict).collect(),

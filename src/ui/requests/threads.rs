@@ -14,46 +14,43 @@ use crate::ui::widgets::text::{cut_end, grouped_thousands};
 use crate::units;
 
 const COLUMNS: [TableColumn; 7] = [
-    TableColumn::text("WHO", 8, 0, 0),
+    TableColumn::text("THREADS", 8, 0, 0),
     TableColumn::text("process", 16, 8, 0),
     TableColumn::numeric("requests", "requests", 9, 0),
     TableColumn::numeric("read", "read", 9, 0),
     TableColumn::numeric("written", "written", 9, 0),
-    TableColumn::numeric("mean time", "mean", 8, 1),
-    TableColumn::numeric("dirtied", "dirtied", 8, 2),
+    TableColumn::numeric("Q2C mean", "Q2C", 8, 1),
+    TableColumn::numeric("writeback%", "writeback%", 10, 2),
 ];
 
 /// Draws the threads with the most bytes.
-pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buffer) {
     let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
-        let (actor, toll) = &view.top_threads[row];
-        let bytes = |bytes: u64, meaning| {
-            Line::styled(
-                units::format_capacity(bytes as f64),
-                look.role_style(meaning),
-            )
+        let (actor, stats) = &view.top_threads[row];
+        let bytes = |bytes: u64, role| {
+            Line::styled(units::format_capacity(bytes as f64), theme.role_style(role))
         };
         match column {
             0 => match actor {
                 Some(actor) => Line::raw(format!("{:>7}", actor.pid)),
-                None => Line::styled("      -", look.role_style(StyleRole::Faint)),
+                None => Line::styled("      -", theme.role_style(StyleRole::Faint)),
             },
             1 => {
                 let name = actor.map_or_else(
                     || "others, unknown".to_owned(),
                     |actor| printable_bytes(actor.name.as_bytes()),
                 );
-                Line::raw(cut_end(&name, width, look))
+                Line::raw(cut_end(&name, width, theme))
             }
-            2 => Line::raw(grouped_thousands(toll.requests as f64)),
-            3 => bytes(toll.read_bytes, StyleRole::Read),
-            4 => bytes(toll.written_bytes, StyleRole::Write),
-            5 => time_cell(toll.q2c.mean_ns(), look),
+            2 => Line::raw(grouped_thousands(stats.requests as f64)),
+            3 => bytes(stats.read_bytes, StyleRole::Read),
+            4 => bytes(stats.written_bytes, StyleRole::Write),
+            5 => time_cell(stats.q2c.mean_ns(), theme),
             _ => {
-                let share = toll.writeback_requests as f64 / toll.requests.max(1) as f64;
+                let share = stats.writeback_requests as f64 / stats.requests.max(1) as f64;
                 Line::styled(
-                    units::format_percent(share),
-                    look.role_style(StyleRole::Faint),
+                    format!("{:.0}", share * 100.0),
+                    theme.role_style(StyleRole::Faint),
                 )
             }
         }
@@ -64,7 +61,7 @@ pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffe
         cell: &cell,
         selected_row: None,
         sorted_by: None,
-        theme: look,
+        theme,
     };
     (&table).render(area, buf);
 }

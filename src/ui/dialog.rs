@@ -9,13 +9,13 @@ use super::theme::{StyleRole, Theme};
 use crate::app::Dialog;
 
 /// Draws the dialog.
-pub(super) fn draw(overlay: Dialog, look: Theme, area: Rect, buf: &mut Buffer) {
-    let lines = question_lines(overlay);
+pub(super) fn draw(dialog: Dialog, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let lines = dialog_lines(dialog);
     let height = lines.len() as u16 + 2;
     let top = area.y + area.height.saturating_sub(height) / 2;
     let strip = Rect::new(area.x, top, area.width, height).intersection(area);
     Clear.render(strip, buf);
-    super::apply_style(look.role_style(StyleRole::Selected), strip, buf);
+    super::apply_style(theme.role_style(StyleRole::Selected), strip, buf);
     for (row, text) in strip.rows().skip(1).zip(lines) {
         Line::raw(text)
             .alignment(Alignment::Center)
@@ -23,32 +23,32 @@ pub(super) fn draw(overlay: Dialog, look: Theme, area: Rect, buf: &mut Buffer) {
     }
 }
 
-fn question_lines(overlay: Dialog) -> Vec<String> {
+fn dialog_lines(dialog: Dialog) -> Vec<String> {
     let owned = |lines: [&str; 3]| lines.map(str::to_owned).to_vec();
-    match overlay {
+    match dialog {
         // The help has a screen of its own.
         Dialog::Help => Vec::new(),
         Dialog::ConfirmQuit => owned([
             "A benchmark is running.",
-            "Stop it and quit? What was measured until now is saved.",
-            "y quit    n go on",
+            "Stop it and quit? The results so far are saved.",
+            "y quit    n cancel",
         ]),
         Dialog::ConfirmAccounting => owned([
-            "Count how long processes wait for I/O? It is set back when diskscope ends.",
+            "Turn on delay accounting (for IO% and SWAPIN%)? It is reset on exit.",
             "sysctl kernel.task_delayacct=1",
-            "y switch it on    n leave it",
+            "y confirm    n cancel",
         ]),
-        Dialog::ConfirmProcessAction(victim, deed) => vec![
-            format!("Process {}: {}", victim.pid, deed.label()),
-            "y do it    n leave it".to_owned(),
+        Dialog::ConfirmProcessAction(process, action) => vec![
+            format!("Process {}: {}", process.pid, action.label()),
+            "y confirm    n cancel".to_owned(),
         ],
-        Dialog::ChooseProcessAction(victim, deeds) => {
+        Dialog::ChooseProcessAction(process, actions) => {
             // Padded to equal length, so that the labels are aligned.
-            let names = || deeds.iter().map(|deed| deed.label());
+            let names = || actions.iter().map(|action| action.label());
             let longest = names().map(|name| name.chars().count()).max().unwrap_or(0);
             let choices = names().enumerate();
-            let choices = choices.map(|(place, name)| format!("{}  {name:<longest$}", place + 1));
-            std::iter::once(format!("Process {}", victim.pid))
+            let choices = choices.map(|(index, name)| format!("{}  {name:<longest$}", index + 1));
+            std::iter::once(format!("Process {}", process.pid))
                 .chain(choices)
                 .collect()
         }

@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::comparison::session_role;
+use super::roles::session_role;
 use crate::session::compare::words::session_letter;
 use crate::session::compare::{ComparedBenchmark, ComparedMetric, MetricSample, RatioJudgement};
 use crate::ui::theme::{StyleRole, Theme};
@@ -16,6 +16,13 @@ const CI_COLUMN: usize = 4;
 /// Maximum width of labels.
 const MAX_LABEL_WIDTH: usize = 26;
 
+/// Indices of the two sessions of the table.
+#[derive(Clone, Copy)]
+struct SessionPair {
+    baseline: usize,
+    other: usize,
+}
+
 /// One line of the table: label, both values, ratio, its confidence interval, result.
 struct MetricRow {
     cells: [String; 6],
@@ -24,23 +31,24 @@ struct MetricRow {
 
 /// The table of a pair of sessions, with headings.
 pub(super) fn lines(
-    test: &ComparedBenchmark,
+    benchmark: &ComparedBenchmark,
     pair: Option<(usize, usize)>,
-    look: Theme,
+    theme: Theme,
     width: u16,
 ) -> Vec<Line<'static>> {
-    let Some(pair) = pair else {
-        let text = "no figure is on two sides: nothing to compare";
-        return vec![Line::styled(text, look.role_style(StyleRole::Faint))];
+    let Some((baseline, other)) = pair else {
+        let text = "no metric is in two sessions: nothing to compare";
+        return vec![Line::styled(text, theme.role_style(StyleRole::Faint))];
     };
-    let mut rows: Vec<MetricRow> = test
+    let pair = SessionPair { baseline, other };
+    let mut rows: Vec<MetricRow> = benchmark
         .metrics
         .iter()
-        .filter_map(|figure| metric_row(figure, pair, look))
+        .filter_map(|metric| metric_row(metric, pair, theme))
         .collect();
-    let (baseline, other) = (session_letter(pair.0), session_letter(pair.1));
+    let (baseline, other) = (session_letter(baseline), session_letter(other));
     let ratio = format!("{other}/{baseline}");
-    let heading = ["Figures", &baseline, &other, &ratio, "95 % CI", ""];
+    let heading = ["Metrics", &baseline, &other, &ratio, "95 % CI", ""];
     rows.insert(
         0,
         MetricRow {
@@ -51,23 +59,19 @@ pub(super) fn lines(
     let layout = column_layout(&rows, usize::from(width));
     let drawn = rows.iter().enumerate();
     drawn
-        .map(|(place, row)| row_line(row, place == 0, pair, &layout, look))
+        .map(|(index, row)| row_line(row, index == 0, pair, &layout, theme))
         .collect()
 }
 
-fn metric_row(
-    figure: &ComparedMetric,
-    (baseline, other): (usize, usize),
-    look: Theme,
-) -> Option<MetricRow> {
-    if figure.baseline != baseline {
+fn metric_row(metric: &ComparedMetric, pair: SessionPair, theme: Theme) -> Option<MetricRow> {
+    if metric.baseline != pair.baseline {
         return None;
     }
-    let of = |side: usize| figure.samples.get(side)?.as_ref();
-    let (first, sample) = (of(baseline)?, of(other)?);
-    let value = |sample: &MetricSample| figure.metric_of(sample).value_text();
+    let of = |side: usize| metric.samples.get(side)?.as_ref();
+    let (first, sample) = (of(pair.baseline)?, of(pair.other)?);
+    let value = |sample: &MetricSample| metric.metric_of(sample).value_text();
     let against = sample.against_baseline.as_ref();
-    let [ratio, interval, words] = against.map(|it| it.ratio_columns()).unwrap_or_default();
+    let [ratio, interval, parts] = against.map(|it| it.ratio_columns()).unwrap_or_default();
     let judgement = match against.and_then(|against| against.judgement) {
         Some(RatioJudgement::Faster) => StyleRole::Success,
         Some(RatioJudgement::Slower) => StyleRole::Warning,
@@ -77,12 +81,12 @@ fn metric_row(
     };
     Some(MetricRow {
         cells: [
-            cut_end(&figure.label(), MAX_LABEL_WIDTH as u16, look),
+            cut_end(&metric.label(), MAX_LABEL_WIDTH as u16, theme),
             value(first),
             value(sample),
             ratio,
             interval,
-            words,
+            parts,
         ],
         judgement,
     })
@@ -125,9 +129,9 @@ fn column_layout(rows: &[MetricRow], room: usize) -> ColumnLayout {
 fn row_line(
     row: &MetricRow,
     heading: bool,
-    (baseline, other): (usize, usize),
+    pair: SessionPair,
     layout: &ColumnLayout,
-    look: Theme,
+    theme: Theme,
 ) -> Line<'static> {
     let mut line = Line::default();
     let gap = layout.gap;
@@ -135,10 +139,10 @@ fn row_line(
         if *width == 0 {
             continue;
         }
-        let meaning = match (column, heading) {
+        let role = match (column, heading) {
             (0, true) => StyleRole::Title,
-            (1, true) => session_role(baseline),
-            (2, true) => session_role(other),
+            (1, true) => session_role(pair.baseline),
+            (2, true) => session_role(pair.other),
             (_, true) | (0 | CI_COLUMN, false) => StyleRole::Faint,
             (5, false) => row.judgement,
             _ => StyleRole::Plain,
@@ -148,7 +152,7 @@ fn row_line(
             5 => format!("{:gap$}{cell}", ""),
             _ => format!("{:gap$}{cell:>width$}", ""),
         };
-        line.push_span(Span::styled(text, look.role_style(meaning)));
+        line.push_span(Span::styled(text, theme.role_style(role)));
     }
     line
 }
@@ -176,7 +180,7 @@ mod tests {
         assert_eq!(
             table(80),
             [
-                "Figures       A       B    B/A      95 % CI  ",
+                "Metrics       A       B    B/A      95 % CI  ",
                 "IOPS     100 /s  150 /s  1.500  1.482-1.518  faster",
             ]
         );
