@@ -12,6 +12,7 @@ pub mod cli;
 pub mod drive;
 pub mod engine;
 pub mod entropy;
+pub mod format_version;
 mod local_time;
 mod memory;
 pub mod model;

@@ -123,7 +123,9 @@ fn print_recorded_requests(
 
 fn read_failure(error: RecordingReadError) -> CommandFailure {
     match error {
-        RecordingReadError::NotARecording { .. } => CommandFailure::usage_error(error),
+        RecordingReadError::NotARecording { .. } | RecordingReadError::Version(_) => {
+            CommandFailure::usage_error(error)
+        }
         RecordingReadError::Input(ref input) if input.is_usage() => {
             CommandFailure::usage_error(error)
         }

@@ -12,6 +12,7 @@ use super::frame::{
     MAGIC, decode_frame_header,
 };
 use super::inflate::{ByteSink, InflateError, LineSplitter, inflate_frame};
+use crate::format_version::UnsupportedVersion;
 use crate::model::Snapshot;
 use crate::named_file::InputError;
 use crate::named_file::input;
@@ -39,8 +40,11 @@ pub enum RecordingReadError {
     /// The file cannot be opened or is not a regular file.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// The file is a recording of another version of the format.
+    #[error(transparent)]
+    Version(#[from] UnsupportedVersion),
     /// The file is not a recording.
-    #[error("{} is no diskscope recording: {reason}", path.display())]
+    #[error("{} is not a diskscope recording: {reason}", path.display())]
     NotARecording {
         /// Path of the file.
         path: PathBuf,
@@ -351,13 +355,17 @@ fn check_file_header(path: &Path, reader: &mut impl Read) -> Result<(), Recordin
     }
     let (magic, rest) = head.split_at(MAGIC.len());
     if magic != MAGIC {
-        return Err(foreign("it begins with something else".to_owned()));
+        return Err(foreign("it does not begin with DSKSCOPE".to_owned()));
     }
     let version = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]);
     if version != FORMAT_VERSION {
-        return Err(foreign(format!(
-            "its version is {version} and this program's {FORMAT_VERSION}: update diskscope"
-        )));
+        return Err(RecordingReadError::Version(UnsupportedVersion {
+            path: path.to_owned(),
+            content: "recording",
+            found: version.into(),
+            supported: FORMAT_VERSION,
+            program: None,
+        }));
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::document::Session;
+use crate::format_version::UnsupportedVersion;
 use crate::named_file::InputError;
 use crate::private_directory::{PrivateDirectory, PrivateDirectoryError};
 use crate::units;
@@ -21,7 +22,9 @@ mod read;
 mod tests;
 
 pub use self::journal::Journal;
-pub use self::read::{ReadBudget, load_session, load_session_with_id, parse_session};
+pub use self::read::{
+    ReadBudget, SessionFormatError, load_session, load_session_with_id, parse_session,
+};
 
 /// Maximum size of all files of a comparison; in memory they take up to a few times as much.
 const MAX_COMPARISON_BYTES: u64 = 256 << 20;
@@ -87,8 +90,11 @@ pub enum StoreError {
         /// Number of files opened so far.
         files: usize,
     },
+    /// The file is a session of another version of the format.
+    #[error(transparent)]
+    Version(#[from] UnsupportedVersion),
     /// The file is not a session.
-    #[error("{} is no diskscope session: {reason}", path.display())]
+    #[error("{} is not a diskscope session: {reason}", path.display())]
     NotASession {
         /// Path of the file.
         path: PathBuf,
@@ -104,7 +110,9 @@ impl StoreError {
         match self {
             Self::Input(error) => error.is_usage(),
             Self::TooLargeTogether { .. } => true,
-            Self::Io { .. } | Self::Directory(_) | Self::NotASession { .. } => false,
+            Self::Io { .. } | Self::Directory(_) | Self::Version(_) | Self::NotASession { .. } => {
+                false
+            }
         }
     }
 }
