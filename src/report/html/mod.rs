@@ -1,17 +1,20 @@
 //! Sessions as one self-contained HTML file: no scripts, and no external fonts or images. The page
 //! follows the reader's preference for a light or dark colour scheme and can be printed.
+//!
+//! `maud` builds the markup and escapes all text in it.
 
-use std::fmt::Write as _;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::safe_text::printable::printable_lines;
 use crate::session::chart::ResultPresentation;
 use crate::session::compare::{Comparison, ComparisonInput};
 
 mod charts;
 mod compare;
-mod escape;
 mod parts;
 mod plot;
 mod run;
+mod timestamp;
 mod title;
 
 /// Returns how the result of the benchmark with that name is presented; `None` for a benchmark that
@@ -19,6 +22,8 @@ mod title;
 pub type PresentationLookup<'a> = dyn Fn(&str) -> Option<ResultPresentation> + 'a;
 
 const STYLE_SHEET: &str = include_str!("style.css");
+/// Nothing may be loaded and no script may run, whatever a session contains.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// Renders the page. A comparison of the sessions, if there is one, comes first.
 #[must_use]
@@ -27,45 +32,63 @@ pub fn html_page(
     comparison: Option<&Comparison>,
     presentations: &PresentationLookup<'_>,
 ) -> String {
-    let title = escape::escape_html(&title::page_title(inputs));
+    let title = title::page_title(inputs);
     let labels = title::session_labels(inputs);
-    let mut body = String::new();
-    if let Some(comparison) = comparison {
-        body.push_str(&compare::comparison_section(
-            comparison,
-            &title,
-            presentations,
-        ));
-    }
-    body.push_str(&table_of_contents(inputs, &labels));
+    let page = html! {
+        (DOCTYPE) "\n"
+        html lang="en" {
+            head {
+                "\n" meta charset="utf-8";
+                "\n" meta name="viewport" content="width=device-width, initial-scale=1";
+                "\n" meta name="color-scheme" content="light dark";
+                "\n" meta http-equiv="Content-Security-Policy" content=(CONTENT_SECURITY_POLICY);
+                "\n" title { (title) }
+                "\n" style { (PreEscaped(STYLE_SHEET)) } "\n"
+            }
+            "\n"
+            body {
+                main {
+                    "\n"
+                    @if let Some(comparison) = comparison {
+                        (compare::comparison_section(comparison, &title, presentations)) "\n"
+                    }
+                    (table_of_contents(inputs, &labels)) "\n"
+                    (all_sessions(inputs, &labels, presentations))
+                }
+            }
+        }
+        "\n"
+    };
+    // Markup is escaped; control characters and those that change the writing direction are not.
+    printable_lines(&page.into_string()).into_owned()
+}
+
+/// The sessions with their runs, which are numbered over all sessions.
+fn all_sessions(
+    inputs: &[ComparisonInput<'_>],
+    labels: &[String],
+    presentations: &PresentationLookup<'_>,
+) -> Markup {
     let mut number = 0;
-    for (input, label) in inputs.iter().zip(&labels) {
-        let label = (inputs.len() > 1).then_some(label.as_str());
-        body.push_str(&session_heading(input, label));
-        body.push_str(&parts::repeated_runs_table(&input.session.runs));
-        for one in &input.session.runs {
-            number += 1;
-            body.push_str(&run::run_section(one, number, presentations));
-        }
-        if input.session.runs.is_empty() {
-            body.push_str("<p class=\"soft\">There is no run in it.</p>\n");
+    html! {
+        @for (input, label) in inputs.iter().zip(labels) {
+            (session_heading(input, (inputs.len() > 1).then_some(label.as_str()))) "\n"
+            (parts::repeated_runs_table(&input.session.runs))
+            @for one in &input.session.runs {
+                @let _ = number += 1;
+                (run::run_section(one, number, presentations)) "\n"
+            }
+            @if input.session.runs.is_empty() {
+                p.soft { "The session contains no run." }
+            }
         }
     }
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" \
-         content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>{title}</title>\n<style>\n{STYLE_SHEET}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
-         </body>\n</html>\n"
-    )
 }
 
 /// Drive, time and program of a session.
 ///
 /// With several sessions the heading is the label that distinguishes this one.
-fn session_heading(input: &ComparisonInput<'_>, label: Option<&str>) -> String {
+fn session_heading(input: &ComparisonInput<'_>, label: Option<&str>) -> Markup {
     let session = input.session;
     let host = &session.host;
     let name = host.name.as_deref().unwrap_or("unknown host");
@@ -75,7 +98,7 @@ fn session_heading(input: &ComparisonInput<'_>, label: Option<&str>) -> String {
             .map(|_| name.to_owned()),
         host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
         host.architecture.clone().map(String::from),
-        host.processors.map(|count| format!("{count} processors")),
+        host.processors.map(|count| format!("{count} CPUs")),
         host.memory_bytes.map(|bytes| {
             format!(
                 "{} of memory",
@@ -85,54 +108,39 @@ fn session_heading(input: &ComparisonInput<'_>, label: Option<&str>) -> String {
         host.virtualization.clone().map(String::from),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
-    format!(
-        "<header class=\"session\"><h1>{}</h1><p class=\"when\">{}</p><p class=\"soft\">{}</p>\
-         <p class=\"soft\">{} &middot; {}</p></header>\n",
-        escape::escape_html(label.unwrap_or(name)),
-        escape::escape_html(&format_timestamp(&session.started)),
-        escape::escape_html(&facts.join(", ")),
-        escape::escape_html(&session.program),
-        escape::escape_html(input.name),
-    )
-}
-
-/// Formats a time as `2026-01-02 03:04:05+00:00`; RFC 3339 has a `T` and many decimals.
-fn format_timestamp(rfc3339: &str) -> String {
-    let Ok(time) = rfc3339.parse::<jiff::Timestamp>() else {
-        return rfc3339.to_owned();
-    };
-    let offset = jiff::fmt::strtime::parse("%Y-%m-%dT%H:%M:%S%.f%:z", rfc3339)
-        .ok()
-        .and_then(|parsed| parsed.offset())
-        .unwrap_or(jiff::tz::Offset::UTC);
-    let zoned = time.to_zoned(jiff::tz::TimeZone::fixed(offset));
-    zoned.strftime("%-d %B %Y, %H:%M %:z").to_string()
+    html! {
+        header.session {
+            h1 { (label.unwrap_or(name)) }
+            p.when { (timestamp::format_timestamp(&session.started)) }
+            p.soft { (facts.join(", ")) }
+            p.soft { (session.program) " \u{b7} " (input.name) }
+        }
+    }
 }
 
 /// Links to the runs, if there are several.
-fn table_of_contents(inputs: &[ComparisonInput<'_>], labels: &[String]) -> String {
-    let runs = || {
-        let sessions = inputs.iter().zip(labels);
-        sessions.flat_map(|(input, label)| input.session.runs.iter().map(move |run| (label, run)))
-    };
-    if runs().count() < 2 {
-        return String::new();
+fn table_of_contents(inputs: &[ComparisonInput<'_>], labels: &[String]) -> Markup {
+    let sessions = inputs.iter().zip(labels);
+    let runs: Vec<_> = sessions
+        .flat_map(|(input, label)| input.session.runs.iter().map(move |run| (label, run)))
+        .collect();
+    let needs_label = |label: &str, target: &str| inputs.len() > 1 && target != label;
+    html! {
+        @if runs.len() > 1 {
+            nav {
+                ol {
+                    @for (index, (label, run)) in runs.iter().enumerate() {
+                        li {
+                            a href=(format_args!("#run-{}", index + 1)) {
+                                (run.test) " " span { (run.target.path) }
+                                @if needs_label(label, &run.target.path) { " " span { (label) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
-    let mut list = String::new();
-    for (index, (label, run)) in runs().enumerate() {
-        let label = Some(label).filter(|label| inputs.len() > 1 && run.target.path != **label);
-        let label = label.map_or_else(String::new, |label| {
-            format!(" <span>{}</span>", escape::escape_html(label))
-        });
-        let _ = write!(
-            list,
-            "<li><a href=\"#run-{}\">{} <span>{}</span>{label}</a></li>",
-            index + 1,
-            escape::escape_html(&run.test),
-            escape::escape_html(&run.target.path),
-        );
-    }
-    format!("<nav><ol>{list}</ol></nav>\n")
 }
 
 #[cfg(test)]

@@ -338,7 +338,10 @@ fn journal_with_too_many_runs_is_refused() {
         text.push_str(&serde_json::to_string(&serde_json::json!({ "run": run })).unwrap());
     }
     let reason = parse_session(text.as_bytes()).unwrap().unwrap_err();
-    assert!(reason.to_string().contains("more than 10000 runs"), "{reason}");
+    assert!(
+        reason.to_string().contains("more than 10000 runs"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -352,7 +355,10 @@ fn parameter_that_is_a_list_is_refused() {
     let reason = parse_session(document.to_string().as_bytes())
         .unwrap()
         .unwrap_err();
-    assert!(reason.to_string().contains("a number, a word or null"), "{reason}");
+    assert!(
+        reason.to_string().contains("a number, a word or null"),
+        "{reason}"
+    );
 }
 
 /// Two runs start in the same second; one checks the names in use before the other ends.

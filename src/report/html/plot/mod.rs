@@ -1,9 +1,8 @@
 //! Charts as inline SVG; the page's style sheet defines colours, fonts and line widths.
 
-use std::fmt::Write as _;
+use maud::{Markup, html};
 
 use self::scale::HtmlScale;
-use super::escape;
 use crate::session::chart::ChartShape;
 use crate::session::document::ChartAxis;
 
@@ -74,35 +73,31 @@ pub(super) struct HtmlPlot<'a> {
 }
 
 impl HtmlPlot<'_> {
-    /// Renders the chart with heading and legend; empty if there are no points.
-    pub(super) fn render_figure(&self) -> String {
+    /// Renders the chart with heading and legend; `None` if there are no points.
+    pub(super) fn render_figure(&self) -> Option<Markup> {
         if self.curves.iter().all(|curve| curve.points.is_empty()) {
-            return String::new();
+            return None;
         }
-        let svg = if self.shape == ChartShape::Polar {
-            polar::draw_polar(self)
-        } else {
-            self.draw()
+        let svg = match self.shape {
+            ChartShape::Polar => polar::draw_polar(self),
+            _ => self.draw(),
         };
-        html_figure(self.title, &self.legend(), &svg)
+        Some(html_figure(self.title, &self.legend(), &svg))
     }
 
-    fn legend(&self) -> String {
-        if self.curves.len() < 2 {
-            return String::new();
+    fn legend(&self) -> Markup {
+        html! {
+            @if self.curves.len() > 1 {
+                ul.legend {
+                    @for (index, curve) in self.curves.iter().enumerate() {
+                        li class=(colour_class(index)) { (curve.name) }
+                    }
+                }
+            }
         }
-        let item = |(index, curve): (usize, &HtmlCurve)| {
-            format!(
-                "<li class=\"{}\">{}</li>",
-                colour_class(index),
-                escape::escape_html(&curve.name)
-            )
-        };
-        let items: String = self.curves.iter().enumerate().map(item).collect();
-        format!("<ul class=\"legend\">{items}</ul>")
     }
 
-    fn draw(&self) -> String {
+    fn draw(&self) -> Markup {
         let values = |index: usize| {
             self.curves
                 .iter()
@@ -131,36 +126,40 @@ impl HtmlPlot<'_> {
             }
         };
         let y = y.with_headroom();
-        let mut svg = axes((&x, self.x), (&y, self.y));
-        svg.push_str(&self.marked_value_lines(&x));
-        for (index, curve) in self.curves.iter().enumerate() {
-            let points: Vec<[f64; 2]> = curve
-                .points
-                .iter()
-                .filter(|[left, up]| x.can_draw(*left) && y.can_draw(*up))
-                .map(|[left, up]| [x.position(*left), y.position(*up)])
-                .collect();
-            let _ = write!(svg, "<g class=\"{}\">", colour_class(index));
-            svg.push_str(&match self.shape {
-                ChartShape::Line => {
-                    marks::svg_line(&points, y.baseline_position(), self.curves.len() == 1)
-                }
-                ChartShape::Steps => marks::svg_steps(&points, PLOT_RIGHT),
-                ChartShape::Bars => {
-                    marks::svg_bars(&points, y.baseline_position(), (index, self.curves.len()))
-                }
-                ChartShape::StackedBars => marks::svg_stack(&stacked[index], &x, &y),
-                ChartShape::Scatter | ChartShape::Polar => marks::svg_dots(&points),
-            });
-            svg.push_str(&marks::svg_intervals(&self.interval_positions(
-                index,
-                &stacked[index],
-                &x,
-                &y,
-            )));
-            svg.push_str("</g>");
+        html! {
+            (axes((&x, self.x), (&y, self.y)))
+            (self.marked_value_lines(&x))
+            @for index in 0..self.curves.len() {
+                g class=(colour_class(index)) { (self.curve_marks(index, &stacked[index], &x, &y)) }
+            }
         }
-        svg
+    }
+
+    /// The points of a curve and their confidence intervals.
+    fn curve_marks(
+        &self,
+        index: usize,
+        segments: &[[f64; 3]],
+        x: &HtmlScale,
+        y: &HtmlScale,
+    ) -> Markup {
+        let points: Vec<[f64; 2]> = self.curves[index]
+            .points
+            .iter()
+            .filter(|[left, up]| x.can_draw(*left) && y.can_draw(*up))
+            .map(|[left, up]| [x.position(*left), y.position(*up)])
+            .collect();
+        let count = self.curves.len();
+        let baseline = y.baseline_position();
+        let marks = match self.shape {
+            ChartShape::Line => marks::svg_line(&points, baseline, count == 1),
+            ChartShape::Steps => marks::svg_steps(&points, PLOT_RIGHT),
+            ChartShape::Bars => marks::svg_bars(&points, baseline, (index, count)),
+            ChartShape::StackedBars => marks::svg_stack(segments, x, y),
+            ChartShape::Scatter | ChartShape::Polar => marks::svg_dots(&points),
+        };
+        let intervals = self.interval_positions(index, segments, x, y);
+        html! { (marks) (marks::svg_intervals(&intervals)) }
     }
 
     /// Positions of the confidence intervals of a curve's points: next to each other for bars, and
@@ -168,15 +167,15 @@ impl HtmlPlot<'_> {
     fn interval_positions(
         &self,
         index: usize,
-        pieces: &[[f64; 3]],
+        segments: &[[f64; 3]],
         x: &HtmlScale,
         y: &HtmlScale,
     ) -> Vec<[f64; 3]> {
         let curve = &self.curves[index];
         let below = |at: f64| {
-            let piece = pieces.iter().find(|piece| piece[0] == at);
+            let segment = segments.iter().find(|segment| segment[0] == at);
             match self.shape {
-                ChartShape::StackedBars => piece.map_or(0.0, |piece| piece[1]),
+                ChartShape::StackedBars => segment.map_or(0.0, |segment| segment[1]),
                 _ => 0.0,
             }
         };
@@ -209,25 +208,33 @@ impl HtmlPlot<'_> {
     }
 
     /// Vertical lines at the named values.
-    fn marked_value_lines(&self, x: &HtmlScale) -> String {
-        let known = self
+    fn marked_value_lines(&self, x: &HtmlScale) -> Markup {
+        let drawn = self
             .marked_values
             .iter()
-            .filter(|(_, value)| x.can_draw(*value));
-        known
-            .map(|(name, value)| {
-                let place = x.position(*value);
-                let (anchor, shift) = if place > CHART_WIDTH / 2.0 { ("end", -4.0) } else { ("start", 4.0) };
-                format!(
-                    "<path class=\"mark\" d=\"M{place:.1} {PLOT_TOP}V{PLOT_BOTTOM}\"/>\
-                     <text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
-                    place + shift,
-                    PLOT_TOP + 10.0,
-                    escape::escape_html(name),
-                )
-            })
-            .collect()
+            .filter(|(_, value)| x.can_draw(*value))
+            .map(|(name, value)| (name, x.position(*value)));
+        html! {
+            @for (name, position) in drawn {
+                @let is_right = position > CHART_WIDTH / 2.0;
+                @let (anchor, shift) = if is_right { ("end", -4.0) } else { ("start", 4.0) };
+                (vertical_mark(position, PLOT_TOP))
+                text.name x=(px(position + shift)) y=(px(PLOT_TOP + 10.0)) text-anchor=(anchor) {
+                    (name)
+                }
+            }
+        }
     }
+}
+
+/// A coordinate with one decimal.
+fn px(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+/// A dashed vertical line from `top` to the horizontal axis.
+fn vertical_mark(position: f64, top: f64) -> Markup {
+    html! { path.mark d=(format_args!("M{position:.1} {top:.1}V{PLOT_BOTTOM}")) {} }
 }
 
 /// The CSS class that determines a curve's colour.
@@ -236,67 +243,55 @@ fn colour_class(index: usize) -> String {
 }
 
 /// A chart with its heading.
-fn html_figure(title: &str, legend: &str, svg: &str) -> String {
-    let title = escape::escape_html(title);
-    format!(
-        "<figure class=\"chart\"><figcaption>{title}</figcaption>{legend}<div class=\"paper\">\
-         <svg viewBox=\"0 0 {CHART_WIDTH} {CHART_HEIGHT}\" role=\"img\" aria-label=\"{title}\">{svg}</svg></div></figure>\n"
-    )
+fn html_figure(title: &str, legend: &Markup, svg: &Markup) -> Markup {
+    html! {
+        figure.chart {
+            figcaption { (title) }
+            (legend)
+            div.paper {
+                svg viewBox=(format_args!("0 0 {CHART_WIDTH} {CHART_HEIGHT}")) role="img"
+                    aria-label=(title) { (svg) }
+            }
+        }
+    }
 }
 
 /// Lines and labels of both axes. The name of the vertical axis is horizontal, above the axis.
-fn axes((x, x_axis): (&HtmlScale, &ChartAxis), (y, y_axis): (&HtmlScale, &ChartAxis)) -> String {
-    let mut svg = String::new();
-    let (marks, unit) = y.ticks(y_axis, 5);
-    for (place, label) in marks {
-        let _ = write!(
-            svg,
-            "<path class=\"grid\" d=\"M{PLOT_LEFT} {place:.1}H{PLOT_RIGHT}\"/>\
-             <text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
-            PLOT_LEFT - 8.0,
-            place + 4.0,
-        );
+fn axes((x, x_axis): (&HtmlScale, &ChartAxis), (y, y_axis): (&HtmlScale, &ChartAxis)) -> Markup {
+    let (ticks, unit) = y.ticks(y_axis, 5);
+    html! {
+        @for (position, label) in ticks {
+            path.grid d=(format_args!("M{PLOT_LEFT} {position:.1}H{PLOT_RIGHT}")) {}
+            text.tick x=(px(PLOT_LEFT - 8.0)) y=(px(position + 4.0)) text-anchor="end" { (label) }
+        }
+        text.axis x="0" y="14" { (axis_title(y_axis, unit)) }
+        (horizontal_axis(x, x_axis))
     }
-    let name = axis_title(y_axis, unit);
-    let _ = write!(svg, "<text class=\"axis\" x=\"0\" y=\"14\">{name}</text>");
-    svg.push_str(&horizontal_axis(x, x_axis));
-    svg
 }
 
 /// The horizontal axis.
-fn horizontal_axis(x: &HtmlScale, axis: &ChartAxis) -> String {
-    let mut svg = format!("<path class=\"base\" d=\"M{PLOT_LEFT} {PLOT_BOTTOM}H{PLOT_RIGHT}\"/>");
-    for place in x.minor_ticks(axis) {
-        let _ = write!(
-            svg,
-            "<path class=\"base\" d=\"M{place:.1} {PLOT_BOTTOM}v2\"/>"
-        );
+fn horizontal_axis(x: &HtmlScale, axis: &ChartAxis) -> Markup {
+    let (ticks, unit) = x.ticks(axis, 8);
+    let tick_line = |position: f64, length: u32| {
+        html! { path.base d=(format_args!("M{position:.1} {PLOT_BOTTOM}v{length}")) {} }
+    };
+    html! {
+        path.base d=(format_args!("M{PLOT_LEFT} {PLOT_BOTTOM}H{PLOT_RIGHT}")) {}
+        @for position in x.minor_ticks(axis) { (tick_line(position, 2)) }
+        @for (position, label) in ticks {
+            (tick_line(position, 4))
+            text.tick x=(px(position)) y=(px(PLOT_BOTTOM + 18.0)) text-anchor="middle" { (label) }
+        }
+        text.axis x=(PLOT_RIGHT) y=(px(CHART_HEIGHT - 6.0)) text-anchor="end" {
+            (axis_title(axis, unit))
+        }
     }
-    let (marks, unit) = x.ticks(axis, 8);
-    for (place, label) in marks {
-        let _ = write!(
-            svg,
-            "<path class=\"base\" d=\"M{place:.1} {PLOT_BOTTOM}v4\"/>\
-             <text class=\"tick\" x=\"{place:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>",
-            PLOT_BOTTOM + 18.0,
-        );
-    }
-    let _ = write!(
-        svg,
-        "<text class=\"axis\" x=\"{PLOT_RIGHT}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-        CHART_HEIGHT - 6.0,
-        axis_title(axis, unit),
-    );
-    svg
 }
 
 fn axis_title(axis: &ChartAxis, unit: &str) -> String {
-    let name = escape::escape_html(&axis.name);
-    if name.is_empty() {
-        unit.to_owned()
-    } else if unit.is_empty() {
-        name
-    } else {
-        format!("{name}, {unit}")
+    match (axis.name.is_empty(), unit.is_empty()) {
+        (true, _) => unit.to_owned(),
+        (false, true) => axis.name.to_string(),
+        (false, false) => format!("{}, {unit}", axis.name),
     }
 }
