@@ -34,6 +34,7 @@ pub mod supervisor;
 pub mod tui;
 pub mod ui;
 pub mod units;
+pub mod wrap;
 
 #[cfg(test)]
 #[path = "../tests/support/requirement.rs"]

@@ -33,7 +33,7 @@ fn two_sessions_are_compared_as_text_and_json() {
     let json = diskscope(&["compare", "--json"], &both_samples());
     let document: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(document["schema"], "diskscope-comparison");
-    let iops = &document["tests"][0]["figures"][0]["sides"][1]["against_first"];
+    let iops = &document["tests"][0]["figures"][0]["samples"][1]["against_baseline"];
     assert_eq!(iops["judgement"], "slower");
 }
 
@@ -174,14 +174,17 @@ fn files_matching_each_other_but_not_first_are_compared() {
     assert_eq!(output.status.code(), Some(0));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["tests"][0]["baseline"], 1);
-    assert_eq!(document["mismatches"][0]["sides"], serde_json::json!([0]));
     assert_eq!(
-        document["mismatches"][0]["lacking"],
+        document["mismatches"][0]["present_in"],
+        serde_json::json!([0])
+    );
+    assert_eq!(
+        document["mismatches"][0]["missing_in"],
         serde_json::json!([1, 2])
     );
     let figure = &document["tests"][0]["figures"][0];
     assert_eq!(
-        figure["sides"][2]["against_first"]["judgement"],
+        figure["samples"][2]["against_baseline"]["judgement"],
         "no-significant-difference"
     );
 }
@@ -207,9 +210,9 @@ fn session_without_interval_is_not_determined_with_reason() {
     assert!(!text.contains("no significant difference"), "{text}");
     let json = stdout(&["compare", "--json"], &files);
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let against = &document["tests"][0]["figures"][0]["sides"][1]["against_first"];
+    let against = &document["tests"][0]["figures"][0]["samples"][1]["against_baseline"];
     assert_eq!(against["judgement"], "not-determined");
-    let reason = serde_json::json!([{ "side": 1, "reason": "too-short" }]);
+    let reason = serde_json::json!([{ "session": 1, "missing_interval_of": "too-short" }]);
     assert_eq!(against["not_determined"], reason);
     let page = stdout(&["report", "-o", "-"], &files);
     assert!(page.contains("not determined; ") && page.contains("run too short"));

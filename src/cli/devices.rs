@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
-use super::{CommandResult, ExitStatus, json_switch, pretty_json, print_result};
+use super::failure::{CommandResult, ExitStatus};
+use super::options::json_switch;
+use super::output::{pretty_json, print_result};
 use crate::drive::{
     BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
     identity,

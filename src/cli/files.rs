@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{CommandFailure, CommandResult, ExitStatus, json_switch, pretty_json, print_result};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::options::json_switch;
+use super::output::{pretty_json, print_result};
 use crate::drive::{file_systems, identity};
 use crate::model::files;
 use crate::model::files::{DeletedView, FileView};

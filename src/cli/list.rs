@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use clap::{ArgMatches, Command};
 use serde_json::json;
 
-use super::{CommandResult, ExitStatus, json_switch, pretty_json as pretty, print_result};
+use super::failure::{CommandResult, ExitStatus};
+use super::options::json_switch;
+use super::output::{pretty_json as pretty, print_result};
 use crate::bench::{BENCHMARKS, Description, ParameterKind, ParameterSpec, ParameterValue};
 use crate::drive::Target;
 

@@ -1,9 +1,10 @@
 //! `diskscope manual`: generates the manual page from the program's own descriptions.
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, Command};
 use roff::{Inline, Roff, bold, italic, roman};
 
-use super::{CommandResult, ExitStatus, print_result};
+use super::failure::{CommandResult, ExitStatus};
+use super::output::print_result;
 use crate::bench::BENCHMARKS;
 
 /// Exit statuses and their meaning; the descriptions of [`ExitStatus`].
@@ -73,14 +74,14 @@ pub(super) fn command() -> Command {
         .after_help("To read it: diskscope manual | man -l -")
 }
 
-pub(super) fn run(_: &ArgMatches) -> CommandResult {
-    print_result(&manual_page())?;
+/// Prints the page for this definition of the command line.
+pub(super) fn run(program: &Command) -> CommandResult {
+    print_result(&manual_page(program))?;
     Ok(ExitStatus::Success)
 }
 
 /// The page in troff.
-fn manual_page() -> String {
-    let whole = super::command();
+fn manual_page(program: &Command) -> String {
     let mut page = Roff::new();
     let version = format!("diskscope {}", clap::crate_version!());
     page.control(
@@ -90,10 +91,10 @@ fn manual_page() -> String {
     append_section(&mut page, "NAME");
     page.text([roman(format!(
         "diskscope - {}",
-        command_description(&whole)
+        command_description(program)
     ))]);
     append_section(&mut page, "SYNOPSIS");
-    append_synopsis(&mut page, &whole);
+    append_synopsis(&mut page, program);
     append_section(&mut page, "DESCRIPTION");
     page.text([roman(
         "Without a command the terminal interface opens: devices, transfers and processes as they \
@@ -107,9 +108,9 @@ fn manual_page() -> String {
          beside that.",
     )]);
     append_section(&mut page, "OPTIONS");
-    append_options(&mut page, &whole);
+    append_options(&mut page, program);
     append_section(&mut page, "COMMANDS");
-    for command in whole.get_subcommands() {
+    for command in program.get_subcommands() {
         append_command(&mut page, command);
     }
     append_section(&mut page, "TESTS");
@@ -153,9 +154,9 @@ fn command_description(command: &Command) -> String {
         .unwrap_or_default()
 }
 
-fn append_synopsis(page: &mut Roff, whole: &Command) {
+fn append_synopsis(page: &mut Roff, program: &Command) {
     page.text([bold("diskscope"), roman(" [OPTIONS]")]);
-    for command in whole.get_subcommands() {
+    for command in program.get_subcommands() {
         page.control("br", []);
         page.text([bold("diskscope "), roman(command_usage(command))]);
     }
@@ -244,7 +245,7 @@ mod unit_tests {
 
     #[test]
     fn manual_page_covers_every_command_benchmark_and_option() {
-        let page = manual_page();
+        let page = manual_page(&crate::cli::command());
         for command in crate::cli::command().get_subcommands() {
             assert!(page.contains(&format!("diskscope {}", command.get_name())));
             for argument in command.get_arguments() {
@@ -278,7 +279,9 @@ mod unit_tests {
             return skip(Requirement::Program, "man(1) is not installed");
         };
         let mut input = man.stdin.take().unwrap();
-        input.write_all(manual_page().as_bytes()).unwrap();
+        input
+            .write_all(manual_page(&crate::cli::command()).as_bytes())
+            .unwrap();
         drop(input);
         let output = man.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

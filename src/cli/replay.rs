@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{
-    CommandFailure, CommandResult, ExitStatus, interface, json_switch, print_result,
-    print_status_line,
-};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::interface;
+use super::options::json_switch;
+use super::output::{print_result, print_status_line};
 use crate::model::Snapshot;
 use crate::recording::{Recording, RecordingCursor, RecordingReadError};
 use crate::report::watch;
@@ -96,9 +96,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
 }
 
 /// Prints the requests since the previous view in chunks; false if the reader closed stdout.
-fn print_recorded_requests(
-    replay: &mut RecordingCursor,
-) -> std::result::Result<bool, CommandFailure> {
+fn print_recorded_requests(replay: &mut RecordingCursor) -> Result<bool, CommandFailure> {
     /// Size of a chunk in bytes.
     const PRINT_CHUNK_BYTES: usize = 64 << 10;
     let mut waiting = String::new();
@@ -137,7 +135,7 @@ fn read_failure(error: RecordingReadError) -> CommandFailure {
 fn seek_by_options(
     matches: &ArgMatches,
     replay: &mut RecordingCursor,
-) -> std::result::Result<bool, CommandFailure> {
+) -> Result<bool, CommandFailure> {
     if matches.get_flag("busiest") {
         if !replay.seek_busiest() {
             return Err(CommandFailure::failed(
@@ -159,14 +157,14 @@ fn seek_by_options(
 fn current_text(
     matches: &ArgMatches,
     replay: &mut RecordingCursor,
-) -> std::result::Result<String, CommandFailure> {
+) -> Result<String, CommandFailure> {
     let Some(live) = replay.read_view().map_err(read_failure)? else {
         return Ok(String::new());
     };
     view_text(&live, matches.get_flag("json"))
 }
 
-fn view_text(live: &Snapshot, as_json: bool) -> std::result::Result<String, CommandFailure> {
+fn view_text(live: &Snapshot, as_json: bool) -> Result<String, CommandFailure> {
     if !as_json {
         return Ok(watch::watch_text(live));
     }

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{
-    CommandFailure, CommandResult, ExitStatus, json_switch, pretty_json, print_result,
-    session_load_failure,
-};
+use super::failure::{CommandFailure, CommandResult, ExitStatus, session_load_failure};
+use super::options::json_switch;
+use super::output::{pretty_json, print_result};
 use crate::report::text;
 use crate::session::store;
 

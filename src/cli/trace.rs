@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches, Command};
 
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::options::{duration_option, json_switch};
+use super::output::print_result;
 use super::pace::SIGNAL_POLL_INTERVAL;
-use super::{
-    CommandFailure, CommandResult, ExitStatus, duration_option, json_switch, print_result, signals,
-};
+use super::signals;
 use crate::engine::CancellationToken;
 use crate::model::requests::{RequestLine, RequestSummary, TracedRequest};
 use crate::probe::boot_time;
@@ -120,7 +121,7 @@ struct RequestPrinter {
     end_reason: Option<String>,
 }
 
-type PrintResult = std::result::Result<bool, CommandFailure>;
+type PrintResult = Result<bool, CommandFailure>;
 
 impl RequestPrinter {
     fn print_heading(&self) -> PrintResult {
@@ -186,10 +187,7 @@ impl RequestPrinter {
             .is_some_and(|taken| u128::from(taken) > slower.as_nanos())
     }
 
-    fn format_request(
-        &self,
-        request: &TracedRequest,
-    ) -> std::result::Result<String, CommandFailure> {
+    fn format_request(&self, request: &TracedRequest) -> Result<String, CommandFailure> {
         if !self.as_json {
             return Ok(request_row(request, self.start_ns));
         }
@@ -210,7 +208,7 @@ impl RequestPrinter {
     }
 }
 
-fn json_line(line: &impl serde::Serialize) -> std::result::Result<String, CommandFailure> {
+fn json_line(line: &impl serde::Serialize) -> Result<String, CommandFailure> {
     crate::safe_text::json::to_string(line)
         .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
 }

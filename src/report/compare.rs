@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 
-use super::text::{append_wrapped, cell, indent_table, plain_table, right_align};
+pub mod words;
+
+use self::words::session_letter;
+use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use crate::safe_text::printable::{printable_bytes, printable_lines};
-use crate::session::compare::words::session_letter;
 use crate::session::compare::{
     BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, MetricSample,
     UnmatchedMeasurement,

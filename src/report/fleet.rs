@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::compare::{escape_for_terminal, shrink_to_width};
-use super::text::{append_wrapped, cell, indent_table, plain_table, right_align};
+use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use crate::safe_text::printable::printable_lines;
 use crate::session::compare::FleetComparison;
 use crate::session::compare::fleet::{FleetRow, FleetTable};

@@ -6,6 +6,7 @@ pub mod evidence;
 pub mod fio;
 pub mod fleet;
 pub mod html;
+mod layout;
 pub mod repeated;
 pub mod requests;
 pub mod tests_page;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::{cell, indent_table, plain_table, right_align};
+use super::layout::{cell, indent_table, plain_table, right_align};
 use crate::session::compare::align::group_repeated_runs;
 use crate::session::document::BenchmarkRun;
 use crate::session::stability::{RepeatedMetric, summarize_repeats};

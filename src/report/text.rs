@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
-
+use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use super::repeated::repeated_runs_text;
 use super::{again, evidence};
 use crate::safe_text::SafeText;
@@ -18,9 +16,6 @@ use crate::session::document::{
 };
 use crate::units;
 
-/// Maximum width of a table cell in characters: every row of a column is as wide as its widest
-/// cell.
-const WIDEST_CELL: usize = 60;
 /// Maximum width of a bar in the histogram, in characters.
 const MAX_BAR_WIDTH: usize = 40;
 /// Columns for a point's confidence interval.
@@ -204,18 +199,6 @@ pub(super) fn value_with_margin(figure: &Metric) -> String {
     }
 }
 
-/// Text as a table cell; text of more than 60 characters is truncated with `...`.
-pub(super) fn cell(text: impl Into<String>) -> String {
-    let text = text.into();
-    match text.char_indices().nth(WIDEST_CELL) {
-        None => text,
-        Some(_) => {
-            let kept: String = text.chars().take(WIDEST_CELL - 3).collect();
-            kept + "..."
-        }
-    }
-}
-
 /// Metrics as a table: name, value, 95 % confidence interval, observations.
 #[must_use]
 pub fn metrics_table(figures: &[&Metric]) -> String {
@@ -237,30 +220,6 @@ pub fn metrics_table(figures: &[&Metric]) -> String {
     }
     right_align(&mut table, 1);
     indent_table(&table)
-}
-
-/// A table without borders.
-pub(super) fn plain_table() -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING);
-    table
-}
-
-pub(super) fn right_align(table: &mut Table, column: usize) {
-    if let Some(column) = table.column_mut(column) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-}
-
-/// The lines of the table, indented by two blanks and without trailing blanks.
-pub(super) fn indent_table(table: &Table) -> String {
-    if table.is_empty() {
-        return String::new();
-    }
-    table
-        .lines()
-        .map(|line| format!(" {}\n", line.trim_end()))
-        .collect()
 }
 
 /// A histogram of the latency, with percentiles below it.
@@ -471,27 +430,4 @@ fn commands(run: &BenchmarkRun) -> String {
         let _ = writeln!(text, "  {line}");
     }
     text
-}
-
-/// Appends words in lines of at most 80 columns, each after the indent.
-pub(super) fn append_wrapped(text: &mut String, indent: &str, words: &str) {
-    let mut column = 0;
-    for word in words.split_whitespace() {
-        if column > 0 && column + 1 + word.chars().count() > 80 {
-            text.push('\n');
-            column = 0;
-        }
-        if column == 0 {
-            text.push_str(indent);
-            column = indent.len();
-        } else {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += word.chars().count();
-    }
-    if column > 0 {
-        text.push('\n');
-    }
 }

@@ -5,12 +5,11 @@ use std::io::{self, IsTerminal, Write};
 use crate::bench::framework::describe_written_bytes;
 use crate::bench::{Forecast, RunProgress};
 use crate::benchmark_run::runner::{KernelStats, RunStart, RunWatcher};
+use crate::cli::output::print_status_line;
 use crate::drive::Inspection;
 use crate::engine::ExecutionSnapshot;
 use crate::safe_text::printable::printable_str;
 use crate::units;
-
-use crate::cli::print_status_line;
 
 /// Width of the bar in characters.
 const BAR_WIDTH: usize = 24;

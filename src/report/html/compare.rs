@@ -3,10 +3,10 @@
 
 use maud::{Markup, html};
 
-use super::PresentationLookup;
 use super::charts::{chart_heading, charts_section};
 use super::parts::html_table;
 use super::plot::{HtmlCurve, HtmlPlot};
+use super::presentation::PresentationLookup;
 use super::timestamp::format_timestamp;
 use crate::safe_text::SafeText;
 use crate::session::chart::{ChartShape, ChartSpec};

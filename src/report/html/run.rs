@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
+use super::presentation::PresentationLookup;
 use super::timestamp::format_timestamp;
-use super::{PresentationLookup, charts, parts};
+use super::{charts, parts};
 use crate::safe_text::SafeText;
 use crate::session::chart::ResultPresentation;
 use crate::session::compare::align::format_parameters;

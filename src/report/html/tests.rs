@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::session::chart::{ChartShape, ChartSpec};
+use crate::session::chart::{ChartShape, ChartSpec, ResultPresentation};
 use crate::session::compare::{ComparisonInput, compare_sessions};
 use crate::session::document::{ChartAxis, MetricUnit, RunError, RunState, Series, Session};
 use crate::session::store;

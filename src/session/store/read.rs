@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{MAX_COMPARISON_BYTES, StoreError, io_error};
+use super::error::{MAX_COMPARISON_BYTES, StoreError, io_error};
 use crate::format_version::UnsupportedVersion;
 use crate::named_file::{FileId, input};
 use crate::safe_text::SafeText;

@@ -1,12 +1,17 @@
 //! Tests of journals and documents: complete, truncated and foreign ones.
 
+use std::fs;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::directory::*;
 use super::*;
 use crate::session::document::{
     BenchmarkRun, EngineRecord, Findings, HostRecord, Invocation, RunEvidence, RunState, SCHEMA,
-    TargetRecord, VERSION,
+    Session, TargetRecord, VERSION,
 };
-use std::fs::File;
-use std::io::Write;
 
 fn test_session() -> Session {
     Session {

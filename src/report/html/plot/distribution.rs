@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::scale::HtmlScale;
-use super::{
+use super::frame::{
     PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, horizontal_axis, html_figure, px, vertical_mark,
 };
+use super::scale::HtmlScale;
 use crate::session::document::{ChartAxis, LatencySummary, MetricUnit};
 use crate::units;
 

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
+use super::curve::HtmlCurve;
+use super::frame::{MAX_LINE_COLUMNS, PLOT_LEFT, PLOT_RIGHT, px};
 use super::scale::HtmlScale;
-use super::{HtmlCurve, MAX_LINE_COLUMNS, PLOT_LEFT, PLOT_RIGHT, px};
 use crate::stats::general::reduce::reduce_by_column;
 
 /// Maximum number of dots; of more points, every n-th is drawn.
