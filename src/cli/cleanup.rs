@@ -24,12 +24,12 @@ pub(super) fn clean_up_leftovers() {
     }
     if cleaned.killed_helper.is_some() {
         print_status_line(&format!(
-            "diskscope: the clean-up after killed runs was given up after {} s: /run, /sys or \
-             tracefs does not answer",
+            "diskscope: the clean-up after killed runs was stopped after {} s: /run, /sys or \
+             tracefs does not respond",
             CLEAN_UP_TIMEOUT.as_secs()
         ));
         print_status_line(
-            "  settings and traces that a killed run left stay until the next start at which they answer",
+            "  settings and traces that a killed run left remain until a start at which they respond",
         );
     }
 }

@@ -21,20 +21,20 @@ use crate::session::store::ReadBudget;
 
 pub(super) fn command() -> Command {
     Command::new("compare")
-        .about("Compare saved sessions, or list many drives by one figure")
+        .about("Compare saved sessions, or rank many drives by one metric")
         .arg(
             Arg::new("files")
                 .value_name("FILE")
                 .required(true)
                 .num_args(2..)
                 .value_parser(value_parser!(PathBuf))
-                .help("sessions: documents or journals"),
+                .help("session files: documents or journals"),
         )
         .arg(
             Arg::new("by")
                 .long("by")
-                .value_name("FIGURE")
-                .help("list all drives sorted by this figure, such as iops; marks outliers"),
+                .value_name("METRIC")
+                .help("rank all drives by this metric, such as iops, and mark outliers"),
         )
         .arg(ignore_option())
         .arg(json_switch())
@@ -130,7 +130,9 @@ pub(super) fn ignore_option() -> Arg {
         .long("ignore")
         .value_name("PARAMETER")
         .action(ArgAction::Append)
-        .help("compare although this parameter differs (repeatable)")
+        .help(
+            "ignore differences in this parameter (repeatable); default: require equal parameters",
+        )
 }
 
 /// The parameters that may differ.

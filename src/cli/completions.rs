@@ -17,15 +17,15 @@ const SUPPORTED_SHELLS: [(&str, Shell); 3] = [
 
 pub(super) fn command() -> Command {
     Command::new("completions")
-        .about("Print what a shell needs to complete the command line")
+        .about("Print a completion script for a shell")
         .arg(
             Arg::new("shell")
                 .value_name("SHELL")
                 .required(true)
                 .value_parser(SUPPORTED_SHELLS.map(|(name, _)| name))
-                .help("which shell"),
+                .help("the shell"),
         )
-        .after_help("Into a shell that runs: source <(diskscope completions bash)")
+        .after_help("To load it into the running shell: source <(diskscope completions bash)")
 }
 
 /// Prints the script for this definition of the command line.

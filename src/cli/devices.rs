@@ -17,13 +17,13 @@ use crate::units;
 
 pub(super) fn command() -> Command {
     Command::new("devices")
-        .about("List the drives: who they are, what lies on them, who uses them, and advice")
+        .about("List the drives: identity, stacking, users, tuning advice")
         .arg(json_switch())
         .arg(
             Arg::new("all")
                 .long("all")
                 .action(ArgAction::SetTrue)
-                .help("empty slots too: loop devices without a file, readers without a card"),
+                .help("include empty slots: loop devices without a file, readers without a card"),
         )
 }
 

@@ -13,7 +13,7 @@ use crate::drive::Target;
 
 pub(super) fn command() -> Command {
     Command::new("tests")
-        .about("List the tests: what each measures, whether it writes, its parameters")
+        .about("List the benchmarks: what each measures, whether it writes, its parameters")
         .arg(json_switch())
 }
 

@@ -9,12 +9,9 @@ use crate::bench::BENCHMARKS;
 
 /// Exit statuses and their meaning; the descriptions of [`ExitStatus`].
 const EXIT_STATUS_TABLE: &[(&str, &str)] = &[
-    ("0", "everything was done"),
-    (
-        "1",
-        "it failed; what was measured until then is saved and printed",
-    ),
-    ("2", "the command line cannot be understood or does not fit"),
+    ("0", "done"),
+    ("1", "failed; the partial result is saved and printed"),
+    ("2", "usage error"),
     ("3", "refused for safety"),
     ("4", "done, but a goal was missed"),
     (
@@ -26,8 +23,8 @@ const EXIT_STATUS_TABLE: &[(&str, &str)] = &[
 const FILES_TABLE: &[(&str, &str)] = &[
     (
         "$XDG_STATE_HOME/diskscope/sessions",
-        "every run, as a JSON document; while it goes on, and after a kill, as a journal that show \
-         reads too",
+        "every run, as a JSON document; during a run, and after a kill, as a journal, which show also \
+         reads",
     ),
     (
         "/run/diskscope/settings",
@@ -53,14 +50,14 @@ const ENVIRONMENT_TABLE: &[(&str, &str)] = &[
 ];
 
 const EXAMPLES_TABLE: &[(&str, &str)] = &[
-    ("diskscope", "what the disks of this machine are doing"),
+    ("diskscope", "live view of the disks of this machine"),
     (
         "diskscope run random-read /srv --depth 32",
-        "IOPS of the drive under /srv, in a scratch file that is gone afterwards",
+        "IOPS of the drive under /srv, in a scratch file that is removed at the end",
     ),
     (
         "diskscope run sequential-read /dev/sda --json out.json",
-        "the whole drive from its beginning to its end",
+        "throughput of the whole drive over its address range",
     ),
     (
         "diskscope compare before.json after.json",
@@ -113,7 +110,7 @@ fn manual_page(program: &Command) -> String {
     for command in program.get_subcommands() {
         append_command(&mut page, command);
     }
-    append_section(&mut page, "TESTS");
+    append_section(&mut page, "BENCHMARKS");
     append_benchmarks(&mut page);
     append_section(&mut page, "UNITS");
     page.text([roman(

@@ -28,13 +28,13 @@ pub(super) fn command() -> Command {
     let option =
         |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
     Command::new("record")
-        .about("Keep views of the Live screen in a file, for `replay`")
+        .about("Record the views of the Live screen in a file, for `replay`")
         .arg(
             Arg::new("file")
                 .value_name("FILE")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("a new file; it can be replayed however the recording ends"),
+                .help("new file; a recording can be replayed however it ended"),
         )
         .arg(
             option("interval", "DURATION", "time between two views, such as 1s")

@@ -24,30 +24,27 @@ pub(super) fn command() -> Command {
             .help(help)
     };
     Command::new("replay")
-        .about("Go through a recording: on the Live screen, or as text where there is no terminal")
+        .about("Replay a recording: on the Live screen, or as text without a terminal")
         .arg(
             Arg::new("file")
                 .value_name("FILE")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("a file that `record` made, whole or cut off"),
+                .help("recording made by `record`, complete or truncated"),
         )
         .arg(
             Arg::new("at")
                 .long("at")
                 .value_name("TIME")
-                .help("only the view of this moment, such as 2026-01-02T03:04:05Z"),
+                .help("print only the view at this time, such as 2026-01-02T03:04:05Z"),
         )
         .arg(
-            switch(
-                "busiest",
-                "only the view at which the drives moved most bytes",
-            )
-            .conflicts_with("at"),
+            switch("busiest", "print only the view with the highest throughput")
+                .conflicts_with("at"),
         )
         .arg(switch(
             "requests",
-            "print the recorded single requests, one JSON object per line",
+            "print the recorded requests, one JSON object per line",
         ))
         .arg(switch("ascii", "draw with ASCII characters only"))
         .arg(json_switch().help("one JSON object per view and line, as `watch --json`"))
@@ -61,11 +58,14 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     if let Some(damage) = recording.damage() {
         print_status_line(&format!("note: {} is {damage}", path.display()));
     } else if !recording.ended_cleanly() {
-        print_status_line(&format!("note: {} was cut off", path.display()));
+        print_status_line(&format!(
+            "note: {} has no regular end: the recorder was killed",
+            path.display()
+        ));
     }
     if recording.is_empty() {
         return Err(CommandFailure::failed(format!(
-            "{} holds no view",
+            "{} contains no view",
             path.display()
         )));
     }
@@ -139,7 +139,7 @@ fn seek_by_options(
     if matches.get_flag("busiest") {
         if !replay.seek_busiest() {
             return Err(CommandFailure::failed(
-                "no view of the recording knows a rate",
+                "no view of the recording has a throughput",
             ));
         }
         return Ok(true);

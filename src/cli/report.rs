@@ -21,7 +21,7 @@ use crate::session::store::ReadBudget;
 pub(super) fn command() -> Command {
     let path = |name: &'static str| Arg::new(name).value_parser(value_parser!(PathBuf));
     Command::new("report")
-        .about("Make one HTML file of saved sessions; several are compared")
+        .about("Write saved sessions to one HTML file; several are compared")
         .arg(
             path("files")
                 .value_name("FILE")

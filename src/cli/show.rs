@@ -12,13 +12,13 @@ use crate::session::store;
 
 pub(super) fn command() -> Command {
     Command::new("show")
-        .about("Print a saved session, or the journal of one that was cut off")
+        .about("Print a saved session or the journal of an interrupted one")
         .arg(
             Arg::new("file")
                 .value_name("FILE")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("a session: a document or a journal"),
+                .help("session file: document (.json) or journal (.journal)"),
         )
         .arg(json_switch())
 }

@@ -25,7 +25,7 @@ const REQUEST_QUEUE_BATCHES: usize = 1024;
 
 pub(super) fn command() -> Command {
     Command::new("trace")
-        .about("Follow the single requests of a device (root)")
+        .about("Trace the requests of a device, with latency by stage (root)")
         .arg(
             Arg::new("device")
                 .value_name("DEVICE")
@@ -37,13 +37,13 @@ pub(super) fn command() -> Command {
                 .long("duration")
                 .value_name("DURATION")
                 .default_value("10s")
-                .help("how long, such as 10s"),
+                .help("duration of the trace, such as 10s"),
         )
         .arg(
             Arg::new("slower")
                 .long("slower")
                 .value_name("DURATION")
-                .help("print only requests that took longer, such as 20ms; all are summed up"),
+                .help("print only requests with a higher latency, such as 20ms; the summary covers all"),
         )
         .arg(json_switch().help("one JSON object per request and line, the summary last"))
 }

@@ -17,7 +17,7 @@ use crate::roots::SysPaths;
 
 pub(super) fn command() -> Command {
     Command::new("watch")
-        .about("Print devices, processes and transfers again and again")
+        .about("Print devices, processes and transfers at an interval")
         .arg(
             Arg::new("interval")
                 .long("interval")
@@ -36,7 +36,7 @@ pub(super) fn command() -> Command {
             Arg::new("threads")
                 .long("threads")
                 .action(ArgAction::SetTrue)
-                .help("list the threads of busy processes too"),
+                .help("also list the threads of busy processes"),
         )
         .arg(json_switch().help("one JSON object per sample and line"))
 }

@@ -39,7 +39,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
         benchmark_section(&mut text, test);
     }
     if comparison.benchmarks.is_empty() {
-        text.push_str("\nnothing in them can be compared\n");
+        text.push_str("\nno benchmark can be compared\n");
     }
     if !comparison.mismatches.is_empty() {
         text.push_str("\nNOT COMPARED\n");
@@ -233,7 +233,7 @@ fn mismatch_text(mismatch: &UnmatchedMeasurement) -> String {
         return sentence;
     }
     let options = escape_for_terminal(&options.join(" "));
-    format!("{sentence}; to compare them: {options}")
+    format!("{sentence}; to ignore: {options}")
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub fn fleet_text(fleet: &FleetComparison) -> String {
     if fleet.tables.is_empty() {
         let _ = writeln!(
             text,
-            "no session has the figure {}\n",
+            "no session has the metric {}\n",
             escape_for_terminal(&fleet.metric)
         );
     }
@@ -48,7 +48,7 @@ pub fn fleet_text(fleet: &FleetComparison) -> String {
         );
     }
     if !fleet.excluded.is_empty() {
-        text.push_str("LEFT OUT\n");
+        text.push_str("EXCLUDED\n");
     }
     for one in &fleet.excluded {
         append_wrapped(
@@ -62,7 +62,7 @@ pub fn fleet_text(fleet: &FleetComparison) -> String {
 
 fn drives_table(name: &str, table: &FleetTable) -> String {
     let mut rows = plain_table();
-    rows.set_header(["host", "target", "model", "value", "to model", ""]);
+    rows.set_header(["host", "target", "model", "value", "vs median", ""]);
     for row in &table.rows {
         let figure = Metric::new(name, row.value, table.unit);
         rows.add_row(
@@ -131,15 +131,11 @@ fn peer_summary(table: &FleetTable) -> String {
         .iter()
         .filter(|row| row.peers.as_ref().is_some_and(|it| it.outlier));
     let unjudged = table.rows.iter().filter(|row| row.peers.is_none()).count();
-    let mut words = format!(
-        "{} drives, {} of them stand out",
-        table.rows.len(),
-        outliers.count()
-    );
+    let mut words = format!("{} drives, {} outliers", table.rows.len(), outliers.count());
     if unjudged > 0 {
         let _ = write!(
             words,
-            "; {unjudged} not judged: fewer than 5 of their model"
+            "; {unjudged} not tested for outliers: fewer than 5 drives of the model"
         );
     }
     let mut text = String::new();

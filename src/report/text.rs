@@ -47,7 +47,7 @@ pub fn session_text(session: &Session) -> String {
         text.push_str(&repeated);
     }
     if session.runs.is_empty() {
-        text.push_str("\nno run in it\n");
+        text.push_str("\nthe session contains no run\n");
     }
     text
 }
@@ -66,7 +66,7 @@ pub fn run_text(run: &BenchmarkRun) -> String {
     }
     append_section(
         &mut text,
-        "FIGURES",
+        "METRICS",
         &metrics_table(&run.findings.metrics_outside_tables()),
     );
     for (word, latency) in [
@@ -74,7 +74,7 @@ pub fn run_text(run: &BenchmarkRun) -> String {
         ("WRITES", &run.findings.latency.write),
     ] {
         if let Some(latency) = latency {
-            let title = format!("RESPONSE TIMES OF {} {word}", latency.count);
+            let title = format!("LATENCY OF {} {word}", latency.count);
             append_section(&mut text, &title, &histogram_text(latency));
         }
     }
@@ -88,18 +88,18 @@ pub fn run_text(run: &BenchmarkRun) -> String {
     if let Some(kernel) = &run.kernel {
         append_section(
             &mut text,
-            &format!("KERNEL'S OWN COUNTS OF {}", kernel.device),
+            &format!("BLOCK LAYER COUNTERS OF {}", kernel.device),
             &kernel_counts_text(kernel),
         );
     }
     if let Some(stages) = &run.stages {
-        let title = format!("WHERE THE TIME WENT ON {}", stages.device);
+        let title = format!("LATENCY BY STAGE ON {}", stages.device);
         append_section(&mut text, &title, &stage_breakdown_text(stages));
     }
-    append_section(&mut text, "AROUND IT", &evidence_text(run));
+    append_section(&mut text, "SYSTEM DURING THE RUN", &evidence_text(run));
     append_section(&mut text, "GOALS", &goals_text(&run.findings.goals));
-    append_section(&mut text, "VERDICTS", &verdicts_text(run));
-    append_section(&mut text, "AGAIN", &commands(run));
+    append_section(&mut text, "CHECKS", &verdicts_text(run));
+    append_section(&mut text, "REPEAT THIS RUN", &commands(run));
     printable_lines(&text).into_owned()
 }
 
@@ -114,7 +114,7 @@ fn run_heading(run: &BenchmarkRun) -> String {
         RunState::Finished => "finished after",
         RunState::Interrupted => "INTERRUPTED after",
         RunState::Failed => "FAILED after",
-        RunState::Running => "still running after",
+        RunState::Running => "running for",
     };
     let elapsed = units::format_wait(Duration::from_nanos(run.elapsed_ns));
     let mut text = String::new();
@@ -210,7 +210,7 @@ pub fn metrics_table(figures: &[&Metric]) -> String {
                 figure.value_text(),
                 figure
                     .interval_text()
-                    .map_or_else(String::new, |limits| format!("95 %: {limits}")),
+                    .map_or_else(String::new, |limits| format!("95 % CI: {limits}")),
                 figure
                     .observations
                     .map_or_else(String::new, |count| format!("n = {count}")),
@@ -323,7 +323,7 @@ fn curve_text(series: &Series) -> String {
 }
 
 fn stage_breakdown_text(stages: &StageBreakdown) -> String {
-    let mut text = format!("  {} requests followed", stages.requests);
+    let mut text = format!("  {} requests traced", stages.requests);
     if stages.lost_events > 0 {
         let _ = write!(text, ", {} EVENTS LOST", stages.lost_events);
     }
@@ -332,7 +332,7 @@ fn stage_breakdown_text(stages: &StageBreakdown) -> String {
         ("reads", &stages.q2d.read, &stages.d2c.read),
         ("writes", &stages.q2d.write, &stages.d2c.write),
     ] {
-        for (place, latency) in [("the kernel's queue", queue), ("the drive", drive)] {
+        for (stage, latency) in [("Q2D", queue), ("D2C", drive)] {
             let Some(latency) = latency else { continue };
             let p99 = latency.percentiles.get("99");
             let p99 = p99.map_or_else(
@@ -340,7 +340,7 @@ fn stage_breakdown_text(stages: &StageBreakdown) -> String {
                 |p99| units::format_latency(*p99 as f64),
             );
             let mean = units::format_latency(latency.mean_ns);
-            let _ = writeln!(text, "  {word} in {place:<18} mean {mean}, p99 {p99}");
+            let _ = writeln!(text, "  {word:<6} {stage}  mean {mean}, p99 {p99}");
         }
     }
     text

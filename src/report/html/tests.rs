@@ -89,7 +89,7 @@ fn html_page_contains_all_run_results() {
         "class=\"good\">met",
         "IOPS over the run",
         "Throughput against time",
-        "Kernel's own counts",
+        "Block layer counters",
         "--depth 32",
         "fio --name=diskscope",
     ] {
