@@ -43,19 +43,27 @@ pub fn benchmarks_page() -> String {
 }
 
 /// The rows of the parameters that many benchmarks have, in the order of the first that has them.
+/// Of several defaults of one parameter the most frequent is common.
 fn common_rows() -> Vec<String> {
-    let mut uses: Vec<(String, usize)> = Vec::new();
+    let mut uses: Vec<(&str, String, usize)> = Vec::new();
     let parameters = BENCHMARKS
         .iter()
         .flat_map(|benchmark| benchmark.description().parameters.iter());
-    for row in parameters.map(parameter_row) {
-        match uses.iter_mut().find(|(known, _)| *known == row) {
-            Some((_, count)) => *count += 1,
-            None => uses.push((row, 1)),
+    for parameter in parameters {
+        let row = parameter_row(parameter);
+        match uses.iter_mut().find(|(_, known, _)| *known == row) {
+            Some((.., count)) => *count += 1,
+            None => uses.push((parameter.name, row, 1)),
         }
     }
-    uses.retain(|(_, count)| *count >= MIN_COMMON_USES);
-    uses.into_iter().map(|(row, _)| row).collect()
+    let most = |name: &str| {
+        let same = uses.iter().filter(|(other, ..)| *other == name);
+        same.map(|(.., count)| *count).max().unwrap_or(0)
+    };
+    let common = uses
+        .iter()
+        .filter(|(name, _, count)| *count >= MIN_COMMON_USES && *count == most(name));
+    common.map(|(_, row, _)| row.clone()).collect()
 }
 
 fn parameter_row(parameter: &ParameterSpec) -> String {
