@@ -233,7 +233,7 @@ fn mismatch_text(mismatch: &UnmatchedMeasurement) -> String {
         return sentence;
     }
     let options = escape_for_terminal(&options.join(" "));
-    format!("{sentence}; to ignore: {options}")
+    format!("{sentence}; to compare them: {options}")
 }
 
 #[cfg(test)]

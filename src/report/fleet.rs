@@ -131,7 +131,11 @@ fn peer_summary(table: &FleetTable) -> String {
         .iter()
         .filter(|row| row.peers.as_ref().is_some_and(|it| it.outlier));
     let unjudged = table.rows.iter().filter(|row| row.peers.is_none()).count();
-    let mut words = format!("{} drives, {} outliers", table.rows.len(), outliers.count());
+    let mut words = format!(
+        "{} drives, outliers: {}",
+        table.rows.len(),
+        outliers.count()
+    );
     if unjudged > 0 {
         let _ = write!(
             words,
