@@ -61,8 +61,8 @@ fn all_sessions(
             (session_heading(input, (inputs.len() > 1).then_some(label.as_str()))) "\n"
             (parts::repeated_runs_table(&input.session.runs))
             @for one in &input.session.runs {
-                @let _ = number += 1;
-                (run::run_section(one, number, presentations)) "\n"
+                @let run_number = { number += 1; number };
+                (run::run_section(one, run_number, presentations)) "\n"
             }
             @if input.session.runs.is_empty() {
                 p.soft { "The session contains no run." }
