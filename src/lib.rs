@@ -12,6 +12,7 @@ pub mod cli;
 pub mod drive;
 pub mod engine;
 pub mod entropy;
+pub mod format_version;
 mod local_time;
 mod memory;
 pub mod model;
@@ -33,6 +34,7 @@ pub mod supervisor;
 pub mod tui;
 pub mod ui;
 pub mod units;
+pub mod wrap;
 
 #[cfg(test)]
 #[path = "../tests/support/requirement.rs"]

@@ -289,7 +289,7 @@ fn invalid_input_is_reported_in_one_sentence() {
         (&["run", "rndread", "sim:nothing"], 2, "nothing"),
         (&["run", "dance", scratch], 2, "random-read"),
         (&["show", &missing], 2, "missing"),
-        (&["show", &empty], 1, "no diskscope session"),
+        (&["show", &empty], 1, "not a diskscope session"),
     ];
     for (words, exit, hint) in cases {
         let output = place.run_command(words);

@@ -33,7 +33,7 @@ fn two_sessions_are_compared_as_text_and_json() {
     let json = diskscope(&["compare", "--json"], &both_samples());
     let document: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(document["schema"], "diskscope-comparison");
-    let iops = &document["tests"][0]["figures"][0]["sides"][1]["against_first"];
+    let iops = &document["tests"][0]["figures"][0]["samples"][1]["against_baseline"];
     assert_eq!(iops["judgement"], "slower");
 }
 
@@ -174,14 +174,17 @@ fn files_matching_each_other_but_not_first_are_compared() {
     assert_eq!(output.status.code(), Some(0));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["tests"][0]["baseline"], 1);
-    assert_eq!(document["mismatches"][0]["sides"], serde_json::json!([0]));
     assert_eq!(
-        document["mismatches"][0]["lacking"],
+        document["mismatches"][0]["present_in"],
+        serde_json::json!([0])
+    );
+    assert_eq!(
+        document["mismatches"][0]["missing_in"],
         serde_json::json!([1, 2])
     );
     let figure = &document["tests"][0]["figures"][0];
     assert_eq!(
-        figure["sides"][2]["against_first"]["judgement"],
+        figure["samples"][2]["against_baseline"]["judgement"],
         "no-significant-difference"
     );
 }
@@ -207,9 +210,9 @@ fn session_without_interval_is_not_determined_with_reason() {
     assert!(!text.contains("no significant difference"), "{text}");
     let json = stdout(&["compare", "--json"], &files);
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let against = &document["tests"][0]["figures"][0]["sides"][1]["against_first"];
+    let against = &document["tests"][0]["figures"][0]["samples"][1]["against_baseline"];
     assert_eq!(against["judgement"], "not-determined");
-    let reason = serde_json::json!([{ "side": 1, "reason": "too-short" }]);
+    let reason = serde_json::json!([{ "session": 1, "missing_interval_of": "too-short" }]);
     assert_eq!(against["not_determined"], reason);
     let page = stdout(&["report", "-o", "-"], &files);
     assert!(page.contains("not determined; ") && page.contains("run too short"));
@@ -242,4 +245,60 @@ fn misspelt_parameter_or_metric_suggests_nearest_name() {
             .status
             .success()
     );
+}
+
+#[test]
+fn session_of_other_version_is_refused_by_every_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = directory.path().join("other.json");
+    let text = std::fs::read_to_string(sample_path("nvme-random.json")).unwrap();
+    let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    document["version"] = 7.into();
+    std::fs::write(&other, document.to_string()).unwrap();
+    let page = directory.path().join("page.html");
+    let page = page.to_str().unwrap();
+    let sample = sample_path("nvme-random-slower.json");
+    let commands: [(&[&str], &[PathBuf]); 6] = [
+        (&["show"], std::slice::from_ref(&other)),
+        (&["show", "--json"], std::slice::from_ref(&other)),
+        (&["compare"], &[sample.clone(), other.clone()]),
+        (&["compare", "--json"], &[other.clone(), sample.clone()]),
+        (&["report", "-o", page], std::slice::from_ref(&other)),
+        (&["report", "-o", page], &[sample.clone(), other.clone()]),
+    ];
+    let sentence = "other.json is a diskscope session of format version 7, and this diskscope \
+                    reads version 1 only: use diskscope 0.1.0, which wrote it";
+    for (arguments, files) in commands {
+        let output = diskscope(arguments, files);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(sentence), "{arguments:?}: {stderr}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+    assert!(!Path::new(page).exists());
+    // Among many drives, the others are compared.
+    let output = diskscope(&["compare", "--by", "iops"], &[sample, other]);
+    let stdout = String::from_utf8_lossy(&output.stdout).replace("\n  ", " ");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout.contains("of format version 7"), "{stdout}");
+}
+
+#[test]
+fn session_of_other_version_is_listed_with_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(sample_path("nvme-random.json")).unwrap();
+    let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    document["version"] = 7.into();
+    let path = directory.path().join("2026-01-02T030405-random-read.json");
+    std::fs::write(&path, document.to_string()).unwrap();
+    let listed = diskscope::tui::session_archive::list_sessions(directory.path()).unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].state, "unreadable");
+    assert!(
+        listed[0].summary.contains("session of format version 7"),
+        "{}",
+        listed[0].summary
+    );
+    let opened = diskscope::tui::session_archive::open_session(path).unwrap_err();
+    assert!(opened.contains("reads version 1 only"), "{opened}");
 }

@@ -209,18 +209,14 @@ fn a_flipped_bit_anywhere_is_noticed() {
 }
 
 #[test]
-fn what_is_no_recording_is_refused_by_name() {
+fn file_that_is_not_recording_is_refused_by_name() {
     let place = Place::new();
     let path = place.file("other");
-    for content in [
-        &b""[..],
-        b"hello, this is a text file",
-        b"DSKSCOPE\x63\0\0\0\0\0\0\0",
-    ] {
+    for content in [&b""[..], b"hello, this is a text file"] {
         std::fs::write(&path, content).unwrap();
         let message = Recording::open(&path).unwrap_err().to_string();
         assert!(
-            message.contains("other is no diskscope recording"),
+            message.contains("other is not a diskscope recording"),
             "{message}"
         );
     }
@@ -229,4 +225,29 @@ fn what_is_no_recording_is_refused_by_name() {
         .unwrap_err()
         .to_string();
     assert!(message.contains("exists already"), "{message}");
+}
+
+#[test]
+fn recording_of_other_version_is_refused_with_both_versions() {
+    let place = Place::new();
+    let path = place.file("other");
+    for (version, remedy) in [(99_u8, "use a later diskscope"), (0, "use the earlier")] {
+        std::fs::write(
+            &path,
+            [b"DSKSCOPE", &[version, 0, 0, 0, 0, 0, 0, 0][..]].concat(),
+        )
+        .unwrap();
+        let message = Recording::open(&path).unwrap_err().to_string();
+        let expected = format!("recording of format version {version}, and this diskscope reads");
+        assert!(message.contains(&expected), "{message}");
+        assert!(message.contains(remedy), "{message}");
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_diskscope"))
+            .arg("replay")
+            .arg(&path)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(&expected), "{stderr}");
+        assert_eq!(output.status.code(), Some(2), "as for any other file");
+    }
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{
-    CommandFailure, CommandResult, ExitStatus, json_switch, pretty_json, print_result,
-    session_load_failure,
+use super::failure::{
+    CommandFailure, CommandResult, ExitStatus, FEWER_FILES, session_load_failure,
 };
+use super::options::json_switch;
+use super::output::{pretty_json, print_result};
 use crate::bench;
 use crate::nearest;
 use crate::report;
@@ -20,20 +21,20 @@ use crate::session::store::ReadBudget;
 
 pub(super) fn command() -> Command {
     Command::new("compare")
-        .about("Compare saved sessions, or list many drives by one figure")
+        .about("Compare saved sessions, or rank many drives by one metric")
         .arg(
             Arg::new("files")
                 .value_name("FILE")
                 .required(true)
                 .num_args(2..)
                 .value_parser(value_parser!(PathBuf))
-                .help("sessions: documents or journals"),
+                .help("session files: documents or journals"),
         )
         .arg(
             Arg::new("by")
                 .long("by")
-                .value_name("FIGURE")
-                .help("list all drives sorted by this figure, such as iops; marks outliers"),
+                .value_name("METRIC")
+                .help("rank all drives by this metric, such as iops, and mark outliers"),
         )
         .arg(ignore_option())
         .arg(json_switch())
@@ -48,10 +49,6 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     }
 }
 
-/// Advice if the files are too large together.
-pub(super) const FEWER_FILES: &str =
-    "name fewer files, or list them by one figure: diskscope compare --by iops FILE...";
-
 /// Compares all files; a file that cannot be read is an error.
 fn compare_side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> CommandResult {
     check_combined_size(paths)?;
@@ -64,7 +61,7 @@ fn compare_side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -
                 budget.load(path).map_err(session_load_failure)?.0,
             ))
         })
-        .collect::<std::result::Result<Vec<_>, CommandFailure>>()?;
+        .collect::<Result<Vec<_>, CommandFailure>>()?;
     check_ignored_parameters(ignored, sessions.iter().map(|(_, session)| session))?;
     let comparison = compare_sessions(&comparison_inputs(&sessions), ignored);
     print_result(&if as_json {
@@ -123,7 +120,7 @@ fn compare_by_metric(
 }
 
 /// Refuses files that together need too much memory for a comparison.
-pub(super) fn check_combined_size(paths: &[&PathBuf]) -> std::result::Result<(), CommandFailure> {
+pub(super) fn check_combined_size(paths: &[&PathBuf]) -> Result<(), CommandFailure> {
     store::check_total_size(paths)
         .map_err(|error| CommandFailure::usage_error(error.to_string()).with_advice(FEWER_FILES))
 }
@@ -134,7 +131,9 @@ pub(super) fn ignore_option() -> Arg {
         .long("ignore")
         .value_name("PARAMETER")
         .action(ArgAction::Append)
-        .help("compare although this parameter differs (repeatable)")
+        .help(
+            "ignore differences in this parameter (repeatable); default: require equal parameters",
+        )
 }
 
 /// The parameters that may differ.
@@ -148,7 +147,7 @@ pub(super) fn ignored_parameters(matches: &ArgMatches) -> Vec<String> {
 pub(super) fn check_ignored_parameters<'s>(
     ignored: &[String],
     sessions: impl Iterator<Item = &'s Session>,
-) -> std::result::Result<(), CommandFailure> {
+) -> Result<(), CommandFailure> {
     if ignored.is_empty() {
         return Ok(());
     }
@@ -175,10 +174,7 @@ pub(super) fn check_ignored_parameters<'s>(
 }
 
 /// Refuses a metric that no session has.
-fn check_metric(
-    metric: &MetricId,
-    sessions: &[(String, Session)],
-) -> std::result::Result<(), CommandFailure> {
+fn check_metric(metric: &MetricId, sessions: &[(String, Session)]) -> Result<(), CommandFailure> {
     let runs = sessions.iter().flat_map(|(_, session)| &session.runs);
     let known: HashSet<&MetricId> = runs
         .flat_map(|run| run.findings.figures.iter().map(|metric| &metric.id))

@@ -4,7 +4,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use clap_complete::{Shell, generate};
 
-use super::{CommandFailure, CommandResult, ExitStatus, print_result};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::output::print_result;
 use crate::bench::BENCHMARKS;
 
 /// Shells with a completion script.
@@ -16,18 +17,19 @@ const SUPPORTED_SHELLS: [(&str, Shell); 3] = [
 
 pub(super) fn command() -> Command {
     Command::new("completions")
-        .about("Print what a shell needs to complete the command line")
+        .about("Print a completion script for a shell")
         .arg(
             Arg::new("shell")
                 .value_name("SHELL")
                 .required(true)
                 .value_parser(SUPPORTED_SHELLS.map(|(name, _)| name))
-                .help("which shell"),
+                .help("the shell"),
         )
-        .after_help("Into a shell that runs: source <(diskscope completions bash)")
+        .after_help("To load it into the running shell: source <(diskscope completions bash)")
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
+/// Prints the script for this definition of the command line.
+pub(super) fn run(matches: &ArgMatches, program: Command) -> CommandResult {
     let wanted = matches.get_one::<String>("shell");
     let known = SUPPORTED_SHELLS
         .iter()
@@ -35,13 +37,13 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let Some((_, shell)) = known else {
         return Err(CommandFailure::usage_error("completions needs a SHELL"));
     };
-    print_result(&completion_script(*shell))?;
+    print_result(&completion_script(*shell, program))?;
     Ok(ExitStatus::Success)
 }
 
-fn completion_script(shell: Shell) -> String {
+fn completion_script(shell: Shell, program: Command) -> String {
     let mut text = Vec::new();
-    generate(shell, &mut command_with_hints(), "diskscope", &mut text);
+    generate(shell, &mut add_value_hints(program), "diskscope", &mut text);
     let mut text = String::from_utf8_lossy(&text).into_owned();
     if shell == Shell::Fish {
         text.push_str(&fish_benchmark_completions());
@@ -62,15 +64,15 @@ fn fish_benchmark_completions() -> String {
     tests.collect()
 }
 
-/// The command line with the benchmarks' names, and with hints where files are expected.
-fn command_with_hints() -> Command {
+/// Adds the benchmarks' names, and hints where files are expected.
+fn add_value_hints(program: Command) -> Command {
     let tests = BENCHMARKS.iter().flat_map(|test| {
         let test = test.description();
         let names = std::iter::once(&test.name).chain(test.aliases);
         names.map(|name| PossibleValue::new(*name).help(test.summary))
     });
     let tests = PossibleValuesParser::new(tests);
-    super::command().mut_subcommand("run", |run| {
+    program.mut_subcommand("run", |run| {
         run.mut_arg("test", |arg| arg.value_parser(tests))
             .mut_arg("target", |arg| arg.value_hint(ValueHint::AnyPath))
             .mut_arg("json", |arg| arg.value_hint(ValueHint::FilePath))
@@ -85,7 +87,7 @@ mod unit_tests {
     #[test]
     fn completions_cover_every_command_and_benchmark() {
         for (_, shell) in SUPPORTED_SHELLS {
-            let text = completion_script(shell);
+            let text = completion_script(shell, crate::cli::command());
             for command in crate::cli::command().get_subcommands() {
                 assert!(
                     text.contains(command.get_name()),
@@ -102,7 +104,7 @@ mod unit_tests {
 
     #[test]
     fn bash_completion_script_is_valid() {
-        let script = completion_script(Shell::Bash);
+        let script = completion_script(Shell::Bash, crate::cli::command());
         let checked = std::process::Command::new("bash")
             .args(["-n", "-c", &script])
             .status();

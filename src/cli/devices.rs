@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
-use super::{CommandResult, ExitStatus, json_switch, pretty_json, print_result};
+use super::failure::{CommandResult, ExitStatus};
+use super::options::json_switch;
+use super::output::{pretty_json, print_result};
 use crate::drive::{
     BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
     identity,
@@ -15,13 +17,13 @@ use crate::units;
 
 pub(super) fn command() -> Command {
     Command::new("devices")
-        .about("List the drives: who they are, what lies on them, who uses them, and advice")
+        .about("List the drives: identity, stacking, users, tuning advice")
         .arg(json_switch())
         .arg(
             Arg::new("all")
                 .long("all")
                 .action(ArgAction::SetTrue)
-                .help("empty slots too: loop devices without a file, readers without a card"),
+                .help("include empty slots: loop devices without a file, readers without a card"),
         )
 }
 

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{CommandFailure, CommandResult, ExitStatus, json_switch, pretty_json, print_result};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::options::json_switch;
+use super::output::{pretty_json, print_result};
 use crate::drive::{file_systems, identity};
 use crate::model::files;
 use crate::model::files::{DeletedView, FileView};
@@ -15,13 +17,13 @@ use crate::units;
 
 pub(super) fn command() -> Command {
     Command::new("files")
-        .about("List deleted files that still hold space, or what a process has open")
+        .about("List deleted files that still use space, or the open files of a process")
         .arg(json_switch())
         .arg(
             Arg::new("pid")
                 .value_name("PID")
                 .value_parser(value_parser!(u32).range(1..))
-                .help("list what this process has open"),
+                .help("list the open files of this process"),
         )
 }
 

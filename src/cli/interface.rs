@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal};
 
 use clap::{Arg, ArgAction, ArgMatches};
 
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::pace::interval_option;
-use super::{CommandFailure, CommandResult, ExitStatus};
 use crate::tui;
 use crate::tui::{InterfaceError, InterfaceOptions, LoopEnd};
 
@@ -45,9 +45,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
 }
 
 /// Converts the way in which the interface ended to an exit status.
-pub(super) fn exit_of_ending(
-    ending: std::result::Result<LoopEnd, InterfaceError>,
-) -> CommandResult {
+pub(super) fn exit_of_ending(ending: Result<LoopEnd, InterfaceError>) -> CommandResult {
     match ending.map_err(CommandFailure::failed)? {
         LoopEnd::Quit => Ok(ExitStatus::Success),
         LoopEnd::Signal(_) => Ok(ExitStatus::Interrupted),

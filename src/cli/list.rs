@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 use clap::{ArgMatches, Command};
 use serde_json::json;
 
-use super::{CommandResult, ExitStatus, json_switch, pretty_json as pretty, print_result};
+use super::failure::{CommandResult, ExitStatus};
+use super::options::json_switch;
+use super::output::{pretty_json as pretty, print_result};
 use crate::bench::{BENCHMARKS, Description, ParameterKind, ParameterSpec, ParameterValue};
 use crate::drive::Target;
 
 pub(super) fn command() -> Command {
     Command::new("tests")
-        .about("List the tests: what each measures, whether it writes, its parameters")
+        .about("List the benchmarks: what each measures, whether it writes, its parameters")
         .arg(json_switch())
 }
 

@@ -1,19 +1,17 @@
 //! `diskscope manual`: generates the manual page from the program's own descriptions.
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, Command};
 use roff::{Inline, Roff, bold, italic, roman};
 
-use super::{CommandResult, ExitStatus, print_result};
+use super::failure::{CommandResult, ExitStatus};
+use super::output::print_result;
 use crate::bench::BENCHMARKS;
 
 /// Exit statuses and their meaning; the descriptions of [`ExitStatus`].
 const EXIT_STATUS_TABLE: &[(&str, &str)] = &[
-    ("0", "everything was done"),
-    (
-        "1",
-        "it failed; what was measured until then is saved and printed",
-    ),
-    ("2", "the command line cannot be understood or does not fit"),
+    ("0", "done"),
+    ("1", "failed; the partial result is saved and printed"),
+    ("2", "usage error"),
     ("3", "refused for safety"),
     ("4", "done, but a goal was missed"),
     (
@@ -25,8 +23,8 @@ const EXIT_STATUS_TABLE: &[(&str, &str)] = &[
 const FILES_TABLE: &[(&str, &str)] = &[
     (
         "$XDG_STATE_HOME/diskscope/sessions",
-        "every run, as a JSON document; while it goes on, and after a kill, as a journal that show \
-         reads too",
+        "every run, as a JSON document; during a run, and after a kill, as a journal, which show also \
+         reads",
     ),
     (
         "/run/diskscope/settings",
@@ -52,14 +50,14 @@ const ENVIRONMENT_TABLE: &[(&str, &str)] = &[
 ];
 
 const EXAMPLES_TABLE: &[(&str, &str)] = &[
-    ("diskscope", "what the disks of this machine are doing"),
+    ("diskscope", "live view of the disks of this machine"),
     (
         "diskscope run random-read /srv --depth 32",
-        "IOPS of the drive under /srv, in a scratch file that is gone afterwards",
+        "IOPS of the drive under /srv, in a scratch file that is removed at the end",
     ),
     (
         "diskscope run sequential-read /dev/sda --json out.json",
-        "the whole drive from its beginning to its end",
+        "throughput of the whole drive over its address range",
     ),
     (
         "diskscope compare before.json after.json",
@@ -73,14 +71,14 @@ pub(super) fn command() -> Command {
         .after_help("To read it: diskscope manual | man -l -")
 }
 
-pub(super) fn run(_: &ArgMatches) -> CommandResult {
-    print_result(&manual_page())?;
+/// Prints the page for this definition of the command line.
+pub(super) fn run(program: &Command) -> CommandResult {
+    print_result(&manual_page(program))?;
     Ok(ExitStatus::Success)
 }
 
 /// The page in troff.
-fn manual_page() -> String {
-    let whole = super::command();
+fn manual_page(program: &Command) -> String {
     let mut page = Roff::new();
     let version = format!("diskscope {}", clap::crate_version!());
     page.control(
@@ -90,10 +88,10 @@ fn manual_page() -> String {
     append_section(&mut page, "NAME");
     page.text([roman(format!(
         "diskscope - {}",
-        command_description(&whole)
+        command_description(program)
     ))]);
     append_section(&mut page, "SYNOPSIS");
-    append_synopsis(&mut page, &whole);
+    append_synopsis(&mut page, program);
     append_section(&mut page, "DESCRIPTION");
     page.text([roman(
         "Without a command the terminal interface opens: devices, transfers and processes as they \
@@ -107,12 +105,12 @@ fn manual_page() -> String {
          beside that.",
     )]);
     append_section(&mut page, "OPTIONS");
-    append_options(&mut page, &whole);
+    append_options(&mut page, program);
     append_section(&mut page, "COMMANDS");
-    for command in whole.get_subcommands() {
+    for command in program.get_subcommands() {
         append_command(&mut page, command);
     }
-    append_section(&mut page, "TESTS");
+    append_section(&mut page, "BENCHMARKS");
     append_benchmarks(&mut page);
     append_section(&mut page, "UNITS");
     page.text([roman(
@@ -153,9 +151,9 @@ fn command_description(command: &Command) -> String {
         .unwrap_or_default()
 }
 
-fn append_synopsis(page: &mut Roff, whole: &Command) {
+fn append_synopsis(page: &mut Roff, program: &Command) {
     page.text([bold("diskscope"), roman(" [OPTIONS]")]);
-    for command in whole.get_subcommands() {
+    for command in program.get_subcommands() {
         page.control("br", []);
         page.text([bold("diskscope "), roman(command_usage(command))]);
     }
@@ -244,7 +242,7 @@ mod unit_tests {
 
     #[test]
     fn manual_page_covers_every_command_benchmark_and_option() {
-        let page = manual_page();
+        let page = manual_page(&crate::cli::command());
         for command in crate::cli::command().get_subcommands() {
             assert!(page.contains(&format!("diskscope {}", command.get_name())));
             for argument in command.get_arguments() {
@@ -278,7 +276,9 @@ mod unit_tests {
             return skip(Requirement::Program, "man(1) is not installed");
         };
         let mut input = man.stdin.take().unwrap();
-        input.write_all(manual_page().as_bytes()).unwrap();
+        input
+            .write_all(manual_page(&crate::cli::command()).as_bytes())
+            .unwrap();
         drop(input);
         let output = man.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
 
-use super::{CommandFailure, duration_option};
+use super::failure::CommandFailure;
+use super::options::duration_option;
 use crate::engine::CancellationToken;
 
 /// Maximum delay before a signal is noticed by a thread that also waits for something else.

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{
-    CommandFailure, CommandResult, ExitStatus, duration_option, pace, print_status_line, signals,
-};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::options::duration_option;
+use super::output::print_status_line;
+use super::{pace, signals};
 use crate::engine::CancellationToken;
 use crate::model::ViewBuilder;
 use crate::model::requests::RequestLine;
@@ -27,13 +28,13 @@ pub(super) fn command() -> Command {
     let option =
         |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
     Command::new("record")
-        .about("Keep views of the Live screen in a file, for `replay`")
+        .about("Record the views of the Live screen in a file, for `replay`")
         .arg(
             Arg::new("file")
                 .value_name("FILE")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("a new file; it can be replayed however the recording ends"),
+                .help("new file; a recording can be replayed however it ended"),
         )
         .arg(
             option("interval", "DURATION", "time between two views, such as 1s")
@@ -108,7 +109,7 @@ fn recording_failure(error: RecordingWriteError) -> CommandFailure {
     .with_advice(error.advice())
 }
 
-fn limit_option(matches: &ArgMatches) -> std::result::Result<Option<u64>, CommandFailure> {
+fn limit_option(matches: &ArgMatches) -> Result<Option<u64>, CommandFailure> {
     let Some(text) = matches.get_one::<String>("limit") else {
         return Ok(None);
     };
@@ -144,7 +145,7 @@ impl RecordingSession {
         interval: Duration,
         end: Option<Instant>,
         control: &CancellationToken,
-    ) -> std::result::Result<&'static str, CommandFailure> {
+    ) -> Result<&'static str, CommandFailure> {
         let mut due = Instant::now();
         loop {
             let live = self.view_builder.update(Arc::new(self.collector.collect()));
@@ -193,7 +194,7 @@ struct RequestRecording {
 }
 
 impl RequestRecording {
-    fn start(device: &str) -> std::result::Result<Self, CommandFailure> {
+    fn start(device: &str) -> Result<Self, CommandFailure> {
         let roots = SysPaths::default();
         let scope = TraceScope::of_device(&roots, device)
             .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
@@ -223,7 +224,7 @@ impl RequestRecording {
     }
 
     /// Takes the requests that were queued since the last call, as lines of JSON.
-    fn take_lines(&mut self) -> std::result::Result<Vec<u8>, CommandFailure> {
+    fn take_lines(&mut self) -> Result<Vec<u8>, CommandFailure> {
         let mut lines = Vec::new();
         for told in self.receiver.try_iter() {
             for request in &told.requests {

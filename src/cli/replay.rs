@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{
-    CommandFailure, CommandResult, ExitStatus, interface, json_switch, print_result,
-    print_status_line,
-};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::interface;
+use super::options::json_switch;
+use super::output::{print_result, print_status_line};
 use crate::model::Snapshot;
 use crate::recording::{Recording, RecordingCursor, RecordingReadError};
 use crate::report::watch;
@@ -24,30 +24,27 @@ pub(super) fn command() -> Command {
             .help(help)
     };
     Command::new("replay")
-        .about("Go through a recording: on the Live screen, or as text where there is no terminal")
+        .about("Replay a recording: on the Live screen, or as text without a terminal")
         .arg(
             Arg::new("file")
                 .value_name("FILE")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("a file that `record` made, whole or cut off"),
+                .help("recording made by `record`, complete or truncated"),
         )
         .arg(
             Arg::new("at")
                 .long("at")
                 .value_name("TIME")
-                .help("only the view of this moment, such as 2026-01-02T03:04:05Z"),
+                .help("print only the view at this time, such as 2026-01-02T03:04:05Z"),
         )
         .arg(
-            switch(
-                "busiest",
-                "only the view at which the drives moved most bytes",
-            )
-            .conflicts_with("at"),
+            switch("busiest", "print only the view with the highest throughput")
+                .conflicts_with("at"),
         )
         .arg(switch(
             "requests",
-            "print the recorded single requests, one JSON object per line",
+            "print the recorded requests, one JSON object per line",
         ))
         .arg(switch("ascii", "draw with ASCII characters only"))
         .arg(json_switch().help("one JSON object per view and line, as `watch --json`"))
@@ -61,11 +58,14 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     if let Some(damage) = recording.damage() {
         print_status_line(&format!("note: {} is {damage}", path.display()));
     } else if !recording.ended_cleanly() {
-        print_status_line(&format!("note: {} was cut off", path.display()));
+        print_status_line(&format!(
+            "note: {} has no regular end: the recorder was killed",
+            path.display()
+        ));
     }
     if recording.is_empty() {
         return Err(CommandFailure::failed(format!(
-            "{} holds no view",
+            "{} contains no view",
             path.display()
         )));
     }
@@ -96,9 +96,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
 }
 
 /// Prints the requests since the previous view in chunks; false if the reader closed stdout.
-fn print_recorded_requests(
-    replay: &mut RecordingCursor,
-) -> std::result::Result<bool, CommandFailure> {
+fn print_recorded_requests(replay: &mut RecordingCursor) -> Result<bool, CommandFailure> {
     /// Size of a chunk in bytes.
     const PRINT_CHUNK_BYTES: usize = 64 << 10;
     let mut waiting = String::new();
@@ -123,7 +121,9 @@ fn print_recorded_requests(
 
 fn read_failure(error: RecordingReadError) -> CommandFailure {
     match error {
-        RecordingReadError::NotARecording { .. } => CommandFailure::usage_error(error),
+        RecordingReadError::NotARecording { .. } | RecordingReadError::Version(_) => {
+            CommandFailure::usage_error(error)
+        }
         RecordingReadError::Input(ref input) if input.is_usage() => {
             CommandFailure::usage_error(error)
         }
@@ -135,11 +135,11 @@ fn read_failure(error: RecordingReadError) -> CommandFailure {
 fn seek_by_options(
     matches: &ArgMatches,
     replay: &mut RecordingCursor,
-) -> std::result::Result<bool, CommandFailure> {
+) -> Result<bool, CommandFailure> {
     if matches.get_flag("busiest") {
         if !replay.seek_busiest() {
             return Err(CommandFailure::failed(
-                "no view of the recording knows a rate",
+                "no view of the recording has a throughput",
             ));
         }
         return Ok(true);
@@ -157,14 +157,14 @@ fn seek_by_options(
 fn current_text(
     matches: &ArgMatches,
     replay: &mut RecordingCursor,
-) -> std::result::Result<String, CommandFailure> {
+) -> Result<String, CommandFailure> {
     let Some(live) = replay.read_view().map_err(read_failure)? else {
         return Ok(String::new());
     };
     view_text(&live, matches.get_flag("json"))
 }
 
-fn view_text(live: &Snapshot, as_json: bool) -> std::result::Result<String, CommandFailure> {
+fn view_text(live: &Snapshot, as_json: bool) -> Result<String, CommandFailure> {
     if !as_json {
         return Ok(watch::watch_text(live));
     }

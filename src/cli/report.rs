@@ -7,10 +7,10 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use super::compare::{
     check_combined_size, check_ignored_parameters, ignore_option, ignored_parameters,
 };
-use super::{
-    CommandFailure, CommandResult, ExitStatus, output_refused, print_result, print_status_line,
-    session_load_failure,
+use super::failure::{
+    CommandFailure, CommandResult, ExitStatus, output_refused, session_load_failure,
 };
+use super::output::{print_result, print_status_line};
 use crate::bench;
 use crate::benchmark_run::output;
 use crate::report::html;
@@ -21,7 +21,7 @@ use crate::session::store::ReadBudget;
 pub(super) fn command() -> Command {
     let path = |name: &'static str| Arg::new(name).value_parser(value_parser!(PathBuf));
     Command::new("report")
-        .about("Make one HTML file of saved sessions; several are compared")
+        .about("Write saved sessions to one HTML file; several are compared")
         .arg(
             path("files")
                 .value_name("FILE")

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{
-    CommandFailure, CommandResult, ExitStatus, output_refused, pretty_json, print_result,
-    print_status_line, signals,
-};
+use super::failure::{CommandFailure, CommandResult, ExitStatus, output_refused};
+use super::output::{pretty_json, print_result, print_status_line};
+use super::signals;
 use crate::bench;
 use crate::bench::{BENCHMARKS, BenchmarkSpec, ParameterSpec};
 use crate::benchmark_run::output;
@@ -160,7 +159,7 @@ fn start_failure(error: &StartError, cancellation: &CancellationToken) -> Comman
     }
 }
 
-fn run_spec(matches: &ArgMatches) -> std::result::Result<RunSpec, CommandFailure> {
+fn run_spec(matches: &ArgMatches) -> Result<RunSpec, CommandFailure> {
     let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
     let test = bench::find_benchmark(word("test")).ok_or_else(|| {
         let known: Vec<_> = BENCHMARKS
@@ -194,8 +193,7 @@ fn run_spec(matches: &ArgMatches) -> std::result::Result<RunSpec, CommandFailure
         spec.scratch_file_bytes = Some(bytes);
     }
     let goals = matches.get_many::<String>("goal").unwrap_or_default();
-    let goals: std::result::Result<Vec<Vec<SloSpec>>, _> =
-        goals.map(|text| SloSpec::parse_all(text)).collect();
+    let goals: Result<Vec<Vec<SloSpec>>, _> = goals.map(|text| SloSpec::parse_all(text)).collect();
     spec.goals = goals
         .map_err(|error| CommandFailure::usage_error(format!("--goal {error}")))?
         .concat();
@@ -219,10 +217,7 @@ fn overwrite_consent(matches: &ArgMatches) -> Option<Consent> {
 }
 
 /// Writes the result to the requested outputs.
-fn write_result(
-    report: &RunReport,
-    output: Option<OutputFile>,
-) -> std::result::Result<(), CommandFailure> {
+fn write_result(report: &RunReport, output: Option<OutputFile>) -> Result<(), CommandFailure> {
     for error in &report.save_errors {
         print_status_line(&format!("diskscope: {error}"));
     }
@@ -253,7 +248,7 @@ fn report_text(report: &RunReport) -> String {
     texts.join("\n")
 }
 
-fn write_output(report: &RunReport, output: OutputFile) -> std::result::Result<(), CommandFailure> {
+fn write_output(report: &RunReport, output: OutputFile) -> Result<(), CommandFailure> {
     let text = pretty_json(&report.session)?;
     output::write_output(&SysPaths::default(), output, text.as_bytes())
         .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))

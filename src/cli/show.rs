@@ -4,22 +4,21 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{
-    CommandFailure, CommandResult, ExitStatus, json_switch, pretty_json, print_result,
-    session_load_failure,
-};
+use super::failure::{CommandFailure, CommandResult, ExitStatus, session_load_failure};
+use super::options::json_switch;
+use super::output::{pretty_json, print_result};
 use crate::report::text;
 use crate::session::store;
 
 pub(super) fn command() -> Command {
     Command::new("show")
-        .about("Print a saved session, or the journal of one that was cut off")
+        .about("Print a saved session or the journal of an interrupted one")
         .arg(
             Arg::new("file")
                 .value_name("FILE")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("a session: a document or a journal"),
+                .help("session file: document (.json) or journal (.journal)"),
         )
         .arg(json_switch())
 }

@@ -8,7 +8,7 @@ use futures_util::future::select_all;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::CommandFailure;
+use super::failure::CommandFailure;
 use crate::engine::CancellationToken;
 use crate::probe::process::stat::parse_ignored_signals;
 use crate::supervisor;

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches, Command};
 
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::options::{duration_option, json_switch};
+use super::output::print_result;
 use super::pace::SIGNAL_POLL_INTERVAL;
-use super::{
-    CommandFailure, CommandResult, ExitStatus, duration_option, json_switch, print_result, signals,
-};
+use super::signals;
 use crate::engine::CancellationToken;
 use crate::model::requests::{RequestLine, RequestSummary, TracedRequest};
 use crate::probe::boot_time;
@@ -24,7 +25,7 @@ const REQUEST_QUEUE_BATCHES: usize = 1024;
 
 pub(super) fn command() -> Command {
     Command::new("trace")
-        .about("Follow the single requests of a device (root)")
+        .about("Trace the requests of a device, with latency by stage (root)")
         .arg(
             Arg::new("device")
                 .value_name("DEVICE")
@@ -36,13 +37,13 @@ pub(super) fn command() -> Command {
                 .long("duration")
                 .value_name("DURATION")
                 .default_value("10s")
-                .help("how long, such as 10s"),
+                .help("duration of the trace, such as 10s"),
         )
         .arg(
             Arg::new("slower")
                 .long("slower")
                 .value_name("DURATION")
-                .help("print only requests that took longer, such as 20ms; all are summed up"),
+                .help("print only requests with a higher latency, such as 20ms; the summary covers all"),
         )
         .arg(json_switch().help("one JSON object per request and line, the summary last"))
 }
@@ -120,7 +121,7 @@ struct RequestPrinter {
     end_reason: Option<String>,
 }
 
-type PrintResult = std::result::Result<bool, CommandFailure>;
+type PrintResult = Result<bool, CommandFailure>;
 
 impl RequestPrinter {
     fn print_heading(&self) -> PrintResult {
@@ -186,10 +187,7 @@ impl RequestPrinter {
             .is_some_and(|taken| u128::from(taken) > slower.as_nanos())
     }
 
-    fn format_request(
-        &self,
-        request: &TracedRequest,
-    ) -> std::result::Result<String, CommandFailure> {
+    fn format_request(&self, request: &TracedRequest) -> Result<String, CommandFailure> {
         if !self.as_json {
             return Ok(request_row(request, self.start_ns));
         }
@@ -210,7 +208,7 @@ impl RequestPrinter {
     }
 }
 
-fn json_line(line: &impl serde::Serialize) -> std::result::Result<String, CommandFailure> {
+fn json_line(line: &impl serde::Serialize) -> Result<String, CommandFailure> {
     crate::safe_text::json::to_string(line)
         .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
 }

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{
-    CommandFailure, CommandResult, ExitStatus, json_switch, pace, print_result, print_status_line,
-    signals,
-};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::options::json_switch;
+use super::output::{print_result, print_status_line};
+use super::{pace, signals};
 use crate::engine::CancellationToken;
 use crate::model::{Snapshot, ViewBuilder};
 use crate::probe::SampleCollector;
@@ -17,7 +17,7 @@ use crate::roots::SysPaths;
 
 pub(super) fn command() -> Command {
     Command::new("watch")
-        .about("Print devices, processes and transfers again and again")
+        .about("Print devices, processes and transfers at an interval")
         .arg(
             Arg::new("interval")
                 .long("interval")
@@ -36,7 +36,7 @@ pub(super) fn command() -> Command {
             Arg::new("threads")
                 .long("threads")
                 .action(ArgAction::SetTrue)
-                .help("list the threads of busy processes too"),
+                .help("also list the threads of busy processes"),
         )
         .arg(json_switch().help("one JSON object per sample and line"))
 }
@@ -78,7 +78,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     Ok(ExitStatus::Success)
 }
 
-fn view_json(live: &Snapshot) -> std::result::Result<String, CommandFailure> {
+fn view_json(live: &Snapshot) -> Result<String, CommandFailure> {
     watch::json_line(live)
         .map(|line| line + "\n")
         .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))

@@ -12,6 +12,7 @@ use super::frame::{
     MAGIC, decode_frame_header,
 };
 use super::inflate::{ByteSink, InflateError, LineSplitter, inflate_frame};
+use crate::format_version::UnsupportedVersion;
 use crate::model::Snapshot;
 use crate::named_file::InputError;
 use crate::named_file::input;
@@ -39,8 +40,11 @@ pub enum RecordingReadError {
     /// The file cannot be opened or is not a regular file.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// The file is a recording of another version of the format.
+    #[error(transparent)]
+    Version(#[from] UnsupportedVersion),
     /// The file is not a recording.
-    #[error("{} is no diskscope recording: {reason}", path.display())]
+    #[error("{} is not a diskscope recording: {reason}", path.display())]
     NotARecording {
         /// Path of the file.
         path: PathBuf,
@@ -48,7 +52,7 @@ pub enum RecordingReadError {
         reason: String,
     },
     /// A frame has unexpected content.
-    #[error("frame {index} of {} cannot be understood: {reason}", path.display())]
+    #[error("frame {index} of {} cannot be parsed: {reason}", path.display())]
     InvalidContent {
         /// Path of the file.
         path: PathBuf,
@@ -74,7 +78,7 @@ impl fmt::Display for RecordingDamage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "damaged at byte {}: {}; the {} bytes from there on are left out",
+            "damaged at byte {}: {}; the remaining {} bytes are ignored",
             self.intact_bytes, self.reason, self.damaged_bytes
         )
     }
@@ -137,7 +141,7 @@ impl Recording {
                     break Some(RecordingDamage {
                         intact_bytes: scan.intact_offset,
                         damaged_bytes: size - scan.intact_offset,
-                        reason: "it has more frames than can be indexed",
+                        reason: "it has too many frames to index",
                     });
                 }
                 Ok(Some(entry)) => entries.push(entry),
@@ -351,13 +355,17 @@ fn check_file_header(path: &Path, reader: &mut impl Read) -> Result<(), Recordin
     }
     let (magic, rest) = head.split_at(MAGIC.len());
     if magic != MAGIC {
-        return Err(foreign("it begins with something else".to_owned()));
+        return Err(foreign("it does not begin with DSKSCOPE".to_owned()));
     }
     let version = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]);
     if version != FORMAT_VERSION {
-        return Err(foreign(format!(
-            "its version is {version} and this program's {FORMAT_VERSION}: update diskscope"
-        )));
+        return Err(RecordingReadError::Version(UnsupportedVersion {
+            path: path.to_owned(),
+            content: "recording",
+            found: version.into(),
+            supported: FORMAT_VERSION,
+            program: None,
+        }));
     }
     Ok(())
 }
@@ -370,7 +378,7 @@ enum ScanError {
 impl From<io::Error> for ScanError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::UnexpectedEof => Self::Damaged("it breaks off"),
+            io::ErrorKind::UnexpectedEof => Self::Damaged("the file is truncated"),
             _ => Self::Io(error),
         }
     }
@@ -394,11 +402,11 @@ impl<R: Read> FrameScan<R> {
         let mut bytes = [0; FRAME_HEADER_BYTES];
         self.reader.read_exact(&mut bytes)?;
         let (head, sum) =
-            decode_frame_header(&bytes).ok_or(ScanError::Damaged("no frame begins there"))?;
+            decode_frame_header(&bytes).ok_or(ScanError::Damaged("the frame header is invalid"))?;
         let payload = self.intact_offset + FRAME_HEADER_BYTES as u64;
         let end = payload + head.payload_bytes as u64;
         if end > self.size {
-            return Err(ScanError::Damaged("it breaks off"));
+            return Err(ScanError::Damaged("the file is truncated"));
         }
         if self.read_checksum(&bytes[..FRAME_HEADER_BYTES - 4], head.payload_bytes)? != sum {
             return Err(ScanError::Damaged("the checksum is wrong"));
@@ -408,7 +416,9 @@ impl<R: Read> FrameScan<R> {
             false => self.since_restart + 1,
         };
         if self.since_restart > MAX_FRAMES_SINCE_RESTART {
-            return Err(ScanError::Damaged("its compression never begins anew"));
+            return Err(ScanError::Damaged(
+                "the compressed stream is never restarted",
+            ));
         }
         self.intact_offset = end;
         Ok(Some(FrameEntry {

@@ -57,10 +57,10 @@ impl RecordingWriteError {
     pub fn advice(&self) -> String {
         match self {
             Self::Output(OutputError::AlreadyExists { .. }) => {
-                "name a new file: a recording is never written over".to_owned()
+                "name a new file: an existing recording is never overwritten".to_owned()
             }
             Self::Output(error) => error.advice(),
-            Self::Io { .. } => "what was recorded until then can be replayed".to_owned(),
+            Self::Io { .. } => "the part recorded so far can be replayed".to_owned(),
             Self::InvalidContent { .. } => {
                 "report it together with the output of `watch --json`".to_owned()
             }

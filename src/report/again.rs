@@ -76,7 +76,7 @@ pub fn lines(run: &BenchmarkRun) -> Vec<String> {
         lines.extend(fio);
     } else {
         lines.push(
-            "# the file has other fio commands than diskscope writes: they are left out".to_owned(),
+            "# the file contains fio commands that diskscope does not write: omitted".to_owned(),
         );
     }
     lines
@@ -340,7 +340,7 @@ mod tests {
         ] {
             let shown = with_fio(line);
             assert_eq!(shown.len(), 1, "{line}: {shown:?}");
-            assert!(shown[0].starts_with("# the file has other"), "{shown:?}");
+            assert!(shown[0].starts_with("# the file contains fio"), "{shown:?}");
         }
     }
 }

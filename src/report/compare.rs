@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 
-use super::text::{append_wrapped, cell, indent_table, plain_table, right_align};
+pub mod words;
+
+use self::words::session_letter;
+use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use crate::safe_text::printable::{printable_bytes, printable_lines};
-use crate::session::compare::words::session_letter;
 use crate::session::compare::{
     BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, MetricSample,
     UnmatchedMeasurement,
@@ -37,7 +39,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
         benchmark_section(&mut text, test);
     }
     if comparison.benchmarks.is_empty() {
-        text.push_str("\nnothing in them can be compared\n");
+        text.push_str("\nno benchmark can be compared\n");
     }
     if !comparison.mismatches.is_empty() {
         text.push_str("\nNOT COMPARED\n");

@@ -12,9 +12,9 @@ const MAX_NAMED_USERS: usize = 5;
 /// The evidence for display; unknown values are omitted.
 #[must_use]
 pub fn evidence_lines(evidence: &RunEvidence) -> Vec<(&'static str, String)> {
-    let asked = evidence
+    let issued = evidence
         .issued
-        .filter(|asked| asked.reads > 0 || asked.writes > 0);
+        .filter(|issued| issued.reads > 0 || issued.writes > 0);
     let others = evidence
         .other_users
         .iter()
@@ -22,19 +22,19 @@ pub fn evidence_lines(evidence: &RunEvidence) -> Vec<(&'static str, String)> {
         .map(other_user_text);
     let setup = evidence.drive_setup.as_ref();
     [
-        ("asked for", asked.map(issued_text)),
+        ("issued", issued.map(issued_text)),
         (
-            "beneath",
+            "underlying devices",
             join_parts(evidence.underlying.iter().map(layer_text)),
         ),
-        ("others", join_parts(others)),
-        (
-            "processors",
-            evidence.processors.as_ref().and_then(processor_text),
-        ),
+        ("other processes", join_parts(others)),
+        ("CPU", evidence.processors.as_ref().and_then(processor_text)),
         ("temperature", evidence.temperature.map(temperature_text)),
         ("extents", evidence.extents.as_ref().map(extents_text)),
-        ("zeros", evidence.block_sample.map(block_sample_text)),
+        (
+            "blocks of zeros",
+            evidence.block_sample.map(block_sample_text),
+        ),
         ("link", setup.and_then(link_text)),
         (
             "scheduler",
@@ -67,24 +67,24 @@ fn direction_text(sides: [(u64, u64, &str); 2]) -> String {
         })
         .collect();
     match words.is_empty() {
-        true => "nothing".to_owned(),
+        true => "no requests".to_owned(),
         false => words.join("; "),
     }
 }
 
-fn issued_text(asked: DirectionCounts) -> String {
+fn issued_text(issued: DirectionCounts) -> String {
     direction_text([
-        (asked.reads, asked.read_bytes, "reads"),
-        (asked.writes, asked.written_bytes, "writes"),
+        (issued.reads, issued.read_bytes, "reads"),
+        (issued.writes, issued.written_bytes, "writes"),
     ])
 }
 
 fn layer_text(layer: &LayerCounts) -> String {
     let KernelCounts { device, .. } = &layer.counts;
     let relation = match layer.relation_to_upper {
-        LayerRelation::WholeDisk => "the whole drive",
-        LayerRelation::Member => "a member",
-        LayerRelation::BackingDevice => "under the file",
+        LayerRelation::WholeDisk => "whole disk",
+        LayerRelation::Member => "member",
+        LayerRelation::BackingDevice => "holds the backing file",
     };
     let done = direction_text([
         (layer.counts.reads, layer.counts.read_bytes, "reads"),
@@ -106,14 +106,14 @@ fn other_user_text(other: &OtherUser) -> String {
 fn processor_text(seen: &ProcessorLoad) -> Option<String> {
     let machine = seen.machine_utilization.map(|share| {
         format!(
-            "{} of {} were busy",
+            "{} of {} CPUs busy",
             units::format_percent(share.min(1.0)),
             seen.count
         )
     });
     let generator = seen.generator_utilization.map(|share| {
         format!(
-            "those that sent requests {} of one",
+            "worker threads {} of one CPU each",
             units::format_percent(share.min(1.0))
         )
     });
@@ -123,9 +123,9 @@ fn processor_text(seen: &ProcessorLoad) -> Option<String> {
 fn temperature_text(seen: crate::session::document::DriveTemperature) -> String {
     let limit = seen
         .throttle_celsius
-        .map_or_else(String::new, |limit| format!(", limit {limit:.0} C"));
+        .map_or_else(String::new, |limit| format!(", throttles at {limit:.0} C"));
     format!(
-        "{:.0} C, at most {:.0} C{limit}",
+        "{:.0} C at the start, maximum {:.0} C{limit}",
         seen.initial_celsius, seen.max_celsius
     )
 }
@@ -150,13 +150,13 @@ fn block_sample_text(seen: crate::session::document::BlockSample) -> String {
 
 fn link_text(setup: &DriveSetup) -> Option<String> {
     let ceiling = units::format_throughput(setup.link_max_bytes_per_s? as f64);
-    Some(format!("{}, at most {ceiling}", setup.link.as_deref()?))
+    Some(format!("{}, maximum {ceiling}", setup.link.as_deref()?))
 }
 
 fn loop_file_text(setup: &DriveSetup) -> Option<String> {
     let through = match setup.direct_io? {
-        true => "past the page cache",
-        false => "through the page cache",
+        true => "direct I/O",
+        false => "buffered I/O",
     };
     Some(format!("{}, {through}", setup.backing_file.as_deref()?))
 }
@@ -198,10 +198,10 @@ mod tests {
         };
         let told = evidence_lines(&evidence);
         let expected = [
-            ("asked for", "1000 reads, 4.10 MB"),
-            ("beneath", "sda (the whole drive): nothing"),
-            ("others", "dd (12) 1.00 MB"),
-            ("temperature", "40 C, at most 61 C"),
+            ("issued", "1000 reads, 4.10 MB"),
+            ("underlying devices", "sda (whole disk): no requests"),
+            ("other processes", "dd (12) 1.00 MB"),
+            ("temperature", "40 C at the start, maximum 61 C"),
         ];
         assert_eq!(told, expected.map(|(name, value)| (name, value.to_owned())));
     }
@@ -236,6 +236,6 @@ mod tests {
             .iter()
             .map(|line| line.0)
             .collect();
-        assert_eq!(names, ["asked for", "others", "extents"]);
+        assert_eq!(names, ["issued", "other processes", "extents"]);
     }
 }

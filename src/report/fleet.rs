@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::compare::{escape_for_terminal, shrink_to_width};
-use super::text::{append_wrapped, cell, indent_table, plain_table, right_align};
+use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use crate::safe_text::printable::printable_lines;
 use crate::session::compare::FleetComparison;
 use crate::session::compare::fleet::{FleetRow, FleetTable};
@@ -34,7 +34,7 @@ pub fn fleet_text(fleet: &FleetComparison) -> String {
         text.push('\n');
     }
     if fleet.tables.is_empty() {
-        let _ = writeln!(text, "no session has the figure {}\n", fleet.metric);
+        let _ = writeln!(text, "no session has the metric {}\n", fleet.metric);
     }
     for verdict in &fleet.unstable {
         append_wrapped(
@@ -44,7 +44,7 @@ pub fn fleet_text(fleet: &FleetComparison) -> String {
         );
     }
     if !fleet.excluded.is_empty() {
-        text.push_str("LEFT OUT\n");
+        text.push_str("EXCLUDED\n");
     }
     for one in &fleet.excluded {
         append_wrapped(
@@ -58,7 +58,7 @@ pub fn fleet_text(fleet: &FleetComparison) -> String {
 
 fn drives_table(id: &MetricId, table: &FleetTable) -> String {
     let mut rows = plain_table();
-    rows.set_header(["host", "target", "model", "value", "to model", ""]);
+    rows.set_header(["host", "target", "model", "value", "vs median", ""]);
     for row in &table.rows {
         let figure = Metric::with_unit(id.clone(), row.value, table.unit);
         rows.add_row(
@@ -128,14 +128,14 @@ fn peer_summary(table: &FleetTable) -> String {
         .filter(|row| row.peers.as_ref().is_some_and(|it| it.outlier));
     let unjudged = table.rows.iter().filter(|row| row.peers.is_none()).count();
     let mut words = format!(
-        "{} drives, {} of them stand out",
+        "{} drives, outliers: {}",
         table.rows.len(),
         outliers.count()
     );
     if unjudged > 0 {
         let _ = write!(
             words,
-            "; {unjudged} not judged: fewer than 5 of their model"
+            "; {unjudged} not tested for outliers: fewer than 5 drives of the model"
         );
     }
     let mut text = String::new();

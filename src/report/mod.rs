@@ -7,6 +7,7 @@ pub mod fio;
 pub mod fleet;
 pub mod goals;
 pub mod html;
+mod layout;
 pub mod repeated;
 pub mod requests;
 pub mod tests_page;

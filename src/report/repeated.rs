@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::text::{cell, indent_table, plain_table, right_align};
+use super::layout::{cell, indent_table, plain_table, right_align};
 use crate::session::compare::align::group_repeated_runs;
 use crate::session::document::BenchmarkRun;
 use crate::session::stability::{RepeatedMetric, summarize_repeats};
 
 /// Headings of the columns after the metric's name.
-pub(super) const METRIC_COLUMNS: [&str; 4] = ["mean", "95 % limits", "lowest", "highest"];
+pub(super) const METRIC_COLUMNS: [&str; 4] = ["mean", "95 % CI", "lowest", "highest"];
 
 /// For each repeated measurement, a heading and the cells of its metrics over all runs.
 pub(super) fn repeated_tables(runs: &[BenchmarkRun]) -> Vec<(String, Vec<[String; 5]>)> {

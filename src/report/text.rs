@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
-
+use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use super::repeated::repeated_runs_text;
 use super::{again, evidence, goals};
 use crate::safe_text::SafeText;
@@ -18,9 +16,6 @@ use crate::session::document::{
 };
 use crate::units;
 
-/// Maximum width of a table cell in characters: every row of a column is as wide as its widest
-/// cell.
-const WIDEST_CELL: usize = 60;
 /// Maximum width of a bar in the histogram, in characters.
 const MAX_BAR_WIDTH: usize = 40;
 /// Columns for a point's confidence interval.
@@ -52,7 +47,7 @@ pub fn session_text(session: &Session) -> String {
         text.push_str(&repeated);
     }
     if session.runs.is_empty() {
-        text.push_str("\nno run in it\n");
+        text.push_str("\nthe session contains no run\n");
     }
     text
 }
@@ -71,7 +66,7 @@ pub fn run_text(run: &BenchmarkRun) -> String {
     }
     append_section(
         &mut text,
-        "FIGURES",
+        "METRICS",
         &metrics_table(&run.findings.metrics_outside_tables()),
     );
     for (word, latency) in [
@@ -79,7 +74,7 @@ pub fn run_text(run: &BenchmarkRun) -> String {
         ("WRITES", &run.findings.latency.write),
     ] {
         if let Some(latency) = latency {
-            let title = format!("RESPONSE TIMES OF {} {word}", latency.count);
+            let title = format!("LATENCY OF {} {word}", latency.count);
             append_section(&mut text, &title, &histogram_text(latency));
         }
     }
@@ -93,18 +88,18 @@ pub fn run_text(run: &BenchmarkRun) -> String {
     if let Some(kernel) = &run.kernel {
         append_section(
             &mut text,
-            &format!("KERNEL'S OWN COUNTS OF {}", kernel.device),
+            &format!("BLOCK LAYER COUNTERS OF {}", kernel.device),
             &kernel_counts_text(kernel),
         );
     }
     if let Some(stages) = &run.stages {
-        let title = format!("WHERE THE TIME WENT ON {}", stages.device);
+        let title = format!("LATENCY BY STAGE ON {}", stages.device);
         append_section(&mut text, &title, &stage_breakdown_text(stages));
     }
-    append_section(&mut text, "AROUND IT", &evidence_text(run));
+    append_section(&mut text, "SYSTEM DURING THE RUN", &evidence_text(run));
     append_section(&mut text, "GOALS", &goals_text(&run.findings.goals));
-    append_section(&mut text, "VERDICTS", &verdicts_text(run));
-    append_section(&mut text, "AGAIN", &commands(run));
+    append_section(&mut text, "CHECKS", &verdicts_text(run));
+    append_section(&mut text, "REPEAT THIS RUN", &commands(run));
     printable_lines(&text).into_owned()
 }
 
@@ -119,7 +114,7 @@ fn run_heading(run: &BenchmarkRun) -> String {
         RunState::Finished => "finished after",
         RunState::Interrupted => "INTERRUPTED after",
         RunState::Failed => "FAILED after",
-        RunState::Running => "still running after",
+        RunState::Running => "running for",
     };
     let elapsed = units::format_wait(Duration::from_nanos(run.elapsed_ns));
     let mut text = String::new();
@@ -204,18 +199,6 @@ pub(super) fn value_with_margin(figure: &Metric) -> String {
     }
 }
 
-/// Text as a table cell; text of more than 60 characters is truncated with `...`.
-pub(super) fn cell(text: impl Into<String>) -> String {
-    let text = text.into();
-    match text.char_indices().nth(WIDEST_CELL) {
-        None => text,
-        Some(_) => {
-            let kept: String = text.chars().take(WIDEST_CELL - 3).collect();
-            kept + "..."
-        }
-    }
-}
-
 /// Metrics as a table: name, value, 95 % confidence interval, observations.
 #[must_use]
 pub fn metrics_table(figures: &[&Metric]) -> String {
@@ -227,7 +210,7 @@ pub fn metrics_table(figures: &[&Metric]) -> String {
                 figure.value_text(),
                 figure
                     .interval_text()
-                    .map_or_else(String::new, |limits| format!("95 %: {limits}")),
+                    .map_or_else(String::new, |limits| format!("95 % CI: {limits}")),
                 figure
                     .observations
                     .map_or_else(String::new, |count| format!("n = {count}")),
@@ -237,30 +220,6 @@ pub fn metrics_table(figures: &[&Metric]) -> String {
     }
     right_align(&mut table, 1);
     indent_table(&table)
-}
-
-/// A table without borders.
-pub(super) fn plain_table() -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING);
-    table
-}
-
-pub(super) fn right_align(table: &mut Table, column: usize) {
-    if let Some(column) = table.column_mut(column) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-}
-
-/// The lines of the table, indented by two blanks and without trailing blanks.
-pub(super) fn indent_table(table: &Table) -> String {
-    if table.is_empty() {
-        return String::new();
-    }
-    table
-        .lines()
-        .map(|line| format!(" {}\n", line.trim_end()))
-        .collect()
 }
 
 /// A histogram of the latency, with percentiles below it.
@@ -368,7 +327,7 @@ fn curve_text(series: &Series) -> String {
 }
 
 fn stage_breakdown_text(stages: &StageBreakdown) -> String {
-    let mut text = format!("  {} requests followed", stages.requests);
+    let mut text = format!("  {} requests traced", stages.requests);
     if stages.lost_events > 0 {
         let _ = write!(text, ", {} EVENTS LOST", stages.lost_events);
     }
@@ -377,7 +336,7 @@ fn stage_breakdown_text(stages: &StageBreakdown) -> String {
         ("reads", &stages.q2d.read, &stages.d2c.read),
         ("writes", &stages.q2d.write, &stages.d2c.write),
     ] {
-        for (place, latency) in [("the kernel's queue", queue), ("the drive", drive)] {
+        for (stage, latency) in [("Q2D", queue), ("D2C", drive)] {
             let Some(latency) = latency else { continue };
             let p99 = latency.percentiles.get("99");
             let p99 = p99.map_or_else(
@@ -385,7 +344,7 @@ fn stage_breakdown_text(stages: &StageBreakdown) -> String {
                 |p99| units::format_latency(*p99 as f64),
             );
             let mean = units::format_latency(latency.mean_ns);
-            let _ = writeln!(text, "  {word} in {place:<18} mean {mean}, p99 {p99}");
+            let _ = writeln!(text, "  {word:<6} {stage}  mean {mean}, p99 {p99}");
         }
     }
     text
@@ -474,27 +433,4 @@ fn commands(run: &BenchmarkRun) -> String {
         let _ = writeln!(text, "  {line}");
     }
     text
-}
-
-/// Appends words in lines of at most 80 columns, each after the indent.
-pub(super) fn append_wrapped(text: &mut String, indent: &str, words: &str) {
-    let mut column = 0;
-    for word in words.split_whitespace() {
-        if column > 0 && column + 1 + word.chars().count() > 80 {
-            text.push('\n');
-            column = 0;
-        }
-        if column == 0 {
-            text.push_str(indent);
-            column = indent.len();
-        } else {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += word.chars().count();
-    }
-    if column > 0 {
-        text.push('\n');
-    }
 }

@@ -10,7 +10,7 @@ use super::widgets::table::{TableColumn, TableWidget};
 use super::widgets::text::{cut_end, cut_start, format_time};
 use crate::app::SessionEntry;
 use crate::app::sessions::SessionsState;
-use crate::session::compare::words::session_letter;
+use crate::report::compare::words::session_letter;
 
 mod comparison;
 mod metrics;

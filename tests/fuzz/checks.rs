@@ -186,7 +186,7 @@ pub fn settings_record(bytes: &[u8]) {
 pub fn session(bytes: &[u8]) {
     match store::parse_session(bytes) {
         Ok(Ok(session)) => presented(&session),
-        Ok(Err(reason)) => assert!(!reason.is_empty()),
+        Ok(Err(reason)) => assert!(!reason.to_string().is_empty()),
         Err(error) => panic!("bytes in memory can be read: {error}"),
     }
 }

@@ -31,7 +31,13 @@ pub fn hostile_file_name() -> String {
 
 /// Fields whose strings are words of a closed set.
 const ENUM_FIELDS: [&str; 7] = [
-    "schema", "state", "severity", "unit", "relation", "witness", "charged",
+    "schema",
+    "state",
+    "severity",
+    "unit",
+    "relation_to_upper",
+    "attribution",
+    "charged",
 ];
 
 /// Puts the text at the place of every string that may be any, and behind every key that may.
@@ -65,13 +71,13 @@ pub fn hostile_session(text: &str) -> Value {
     let run = &mut session["runs"][0];
     run["error"] = serde_json::json!({ "message": "broken", "advice": "mend it" });
     run["engine"]["reason"] = "no ring".into();
-    run["evidence"]["others"] = serde_json::json!([
-        { "pid": 7, "command": "cp", "read_bytes": 1, "written_bytes": 2, "witness": "traced" }
+    run["evidence"]["other_users"] = serde_json::json!([
+        { "pid": 7, "command": "cp", "read_bytes": 1, "written_bytes": 2, "attribution": "traced-requests" }
     ]);
-    run["evidence"]["setup"] = serde_json::json!({
+    run["evidence"]["drive_setup"] = serde_json::json!({
         "write_cache": "write back", "scheduler": "none", "scheduler_advice": "better",
         "link": "SATA", "backing_file": "/a", "direct_io": false, "virtual_disk": "virtio",
-        "memory": "zram"
+        "memory_backing": "zram"
     });
     run["findings"] = Value::Null;
     replace_strings(&mut session, text);

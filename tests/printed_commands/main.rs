@@ -513,7 +513,11 @@ fn benchmark_without_fio_equivalent_has_check_and_no_fio_line() {
             &["--workers", "3", "--requests", "20"],
             "shared-limit",
         ),
-        ("sequential-write", &["--duration", "1s"], "timed-zones"),
+        (
+            "sequential-write",
+            &["--duration", "1s"],
+            "time-limited-zones",
+        ),
         ("concurrency-read", &["--requests", "50"], "several-points"),
         ("block-size-write", &["--requests", "50"], "several-points"),
     ] {

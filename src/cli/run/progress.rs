@@ -4,12 +4,11 @@ use std::io::{self, IsTerminal, Write};
 
 use crate::bench::framework::describe_written_bytes;
 use crate::bench::{Forecast, RunEvent, RunProgress, RunStart};
+use crate::cli::output::print_status_line;
 use crate::drive::Inspection;
 use crate::engine::ExecutionSnapshot;
 use crate::safe_text::printable::printable_str;
 use crate::units;
-
-use crate::cli::print_status_line;
 
 /// Width of the bar in characters.
 const BAR_WIDTH: usize = 24;

@@ -1,5 +1,7 @@
 //! The charts of a run: those of its benchmark's description, and all other series.
 
+use maud::{Markup, html};
+
 use super::plot::{HtmlCurve, HtmlPlot, distribution_chart};
 use crate::safe_text::SafeText;
 use crate::session::chart::{ChartShape, ChartSpec};
@@ -7,10 +9,10 @@ use crate::session::document::{ChartAxis, Findings, Metric, MetricUnit, Series};
 
 /// Chart settings of a series that is in no described chart.
 fn default_chart(series: &Series) -> ChartSpec {
-    let around = series.x.unit == MetricUnit::Revolution;
+    let is_angle = series.x.unit == MetricUnit::Revolution;
     ChartSpec::new(
         "",
-        if around {
+        if is_angle {
             ChartShape::Polar
         } else {
             ChartShape::Line
@@ -21,31 +23,41 @@ fn default_chart(series: &Series) -> ChartSpec {
 
 /// All charts of a run: the benchmark's first chart, the latency distributions, the benchmark's
 /// other charts, the remaining series.
-pub(super) fn run_charts(findings: &Findings, charts: &[ChartSpec]) -> String {
-    let (first, others) = charts.split_at(charts.len().min(1));
-    let mut body = String::new();
-    body.extend(first.iter().map(|chart| specified_chart(findings, chart)));
-    body.push_str(&distribution_charts(findings));
-    body.extend(others.iter().map(|chart| specified_chart(findings, chart)));
-    for series in findings
+pub(super) fn run_charts(findings: &Findings, specs: &[ChartSpec]) -> Markup {
+    let (first, others) = specs.split_at(specs.len().min(1));
+    let mut charts: Vec<Markup> = Vec::new();
+    charts.extend(
+        first
+            .iter()
+            .flat_map(|spec| specified_charts(findings, spec)),
+    );
+    charts.extend(distribution_charts(findings));
+    charts.extend(
+        others
+            .iter()
+            .flat_map(|spec| specified_charts(findings, spec)),
+    );
+    let is_specified = |series: &Series| {
+        let mut specs = specs.iter();
+        specs.any(|spec| spec.series.contains(&series.id))
+    };
+    let remaining = findings
         .series
         .iter()
-        .filter(|series| series.id.benchmark().is_none())
-    {
-        let asked_for = |chart: &ChartSpec| chart.series.contains(&series.id);
-        if !charts.iter().any(asked_for) {
-            body.push_str(&plot_chart(
-                findings,
-                &default_chart(series),
-                &chart_heading(&series.y, &series.x),
-                &[series],
-            ));
+        .filter(|series| series.id.benchmark().is_none() && !is_specified(series));
+    charts.extend(remaining.filter_map(|series| {
+        let heading = chart_heading(&series.y, &series.x);
+        plot_chart(findings, &default_chart(series), &heading, &[series])
+    }));
+    charts_section(&charts)
+}
+
+/// Charts next to each other where the page is wide enough; empty if there are none.
+pub(super) fn charts_section(charts: &[Markup]) -> Markup {
+    html! {
+        @if !charts.is_empty() {
+            div.charts { @for chart in charts { (chart) "\n" } }
         }
-    }
-    if body.is_empty() {
-        body
-    } else {
-        format!("<div class=\"charts\">\n{body}</div>\n")
     }
 }
 
@@ -59,41 +71,44 @@ pub(super) fn chart_heading(y: &ChartAxis, x: &ChartAxis) -> String {
     format!("{}{}", first.unwrap_or_default(), letters.as_str())
 }
 
-fn distribution_charts(findings: &Findings) -> String {
+fn distribution_charts(findings: &Findings) -> impl Iterator<Item = Markup> {
     let latency = &findings.latency;
     [
-        ("Response times of reads", "c0", &latency.read),
-        ("Response times of writes", "c1", &latency.write),
+        ("Read latency", "c0", &latency.read),
+        ("Write latency", "c1", &latency.write),
     ]
     .into_iter()
     .filter_map(|(title, class, summary)| Some((title, class, summary.as_ref()?)))
     .filter(|(.., summary)| !summary.histogram.is_empty())
     .map(|(title, class, summary)| distribution_chart(title, class, summary))
-    .collect()
 }
 
-/// A chart of the benchmark's description. Series in other units than the first get a separate
-/// chart: two scales in one chart are misleading.
-fn specified_chart(findings: &Findings, chart: &ChartSpec) -> String {
-    let known = chart.series.iter().filter_map(|id| findings.series(id));
+/// The charts of a description. Series in other units than the first get a separate chart: two
+/// scales in one chart are misleading.
+fn specified_charts(findings: &Findings, spec: &ChartSpec) -> Vec<Markup> {
+    let known = spec.series.iter().filter_map(|id| findings.series(id));
     let series: Vec<&Series> = known.collect();
-    let same = |left: &&Series, right: &&Series| {
+    let same_units = |left: &&Series, right: &&Series| {
         (left.x.unit, left.y.unit) == (right.x.unit, right.y.unit)
     };
     series
-        .chunk_by(same)
-        .map(|alike| plot_chart(findings, chart, chart.title, alike))
+        .chunk_by(same_units)
+        .filter_map(|alike| plot_chart(findings, spec, spec.title, alike))
         .collect()
 }
 
-fn plot_chart(findings: &Findings, chart: &ChartSpec, title: &str, series: &[&Series]) -> String {
-    let Some(first) = series.first() else {
-        return String::new();
-    };
-    let mark = |figure: &Metric| {
+/// A chart of these series; `None` if they have no points.
+fn plot_chart(
+    findings: &Findings,
+    chart: &ChartSpec,
+    title: &str,
+    series: &[&Series],
+) -> Option<Markup> {
+    let first = series.first()?;
+    let mark = |metric: &Metric| {
         (
-            format!("{} {}", figure.label(), figure.value_text()),
-            figure.value,
+            format!("{} {}", metric.label(), metric.value_text()),
+            metric.value,
         )
     };
     let unnamed = ChartAxis {
@@ -117,7 +132,7 @@ fn plot_chart(findings: &Findings, chart: &ChartSpec, title: &str, series: &[&Se
             .marked_metrics
             .iter()
             .filter_map(|id| findings.metric(id))
-            .filter(|figure| figure.unit == first.x.unit)
+            .filter(|metric| metric.unit == first.x.unit)
             .map(mark)
             .collect(),
     }

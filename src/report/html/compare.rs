@@ -1,162 +1,151 @@
 //! A comparison of the page's sessions: ratios with confidence intervals, and charts with the
 //! curves of all sides.
 
-use super::charts::chart_heading;
-use super::escape::escape_html;
+use maud::{Markup, html};
+
+use super::charts::{chart_heading, charts_section};
 use super::parts::html_table;
 use super::plot::{HtmlCurve, HtmlPlot};
-use super::{PresentationLookup, format_timestamp};
+use super::presentation::PresentationLookup;
+use super::timestamp::format_timestamp;
 use crate::safe_text::SafeText;
 use crate::session::chart::{ChartShape, ChartSpec};
 use crate::session::compare::{
-    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, DifferingParameter,
-    MetricSample, RatioJudgement, UnmatchedMeasurement,
+    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, ComparedSession, Comparison,
+    DifferingParameter, RatioJudgement, UnmatchedMeasurement,
 };
 
-/// The comparison's section of the page, below a title that is already escaped.
+/// The comparison's section of the page.
 pub(super) fn comparison_section(
     comparison: &Comparison,
     title: &str,
     presentations: &PresentationLookup<'_>,
-) -> String {
-    let side = |(index, side): (usize, &crate::session::compare::ComparedSession)| {
-        format!(
-            "<li class=\"c{}\">{} <span>{}, {}</span></li>",
-            index % 6,
-            escape_html(&side.name),
-            escape_html(side.host.as_deref().unwrap_or("unknown host")),
-            escape_html(&format_timestamp(&side.started)),
-        )
-    };
-    let sides: String = comparison.sessions.iter().enumerate().map(side).collect();
-    let tests: String = comparison
-        .benchmarks
-        .iter()
-        .map(|test| benchmark_section(test, comparison, presentations))
-        .collect();
-    let mismatches: String = comparison
-        .mismatches
-        .iter()
-        .map(|it| mismatch_notice(it, comparison))
-        .collect();
-    let refused = if mismatches.is_empty() {
-        mismatches
-    } else {
-        format!("<h3>Not compared</h3><ul>{mismatches}</ul>\n")
-    };
-    format!(
-        "<section class=\"run\"><header class=\"session\"><h1>{title}</h1>\
-         <ul class=\"legend sides\">{sides}</ul></header>\n{tests}{refused}</section>\n"
-    )
+) -> Markup {
+    html! {
+        section.run {
+            header.session {
+                h1 { (title) }
+                ul.legend.sides {
+                    @for (index, session) in comparison.sessions.iter().enumerate() {
+                        (session_entry(index, session))
+                    }
+                }
+            }
+            "\n"
+            @for benchmark in &comparison.benchmarks {
+                (benchmark_section(benchmark, comparison, presentations)) "\n"
+            }
+            @if !comparison.mismatches.is_empty() {
+                h3 { "Not compared" }
+                ul {
+                    @for mismatch in &comparison.mismatches {
+                        li { (mismatch_text(mismatch, comparison)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn session_entry(index: usize, session: &ComparedSession) -> Markup {
+    let host = session.host.as_deref().unwrap_or("unknown host");
+    html! {
+        li class=(format_args!("c{}", index % 6)) {
+            (session.name) " "
+            span { (host) ", " (format_timestamp(&session.started)) }
+        }
+    }
 }
 
 fn benchmark_section(
-    test: &ComparedBenchmark,
+    benchmark: &ComparedBenchmark,
     comparison: &Comparison,
     presentations: &PresentationLookup<'_>,
-) -> String {
-    let presentation = presentations(&test.benchmark).unwrap_or_default();
-    let charts: String = test
-        .charts
-        .iter()
-        .map(|overlay| overlay_chart(overlay, comparison, presentation.charts))
+) -> Markup {
+    let presentation = presentations(&benchmark.benchmark).unwrap_or_default();
+    let overlays = benchmark.charts.iter();
+    let charts: Vec<Markup> = overlays
+        .filter_map(|overlay| overlay_chart(overlay, comparison, presentation.charts))
         .collect();
-    format!(
-        "<h2>{}</h2>\n<p class=\"soft\">{}</p>\n{}{}{}<div class=\"charts\">\n{charts}</div>\n",
-        escape_html(&test.benchmark),
-        escape_html(&test.parameters.join(", ")),
-        differing_parameters(test, comparison),
-        cautions_section(test, comparison),
-        metrics_table(test, comparison),
-    )
+    html! {
+        h2 { (benchmark.benchmark) } "\n"
+        p.soft { (benchmark.parameters.join(", ")) } "\n"
+        @for parameter in &benchmark.differing {
+            p.soft { (ignored_parameter_text(parameter, comparison)) }
+        }
+        (cautions_section(benchmark, comparison)) "\n"
+        (metrics_table(benchmark, comparison)) "\n"
+        (charts_section(&charts))
+    }
 }
 
-/// The ignored parameters with the values of every side.
-fn differing_parameters(test: &ComparedBenchmark, comparison: &Comparison) -> String {
-    let values = |index: usize, parameter: &DifferingParameter| {
-        let side = comparison.sessions.get(index)?;
-        let value = parameter.value_of(index)?;
-        Some(format!("{value} ({})", side.name))
-    };
-    test.differing
-        .iter()
-        .map(|parameter| {
-            let sides = 0..comparison.sessions.len();
-            let values: Vec<String> = sides.filter_map(|side| values(side, parameter)).collect();
-            let words = format!("ignored: {}", values.join(", "));
-            format!("<p class=\"soft\">{}</p>\n", escape_html(&words))
+/// An ignored parameter with the values of every side.
+fn ignored_parameter_text(parameter: &DifferingParameter, comparison: &Comparison) -> String {
+    let sessions = comparison.sessions.iter().enumerate();
+    let values: Vec<String> = sessions
+        .filter_map(|(index, session)| {
+            let value = parameter.value_of(index)?;
+            Some(format!("{value} ({})", session.name))
         })
-        .collect()
+        .collect();
+    format!("ignored: {}", values.join(", "))
 }
 
-fn cautions_section(test: &ComparedBenchmark, comparison: &Comparison) -> String {
-    let sides = test.targets.iter().zip(&comparison.sessions);
-    let known = sides.filter_map(|(measured, side)| Some((measured.as_ref()?, side)));
-    known
-        .flat_map(|(measured, side)| measured.cautions.iter().map(move |caution| (caution, side)))
-        .map(|(caution, side)| {
-            format!(
-                "<div class=\"verdict warning\"><p><b>{}: {}</b> {}</p></div>\n",
-                escape_html(&side.name),
-                escape_html(&caution.code),
-                escape_html(&caution.evidence),
-            )
-        })
-        .collect()
-}
-
-fn metrics_table(test: &ComparedBenchmark, comparison: &Comparison) -> String {
-    let name = |side: &crate::session::compare::ComparedSession| {
-        format!("<th class=\"n\">{}</th>", escape_html(&side.name))
-    };
-    let mut head = String::from("<th>figure</th>");
-    for (index, side) in comparison.sessions.iter().enumerate() {
-        head.push_str(&name(side));
-        if index > 0 {
-            head.push_str("<th class=\"n\">ratio, 95 % CI</th><th></th>");
+fn cautions_section(benchmark: &ComparedBenchmark, comparison: &Comparison) -> Markup {
+    let sessions = benchmark.targets.iter().zip(&comparison.sessions);
+    let measured = sessions.filter_map(|(target, session)| Some((target.as_ref()?, session)));
+    html! {
+        @for (target, session) in measured {
+            @for caution in &target.cautions {
+                div.verdict.warning {
+                    p { b { (session.name) ": " (caution.code) } " " (caution.evidence) }
+                }
+                "\n"
+            }
         }
     }
-    let rows: String = test
+}
+
+fn metrics_table(benchmark: &ComparedBenchmark, comparison: &Comparison) -> Markup {
+    let head = html! {
+        th { "metric" }
+        @for (index, session) in comparison.sessions.iter().enumerate() {
+            th.n { (session.name) }
+            @if index > 0 { th.n { "ratio, 95 % CI" } th {} }
+        }
+    };
+    let rows: Vec<Markup> = benchmark
         .metrics
         .iter()
-        .map(|it| metric_row(it, comparison))
+        .map(|metric| metric_row(metric, comparison))
         .collect();
-    let baseline = comparison.sessions.get(test.baseline);
-    let baseline = baseline.map_or("", |side| side.name.as_str());
-    let note = format!("Ratios are to {baseline}, or to the first side that has the figure.");
-    format!(
-        "{}<p class=\"soft\">{}</p>\n",
-        html_table("Figures", &head, &rows),
-        escape_html(&note)
-    )
+    let baseline = comparison.sessions.get(benchmark.baseline);
+    let baseline = baseline.map_or("", |session| session.name.as_str());
+    html! {
+        (html_table("Metrics", Some(&head), &rows))
+        p.soft { "Ratios to " (baseline) ", or to the first session that has the metric." }
+    }
 }
 
-fn metric_row(figure: &ComparedMetric, comparison: &Comparison) -> String {
-    let cell = |(index, sample): (usize, &Option<MetricSample>)| {
-        let value = sample
-            .as_ref()
-            .map_or_else(|| "n/a".to_owned(), |it| figure.metric_of(it).value_text());
-        let against = sample
-            .as_ref()
-            .and_then(|sample| sample.against_baseline.as_ref());
-        let ratio = if index == 0 {
-            String::new()
-        } else {
-            ratio_cell(against, comparison)
-        };
-        format!("<td class=\"n\">{value}</td>{ratio}")
-    };
-    let cells: String = figure.samples.iter().enumerate().map(cell).collect();
-    format!("<tr><td>{}</td>{cells}</tr>", escape_html(&figure.label()))
+fn metric_row(metric: &ComparedMetric, comparison: &Comparison) -> Markup {
+    html! {
+        td { (metric.label()) }
+        @for (index, sample) in metric.samples.iter().enumerate() {
+            @match sample {
+                Some(sample) => td.n { (metric.metric_of(sample).value_text()) },
+                None => td.n { "n/a" },
+            }
+            @if index > 0 {
+                @let ratio = sample.as_ref().and_then(|sample| sample.against_baseline.as_ref());
+                (ratio_cells(ratio, comparison))
+            }
+        }
+    }
 }
 
-fn ratio_cell(against: Option<&BaselineRatio>, comparison: &Comparison) -> String {
+fn ratio_cells(against: Option<&BaselineRatio>, comparison: &Comparison) -> Markup {
     let Some(against) = against else {
-        return "<td></td><td></td>".to_owned();
-    };
-    let limits = match (against.low, against.high) {
-        (Some(low), Some(high)) => format!(" <span class=\"soft\">{low:.3} to {high:.3}</span>"),
-        _ => String::new(),
+        return html! { td {} td {} };
     };
     let class = match against.judgement {
         Some(RatioJudgement::Faster) => "good",
@@ -165,26 +154,30 @@ fn ratio_cell(against: Option<&BaselineRatio>, comparison: &Comparison) -> Strin
             "soft"
         }
     };
-    let mut words = against
-        .judgement
-        .map_or("", RatioJudgement::description)
-        .to_owned();
-    for it in &against.not_determined {
-        let side = comparison.sessions.get(it.session);
-        let name = side.map_or("", |side| side.name.as_str());
-        words.push_str(&format!(
-            "; {name}: {}",
-            it.missing_interval_of.description()
-        ));
+    html! {
+        td.n {
+            (format_args!("{:.3}", against.ratio))
+            @if let (Some(low), Some(high)) = (against.low, against.high) {
+                " " span.soft { (format_args!("{low:.3} to {high:.3}")) }
+            }
+        }
+        td class=(class) {
+            (against.judgement.map_or("", RatioJudgement::description))
+            @for it in &against.not_determined {
+                @let session = comparison.sessions.get(it.session);
+                "; " (session.map_or("", |session| session.name.as_str()))
+                ": " (it.missing_interval_of.description())
+            }
+        }
     }
-    format!(
-        "<td class=\"n\">{:.3}{limits}</td><td class=\"{class}\">{}</td>",
-        against.ratio,
-        escape_html(&words)
-    )
 }
 
-fn overlay_chart(overlay: &ChartOverlay, comparison: &Comparison, charts: &[ChartSpec]) -> String {
+/// The curves of all sessions in one chart; `None` if they have no points.
+fn overlay_chart(
+    overlay: &ChartOverlay,
+    comparison: &Comparison,
+    charts: &[ChartSpec],
+) -> Option<Markup> {
     let fallback = ChartSpec::new("", ChartShape::Line, &[]);
     let described = charts
         .iter()
@@ -228,12 +221,13 @@ fn overlay_chart(overlay: &ChartOverlay, comparison: &Comparison, charts: &[Char
     .render_figure()
 }
 
-fn mismatch_notice(mismatch: &UnmatchedMeasurement, comparison: &Comparison) -> String {
-    let names = |sides: &[usize]| {
-        let known = sides
+/// What was not compared, and why.
+fn mismatch_text(mismatch: &UnmatchedMeasurement, comparison: &Comparison) -> String {
+    let names = |sessions: &[usize]| {
+        let known = sessions
             .iter()
-            .filter_map(|side| comparison.sessions.get(*side));
-        let names: Vec<&str> = known.map(|side| side.name.as_str()).collect();
+            .filter_map(|session| comparison.sessions.get(*session));
+        let names: Vec<&str> = known.map(|session| session.name.as_str()).collect();
         names.join(", ")
     };
     let value = |value: &Option<SafeText>| value.clone().unwrap_or_else(|| "unset".into());
@@ -251,10 +245,9 @@ fn mismatch_notice(mismatch: &UnmatchedMeasurement, comparison: &Comparison) -> 
     } else {
         format!("against {lacking}: {}", differences.join(", "))
     };
-    let words = format!(
+    format!(
         "{} of {}: {reason}",
         mismatch.benchmark,
         names(&mismatch.present_in)
-    );
-    format!("<li>{}</li>", escape_html(&words))
+    )
 }

@@ -1,104 +1,117 @@
 //! Elements of a run's section of the page.
 
-use std::fmt::Write as _;
+use maud::{Markup, html};
 
-use super::escape::escape_html;
 use crate::report::repeated::{METRIC_COLUMNS, repeated_tables as tables_of_repeated};
 use crate::report::text::{severity_word, value_with_margin};
 use crate::report::{again, evidence, goals};
 use crate::session::document::{
-    BenchmarkRun, Findings, KernelCounts, LatencyByDirection, Metric, MetricId, MetricTableRow,
-    RunEvidence, Severity, SloResult, StageBreakdown, Verdict,
+    BenchmarkRun, Findings, KernelCounts, LatencyByDirection, Metric, MetricId, RunEvidence,
+    Severity, SloResult, StageBreakdown, Verdict,
 };
 use crate::units;
 
 /// Number of cards at the top of a run whose benchmark defines no headline metrics.
 const MAX_DEFAULT_CARDS: usize = 4;
 
-/// Names and values; unknown values are omitted. Values are already HTML.
-pub(super) fn fact_list(title: &str, facts: &[(&str, Option<String>)]) -> String {
-    let rows = facts.iter().filter_map(|(name, value)| {
-        let value = value.as_deref().filter(|value| !value.is_empty())?;
-        Some(format!("<dt>{name}</dt><dd>{value}</dd>"))
-    });
-    let rows: String = rows.collect();
-    if rows.is_empty() {
-        rows
-    } else {
-        format!("<h3>{title}</h3><dl>{rows}</dl>\n")
+/// Names and values; unknown and empty values are omitted.
+pub(super) fn fact_list(title: &str, facts: Vec<(&str, Option<String>)>) -> Markup {
+    let known = facts
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
+    let known: Vec<(&str, String)> = known.collect();
+    html! {
+        @if !known.is_empty() {
+            h3 { (title) }
+            dl { @for (name, value) in &known { dt { (name) } dd { (value) } } }
+        }
+    }
+}
+
+/// A table with a heading; empty if there are no rows.
+pub(super) fn html_table(title: &str, head: Option<&Markup>, rows: &[Markup]) -> Markup {
+    html! {
+        @if !rows.is_empty() {
+            h3 { (title) }
+            div.wide {
+                table {
+                    @if let Some(head) = head { thead { tr { (head) } } }
+                    tbody { @for row in rows { tr { (row) } } }
+                }
+            }
+        }
     }
 }
 
 /// The error that stopped the run.
-pub(super) fn error_section(run: &BenchmarkRun) -> String {
-    run.error.as_ref().map_or_else(String::new, |error| {
-        format!(
-            "<div class=\"verdict invalid\"><p><b>failed</b> {}</p><p class=\"soft\">{}</p></div>\n",
-            escape_html(&error.message),
-            escape_html(&error.advice),
-        )
-    })
+pub(super) fn error_section(run: &BenchmarkRun) -> Markup {
+    html! {
+        @if let Some(error) = &run.error {
+            div.verdict.invalid {
+                p { b { "failed" } " " (error.message) }
+                p.soft { (error.advice) }
+            }
+        }
+    }
 }
 
-/// Verdicts of severity warning or invalid, the most severe first.
-pub(super) fn problems_section(verdicts: &[Verdict]) -> String {
+/// Checks of severity warning or invalid, the most severe first.
+pub(super) fn problems_section(verdicts: &[Verdict]) -> Markup {
     let grave = |verdict: &&Verdict| verdict.severity > Severity::Note;
     let mut sorted: Vec<&Verdict> = verdicts.iter().filter(grave).collect();
     sorted.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
-    let block = |verdict: &Verdict| {
-        let class = severity_word(verdict.severity).to_lowercase();
-        format!(
-            "<div class=\"verdict {class}\"><p><b>{class}: {}</b> {}</p>\
-             <p class=\"soft\">{}</p></div>\n",
-            escape_html(&verdict.code),
-            escape_html(&verdict.evidence),
-            escape_html(&verdict.advice),
-        )
-    };
-    sorted.into_iter().map(block).collect()
+    html! {
+        @for verdict in sorted {
+            @let class = severity_word(verdict.severity).to_lowercase();
+            div.verdict.(class) {
+                p { b { (class) ": " (verdict.code) } " " (verdict.evidence) }
+                p.soft { (verdict.advice) }
+            }
+            "\n"
+        }
+    }
 }
 
-/// Verdicts of severity note.
-pub(super) fn notes_section(verdicts: &[Verdict]) -> String {
+/// Checks of severity note.
+pub(super) fn notes_section(verdicts: &[Verdict]) -> Markup {
     let notes = verdicts.iter().filter(|it| it.severity == Severity::Note);
     let row = |verdict: &Verdict| {
-        format!(
-            "<tr><td>{}</td><td><p>{}</p><p class=\"soft\">{}</p></td></tr>",
-            escape_html(&verdict.code),
-            escape_html(&verdict.evidence),
-            escape_html(&verdict.advice),
-        )
+        html! {
+            td { (verdict.code) }
+            td { p { (verdict.evidence) } p.soft { (verdict.advice) } }
+        }
     };
-    html_table("Notes", "", &notes.map(row).collect::<String>())
+    html_table("Notes", None, &notes.map(row).collect::<Vec<_>>())
 }
 
 /// The headline metrics as cards.
-pub(super) fn metric_cards(figures: &[Metric], headline: &[MetricId]) -> String {
+pub(super) fn metric_cards(metrics: &[Metric], headline: &[MetricId]) -> Markup {
     let named: Vec<&Metric> = headline
         .iter()
-        .filter_map(|id| figures.iter().find(|it| it.id == *id))
+        .filter_map(|id| metrics.iter().find(|it| it.id == *id))
         .collect();
-    let first = if named.is_empty() {
-        figures.iter().take(MAX_DEFAULT_CARDS).collect()
-    } else {
-        named
+    let shown = match named.is_empty() {
+        true => metrics.iter().take(MAX_DEFAULT_CARDS).collect(),
+        false => named,
     };
-    let card = |figure: &&Metric| {
-        let rendered = figure.value_text();
-        let (value, unit) = split_value_and_unit(&rendered);
-        let limits = figure.interval_text().map_or_else(String::new, |limits| {
-            format!("<p class=\"soft\">95 %: {limits}</p>")
-        });
-        format!(
-            "<div class=\"card\"><h3>{}</h3><p class=\"value\">{value}<span>{unit}</span></p>{limits}</div>",
-            escape_html(&figure.label()),
-        )
-    };
-    let cards: String = first.iter().map(card).collect();
-    if cards.is_empty() {
-        cards
-    } else {
-        format!("<div class=\"cards\">{cards}</div>\n")
+    html! {
+        @if !shown.is_empty() {
+            div.cards { @for metric in shown { (metric_card(metric)) } }
+        }
+    }
+}
+
+fn metric_card(metric: &Metric) -> Markup {
+    let rendered = metric.value_text();
+    let (value, unit) = split_value_and_unit(&rendered);
+    html! {
+        div.card {
+            h3 { (metric.label()) }
+            p.value { (value) span { (unit) } }
+            @if let Some(interval) = metric.interval_text() {
+                p.soft { "95 % CI: " (interval) }
+            }
+        }
     }
 }
 
@@ -108,14 +121,13 @@ fn split_value_and_unit(rendered: &str) -> (&str, &str) {
 }
 
 /// Goals and whether they were met.
-pub(super) fn goals_table(results: &[SloResult]) -> String {
+pub(super) fn goals_table(results: &[SloResult]) -> Markup {
     let row = |goal: &SloResult| {
         let class = match goal.met {
             Some(true) => "good",
             Some(false) => "trouble",
             None => "soft",
         };
-        let word = goals::status(goal);
         let measured = goals::measured_text(goal).map_or_else(
             || {
                 goals::undetermined_reason(goal)
@@ -124,103 +136,84 @@ pub(super) fn goals_table(results: &[SloResult]) -> String {
             },
             |value| format!("{value} measured"),
         );
-        let margin = goals::margin_text(goal).unwrap_or_default();
-        format!(
-            "<tr><td>{}</td><td class=\"{class}\">{word}</td><td>{measured}</td><td>{margin}</td></tr>",
-            escape_html(&goal.goal),
-        )
+        html! {
+            td { (goal.goal) }
+            td class=(class) { (goals::status(goal)) }
+            td { (measured) }
+            td { (goals::margin_text(goal).unwrap_or_default()) }
+        }
     };
-    html_table("Goals", "", &results.iter().map(row).collect::<String>())
+    html_table("Goals", None, &results.iter().map(row).collect::<Vec<_>>())
 }
 
 /// All metrics with confidence intervals and observations; empty columns are omitted.
-pub(super) fn metrics_table(figures: &[&Metric]) -> String {
-    let bounded = figures.iter().any(|figure| figure.low.is_some());
-    let counted = figures.iter().any(|figure| figure.observations.is_some());
-    let column = |shown: bool, tag: &str, class: &str, text: &str| {
-        if shown {
-            format!("<{tag} class=\"n{class}\">{text}</{tag}>")
-        } else {
-            String::new()
+pub(super) fn metrics_table(metrics: &[&Metric]) -> Markup {
+    let has_intervals = metrics.iter().any(|metric| metric.low.is_some());
+    let has_counts = metrics.iter().any(|metric| metric.observations.is_some());
+    let row = |metric: &&Metric| {
+        let count = metric.observations.map(group_thousands);
+        html! {
+            td { (metric.label()) }
+            td.n { (metric.value_text()) }
+            @if has_intervals { td.n.soft { (metric.interval_text().unwrap_or_default()) } }
+            @if has_counts { td.n.soft { (count.unwrap_or_default()) } }
         }
     };
-    let row = |figure: &&Metric| {
-        let limits = figure.interval_text().unwrap_or_default();
-        let count = figure
-            .observations
-            .map_or_else(String::new, group_thousands);
-        format!(
-            "<tr><td>{}</td><td class=\"n\">{}</td>{}{}</tr>",
-            escape_html(&figure.label()),
-            figure.value_text(),
-            column(bounded, "td", " soft", &limits),
-            column(counted, "td", " soft", &count),
-        )
+    let head = html! {
+        th { "metric" }
+        th.n { "value" }
+        @if has_intervals { th.n { "95 % CI" } }
+        @if has_counts { th.n { "observations" } }
     };
-    let head = format!(
-        "<th>figure</th><th class=\"n\">value</th>{}{}",
-        column(bounded, "th", "", "95 % limits"),
-        column(counted, "th", "", "observations"),
-    );
-    let rows: String = figures.iter().map(row).collect();
-    format!("<div>{}</div>\n", html_table("Figures", &head, &rows))
+    let rows: Vec<Markup> = metrics.iter().map(row).collect();
+    html! { div { (html_table("Metrics", Some(&head), &rows)) } }
 }
 
 /// Tables of metrics; a metric that the run lacks is n/a.
-pub(super) fn metric_tables(findings: &Findings) -> String {
-    let own = findings.top_level_tables();
-    let figures = findings.index();
-    own.map(|crossed| {
-        let headings = crossed.columns.iter();
-        let head: String = std::iter::once("<th></th>".to_owned())
-            .chain(headings.map(|name| format!("<th class=\"n\">{}</th>", escape_html(name))))
-            .collect();
-        let cell = |id: &MetricId| {
-            let figure = figures
-                .get(id)
-                .map_or_else(|| "n/a".to_owned(), value_with_margin);
-            format!("<td class=\"n\">{figure}</td>")
-        };
-        let row = |row: &MetricTableRow| {
-            let cells: String = row.cells.iter().map(cell).collect();
-            format!("<tr><td>{}</td>{cells}</tr>", escape_html(&row.name))
-        };
-        let rows: String = crossed.rows.iter().map(row).collect();
-        html_table(&escape_html(&crossed.name), &head, &rows)
-    })
-    .collect()
+pub(super) fn metric_tables(findings: &Findings) -> Markup {
+    let metrics = findings.index();
+    html! {
+        @for table in findings.top_level_tables() {
+            @let head = html! { th {} @for name in &table.columns { th.n { (name) } } };
+            @let rows: Vec<Markup> = table.rows.iter().map(|row| html! {
+                td { (row.name) }
+                @for name in &row.cells {
+                    td.n { (metrics.get(name).map_or_else(|| "n/a".to_owned(), value_with_margin)) }
+                }
+            }).collect();
+            (html_table(&table.name, Some(&head), &rows)) "\n"
+        }
+    }
 }
 
 /// Q2D and D2C latency of the traced requests.
-pub(super) fn stages_table(stages: Option<&StageBreakdown>) -> String {
+pub(super) fn stages_table(stages: Option<&StageBreakdown>) -> Markup {
     let Some(stages) = stages else {
-        return String::new();
+        return Markup::default();
     };
     let words = |by: &LatencyByDirection| {
         let each = [("reads", &by.read), ("writes", &by.write)].into_iter();
         let known = each.filter_map(|(word, summary)| {
-            Some(format!(
-                "{word} {} on average",
-                units::format_latency(summary.as_ref()?.mean_ns)
-            ))
+            let mean = units::format_latency(summary.as_ref()?.mean_ns);
+            Some(format!("{word} {mean} on average"))
         });
         Some(known.collect::<Vec<_>>().join(", "))
     };
+    let lost = (stages.lost_events > 0).then_some(stages.lost_events);
     fact_list(
-        "Where requests spent their time",
-        &[
-            ("device", Some(escape_html(&stages.device))),
+        "Latency by stage",
+        vec![
+            ("device", Some(stages.device.to_string())),
             (
-                "followed",
+                "traced",
                 Some(format!("{} requests", group_thousands(stages.requests))),
             ),
             (
                 "lost",
-                (stages.lost_events > 0)
-                    .then(|| format!("{} events", group_thousands(stages.lost_events))),
+                lost.map(|events| format!("{} events", group_thousands(events))),
             ),
-            ("queued", words(&stages.q2d)),
-            ("in the drive", words(&stages.d2c)),
+            ("Q2D", words(&stages.q2d)),
+            ("D2C", words(&stages.d2c)),
         ],
     )
 }
@@ -238,25 +231,10 @@ fn group_thousands(number: u64) -> String {
     grouped
 }
 
-/// A table with a heading; empty if there are no rows. `head` and `rows` are already HTML.
-pub(super) fn html_table(title: &str, head: &str, rows: &str) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let head = if head.is_empty() {
-        String::new()
-    } else {
-        format!("<thead><tr>{head}</tr></thead>")
-    };
-    format!(
-        "<h3>{title}</h3><div class=\"wide\"><table>{head}<tbody>{rows}</tbody></table></div>\n"
-    )
-}
-
-/// The kernel's counters of the device.
-pub(super) fn kernel_counts_table(kernel: Option<&KernelCounts>) -> String {
+/// The block layer's counters of the device.
+pub(super) fn kernel_counts_table(kernel: Option<&KernelCounts>) -> Markup {
     let Some(kernel) = kernel else {
-        return String::new();
+        return Markup::default();
     };
     let direction = |count: u64, merged: u64, bytes: u64| {
         (count > 0).then(|| {
@@ -269,11 +247,12 @@ pub(super) fn kernel_counts_table(kernel: Option<&KernelCounts>) -> String {
             )
         })
     };
-    let time = |nanoseconds: u64| units::format_wait(std::time::Duration::from_nanos(nanoseconds));
+    let count = |count: Option<u64>| count.filter(|count| *count > 0).map(group_thousands);
+    let busy = units::format_wait(std::time::Duration::from_nanos(kernel.busy_ns));
     fact_list(
-        "Kernel's own counts",
-        &[
-            ("device", Some(escape_html(&kernel.device))),
+        "Block layer counters",
+        vec![
+            ("device", Some(kernel.device.to_string())),
             (
                 "reads",
                 direction(kernel.reads, kernel.reads_merged, kernel.read_bytes),
@@ -282,25 +261,12 @@ pub(super) fn kernel_counts_table(kernel: Option<&KernelCounts>) -> String {
                 "writes",
                 direction(kernel.writes, kernel.writes_merged, kernel.written_bytes),
             ),
-            (
-                "discards",
-                kernel
-                    .discards
-                    .filter(|count| *count > 0)
-                    .map(group_thousands),
-            ),
-            (
-                "flushes",
-                kernel
-                    .flushes
-                    .filter(|count| *count > 0)
-                    .map(group_thousands),
-            ),
+            ("discards", count(kernel.discards)),
+            ("flushes", count(kernel.flushes)),
             (
                 "busy",
                 Some(format!(
-                    "{} (on parallel drives not saturation)",
-                    time(kernel.busy_ns)
+                    "{busy} (no measure of saturation for parallel drives)"
                 )),
             ),
         ],
@@ -308,46 +274,34 @@ pub(super) fn kernel_counts_table(kernel: Option<&KernelCounts>) -> String {
 }
 
 /// Metrics of repeated runs over all of them; empty if there are none.
-pub(super) fn repeated_runs_table(runs: &[BenchmarkRun]) -> String {
-    let head: String = std::iter::once("<th>figure</th>".to_owned())
-        .chain(METRIC_COLUMNS.map(|name| format!("<th class=\"n\">{name}</th>")))
-        .collect();
+pub(super) fn repeated_runs_table(runs: &[BenchmarkRun]) -> Markup {
+    let head = html! { th { "metric" } @for name in METRIC_COLUMNS { th.n { (name) } } };
     let row = |[name, values @ ..]: &[String; 5]| {
-        let values = values.iter();
-        let values: String = values
-            .map(|it| format!("<td class=\"n\">{}</td>", escape_html(it)))
-            .collect();
-        format!("<tr><td>{}</td>{values}</tr>", escape_html(name))
+        html! { td { (name) } @for value in values { td.n { (value) } } }
     };
-    let drawn = tables_of_repeated(runs).into_iter().map(|(heading, rows)| {
-        html_table(
-            &escape_html(&heading),
-            &head,
-            &rows.iter().map(row).collect::<String>(),
-        )
-    });
-    drawn.collect()
+    html! {
+        @for (heading, rows) in tables_of_repeated(runs) {
+            (html_table(&heading, Some(&head), &rows.iter().map(row).collect::<Vec<_>>())) "\n"
+        }
+    }
 }
 
 /// The evidence collected during the run.
-pub(super) fn evidence_section(evidence: &RunEvidence) -> String {
-    let told = evidence::evidence_lines(evidence);
-    let rows: Vec<(&str, Option<String>)> = told
-        .iter()
-        .map(|(name, value)| (*name, Some(escape_html(value))))
-        .collect();
-    fact_list("Around it", &rows)
+pub(super) fn evidence_section(evidence: &RunEvidence) -> Markup {
+    let lines = evidence::evidence_lines(evidence).into_iter();
+    fact_list(
+        "System during the run",
+        lines.map(|(name, value)| (name, Some(value))).collect(),
+    )
 }
 
 /// The command lines that repeat the run.
-pub(super) fn commands(run: &BenchmarkRun) -> String {
-    let mut lines = String::new();
-    for line in again::lines(run) {
-        let _ = writeln!(lines, "{}", escape_html(&line));
-    }
-    if lines.is_empty() {
-        lines
-    } else {
-        format!("<h3>Again</h3><pre>{lines}</pre>\n")
+pub(super) fn commands(run: &BenchmarkRun) -> Markup {
+    let lines = again::lines(run);
+    html! {
+        @if !lines.is_empty() {
+            h3 { "Repeat this run" }
+            pre { @for line in lines { (line) "\n" } }
+        }
     }
 }

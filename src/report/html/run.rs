@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::escape::escape_html;
-use super::{PresentationLookup, charts, parts};
+use maud::{Markup, html};
+
+use super::presentation::PresentationLookup;
+use super::timestamp::format_timestamp;
+use super::{charts, parts};
 use crate::safe_text::SafeText;
 use crate::session::chart::ResultPresentation;
 use crate::session::compare::align::format_parameters;
@@ -15,36 +18,38 @@ pub(super) fn run_section(
     run: &BenchmarkRun,
     number: usize,
     presentations: &PresentationLookup<'_>,
-) -> String {
+) -> Markup {
     let presentation = presentations(&run.test).unwrap_or_default();
     let findings = &run.findings;
-    [
-        format!("<section class=\"run\" id=\"run-{number}\">\n"),
-        run_heading(run, &presentation),
-        parts::error_section(run),
-        parts::problems_section(&findings.verdicts),
-        parts::metric_cards(&findings.figures, presentation.headline),
-        parts::goals_table(&findings.goals),
-        charts::run_charts(findings, presentation.charts),
-        parts::metric_tables(findings),
-        parts::notes_section(&findings.verdicts),
-        "<div class=\"details\">\n".to_owned(),
-        parts::metrics_table(&findings.metrics_outside_tables()),
-        "<div>\n".to_owned(),
-        drive_description(&run.target),
-        execution_facts(run),
-        parts::kernel_counts_table(run.kernel.as_ref()),
-        parts::stages_table(run.stages.as_ref()),
-        parts::evidence_section(&run.evidence),
-        "</div>\n</div>\n".to_owned(),
-        parts::commands(run),
-        nested_sections(findings, presentations),
-        "</section>\n".to_owned(),
-    ]
-    .concat()
+    html! {
+        section.run id=(format_args!("run-{number}")) {
+            "\n"
+            (run_heading(run, &presentation)) "\n"
+            (parts::error_section(run))
+            (parts::problems_section(&findings.verdicts)) "\n"
+            (parts::metric_cards(&findings.figures, presentation.headline)) "\n"
+            (parts::goals_table(&findings.goals)) "\n"
+            (charts::run_charts(findings, presentation.charts)) "\n"
+            (parts::metric_tables(findings)) "\n"
+            (parts::notes_section(&findings.verdicts)) "\n"
+            div.details {
+                (parts::metrics_table(&findings.metrics_outside_tables())) "\n"
+                div {
+                    (drive_description(&run.target)) "\n"
+                    (execution_facts(run)) "\n"
+                    (parts::kernel_counts_table(run.kernel.as_ref())) "\n"
+                    (parts::stages_table(run.stages.as_ref())) "\n"
+                    (parts::evidence_section(&run.evidence))
+                }
+            }
+            "\n"
+            (parts::commands(run)) "\n"
+            (nested_sections(findings, presentations))
+        }
+    }
 }
 
-fn run_heading(run: &BenchmarkRun, presentation: &ResultPresentation) -> String {
+fn run_heading(run: &BenchmarkRun, presentation: &ResultPresentation) -> Markup {
     let (class, word) = match run.state {
         RunState::Finished => ("good", "finished"),
         RunState::Interrupted => ("trouble", "interrupted"),
@@ -59,18 +64,15 @@ fn run_heading(run: &BenchmarkRun, presentation: &ResultPresentation) -> String 
     if let Some(model) = &run.target.model {
         subject = format!("{subject}, {model}");
     }
-    format!(
-        "<h2>{} <span class=\"state {class}\">{word} after {elapsed}</span></h2>\n\
-         <p class=\"subject\">{}, {}</p>\n<p class=\"soft\">{}</p>\n",
-        escape_html(&run.test),
-        escape_html(&subject),
-        units::format_size(run.target.size_bytes),
-        escape_html(presentation.summary),
-    )
+    html! {
+        h2 { (run.test) " " span.state.(class) { (word) " after " (elapsed) } }
+        p.subject { (subject) ", " (units::format_size(run.target.size_bytes)) }
+        p.soft { (presentation.summary) }
+    }
 }
 
 /// The results of nested benchmarks, each rendered like a separate run.
-fn nested_sections(findings: &Findings, presentations: &PresentationLookup<'_>) -> String {
+fn nested_sections(findings: &Findings, presentations: &PresentationLookup<'_>) -> Markup {
     let metrics = findings.figures.iter().map(|metric| metric.id.benchmark());
     let series = findings.series.iter().map(|series| series.id.benchmark());
     let mut names: Vec<&str> = Vec::new();
@@ -79,17 +81,18 @@ fn nested_sections(findings: &Findings, presentations: &PresentationLookup<'_>) 
             names.push(name);
         }
     }
-    let shown = names.into_iter().map(|name| {
-        let part = nested_findings(findings, name);
-        let presentation = presentations(name).unwrap_or_default();
-        format!(
-            "<div class=\"part\"><h2>{}</h2>\n{}{}</div>\n",
-            escape_html(name),
-            charts::run_charts(&part, presentation.charts),
-            parts::metrics_table(&part.figures.iter().collect::<Vec<_>>()),
-        )
-    });
-    shown.collect()
+    html! {
+        @for name in names {
+            @let nested = nested_findings(findings, name);
+            @let presentation = presentations(name).unwrap_or_default();
+            div.part {
+                h2 { (name) } "\n"
+                (charts::run_charts(&nested, presentation.charts)) "\n"
+                (parts::metrics_table(&nested.figures.iter().collect::<Vec<_>>()))
+            }
+            "\n"
+        }
+    }
 }
 
 /// The findings of one nested benchmark, without the prefix in their names.
@@ -115,21 +118,17 @@ fn nested_findings(findings: &Findings, benchmark: &str) -> Findings {
     }
 }
 
-fn drive_description(target: &TargetRecord) -> String {
-    let word = |value: &Option<SafeText>| value.as_deref().map(escape_html);
-    let rotational = target.rotational.map(|rotational| {
-        if rotational {
-            "says that it rotates"
-        } else {
-            "says that it does not rotate"
-        }
-        .to_owned()
+fn drive_description(target: &TargetRecord) -> Markup {
+    let word = |value: &Option<SafeText>| value.clone().map(String::from);
+    let rotational = target.rotational.map(|is_rotational| match is_rotational {
+        true => "rotational".to_owned(),
+        false => "not rotational".to_owned(),
     });
     parts::fact_list(
         "Drive",
-        &[
-            ("target", Some(escape_html(&target.path))),
-            ("kind", Some(escape_html(&target.kind))),
+        vec![
+            ("target", Some(target.path.to_string())),
+            ("kind", Some(target.kind.to_string())),
             (
                 "size",
                 Some(format!(
@@ -146,7 +145,7 @@ fn drive_description(target: &TargetRecord) -> String {
             ("file system", word(&target.file_system)),
             ("medium", rotational),
             (
-                "blocks",
+                "block size",
                 Some(format!(
                     "{} logical, {} physical",
                     units::format_block_size(f64::from(target.logical_block_bytes)),
@@ -158,7 +157,7 @@ fn drive_description(target: &TargetRecord) -> String {
 }
 
 /// How the benchmark was executed.
-fn execution_facts(run: &BenchmarkRun) -> String {
+fn execution_facts(run: &BenchmarkRun) -> Markup {
     let mut engine = run.engine.name.clone();
     if !run.engine.features.is_empty() {
         engine = format!("{engine}: {}", run.engine.features.join(", ")).into();
@@ -169,7 +168,7 @@ fn execution_facts(run: &BenchmarkRun) -> String {
     let processor = run.cpu.map(|cpu| {
         let time = |nanoseconds| units::format_wait(Duration::from_nanos(nanoseconds));
         let machine = cpu.machine_busy_ns.map_or_else(String::new, |busy| {
-            format!("; whole machine busy {}", time(busy))
+            format!("; all CPUs busy {}", time(busy))
         });
         format!(
             "{} user, {} system{machine}",
@@ -178,18 +177,12 @@ fn execution_facts(run: &BenchmarkRun) -> String {
         )
     });
     parts::fact_list(
-        "Conduct",
-        &[
-            (
-                "started",
-                Some(escape_html(&super::format_timestamp(&run.started))),
-            ),
-            (
-                "parameters",
-                Some(escape_html(&format_parameters(run).join(", "))),
-            ),
-            ("engine", Some(escape_html(&engine))),
-            ("processor time", processor),
+        "Execution",
+        vec![
+            ("started", Some(format_timestamp(&run.started))),
+            ("parameters", Some(format_parameters(run).join(", "))),
+            ("engine", Some(engine.into())),
+            ("CPU time", processor),
         ],
     )
 }

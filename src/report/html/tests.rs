@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::session::chart::{ChartShape, ChartSpec};
+use crate::session::chart::{ChartShape, ChartSpec, ResultPresentation};
 use crate::session::compare::{ComparisonInput, compare_sessions};
 use crate::session::document::{
     ChartAxis, MetricId, MetricUnit, RunError, RunState, Series, SeriesId, Session,
@@ -95,7 +95,7 @@ fn html_page_contains_all_run_results() {
         "class=\"good\">met",
         "IOPS over the run",
         "Throughput against time",
-        "Kernel's own counts",
+        "Block layer counters",
         "--depth 32",
         "fio --name=diskscope",
     ] {

@@ -36,7 +36,6 @@ pub struct FleetComparison {
     /// One table for each benchmark and set of parameters.
     pub tables: Vec<FleetTable>,
     /// Sessions that are in no table, and why.
-    #[serde(rename = "left_out")]
     pub excluded: Vec<ExcludedSession>,
     /// Drives with several runs whose results disagree.
     pub unstable: Vec<Verdict>,
@@ -102,7 +101,6 @@ pub struct PeerGroup {
     /// Median of their values.
     pub median: f64,
     /// Distance from the median as a fraction of the median: -0.38 is 38 % below.
-    #[serde(rename = "distance")]
     pub relative_distance: f64,
     /// Whether the drive is an outlier: more than 3.5 standard deviations (estimated from the
     /// median absolute deviation) and more than 5 % from the median.

@@ -39,10 +39,8 @@ impl MissingInterval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotDetermined {
     /// Index of the side.
-    #[serde(rename = "side")]
     pub session: usize,
     /// Why the side has no interval.
-    #[serde(rename = "reason")]
     pub missing_interval_of: MissingInterval,
 }
 

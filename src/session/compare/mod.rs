@@ -22,7 +22,6 @@ pub mod overlay;
 pub mod ratio;
 #[cfg(test)]
 pub(crate) mod sample;
-pub mod words;
 
 pub use self::align::{DifferingParameter, ParameterDifference};
 pub use self::fleet::{FleetComparison, compare_fleet};
@@ -55,7 +54,6 @@ pub struct Comparison {
     /// Version of the document format.
     pub version: u32,
     /// The sessions, in the order of the command line.
-    #[serde(rename = "sides")]
     pub sessions: Vec<ComparedSession>,
     /// The comparable measurements: one entry for each benchmark and set of parameters.
     #[serde(rename = "tests")]
@@ -90,7 +88,6 @@ pub struct ComparedBenchmark {
     /// The ignored parameters that differ, with the values of each side.
     pub differing: Vec<DifferingParameter>,
     /// The target of each side; null for a side without the benchmark.
-    #[serde(rename = "measured")]
     pub targets: Vec<Option<MeasuredTarget>>,
     /// The metrics that at least two sides have.
     #[serde(rename = "figures")]
@@ -128,7 +125,6 @@ pub struct ComparedMetric {
     /// Index of the first side that has the metric: the others are compared with this one.
     pub baseline: usize,
     /// The metric on each side; null for a side without it.
-    #[serde(rename = "sides")]
     pub samples: Vec<Option<MetricSample>>,
 }
 
@@ -172,11 +168,9 @@ impl ComparedBenchmark {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct UnmatchedMeasurement {
     /// Indices of the sides that have it.
-    #[serde(rename = "sides")]
     pub present_in: Vec<usize>,
     /// Indices of the sides that lack it: those with the most similar measurement of the same
     /// benchmark, or without a run of that benchmark.
-    #[serde(rename = "lacking")]
     pub missing_in: Vec<usize>,
     /// Name of the benchmark.
     #[serde(rename = "test")]

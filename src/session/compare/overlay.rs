@@ -29,7 +29,6 @@ pub struct ChartOverlay {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OverlayCurve {
     /// Index of the side.
-    #[serde(rename = "side")]
     pub session: usize,
     /// `[x, y]`, in the units of the axes.
     pub points: Vec<[f64; 2]>,

@@ -61,7 +61,6 @@ pub struct MetricSample {
     /// Number of runs that the value is based on.
     pub runs: usize,
     /// This side compared with the baseline; null on the baseline itself.
-    #[serde(rename = "against_first")]
     pub against_baseline: Option<BaselineRatio>,
 }
 

@@ -13,21 +13,17 @@ use crate::safe_text::SafeText;
 pub struct RunEvidence {
     /// Requests and bytes that the benchmark issued, ramp time included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "asked")]
     pub issued: Option<DirectionCounts>,
     /// Bytes that this program submitted to the block layer, from /proc/self/io.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "submitted")]
     pub submitted_to_block_layer: Option<SubmittedBytes>,
     /// The devices below the one that the target is or lies on, from top to bottom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
-    #[serde(rename = "beneath")]
     pub underlying: Vec<LayerCounts>,
     /// Other processes that used the drive, the largest user first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
-    #[serde(rename = "others")]
     pub other_users: Vec<OtherUser>,
     /// CPU utilization during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,11 +36,9 @@ pub struct RunEvidence {
     pub extents: Option<FileAllocation>,
     /// Contents of sampled blocks of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "sample")]
     pub block_sample: Option<BlockSample>,
     /// How the drive is attached and configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "setup")]
     pub drive_setup: Option<DriveSetup>,
     /// Times at which this program did not run; absent if it always ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +86,6 @@ pub struct SubmittedBytes {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerCounts {
     /// Relation to the device above it.
-    #[serde(rename = "relation")]
     pub relation_to_upper: LayerRelation,
     /// The device's own counters.
     #[serde(flatten)]
@@ -104,12 +97,10 @@ pub struct LayerCounts {
 #[serde(rename_all = "kebab-case")]
 pub enum LayerRelation {
     /// The whole disk of a partition.
-    #[serde(rename = "whole")]
     WholeDisk,
     /// A member of a RAID or a device-mapper volume.
     Member,
     /// The device that holds the backing file of a loop device.
-    #[serde(rename = "backing")]
     BackingDevice,
 }
 
@@ -125,7 +116,6 @@ pub struct OtherUser {
     /// Bytes that the process wrote.
     pub written_bytes: u64,
     /// How the traffic was attributed to the process.
-    #[serde(rename = "witness")]
     pub attribution: Attribution,
 }
 
@@ -134,13 +124,10 @@ pub struct OtherUser {
 #[serde(rename_all = "kebab-case")]
 pub enum Attribution {
     /// Its requests to this drive were traced individually.
-    #[serde(rename = "traced")]
     TracedRequests,
     /// It has the drive, or a file on it, open; how many of its bytes went there is unknown.
-    #[serde(rename = "has-it-open")]
     HasOpenDescriptor,
     /// It read or wrote on some drive.
-    #[serde(rename = "some-drive")]
     AnyDrive,
 }
 
@@ -149,13 +136,10 @@ pub enum Attribution {
 pub struct ProcessorLoad {
     /// CPU utilization per worker thread in the busiest phase, 0 to 1; null if no phase
     /// was long enough.
-    #[serde(rename = "generator_share")]
     pub generator_utilization: Option<f64>,
     /// Number of worker threads in that phase.
-    #[serde(rename = "workers")]
     pub busiest_workers: u32,
     /// Utilization of all CPUs over the run, by any process, 0 to 1.
-    #[serde(rename = "machine_share")]
     pub machine_utilization: Option<f64>,
     /// Number of CPUs of the machine.
     pub count: u32,
@@ -165,13 +149,10 @@ pub struct ProcessorLoad {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveTemperature {
     /// Temperature at the start.
-    #[serde(rename = "begin_celsius")]
     pub initial_celsius: f64,
     /// Highest temperature during the run.
-    #[serde(rename = "highest_celsius")]
     pub max_celsius: f64,
     /// Temperature from which the drive may throttle, as the drive reports it.
-    #[serde(rename = "limit_celsius")]
     pub throttle_celsius: Option<f64>,
 }
 
@@ -213,12 +194,10 @@ pub struct DriveSetup {
     /// Why another scheduler would suit the drive better, if one would.
     pub scheduler_advice: Option<SafeText>,
     /// Number of requests that the drive or its link accepts at once, if known.
-    #[serde(rename = "parallel_requests")]
     pub max_queue_depth: Option<u32>,
     /// The link to the host, such as `SATA 6.0 Gbps`.
     pub link: Option<SafeText>,
     /// Maximum throughput of the link in bytes per second.
-    #[serde(rename = "link_bytes_per_s")]
     pub link_max_bytes_per_s: Option<u64>,
     /// Backing file of a loop device, at any depth of the stack.
     pub backing_file: Option<SafeText>,
@@ -227,6 +206,5 @@ pub struct DriveSetup {
     /// Why the drive, or one below it, is considered virtual.
     pub virtual_disk: Option<SafeText>,
     /// Why the drive is considered to be backed by memory.
-    #[serde(rename = "memory")]
     pub memory_backing: Option<SafeText>,
 }

@@ -30,19 +30,16 @@ pub enum FioGap {
     /// The benchmark changes a setting of the system or the drive between its passes.
     SettingChange,
     /// The benchmark runs two different loads concurrently.
-    #[serde(rename = "two-loads")]
     ConcurrentLoads,
     /// The offset of a request depends on the latency of earlier ones.
     AdaptiveRequests,
     /// The requests go to listed offsets in a fixed order.
-    #[serde(rename = "request-order")]
     ListedAddresses,
     /// The benchmark ends in steady state by a criterion that fio does not have.
     SteadyState,
     /// Open loop: fio measures latency from the submission, not from the scheduled start.
     OpenLoopLatency,
     /// The benchmark divides the run time among the zones while it measures them.
-    #[serde(rename = "timed-zones")]
     TimeLimitedZones,
     /// The bytes or requests do not divide evenly among the zones.
     UnevenZones,
@@ -59,7 +56,6 @@ pub enum FioGap {
     /// fio does not accept this exponent of a Zipf distribution.
     ZipfExponent,
     /// The fraction of reads is not a whole percentage.
-    #[serde(rename = "read-share")]
     FractionalReadPercentage,
     /// fio cuts the target's name at `#`, `;` and trailing white space.
     TargetName,

@@ -100,14 +100,11 @@ pub struct StageBreakdown {
     /// Number of traced requests: all, or a sample of time spans if there are many.
     pub requests: u64,
     /// Number of events that the kernel lost; if not 0, some requests are missing.
-    #[serde(rename = "lost")]
     pub lost_events: u64,
     /// Time from the entry into the block layer to the issue to the driver (Q2D): splitting,
     /// merging and the scheduler's queue.
-    #[serde(rename = "queue")]
     pub q2d: LatencyByDirection,
     /// Time in the driver and the drive (D2C).
-    #[serde(rename = "drive")]
     pub d2c: LatencyByDirection,
 }
 

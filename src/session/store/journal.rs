@@ -10,10 +10,12 @@ use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use super::{
-    DOCUMENT_EXTENSION, JOURNAL_EXTENSION, StoreError, io_error, name_with_extension,
-    open_private_directory, remove_stale_temporaries, serialize_session,
+use super::directory::{
+    DOCUMENT_EXTENSION, JOURNAL_EXTENSION, name_with_extension, open_private_directory,
+    remove_stale_temporaries,
 };
+use super::error::{StoreError, io_error};
+use super::serialize::serialize_session;
 use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
 use crate::session::document::{BenchmarkRun, Session};
 

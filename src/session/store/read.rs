@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{MAX_COMPARISON_BYTES, StoreError, io_error};
+use super::error::{MAX_COMPARISON_BYTES, StoreError, io_error};
+use crate::format_version::UnsupportedVersion;
 use crate::named_file::{FileId, input};
 use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
@@ -126,47 +127,110 @@ pub fn load_session_with_id(path: &Path) -> Result<(Session, FileId), StoreError
 }
 
 fn parsed(path: &Path, reader: impl BufRead) -> Result<Session, StoreError> {
-    parse_session(reader)
-        .map_err(io_error("read", path))?
-        .map_err(|reason| StoreError::NotASession {
-            path: path.to_owned(),
-            reason,
-        })
+    let path = path.to_owned();
+    match parse_session(reader).map_err(io_error("read", &path))? {
+        Ok(session) => Ok(session),
+        Err(SessionFormatError::OtherVersion { found, program }) => {
+            Err(StoreError::Version(UnsupportedVersion {
+                path,
+                content: "session",
+                found,
+                supported: VERSION,
+                program,
+            }))
+        }
+        Err(SessionFormatError::Invalid(reason)) => Err(StoreError::NotASession { path, reason }),
+    }
+}
+
+/// Why content is not a session that this program reads.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SessionFormatError {
+    /// It is a session of another version of the format.
+    #[error("its format version is {found}")]
+    OtherVersion {
+        /// Its version.
+        found: u64,
+        /// The program that wrote it, if known.
+        program: Option<SafeText>,
+    },
+    /// It is not a session, for this reason.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl From<String> for SessionFormatError {
+    fn from(reason: String) -> Self {
+        Self::Invalid(reason)
+    }
+}
+
+/// The fields that every version of a session has; the rest is skipped.
+#[derive(Deserialize)]
+struct SessionHead {
+    schema: SafeText,
+    version: u64,
+    program: Option<SafeText>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FirstLineHead {
+    Session(SessionHead),
 }
 
 /// As [`load_session`], from any reader; the inner error states why the content is not a session.
 ///
 /// # Errors
 /// If the reader fails.
-pub fn parse_session(mut reader: impl BufRead) -> io::Result<Result<Session, String>> {
+pub fn parse_session(mut reader: impl BufRead) -> io::Result<Result<Session, SessionFormatError>> {
     let Some(first) = read_line(&mut reader)? else {
-        return Ok(Err(too_long_reason()));
+        return Ok(Err(too_long_error()));
     };
-    let session = match serde_json::from_slice(&first) {
-        Ok(StoredLine::Session(session)) => {
-            match replay_journal(*session, first.len() as u64, reader)? {
-                Ok(session) => session,
-                Err(reason) => return Ok(Err(reason)),
-            }
+    // The version decides first: only this version's fields are known.
+    if let Ok(FirstLineHead::Session(head)) = serde_json::from_slice(&first) {
+        if let Err(error) = check_version(head) {
+            return Ok(Err(error));
         }
-        _ => {
-            let mut whole = first;
-            let left = MAX_DOCUMENT_BYTES - whole.len() as u64;
-            reader.take(left).read_to_end(&mut whole)?;
-            if whole.len() as u64 >= MAX_DOCUMENT_BYTES {
-                return Ok(Err(too_long_reason()));
+        return match serde_json::from_slice(&first) {
+            Ok(StoredLine::Session(session)) => {
+                let session = replay_journal(*session, first.len() as u64, reader)?;
+                Ok(session.and_then(check_session).map_err(Into::into))
             }
-            match serde_json::from_slice(&whole) {
-                Ok(session) => session,
-                Err(error) => return Ok(Err(error.to_string())),
-            }
-        }
-    };
-    Ok(check_session(session))
+            Ok(StoredLine::Run(_)) => Ok(Err("it begins with a run".to_owned().into())),
+            Err(error) => Ok(Err(error.to_string().into())),
+        };
+    }
+    let mut document = first;
+    let left = MAX_DOCUMENT_BYTES - document.len() as u64;
+    reader.take(left).read_to_end(&mut document)?;
+    if document.len() as u64 >= MAX_DOCUMENT_BYTES {
+        return Ok(Err(too_long_error()));
+    }
+    Ok(parse_document(&document))
 }
 
-fn too_long_reason() -> String {
-    format!("it is longer than {} MiB", MAX_DOCUMENT_BYTES >> 20)
+fn parse_document(document: &[u8]) -> Result<Session, SessionFormatError> {
+    check_version(serde_json::from_slice(document).map_err(|error| error.to_string())?)?;
+    let session = serde_json::from_slice(document).map_err(|error| error.to_string())?;
+    Ok(check_session(session)?)
+}
+
+fn check_version(head: SessionHead) -> Result<(), SessionFormatError> {
+    if head.schema != SCHEMA {
+        return Err(format!("its schema is {:?}, not {SCHEMA:?}", head.schema).into());
+    }
+    match head.version == u64::from(VERSION) {
+        true => Ok(()),
+        false => Err(SessionFormatError::OtherVersion {
+            found: head.version,
+            program: head.program,
+        }),
+    }
+}
+
+fn too_long_error() -> SessionFormatError {
+    format!("it is longer than {} MiB", MAX_DOCUMENT_BYTES >> 20).into()
 }
 
 /// The next line; empty at the end of the file, `None` if the line is too long.
@@ -216,7 +280,7 @@ fn replay_journal(
     if journal.is_too_large() {
         let most = LONGEST_RUNS >> 20;
         return Ok(Err(format!(
-            "its runs have more than {most} MiB, or {MOST_SHOWN} figures and cells, together"
+            "its runs have more than {most} MiB, or {MOST_SHOWN} metrics and cells, together"
         )));
     }
     Ok(Ok(journal.session))
@@ -307,16 +371,7 @@ fn is_same_run(last: &RunHead, next: &RunHead) -> bool {
 fn check_session(session: Session) -> Result<Session, String> {
     if session.runs.iter().map(shown).sum::<usize>() > MOST_SHOWN {
         return Err(format!(
-            "its runs have more than {MOST_SHOWN} figures and cells together"
-        ));
-    }
-    if session.schema != SCHEMA {
-        return Err(format!("its schema is {:?}", session.schema));
-    }
-    if session.version > VERSION {
-        return Err(format!(
-            "its version {} is newer than this program's {VERSION}: update diskscope",
-            session.version
+            "its runs have more than {MOST_SHOWN} metrics and cells together"
         ));
     }
     Ok(session)

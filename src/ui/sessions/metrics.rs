@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::roles::session_role;
-use crate::session::compare::words::session_letter;
+use crate::report::compare::words::session_letter;
 use crate::session::compare::{ComparedBenchmark, ComparedMetric, MetricSample, RatioJudgement};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::cut_end;

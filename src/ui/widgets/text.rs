@@ -102,31 +102,10 @@ pub fn input_line(text: &EditableText, width: u16, theme: Theme, style: Style) -
     ])
 }
 
-/// The text wrapped at spaces into lines of at most `width` columns; line breaks are kept, and a
-/// longer word, such as a path, is broken at the line end.
+/// The text wrapped into lines of at most `width` columns, see [`crate::wrap::wrap_text`].
 #[must_use]
 pub fn wrap_text(text: &str, width: u16) -> Vec<String> {
-    let width = usize::from(width.max(1));
-    let mut lines = Vec::new();
-    for paragraph in text.split('\n') {
-        let mut line = String::new();
-        for word in paragraph.split_whitespace() {
-            if !line.is_empty() && line.width() + 1 + word.width() > width {
-                lines.push(std::mem::take(&mut line));
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            for letter in word.chars() {
-                if line.width() + letter.width().unwrap_or(0) > width && !line.is_empty() {
-                    lines.push(std::mem::take(&mut line));
-                }
-                line.push(letter);
-            }
-        }
-        lines.push(line);
-    }
-    lines
+    crate::wrap::wrap_text(text, usize::from(width))
 }
 
 /// Formats an RFC 3339 time as `2026-02-03 14:05:06`; adds that it is UTC where it is.
@@ -178,14 +157,6 @@ mod tests {
             let hearts = cut(&"\u{2764}\u{fe0f}".repeat(9), 8, Theme::FULL);
             assert!(hearts.width() <= 8, "{hearts:?}");
         }
-    }
-
-    #[test]
-    fn wrapped_text_keeps_paragraph_breaks() {
-        assert_eq!(
-            wrap_text("one two three\n\nfour", 8),
-            ["one two", "three", "", "four"]
-        );
     }
 
     proptest! {

@@ -1,9 +1,11 @@
 //! Latency histogram on a logarithmic axis, with marks at the percentiles.
 
-use std::fmt::Write as _;
+use maud::{Markup, html};
 
+use super::frame::{
+    PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, horizontal_axis, html_figure, px, vertical_mark,
+};
 use super::scale::HtmlScale;
-use super::{PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, horizontal_axis, html_figure};
 use crate::session::document::{AxisQuantity, ChartAxis, LatencySummary};
 use crate::units;
 
@@ -21,7 +23,7 @@ pub(in crate::report::html) fn distribution_chart(
     title: &str,
     class: &str,
     latency: &LatencySummary,
-) -> String {
+) -> Markup {
     let edges = latency
         .histogram
         .iter()
@@ -29,18 +31,16 @@ pub(in crate::report::html) fn distribution_chart(
     let times = edges.chain([latency.min_ns.max(1) as f64, latency.max_ns.max(1) as f64]);
     let x = HtmlScale::spanning(times, true, false, [PLOT_LEFT, PLOT_RIGHT]);
     let axis = ChartAxis::new(AxisQuantity::Latency);
-    let mut svg = horizontal_axis(&x, &axis);
-    svg.push_str(&percentile_lines(latency, &x));
-    let _ = write!(
-        svg,
-        "<g class=\"{class}\">{}</g>",
-        histogram_bars(latency, &x)
-    );
-    html_figure(title, "", &svg)
+    let svg = html! {
+        (horizontal_axis(&x, &axis))
+        (percentile_lines(latency, &x))
+        g class=(class) { (histogram_bars(latency, &x)) }
+    };
+    html_figure(title, &Markup::default(), &svg)
 }
 
 /// Bars whose area is proportional to the number of requests; every non-empty bin is visible.
-fn histogram_bars(latency: &LatencySummary, x: &HtmlScale) -> String {
+fn histogram_bars(latency: &LatencySummary, x: &HtmlScale) -> Markup {
     let width = |bin: &[u64; 3]| (x.position(bin[1] as f64) - x.position(bin[0] as f64)).max(0.1);
     let density = |bin: &[u64; 3]| bin[2] as f64 / width(bin);
     let densest = latency
@@ -49,52 +49,75 @@ fn histogram_bars(latency: &LatencySummary, x: &HtmlScale) -> String {
         .map(density)
         .fold(f64::MIN_POSITIVE, f64::max);
     let room = PLOT_BOTTOM - PLOT_TOP - LABEL_ROW_HEIGHT * LABEL_ROWS as f64;
-    let mut svg = String::new();
-    for bin in &latency.histogram {
-        let height = (density(bin) / densest * room).max(1.0);
-        let share = units::format_percent(bin[2] as f64 / latency.count.max(1) as f64);
-        let (from, to) = (
-            units::format_latency(bin[0] as f64),
-            units::format_latency(bin[1] as f64),
-        );
-        let _ = write!(
-            svg,
-            "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{height:.2}\">\
-             <title>{from} to {to}: {} requests, {share}</title></rect>",
-            x.position(bin[0] as f64),
-            PLOT_BOTTOM - height,
-            // A small overlap hides the gaps between bars.
-            width(bin) + 0.3,
-            bin[2],
-        );
+    html! {
+        @for bin in &latency.histogram {
+            @let height = (density(bin) / densest * room).max(1.0);
+            rect x=(hundredths(x.position(bin[0] as f64))) y=(hundredths(PLOT_BOTTOM - height))
+                // A small overlap hides the gaps between bars.
+                width=(hundredths(width(bin) + 0.3)) height=(hundredths(height)) {
+                title { (bin_text(bin, latency.count)) }
+            }
+        }
     }
-    svg
+}
+
+/// A coordinate with two decimals: bars are narrow.
+fn hundredths(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+/// Range and number of requests of a bin, such as `1.00 us to 1.02 us: 10 requests, 5 %`.
+fn bin_text([low, high, requests]: &[u64; 3], all_requests: u64) -> String {
+    let fraction = units::format_percent(*requests as f64 / all_requests.max(1) as f64);
+    let (from, to) = (
+        units::format_latency(*low as f64),
+        units::format_latency(*high as f64),
+    );
+    format!("{from} to {to}: {requests} requests, {fraction}")
+}
+
+/// A label of a percentile: its text, the position of its line, and where it is drawn.
+struct PercentileLabel {
+    text: String,
+    position: f64,
+    center: f64,
+    baseline: f64,
 }
 
 /// Vertical lines at the percentiles, with each label in the first row that has space for it.
-fn percentile_lines(latency: &LatencySummary, x: &HtmlScale) -> String {
+fn percentile_lines(latency: &LatencySummary, x: &HtmlScale) -> Markup {
+    html! {
+        @for label in percentile_labels(latency, x) {
+            (vertical_mark(label.position, label.baseline + 4.0))
+            text.name x=(px(label.center)) y=(px(label.baseline)) text-anchor="middle" {
+                (label.text)
+            }
+        }
+    }
+}
+
+/// The labels that have space in a row.
+fn percentile_labels(latency: &LatencySummary, x: &HtmlScale) -> Vec<PercentileLabel> {
     let known = MARKED_PERCENTILES
         .iter()
         .filter_map(|name| Some((format!("p{name}"), *latency.percentiles.get(*name)?)));
-    let mut taken = [0.0_f64; LABEL_ROWS];
-    let mut svg = String::new();
+    let mut row_ends = [0.0_f64; LABEL_ROWS];
+    let mut labels = Vec::new();
     for (name, value) in known.chain([("max".to_owned(), latency.max_ns)]) {
-        let place = x.position(value as f64);
-        let label = format!("{name} {}", units::format_latency(value as f64));
-        let length = label.len() as f64 * LABEL_CHAR_WIDTH;
-        let left = (place - length / 2.0).clamp(0.0, PLOT_RIGHT - length);
-        let Some(row) = taken.iter().position(|end| *end <= left) else {
+        let position = x.position(value as f64);
+        let text = format!("{name} {}", units::format_latency(value as f64));
+        let length = text.len() as f64 * LABEL_CHAR_WIDTH;
+        let left = (position - length / 2.0).clamp(0.0, PLOT_RIGHT - length);
+        let Some(row) = row_ends.iter().position(|end| *end <= left) else {
             continue;
         };
-        taken[row] = left + length + 8.0;
-        let baseline = PLOT_TOP - 12.0 + row as f64 * LABEL_ROW_HEIGHT;
-        let _ = write!(
-            svg,
-            "<path class=\"mark\" d=\"M{place:.1} {:.1}V{PLOT_BOTTOM}\"/>\
-             <text class=\"name\" x=\"{:.1}\" y=\"{baseline:.1}\" text-anchor=\"middle\">{label}</text>",
-            baseline + 4.0,
-            left + length / 2.0,
-        );
+        row_ends[row] = left + length + 8.0;
+        labels.push(PercentileLabel {
+            text,
+            position,
+            center: left + length / 2.0,
+            baseline: PLOT_TOP - 12.0 + row as f64 * LABEL_ROW_HEIGHT,
+        });
     }
-    svg
+    labels
 }

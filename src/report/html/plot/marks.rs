@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use maud::{Markup, html};
+
+use super::curve::HtmlCurve;
+use super::frame::{MAX_LINE_COLUMNS, PLOT_LEFT, PLOT_RIGHT, px};
 use super::scale::HtmlScale;
-use super::{HtmlCurve, MAX_LINE_COLUMNS, PLOT_LEFT, PLOT_RIGHT};
 use crate::stats::general::reduce::reduce_by_column;
 
 /// Maximum number of dots; of more points, every n-th is drawn.
@@ -24,33 +27,28 @@ fn svg_path(points: &[[f64; 2]]) -> String {
 }
 
 /// Lines between the points in order of x; `filled` shades the area down to `ground`.
-pub(super) fn svg_line(points: &[[f64; 2]], ground: f64, filled: bool) -> String {
+pub(super) fn svg_line(points: &[[f64; 2]], ground: f64, filled: bool) -> Markup {
     let points = reduce_by_column(points, [PLOT_LEFT, PLOT_RIGHT], MAX_LINE_COLUMNS);
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
-        return String::new();
+        return Markup::default();
     };
     let path = svg_path(&points);
-    let mut svg = String::new();
-    if filled {
-        let _ = write!(
-            svg,
-            "<path class=\"area\" d=\"{path}L{:.1} {ground:.1}L{:.1} {ground:.1}Z\"/>",
-            last[0], first[0]
-        );
+    let (left, right) = (first[0], last[0]);
+    html! {
+        @if filled {
+            path.area d=(format_args!("{path}L{right:.1} {ground:.1}L{left:.1} {ground:.1}Z")) {}
+        }
+        path.line d=(path) {}
+        @if points.len() <= 40 { (svg_circles(&points, 2.6)) }
     }
-    let _ = write!(svg, "<path class=\"line\" d=\"{path}\"/>");
-    if points.len() <= 40 {
-        svg.push_str(&svg_circles(&points, 2.6));
-    }
-    svg
 }
 
 /// Steps: each height holds until the next point, that of the last one at most until `end`.
-pub(super) fn svg_steps(points: &[[f64; 2]], end: f64) -> String {
+pub(super) fn svg_steps(points: &[[f64; 2]], end: f64) -> Markup {
     let mut sorted = points.to_vec();
     sorted.sort_by(|left, right| left[0].total_cmp(&right[0]));
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
-        return String::new();
+        return Markup::default();
     };
     let width = (last[0] - first[0]) / sorted.len().saturating_sub(1).max(1) as f64;
     let mut path = format!("M{:.1} {:.1}", first[0], first[1]);
@@ -58,48 +56,41 @@ pub(super) fn svg_steps(points: &[[f64; 2]], end: f64) -> String {
         let _ = write!(path, "H{x:.1}V{y:.1}");
     }
     let _ = write!(path, "H{:.1}", (last[0] + width).min(end));
-    format!("<path class=\"line\" d=\"{path}\"/>")
+    html! { path.line d=(path) {} }
 }
 
 /// A dot for each point.
-pub(super) fn svg_dots(points: &[[f64; 2]]) -> String {
+pub(super) fn svg_dots(points: &[[f64; 2]]) -> Markup {
     let each = points.len().div_ceil(MAX_DOTS).max(1);
     let kept: Vec<[f64; 2]> = points.iter().step_by(each).copied().collect();
     svg_circles(&kept, if kept.len() > 400 { 1.4 } else { 2.4 })
 }
 
-fn svg_circles(points: &[[f64; 2]], radius: f64) -> String {
-    let mut svg = String::new();
-    for [x, y] in points {
-        let _ = write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"/>");
-    }
-    svg
+fn svg_circles(points: &[[f64; 2]], radius: f64) -> Markup {
+    html! { @for [x, y] in points { circle cx=(px(*x)) cy=(px(*y)) r=(radius) {} } }
 }
 
 /// A vertical line with caps from the lower to the upper bound of each interval: `[x, low, high]`.
-pub(super) fn svg_intervals(limits: &[[f64; 3]]) -> String {
-    let mut svg = String::new();
-    for [x, low, high] in limits {
+pub(super) fn svg_intervals(limits: &[[f64; 3]]) -> Markup {
+    let path = |[x, low, high]: &[f64; 3]| {
         let left = x - INTERVAL_CAP_WIDTH / 2.0;
-        let _ = write!(
-            svg,
-            "<path class=\"interval\" d=\"M{x:.1} {low:.1}V{high:.1}M{left:.1} {low:.1}h{INTERVAL_CAP_WIDTH}\
-             M{left:.1} {high:.1}h{INTERVAL_CAP_WIDTH}\"/>"
-        );
-    }
-    svg
+        format!(
+            "M{x:.1} {low:.1}V{high:.1}M{left:.1} {low:.1}h{INTERVAL_CAP_WIDTH}M{left:.1} \
+             {high:.1}h{INTERVAL_CAP_WIDTH}"
+        )
+    };
+    html! { @for interval in limits { path.interval d=(path(interval)) {} } }
 }
 
 /// A bar for each point; bars of several curves are placed side by side.
-pub(super) fn svg_bars(points: &[[f64; 2]], ground: f64, (index, of): (usize, usize)) -> String {
+pub(super) fn svg_bars(points: &[[f64; 2]], ground: f64, (index, of): (usize, usize)) -> Markup {
     let all = min_bar_width(points.iter().map(|point| point[0]));
     let width = all / of.max(1) as f64;
-    let mut svg = String::new();
-    for [x, y] in points {
-        let left = x - all / 2.0 + width * index as f64;
-        svg.push_str(&svg_rectangle(left, width, [*y, ground]));
+    html! {
+        @for [x, y] in points {
+            (svg_rectangle(x - all / 2.0 + width * index as f64, width, [*y, ground]))
+        }
     }
-    svg
 }
 
 /// Offset of the centre of a curve's bars from their x.
@@ -118,15 +109,15 @@ fn min_bar_width(places: impl Iterator<Item = f64>) -> f64 {
     (gap * 0.75).clamp(1.0, MAX_BAR_WIDTH)
 }
 
-fn svg_rectangle(left: f64, width: f64, [from, to]: [f64; 2]) -> String {
+fn svg_rectangle(left: f64, width: f64, [from, to]: [f64; 2]) -> Markup {
     let (top, height) = (from.min(to), (from - to).abs());
-    format!("<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>")
+    html! { rect x=(px(left)) y=(px(top)) width=(px(width)) height=(px(height)) {} }
 }
 
 /// The segments of the stacks of each curve, in values: `[x, from, to]`.
 pub(super) fn stack_segments(curves: &[HtmlCurve]) -> Vec<Vec<[f64; 3]>> {
     let mut tops: BTreeMap<u64, f64> = BTreeMap::new();
-    let piece = |[x, y]: &[f64; 2], tops: &mut BTreeMap<u64, f64>| {
+    let segment = |[x, y]: &[f64; 2], tops: &mut BTreeMap<u64, f64>| {
         let top = tops.entry(x.to_bits()).or_default();
         let from = *top;
         *top += y;
@@ -138,25 +129,25 @@ pub(super) fn stack_segments(curves: &[HtmlCurve]) -> Vec<Vec<[f64; 3]>> {
             curve
                 .points
                 .iter()
-                .map(|point| piece(point, &mut tops))
+                .map(|point| segment(point, &mut tops))
                 .collect()
         })
         .collect()
 }
 
 /// The stack segments of one curve.
-pub(super) fn svg_stack(pieces: &[[f64; 3]], x: &HtmlScale, y: &HtmlScale) -> String {
-    let width = min_bar_width(pieces.iter().map(|piece| x.position(piece[0])));
-    let drawn = pieces.iter().filter(|piece| x.can_draw(piece[0]));
-    drawn
-        .map(|[at, from, to]| {
-            svg_rectangle(
+pub(super) fn svg_stack(segments: &[[f64; 3]], x: &HtmlScale, y: &HtmlScale) -> Markup {
+    let width = min_bar_width(segments.iter().map(|segment| x.position(segment[0])));
+    let drawn = segments.iter().filter(|segment| x.can_draw(segment[0]));
+    html! {
+        @for [at, from, to] in drawn {
+            (svg_rectangle(
                 x.position(*at) - width / 2.0,
                 width,
                 [y.position(*from), y.position(*to)],
-            )
-        })
-        .collect()
+            ))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -166,7 +157,10 @@ mod tests {
     #[test]
     fn step_line_holds_value_until_next_point() {
         let svg = svg_steps(&[[10.0, 5.0], [20.0, 7.0]], 100.0);
-        assert_eq!(svg, "<path class=\"line\" d=\"M10.0 5.0H20.0V7.0H30.0\"/>");
+        assert_eq!(
+            svg.into_string(),
+            "<path class=\"line\" d=\"M10.0 5.0H20.0V7.0H30.0\"></path>"
+        );
     }
 
     #[test]
@@ -182,8 +176,8 @@ mod tests {
 
     #[test]
     fn empty_chart_draws_nothing() {
-        assert_eq!(svg_line(&[], 0.0, true), "");
-        assert_eq!(svg_steps(&[], 1.0), "");
-        assert_eq!(svg_dots(&[]), "");
+        assert_eq!(svg_line(&[], 0.0, true).into_string(), "");
+        assert_eq!(svg_steps(&[], 1.0).into_string(), "");
+        assert_eq!(svg_dots(&[]).into_string(), "");
     }
 }

@@ -1,10 +1,10 @@
 //! Text of a comparison, shared by the terminal output and the report.
 
-use super::{
+use crate::safe_text::SafeText;
+use crate::session::compare::{
     BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, DifferingParameter,
     MissingInterval, UnmatchedMeasurement,
 };
-use crate::safe_text::SafeText;
 
 /// Label of a side: A, B, C ... and beyond the alphabet its number.
 #[must_use]

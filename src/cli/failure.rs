@@ -1,0 +1,77 @@
+//! Exit statuses, and the failure of a command.
+
+use crate::named_file::OutputError;
+use crate::session::store::StoreError;
+
+/// Advice if files are too large together for a comparison.
+pub(super) const FEWER_FILES: &str =
+    "name fewer files, or list them by one metric: diskscope compare --by iops FILE...";
+
+/// Exit status of the program; scripts may rely on the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// Completed.
+    Success = 0,
+    /// Failed; the results until then were saved and printed.
+    Failed = 1,
+    /// The command line is invalid.
+    UsageError = 2,
+    /// Refused for safety.
+    Refused = 3,
+    /// Completed, but a goal was missed.
+    GoalMissed = 4,
+    /// Interrupted; the partial result was saved and printed.
+    Interrupted = 130,
+}
+
+/// A command that failed: the messages, and the exit status.
+#[derive(Debug)]
+pub(crate) struct CommandFailure {
+    pub(super) exit: ExitStatus,
+    pub(super) message: String,
+    /// Facts and advice, one line each.
+    pub(super) details: Vec<String>,
+}
+
+impl CommandFailure {
+    pub(super) fn usage_error(message: impl ToString) -> Self {
+        Self {
+            exit: ExitStatus::UsageError,
+            message: message.to_string(),
+            details: Vec::new(),
+        }
+    }
+
+    pub(super) fn failed(message: impl ToString) -> Self {
+        Self {
+            exit: ExitStatus::Failed,
+            message: message.to_string(),
+            details: Vec::new(),
+        }
+    }
+
+    /// Adds a line of advice.
+    pub(super) fn with_advice(mut self, advice: impl ToString) -> Self {
+        self.details.push(advice.to_string());
+        self
+    }
+}
+
+/// Result of a subcommand.
+pub(super) type CommandResult = Result<ExitStatus, CommandFailure>;
+
+/// The failure for an output that was refused before the command started.
+pub(super) fn output_refused(error: OutputError) -> CommandFailure {
+    CommandFailure::usage_error(&error).with_advice(error.advice())
+}
+
+/// The failure for a session that cannot be loaded.
+pub(super) fn session_load_failure(error: StoreError) -> CommandFailure {
+    match error.is_usage() {
+        true if matches!(error, StoreError::TooLargeTogether { .. }) => {
+            CommandFailure::usage_error(error).with_advice(FEWER_FILES)
+        }
+        true => CommandFailure::usage_error(error),
+        false => CommandFailure::failed(error),
+    }
+}

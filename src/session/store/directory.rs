@@ -1,0 +1,107 @@
+//! The directory of sessions, and the names of the files in it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::error::{StoreError, io_error};
+use crate::private_directory::PrivateDirectory;
+
+/// File name extension of a journal.
+pub(super) const JOURNAL_EXTENSION: &str = "journal";
+/// File name extension of a document.
+pub(super) const DOCUMENT_EXTENSION: &str = "json";
+/// Directory of sessions below the user's state directory.
+pub(super) const SESSIONS_SUBDIRECTORY: &str = "diskscope/sessions";
+/// Writing a file takes much less time than this: an older temporary was left by a killed process.
+pub(super) const STALE_TEMPORARY_AGE: Duration = Duration::from_secs(60);
+
+/// Directory of sessions: `sessions` in the program's state directory.
+#[must_use]
+pub fn sessions_directory() -> Option<PathBuf> {
+    crate::roots::state_directory().map(|state| state.join("sessions"))
+}
+
+/// Opens a directory of sessions for writing, and creates it if missing: no other user may read it.
+pub(super) fn open_private_directory(directory: &Path) -> Result<PrivateDirectory, StoreError> {
+    // Permissions above the program's own directories are left to the user.
+    let own = match directory.ends_with(SESSIONS_SUBDIRECTORY) {
+        true => PathBuf::from(SESSIONS_SUBDIRECTORY),
+        false => directory.file_name().unwrap_or_default().into(),
+    };
+    let base = directory.ancestors().nth(own.components().count());
+    let base = base.unwrap_or(Path::new("/"));
+    Ok(PrivateDirectory::create(base, &own)?)
+}
+
+/// Saved sessions and journals of a directory, newest first. A journal whose document exists too,
+/// because the program was killed in between, is omitted.
+///
+/// # Errors
+/// If the directory exists but cannot be read.
+pub fn list_sessions(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let ours = |path: &PathBuf| {
+        path.extension().is_some_and(|ending| {
+            ending == DOCUMENT_EXTENSION
+                || ending == JOURNAL_EXTENSION && !path.with_extension(DOCUMENT_EXTENSION).exists()
+        })
+    };
+    let mut paths: Vec<PathBuf> = session_files(directory)?.into_iter().filter(ours).collect();
+    // Names start with the time.
+    paths.sort_by(|left, right| right.file_name().cmp(&left.file_name()));
+    Ok(paths)
+}
+
+pub(super) fn session_files(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    match fs::read_dir(directory) {
+        Ok(entries) => Ok(entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(io_error("list", directory)(error)),
+    }
+}
+
+/// Removes the temporaries of replacements that were killed: partial files whose content is in the
+/// journal next to them.
+pub(super) fn remove_stale_temporaries(directory: &PrivateDirectory, now: SystemTime) {
+    for name in directory.entry_names().unwrap_or_default() {
+        let age = || {
+            let file =
+                directory.open_file(&name, crate::private_directory::PrivateFileAccess::Read);
+            now.duration_since(file.ok()?.metadata().ok()?.modified().ok()?)
+                .ok()
+        };
+        if is_temporary(&name) && age().is_some_and(|age| age > STALE_TEMPORARY_AGE) {
+            // A temporary that remains is harmless.
+            let _ = directory.unlink(&name);
+        }
+    }
+}
+
+/// Whether the name is that of a temporary, also in the form that earlier versions used: a
+/// document's name with one more extension.
+pub(super) fn is_temporary(name: &OsStr) -> bool {
+    let earlier = || name.to_str()?.strip_suffix(".json.partial");
+    PrivateDirectory::is_temporary(name) || earlier().is_some_and(is_session_name)
+}
+
+/// Whether the name has the form of a session's: `2026-11-21T222619-random-read`, optionally with a
+/// number.
+pub(super) fn is_session_name(name: &str) -> bool {
+    const TIME: &[u8] = b"0000-00-00T000000-";
+    let (time, rest) = name.as_bytes().split_at(TIME.len().min(name.len()));
+    let is_time = time.iter().zip(TIME).all(|(letter, like)| match like {
+        b'0' => letter.is_ascii_digit(),
+        _ => letter == like,
+    });
+    let is_word = |letter: &u8| letter.is_ascii_lowercase() || matches!(letter, b'0'..=b'9' | b'-');
+    is_time && !rest.is_empty() && rest.iter().all(is_word)
+}
+
+/// File name of a journal or document.
+pub(super) fn name_with_extension(name: &str, ending: &str) -> OsString {
+    format!("{name}.{ending}").into()
+}
