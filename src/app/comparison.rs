@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::event::Effect;
+use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::viewport::Viewport;
 use crate::safe_text::SafeText;

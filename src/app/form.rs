@@ -1,6 +1,6 @@
 //! The form of a benchmark's parameters, generated from their descriptions.
 
-use super::event::TargetChoice;
+use super::target_choice::TargetChoice;
 use super::text::EditableText;
 use crate::bench::framework::metric_names;
 use crate::bench::{

@@ -1,10 +1,11 @@
 //! The launcher: target, benchmark and parameters.
 
 use super::consent::OverwriteQuestion;
-use super::event::{Effect, TargetChoice, TargetGroup};
+use super::effect::Effect;
 use super::form::ParameterForm;
 use super::keymap::{KeyCommand, KeyContext};
 use super::search::{LauncherSearch, SearchMatch};
+use super::target_choice::{TargetChoice, TargetGroup};
 use super::text::TextInput;
 use super::viewport::step_cursor;
 use crate::bench::{BENCHMARKS, Benchmark, Forecast};

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::event::Effect;
+use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::process::ProcessOrder;
 use super::replay::{Frame, ReplayTimeline};
 use super::text::EditableText;
 use super::viewport::{Viewport, step_cursor};
-mod pane;
-pub mod tree;
-
-pub use self::pane::{IoClassChoice, LivePane, ProcessAction, ProcessId, SignalChoice};
-
 use crate::model::files::{DeletedView, FileView};
 use crate::model::snapshot::{DeviceView, ProcessView};
 use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
+
+mod pane;
+pub mod tree;
+
+pub use self::pane::LivePane;
 
 /// Intervals that `+` and `-` step through, in milliseconds.
 const INTERVALS_MS: [u64; 8] = [200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];

@@ -2,30 +2,16 @@
 
 use std::sync::Arc;
 
-use super::Screen;
-use super::event::Effect;
+use super::effect::Effect;
 use super::keymap::KeyCommand;
+use super::screen::Screen;
+use super::seek::Seek;
 use crate::model::requests::RequestsView;
 use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
 
 /// Number of views that a skip moves.
 const SKIP_FRAMES: isize = 60;
-
-/// A seek in the recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seek {
-    /// By this many views, negative backwards.
-    Forward(isize),
-    /// To the first view.
-    First,
-    /// To the last view.
-    Last,
-    /// To the view with the highest throughput of the drives.
-    Busiest,
-    /// Start or stop playing.
-    Play(bool),
-}
 
 /// One view of a recording, with the history of the devices up to it.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::event::Effect;
+use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::live::LiveState;
 use super::text::EditableText;
@@ -210,8 +210,8 @@ mod tests {
     #[test]
     fn requests_screen_in_replay_shows_recorded_view_without_tracing() {
         use crate::app::key::KeyPress;
-        use crate::app::replay::{Frame, ReplayTimeline, Seek};
-        use crate::app::{AppEvent, AppState, Message, Screen, update};
+        use crate::app::replay::{Frame, ReplayTimeline};
+        use crate::app::{AppEvent, AppState, Message, Screen, Seek, update};
         let replay = |has_requests| {
             let timeline = ReplayTimeline::new("day".into(), Arc::default(), None);
             let timeline = ReplayTimeline {

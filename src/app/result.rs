@@ -2,11 +2,22 @@
 
 use std::path::PathBuf;
 
-use super::event::Effect;
+use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::viewport::Viewport;
 use crate::bench::ChartSpec;
 use crate::session::document::{BenchmarkRun, MetricTable};
+
+/// A finished run and the path of its session.
+#[derive(Debug, Clone)]
+pub struct SavedRun {
+    /// What was measured.
+    pub run: BenchmarkRun,
+    /// The file that the session is saved in; `None` where it could not be saved.
+    pub path: Option<PathBuf>,
+    /// Errors outside the benchmark, such as a session that could not be saved.
+    pub save_errors: Vec<String>,
+}
 
 /// State of a result view.
 #[derive(Debug, Clone)]

@@ -2,11 +2,25 @@
 
 use std::sync::Arc;
 
-use super::event::{Effect, RunSnapshot};
+use super::effect::Effect;
 use super::keymap::KeyCommand;
-use crate::bench::BenchmarkSpec;
+use crate::bench::{BenchmarkSpec, RunProgress};
+use crate::session::document::{KernelCounts, StageBreakdown};
 
-/// State of a running benchmark.
+/// Progress of a running benchmark.
+#[derive(Debug, Clone, Default)]
+pub struct RunSnapshot {
+    /// Bytes of the scratch file that are written, and its size; `None` once it is complete.
+    pub scratch_fill: Option<(u64, u64)>,
+    /// Progress of the benchmark itself.
+    pub progress: RunProgress,
+    /// The device's own counters since the benchmark began, where the kernel keeps any.
+    pub kernel_counts: Option<KernelCounts>,
+    /// Q2D and D2C times of the requests, where the kernel can be traced.
+    pub stages: Option<StageBreakdown>,
+}
+
+/// The view of a running benchmark.
 #[derive(Debug, Clone)]
 pub struct RunningState {
     /// The job.

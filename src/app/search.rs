@@ -1,7 +1,8 @@
 //! The launcher's search: benchmarks and targets that match what is typed, or a path.
 
-use super::event::{Effect, TargetChoice};
+use super::effect::Effect;
 use super::keymap::KeyCommand;
+use super::target_choice::TargetChoice;
 use super::text::{EditableText, TextInput};
 use super::viewport::step_cursor;
 use crate::bench::{BENCHMARKS, Description};
@@ -150,7 +151,7 @@ fn match_rank(text: &str, names: &[&str], about: &[&str]) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::event::TargetGroup;
+    use crate::app::TargetGroup;
 
     fn target_choice(name: &str, label: &str) -> TargetChoice {
         TargetChoice {

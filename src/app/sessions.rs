@@ -3,10 +3,26 @@
 use std::path::{Path, PathBuf};
 
 use super::comparison::ComparisonState;
-use super::event::{Effect, SessionEntry};
+use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::result::ResultState;
 use super::viewport::step_cursor;
+use crate::safe_text::SafeText;
+
+/// One saved session in the list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionEntry {
+    /// Its file.
+    pub path: PathBuf,
+    /// When it began, RFC 3339.
+    pub started: SafeText,
+    /// Its benchmarks and their targets.
+    pub summary: SafeText,
+    /// The most significant metric, such as `83.9k IOPS`.
+    pub headline: SafeText,
+    /// How its last run ended.
+    pub state: SafeText,
+}
 
 /// The Sessions screen.
 #[derive(Debug, Clone, Default)]

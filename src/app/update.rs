@@ -1,13 +1,17 @@
 //! The transition function of the state.
 
-use super::event::{AppEvent, Effect};
+use super::effect::Effect;
 use super::key::{KeyPress, KeySymbol};
 use super::keymap;
 use super::keymap::{KeyCommand, KeyContext};
-use super::live::{ProcessAction, ProcessId};
+use super::message::AppEvent;
+use super::process_action::{ProcessAction, ProcessId};
 use super::running::RunningState;
+use super::screen::Screen;
+use super::state::{AppState, BenchStage, Dialog};
 use super::text::TextInput;
-use super::{AppState, BenchStage, Dialog, Screen, messages};
+
+mod messages;
 
 /// Applies an event to the state and returns the requested effects.
 pub fn update(state: &mut AppState, action: AppEvent) -> Vec<Effect> {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::services::{AppServices, FeedSenders};
-use crate::app::replay::{Frame, ReplayTimeline, Seek};
-use crate::app::{Effect, Message};
+use crate::app::replay::{Frame, ReplayTimeline};
+use crate::app::{Effect, Message, Seek};
 use crate::model::SampleHistory;
 use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use crate::named_file;

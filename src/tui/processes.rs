@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::process::{self, Pid, PidfdFlags};
 
-use crate::app::live::{IoClassChoice, ProcessAction, ProcessId, SignalChoice};
+use crate::app::{IoClassChoice, ProcessAction, ProcessId, SignalChoice};
 use crate::drive::ioctl::{IoClass, set_io_priority};
 use crate::drive::settings::{SettingLock, SettingsManager, SystemSetting};
 use crate::drive::{file_systems, identity};

@@ -1,6 +1,6 @@
 //! Commands that keys are bound to.
 
-use crate::app::Screen;
+use crate::app::screen::Screen;
 use crate::app::text::TextEdit;
 
 /// A command that a key is bound to.

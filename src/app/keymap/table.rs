@@ -1,8 +1,8 @@
 //! The table: one line per binding, grouped by context.
 
 use super::{KeyBinding, KeyCommand, KeyContext};
-use crate::app::Screen;
 use crate::app::key::{KeyPress, KeySymbol};
+use crate::app::screen::Screen;
 use crate::app::text::TextEdit;
 
 const fn binding(

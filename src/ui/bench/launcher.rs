@@ -16,7 +16,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::forecast;
-use crate::app::event::TargetChoice;
+use crate::app::TargetChoice;
 use crate::app::form::ParameterForm;
 use crate::app::launcher::{LauncherPane, LauncherState};
 use crate::app::search::{LauncherSearch, SearchMatch};

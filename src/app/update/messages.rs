@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::event::{Effect, Message, SavedRun};
-use super::result::ResultState;
-use super::{AppState, BenchStage};
+use crate::app::effect::Effect;
+use crate::app::message::Message;
+use crate::app::result::{ResultState, SavedRun};
+use crate::app::state::{AppState, BenchStage};
 
 /// Applies a message to the state and returns the requested effects.
 pub(super) fn handle(state: &mut AppState, news: Message) -> Vec<Effect> {
