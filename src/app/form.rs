@@ -4,10 +4,11 @@ use super::target_choice::TargetChoice;
 use super::text::EditableText;
 use crate::bench::framework::metric_names;
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkSpec, Forecast, ParameterKind, ParameterSpec, ParameterValue,
+    BenchError, Benchmark, BenchmarkSpec, Forecast, ParameterError, ParameterKind, ParameterSpec,
+    ParameterValue,
 };
 use crate::drive::{Target, TargetKind};
-use crate::session::slo::SloSpec;
+use crate::session::slo::{GoalError, SloSpec};
 
 /// Size of the scratch file: a parameter of the job, not of the benchmark.
 const SCRATCH_SIZE_PARAMETER: ParameterSpec = ParameterSpec {
@@ -54,13 +55,36 @@ impl FormField {
     }
 }
 
+/// Why a typed text is not a value of its parameter.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum FieldError {
+    /// It is not a valid value.
+    #[error("{}", .0.reason)]
+    Parameter(#[from] ParameterError),
+    /// It is not an objective.
+    #[error("{}", .0.reason())]
+    Goal(#[from] GoalError),
+    /// The benchmark does not yield the metric of an objective.
+    #[error(
+        "this benchmark does not yield {metric}{}: it yields {}",
+        metric_names::suggest_metric(known, metric),
+        metric_names::describe_patterns(known)
+    )]
+    UnknownMetric {
+        /// The metric of the objective.
+        metric: String,
+        /// The metrics that the benchmark yields.
+        known: &'static [&'static str],
+    },
+}
+
 /// Editor of one value.
 #[derive(Debug, Clone)]
 pub struct FieldEditor {
     /// The text typed so far.
     pub text: EditableText,
     /// The error of the last attempt to accept the text.
-    pub error: Option<String>,
+    pub error: Option<FieldError>,
 }
 
 /// The form: one line for each parameter.
@@ -143,7 +167,7 @@ impl ParameterForm {
                 entry.user_value = (value != entry.default_value).then_some(value);
                 self.editor = None;
             }
-            Err(reason) => editing.error = Some(reason),
+            Err(error) => editing.error = Some(error),
         }
     }
 
@@ -223,8 +247,8 @@ impl ParameterForm {
 fn parse_value(
     parameter: &ParameterSpec,
     typed: &str,
-    known: &[&str],
-) -> Result<ParameterValue, String> {
+    known: &'static [&'static str],
+) -> Result<ParameterValue, FieldError> {
     if parameter.name == GOAL_PARAMETER.name {
         let text = typed.trim().to_owned();
         let goals = parse_goals(&text)?;
@@ -234,25 +258,23 @@ fn parse_value(
             .find(|name| !metric_names::matches_any(known, name))
         {
             None => Ok(ParameterValue::Choice(text)),
-            Some(name) => Err(format!(
-                "this benchmark does not yield {name}{}: it yields {}",
-                metric_names::suggest_metric(known, name),
-                metric_names::describe_patterns(known)
-            )),
+            Some(name) => Err(FieldError::UnknownMetric {
+                metric: name.to_owned(),
+                known,
+            }),
         };
     }
-    parameter.parse(typed).map_err(|error| error.reason)
+    Ok(parameter.parse(typed)?)
 }
 
 /// Parses a comma-separated list of objectives.
-fn parse_goals(text: &str) -> Result<Vec<SloSpec>, String> {
+fn parse_goals(text: &str) -> Result<Vec<SloSpec>, GoalError> {
     if text == NO_GOAL_WORD {
         return Ok(Vec::new());
     }
     let each = text.split(',').map(SloSpec::parse_all);
     let all: Result<Vec<Vec<SloSpec>>, _> = each.collect();
     all.map(|goals| goals.concat())
-        .map_err(|error| error.reason().to_owned())
 }
 
 #[cfg(test)]
@@ -263,7 +285,7 @@ mod tests {
     use crate::session::slo::PRESETS;
 
     /// The objectives of the job after this text was accepted, or the error in it.
-    fn parse_goal_field(text: &str) -> Result<Vec<String>, String> {
+    fn parse_goal_field(text: &str) -> Result<Vec<String>, FieldError> {
         let test = bench::find_benchmark("random-read").unwrap();
         let target = Target::example_drive();
         let mut form = ParameterForm::new(test, &target, &ParameterForm::default());
@@ -301,7 +323,7 @@ mod tests {
         );
         assert!(parse_goal_field("none").unwrap().is_empty());
         assert!(parse_goal_field("").unwrap().is_empty());
-        let reason = parse_goal_field("fast").unwrap_err();
+        let reason = parse_goal_field("fast").unwrap_err().to_string();
         assert!(reason.contains("p95<=500ms"), "{reason}");
     }
 

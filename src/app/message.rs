@@ -4,17 +4,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::comparison::ComparisonState;
+use super::error::{
+    ArchiveError, OpenFilesError, ProcessActionError, ReplayError, RunError, TargetError,
+};
 use super::key::KeyPress;
+use super::process_action::ProcessActionOutcome;
 use super::replay::Frame;
+use super::requests::TraceUnavailable;
 use super::result::SavedRun;
 use super::running::RunSnapshot;
-use super::sessions::SessionEntry;
+use super::sessions::{OpenedSession, SessionEntry};
 use super::target_choice::TargetChoice;
-use crate::drive::OverwriteImpact;
+use crate::drive::settings::SettingError;
+use crate::drive::{DriveError, OverwriteImpact};
 use crate::model::Snapshot;
 use crate::model::files::{DeletedView, FileView};
 use crate::model::requests::RequestsView;
-use crate::session::document::Session;
 
 /// An input event.
 #[derive(Debug, Clone)]
@@ -37,43 +42,48 @@ pub enum AppEvent {
 pub enum Message {
     /// A sample was taken.
     Snapshot(Arc<Snapshot>),
-    /// A view of a recording.
+    /// A snapshot of a recording.
     Frame(Box<Frame>),
-    /// The recording cannot be read further; the reason.
-    ReplayFailed(String),
+    /// The recording cannot be read further.
+    ReplayFailed(Arc<ReplayError>),
     /// The requests of the traced device; only the latest view is kept.
     Requests(Arc<RequestsView>),
     /// Requests cannot be traced.
-    FollowFailed {
-        /// Why.
-        message: String,
-        /// What to do.
-        advice: String,
-    },
+    FollowFailed(TraceUnavailable),
     /// Progress of the benchmark; only the latest is kept.
     BenchmarkProgress(Arc<RunSnapshot>),
     /// The benchmark ended, successfully or not.
-    BenchmarkEnded(Box<Result<SavedRun, String>>),
+    BenchmarkEnded(Box<Result<SavedRun, Arc<RunError>>>),
     /// The targets that can be measured, the default first.
     Targets(Vec<TargetChoice>),
     /// The target at a typed path, or why it cannot be measured.
-    TargetInspected(Box<Result<TargetChoice, String>>),
-    /// What a benchmark would overwrite at that path, or why that cannot be determined.
-    OverwriteImpact(String, Result<OverwriteImpact, String>),
+    TargetInspected(Box<Result<TargetChoice, Arc<TargetError>>>),
+    /// What a benchmark would overwrite, or why that cannot be determined.
+    OverwriteImpact {
+        /// Path of the target.
+        path: String,
+        /// What would be lost.
+        impact: Result<OverwriteImpact, Arc<DriveError>>,
+    },
     /// The saved sessions, the latest first.
-    Sessions(Result<Vec<SessionEntry>, String>),
+    Sessions(Result<Vec<SessionEntry>, Arc<ArchiveError>>),
     /// A saved session was read.
-    SessionOpened(Box<Result<(PathBuf, Session), String>>),
+    SessionOpened(Box<Result<OpenedSession, Arc<ArchiveError>>>),
     /// Saved sessions were compared.
-    SessionsCompared(Box<Result<ComparisonState, String>>),
+    SessionsCompared(Box<Result<ComparisonState, Arc<ArchiveError>>>),
     /// A session was exported to this file, as JSON or as a report.
-    SessionExported(Result<PathBuf, String>),
+    SessionExported(Result<PathBuf, Arc<ArchiveError>>),
     /// The open files of a process, or why they cannot be listed.
-    OpenFiles(u32, Result<Vec<FileView>, String>),
+    OpenFiles {
+        /// Process id.
+        pid: u32,
+        /// Its files.
+        files: Result<Vec<FileView>, Arc<OpenFilesError>>,
+    },
     /// Deleted files that still occupy space.
     DeletedFiles(Vec<DeletedView>),
-    /// Result of an action on a process or on the system.
-    ProcessActionDone(Result<String, String>),
+    /// Result of an action on a process.
+    ProcessActionDone(Result<ProcessActionOutcome, Arc<ProcessActionError>>),
     /// Whether this program has switched delay accounting on, or what went wrong.
-    AccountingChanged(Result<bool, String>),
+    AccountingChanged(Result<bool, Arc<SettingError>>),
 }

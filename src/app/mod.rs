@@ -5,6 +5,7 @@
 pub mod comparison;
 pub mod consent;
 mod effect;
+pub mod error;
 pub mod form;
 pub mod key;
 pub mod keymap;
@@ -30,7 +31,9 @@ pub mod viewport;
 pub use self::effect::Effect;
 pub use self::keymap::{KeyCommand, KeyContext};
 pub use self::message::{AppEvent, Message};
-pub use self::process_action::{IoClassChoice, ProcessAction, ProcessId, SignalChoice};
+pub use self::process_action::{
+    IoClassChoice, ProcessAction, ProcessActionOutcome, ProcessId, REALTIME_LEVEL, SignalChoice,
+};
 pub use self::result::SavedRun;
 pub use self::running::RunSnapshot;
 pub use self::screen::Screen;

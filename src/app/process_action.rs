@@ -1,5 +1,7 @@
 //! Actions on processes: I/O classes and signals.
 
+use std::fmt;
+
 /// An action on a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessAction {
@@ -20,6 +22,9 @@ pub enum IoClassChoice {
     Realtime,
 }
 
+/// Level within the realtime class: the middle of 0 to 7.
+pub const REALTIME_LEVEL: u8 = 4;
+
 /// Signals to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalChoice {
@@ -33,6 +38,65 @@ pub enum SignalChoice {
     Continue,
     /// SIGKILL.
     Kill,
+}
+
+impl fmt::Display for IoClassChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Idle => f.write_str("idle"),
+            Self::BestEffort(level) => write!(f, "best-effort {level}"),
+            Self::Realtime => write!(f, "realtime {REALTIME_LEVEL}"),
+        }
+    }
+}
+
+impl fmt::Display for SignalChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Terminate => "SIGTERM",
+            Self::Interrupt => "SIGINT",
+            Self::Stop => "SIGSTOP",
+            Self::Continue => "SIGCONT",
+            Self::Kill => "SIGKILL",
+        })
+    }
+}
+
+/// What an action did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessActionOutcome {
+    /// The signal was sent.
+    SignalSent {
+        /// Process id.
+        pid: u32,
+        /// The signal.
+        signal: SignalChoice,
+    },
+    /// The I/O class was set.
+    IoClassSet {
+        /// Process id.
+        pid: u32,
+        /// The class.
+        class: IoClassChoice,
+        /// Number of its threads that have it now.
+        thread_count: u32,
+    },
+}
+
+impl fmt::Display for ProcessActionOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SignalSent { pid, signal } => write!(f, "sent {signal} to process {pid}"),
+            Self::IoClassSet {
+                pid,
+                class,
+                thread_count,
+            } => write!(
+                f,
+                "set the I/O class of process {pid} to {class} ({thread_count} threads)"
+            ),
+        }
+    }
 }
 
 impl ProcessAction {
@@ -57,20 +121,24 @@ impl ProcessAction {
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
-            Self::SetIoClass(IoClassChoice::Idle) => "idle: when nobody else wants the disk",
+            Self::SetIoClass(IoClassChoice::Idle) => {
+                "idle: served when no other process has requests"
+            }
             Self::SetIoClass(IoClassChoice::BestEffort(0)) => {
-                "best effort 0: the most urgent ordinary one"
+                "best-effort 0: highest priority of the default class"
             }
             Self::SetIoClass(IoClassChoice::BestEffort(7)) => {
-                "best effort 7: the least urgent ordinary one"
+                "best-effort 7: lowest priority of the default class"
             }
-            Self::SetIoClass(IoClassChoice::BestEffort(_)) => "best effort 4: the usual one",
-            Self::SetIoClass(IoClassChoice::Realtime) => "realtime: before everybody else",
-            Self::SendSignal(SignalChoice::Terminate) => "TERM: asks it to end",
-            Self::SendSignal(SignalChoice::Interrupt) => "INT: as Ctrl-C does",
-            Self::SendSignal(SignalChoice::Stop) => "STOP: holds it",
-            Self::SendSignal(SignalChoice::Continue) => "CONT: lets it go on",
-            Self::SendSignal(SignalChoice::Kill) => "KILL: ends it at once, nothing is saved",
+            Self::SetIoClass(IoClassChoice::BestEffort(_)) => "best-effort 4: default priority",
+            Self::SetIoClass(IoClassChoice::Realtime) => {
+                "realtime: served before all other classes"
+            }
+            Self::SendSignal(SignalChoice::Terminate) => "SIGTERM: terminate",
+            Self::SendSignal(SignalChoice::Interrupt) => "SIGINT: interrupt, as Ctrl-C does",
+            Self::SendSignal(SignalChoice::Stop) => "SIGSTOP: stop",
+            Self::SendSignal(SignalChoice::Continue) => "SIGCONT: continue",
+            Self::SendSignal(SignalChoice::Kill) => "SIGKILL: kill at once; unsaved data is lost",
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct RunSnapshot {
 /// The view of a running benchmark.
 #[derive(Debug, Clone)]
 pub struct RunningState {
-    /// The job.
+    /// The benchmark and its parameters.
     pub spec: BenchmarkSpec,
     /// The latest state; `None` until the first arrives.
     pub snapshot: Option<Arc<RunSnapshot>>,
@@ -34,9 +34,9 @@ pub struct RunningState {
 impl RunningState {
     /// Creates the state of a benchmark that was just started.
     #[must_use]
-    pub fn new(job: BenchmarkSpec) -> Self {
+    pub fn new(spec: BenchmarkSpec) -> Self {
         Self {
-            spec: job,
+            spec,
             snapshot: None,
             is_stopping: false,
         }

@@ -3,7 +3,7 @@
 /// A seek in the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seek {
-    /// By this many views, negative backwards.
+    /// By this many snapshots, negative backwards.
     Forward(isize),
     /// To the first view.
     First,

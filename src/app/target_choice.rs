@@ -1,5 +1,8 @@
 //! Targets that the launcher offers.
 
+use std::sync::Arc;
+
+use super::error::TargetError;
 use crate::drive::Target;
 
 /// Origin of a choice in the launcher's list of targets.
@@ -14,9 +17,9 @@ pub enum TargetGroup {
 }
 
 /// A target that can be measured.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct TargetChoice {
-    /// Path, as it goes into the job.
+    /// Path, as the benchmark gets it.
     pub name: String,
     /// Where it comes from.
     pub group: TargetGroup,
@@ -29,5 +32,5 @@ pub struct TargetChoice {
     /// Users of the target; empty if there are none.
     pub used_by: String,
     /// The facts that parameters and forecast depend on, or why it cannot be measured.
-    pub target: Result<Target, String>,
+    pub target: Result<Target, Arc<TargetError>>,
 }

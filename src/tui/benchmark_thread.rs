@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::services::FeedSenders;
 use super::threads::join_within;
+use crate::app::error::RunError;
 use crate::app::{Message, RunSnapshot, SavedRun};
 use crate::bench::{BenchmarkSpec, RunProgress};
 use crate::benchmark_run::runner;
@@ -42,7 +43,7 @@ impl RunningBenchmark {
         let thread = thread::Builder::new()
             .name("benchmark".to_owned())
             .spawn(move || {
-                let ended = run_benchmark(job, roots, &switch, &sources);
+                let ended = run_benchmark(job, roots, &switch, &sources).map_err(Arc::new);
                 // The receiver is gone once the program ends.
                 let _ = sources
                     .messages
@@ -72,7 +73,7 @@ fn run_benchmark(
     roots: SysPaths,
     control: &Arc<CancellationToken>,
     sources: &FeedSenders,
-) -> Result<SavedRun, String> {
+) -> Result<SavedRun, RunError> {
     let order = RunSpec {
         spec: job,
         repeat_count: 1,
@@ -82,11 +83,15 @@ fn run_benchmark(
     let publisher = Box::new(ProgressPublisher {
         senders: sources.clone(),
     });
-    let report = runner::run_detached(order, roots, control, publisher)
-        .map_err(|refused| format!("{refused}; {}", refused.advice()))?;
+    let report = runner::run_detached(order, roots, control, publisher).map_err(|error| {
+        RunError::NotStarted {
+            advice: error.advice(),
+            source: Box::new(error),
+        }
+    })?;
     let run = report.session.runs.into_iter().next();
     Ok(SavedRun {
-        run: run.ok_or("nothing was measured")?,
+        run: run.ok_or(RunError::NothingMeasured)?,
         path: report.saved_path,
         save_errors: report.save_errors,
     })

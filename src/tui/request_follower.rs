@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::services::FeedSenders;
 use super::threads::join_within;
 use crate::app::Message;
+use crate::app::requests::TraceUnavailable;
 use crate::model::requests::RequestAggregator;
 use crate::probe::boot_time;
 use crate::probe::trace::{CaptureControl, TraceCapture};
@@ -23,7 +24,8 @@ const VIEW_INTERVAL_NS: u64 = 200_000_000;
 const STOP_TIMEOUT: Duration = Duration::from_millis(600);
 
 /// Advice when a capture ended by itself.
-const ENDED_ADVICE: &str = "press r to begin anew; rates, transfers and benchmarks work without it";
+const ENDED_ADVICE: &str =
+    "press r to start a new trace; rates, transfers and benchmarks work without it";
 
 /// Traces the requests of one device at a time; dropping it ends the trace.
 #[derive(Debug)]
@@ -88,16 +90,18 @@ fn start_capture(
     device: &str,
     sources: &FeedSenders,
 ) -> Result<TraceCapture, Message> {
-    let refused = |message: String, advice: &str| Message::FollowFailed {
-        message,
-        advice: advice.to_owned(),
+    let unavailable = |reason: String, advice: &str| {
+        Message::FollowFailed(TraceUnavailable {
+            reason: reason.into(),
+            advice: advice.into(),
+        })
     };
     let scope = TraceScope::of_device(roots, device)
-        .map_err(|error| refused(error.to_string(), error.advice()))?;
+        .map_err(|error| unavailable(error.to_string(), error.advice()))?;
     let began = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
     let mut board = RequestAggregator::new(device, began);
     let views = sources.requests.clone();
-    let news = sources.messages.clone();
+    let messages = sources.messages.clone();
     let mut last = 0;
     follow_requests(roots, scope, TraceDetail::Full, move |told| {
         board.add_requests(&told.requests);
@@ -106,11 +110,11 @@ fn start_capture(
             last = told.complete_until;
             views.send_replace(Some(Arc::new(board.view(told.complete_until))));
         }
-        if let Some(message) = told.end_reason {
+        if let Some(reason) = told.end_reason {
             // The receiver is gone once the program ends.
-            let _ = news.blocking_send(refused(message, ENDED_ADVICE));
+            let _ = messages.blocking_send(unavailable(reason, ENDED_ADVICE));
         }
         CaptureControl::Continue
     })
-    .map_err(|error| refused(error.to_string(), &error.advice()))
+    .map_err(|error| unavailable(error.to_string(), &error.advice()))
 }

@@ -9,8 +9,9 @@ use super::theme::{StyleRole, Theme};
 use super::widgets::table::{TableColumn, TableWidget};
 use super::widgets::text::{cut_end, cut_start, format_time};
 use crate::app::SessionEntry;
-use crate::app::sessions::SessionsState;
+use crate::app::sessions::{SessionStatus, SessionsState};
 use crate::session::compare::words::session_letter;
+use crate::session::document::RunState;
 
 mod comparison;
 mod figures;
@@ -36,7 +37,9 @@ pub(super) fn draw(sessions: &SessionsState, look: Theme, area: Rect, buf: &mut 
     }
     let entries = match &sessions.entries {
         None => return draw_text("reading the list", StyleRole::Faint, look, area, buf),
-        Some(Err(message)) => return draw_text(message, StyleRole::Error, look, area, buf),
+        Some(Err(error)) => {
+            return draw_text(&error.to_string(), StyleRole::Error, look, area, buf);
+        }
         Some(Ok(entries)) if entries.is_empty() => {
             let text = "no session is saved yet: press b to measure a drive";
             return draw_text(text, StyleRole::Faint, look, area, buf);
@@ -53,7 +56,7 @@ pub(super) fn draw(sessions: &SessionsState, look: Theme, area: Rect, buf: &mut 
                 cut_end(&entry.headline, width, look),
                 look.role_style(StyleRole::Title),
             ),
-            3 => Line::raw(cut_end(&entry.state, width, look)),
+            3 => Line::raw(cut_end(status_label(entry.status), width, look)),
             _ => Line::styled(
                 cut_start(&path, width, look),
                 look.role_style(StyleRole::Faint),
@@ -69,6 +72,17 @@ pub(super) fn draw(sessions: &SessionsState, look: Theme, area: Rect, buf: &mut 
         theme: look,
     };
     (&table).render(area, buf);
+}
+
+fn status_label(status: SessionStatus) -> &'static str {
+    match status {
+        SessionStatus::Unreadable => "unreadable",
+        SessionStatus::Empty => "empty",
+        SessionStatus::LastRun(RunState::Running) => "incomplete",
+        SessionStatus::LastRun(RunState::Finished) => "finished",
+        SessionStatus::LastRun(RunState::Interrupted) => "interrupted",
+        SessionStatus::LastRun(RunState::Failed) => "failed",
+    }
 }
 
 /// Start time of the session, preceded by its letter where it is marked.

@@ -65,11 +65,10 @@ pub fn key_names(binding: &KeyBinding) -> String {
 #[must_use]
 pub fn to_markdown() -> String {
     let mut text = String::from(
-        "# Keys\n\nThe same list is on the screen with `?`. It is made from the key table in \
-         `src/app/keymap/table.rs`;\na test compares the two.\n\nIn a text field every \
-         other character is typed into it. A value of the form is selected when its\nfield \
-         opens: the first character replaces it, Backspace or Delete empties it, an arrow key or\n\
-         Home or End keeps it to be edited.\n",
+        "# Keys\n\n`?` shows this list on the screen. It is generated from the key table in \
+         `src/app/keymap/table.rs`;\na test compares the two.\n\nIn a text field all \
+         other characters are inserted. A form field opens with its value selected: the\nfirst \
+         character replaces it, Backspace or Delete clears it, an arrow key, Home or End edits it.\n",
     );
     for context in KeyContext::ALL {
         text.push_str(&format!(
@@ -183,7 +182,7 @@ mod tests {
         assert_eq!(
             std::fs::read_to_string(path).unwrap(),
             to_markdown(),
-            "docs/keys.md is out of date: run DISKSCOPE_BLESS=1 cargo test the_document_holds"
+            "docs/keys.md is out of date: run DISKSCOPE_BLESS=1 cargo test keys_document_matches_the_key_table"
         );
     }
 }

@@ -1,9 +1,12 @@
 //! The panes of the Live screen that replace its lists.
 
+use std::sync::Arc;
+
+use crate::app::error::OpenFilesError;
 use crate::model::files::{DeletedView, FileView};
 
 /// The pane shown in place of the lists.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub enum LivePane {
     /// Nothing: the lists.
     #[default]
@@ -13,9 +16,17 @@ pub enum LivePane {
     /// The selected process.
     Process,
     /// Open files of the selected process; `None` until they are listed.
-    OpenFiles(Option<Result<Vec<FileView>, String>>),
+    OpenFiles(Option<Result<Vec<FileView>, Arc<OpenFilesError>>>),
     /// Deleted files that still occupy space; `None` until the search is done.
     DeletedFiles(Option<Vec<DeletedView>>),
     /// Memory, pressure and the files that grow.
     Memory,
+}
+
+impl LivePane {
+    /// Whether the lists are shown.
+    #[must_use]
+    pub fn is_lists(&self) -> bool {
+        matches!(self, Self::Lists)
+    }
 }

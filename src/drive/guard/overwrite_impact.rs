@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::InspectedMedium;
+use super::{InspectedMedium, Refusal};
 
 /// What is known of a target that is about to be overwritten.
 #[derive(Debug, Clone)]
@@ -13,6 +13,6 @@ pub struct OverwriteImpact {
     /// item.
     pub signatures: Vec<String>,
     /// The open medium that was inspected, kept until the run starts; or the reason why it must not
-    /// be written despite any consent, with advice.
-    pub medium: Result<Arc<InspectedMedium>, String>,
+    /// be written despite any consent.
+    pub medium: Result<Arc<InspectedMedium>, Arc<Refusal>>,
 }

@@ -210,12 +210,18 @@ impl FromStr for SystemSetting {
     }
 }
 
-impl TryFrom<String> for SystemSetting {
-    type Error = String;
+/// The error for a record that names no setting.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no setting {name:?}")]
+pub struct UnknownSetting {
+    name: String,
+}
 
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-            .map_err(|_| format!("there is no setting {text:?}"))
+impl TryFrom<String> for SystemSetting {
+    type Error = UnknownSetting;
+
+    fn try_from(name: String) -> Result<Self, UnknownSetting> {
+        name.parse().map_err(|_| UnknownSetting { name })
     }
 }
 

@@ -173,13 +173,14 @@ fn input_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line
     let paragraph = |text: &str, meaning| wrapped_lines(text, width, look, meaning);
     match &consent.impact {
         None => Vec::new(),
-        Some(
-            Err(reason)
-            | Ok(OverwriteImpact {
-                medium: Err(reason),
-                ..
-            }),
-        ) => paragraph(reason, StyleRole::Error),
+        Some(Err(error)) => paragraph(&format!("{error}; {}", error.advice()), StyleRole::Error),
+        Some(Ok(OverwriteImpact {
+            medium: Err(refusal),
+            ..
+        })) => paragraph(
+            &format!("{refusal}; {}", refusal.advice()),
+            StyleRole::Error,
+        ),
         Some(Ok(_)) => {
             let mut question =
                 "What is written over is lost for good. Type the path to start".to_owned();

@@ -147,7 +147,7 @@ fn search_lines(
         look.role_style(StyleRole::Plain),
     ));
     let (text, meaning) = match &search.error {
-        Some(error) => (error.clone(), StyleRole::Error),
+        Some(error) => (error.to_string(), StyleRole::Error),
         None if search.is_path() => ("Enter looks at this path".to_owned(), StyleRole::Faint),
         None if found == 0 => {
             let text = "nothing matches; a path begins with /";
@@ -335,7 +335,7 @@ fn draw_form(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer
     }
     let error = open.and_then(|editing| editing.error.as_ref());
     match (error, form.selected_field()) {
-        (Some(error), _) => push(error, StyleRole::Error),
+        (Some(error), _) => push(&error.to_string(), StyleRole::Error),
         (None, Some(entry)) => push(entry.parameter.help, StyleRole::Faint),
         (None, None) => {}
     }

@@ -106,10 +106,13 @@ fn draw_unavailable(
     };
     let lines = match (&requests.unavailable, &requests.device) {
         _ if is_recording => faint("no request in the minute before this view"),
-        (Some([message, advice]), _) => vec![
-            Line::styled(message.clone(), look.role_style(StyleRole::Warning)),
+        (Some(unavailable), _) => vec![
+            Line::styled(
+                unavailable.reason.clone(),
+                look.role_style(StyleRole::Warning),
+            ),
             Line::raw(""),
-            Line::raw(advice.clone()),
+            Line::raw(unavailable.advice.clone()),
         ],
         (None, Some(device)) => faint(&format!("waiting for requests of {device}")),
         (None, None) => faint("no device is known yet: press the right arrow to choose one"),
