@@ -14,6 +14,10 @@ use super::viewport::step_cursor;
 use crate::bench::{BENCHMARKS, Benchmark, Forecast};
 use crate::drive::{DriveError, OverwriteImpact, Target, TargetKind};
 
+/// The benchmark that is selected first: random reads are the most common one, write nothing, and
+/// take only seconds.
+const DEFAULT_BENCHMARK: &str = "random-read";
+
 /// A pane of the launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LauncherPane {
@@ -50,8 +54,8 @@ pub struct LauncherState {
 
 impl Default for LauncherState {
     fn default() -> Self {
-        // Random reads are the most common first benchmark, and take only seconds.
-        let is_default = |benchmark: &&dyn Benchmark| benchmark.description().name == "random-read";
+        let is_default =
+            |benchmark: &&dyn Benchmark| benchmark.description().name == DEFAULT_BENCHMARK;
         Self {
             targets: None,
             target_index: 0,

@@ -152,7 +152,12 @@ fn escape_keeps_the_field_value() {
 #[test]
 fn footer_shows_field_keys_while_field_is_open() {
     let mut state = canned::form_field();
-    for wanted in ["Enter take", "Esc leave", "Left edit", "type to replace"] {
+    for wanted in [
+        "Enter accept",
+        "Esc discard",
+        "Left edit",
+        "type to replace",
+    ] {
         assert!(
             drawn_screen(&state).contains(wanted),
             "{wanted}:\n{}",

@@ -126,6 +126,14 @@ mod tests {
     }
 
     #[test]
+    fn key_help_fits_its_column() {
+        // The help shows keys and text in columns of 60, of which two separate the columns.
+        for binding in KEY_BINDINGS {
+            assert!(binding.help.chars().count() <= 40, "{:?}", binding.help);
+        }
+    }
+
+    #[test]
     fn text_context_ignores_letter_bindings_but_keeps_ctrl_keys() {
         assert_eq!(find_command(KeyContext::Filter, KeyPress::char('q')), None);
         assert_eq!(
