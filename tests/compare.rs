@@ -293,12 +293,17 @@ fn session_of_other_version_is_listed_with_the_reason() {
     std::fs::write(&path, document.to_string()).unwrap();
     let listed = diskscope::tui::session_archive::list_sessions(directory.path()).unwrap();
     assert_eq!(listed.len(), 1);
-    assert_eq!(listed[0].state, "unreadable");
+    assert_eq!(
+        listed[0].status,
+        diskscope::app::sessions::SessionStatus::Unreadable
+    );
     assert!(
         listed[0].summary.contains("session of format version 7"),
         "{}",
         listed[0].summary
     );
-    let opened = diskscope::tui::session_archive::open_session(path).unwrap_err();
+    let opened = diskscope::tui::session_archive::open_session(path)
+        .unwrap_err()
+        .to_string();
     assert!(opened.contains("reads version 1 only"), "{opened}");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::event::Effect;
+use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::viewport::Viewport;
 use crate::safe_text::SafeText;
@@ -81,7 +81,7 @@ impl ComparisonState {
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         let charts = self
             .selected_benchmark()
-            .map_or(0, |test| test.charts.len())
+            .map_or(0, |benchmark| benchmark.charts.len())
             .max(1);
         match command {
             KeyCommand::Next => self.chart_index = (self.chart_index + 1) % charts,
@@ -95,7 +95,7 @@ impl ComparisonState {
             KeyCommand::NextPair => {
                 let pairs = self
                     .selected_benchmark()
-                    .map_or(0, |test| test.compared_pairs().len())
+                    .map_or(0, |benchmark| benchmark.compared_pairs().len())
                     .max(1);
                 self.selected_pair = (self.selected_pair + 1) % pairs;
             }

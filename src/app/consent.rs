@@ -1,22 +1,22 @@
 //! Consent to overwrite a target: what would be lost, and the path that the user types.
 //!
-//! A consent belongs to one job and is consumed by its start. Another target, another benchmark or
-//! a repetition of the same job requires a new consent.
+//! A consent belongs to one run and is consumed by its start. Another target, another benchmark or
+//! a repetition of the same benchmark requires a new consent.
 
 use std::sync::Arc;
 
 use super::text::{EditableText, TextInput};
 use crate::bench::{BenchmarkSpec, Forecast};
-use crate::drive::{Consent, InspectedMedium, OverwriteImpact};
+use crate::drive::{Consent, DriveError, InspectedMedium, OverwriteImpact};
 
-/// The question whether a job may overwrite its target.
+/// The question whether a benchmark may overwrite its target.
 #[derive(Debug, Clone)]
 pub struct OverwriteQuestion {
     spec: BenchmarkSpec,
-    /// What the job will do.
+    /// What the benchmark will do.
     pub forecast: Forecast,
     /// What would be lost, or why that cannot be determined; `None` until the inspection is done.
-    pub impact: Option<Result<OverwriteImpact, String>>,
+    pub impact: Option<Result<OverwriteImpact, Arc<DriveError>>>,
     /// The path typed so far.
     pub typed_path: EditableText,
     /// Whether the user typed something other than the path.
@@ -24,11 +24,11 @@ pub struct OverwriteQuestion {
 }
 
 impl OverwriteQuestion {
-    /// Creates the question for a job that writes.
+    /// Creates the question for a benchmark that writes.
     #[must_use]
-    pub fn new(job: BenchmarkSpec, forecast: Forecast) -> Self {
+    pub fn new(spec: BenchmarkSpec, forecast: Forecast) -> Self {
         Self {
-            spec: job,
+            spec,
             forecast,
             impact: None,
             typed_path: EditableText::default(),
@@ -49,9 +49,9 @@ impl OverwriteQuestion {
     }
 
     /// Stores the result of the inspection, unless it belongs to another target.
-    pub fn set_impact(&mut self, path: &str, stakes: Result<OverwriteImpact, String>) {
+    pub fn set_impact(&mut self, path: &str, impact: Result<OverwriteImpact, Arc<DriveError>>) {
         if path == self.path() {
-            self.impact = Some(stakes);
+            self.impact = Some(impact);
         }
     }
 
@@ -74,7 +74,7 @@ impl OverwriteQuestion {
         }
     }
 
-    /// The job with the consent added, if the typed text equals the path exactly.
+    /// The benchmark with the consent added, if the typed text equals the path exactly.
     pub fn confirmed_spec(&mut self) -> Option<BenchmarkSpec> {
         let shown = Arc::clone(self.inspected_medium()?);
         if self.typed_path.is_empty() {
@@ -84,9 +84,9 @@ impl OverwriteQuestion {
             self.is_mistyped = true;
             return None;
         }
-        let mut job = self.spec.clone();
-        job.consent = Some(Consent::for_inspected(shown));
-        Some(job)
+        let mut spec = self.spec.clone();
+        spec.consent = Some(Consent::for_inspected(shown));
+        Some(spec)
     }
 }
 
@@ -94,6 +94,7 @@ impl OverwriteQuestion {
 mod tests {
     use super::*;
     use crate::bench;
+    use crate::drive::guard::{Refusal, UseConflict};
     use crate::drive::medium;
     use crate::roots::SysPaths;
 
@@ -105,7 +106,7 @@ mod tests {
         (file, path)
     }
 
-    fn stakes(path: &str) -> OverwriteImpact {
+    fn impact(path: &str) -> OverwriteImpact {
         let roots = SysPaths::default();
         let medium = medium::open_target(&roots, path, None).unwrap();
         OverwriteImpact {
@@ -116,20 +117,20 @@ mod tests {
     }
 
     fn question(path: &str) -> OverwriteQuestion {
-        let job = BenchmarkSpec::new(bench::find_benchmark("random-write").unwrap(), path);
-        OverwriteQuestion::new(job, Forecast::default())
+        let spec = BenchmarkSpec::new(bench::find_benchmark("random-write").unwrap(), path);
+        OverwriteQuestion::new(spec, Forecast::default())
     }
 
     fn question_with_impact(path: &str) -> OverwriteQuestion {
-        let mut consent = question(path);
-        consent.set_impact(path, Ok(stakes(path)));
-        consent
+        let mut question = question(path);
+        question.set_impact(path, Ok(impact(path)));
+        question
     }
 
-    fn type_answer(consent: &mut OverwriteQuestion, text: &str) -> Option<BenchmarkSpec> {
+    fn type_answer(question: &mut OverwriteQuestion, text: &str) -> Option<BenchmarkSpec> {
         text.chars()
-            .for_each(|letter| consent.type_input(TextInput::Insert(letter)));
-        consent.confirmed_spec()
+            .for_each(|letter| question.type_input(TextInput::Insert(letter)));
+        question.confirmed_spec()
     }
 
     #[test]
@@ -139,9 +140,9 @@ mod tests {
         let others = [&path[..path.len() - 1], &path[1..], &upper, "", "/", "y"];
         let longer = [format!("{path} "), format!("{path}1")];
         for wrong in others.into_iter().chain(longer.iter().map(String::as_str)) {
-            let mut consent = question_with_impact(&path);
-            assert!(type_answer(&mut consent, wrong).is_none(), "{wrong:?}");
-            assert_eq!(consent.is_mistyped, !wrong.is_empty(), "{wrong:?}");
+            let mut question = question_with_impact(&path);
+            assert!(type_answer(&mut question, wrong).is_none(), "{wrong:?}");
+            assert_eq!(question.is_mistyped, !wrong.is_empty(), "{wrong:?}");
         }
         let given = type_answer(&mut question_with_impact(&path), &path)
             .unwrap()
@@ -154,34 +155,40 @@ mod tests {
     #[test]
     fn overwrite_question_accepts_corrected_path() {
         let (_file, path) = existing_file();
-        let mut consent = question_with_impact(&path);
+        let mut question = question_with_impact(&path);
         let (begin, last) = path.split_at(path.len() - 1);
-        assert!(type_answer(&mut consent, begin).is_none());
-        assert!(type_answer(&mut consent, last).is_some());
-        assert!(!consent.is_mistyped);
+        assert!(type_answer(&mut question, begin).is_none());
+        assert!(type_answer(&mut question, last).is_some());
+        assert!(!question.is_mistyped);
     }
 
     #[test]
     fn overwrite_question_for_target_in_use_accepts_no_input() {
-        let mut consent = question("/dev/sdb");
+        let mut question = question("/dev/sdb");
         let refused = OverwriteImpact {
             target_facts: Vec::new(),
             signatures: Vec::new(),
-            medium: Err("it is mounted".to_owned()),
+            medium: Err(Arc::new(Refusal::InUse {
+                name: "/dev/sdb".to_owned(),
+                conflicts: vec![UseConflict::UsedAsSwap {
+                    device: "sdb".to_owned(),
+                }],
+            })),
         };
-        consent.set_impact("/dev/sdb", Ok(refused));
-        assert!(type_answer(&mut consent, "/dev/sdb").is_none());
-        assert!(consent.typed_path.is_empty());
+        question.set_impact("/dev/sdb", Ok(refused));
+        assert!(type_answer(&mut question, "/dev/sdb").is_none());
+        assert!(question.typed_path.is_empty());
     }
 
     #[test]
     fn overwrite_question_without_impact_accepts_no_input() {
         let ((_one, path), (_other, other)) = (existing_file(), existing_file());
-        let mut consent = question(&path);
-        assert!(type_answer(&mut consent, &path).is_none());
-        consent.set_impact(&other, Ok(stakes(&other)));
-        assert!(type_answer(&mut consent, &path).is_none());
-        consent.set_impact(&path, Err("it is gone".to_owned()));
-        assert!(type_answer(&mut consent, &path).is_none());
+        let mut question = question(&path);
+        assert!(type_answer(&mut question, &path).is_none());
+        question.set_impact(&other, Ok(impact(&other)));
+        assert!(type_answer(&mut question, &path).is_none());
+        let gone = DriveError::NotFound { name: path.clone() };
+        question.set_impact(&path, Err(Arc::new(gone)));
+        assert!(type_answer(&mut question, &path).is_none());
     }
 }

@@ -1,13 +1,15 @@
 //! The form of a benchmark's parameters, generated from their descriptions.
 
-use super::event::TargetChoice;
+use super::target_choice::TargetChoice;
 use super::text::EditableText;
 use crate::bench::framework::metric_families::{self, MetricFamily};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkSpec, Forecast, ParameterKind, ParameterSpec, ParameterValue,
+    BenchError, Benchmark, BenchmarkSpec, Forecast, ParameterError, ParameterKind, ParameterSpec,
+    ParameterValue,
 };
 use crate::drive::{Target, TargetKind};
-use crate::session::slo::SloSpec;
+use crate::session::document::MetricId;
+use crate::session::slo::{GoalError, SloSpec};
 
 /// Size of the scratch file: a parameter of the job, not of the benchmark.
 const SCRATCH_SIZE_PARAMETER: ParameterSpec = ParameterSpec {
@@ -54,13 +56,36 @@ impl FormField {
     }
 }
 
+/// Why a typed text is not a value of its parameter.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum FieldError {
+    /// It is not a valid value.
+    #[error("{}", .0.reason)]
+    Parameter(#[from] ParameterError),
+    /// It is not an objective.
+    #[error("{}", .0.problem())]
+    Goal(#[from] GoalError),
+    /// The benchmark does not yield the metric of an objective.
+    #[error(
+        "this benchmark does not yield {metric}{}: it yields {}",
+        metric_families::suggest_metric(known, metric),
+        metric_families::describe(known)
+    )]
+    UnknownMetric {
+        /// The metric of the objective.
+        metric: MetricId,
+        /// The metrics that the benchmark yields.
+        known: &'static [MetricFamily],
+    },
+}
+
 /// Editor of one value.
 #[derive(Debug, Clone)]
 pub struct FieldEditor {
     /// The text typed so far.
     pub text: EditableText,
     /// The error of the last attempt to accept the text.
-    pub error: Option<String>,
+    pub error: Option<FieldError>,
 }
 
 /// The form: one line for each parameter.
@@ -143,7 +168,7 @@ impl ParameterForm {
                 entry.user_value = (value != entry.default_value).then_some(value);
                 self.editor = None;
             }
-            Err(reason) => editing.error = Some(reason),
+            Err(error) => editing.error = Some(error),
         }
     }
 
@@ -223,8 +248,8 @@ impl ParameterForm {
 fn parse_value(
     parameter: &ParameterSpec,
     typed: &str,
-    known: &[MetricFamily],
-) -> Result<ParameterValue, String> {
+    known: &'static [MetricFamily],
+) -> Result<ParameterValue, FieldError> {
     if parameter.name == GOAL_PARAMETER.name {
         let text = typed.trim().to_owned();
         let goals = parse_goals(&text)?;
@@ -234,25 +259,23 @@ fn parse_value(
             .find(|metric| !metric_families::contains(known, metric))
         {
             None => Ok(ParameterValue::Choice(text)),
-            Some(metric) => Err(format!(
-                "this benchmark does not yield {metric}{}: it yields {}",
-                metric_families::suggest_metric(known, metric),
-                metric_families::describe(known)
-            )),
+            Some(metric) => Err(FieldError::UnknownMetric {
+                metric: metric.clone(),
+                known,
+            }),
         };
     }
-    parameter.parse(typed).map_err(|error| error.reason)
+    Ok(parameter.parse(typed)?)
 }
 
 /// Parses a comma-separated list of objectives.
-fn parse_goals(text: &str) -> Result<Vec<SloSpec>, String> {
+fn parse_goals(text: &str) -> Result<Vec<SloSpec>, GoalError> {
     if text == NO_GOAL_WORD {
         return Ok(Vec::new());
     }
     let each = text.split(',').map(SloSpec::parse_all);
     let all: Result<Vec<Vec<SloSpec>>, _> = each.collect();
     all.map(|goals| goals.concat())
-        .map_err(|error| error.problem().to_string())
 }
 
 #[cfg(test)]
@@ -263,7 +286,7 @@ mod tests {
     use crate::session::slo::PRESETS;
 
     /// The objectives of the job after this text was accepted, or the error in it.
-    fn parse_goal_field(text: &str) -> Result<Vec<String>, String> {
+    fn parse_goal_field(text: &str) -> Result<Vec<String>, FieldError> {
         let test = bench::find_benchmark("random-read").unwrap();
         let target = Target::example_drive();
         let mut form = ParameterForm::new(test, &target, &ParameterForm::default());
@@ -301,7 +324,7 @@ mod tests {
         );
         assert!(parse_goal_field("none").unwrap().is_empty());
         assert!(parse_goal_field("").unwrap().is_empty());
-        let reason = parse_goal_field("fast").unwrap_err();
+        let reason = parse_goal_field("fast").unwrap_err().to_string();
         assert!(reason.contains("p95<=500ms"), "{reason}");
     }
 

@@ -1,15 +1,22 @@
 //! The launcher: target, benchmark and parameters.
 
+use std::sync::Arc;
+
 use super::consent::OverwriteQuestion;
-use super::event::{Effect, TargetChoice, TargetGroup};
+use super::effect::Effect;
+use super::error::{ForecastError, RunError, TargetError};
 use super::form::ParameterForm;
 use super::keymap::{KeyCommand, KeyContext};
-use super::search::{LauncherSearch, SearchMatch};
+use super::search::{LauncherSearch, SearchError, SearchMatch};
+use super::target_choice::{TargetChoice, TargetGroup};
 use super::text::TextInput;
 use super::viewport::step_cursor;
 use crate::bench::{BENCHMARKS, Benchmark, Forecast};
-use crate::drive::OverwriteImpact;
-use crate::drive::{Target, TargetKind};
+use crate::drive::{DriveError, OverwriteImpact, Target, TargetKind};
+
+/// The benchmark that is selected first: random reads are the most common one, write nothing, and
+/// take only seconds.
+const DEFAULT_BENCHMARK: &str = "random-read";
 
 /// A pane of the launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,22 +44,22 @@ pub struct LauncherState {
     pub pane: LauncherPane,
     /// An active search, or a path being typed.
     pub search: Option<LauncherSearch>,
-    /// What the job will do, or why it cannot be run.
-    pub forecast: Option<Result<Forecast, String>>,
+    /// What the benchmark will do, or why it cannot be run.
+    pub forecast: Option<Result<Forecast, Arc<ForecastError>>>,
     /// Why the last start failed, until the next key.
-    pub start_error: Option<String>,
-    /// The question whether a job may overwrite its target.
+    pub start_error: Option<Arc<RunError>>,
+    /// The question whether a benchmark may overwrite its target.
     pub overwrite_question: Option<OverwriteQuestion>,
 }
 
 impl Default for LauncherState {
     fn default() -> Self {
-        // Random reads are the most common first benchmark, and take only seconds.
-        let favourite = |test: &&dyn Benchmark| test.description().name == "random-read";
+        let is_default =
+            |benchmark: &&dyn Benchmark| benchmark.description().name == DEFAULT_BENCHMARK;
         Self {
             targets: None,
             target_index: 0,
-            benchmark_index: BENCHMARKS.iter().position(favourite).unwrap_or(0),
+            benchmark_index: BENCHMARKS.iter().position(is_default).unwrap_or(0),
             form: ParameterForm::default(),
             pane: LauncherPane::Targets,
             search: None,
@@ -64,7 +71,7 @@ impl Default for LauncherState {
 }
 
 impl LauncherState {
-    /// The selected test.
+    /// The selected benchmark.
     #[must_use]
     pub fn selected_benchmark(&self) -> Option<&'static dyn Benchmark> {
         BENCHMARKS.get(self.benchmark_index).copied()
@@ -101,7 +108,7 @@ impl LauncherState {
         let selected = self.selected_choice().cloned();
         if let Some(choice) = &selected {
             match choices.iter().position(|known| known.name == choice.name) {
-                Some(place) => self.target_index = place,
+                Some(index) => self.target_index = index,
                 None if choice.group == TargetGroup::File => {
                     choices.push(choice.clone());
                     self.target_index = choices.len() - 1;
@@ -117,16 +124,16 @@ impl LauncherState {
     }
 
     /// Stores the result of inspecting a typed path.
-    pub fn set_inspected_target(&mut self, result: Result<TargetChoice, String>) {
+    pub fn set_inspected_target(&mut self, result: Result<TargetChoice, Arc<TargetError>>) {
         match result {
             Ok(choice) => {
                 self.search = None;
                 let choices = self.targets.get_or_insert_default();
                 self.target_index = match choices.iter().position(|known| known.name == choice.name)
                 {
-                    Some(place) => {
-                        choices[place] = choice;
-                        place
+                    Some(index) => {
+                        choices[index] = choice;
+                        index
                     }
                     None => {
                         choices.push(choice);
@@ -135,30 +142,30 @@ impl LauncherState {
                 };
                 self.rebuild_form();
             }
-            Err(message) => {
+            Err(error) => {
                 if let Some(search) = &mut self.search {
-                    search.error = Some(message);
+                    search.error = Some(SearchError::Target(error));
                 }
             }
         }
     }
 
-    /// Stores what a job would overwrite.
-    pub fn set_impact(&mut self, path: &str, stakes: Result<OverwriteImpact, String>) {
-        if let Some(consent) = &mut self.overwrite_question {
-            consent.set_impact(path, stakes);
+    /// Stores what a benchmark would overwrite.
+    pub fn set_impact(&mut self, path: &str, impact: Result<OverwriteImpact, Arc<DriveError>>) {
+        if let Some(question) = &mut self.overwrite_question {
+            question.set_impact(path, impact);
         }
     }
 
     /// Passes text input to the open editor.
     pub fn type_input(&mut self, input: TextInput) {
-        if let Some(consent) = &mut self.overwrite_question {
-            consent.type_input(input);
+        if let Some(question) = &mut self.overwrite_question {
+            question.type_input(input);
         } else if let Some(search) = &mut self.search {
             search.type_input(input, self.targets.as_deref().unwrap_or_default());
-        } else if let Some(editing) = &mut self.form.editor {
-            editing.text.apply_input(input);
-            editing.error = None;
+        } else if let Some(editor) = &mut self.form.editor {
+            editor.text.apply_input(input);
+            editor.error = None;
         }
     }
 
@@ -215,7 +222,7 @@ impl LauncherState {
             return Vec::new();
         };
         match (command, search.selected) {
-            (KeyCommand::Accept, Some(found)) => self.select_match(found),
+            (KeyCommand::Accept, Some(matched)) => self.select_match(matched),
             (KeyCommand::Accept, None) => return search.inspect_effect().into_iter().collect(),
             (KeyCommand::Cancel, _) => self.search = None,
             (movement, _) => search.step_selection(movement, choices),
@@ -224,15 +231,15 @@ impl LauncherState {
     }
 
     /// Selects the match and focuses its list.
-    fn select_match(&mut self, found: SearchMatch) {
+    fn select_match(&mut self, matched: SearchMatch) {
         self.search = None;
-        match found {
-            SearchMatch::Target(place) => {
-                self.target_index = place;
+        match matched {
+            SearchMatch::Target(index) => {
+                self.target_index = index;
                 self.pane = LauncherPane::Targets;
             }
-            SearchMatch::Benchmark(place) => {
-                self.benchmark_index = place;
+            SearchMatch::Benchmark(index) => {
+                self.benchmark_index = index;
                 self.pane = LauncherPane::Benchmarks;
             }
         }
@@ -251,17 +258,17 @@ impl LauncherState {
             );
         };
         let (mut targets, mut benchmarks) = (Vec::new(), Vec::new());
-        for found in search.matches(choices) {
-            match found {
-                SearchMatch::Target(place) => targets.push(place),
-                SearchMatch::Benchmark(place) => benchmarks.push(place),
+        for matched in search.matches(choices) {
+            match matched {
+                SearchMatch::Target(index) => targets.push(index),
+                SearchMatch::Benchmark(index) => benchmarks.push(index),
             }
         }
         (targets, benchmarks)
     }
 
     fn handle_consent_command(&mut self, command: KeyCommand) -> Vec<Effect> {
-        let given = match command {
+        let confirmed = match command {
             KeyCommand::Accept => self
                 .overwrite_question
                 .as_mut()
@@ -272,12 +279,12 @@ impl LauncherState {
             }
             _ => None,
         };
-        let Some(job) = given else {
+        let Some(spec) = confirmed else {
             return Vec::new();
         };
         // The consent is valid for one start only.
         self.overwrite_question = None;
-        vec![Effect::StartBenchmark(Box::new(job))]
+        vec![Effect::StartBenchmark(Box::new(spec))]
     }
 
     fn switch_pane(&mut self, forward: bool) {
@@ -304,33 +311,35 @@ impl LauncherState {
     }
 
     fn start_benchmark(&mut self) -> Vec<Effect> {
-        let (Some(test), Some(choice)) = (self.selected_benchmark(), self.selected_choice()) else {
+        let (Some(benchmark), Some(choice)) = (self.selected_benchmark(), self.selected_choice())
+        else {
             return Vec::new();
         };
         let Some(Ok(forecast)) = &self.forecast else {
             return Vec::new();
         };
-        let job = self.form.benchmark_spec(test, choice);
+        let spec = self.form.benchmark_spec(benchmark, choice);
         if self.overwrites() {
-            let path = job.target_name.clone();
-            self.overwrite_question = Some(OverwriteQuestion::new(job, forecast.clone()));
+            let path = spec.target_name.clone();
+            self.overwrite_question = Some(OverwriteQuestion::new(spec, forecast.clone()));
             return vec![Effect::InspectImpact(path)];
         }
-        vec![Effect::StartBenchmark(Box::new(job))]
+        vec![Effect::StartBenchmark(Box::new(spec))]
     }
 
     /// Rebuilds the form for the selected benchmark and target.
     fn rebuild_form(&mut self) {
-        if let (Some(test), Some(target)) = (self.selected_benchmark(), self.selected_target()) {
-            self.form = ParameterForm::new(test, target, &self.form);
+        if let (Some(benchmark), Some(target)) = (self.selected_benchmark(), self.selected_target())
+        {
+            self.form = ParameterForm::new(benchmark, target, &self.form);
         }
         self.update_forecast();
     }
 
-    /// Whether the job overwrites existing data, so that consent is required before it starts.
+    /// Whether the benchmark overwrites existing data, so that consent is required before it starts.
     #[must_use]
     pub fn overwrites(&self) -> bool {
-        let (Some(test), Some(choice), Some(target)) = (
+        let (Some(benchmark), Some(choice), Some(target)) = (
             self.selected_benchmark(),
             self.selected_choice(),
             self.selected_target(),
@@ -338,29 +347,38 @@ impl LauncherState {
             return false;
         };
         matches!(target.kind, TargetKind::BlockDevice | TargetKind::File)
-            && test.writes(&self.form.benchmark_spec(test, choice).parameters(target))
+            && benchmark.writes(
+                &self
+                    .form
+                    .benchmark_spec(benchmark, choice)
+                    .parameters(target),
+            )
     }
 
-    /// Bytes of the scratch file that the job writes first, where it creates one.
+    /// Bytes of the scratch file that the benchmark writes first, where it creates one.
     #[must_use]
     pub fn scratch_bytes(&self) -> Option<u64> {
-        let (test, choice) = (self.selected_benchmark()?, self.selected_choice()?);
+        let (benchmark, choice) = (self.selected_benchmark()?, self.selected_choice()?);
         let target = self.selected_target()?;
-        let asked = self.form.benchmark_spec(test, choice).scratch_file_bytes;
-        (target.kind == TargetKind::ScratchFile).then(|| asked.unwrap_or(target.size_bytes))
+        let requested = self
+            .form
+            .benchmark_spec(benchmark, choice)
+            .scratch_file_bytes;
+        (target.kind == TargetKind::ScratchFile).then(|| requested.unwrap_or(target.size_bytes))
     }
 
     fn update_forecast(&mut self) {
-        let (Some(test), Some(choice)) = (self.selected_benchmark(), self.selected_choice()) else {
+        let (Some(benchmark), Some(choice)) = (self.selected_benchmark(), self.selected_choice())
+        else {
             self.forecast = None;
             return;
         };
         self.forecast = Some(match &choice.target {
-            Err(reason) => Err(reason.clone()),
+            Err(error) => Err(Arc::new(ForecastError::Target(Arc::clone(error)))),
             Ok(target) => self
                 .form
-                .forecast(test, choice, target)
-                .map_err(|error| error.to_string()),
+                .forecast(benchmark, choice, target)
+                .map_err(|error| Arc::new(error.into())),
         });
     }
 }

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::event::Effect;
+use super::effect::Effect;
+use super::error::OpenFilesError;
 use super::keymap::KeyCommand;
 use super::process::ProcessOrder;
 use super::replay::{Frame, ReplayTimeline};
 use super::text::EditableText;
 use super::viewport::{Viewport, step_cursor};
-mod pane;
-pub mod tree;
-
-pub use self::pane::{IoClassChoice, LivePane, ProcessAction, ProcessId, SignalChoice};
-
 use crate::model::files::{DeletedView, FileView};
 use crate::model::snapshot::{DeviceView, ProcessView};
 use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
+
+mod pane;
+pub mod tree;
+
+pub use self::pane::LivePane;
 
 /// Intervals that `+` and `-` step through, in milliseconds.
 const INTERVALS_MS: [u64; 8] = [200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
@@ -93,26 +94,26 @@ impl LiveState {
     }
 
     /// Stores a new sample.
-    pub fn set_snapshot(&mut self, live: Arc<Snapshot>) -> Vec<Effect> {
-        self.history.record(&live);
-        self.snapshot = Some(live);
+    pub fn set_snapshot(&mut self, snapshot: Arc<Snapshot>) -> Vec<Effect> {
+        self.history.record(&snapshot);
+        self.snapshot = Some(snapshot);
         match (&self.pane, self.selected_process_id) {
             (LivePane::OpenFiles(_), Some((pid, _))) => vec![Effect::ListOpenFiles(pid)],
             _ => Vec::new(),
         }
     }
 
-    /// Stores a view of a recording.
-    pub fn show_frame(&mut self, moment: Frame) {
+    /// Stores a snapshot of a recording.
+    pub fn show_frame(&mut self, frame: Frame) {
         if let Some(timeline) = &mut self.timeline {
-            timeline.frame_index = moment.index;
-            timeline.is_playing = moment.is_playing;
+            timeline.frame_index = frame.index;
+            timeline.is_playing = frame.is_playing;
         }
-        if let Some(interval) = moment.snapshot.interval {
+        if let Some(interval) = frame.snapshot.interval {
             self.interval = interval;
         }
-        self.history = moment.history;
-        self.snapshot = Some(moment.snapshot);
+        self.history = frame.history;
+        self.snapshot = Some(frame.snapshot);
     }
 
     /// The devices to list: all, or those that are not idle.
@@ -127,10 +128,10 @@ impl LiveState {
     /// The processes to list, filtered and sorted.
     #[must_use]
     pub fn visible_processes(&self) -> Vec<&ProcessView> {
-        let wanted = self.filter.as_string().to_lowercase();
+        let filter = self.filter.as_string().to_lowercase();
         let processes = self.snapshot.iter().flat_map(|sample| &sample.processes);
         let mut listed: Vec<_> = processes
-            .filter(|process| matches_filter(process, &wanted))
+            .filter(|process| matches_filter(process, &filter))
             .collect();
         listed.sort_by(|left, right| self.sort_order.compare(left, right, self.show_totals));
         if self.show_tree {
@@ -156,8 +157,8 @@ impl LiveState {
 
     /// Handles a key command of this screen.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
-        let travel = self.timeline.as_ref();
-        if let Some(effects) = travel.and_then(|timeline| timeline.handle_command(command)) {
+        let timeline = self.timeline.as_ref();
+        if let Some(effects) = timeline.and_then(|timeline| timeline.handle_command(command)) {
             return effects;
         }
         match command {
@@ -193,7 +194,7 @@ impl LiveState {
             }
             KeyCommand::LongerInterval => return self.step_interval(true),
             KeyCommand::ShorterInterval => return self.step_interval(false),
-            movement if self.pane != LivePane::Lists => self.viewport.scroll(movement),
+            movement if !self.pane.is_lists() => self.viewport.scroll(movement),
             movement if self.devices_focused => self.select_device(movement),
             movement => self.select_process(movement),
         }
@@ -201,9 +202,9 @@ impl LiveState {
     }
 
     /// Stores the open files of a process.
-    pub fn set_open_files(&mut self, pid: u32, files: Result<Vec<FileView>, String>) {
-        let wanted = self.selected_process_id.is_some_and(|(own, _)| own == pid);
-        if wanted && matches!(self.pane, LivePane::OpenFiles(_)) {
+    pub fn set_open_files(&mut self, pid: u32, files: Result<Vec<FileView>, Arc<OpenFilesError>>) {
+        let is_selected = self.selected_process_id.is_some_and(|(own, _)| own == pid);
+        if is_selected && matches!(self.pane, LivePane::OpenFiles(_)) {
             self.pane = LivePane::OpenFiles(Some(files));
         }
     }
@@ -231,7 +232,7 @@ impl LiveState {
 
     /// Closes the pane; if none is open, clears filter and selection.
     fn close_pane(&mut self) {
-        if self.is_editing_filter || self.pane == LivePane::Lists {
+        if self.is_editing_filter || self.pane.is_lists() {
             self.is_editing_filter = false;
             self.filter = EditableText::default();
             self.selected_process_id = None;
@@ -265,11 +266,11 @@ impl LiveState {
             .iter()
             .map(|device| device.name.clone())
             .collect();
-        let place = names
+        let index = names
             .iter()
             .position(|name| Some(name) == self.selected_device_name.as_ref());
         self.selected_device_name =
-            moved_index(movement, place, names.len()).map(|place| names[place].clone());
+            moved_index(movement, index, names.len()).map(|index| names[index].clone());
     }
 
     fn step_interval(&mut self, longer: bool) -> Vec<Effect> {
@@ -293,20 +294,20 @@ impl LiveState {
             .iter()
             .map(|process| (process.pid, process.tid))
             .collect();
-        let place = self
+        let index = self
             .selected_process_id
             .and_then(|selected| ids.iter().position(|id| *id == selected));
-        self.selected_process_id = moved_index(movement, place, ids.len()).map(|place| ids[place]);
+        self.selected_process_id = moved_index(movement, index, ids.len()).map(|index| ids[index]);
     }
 }
 
 /// The index in a list of `count` lines after a movement; `None` when the list is empty.
-fn moved_index(movement: KeyCommand, place: Option<usize>, count: usize) -> Option<usize> {
+fn moved_index(movement: KeyCommand, index: Option<usize>, count: usize) -> Option<usize> {
     let last = count.checked_sub(1)?;
-    Some(match place {
+    Some(match index {
         None if movement == KeyCommand::GoToLast => last,
         None => 0,
-        Some(place) => step_cursor(place, count, movement),
+        Some(index) => step_cursor(index, count, movement),
     })
 }
 
@@ -317,18 +318,18 @@ fn is_idle(device: &DeviceView) -> bool {
         && device.in_flight.unwrap_or(0) == 0
 }
 
-fn matches_filter(process: &ProcessView, wanted: &str) -> bool {
-    wanted.is_empty()
-        || process.command.to_lowercase().contains(wanted)
-        || process.pid.to_string().starts_with(wanted)
+fn matches_filter(process: &ProcessView, filter: &str) -> bool {
+    filter.is_empty()
+        || process.command.to_lowercase().contains(filter)
+        || process.pid.to_string().starts_with(filter)
         || process
             .devices
             .iter()
-            .any(|device| device.to_lowercase() == wanted)
+            .any(|device| device.to_lowercase() == filter)
         || process
             .user
             .as_ref()
-            .is_some_and(|user| user.to_lowercase().contains(wanted))
+            .is_some_and(|user| user.to_lowercase().contains(filter))
 }
 
 #[cfg(test)]

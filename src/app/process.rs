@@ -48,8 +48,8 @@ impl ProcessColumn {
     ];
 
     fn next_column(self, by: usize) -> Self {
-        let place = Self::ALL.iter().position(|column| *column == self);
-        Self::ALL[(place.unwrap_or(0) + by) % Self::ALL.len()]
+        let index = Self::ALL.iter().position(|column| *column == self);
+        Self::ALL[(index.unwrap_or(0) + by) % Self::ALL.len()]
     }
 
     /// Whether the column initially sorts in descending order.

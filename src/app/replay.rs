@@ -2,32 +2,18 @@
 
 use std::sync::Arc;
 
-use super::Screen;
-use super::event::Effect;
+use super::effect::Effect;
 use super::keymap::KeyCommand;
+use super::screen::Screen;
+use super::seek::Seek;
 use crate::model::requests::RequestsView;
 use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
 
-/// Number of views that a skip moves.
+/// Number of snapshots that a skip moves.
 const SKIP_FRAMES: isize = 60;
 
-/// A seek in the recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seek {
-    /// By this many views, negative backwards.
-    Forward(isize),
-    /// To the first view.
-    First,
-    /// To the last view.
-    Last,
-    /// To the view with the highest throughput of the drives.
-    Busiest,
-    /// Start or stop playing.
-    Play(bool),
-}
-
-/// One view of a recording, with the history of the devices up to it.
+/// One snapshot of a recording, with the history of the devices up to it.
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// Its number, from 0.
@@ -62,11 +48,11 @@ pub struct ReplayTimeline {
 impl ReplayTimeline {
     /// Starts at the first view.
     #[must_use]
-    pub fn new(name: SafeText, rates: Arc<[Option<u64>]>, note: Option<SafeText>) -> Self {
+    pub fn new(name: SafeText, frame_rates: Arc<[Option<u64>]>, warning: Option<SafeText>) -> Self {
         Self {
             name,
-            frame_rates: rates,
-            warning: note,
+            frame_rates,
+            warning,
             has_requests: false,
             frame_index: 0,
             is_playing: false,
@@ -79,11 +65,11 @@ impl ReplayTimeline {
         match screen {
             Screen::Live => None,
             Screen::Requests if self.has_requests => None,
-            Screen::Requests => {
-                Some("no single requests were recorded: `record --requests DEVICE` does")
-            }
+            Screen::Requests => Some(
+                "the recording contains no requests: record them with `record --requests DEVICE`",
+            ),
             Screen::Bench | Screen::Sessions => {
-                Some("this is a recording: start diskscope without a command for the rest")
+                Some("not available in a recording: start diskscope without a command")
             }
         }
     }
@@ -91,7 +77,7 @@ impl ReplayTimeline {
     /// Handles a command that seeks in the recording; `None` for all others.
     #[must_use]
     pub fn handle_command(&self, command: KeyCommand) -> Option<Vec<Effect>> {
-        let travel = match command {
+        let seek = match command {
             KeyCommand::NextFrame => Seek::Forward(1),
             KeyCommand::PreviousFrame => Seek::Forward(-1),
             KeyCommand::SkipForward => Seek::Forward(SKIP_FRAMES),
@@ -103,7 +89,7 @@ impl ReplayTimeline {
             KeyCommand::ExportSession => return Some(vec![Effect::ExportFrame]),
             _ => return None,
         };
-        Some(vec![Effect::Seek(travel)])
+        Some(vec![Effect::Seek(seek)])
     }
 }
 
@@ -114,16 +100,16 @@ mod tests {
     #[test]
     fn timeline_handles_seek_commands_and_no_others() {
         let timeline = ReplayTimeline::new("day".into(), Arc::default(), None);
-        let travel = |command| match timeline.handle_command(command).as_deref() {
-            Some([Effect::Seek(travel)]) => Some(*travel),
+        let seek = |command| match timeline.handle_command(command).as_deref() {
+            Some([Effect::Seek(seek)]) => Some(*seek),
             _ => None,
         };
-        assert_eq!(travel(KeyCommand::NextFrame), Some(Seek::Forward(1)));
+        assert_eq!(seek(KeyCommand::NextFrame), Some(Seek::Forward(1)));
         assert_eq!(
-            travel(KeyCommand::SkipBack),
+            seek(KeyCommand::SkipBack),
             Some(Seek::Forward(-SKIP_FRAMES))
         );
-        assert_eq!(travel(KeyCommand::TogglePause), Some(Seek::Play(true)));
+        assert_eq!(seek(KeyCommand::TogglePause), Some(Seek::Play(true)));
         assert!(timeline.handle_command(KeyCommand::Down).is_none());
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::event::Effect;
+use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::live::LiveState;
 use super::text::EditableText;
@@ -11,6 +11,15 @@ use crate::model::requests::{RequestsView, TracedRequest};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_bytes;
 
+/// Why requests cannot be traced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceUnavailable {
+    /// The error.
+    pub reason: SafeText,
+    /// What to do.
+    pub advice: SafeText,
+}
+
 /// The Requests screen.
 #[derive(Debug, Clone, Default)]
 pub struct RequestsState {
@@ -18,8 +27,8 @@ pub struct RequestsState {
     pub device: Option<SafeText>,
     /// The latest view; `None` until it arrives.
     pub view: Option<Arc<RequestsView>>,
-    /// Why requests cannot be traced, and advice.
-    pub unavailable: Option<[SafeText; 2]>,
+    /// Why requests cannot be traced.
+    pub unavailable: Option<TraceUnavailable>,
     /// Whether the display is frozen.
     pub is_held: bool,
     /// Text that a listed request must contain.
@@ -44,7 +53,7 @@ impl RequestsState {
         }
     }
 
-    /// Stores the requests of one view of a recording, whichever device they belong to.
+    /// Stores the requests of one snapshot of a recording, whichever device they belong to.
     pub fn show_frame(&mut self, view: Option<Arc<RequestsView>>) {
         self.device = view.as_ref().map(|view| view.device.clone());
         self.view = view;
@@ -53,11 +62,11 @@ impl RequestsState {
     /// The requests to list, filtered, the newest first.
     #[must_use]
     pub fn visible_requests(&self) -> Vec<&TracedRequest> {
-        let wanted = self.filter.as_string().to_lowercase();
+        let filter = self.filter.as_string().to_lowercase();
         self.view
             .iter()
             .flat_map(|view| &view.latest_requests)
-            .filter(|request| wanted.is_empty() || matches_filter(request, &wanted))
+            .filter(|request| filter.is_empty() || matches_filter(request, &filter))
             .collect()
     }
 
@@ -94,12 +103,12 @@ impl RequestsState {
         if names.is_empty() {
             return Vec::new();
         }
-        let place = self
+        let index = self
             .device
             .as_ref()
             .and_then(|device| names.iter().position(|name| name == device));
-        let next = match place {
-            Some(place) => (place as isize + by).rem_euclid(names.len() as isize) as usize,
+        let next = match index {
+            Some(index) => (index as isize + by).rem_euclid(names.len() as isize) as usize,
             None => 0,
         };
         self.follow_device(names.get(next).cloned())
@@ -128,14 +137,14 @@ fn busiest_device(live: &LiveState) -> Option<SafeText> {
         .max_by(|left, right| rate(left).total_cmp(&rate(right)))
 }
 
-fn matches_filter(request: &TracedRequest, wanted: &str) -> bool {
+fn matches_filter(request: &TracedRequest, filter: &str) -> bool {
     let by = request.charged_actor();
     by.is_some_and(|actor| {
-        actor.pid.to_string().starts_with(wanted)
+        actor.pid.to_string().starts_with(filter)
             || printable_bytes(actor.name.as_bytes())
                 .to_lowercase()
-                .contains(wanted)
-    }) || request.operation.name().contains(wanted)
+                .contains(filter)
+    }) || request.operation.name().contains(filter)
 }
 
 #[cfg(test)]
@@ -210,8 +219,8 @@ mod tests {
     #[test]
     fn requests_screen_in_replay_shows_recorded_view_without_tracing() {
         use crate::app::key::KeyPress;
-        use crate::app::replay::{Frame, ReplayTimeline, Seek};
-        use crate::app::{AppEvent, AppState, Message, Screen, update};
+        use crate::app::replay::{Frame, ReplayTimeline};
+        use crate::app::{AppEvent, AppState, Message, Screen, Seek, update};
         let replay = |has_requests| {
             let timeline = ReplayTimeline::new("day".into(), Arc::default(), None);
             let timeline = ReplayTimeline {
@@ -229,7 +238,7 @@ mod tests {
 
         let mut with = replay(true);
         let view = crate::model::requests::RequestAggregator::new("sda", 0).view(1);
-        let moment = Frame {
+        let frame = Frame {
             index: 0,
             snapshot: Arc::new(ViewBuilder::default().update(Arc::default())),
             requests: Some(Arc::new(view)),
@@ -238,7 +247,7 @@ mod tests {
         };
         update(
             &mut with,
-            AppEvent::Message(Message::Frame(Box::new(moment))),
+            AppEvent::Message(Message::Frame(Box::new(frame))),
         );
         assert!(press(&mut with, '3').is_empty());
         assert_eq!(with.screen, Screen::Requests);

@@ -2,11 +2,22 @@
 
 use std::path::PathBuf;
 
-use super::event::Effect;
+use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::viewport::Viewport;
 use crate::bench::ChartSpec;
 use crate::session::document::{BenchmarkRun, MetricTable};
+
+/// A finished run and the path of its session.
+#[derive(Debug, Clone)]
+pub struct SavedRun {
+    /// What was measured.
+    pub run: BenchmarkRun,
+    /// The file that the session is saved in; `None` where it could not be saved.
+    pub path: Option<PathBuf>,
+    /// Errors outside the benchmark, such as a session that could not be saved.
+    pub save_errors: Vec<String>,
+}
 
 /// State of a result view.
 #[derive(Debug, Clone)]
@@ -41,11 +52,11 @@ impl ResultState {
     pub fn front_page(&self) -> Option<(&BenchmarkRun, usize)> {
         let mut page = self.page_index;
         for run in &self.runs {
-            let places = page_slots(run);
-            if page < places {
+            let slots = page_slots(run);
+            if page < slots {
                 return Some((run, page));
             }
-            page -= places;
+            page -= slots;
         }
         None
     }
@@ -94,15 +105,15 @@ pub enum ResultPage<'a> {
 #[must_use]
 pub fn run_pages(run: &BenchmarkRun) -> Vec<ResultPage<'_>> {
     let findings = &run.findings;
-    let known =
-        crate::bench::find_benchmark(&run.test).map_or(&[][..], |test| test.description().charts);
-    let drawn = known.iter().filter(|chart| {
+    let declared = crate::bench::find_benchmark(&run.test)
+        .map_or(&[][..], |benchmark| benchmark.description().charts);
+    let charts = declared.iter().filter(|chart| {
         let mut names = chart.series.iter();
         names.any(|name| findings.series(name).is_some())
     });
     let latency = &findings.latency;
     let times = latency.read.is_some() || latency.write.is_some();
-    drawn
+    charts
         .map(ResultPage::Chart)
         .chain(findings.top_level_tables().map(ResultPage::Table))
         .chain(times.then_some(ResultPage::Latency))

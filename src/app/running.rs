@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::event::Effect;
+use super::effect::Effect;
 use super::keymap::KeyCommand;
 use crate::bench::{BenchmarkSpec, RunEvent};
 
-/// State of a running benchmark.
+/// The view of a running benchmark.
 #[derive(Debug, Clone)]
 pub struct RunningState {
     /// The benchmark, its target and parameters.

@@ -1,7 +1,11 @@
 //! The launcher's search: benchmarks and targets that match what is typed, or a path.
 
-use super::event::{Effect, TargetChoice};
+use std::sync::Arc;
+
+use super::effect::Effect;
+use super::error::TargetError;
 use super::keymap::KeyCommand;
+use super::target_choice::TargetChoice;
 use super::text::{EditableText, TextInput};
 use super::viewport::step_cursor;
 use crate::bench::{BENCHMARKS, Description};
@@ -15,6 +19,20 @@ pub enum SearchMatch {
     Benchmark(usize),
 }
 
+/// Why the typed text was not accepted.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SearchError {
+    /// No benchmark and no target matches.
+    #[error("nothing matches {text}; a path begins with /")]
+    NoMatch {
+        /// The typed text.
+        text: String,
+    },
+    /// The target at the typed path cannot be measured.
+    #[error(transparent)]
+    Target(Arc<TargetError>),
+}
+
 /// An active search. A text that begins with `/` is a path.
 #[derive(Debug, Clone)]
 pub struct LauncherSearch {
@@ -23,7 +41,7 @@ pub struct LauncherSearch {
     /// The match that Enter selects; `None` if nothing matches, and while a path is typed.
     pub selected: Option<SearchMatch>,
     /// The error of the last attempt to accept the text.
-    pub error: Option<String>,
+    pub error: Option<SearchError>,
     /// The selection before the search.
     previous_selection: SearchMatch,
 }
@@ -51,7 +69,7 @@ impl LauncherSearch {
     #[must_use]
     pub fn matches(&self, choices: &[TargetChoice]) -> Vec<SearchMatch> {
         let ranked = self.ranked_matches(choices).into_iter();
-        ranked.map(|(_, found)| found).collect()
+        ranked.map(|(_, matched)| matched).collect()
     }
 
     /// Applies text input and selects the best match.
@@ -70,7 +88,7 @@ impl LauncherSearch {
         } else {
             let ranked = self.ranked_matches(choices).into_iter();
             let best = ranked.min_by_key(|(rank, _)| *rank);
-            best.map(|(_, found)| found)
+            best.map(|(_, matched)| matched)
         };
     }
 
@@ -80,11 +98,11 @@ impl LauncherSearch {
             return;
         }
         let matches = self.matches(choices);
-        let place = matches
+        let index = matches
             .iter()
-            .position(|found| Some(*found) == self.selected);
-        let place = step_cursor(place.unwrap_or(0), matches.len(), movement);
-        self.selected = matches.get(place).copied();
+            .position(|matched| Some(*matched) == self.selected);
+        let index = step_cursor(index.unwrap_or(0), matches.len(), movement);
+        self.selected = matches.get(index).copied();
     }
 
     /// The effect of Enter where nothing is selected: inspects the typed path, or the typed
@@ -94,28 +112,31 @@ impl LauncherSearch {
         if self.is_path() || text.contains(':') {
             return Some(Effect::InspectTarget(text));
         }
-        self.error = Some(format!("nothing matches {text}; a path begins with /"));
+        self.error = Some(SearchError::NoMatch { text });
         None
     }
 
     fn ranked_matches(&self, choices: &[TargetChoice]) -> Vec<(u8, SearchMatch)> {
         let text = self.text.as_string().trim().to_lowercase();
         let text = if self.is_path() { "" } else { text.as_str() };
-        let targets = choices.iter().enumerate().filter_map(|(place, choice)| {
-            Some((target_rank(text, choice)?, SearchMatch::Target(place)))
+        let targets = choices.iter().enumerate().filter_map(|(index, choice)| {
+            Some((target_rank(text, choice)?, SearchMatch::Target(index)))
         });
-        let benchmarks = BENCHMARKS.iter().enumerate().filter_map(|(place, test)| {
-            let rank = benchmark_rank(text, test.description())?;
-            Some((rank, SearchMatch::Benchmark(place)))
-        });
+        let benchmarks = BENCHMARKS
+            .iter()
+            .enumerate()
+            .filter_map(|(index, benchmark)| {
+                let rank = benchmark_rank(text, benchmark.description())?;
+                Some((rank, SearchMatch::Benchmark(index)))
+            });
         targets.chain(benchmarks).collect()
     }
 }
 
 fn target_rank(text: &str, choice: &TargetChoice) -> Option<u8> {
     let last = choice.name.rsplit('/').next().unwrap_or_default();
-    let about = [&choice.label, &choice.kind, &choice.used_by].map(String::as_str);
-    match_rank(text, &[&choice.name, last], &about)
+    let descriptions = [&choice.label, &choice.kind, &choice.used_by].map(String::as_str);
+    match_rank(text, &[&choice.name, last], &descriptions)
 }
 
 fn benchmark_rank(text: &str, description: &Description) -> Option<u8> {
@@ -126,14 +147,14 @@ fn benchmark_rank(text: &str, description: &Description) -> Option<u8> {
 
 /// Rank of a match, lower is better: 0 equals a name, 1 is a prefix of one, 2 is contained in one,
 /// and 3 has each of its words in a name or in the description.
-fn match_rank(text: &str, names: &[&str], about: &[&str]) -> Option<u8> {
+fn match_rank(text: &str, names: &[&str], descriptions: &[&str]) -> Option<u8> {
     let lower = |each: &[&str]| {
         each.iter()
             .map(|text| text.to_lowercase())
             .collect::<Vec<_>>()
     };
-    let (names, about) = (lower(names), lower(about));
-    let any = |fits: &dyn Fn(&String) -> bool| names.iter().any(fits);
+    let (names, descriptions) = (lower(names), lower(descriptions));
+    let any = |matches: &dyn Fn(&String) -> bool| names.iter().any(matches);
     if any(&|name| name == text) {
         return Some(0);
     }
@@ -143,14 +164,20 @@ fn match_rank(text: &str, names: &[&str], about: &[&str]) -> Option<u8> {
     if any(&|name| name.contains(text)) {
         return Some(2);
     }
-    let found = |word: &str| names.iter().chain(&about).any(|known| known.contains(word));
-    text.split_whitespace().all(found).then_some(3)
+    let matched = |word: &str| {
+        names
+            .iter()
+            .chain(&descriptions)
+            .any(|known| known.contains(word))
+    };
+    text.split_whitespace().all(matched).then_some(3)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::event::TargetGroup;
+    use crate::app::TargetGroup;
+    use crate::drive::Target;
 
     fn target_choice(name: &str, label: &str) -> TargetChoice {
         TargetChoice {
@@ -160,7 +187,7 @@ mod tests {
             size_bytes: None,
             kind: "nvme".to_owned(),
             used_by: String::new(),
-            target: Err("never opened".to_owned()),
+            target: Ok(Target::example_drive()),
         }
     }
 
@@ -176,17 +203,17 @@ mod tests {
         (search, choices)
     }
 
-    fn match_name(found: Option<SearchMatch>, choices: &[TargetChoice]) -> String {
-        match found {
+    fn match_name(matched: Option<SearchMatch>, choices: &[TargetChoice]) -> String {
+        match matched {
             None => "nothing".to_owned(),
-            Some(SearchMatch::Target(place)) => choices[place].name.clone(),
-            Some(SearchMatch::Benchmark(place)) => BENCHMARKS[place].description().name.to_owned(),
+            Some(SearchMatch::Target(index)) => choices[index].name.clone(),
+            Some(SearchMatch::Benchmark(index)) => BENCHMARKS[index].description().name.to_owned(),
         }
     }
 
     #[test]
     fn search_text_selects_best_match() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("", "/dev/nvme0n1"),
             ("sda", "/dev/sda"),
             ("samsung", "/dev/nvme0n1"),
@@ -199,7 +226,7 @@ mod tests {
             ("/dev/sda", "nothing"),
         ] {
             let (search, choices) = search_for(text);
-            assert_eq!(match_name(search.selected, &choices), wanted, "{text:?}");
+            assert_eq!(match_name(search.selected, &choices), expected, "{text:?}");
         }
     }
 

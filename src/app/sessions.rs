@@ -1,19 +1,58 @@
 //! The list of saved sessions.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::comparison::ComparisonState;
-use super::event::{Effect, SessionEntry};
+use super::effect::Effect;
+use super::error::ArchiveError;
 use super::keymap::KeyCommand;
 use super::result::ResultState;
 use super::viewport::step_cursor;
+use crate::safe_text::SafeText;
+use crate::session::document::{RunState, Session};
+
+/// One saved session in the list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionEntry {
+    /// Its file.
+    pub path: PathBuf,
+    /// When it began, RFC 3339.
+    pub started: SafeText,
+    /// Its benchmarks and their targets.
+    pub summary: SafeText,
+    /// The most significant metric, such as `83.9k IOPS`.
+    pub headline: SafeText,
+    /// Its state.
+    pub status: SessionStatus,
+}
+
+/// State of a saved session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionStatus {
+    /// The file cannot be read; the summary says why.
+    Unreadable,
+    /// It contains no run.
+    Empty,
+    /// State of its last run.
+    LastRun(RunState),
+}
+
+/// A saved session that was read.
+#[derive(Debug, Clone)]
+pub struct OpenedSession {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its content.
+    pub session: Session,
+}
 
 /// The Sessions screen.
 #[derive(Debug, Clone, Default)]
 pub struct SessionsState {
     /// The saved sessions, the latest first, or why they cannot be listed; `None` until the list
     /// has arrived.
-    pub entries: Option<Result<Vec<SessionEntry>, String>>,
+    pub entries: Option<Result<Vec<SessionEntry>, Arc<ArchiveError>>>,
     /// Index of the selected session.
     pub cursor: usize,
     /// Paths of the marked sessions, in the order of marking.
@@ -26,7 +65,7 @@ pub struct SessionsState {
 
 impl SessionsState {
     /// Stores the list.
-    pub fn set_entries(&mut self, entries: Result<Vec<SessionEntry>, String>) {
+    pub fn set_entries(&mut self, entries: Result<Vec<SessionEntry>, Arc<ArchiveError>>) {
         let known = entries.as_deref().unwrap_or_default();
         let count = known.len();
         self.marked_paths
@@ -85,8 +124,8 @@ impl SessionsState {
 /// Marks a file, or removes its mark.
 fn toggle_mark(marked: &mut Vec<PathBuf>, path: &Path) {
     match marked.iter().position(|known| known == path) {
-        Some(place) => {
-            marked.remove(place);
+        Some(index) => {
+            marked.remove(index);
         }
         None => marked.push(path.to_owned()),
     }

@@ -1,17 +1,21 @@
 //! The transition function of the state.
 
-use super::event::{AppEvent, Effect};
+use super::effect::Effect;
 use super::key::{KeyPress, KeySymbol};
 use super::keymap;
 use super::keymap::{KeyCommand, KeyContext};
-use super::live::{ProcessAction, ProcessId};
+use super::message::AppEvent;
+use super::process_action::{ProcessAction, ProcessId};
 use super::running::RunningState;
+use super::screen::Screen;
+use super::state::{AppState, BenchStage, Dialog};
 use super::text::TextInput;
-use super::{AppState, BenchStage, Dialog, Screen, messages};
+
+mod messages;
 
 /// Applies an event to the state and returns the requested effects.
-pub fn update(state: &mut AppState, action: AppEvent) -> Vec<Effect> {
-    match action {
+pub fn update(state: &mut AppState, event: AppEvent) -> Vec<Effect> {
+    match event {
         AppEvent::Key(key) => handle_key(state, key),
         AppEvent::Paste(text) => {
             if state.key_context().takes_text() {
@@ -28,7 +32,7 @@ pub fn update(state: &mut AppState, action: AppEvent) -> Vec<Effect> {
                 _ => handle_key(state, KeyPress::new(code)),
             }
         }
-        AppEvent::Message(news) => messages::handle(state, news),
+        AppEvent::Message(message) => messages::handle(state, message),
     }
 }
 
@@ -86,7 +90,7 @@ fn handle_text_input(state: &mut AppState, input: TextInput) {
 fn show_screen(state: &mut AppState, screen: Screen) -> Vec<Effect> {
     if let Some(timeline) = &state.live.timeline {
         match timeline.unavailable_reason(screen) {
-            Some(text) => state.show_error(text.to_owned()),
+            Some(text) => state.show_error(text),
             None => state.screen = screen,
         }
         return Vec::new();
@@ -116,9 +120,9 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
             Vec::new()
         }
         KeyContext::Question => {
-            let asked = state.dialog.take();
-            if command == KeyCommand::Yes {
-                return confirmed_effects(asked);
+            let dialog = state.dialog.take();
+            if command == KeyCommand::Confirm {
+                return confirmed_effects(dialog);
             }
             Vec::new()
         }
@@ -129,9 +133,9 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
         KeyContext::Filter if state.screen == Screen::Requests => {
             state.requests.handle_command(command, &state.live)
         }
-        // What is on the screen was somewhere else, or is over.
+        // The recorded processes and settings may be of another machine.
         KeyContext::Replay if command.changes_machine() => {
-            state.show_error("this is a recording: nothing can be changed from here");
+            state.show_error("not available in a recording: it shows past snapshots");
             Vec::new()
         }
         KeyContext::Live | KeyContext::Replay | KeyContext::Filter => handle_live(state, command),
@@ -155,8 +159,8 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
 
 /// Handles a command of the Requests screen in a recording, where no device can be traced.
 fn handle_recorded_requests(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
-    let travel = state.live.timeline.as_ref();
-    if let Some(effects) = travel.and_then(|timeline| timeline.handle_command(command)) {
+    let timeline = state.live.timeline.as_ref();
+    if let Some(effects) = timeline.and_then(|timeline| timeline.handle_command(command)) {
         return effects;
     }
     match command {
@@ -166,11 +170,11 @@ fn handle_recorded_requests(state: &mut AppState, command: KeyCommand) -> Vec<Ef
 }
 
 /// The effects of confirming a dialog.
-fn confirmed_effects(asked: Option<Dialog>) -> Vec<Effect> {
-    match asked {
+fn confirmed_effects(dialog: Option<Dialog>) -> Vec<Effect> {
+    match dialog {
         Some(Dialog::ConfirmQuit) => vec![Effect::StopBenchmark, Effect::Quit],
-        Some(Dialog::ConfirmProcessAction(victim, deed)) => {
-            vec![Effect::ApplyProcessAction(victim, deed)]
+        Some(Dialog::ConfirmProcessAction(process, action)) => {
+            vec![Effect::ApplyProcessAction(process, action)]
         }
         Some(Dialog::ConfirmAccounting) => vec![Effect::SetAccounting(true)],
         _ => Vec::new(),
@@ -178,13 +182,13 @@ fn confirmed_effects(asked: Option<Dialog>) -> Vec<Effect> {
 }
 
 fn handle_choice(state: &mut AppState, command: KeyCommand) {
-    let asked = state.dialog.take();
-    if let (Some(Dialog::ChooseProcessAction(victim, deeds)), KeyCommand::PickChoice(number)) =
-        (asked, command)
+    let dialog = state.dialog.take();
+    if let (Some(Dialog::ChooseProcessAction(process, actions)), KeyCommand::PickChoice(number)) =
+        (dialog, command)
     {
-        let deed = usize::from(number).checked_sub(1);
-        let deed = deed.and_then(|place| deeds.get(place));
-        state.dialog = deed.map(|deed| Dialog::ConfirmProcessAction(victim, *deed));
+        let index = usize::from(number).checked_sub(1);
+        let action = index.and_then(|index| actions.get(index));
+        state.dialog = action.map(|action| Dialog::ConfirmProcessAction(process, *action));
     }
 }
 
@@ -202,16 +206,16 @@ fn handle_live(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
     Vec::new()
 }
 
-fn open_action_choice(state: &mut AppState, deeds: &'static [ProcessAction]) {
+fn open_action_choice(state: &mut AppState, actions: &'static [ProcessAction]) {
     let Some(process) = state.live.selected_process() else {
-        state.show_error("select a process that is listed, with the arrow keys".to_owned());
+        state.show_error("select a process with the arrow keys first");
         return;
     };
-    let victim = ProcessId {
+    let id = ProcessId {
         pid: process.pid,
         start_ticks: process.start_ticks,
     };
-    state.dialog = Some(Dialog::ChooseProcessAction(victim, deeds));
+    state.dialog = Some(Dialog::ChooseProcessAction(id, actions));
 }
 
 fn handle_help(state: &mut AppState, command: KeyCommand) {
@@ -223,8 +227,8 @@ fn handle_help(state: &mut AppState, command: KeyCommand) {
 
 fn handle_launcher(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
     let effects = state.bench.launcher.handle_command(command);
-    if let Some(Effect::StartBenchmark(job)) = effects.first() {
-        let running = RunningState::new(Clone::clone(job));
+    if let Some(Effect::StartBenchmark(spec)) = effects.first() {
+        let running = RunningState::new(Clone::clone(spec));
         state.bench.stage = BenchStage::Running(Box::new(running));
     }
     effects
@@ -237,7 +241,7 @@ fn handle_result(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
         };
         let writes = matches!(command, KeyCommand::ExportSession | KeyCommand::WriteReport);
         if writes && result.path.is_none() {
-            state.show_error("this session could not be saved: nothing to export".to_owned());
+            state.show_error("this session was not saved: there is nothing to export");
             return Vec::new();
         }
         return result.handle_command(command);
@@ -252,13 +256,11 @@ fn handle_result(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
 
 fn handle_sessions(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
     if command == KeyCommand::CompareMarked && state.sessions.marked_paths.len() < 2 {
-        let text =
-            "mark two sessions or more with the space bar: the first is compared with the rest";
-        state.show_error(text.to_owned());
+        state.show_error("mark two or more sessions with the space bar: the first is the baseline");
         return Vec::new();
     }
     if command == KeyCommand::WriteReport && state.sessions.report_paths().is_empty() {
-        state.show_error("there is no session to report".to_owned());
+        state.show_error("there is no session to report");
         return Vec::new();
     }
     state.sessions.handle_command(command)

@@ -15,19 +15,17 @@ use crate::roots::SysPaths;
 ///
 /// # Errors
 ///
-/// With the reason when that cannot be determined.
-pub fn inspect_impact(roots: &SysPaths, path: &str) -> Result<OverwriteImpact, String> {
-    let explain = |error: DriveError| format!("{error}; {}", error.advice());
-    let medium = Arc::new(medium::open_target(roots, path, None).map_err(explain)?);
+/// When that cannot be determined.
+pub fn inspect_impact(roots: &SysPaths, path: &str) -> Result<OverwriteImpact, DriveError> {
+    let medium = Arc::new(medium::open_target(roots, path, None)?);
     let inspected = InspectedMedium::read(roots, medium);
-    let inspection = inspected.describe(roots).map_err(DriveError::from);
-    let inspection = inspection.map_err(explain)?;
+    let inspection = inspected.describe(roots)?;
     let refusal = guard::check_not_in_use(roots, inspected.medium()).err();
     Ok(OverwriteImpact {
         target_facts: inspection.detail_lines(),
         signatures: inspection.contents.summary(),
         medium: match refusal {
-            Some(refusal) => Err(format!("{refusal}; {}", refusal.advice())),
+            Some(refusal) => Err(Arc::new(refusal)),
             None => Ok(Arc::new(inspected)),
         },
     })
@@ -192,7 +190,7 @@ mod tests {
 
     #[test]
     fn overwrite_impact_of_missing_path_is_an_error() {
-        let reason = inspect_impact(&SysPaths::default(), "/no/such/place").unwrap_err();
-        assert!(reason.contains("/no/such/place"), "{reason}");
+        let error = inspect_impact(&SysPaths::default(), "/no/such/place").unwrap_err();
+        assert!(matches!(error, DriveError::NotFound { name } if name == "/no/such/place"));
     }
 }

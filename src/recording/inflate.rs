@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 
-use flate2::{Decompress, FlushDecompress, Status};
+use flate2::{Decompress, DecompressError, FlushDecompress, Status};
 use serde::de::IgnoredAny;
 
 use super::frame::MAX_CONTENT_BYTES;
@@ -17,18 +17,53 @@ const INFLATE_CHUNK_BYTES: usize = 64 << 10;
 const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// Receives decompressed bytes, or returns why they are invalid.
-pub(super) type ByteSink<'a> = dyn FnMut(&[u8]) -> Result<(), String> + 'a;
+pub(super) type ByteSink<'a> = dyn FnMut(&[u8]) -> Result<(), ContentError> + 'a;
 
 /// Why a frame cannot be decompressed.
 #[derive(Debug)]
 pub(super) enum InflateError {
     Io(io::Error),
-    Content(String),
+    Content(ContentError),
 }
 
-impl From<String> for InflateError {
-    fn from(reason: String) -> Self {
-        Self::Content(reason)
+impl From<ContentError> for InflateError {
+    fn from(error: ContentError) -> Self {
+        Self::Content(error)
+    }
+}
+
+/// Why the content of a frame is invalid.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ContentError {
+    /// The decompressor refused it.
+    #[error("{0}")]
+    Deflate(String),
+    /// The compressed stream ends or stalls within the frame.
+    #[error("the compressed data is damaged")]
+    DamagedStream,
+    /// Its content is larger than that of any real frame.
+    #[error("it contains more than {} MiB", MAX_CONTENT_BYTES >> 20)]
+    TooLarge,
+    /// A line is longer than any real line.
+    #[error("a line is longer than {MAX_LINE_BYTES} bytes")]
+    LineTooLong,
+    /// A line is not a JSON object.
+    #[error("a line is not a JSON object")]
+    NotAnObject,
+    /// The receiver of the lines ended the iteration.
+    #[error("the iteration was ended")]
+    Stopped,
+    /// There is no restart of the compressed stream before the frame.
+    #[error("there is no frame to start decompressing at")]
+    NoRestart,
+    /// It is not a sample.
+    #[error("{0}")]
+    Sample(String),
+}
+
+impl From<DecompressError> for ContentError {
+    fn from(error: DecompressError) -> Self {
+        Self::Deflate(error.to_string())
     }
 }
 
@@ -38,7 +73,6 @@ pub(super) fn inflate_frame(
     mut frame: impl Read,
     sink: &mut ByteSink<'_>,
 ) -> Result<(), InflateError> {
-    let senseless = || "the compressed data make no sense".to_owned();
     let (mut input, mut output) = (vec![0; INFLATE_CHUNK_BYTES], vec![0; INFLATE_CHUNK_BYTES]);
     let mut total = 0;
     loop {
@@ -51,24 +85,24 @@ pub(super) fn inflate_frame(
             let (before_in, before_out) = (decompress.total_in(), decompress.total_out());
             let status = decompress
                 .decompress(rest, &mut output, FlushDecompress::Sync)
-                .map_err(|error| error.to_string())?;
+                .map_err(ContentError::from)?;
             let taken = (decompress.total_in() - before_in) as usize;
             let made = (decompress.total_out() - before_out) as usize;
             rest = &rest[taken..];
             total += made;
             if total > MAX_CONTENT_BYTES {
-                return Err(format!("it holds more than {} MiB", MAX_CONTENT_BYTES >> 20).into());
+                return Err(ContentError::TooLarge.into());
             }
             sink(&output[..made])?;
             if status == Status::StreamEnd {
-                return Err(senseless().into());
+                return Err(ContentError::DamagedStream.into());
             }
             // If the output buffer is not full, the decompressor holds no more output.
             if rest.is_empty() && made < output.len() {
                 break;
             }
             if taken == 0 && made == 0 {
-                return Err(senseless().into());
+                return Err(ContentError::DamagedStream.into());
             }
         }
     }
@@ -97,10 +131,10 @@ impl<'a> LineSplitter<'a> {
     }
 
     /// Adds the next bytes.
-    pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.line.len() + part.len() > MAX_LINE_BYTES {
-                return Err(format!("a line is longer than {MAX_LINE_BYTES} bytes"));
+                return Err(ContentError::LineTooLong);
             }
             self.line.extend_from_slice(part);
             if part.ends_with(b"\n") {
@@ -111,17 +145,17 @@ impl<'a> LineSplitter<'a> {
     }
 
     /// Passes the complete line to `each`.
-    pub(super) fn finish_line(&mut self) -> Result<(), String> {
+    pub(super) fn finish_line(&mut self) -> Result<(), ContentError> {
         let line = self.line.trim_ascii();
         if !line.is_empty() {
             let object = std::str::from_utf8(line)
                 .ok()
                 .filter(|text| text.starts_with('{') && !text.bytes().any(|byte| byte < b' '))
                 .filter(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
-                .ok_or("a line is no JSON object")?;
+                .ok_or(ContentError::NotAnObject)?;
             if !(self.on_line)(&json::escape_controls(object)) {
                 self.is_stopped = true;
-                return Err("no more is wanted".to_owned());
+                return Err(ContentError::Stopped);
             }
         }
         self.line.clear();
@@ -133,7 +167,7 @@ impl<'a> LineSplitter<'a> {
 mod tests {
     use super::*;
 
-    fn split_lines(pieces: &[&[u8]]) -> (Vec<String>, Result<(), String>) {
+    fn split_lines(pieces: &[&[u8]]) -> (Vec<String>, Result<(), ContentError>) {
         let mut found = Vec::new();
         let mut each = |line: &str| {
             found.push(line.to_owned());
@@ -161,8 +195,7 @@ mod tests {
         assert!(split_lines(&[b"[1]\n"]).1.is_err());
         assert!(split_lines(&[b"\xff\n"]).1.is_err());
         let long = vec![b' '; MAX_LINE_BYTES + 1];
-        let error = split_lines(&[&long]).1.unwrap_err();
-        assert!(error.contains("longer than"), "{error}");
+        assert_eq!(split_lines(&[&long]).1, Err(ContentError::LineTooLong));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod replay;
 mod writer;
 
 pub use self::frame::{FrameKind, FrameMark};
+pub use self::inflate::ContentError;
 pub use self::reader::{Recording, RecordingDamage, RecordingReadError};
 pub use self::replay::RecordingCursor;
 pub use self::writer::{AppendResult, RecordingWriteError, RecordingWriter};

@@ -11,7 +11,7 @@ use super::frame::{
     FILE_HEADER_BYTES, FORMAT_VERSION, FRAME_HEADER_BYTES, FrameHeader, FrameKind, FrameMark,
     MAGIC, decode_frame_header,
 };
-use super::inflate::{ByteSink, InflateError, LineSplitter, inflate_frame};
+use super::inflate::{ByteSink, ContentError, InflateError, LineSplitter, inflate_frame};
 use crate::format_version::UnsupportedVersion;
 use crate::model::Snapshot;
 use crate::named_file::InputError;
@@ -59,7 +59,7 @@ pub enum RecordingReadError {
         /// Index of the frame, from 0.
         index: usize,
         /// What is wrong with its content.
-        reason: String,
+        reason: ContentError,
     },
 }
 
@@ -227,7 +227,7 @@ impl Recording {
         })?;
         serde_json::from_slice(&content)
             .map(Some)
-            .map_err(|error| self.content_error(index, &error))
+            .map_err(|error| self.content_error(index, ContentError::Sample(error.to_string())))
     }
 
     /// Iterates over the requests recorded between the previous view and this one. `each` receives
@@ -258,7 +258,7 @@ impl Recording {
                 .and_then(|()| {
                     lines
                         .finish_line()
-                        .map_err(|reason| self.content_error(index, &reason))
+                        .map_err(|reason| self.content_error(index, reason))
                 });
             let is_over = lines.is_stopped();
             if is_over {
@@ -277,11 +277,11 @@ impl Recording {
         kinds.any(|kind| kind == FrameKind::Requests)
     }
 
-    fn content_error(&self, index: usize, reason: &dyn fmt::Display) -> RecordingReadError {
+    fn content_error(&self, index: usize, reason: ContentError) -> RecordingReadError {
         RecordingReadError::InvalidContent {
             path: self.path.clone(),
             index,
-            reason: reason.to_string(),
+            reason,
         }
     }
 
@@ -295,7 +295,7 @@ impl Recording {
         let restart = (0..=index)
             .rev()
             .find(|entry| self.entries[*entry].head.is_restart)
-            .ok_or_else(|| self.content_error(index, &"no frame to begin with"))?;
+            .ok_or_else(|| self.content_error(index, ContentError::NoRestart))?;
         let begin = self
             .stream
             .next_entry
@@ -325,7 +325,7 @@ impl Recording {
                 Ok(()) => {}
                 Err(InflateError::Io(source)) => return Err(failed(source)),
                 Err(InflateError::Content(reason)) => {
-                    return Err(self.content_error(entry, &reason));
+                    return Err(self.content_error(entry, reason));
                 }
             }
         }

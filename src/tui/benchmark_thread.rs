@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::services::FeedSenders;
 use super::threads::join_within;
+use crate::app::error::RunError;
 use crate::app::{Message, SavedRun};
 use crate::bench::{BenchmarkSpec, RunEvent};
 use crate::benchmark_run::{RunSpec, run_detached};
@@ -41,7 +42,7 @@ impl RunningBenchmark {
         let thread = thread::Builder::new()
             .name("benchmark".to_owned())
             .spawn(move || {
-                let result = run_benchmark(spec, roots, &token, &senders);
+                let result = run_benchmark(spec, roots, &token, &senders).map_err(Arc::new);
                 // The receiver is gone once the program ends.
                 let _ = senders
                     .messages
@@ -71,7 +72,7 @@ fn run_benchmark(
     roots: SysPaths,
     cancellation: &Arc<CancellationToken>,
     senders: &FeedSenders,
-) -> Result<SavedRun, String> {
+) -> Result<SavedRun, RunError> {
     let spec = RunSpec {
         spec,
         repeat_count: 1,
@@ -84,11 +85,14 @@ fn run_benchmark(
         RunEvent::PhaseFinished(_) | RunEvent::Ended => {}
         event => drop(run_event.send_replace(Some(Arc::new(event)))),
     });
-    let report = run_detached(spec, roots, cancellation, sink)
-        .map_err(|error| format!("{error}; {}", error.advice()))?;
+    let report =
+        run_detached(spec, roots, cancellation, sink).map_err(|error| RunError::NotStarted {
+            advice: error.advice(),
+            source: Box::new(error),
+        })?;
     let run = report.session.runs.into_iter().next();
     Ok(SavedRun {
-        run: run.ok_or("nothing was measured")?,
+        run: run.ok_or(RunError::NothingMeasured)?,
         path: report.saved_path,
         save_errors: report.save_errors.iter().map(ToString::to_string).collect(),
     })

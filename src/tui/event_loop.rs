@@ -78,9 +78,9 @@ enum LoopStep {
 /// When the terminal fails.
 pub async fn run_loop<B, I, S, D>(
     terminal: &mut Terminal<B>,
-    world: &mut LoopContext<I, S, D>,
+    context: &mut LoopContext<I, S, D>,
     state: &mut AppState,
-    look: &Theme,
+    theme: &Theme,
 ) -> Result<LoopEnd, LoopError>
 where
     B: Backend,
@@ -91,46 +91,46 @@ where
     let mut dirty = true;
     let mut next_frame = Instant::now() + FIRST_SAMPLE_TIMEOUT;
     loop {
-        let turn = tokio::select! {
+        let step = tokio::select! {
             biased;
-            Some(notice) = world.signal_notices.recv() => handle_signal(notice, &mut world.display)?,
+            Some(notice) = context.signal_notices.recv() => handle_signal(notice, &mut context.display)?,
             () = tokio::time::sleep_until(next_frame), if dirty => {
-                draw_frame(terminal, state, look)?;
+                draw_frame(terminal, state, theme)?;
                 dirty = false;
                 next_frame = Instant::now() + MIN_FRAME_INTERVAL;
                 LoopStep::Continue
             }
-            event = world.input.next() => match event {
+            event = context.input.next() => match event {
                 None => LoopStep::End(LoopEnd::InputClosed),
-                Some(event) => handle_terminal_event(event?, world, state)?,
+                Some(event) => handle_terminal_event(event?, context, state)?,
             },
-            Some(news) = world.feeds.messages.recv() => {
-                handle_event(AppEvent::Message(news), world, state)?
+            Some(message) = context.feeds.messages.recv() => {
+                handle_event(AppEvent::Message(message), context, state)?
             }
-            Ok(()) = world.feeds.snapshots.changed() => {
-                let sample = world.feeds.snapshots.borrow_and_update().clone();
+            Ok(()) = context.feeds.snapshots.changed() => {
+                let sample = context.feeds.snapshots.borrow_and_update().clone();
                 if state.live.snapshot.is_none() {
                     next_frame = Instant::now();
                 }
-                handle_message(sample.map(Message::Snapshot), world, state)?
+                handle_message(sample.map(Message::Snapshot), context, state)?
             }
-            Ok(()) = world.feeds.requests.changed() => {
-                let view = world.feeds.requests.borrow_and_update().clone();
-                handle_message(view.map(Message::Requests), world, state)?
+            Ok(()) = context.feeds.requests.changed() => {
+                let view = context.feeds.requests.borrow_and_update().clone();
+                handle_message(view.map(Message::Requests), context, state)?
             }
-            Ok(()) = world.feeds.run_event.changed() => {
-                let event = world.feeds.run_event.borrow_and_update().clone();
-                handle_message(event.map(Message::BenchmarkEvent), world, state)?
+            Ok(()) = context.feeds.run_event.changed() => {
+                let event = context.feeds.run_event.borrow_and_update().clone();
+                handle_message(event.map(Message::BenchmarkEvent), context, state)?
             }
         };
-        match turn {
+        match step {
             LoopStep::Continue => {}
             LoopStep::Draw => dirty = true,
             LoopStep::Redraw => {
                 invalidate_screen(terminal)?;
                 dirty = true;
             }
-            LoopStep::End(ending) => return Ok(ending),
+            LoopStep::End(end) => return Ok(end),
         }
     }
 }
@@ -138,10 +138,10 @@ where
 fn draw_frame<B: Backend>(
     terminal: &mut Terminal<B>,
     state: &AppState,
-    look: &Theme,
+    theme: &Theme,
 ) -> Result<(), LoopError> {
     terminal
-        .draw(|frame| ui::draw(state, look, frame.area(), frame.buffer_mut()))
+        .draw(|frame| ui::draw(state, theme, frame.area(), frame.buffer_mut()))
         .map_err(draw_error)?;
     Ok(())
 }
@@ -179,45 +179,45 @@ fn handle_signal(
 
 fn handle_terminal_event<I, S: AppServices, D: TerminalDisplay>(
     event: Event,
-    world: &mut LoopContext<I, S, D>,
+    context: &mut LoopContext<I, S, D>,
     state: &mut AppState,
 ) -> Result<LoopStep, LoopError> {
     if let Event::Resize(..) = event {
         return Ok(LoopStep::Draw);
     }
     match input::event_of(&event) {
-        Some(action) => handle_event(action, world, state),
+        Some(event) => handle_event(event, context, state),
         None => Ok(LoopStep::Continue),
     }
 }
 
 fn handle_message<I, S: AppServices, D: TerminalDisplay>(
-    news: Option<Message>,
-    world: &mut LoopContext<I, S, D>,
+    message: Option<Message>,
+    context: &mut LoopContext<I, S, D>,
     state: &mut AppState,
 ) -> Result<LoopStep, LoopError> {
-    match news {
-        Some(news) => handle_event(AppEvent::Message(news), world, state),
+    match message {
+        Some(message) => handle_event(AppEvent::Message(message), context, state),
         None => Ok(LoopStep::Continue),
     }
 }
 
 fn handle_event<I, S: AppServices, D: TerminalDisplay>(
-    action: AppEvent,
-    world: &mut LoopContext<I, S, D>,
+    event: AppEvent,
+    context: &mut LoopContext<I, S, D>,
     state: &mut AppState,
 ) -> Result<LoopStep, LoopError> {
-    let mut turn = LoopStep::Draw;
-    for effect in app::update(state, action) {
+    let mut step = LoopStep::Draw;
+    for effect in app::update(state, event) {
         match effect {
-            Effect::Quit => turn = LoopStep::End(LoopEnd::Quit),
-            Effect::Redraw => turn = LoopStep::Redraw,
+            Effect::Quit => step = LoopStep::End(LoopEnd::Quit),
+            Effect::Redraw => step = LoopStep::Redraw,
             Effect::Suspend => {
-                world.display.suspend()?;
-                turn = LoopStep::Redraw;
+                context.display.suspend()?;
+                step = LoopStep::Redraw;
             }
-            effect => world.services.perform_effect(effect),
+            effect => context.services.perform_effect(effect),
         }
     }
-    Ok(turn)
+    Ok(step)
 }

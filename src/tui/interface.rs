@@ -55,8 +55,8 @@ pub enum InterfaceError {
 /// When the terminal cannot be used, or a thread panicked. The terminal is restored in any case.
 pub fn run(options: &InterfaceOptions) -> Result<LoopEnd, InterfaceError> {
     let interval = options.interval;
-    run_with(options, AppState::new(interval), |sources| {
-        MachineServices::start(SysPaths::default(), interval, sources)
+    run_with(options, AppState::new(interval), |senders| {
+        MachineServices::start(SysPaths::default(), interval, senders)
     })
 }
 
@@ -70,8 +70,8 @@ pub fn replay(
     recording: Recording,
 ) -> Result<LoopEnd, InterfaceError> {
     let state = AppState::for_replay(player::timeline(path, &recording), options.interval);
-    run_with(options, state, |sources| {
-        RecordingPlayer::start(recording, sources)
+    run_with(options, state, |senders| {
+        RecordingPlayer::start(recording, senders)
     })
 }
 
@@ -90,40 +90,40 @@ pub fn run_with<S: AppServices>(
         .enable_all()
         .build()?;
     let (notifier, notices) = mpsc::channel(16);
-    let words = PanicReport::install_hook(notifier.clone());
-    let (sources, feeds) = service_channels();
+    let panic_report = PanicReport::install_hook(notifier.clone());
+    let (senders, feeds) = service_channels();
     let result = runtime.block_on(async {
         signals::forward_signals(&notifier)?;
         // The terminal comes first: without one, no thread is started.
         let display = TerminalGuard::enter_screen(options.mouse)?;
-        let mut world = LoopContext {
+        let mut context = LoopContext {
             input: EventStream::new(),
             signal_notices: notices,
             feeds,
-            services: start(sources)?,
+            services: start(senders)?,
             display,
         };
         let mut terminal = Terminal::new(CompactBackend::new(stdout()))?;
-        let look = theme(options);
-        let ending = event_loop::run_loop(&mut terminal, &mut world, &mut state, &look).await;
+        let theme = theme_of(options);
+        let end = event_loop::run_loop(&mut terminal, &mut context, &mut state, &theme).await;
         let LoopContext {
             display, services, ..
-        } = world;
+        } = context;
         // The terminal is restored before waiting for a drive that does not respond.
         drop(display);
         supervisor::report_ending();
         let mut services = services;
         services.stop_and_join();
-        Ok::<_, InterfaceError>(ending?)
+        Ok::<_, InterfaceError>(end?)
     });
-    match words.panic_message() {
+    match panic_report.panic_message() {
         Some(message) => Err(InterfaceError::Panicked(message)),
         None => result,
     }
 }
 
 /// Without colours when `NO_COLOR` is set to anything (<https://no-color.org>).
-fn theme(options: &InterfaceOptions) -> Theme {
+fn theme_of(options: &InterfaceOptions) -> Theme {
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     Theme {
         ascii: options.ascii,

@@ -11,7 +11,8 @@ use super::request_follower::RequestFollower;
 use super::sampler::SampleThread;
 use super::services::{AppServices, FeedSenders};
 use super::{processes, session_archive, targets};
-use crate::app::{Effect, Message};
+use crate::app::error::{ArchiveError, RunError};
+use crate::app::{Effect, Message, SessionEntry};
 use crate::benchmark_run::overwrite_consent;
 use crate::drive::settings::{SettingLock, SettingsManager};
 use crate::model::ViewBuilder;
@@ -41,26 +42,26 @@ impl MachineServices {
     pub fn start(
         roots: SysPaths,
         interval: Duration,
-        sources: FeedSenders,
+        senders: FeedSenders,
     ) -> std::io::Result<Self> {
         let all_processes = Arc::new(AtomicBool::new(false));
-        let (mut collector, mut modeler) =
+        let (mut collector, mut builder) =
             (SampleCollector::new(roots.clone()), ViewBuilder::default());
-        let (live, all) = (sources.snapshots.clone(), Arc::clone(&all_processes));
+        let (snapshots, all) = (senders.snapshots.clone(), Arc::clone(&all_processes));
         let threads = Arc::new(AtomicBool::new(false));
         let threads_shown = Arc::clone(&threads);
         let sampler = SampleThread::start(interval, move || {
             collector.set_show_threads(threads_shown.load(Ordering::Relaxed));
             let all = all.load(Ordering::Relaxed);
             collector.set_show_all(all);
-            modeler.show_all_processes(all);
-            let view = modeler.update(Arc::new(collector.collect()));
-            live.send_replace(Some(Arc::new(view)));
+            builder.show_all_processes(all);
+            let view = builder.update(Arc::new(collector.collect()));
+            snapshots.send_replace(Some(Arc::new(view)));
         })?;
-        let follower = RequestFollower::start(roots.clone(), sources.clone())?;
+        let follower = RequestFollower::start(roots.clone(), senders.clone())?;
         Ok(Self {
             roots,
-            senders: sources,
+            senders,
             sampler,
             follower,
             show_all_processes: all_processes,
@@ -71,42 +72,40 @@ impl MachineServices {
     }
 
     /// Performs a slow operation on a separate thread, and sends its result.
-    fn run_in_background(&self, question: impl FnOnce(&SysPaths) -> Message + Send + 'static) {
-        let (roots, sources) = (self.roots.clone(), self.senders.clone());
+    fn run_in_background(&self, operation: impl FnOnce(&SysPaths) -> Message + Send + 'static) {
+        let (roots, senders) = (self.roots.clone(), self.senders.clone());
         thread::spawn(move || {
-            let answer = question(&roots);
+            let message = operation(&roots);
             // The receiver is gone once the program ends.
-            let _ = sources.messages.blocking_send(answer);
+            let _ = senders.messages.blocking_send(message);
         });
     }
 
     /// Sends a message that is available at once.
-    fn send_message(&self, news: Message) {
-        self.run_in_background(move |_| news);
+    fn send_message(&self, message: Message) {
+        self.run_in_background(move |_| message);
     }
 
     fn set_accounting(&mut self, on: bool) {
-        let done = if on {
-            processes::enable_delay_accounting(&SettingsManager::default()).map(|guard| {
-                self.accounting_lock = Some(guard);
+        let result = if on {
+            processes::enable_delay_accounting(&SettingsManager::default()).map(|lock| {
+                self.accounting_lock = Some(lock);
                 true
             })
         } else {
-            let guard = self.accounting_lock.take();
-            guard
-                .map_or(Ok(()), SettingLock::restore_original)
+            let lock = self.accounting_lock.take();
+            lock.map_or(Ok(()), SettingLock::restore_original)
                 .map(|()| false)
-                .map_err(|error| format!("{error}; {}", error.advice()))
         };
-        self.send_message(Message::AccountingChanged(done));
+        self.send_message(Message::AccountingChanged(result.map_err(Arc::new)));
     }
 
-    fn start_benchmark(&mut self, job: crate::bench::BenchmarkSpec) {
-        match RunningBenchmark::start(job, self.roots.clone(), self.senders.clone()) {
+    fn start_benchmark(&mut self, spec: crate::bench::BenchmarkSpec) {
+        match RunningBenchmark::start(spec, self.roots.clone(), self.senders.clone()) {
             Ok(running) => self.running_benchmark = Some(running),
             Err(error) => {
-                let message = format!("cannot start a thread for the benchmark: {error}");
-                self.run_in_background(move |_| Message::BenchmarkEnded(Box::new(Err(message))));
+                let error = Arc::new(RunError::Thread(error));
+                self.send_message(Message::BenchmarkEnded(Box::new(Err(error))));
             }
         }
     }
@@ -121,56 +120,54 @@ impl AppServices for MachineServices {
             Effect::FollowRequests(device) => self.follower.follow_device(device.map(String::from)),
             Effect::ShowThreads(shown) => self.show_threads.store(shown, Ordering::Relaxed),
             Effect::ListOpenFiles(pid) => {
-                self.run_in_background(move |roots| {
-                    Message::OpenFiles(pid, processes::list_open_files(roots, pid))
+                self.run_in_background(move |roots| Message::OpenFiles {
+                    pid,
+                    files: processes::list_open_files(roots, pid).map_err(Arc::new),
                 });
             }
             Effect::ListDeletedFiles => self.run_in_background(|roots| {
                 Message::DeletedFiles(processes::list_deleted_files(roots))
             }),
-            Effect::ApplyProcessAction(victim, deed) => {
-                self.run_in_background(move |roots| {
-                    Message::ProcessActionDone(processes::apply_action(roots, victim, deed))
-                });
-            }
+            Effect::ApplyProcessAction(process, action) => self.run_in_background(move |roots| {
+                let outcome = processes::apply_action(roots, process, action);
+                Message::ProcessActionDone(outcome.map_err(Arc::new))
+            }),
             Effect::SetAccounting(on) => self.set_accounting(on),
             Effect::ListTargets => {
                 self.run_in_background(|roots| Message::Targets(targets::list_targets(roots)))
             }
             Effect::InspectTarget(path) => self.run_in_background(move |roots| {
-                Message::TargetInspected(Box::new(targets::inspect_target(roots, &path)))
+                let inspected = targets::inspect_target(roots, &path).map_err(Arc::new);
+                Message::TargetInspected(Box::new(inspected))
             }),
             Effect::InspectImpact(path) => self.run_in_background(move |roots| {
-                let stakes = overwrite_consent::inspect_impact(roots, &path);
-                Message::OverwriteImpact(path, stakes)
+                let impact = overwrite_consent::inspect_impact(roots, &path).map_err(Arc::new);
+                Message::OverwriteImpact { path, impact }
             }),
-            Effect::StartBenchmark(job) => self.start_benchmark(*job),
+            Effect::StartBenchmark(spec) => self.start_benchmark(*spec),
             Effect::StopBenchmark => {
                 if let Some(running) = &self.running_benchmark {
                     running.stop();
                 }
             }
-            Effect::ListSessions => self.run_in_background(|_| Message::Sessions(list_sessions())),
+            Effect::ListSessions => {
+                self.run_in_background(|_| Message::Sessions(list_sessions().map_err(Arc::new)))
+            }
             Effect::OpenSession(path) => self.run_in_background(move |_| {
-                Message::SessionOpened(Box::new(session_archive::open_session(path)))
+                let opened = session_archive::open_session(path).map_err(Arc::new);
+                Message::SessionOpened(Box::new(opened))
             }),
             Effect::CompareSessions(paths, ignored) => self.run_in_background(move |_| {
-                Message::SessionsCompared(Box::new(session_archive::compare_sessions(
-                    paths, ignored,
-                )))
+                let compared = session_archive::compare_sessions(paths, ignored);
+                Message::SessionsCompared(Box::new(compared.map_err(Arc::new)))
             }),
             Effect::ExportSession(path) => self.run_in_background(move |_| {
-                Message::SessionExported(session_archive::export_session(
-                    &path,
-                    &working_directory(),
-                ))
+                let exported = session_archive::export_session(&path, &working_directory());
+                Message::SessionExported(exported.map_err(Arc::new))
             }),
             Effect::WriteReport(paths, ignored) => self.run_in_background(move |_| {
-                Message::SessionExported(session_archive::write_report(
-                    &paths,
-                    &ignored,
-                    &working_directory(),
-                ))
+                let written = session_archive::write_report(&paths, &ignored, &working_directory());
+                Message::SessionExported(written.map_err(Arc::new))
             }),
             Effect::Quit
             | Effect::Suspend
@@ -193,9 +190,7 @@ fn working_directory() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
 }
 
-fn list_sessions() -> Result<Vec<crate::app::SessionEntry>, String> {
-    match store::sessions_directory() {
-        Some(directory) => session_archive::list_sessions(&directory),
-        None => Err("neither XDG_STATE_HOME nor HOME is set: nothing is saved".to_owned()),
-    }
+fn list_sessions() -> Result<Vec<SessionEntry>, ArchiveError> {
+    let directory = store::sessions_directory().ok_or(ArchiveError::NoDirectory)?;
+    session_archive::list_sessions(&directory)
 }

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 
 use super::services::{AppServices, FeedSenders};
 use super::threads::CommandThread;
-use crate::app::replay::{Frame, ReplayTimeline, Seek};
-use crate::app::{Effect, Message};
+use crate::app::error::{ArchiveError, ReplayError};
+use crate::app::replay::{Frame, ReplayTimeline};
+use crate::app::{Effect, Message, Seek};
 use crate::model::SampleHistory;
 use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use crate::named_file;
@@ -104,7 +105,10 @@ impl PlayerState {
             };
             match command {
                 Ok(PlayerCommand::Seek(seek)) => self.seek(seek),
-                Ok(PlayerCommand::ExportFrame) => self.export_frame(),
+                Ok(PlayerCommand::ExportFrame) => {
+                    let exported = self.export_frame().map_err(Arc::new);
+                    self.send_message(Message::SessionExported(exported));
+                }
                 Err(RecvTimeoutError::Timeout) => self.seek(Seek::Forward(1)),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -132,10 +136,13 @@ impl PlayerState {
 
     /// Sends the current view with its history; after a jump the history is rebuilt.
     fn show_frame(&mut self, before: Option<usize>) {
-        let message = self.frame_message(before).unwrap_or_else(|error| {
-            self.is_playing = false;
-            Message::ReplayFailed(error.to_string())
-        });
+        let message = match self.frame_after(before) {
+            Ok(frame) => Message::Frame(Box::new(frame)),
+            Err(error) => {
+                self.is_playing = false;
+                Message::ReplayFailed(Arc::new(error))
+            }
+        };
         self.send_message(message);
     }
 
@@ -176,39 +183,33 @@ impl PlayerState {
             })
     }
 
-    fn frame_message(&mut self, before: Option<usize>) -> Result<Message, RecordingReadError> {
-        let Some(live) = self.cursor.read_view()? else {
-            return Ok(Message::ReplayFailed(
-                "the recording holds no view".to_owned(),
-            ));
-        };
+    /// The current view with its history; `before` is the position before the seek.
+    fn frame_after(&mut self, before: Option<usize>) -> Result<Frame, ReplayError> {
+        let snapshot = self.cursor.read_view()?.ok_or(ReplayError::NoFrame)?;
         let position = self.cursor.position();
         match before {
             Some(before) if before == position => {}
-            Some(before) if before + 1 == position => self.history.record(&live),
+            Some(before) if before + 1 == position => self.history.record(&snapshot),
             _ => self.history = self.cursor.device_history()?,
         }
-        Ok(Message::Frame(Box::new(Frame {
+        Ok(Frame {
             index: position,
-            snapshot: Arc::new(live),
+            snapshot: Arc::new(snapshot),
             requests: self.requests_view()?.map(Arc::new),
             history: self.history.clone(),
             is_playing: self.is_playing,
-        })))
+        })
     }
 
-    fn export_frame(&mut self) {
-        let written = self
-            .cursor
-            .read_view()
-            .map_err(|error| error.to_string())
-            .and_then(|live| live.ok_or_else(|| "there is no view".to_owned()))
-            .and_then(|live| {
-                let text = serde_json::to_vec_pretty(&live).map_err(|error| error.to_string())?;
-                let stem = view_name(&live.time, self.cursor.current_mark());
-                write_new(&format!("diskscope-view-{stem}"), &text)
-            });
-        self.send_message(Message::SessionExported(written));
+    /// Writes the current view as a new JSON file in the working directory.
+    fn export_frame(&mut self) -> Result<PathBuf, ArchiveError> {
+        let snapshot = self.cursor.read_view().map_err(ReplayError::from)?;
+        let snapshot = snapshot.ok_or(ReplayError::NoFrame)?;
+        let text = serde_json::to_vec_pretty(&snapshot)
+            .map_err(|error| ArchiveError::Serialize(error.into()))?;
+        let stem = view_name(&snapshot.time, self.cursor.current_mark());
+        let name = format!("diskscope-view-{stem}.json");
+        Ok(named_file::write_private(Path::new(""), &name, &text)?)
     }
 
     fn send_message(&self, message: Message) {
@@ -230,12 +231,6 @@ fn view_name(time: &str, mark: Option<FrameMark>) -> String {
         || "unknown-time".to_owned(),
         |time| time.to_string().replace(':', ""),
     )
-}
-
-/// Writes a new file in the working directory.
-fn write_new(stem: &str, text: &[u8]) -> Result<PathBuf, String> {
-    named_file::write_private(Path::new(""), &format!("{stem}.json"), text)
-        .map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

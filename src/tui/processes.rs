@@ -2,144 +2,147 @@
 
 use std::fs;
 
-use rustix::process::{self, Pid, PidfdFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::app::live::{IoClassChoice, ProcessAction, ProcessId, SignalChoice};
+use crate::app::error::{OpenFilesError, ProcessActionError};
+use crate::app::{
+    IoClassChoice, ProcessAction, ProcessActionOutcome, ProcessId, REALTIME_LEVEL, SignalChoice,
+};
 use crate::drive::ioctl::{IoClass, set_io_priority};
-use crate::drive::settings::{SettingLock, SettingsManager, SystemSetting};
+use crate::drive::settings::{SettingError, SettingLock, SettingsManager, SystemSetting};
 use crate::drive::{file_systems, identity};
 use crate::model::files;
 use crate::model::files::{DeletedView, FileView};
-use crate::privilege;
 use crate::probe::process::open_files;
 use crate::probe::process::stat::parse_stat;
 use crate::roots::SysPaths;
 
-/// The open files of a process, or why they cannot be listed.
+/// The open files of a process.
 ///
 /// # Errors
 ///
 /// When it has ended, or belongs to another user.
-pub fn list_open_files(roots: &SysPaths, pid: u32) -> Result<Vec<FileView>, String> {
+pub fn list_open_files(roots: &SysPaths, pid: u32) -> Result<Vec<FileView>, OpenFilesError> {
     open_files::files_of_process(roots, pid)
         .map(|opened| files::open_file_views(&opened))
-        .map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => format!("process {pid} has ended"),
-            _ => format!(
-                "cannot list the files of process {pid}: {error}; {}",
-                privilege::root_advice(
-                    ", or as its owner",
-                    "a container or a security module forbids it",
-                )
-            ),
+        .map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => OpenFilesError::Ended { pid },
+            _ => OpenFilesError::Refused { pid, source },
         })
 }
 
 /// Deleted files that still occupy space.
 #[must_use]
 pub fn list_deleted_files(roots: &SysPaths) -> Vec<DeletedView> {
-    let (drives, systems) = (
+    let (drives, mounted) = (
         identity::list_block_devices(roots),
         file_systems::list_file_systems(roots),
     );
-    files::deleted_file_views(&open_files::deleted_files(roots), &drives, &systems)
+    files::deleted_file_views(&open_files::deleted_files(roots), &drives, &mounted)
 }
 
-/// Switches delay accounting on until the guard is dropped.
+/// Switches delay accounting on until the lock is dropped.
 ///
 /// # Errors
 ///
-/// A sentence: without root, or before kernel 5.14, where there is no such switch.
-pub fn enable_delay_accounting(settings: &SettingsManager) -> Result<SettingLock, String> {
-    settings
-        .lock_setting(SystemSetting::DelayAccounting)
-        .and_then(|mut guard| guard.set("1").map(|()| guard))
-        .map_err(|error| format!("{error}; {}", error.advice()))
+/// Without root, or before kernel 5.14, which has no such setting.
+pub fn enable_delay_accounting(settings: &SettingsManager) -> Result<SettingLock, SettingError> {
+    let mut lock = settings.lock_setting(SystemSetting::DelayAccounting)?;
+    lock.set("1")?;
+    Ok(lock)
 }
 
-/// Applies an action to a process, and returns a description of it.
+/// Applies an action to a process.
 ///
 /// # Errors
 ///
-/// A sentence: the process has ended, or belongs to another user.
+/// When the process has ended, or belongs to another user.
 pub fn apply_action(
     roots: &SysPaths,
-    victim: ProcessId,
-    deed: ProcessAction,
-) -> Result<String, String> {
-    match deed {
-        ProcessAction::SetIoClass(class) => set_io_class(roots, victim, class),
-        ProcessAction::SendSignal(signal) => send_signal(roots, victim, signal),
+    process: ProcessId,
+    action: ProcessAction,
+) -> Result<ProcessActionOutcome, ProcessActionError> {
+    match action {
+        ProcessAction::SetIoClass(class) => set_io_class(roots, process, class),
+        ProcessAction::SendSignal(signal) => send_signal(roots, process, signal),
     }
 }
 
-/// Whether the process id still belongs to the same process.
-fn is_same_process(roots: &SysPaths, victim: ProcessId) -> bool {
-    let path = roots.proc.join(format!("{}/stat", victim.pid));
+/// Fails when the process id does not belong to the same process any more.
+fn check_same_process(
+    roots: &SysPaths,
+    process: ProcessId,
+    action: ProcessAction,
+) -> Result<(), ProcessActionError> {
+    let path = roots.proc.join(format!("{}/stat", process.pid));
     let text = fs::read(path).unwrap_or_default();
-    parse_stat(&text).is_some_and(|stat| stat.start_ticks == victim.start_ticks)
+    let is_same = parse_stat(&text).is_some_and(|stat| stat.start_ticks == process.start_ticks);
+    let pid = process.pid;
+    is_same
+        .then_some(())
+        .ok_or(ProcessActionError::Ended { pid, action })
 }
 
 fn send_signal(
     roots: &SysPaths,
-    victim: ProcessId,
+    process: ProcessId,
     signal: SignalChoice,
-) -> Result<String, String> {
-    let (number, name) = match signal {
-        SignalChoice::Terminate => (process::Signal::TERM, "TERM"),
-        SignalChoice::Interrupt => (process::Signal::INT, "INT"),
-        SignalChoice::Stop => (process::Signal::STOP, "STOP"),
-        SignalChoice::Continue => (process::Signal::CONT, "CONT"),
-        SignalChoice::Kill => (process::Signal::KILL, "KILL"),
+) -> Result<ProcessActionOutcome, ProcessActionError> {
+    let number = match signal {
+        SignalChoice::Terminate => Signal::TERM,
+        SignalChoice::Interrupt => Signal::INT,
+        SignalChoice::Stop => Signal::STOP,
+        SignalChoice::Continue => Signal::CONT,
+        SignalChoice::Kill => Signal::KILL,
     };
-    let pid = victim.pid;
-    let failed = |error| format!("cannot send {name} to process {pid}: {error}");
+    let pid = process.pid;
+    let failed = |error: Errno| ProcessActionError::Signal {
+        pid,
+        signal,
+        source: error.into(),
+    };
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let raw = raw.ok_or_else(|| failed(rustix::io::Errno::SRCH))?;
+    let raw = raw.ok_or_else(|| failed(Errno::SRCH))?;
     // The descriptor refers to the process itself, so the signal goes to the process that was
     // checked.
-    let handle = process::pidfd_open(raw, PidfdFlags::empty()).map_err(failed)?;
-    if !is_same_process(roots, victim) {
-        return Err(format!("process {pid} has ended: nothing was sent"));
-    }
-    process::pidfd_send_signal(handle, number).map_err(failed)?;
-    Ok(format!("{name} sent to process {pid}"))
+    let descriptor = pidfd_open(raw, PidfdFlags::empty()).map_err(failed)?;
+    check_same_process(roots, process, ProcessAction::SendSignal(signal))?;
+    pidfd_send_signal(descriptor, number).map_err(failed)?;
+    Ok(ProcessActionOutcome::SignalSent { pid, signal })
 }
 
 /// Each thread has its own class, so the class is set for all of them.
 fn set_io_class(
     roots: &SysPaths,
-    victim: ProcessId,
+    process: ProcessId,
     class: IoClassChoice,
-) -> Result<String, String> {
-    let pid = victim.pid;
-    if !is_same_process(roots, victim) {
-        return Err(format!("process {pid} has ended: nothing was changed"));
-    }
-    let (class, level, name) = match class {
-        IoClassChoice::Idle => (IoClass::Idle, 0, "idle".to_owned()),
-        IoClassChoice::BestEffort(level) => {
-            (IoClass::BestEffort, level, format!("best effort {level}"))
-        }
-        IoClassChoice::Realtime => (IoClass::Realtime, 4, "realtime 4".to_owned()),
+) -> Result<ProcessActionOutcome, ProcessActionError> {
+    let pid = process.pid;
+    check_same_process(roots, process, ProcessAction::SetIoClass(class))?;
+    let (kernel_class, level) = match class {
+        IoClassChoice::Idle => (IoClass::Idle, 0),
+        IoClassChoice::BestEffort(level) => (IoClass::BestEffort, level),
+        IoClassChoice::Realtime => (IoClass::Realtime, REALTIME_LEVEL),
     };
-    let failed = |error| format!("cannot change the I/O class of process {pid}: {error}");
+    let failed = |source| ProcessActionError::IoClass { pid, class, source };
     let tasks = fs::read_dir(roots.proc.join(format!("{pid}/task"))).map_err(failed)?;
-    let mut changed = 0_u32;
+    let mut thread_count = 0;
     for task in tasks.flatten() {
         let tid = task.file_name().to_str().and_then(|name| name.parse().ok());
-        if let Some(tid) = tid {
-            match set_io_priority(tid, class, level) {
-                Ok(()) => changed += 1,
-                // A thread that has ended in the meantime is no error.
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                Err(error) => return Err(failed(error)),
-            }
+        let Some(tid) = tid else { continue };
+        match set_io_priority(tid, kernel_class, level) {
+            Ok(()) => thread_count += 1,
+            // A thread that has ended in the meantime is no error.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(error) => return Err(failed(error)),
         }
     }
-    Ok(format!(
-        "process {pid} has I/O class {name} now ({changed} threads)"
-    ))
+    Ok(ProcessActionOutcome::IoClassSet {
+        pid,
+        class,
+        thread_count,
+    })
 }
 
 #[cfg(test)]
@@ -161,7 +164,16 @@ mod tests {
         let (roots, own) = (SysPaths::default(), process_id(child.id()));
         let done =
             apply_action(&roots, own, ProcessAction::SetIoClass(IoClassChoice::Idle)).unwrap();
-        assert!(done.contains("idle"), "{done}");
+        assert!(
+            matches!(
+                done,
+                ProcessActionOutcome::IoClassSet {
+                    thread_count: 1,
+                    ..
+                }
+            ),
+            "{done}"
+        );
         let class = crate::drive::ioctl::io_priority(own.pid).unwrap().0;
         let other = ProcessId {
             start_ticks: own.start_ticks + 1,
@@ -176,7 +188,10 @@ mod tests {
         );
         child.wait().unwrap();
         assert_eq!(class, IoClass::Idle);
-        assert!(refused.is_err() && spared, "another process of that number");
+        assert!(
+            matches!(refused, Err(ProcessActionError::Ended { .. })) && spared,
+            "another process with this id"
+        );
         assert!(sent.is_ok());
         assert!(apply_action(&roots, own, ProcessAction::SetIoClass(IoClassChoice::Idle)).is_err());
     }

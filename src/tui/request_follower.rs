@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::services::FeedSenders;
 use super::threads::CommandThread;
 use crate::app::Message;
+use crate::app::requests::TraceUnavailable;
 use crate::model::requests::RequestAggregator;
 use crate::probe::boot_time;
 use crate::probe::trace::{CaptureControl, TraceCapture};
@@ -22,7 +23,8 @@ const VIEW_INTERVAL_NS: u64 = 200_000_000;
 const STOP_TIMEOUT: Duration = Duration::from_millis(600);
 
 /// Advice when a capture ended by itself.
-const ENDED_ADVICE: &str = "press r to begin anew; rates, transfers and benchmarks work without it";
+const ENDED_ADVICE: &str =
+    "press r to start a new trace; rates, transfers and benchmarks work without it";
 
 /// Traces the requests of one device at a time; dropping it ends the trace.
 #[derive(Debug)]
@@ -66,12 +68,14 @@ fn start_capture(
     device: &str,
     senders: &FeedSenders,
 ) -> Result<TraceCapture, Message> {
-    let failed = |message: String, advice: &str| Message::FollowFailed {
-        message,
-        advice: advice.to_owned(),
+    let unavailable = |reason: String, advice: &str| {
+        Message::FollowFailed(TraceUnavailable {
+            reason: reason.into(),
+            advice: advice.into(),
+        })
     };
     let scope = TraceScope::of_device(roots, device)
-        .map_err(|error| failed(error.to_string(), error.advice()))?;
+        .map_err(|error| unavailable(error.to_string(), error.advice()))?;
     let started_ns = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
     let mut aggregator = RequestAggregator::new(device, started_ns);
     let views = senders.requests.clone();
@@ -84,11 +88,11 @@ fn start_capture(
             last = batch.complete_until;
             views.send_replace(Some(Arc::new(aggregator.view(batch.complete_until))));
         }
-        if let Some(message) = batch.end_reason {
+        if let Some(reason) = batch.end_reason {
             // The receiver is gone once the program ends.
-            let _ = messages.blocking_send(failed(message, ENDED_ADVICE));
+            let _ = messages.blocking_send(unavailable(reason, ENDED_ADVICE));
         }
         CaptureControl::Continue
     })
-    .map_err(|error| failed(error.to_string(), &error.advice()))
+    .map_err(|error| unavailable(error.to_string(), &error.advice()))
 }

@@ -4,26 +4,30 @@ use std::path::{Path, PathBuf};
 
 use crate::app::SessionEntry;
 use crate::app::comparison::ComparisonState;
+use crate::app::error::ArchiveError;
+use crate::app::sessions::{OpenedSession, SessionStatus};
 use crate::named_file;
 use crate::named_file::OutputError;
 use crate::report::html;
 use crate::safe_text::SafeText;
 use crate::session::compare;
 use crate::session::compare::ComparisonInput;
-use crate::session::document::{BenchmarkRun, RunState, Session};
+use crate::session::document::{BenchmarkRun, Session};
 use crate::session::store;
 use crate::session::store::ReadBudget;
 
 /// Maximum number of listed sessions: each is read for its line.
 const MAX_LISTED_SESSIONS: usize = 200;
+/// Maximum number of exports of one session in a directory.
+const MAX_EXPORTS: u32 = 1000;
 
 /// The saved sessions, the latest first. Unreadable sessions are listed with the reason.
 ///
 /// # Errors
 ///
 /// When the directory cannot be read.
-pub fn list_sessions(directory: &Path) -> Result<Vec<SessionEntry>, String> {
-    let paths = store::list_sessions(directory).map_err(|error| error.to_string())?;
+pub fn list_sessions(directory: &Path) -> Result<Vec<SessionEntry>, ArchiveError> {
+    let paths = store::list_sessions(directory)?;
     let entry = |path: PathBuf| match store::load_session(&path) {
         Ok(session) => session_entry(path, &session),
         Err(error) => SessionEntry {
@@ -31,7 +35,7 @@ pub fn list_sessions(directory: &Path) -> Result<Vec<SessionEntry>, String> {
             started: SafeText::new(),
             summary: error.to_string().into(),
             headline: SafeText::new(),
-            state: "unreadable".into(),
+            status: SessionStatus::Unreadable,
         },
     };
     Ok(paths
@@ -43,11 +47,8 @@ pub fn list_sessions(directory: &Path) -> Result<Vec<SessionEntry>, String> {
 
 fn session_entry(path: PathBuf, session: &Session) -> SessionEntry {
     let last = session.runs.last();
-    let state = last.map_or("empty", |run| match run.state {
-        RunState::Running => "cut off",
-        RunState::Finished => "finished",
-        RunState::Interrupted => "interrupted",
-        RunState::Failed => "failed",
+    let status = last.map_or(SessionStatus::Empty, |run| {
+        SessionStatus::LastRun(run.state)
     });
     let runs: Vec<_> = session
         .runs
@@ -59,7 +60,7 @@ fn session_entry(path: PathBuf, session: &Session) -> SessionEntry {
         started: session.started.clone(),
         summary: runs.join(", ").into(),
         headline: last.and_then(headline_metric).unwrap_or_default().into(),
-        state: state.into(),
+        status,
     }
 }
 
@@ -68,19 +69,17 @@ fn headline_metric(run: &BenchmarkRun) -> Option<String> {
     let names = crate::bench::find_benchmark(&run.test)?
         .description()
         .headline_metrics;
-    let figure = names.iter().find_map(|name| run.findings.metric(name))?;
-    Some(figure.value_text())
+    let metric = names.iter().find_map(|name| run.findings.metric(name))?;
+    Some(metric.value_text())
 }
 
 /// Reads a session.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn open_session(path: PathBuf) -> Result<(PathBuf, Session), String> {
-    match store::load_session(&path) {
-        Ok(session) => Ok((path, session)),
-        Err(error) => Err(error.to_string()),
-    }
+pub fn open_session(path: PathBuf) -> Result<OpenedSession, ArchiveError> {
+    let session = store::load_session(&path)?;
+    Ok(OpenedSession { path, session })
 }
 
 /// Compares saved sessions; parameters of these names may differ.
@@ -90,19 +89,19 @@ pub fn open_session(path: PathBuf) -> Result<(PathBuf, Session), String> {
 pub fn compare_sessions(
     paths: Vec<PathBuf>,
     ignored: Vec<String>,
-) -> Result<ComparisonState, String> {
+) -> Result<ComparisonState, ArchiveError> {
     let sessions = load_sessions(&paths)?;
     let comparison = compare::compare_sessions(&comparison_inputs(&sessions), &ignored);
     Ok(ComparisonState::new(paths, ignored, comparison))
 }
 
 /// Sessions with their names.
-fn load_sessions(paths: &[PathBuf]) -> Result<Vec<(String, Session)>, String> {
-    store::check_total_size(paths).map_err(|error| error.to_string())?;
+fn load_sessions(paths: &[PathBuf]) -> Result<Vec<(String, Session)>, ArchiveError> {
+    store::check_total_size(paths)?;
     let mut budget = ReadBudget::default();
-    let load = |path: &PathBuf| match budget.load(path) {
-        Ok((session, _)) => Ok((file_stem(path), session)),
-        Err(error) => Err(error.to_string()),
+    let load = |path: &PathBuf| {
+        let (session, _) = budget.load(path)?;
+        Ok((file_stem(path), session))
     };
     paths.iter().map(load).collect()
 }
@@ -124,7 +123,7 @@ pub fn write_report(
     paths: &[PathBuf],
     ignored: &[String],
     directory: &Path,
-) -> Result<PathBuf, String> {
+) -> Result<PathBuf, ArchiveError> {
     let sessions = load_sessions(paths)?;
     let inputs = comparison_inputs(&sessions);
     let comparison = (inputs.len() > 1).then(|| compare::compare_sessions(&inputs, ignored));
@@ -137,7 +136,7 @@ pub fn write_report(
     };
     let page = html::html_page(&inputs, comparison.as_ref(), &presentation);
     let name = match inputs.as_slice() {
-        [] => return Err("there is no session to report".to_owned()),
+        [] => return Err(ArchiveError::NoSession),
         [one] => format!("diskscope-{}", one.name),
         [first, ..] => format!("diskscope-comparison-{}", first.name),
     };
@@ -157,9 +156,9 @@ fn file_stem(path: &Path) -> String {
 /// # Errors
 ///
 /// When it cannot be read or written.
-pub fn export_session(path: &Path, directory: &Path) -> Result<PathBuf, String> {
-    let session = store::load_session(path).map_err(|error| error.to_string())?;
-    let text = store::serialize_session(&session).map_err(|error| error.to_string())?;
+pub fn export_session(path: &Path, directory: &Path) -> Result<PathBuf, ArchiveError> {
+    let session = store::load_session(path)?;
+    let text = store::serialize_session(&session).map_err(ArchiveError::Serialize)?;
     write_new(
         directory,
         &format!("diskscope-{}", file_stem(path)),
@@ -170,20 +169,27 @@ pub fn export_session(path: &Path, directory: &Path) -> Result<PathBuf, String> 
 
 /// Writes a file with that name; if it exists already the name gets a number. Only its owner may
 /// read it.
-fn write_new(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<PathBuf, String> {
-    for number in 0..1000 {
-        let free = match number {
-            0 => format!("{name}.{ending}"),
-            number => format!("{name}-{number}.{ending}"),
+fn write_new(
+    directory: &Path,
+    name: &str,
+    extension: &str,
+    bytes: &[u8],
+) -> Result<PathBuf, ArchiveError> {
+    for number in 0..MAX_EXPORTS {
+        let file_name = match number {
+            0 => format!("{name}.{extension}"),
+            number => format!("{name}-{number}.{extension}"),
         };
-        match named_file::write_private(directory, &free, bytes) {
+        match named_file::write_private(directory, &file_name, bytes) {
             Ok(path) => return Ok(path),
             Err(OutputError::AlreadyExists { .. }) => {}
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.into()),
         }
     }
-    let directory = directory.display();
-    Err(format!("{directory} is full of exports: move some away"))
+    Err(ArchiveError::TooManyExports {
+        directory: directory.to_owned(),
+        count: MAX_EXPORTS,
+    })
 }
 
 #[cfg(test)]
@@ -209,7 +215,8 @@ mod tests {
         assert!((against.unwrap().ratio - 1.5).abs() < 1e-9);
 
         let missing = directory.path().join("gone.json");
-        let message = compare_sessions(vec![paths[0].clone(), missing], Vec::new()).unwrap_err();
+        let error = compare_sessions(vec![paths[0].clone(), missing], Vec::new()).unwrap_err();
+        let message = error.to_string();
         assert!(message.contains("gone.json"), "{message}");
     }
 

@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::app::error::TargetError;
 use crate::app::{TargetChoice, TargetGroup};
 use crate::drive::{BlockDevice, DeviceUse, DriveKind, Target, identity, medium, mounts};
 use crate::engine;
+use crate::engine::OpenError;
 use crate::engine::simulated::NAME_PREFIX;
 use crate::roots::SysPaths;
 
@@ -24,17 +27,15 @@ pub fn list_targets(roots: &SysPaths) -> Vec<TargetChoice> {
     choices
 }
 
-/// Simulated drives in the launcher: they allow running the hard disk benchmarks without a hard
-/// disk.
+/// Simulated drives in the launcher: with them the benchmarks of rotational disks run without one.
 const SIMULATED_TARGETS: [&str; 2] = ["sim:hdd", "sim:ssd"];
 
-fn simulated_choice(roots: &SysPaths, name: &str) -> Result<TargetChoice, String> {
-    let opened = engine::open_target(roots, name, engine::EngineChoice::Auto, None)
-        .map_err(|error| format!("{error}; {}", error.advice()))?;
+fn simulated_choice(roots: &SysPaths, name: &str) -> Result<TargetChoice, TargetError> {
+    let opened = engine::open_target(roots, name, engine::EngineChoice::Auto, None)?;
     Ok(TargetChoice {
         name: name.to_owned(),
         group: TargetGroup::File,
-        label: "made of arithmetic".to_owned(),
+        label: "simulated drive".to_owned(),
         size_bytes: Some(opened.target.size_bytes),
         kind: "simulated".to_owned(),
         used_by: String::new(),
@@ -46,14 +47,17 @@ fn simulated_choice(roots: &SysPaths, name: &str) -> Result<TargetChoice, String
 ///
 /// # Errors
 ///
-/// With the reason when it cannot be measured.
-pub fn inspect_target(roots: &SysPaths, path: &str) -> Result<TargetChoice, String> {
+/// When it cannot be measured.
+pub fn inspect_target(roots: &SysPaths, path: &str) -> Result<TargetChoice, TargetError> {
     let path = path.trim();
     if path.starts_with(NAME_PREFIX) {
         return simulated_choice(roots, path);
     }
-    let target = target_facts(roots, path)?;
-    let metadata = std::fs::metadata(path).map_err(|error| format!("{path}: {error}"))?;
+    let target = open_and_describe(roots, path)?;
+    let metadata = std::fs::metadata(path).map_err(|source| TargetError::Inspect {
+        path: path.to_owned(),
+        source,
+    })?;
     if metadata.is_dir() {
         return Ok(directory_choice(path, Ok(target)));
     }
@@ -76,17 +80,16 @@ pub fn inspect_target(roots: &SysPaths, path: &str) -> Result<TargetChoice, Stri
     })
 }
 
-/// The facts of a directory for the list, without creating a file.
-fn described(roots: &SysPaths, name: &Path) -> Result<Target, String> {
-    medium::describe_directory(roots, name).map_err(|error| format!("{error}; {}", error.advice()))
+/// The properties of a directory for the list, without creating a file.
+fn describe_directory(roots: &SysPaths, path: &Path) -> Result<Target, TargetError> {
+    Ok(medium::describe_directory(roots, path).map_err(OpenError::from)?)
 }
 
-/// The facts of a target. In a directory a nameless file is created temporarily; nothing is
+/// The properties of a target. In a directory a nameless file is created temporarily; nothing is
 /// written.
-fn target_facts(roots: &SysPaths, name: &str) -> Result<Target, String> {
-    medium::open_target(roots, name, None)
-        .map(|medium| medium.target.clone())
-        .map_err(|error| format!("{error}; {}", error.advice()))
+fn open_and_describe(roots: &SysPaths, name: &str) -> Result<Target, TargetError> {
+    let medium = medium::open_target(roots, name, None).map_err(OpenError::from)?;
+    Ok(medium.target.clone())
 }
 
 /// The current directory, home, the directory for temporary files, and the mount points of block
@@ -102,7 +105,7 @@ fn directory_choices(roots: &SysPaths) -> Vec<TargetChoice> {
     for path in usual.into_iter().flatten() {
         if path.is_absolute() && seen.insert(path.clone()) {
             let name = path.to_string_lossy().into_owned();
-            choices.push(directory_choice(&name, described(roots, &path)));
+            choices.push(directory_choice(&name, describe_directory(roots, &path)));
         }
     }
     // Of the other mounts, only those that can hold a scratch file are listed.
@@ -111,7 +114,7 @@ fn directory_choices(roots: &SysPaths) -> Vec<TargetChoice> {
         let is_directory = mount.source_number.is_some() && path.is_dir();
         if is_directory
             && seen.insert(path.clone())
-            && let Ok(target) = described(roots, &path)
+            && let Ok(target) = describe_directory(roots, &path)
         {
             choices.push(directory_choice(&mount.mount_point, Ok(target)));
         }
@@ -119,10 +122,10 @@ fn directory_choices(roots: &SysPaths) -> Vec<TargetChoice> {
     choices
 }
 
-fn directory_choice(name: &str, target: Result<Target, String>) -> TargetChoice {
-    let about = target.as_ref().ok();
-    let drive = about.and_then(|target| target.drive.as_ref());
-    let file_system = about.and_then(|target| target.file_system.clone());
+fn directory_choice(name: &str, target: Result<Target, TargetError>) -> TargetChoice {
+    let properties = target.as_ref().ok();
+    let drive = properties.and_then(|target| target.drive.as_ref());
+    let file_system = properties.and_then(|target| target.file_system.clone());
     let label = match (drive, file_system.as_deref()) {
         (Some(drive), _) => drive.label(),
         (None, Some("tmpfs" | "ramfs")) => "memory".to_owned(),
@@ -135,32 +138,32 @@ fn directory_choice(name: &str, target: Result<Target, String>) -> TargetChoice 
         size_bytes: free_bytes(Path::new(name)),
         kind: file_system.unwrap_or_else(|| "directory".to_owned()),
         used_by: String::new(),
-        target,
+        target: target.map_err(Arc::new),
     }
 }
 
 /// Bytes that this user can still write there.
 fn free_bytes(path: &Path) -> Option<u64> {
-    let facts = rustix::fs::statvfs(path).ok()?;
-    Some(facts.f_bavail.saturating_mul(facts.f_frsize))
+    let usage = rustix::fs::statvfs(path).ok()?;
+    Some(usage.f_bavail.saturating_mul(usage.f_frsize))
 }
 
 /// Whole drives with a medium; partitions appear only as their users.
 fn drive_choices(roots: &SysPaths) -> Vec<TargetChoice> {
     let all = identity::list_block_devices(roots);
-    let offered = |drive: &&BlockDevice| {
+    let is_listed = |drive: &&BlockDevice| {
         drive.size_bytes > 0 && !matches!(drive.kind, DriveKind::Partition | DriveKind::Optical)
     };
     all.iter()
-        .filter(offered)
-        .map(|drive| drive_choice(drive, &all, target_facts(roots, &drive.path)))
+        .filter(is_listed)
+        .map(|drive| drive_choice(drive, &all, open_and_describe(roots, &drive.path)))
         .collect()
 }
 
 fn drive_choice(
     drive: &BlockDevice,
     all: &[BlockDevice],
-    target: Result<Target, String>,
+    target: Result<Target, TargetError>,
 ) -> TargetChoice {
     let parts = all
         .iter()
@@ -177,7 +180,7 @@ fn drive_choice(
         size_bytes: Some(drive.size_bytes),
         kind: drive.transport.clone().unwrap_or_else(|| drive_kind(drive)),
         used_by: users.join(", "),
-        target,
+        target: target.map_err(Arc::new),
     }
 }
 
@@ -209,7 +212,9 @@ mod tests {
 
     #[test]
     fn inspection_of_missing_path_is_an_error() {
-        let message = inspect_target(&SysPaths::default(), "/no/such/place").unwrap_err();
+        let message = inspect_target(&SysPaths::default(), "/no/such/place")
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("/no/such/place"), "{message}");
     }
 
@@ -226,7 +231,7 @@ mod tests {
         let path = directory.path().to_string_lossy().into_owned();
         match inspect_target(&SysPaths::default(), &path) {
             Ok(choice) => assert_eq!(choice.group, TargetGroup::Directory),
-            Err(reason) => assert!(reason.contains("free"), "{reason}"),
+            Err(error) => assert!(error.to_string().contains("free"), "{error}"),
         }
         assert_eq!(directory.path().read_dir().unwrap().count(), 0);
     }

@@ -110,29 +110,29 @@ impl PanicReport {
     /// and one on any other thread is sent to the loop, which ends the program.
     #[must_use]
     pub fn install_hook(notices: mpsc::Sender<SignalNotice>) -> Self {
-        let words = Self::default();
-        let (kept, here) = (words.clone(), thread::current().id());
-        let report = std::panic::take_hook();
+        let report_text = Self::default();
+        let (hook_text, here) = (report_text.clone(), thread::current().id());
+        let default_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             if thread::current().id() == here {
                 restore_terminal();
-                report(panic);
+                default_hook(panic);
                 return;
             }
             let name = thread::current().name().unwrap_or("unnamed").to_owned();
-            let mut words = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
-            words.get_or_insert(format!("thread {name}: {panic}"));
+            let mut report_text = hook_text.0.lock().unwrap_or_else(PoisonError::into_inner);
+            report_text.get_or_insert(format!("thread {name}: {panic}"));
             // When the channel is full, the loop has a notice to end already.
             let _ = notices.try_send(SignalNotice::Panicked);
         }));
-        words
+        report_text
     }
 
     /// The panic message, if a thread panicked.
     #[must_use]
     pub fn panic_message(&self) -> Option<String> {
-        let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        words.clone()
+        let report_text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        report_text.clone()
     }
 }
 

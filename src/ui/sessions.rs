@@ -9,8 +9,9 @@ use super::theme::{StyleRole, Theme};
 use super::widgets::table::{TableColumn, TableWidget};
 use super::widgets::text::{cut_end, cut_start, format_time};
 use crate::app::SessionEntry;
-use crate::app::sessions::SessionsState;
+use crate::app::sessions::{SessionStatus, SessionsState};
 use crate::report::compare::words::session_letter;
+use crate::session::document::RunState;
 
 mod comparison;
 mod metrics;
@@ -45,7 +46,9 @@ pub(super) fn draw(sessions: &SessionsState, theme: Theme, area: Rect, buf: &mut
                 buf,
             );
         }
-        Some(Err(message)) => return draw_text(message, StyleRole::Error, theme, area, buf),
+        Some(Err(error)) => {
+            return draw_text(&error.to_string(), StyleRole::Error, theme, area, buf);
+        }
         Some(Ok(entries)) if entries.is_empty() => {
             let text = "no saved sessions: press b to run a benchmark";
             return draw_text(text, StyleRole::Faint, theme, area, buf);
@@ -62,7 +65,7 @@ pub(super) fn draw(sessions: &SessionsState, theme: Theme, area: Rect, buf: &mut
                 cut_end(&entry.headline, width, theme),
                 theme.role_style(StyleRole::Title),
             ),
-            3 => Line::raw(cut_end(&entry.state, width, theme)),
+            3 => Line::raw(cut_end(status_label(entry.status), width, theme)),
             _ => Line::styled(
                 cut_start(&path, width, theme),
                 theme.role_style(StyleRole::Faint),
@@ -78,6 +81,17 @@ pub(super) fn draw(sessions: &SessionsState, theme: Theme, area: Rect, buf: &mut
         theme,
     };
     (&table).render(area, buf);
+}
+
+fn status_label(status: SessionStatus) -> &'static str {
+    match status {
+        SessionStatus::Unreadable => "unreadable",
+        SessionStatus::Empty => "empty",
+        SessionStatus::LastRun(RunState::Running) => "incomplete",
+        SessionStatus::LastRun(RunState::Finished) => "finished",
+        SessionStatus::LastRun(RunState::Interrupted) => "interrupted",
+        SessionStatus::LastRun(RunState::Failed) => "failed",
+    }
 }
 
 /// Start time of the session, preceded by its letter where it is marked.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diskscope::app::replay::Frame;
+use diskscope::app::sessions::OpenedSession;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
 use diskscope::drive::guard::MediumContents;
@@ -214,7 +215,12 @@ pub fn presented(session: &Session) {
     let page = report::html::html_page(&[input, input], Some(&comparison), &known);
     assert!(page.ends_with("</html>\n") && !page.contains("<script"));
     assert!(!page.contains(stray), "a control character in the page");
-    let opened = || Message::SessionOpened(Box::new(Ok((PathBuf::from("one"), session.clone()))));
+    let opened = || {
+        Message::SessionOpened(Box::new(Ok(OpenedSession {
+            path: PathBuf::from("one"),
+            session: session.clone(),
+        })))
+    };
     shown(opened, Screen::Sessions);
 }
 

@@ -1,7 +1,9 @@
 //! Before something is overwritten: nothing but the typed path starts it, and only once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use diskscope::app::error::RunError;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::{AppEvent, AppState, Effect, Message, update};
 use diskscope::bench::BenchmarkSpec;
@@ -39,7 +41,10 @@ fn send_impact(state: &mut AppState, target: &str) {
         signatures: Vec::new(),
         medium: Ok(canned::inspected_medium(target)),
     };
-    let news = Message::OverwriteImpact(target.to_owned(), Ok(stakes));
+    let news = Message::OverwriteImpact {
+        path: target.to_owned(),
+        impact: Ok(stakes),
+    };
     update(state, AppEvent::Message(news));
 }
 
@@ -75,7 +80,7 @@ fn second_overwriting_run_asks_for_consent_again() {
     let mut state = question_with_impact();
     type_text(&mut state, TARGET);
     press_enter(&mut state).unwrap();
-    let failed = Err("the drive is gone".to_owned());
+    let failed = Err(Arc::new(RunError::NothingMeasured));
     update(
         &mut state,
         AppEvent::Message(Message::BenchmarkEnded(Box::new(failed))),

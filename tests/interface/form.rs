@@ -1,5 +1,8 @@
 //! The launcher's fields: a value that opens selected, and the search.
 
+use std::sync::Arc;
+
+use diskscope::app::error::TargetError;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::launcher::LauncherPane;
 use diskscope::app::{AppEvent, AppState, Effect, KeyContext, Message, update};
@@ -149,7 +152,12 @@ fn escape_keeps_the_field_value() {
 #[test]
 fn footer_shows_field_keys_while_field_is_open() {
     let mut state = canned::form_field();
-    for wanted in ["Enter take", "Esc leave", "Left edit", "type to replace"] {
+    for wanted in [
+        "Enter accept",
+        "Esc discard",
+        "Left edit",
+        "type to replace",
+    ] {
         assert!(
             drawn_screen(&state).contains(wanted),
             "{wanted}:\n{}",
@@ -265,7 +273,11 @@ fn search_text_with_leading_slash_is_inspected_as_path() {
         matches!(effects.as_slice(), [Effect::InspectTarget(path)] if path == "/srv/12 q"),
         "{effects:?}"
     );
-    let failed = Message::TargetInspected(Box::new(Err("/srv/12 q: no such file".to_owned())));
+    let error = TargetError::Inspect {
+        path: "/srv/12 q".to_owned(),
+        source: std::io::Error::other("no such file"),
+    };
+    let failed = Message::TargetInspected(Box::new(Err(Arc::new(error))));
     update(&mut state, AppEvent::Message(failed));
     assert!(
         drawn_screen(&state).contains("no such file"),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use diskscope::app::error::OpenFilesError;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::{AppEvent, AppState, Effect, Message, update};
 use diskscope::drive::file_systems::FileSystemUsage;
@@ -227,10 +228,19 @@ fn open_files() {
         file(3, "/srv/iso/debian-12.5.0-amd64-DVD-1.iso", false),
         file(4, "/var/tmp/scratch (deleted)", true),
     ];
-    send_message(&mut state, Message::OpenFiles(5120, Ok(files)));
+    send_message(
+        &mut state,
+        Message::OpenFiles {
+            pid: 5120,
+            files: Ok(files),
+        },
+    );
     assert_snapshots("pane-files", &state);
-    let refused = Err("cannot list what process 1 has open: permission denied".to_owned());
-    send_message(&mut state, Message::OpenFiles(5120, refused));
+    let ended = Message::OpenFiles {
+        pid: 5120,
+        files: Err(Arc::new(OpenFilesError::Ended { pid: 5120 })),
+    };
+    send_message(&mut state, ended);
     assert_snapshots("pane-files-refused", &state);
 }
 

@@ -225,7 +225,7 @@ fn page_keys_scroll_the_help() {
     assert_ne!(top, second);
     assert_eq!(screen_after(&mut state, KeySymbol::PageUp), top);
     let end = screen_after(&mut state, KeySymbol::End);
-    assert!(end.contains("Choosing what to do to a process"), "{end}");
+    assert!(end.contains("Choice of an action on a process"), "{end}");
     assert_eq!(screen_after(&mut state, KeySymbol::Home), top);
 }
 

@@ -7,13 +7,14 @@ use std::time::Duration;
 use diskscope::app::comparison::ComparisonState;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::replay::{Frame, ReplayTimeline};
+use diskscope::app::sessions::SessionStatus;
 use diskscope::app::{
     AppEvent, AppState, Message, SavedRun, SessionEntry, TargetChoice, TargetGroup, update,
 };
 use diskscope::bench::{RunEvent, RunProgress, framework};
-use diskscope::drive::OverwriteImpact;
-use diskscope::drive::{InspectedMedium, Target, TargetKind, medium};
-use diskscope::engine::{ExecutionSnapshot, IoStats};
+use diskscope::drive::guard::{Refusal, UseConflict};
+use diskscope::drive::{DriveError, InspectedMedium, OverwriteImpact, Target, TargetKind, medium};
+use diskscope::engine::{ExecutionSnapshot, IoStats, OpenError};
 use diskscope::model::Snapshot;
 use diskscope::model::requests::{
     MatchErrors, RequestActor, RequestAggregator, RequestOperation, RequestTimestamps,
@@ -436,7 +437,12 @@ pub fn target_choices() -> Vec<TargetChoice> {
         ),
         drive("/dev/sdc", "ST8000NM000A", "disk", "", 8_001_563_222_016),
         TargetChoice {
-            target: Err("cannot open /dev/sdb: permission denied; try again as root".to_owned()),
+            target: Err(Arc::new(
+                OpenError::from(DriveError::NotFound {
+                    name: "/dev/sdb".to_owned(),
+                })
+                .into(),
+            )),
             ..drive("/dev/sdb", "SanDisk Ultra", "usb", "", 61_524_148_224)
         },
     ]
@@ -514,7 +520,10 @@ pub fn consent_state() -> AppState {
     };
     send_message(
         &mut state,
-        Message::OverwriteImpact("/dev/sdc".to_owned(), Ok(stakes)),
+        Message::OverwriteImpact {
+            path: "/dev/sdc".to_owned(),
+            impact: Ok(stakes),
+        },
     );
     "/dev/s"
         .chars()
@@ -547,7 +556,10 @@ pub fn consent_with_many_facts() -> AppState {
     };
     send_message(
         &mut state,
-        Message::OverwriteImpact("/dev/sdc".to_owned(), Ok(stakes)),
+        Message::OverwriteImpact {
+            path: "/dev/sdc".to_owned(),
+            impact: Ok(stakes),
+        },
     );
     state
 }
@@ -559,16 +571,24 @@ pub fn consent_for_target_in_use() -> AppState {
         "/dev/sda, sda (8:0), 8.00 TB",
         "model ST8000NM000A-2KE101, serial WKD0A3B1",
     ];
-    let refusal = "/dev/sda is in use: sda is mounted at /mnt/backup; unmount it, swapoff, or stop \
-                   what holds it, if its content may really go; no option overrides this";
+    let refusal = Refusal::InUse {
+        name: "/dev/sda".to_owned(),
+        conflicts: vec![UseConflict::Mounted {
+            device: "sda".to_owned(),
+            at: "/mnt/backup".to_owned(),
+        }],
+    };
     let stakes = OverwriteImpact {
         target_facts: facts.map(str::to_owned).to_vec(),
         signatures: vec!["xfs".to_owned()],
-        medium: Err(refusal.to_owned()),
+        medium: Err(Arc::new(refusal)),
     };
     send_message(
         &mut state,
-        Message::OverwriteImpact("/dev/sda".to_owned(), Ok(stakes)),
+        Message::OverwriteImpact {
+            path: "/dev/sda".to_owned(),
+            impact: Ok(stakes),
+        },
     );
     state
 }
@@ -878,7 +898,7 @@ pub fn result_table() -> AppState {
 pub fn sessions_state() -> AppState {
     let mut state = live_state();
     press_code(&mut state, KeySymbol::Char('4'));
-    let entry = |started: &str, summary: &str, headline: &str, state: &str| SessionEntry {
+    let entry = |started: &str, summary: &str, headline: &str, state| SessionEntry {
         path: PathBuf::from(format!(
             "/home/jane/.local/state/diskscope/sessions/{}.json",
             started.replace([':', '-'], "")
@@ -886,26 +906,26 @@ pub fn sessions_state() -> AppState {
         started: started.into(),
         summary: summary.into(),
         headline: headline.into(),
-        state: state.into(),
+        status: SessionStatus::LastRun(state),
     };
     let entries = vec![
         entry(
             "2026-02-03T14:05:06",
             "random-read of /home/jane",
             "83.9k /s",
-            "finished",
+            RunState::Finished,
         ),
         entry(
             "2026-02-03T13:40:10",
             "sequential-read of /dev/sda",
             "201 MB/s",
-            "interrupted",
+            RunState::Interrupted,
         ),
         entry(
             "2026-01-17T09:12:44",
             "random-read of /dev/sda",
             "118 /s",
-            "finished",
+            RunState::Finished,
         ),
     ];
     send_message(&mut state, Message::Sessions(Ok(entries)));

@@ -1,6 +1,6 @@
 //! Commands that keys are bound to.
 
-use crate::app::Screen;
+use crate::app::screen::Screen;
 use crate::app::text::TextEdit;
 
 /// A command that a key is bound to.
@@ -38,19 +38,19 @@ pub enum KeyCommand {
     ReverseSort,
     /// Type a filter.
     EditFilter,
-    /// To the next view of a recording.
+    /// To the next snapshot of a recording.
     NextFrame,
-    /// To the previous view of a recording.
+    /// To the previous snapshot of a recording.
     PreviousFrame,
-    /// Skip many views forwards.
+    /// Skip many snapshots forwards.
     SkipForward,
-    /// Skip many views backwards.
+    /// Skip many snapshots backwards.
     SkipBack,
-    /// To the first view of a recording.
+    /// To the first snapshot of a recording.
     FirstFrame,
-    /// To the last view of a recording.
+    /// To the last snapshot of a recording.
     LastFrame,
-    /// To the busiest view of a recording.
+    /// To the busiest snapshot of a recording.
     BusiestFrame,
     /// Pause or resume sampling.
     TogglePause,
@@ -72,9 +72,9 @@ pub enum KeyCommand {
     Search,
     /// Change the text that is typed.
     EditText(TextEdit),
-    /// The next of the words that a parameter takes.
+    /// The next valid word of a parameter.
     NextChoice,
-    /// The previous of the words that a parameter takes.
+    /// The previous valid word of a parameter.
     PreviousChoice,
     /// Back to the default value.
     ResetToDefault,
@@ -108,7 +108,7 @@ pub enum KeyCommand {
     ShowMemory,
     /// Open files of the selected process.
     ShowOpenFiles,
-    /// Deleted files that hold space.
+    /// Deleted files that still occupy space.
     ShowDeletedFiles,
     /// Only processes on the selected device.
     FilterByDevice,
@@ -120,10 +120,10 @@ pub enum KeyCommand {
     ToggleAccounting,
     /// The choice with this number.
     PickChoice(u8),
-    /// Yes.
-    Yes,
-    /// No.
-    No,
+    /// Confirm a question.
+    Confirm,
+    /// Decline a question.
+    Decline,
 }
 
 impl KeyCommand {

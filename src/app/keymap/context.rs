@@ -14,7 +14,7 @@ pub enum KeyContext {
     RecordedRequests,
     /// Typing the filter of a list.
     Filter,
-    /// The launcher, its lists of targets and tests.
+    /// The launcher, its lists of targets and benchmarks.
     Launcher,
     /// Typing a search, or a path, in the launcher.
     Search,
@@ -71,24 +71,24 @@ impl KeyContext {
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Self::Global => "Everywhere",
+            Self::Global => "Global",
             Self::Live => "Live",
-            Self::Replay | Self::RecordedRequests => "Replaying a recording",
-            Self::Filter => "Typing a filter",
-            Self::Launcher => "Bench, choosing",
-            Self::Form => "Bench, parameters",
-            Self::Search => "Bench, searching",
-            Self::Field => "Bench, typing a value",
-            Self::OverwriteConsent => "Bench, before something is overwritten",
-            Self::TextEditing => "In every text field",
-            Self::Running => "Bench, running",
+            Self::Replay | Self::RecordedRequests => "Replay of a recording",
+            Self::Filter => "Filter",
+            Self::Launcher => "Bench: launcher",
+            Self::Form => "Bench: parameters",
+            Self::Search => "Bench: search",
+            Self::Field => "Bench: editing a value",
+            Self::OverwriteConsent => "Bench: consent to overwrite",
+            Self::TextEditing => "Text fields",
+            Self::Running => "Bench: running",
             Self::Result => "Result",
             Self::Requests => "Requests",
             Self::Sessions => "Sessions",
-            Self::Comparison => "Sessions, compared",
+            Self::Comparison => "Sessions: comparison",
             Self::Help => "Help",
             Self::Question => "Questions",
-            Self::ChoiceList => "Choosing what to do to a process",
+            Self::ChoiceList => "Choice of an action on a process",
         }
     }
 

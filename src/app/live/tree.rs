@@ -10,21 +10,21 @@ use crate::model::snapshot::ProcessView;
 pub fn in_tree_order<'a>(listed: &[&'a ProcessView]) -> Vec<&'a ProcessView> {
     let parents = parent_indices(listed);
     let mut children = vec![Vec::new(); listed.len()];
-    for (place, parent) in parents.iter().enumerate() {
+    for (index, parent) in parents.iter().enumerate() {
         if let Some(parent) = parent {
-            children[*parent].push(place);
+            children[*parent].push(index);
         }
     }
-    let mut taken = vec![false; listed.len()];
+    let mut visited = vec![false; listed.len()];
     let mut ordered = Vec::with_capacity(listed.len());
     // A cycle of parents has no root; reused process ids can produce one.
-    let first = (0..listed.len()).filter(|place| parents[*place].is_none());
+    let first = (0..listed.len()).filter(|index| parents[*index].is_none());
     for start in first.chain(0..listed.len()) {
-        let mut waiting = vec![start];
-        while let Some(place) = waiting.pop() {
-            if !std::mem::replace(&mut taken[place], true) {
-                ordered.push(listed[place]);
-                waiting.extend(children[place].iter().rev());
+        let mut stack = vec![start];
+        while let Some(index) = stack.pop() {
+            if !std::mem::replace(&mut visited[index], true) {
+                ordered.push(listed[index]);
+                stack.extend(children[index].iter().rev());
             }
         }
     }
@@ -35,8 +35,8 @@ pub fn in_tree_order<'a>(listed: &[&'a ProcessView]) -> Vec<&'a ProcessView> {
 #[must_use]
 pub fn tree_depths(listed: &[&ProcessView]) -> Vec<usize> {
     let parents = parent_indices(listed);
-    let depth = |place: usize| {
-        let above = std::iter::successors(parents[place], |place| parents[*place]);
+    let depth = |index: usize| {
+        let above = std::iter::successors(parents[index], |index| parents[*index]);
         above.take(MAX_TREE_DEPTH).count()
     };
     (0..listed.len()).map(depth).collect()
@@ -47,15 +47,15 @@ const MAX_TREE_DEPTH: usize = 64;
 
 /// Indices of the parents; the parent of a thread is its process.
 fn parent_indices(listed: &[&ProcessView]) -> Vec<Option<usize>> {
-    let places: HashMap<u32, usize> = listed
+    let indices: HashMap<u32, usize> = listed
         .iter()
         .enumerate()
         .filter(|(_, process)| process.pid == process.tid)
-        .map(|(place, process)| (process.pid, place))
+        .map(|(index, process)| (process.pid, index))
         .collect();
-    let parent = |(place, process): (usize, &&ProcessView)| {
-        let found = places.get(&process.parent_pid).copied();
-        found.filter(|parent| *parent != place)
+    let parent = |(index, process): (usize, &&ProcessView)| {
+        let found = indices.get(&process.parent_pid).copied();
+        found.filter(|parent| *parent != index)
     };
     listed.iter().enumerate().map(parent).collect()
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::drive::guard::consent::InspectedMedium;
+use crate::drive::guard::refusal::Refusal;
 
 /// What is known of a target that is about to be overwritten.
 #[derive(Debug, Clone)]
@@ -13,6 +14,6 @@ pub struct OverwriteImpact {
     /// item.
     pub signatures: Vec<String>,
     /// The open medium that was inspected, kept until the run starts; or the reason why it must not
-    /// be written despite any consent, with advice.
-    pub medium: Result<Arc<InspectedMedium>, String>,
+    /// be written despite any consent.
+    pub medium: Result<Arc<InspectedMedium>, Arc<Refusal>>,
 }

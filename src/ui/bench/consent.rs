@@ -181,13 +181,14 @@ fn input_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Li
     let paragraph = |text: &str, role| wrapped_lines(text, width, theme, role);
     match &question.impact {
         None => Vec::new(),
-        Some(
-            Err(reason)
-            | Ok(OverwriteImpact {
-                medium: Err(reason),
-                ..
-            }),
-        ) => paragraph(reason, StyleRole::Error),
+        Some(Err(error)) => paragraph(&format!("{error}; {}", error.advice()), StyleRole::Error),
+        Some(Ok(OverwriteImpact {
+            medium: Err(refusal),
+            ..
+        })) => paragraph(
+            &format!("{refusal}; {}", refusal.advice()),
+            StyleRole::Error,
+        ),
         Some(Ok(_)) => {
             let mut prompt =
                 "Overwritten data cannot be recovered. Type the path to start".to_owned();

@@ -14,11 +14,15 @@ use crate::units;
 /// Draws what the job will do, or why it cannot be run, and the next step.
 pub(super) fn draw(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let mut lines = Vec::new();
-    let failed = launcher
-        .start_error
-        .as_ref()
-        .map(|reason| Err(reason.clone()));
-    match failed.as_ref().or(launcher.forecast.as_ref()) {
+    let start_error = launcher.start_error.as_ref();
+    let forecast = match start_error {
+        Some(error) => Some(Err(error.to_string())),
+        None => launcher
+            .forecast
+            .as_ref()
+            .map(|forecast| forecast.as_ref().map_err(ToString::to_string)),
+    };
+    match &forecast {
         None => {}
         Some(Err(reason)) => {
             let reason = wrap_text(reason, area.width).into_iter();

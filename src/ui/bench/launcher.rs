@@ -16,7 +16,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::forecast;
-use crate::app::event::TargetChoice;
+use crate::app::TargetChoice;
 use crate::app::form::ParameterForm;
 use crate::app::launcher::{LauncherPane, LauncherState};
 use crate::app::search::{LauncherSearch, SearchMatch};
@@ -147,7 +147,7 @@ fn search_lines(
         theme.role_style(StyleRole::Plain),
     ));
     let (text, role) = match &search.error {
-        Some(error) => (error.clone(), StyleRole::Error),
+        Some(error) => (error.to_string(), StyleRole::Error),
         None if search.is_path() => ("Enter opens this path".to_owned(), StyleRole::Faint),
         None if found == 0 => {
             let text = "no match; a path starts with /";
@@ -335,7 +335,7 @@ fn draw_form(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffe
     }
     let error = open.and_then(|editing| editing.error.as_ref());
     match (error, form.selected_field()) {
-        (Some(error), _) => push(error, StyleRole::Error),
+        (Some(error), _) => push(&error.to_string(), StyleRole::Error),
         (None, Some(entry)) => push(entry.parameter.help, StyleRole::Faint),
         (None, None) => {}
     }

@@ -1,9 +1,12 @@
 //! Open files: of the selected process, and those that are deleted.
 
+use std::sync::Arc;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::app::error::OpenFilesError;
 use crate::app::live::LiveState;
 use crate::app::viewport::Viewport;
 use crate::model::files::{DeletedView, FileView};
@@ -18,7 +21,7 @@ const FIXED_COLUMNS_WIDTH: u16 = 42;
 /// Draws the open files of the selected process; `None` until they are listed.
 pub(super) fn draw_open_files(
     live: &LiveState,
-    files: Option<&Result<Vec<FileView>, String>>,
+    files: Option<&Result<Vec<FileView>, Arc<OpenFilesError>>>,
     theme: Theme,
     area: Rect,
     buf: &mut Buffer,
@@ -33,8 +36,9 @@ pub(super) fn draw_open_files(
             "reading /proc/PID/fd",
             theme.role_style(StyleRole::Faint),
         )),
-        Some(Err(message)) => {
-            lines.extend(wrap_text(message, area.width).into_iter().map(Line::raw))
+        Some(Err(error)) => {
+            let wrapped = wrap_text(&error.to_string(), area.width);
+            lines.extend(wrapped.into_iter().map(Line::raw));
         }
         Some(Ok(files)) => {
             let heading = format!(

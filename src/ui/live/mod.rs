@@ -52,7 +52,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let foot = take_bottom(&mut area, notices + u16::from(notices > 0));
     draw_notices(&sample.notices, theme, foot, buf);
 
-    if live.pane != LivePane::Lists {
+    if !live.pane.is_lists() {
         draw_pane(live, theme, area, buf);
         return;
     }

@@ -106,10 +106,13 @@ fn draw_unavailable(
     };
     let lines = match (&requests.unavailable, &requests.device) {
         _ if is_recording => faint("no requests in the 60 s before this snapshot"),
-        (Some([message, advice]), _) => vec![
-            Line::styled(message.clone(), theme.role_style(StyleRole::Warning)),
+        (Some(unavailable), _) => vec![
+            Line::styled(
+                unavailable.reason.clone(),
+                theme.role_style(StyleRole::Warning),
+            ),
             Line::raw(""),
-            Line::raw(advice.clone()),
+            Line::raw(unavailable.advice.clone()),
         ],
         (None, Some(device)) => faint(&format!("waiting for requests of {device}")),
         (None, None) => faint("no device selected: Right selects one"),

@@ -508,9 +508,9 @@ impl<'a> StackSearch<'a> {
                 });
                 self.search_file(id, &own.shown_path, file);
             }
-            Err(reason) => self.usage.unresolved.push(UnresolvedUse::LoopDevice {
+            Err(error) => self.usage.unresolved.push(UnresolvedUse::LoopDevice {
                 device: own.name,
-                reason,
+                reason: error.to_string(),
             }),
         }
     }
@@ -712,10 +712,10 @@ impl<'a> StackSearch<'a> {
     /// A loop device that cannot be queried may be attached to any file.
     fn collect_unidentified_users(&mut self) {
         for one in &self.loops {
-            if let Err(reason) = &one.backing {
+            if let Err(error) = &one.backing {
                 self.usage.unresolved.push(UnresolvedUse::LoopDevice {
                     device: one.description(),
-                    reason: reason.clone(),
+                    reason: error.to_string(),
                 });
             }
         }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -22,8 +23,8 @@ use crate::roots::SysPaths;
 pub(super) struct AttachedLoop {
     /// Kernel name, such as `loop3`.
     pub name: String,
-    /// Identity of the backing file; an error with the reason if the kernel does not report it.
-    pub backing: Result<FileId, String>,
+    /// Identity of the backing file; the error if the kernel does not report it.
+    pub backing: Result<FileId, Arc<io::Error>>,
     /// The backing path in sysfs, as text for display.
     pub shown_path: String,
     /// Disk sequence number from sysfs; it changes with each attachment.
@@ -69,7 +70,7 @@ fn read_attached_loop(roots: &SysPaths, name: String) -> Option<AttachedLoop> {
         // Not attached, or a partition of a loop device.
         Err(error) if is_detached_error(&error) => return None,
         Err(error) => {
-            let backing = Err(error.to_string());
+            let backing = Err(Arc::new(error));
             return Some(AttachedLoop {
                 name,
                 backing,
@@ -93,7 +94,7 @@ fn read_attached_loop(roots: &SysPaths, name: String) -> Option<AttachedLoop> {
         Ok(backing) => Ok(backing_identity(backing)),
         // Detached in the meantime.
         Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => return None,
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(Arc::new(error)),
     };
     Some(AttachedLoop {
         name,

@@ -1,24 +1,25 @@
 //! Messages from the services and their effect on the state.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::event::{Effect, Message, SavedRun};
-use super::result::ResultState;
-use super::{AppState, BenchStage};
+use crate::app::effect::Effect;
+use crate::app::error::{ArchiveError, RunError};
+use crate::app::message::Message;
+use crate::app::result::{ResultState, SavedRun};
+use crate::app::state::{AppState, BenchStage};
 
 /// Applies a message to the state and returns the requested effects.
-pub(super) fn handle(state: &mut AppState, news: Message) -> Vec<Effect> {
-    match news {
-        Message::Snapshot(live) => return state.live.set_snapshot(live),
-        Message::Frame(moment) => {
-            state.requests.show_frame(moment.requests.clone());
-            state.live.show_frame(*moment);
+pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
+    match message {
+        Message::Snapshot(snapshot) => return state.live.set_snapshot(snapshot),
+        Message::Frame(frame) => {
+            state.requests.show_frame(frame.requests.clone());
+            state.live.show_frame(*frame);
         }
-        Message::ReplayFailed(message) => state.show_error(message),
+        Message::ReplayFailed(error) => state.show_error(error.to_string()),
         Message::Requests(view) => state.requests.update_view(view),
-        Message::FollowFailed { message, advice } => {
-            state.requests.unavailable = Some([message.into(), advice.into()])
-        }
+        Message::FollowFailed(unavailable) => state.requests.unavailable = Some(unavailable),
         Message::BenchmarkEvent(event) => {
             if let BenchStage::Running(running) = &mut state.bench.stage {
                 running.latest_event = Some(event);
@@ -27,38 +28,43 @@ pub(super) fn handle(state: &mut AppState, news: Message) -> Vec<Effect> {
         Message::BenchmarkEnded(result) => benchmark_ended(state, *result),
         Message::Targets(choices) => state.bench.launcher.set_targets(choices),
         Message::TargetInspected(result) => state.bench.launcher.set_inspected_target(*result),
-        Message::OverwriteImpact(path, stakes) => state.bench.launcher.set_impact(&path, stakes),
+        Message::OverwriteImpact { path, impact } => {
+            state.bench.launcher.set_impact(&path, impact);
+        }
         Message::Sessions(entries) => state.sessions.set_entries(entries),
         Message::SessionOpened(result) => match *result {
-            Ok((path, session)) => {
-                state.sessions.open_result = Some(ResultState::new(session.runs, Some(path)));
+            Ok(opened) => {
+                let result = ResultState::new(opened.session.runs, Some(opened.path));
+                state.sessions.open_result = Some(result);
             }
-            Err(message) => state.show_error(message),
+            Err(error) => state.show_error(error.to_string()),
         },
         Message::SessionsCompared(result) => match *result {
             Ok(comparison) => state.sessions.comparison = Some(comparison),
-            Err(message) => state.show_error(message),
+            Err(error) => state.show_error(error.to_string()),
         },
         Message::SessionExported(result) => session_exported(state, result),
-        Message::OpenFiles(pid, files) => state.live.set_open_files(pid, files),
+        Message::OpenFiles { pid, files } => state.live.set_open_files(pid, files),
         Message::DeletedFiles(files) => state.live.set_deleted_files(files),
-        Message::ProcessActionDone(Ok(text)) => state.show_success(text),
-        Message::ProcessActionDone(Err(text)) => state.show_error(text),
+        Message::ProcessActionDone(Ok(outcome)) => state.show_success(outcome.to_string()),
+        Message::ProcessActionDone(Err(error)) => state.show_error(error.to_string()),
         Message::AccountingChanged(Ok(on)) => {
             state.live.accounting_enabled = on;
             let text = if on {
-                "I/O wait is counted now, of processes that start from here on; put back at the end"
+                "delay accounting is on for processes started from now on; restored on exit"
             } else {
-                "kernel.task_delayacct is as it was before"
+                "kernel.task_delayacct is restored"
             };
-            state.show_success(text.to_owned());
+            state.show_success(text);
         }
-        Message::AccountingChanged(Err(text)) => state.show_error(text),
+        Message::AccountingChanged(Err(error)) => {
+            state.show_error(format!("{error}; {}", error.advice()));
+        }
     }
     Vec::new()
 }
 
-fn benchmark_ended(state: &mut AppState, result: Result<SavedRun, String>) {
+fn benchmark_ended(state: &mut AppState, result: Result<SavedRun, Arc<RunError>>) {
     match result {
         Ok(saved) => {
             if let Some(problem) = saved.save_errors.into_iter().next() {
@@ -67,14 +73,14 @@ fn benchmark_ended(state: &mut AppState, result: Result<SavedRun, String>) {
             let result = ResultState::new(vec![saved.run], saved.path);
             state.bench.stage = BenchStage::Result(Box::new(result));
         }
-        Err(message) => {
+        Err(error) => {
             state.bench.stage = BenchStage::Launcher;
-            state.bench.launcher.start_error = Some(message);
+            state.bench.launcher.start_error = Some(error);
         }
     }
 }
 
-fn session_exported(state: &mut AppState, result: Result<PathBuf, String>) {
+fn session_exported(state: &mut AppState, result: Result<PathBuf, Arc<ArchiveError>>) {
     match result {
         Ok(path) => {
             state.show_success(written_message(&path));
@@ -82,7 +88,7 @@ fn session_exported(state: &mut AppState, result: Result<PathBuf, String>) {
                 result.exported_path = Some(path);
             }
         }
-        Err(message) => state.show_error(message),
+        Err(error) => state.show_error(error.to_string()),
     }
 }
 

@@ -1,0 +1,63 @@
+//! Effects that the state requests.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::process_action::{ProcessAction, ProcessId};
+use super::seek::Seek;
+use crate::bench::BenchmarkSpec;
+use crate::safe_text::SafeText;
+
+/// An effect that the state requests from the event loop.
+#[derive(Debug, Clone)]
+pub enum Effect {
+    /// End the program.
+    Quit,
+    /// Stop the program with job control of the shell.
+    Suspend,
+    /// Redraw the whole screen.
+    Redraw,
+    /// Sample at this interval.
+    SetInterval(Duration),
+    /// Pause or resume sampling.
+    SetPaused(bool),
+    /// List all processes, or only those with I/O.
+    ShowAllProcesses(bool),
+    /// Seek in the recording.
+    Seek(Seek),
+    /// Write the current view of the recording to a file.
+    ExportFrame,
+    /// Trace the requests of this device, or stop tracing.
+    FollowRequests(Option<SafeText>),
+    /// List threads too.
+    ShowThreads(bool),
+    /// List the open files of a process.
+    ListOpenFiles(u32),
+    /// Look for deleted files that still occupy space.
+    ListDeletedFiles,
+    /// Apply an action to a process.
+    ApplyProcessAction(ProcessId, ProcessAction),
+    /// Switch delay accounting on, or restore its state.
+    SetAccounting(bool),
+    /// List the targets that can be measured.
+    ListTargets,
+    /// Inspect the target at this path.
+    InspectTarget(String),
+    /// Determine what would be lost if this path were overwritten.
+    InspectImpact(String),
+    /// Start a benchmark.
+    StartBenchmark(Box<BenchmarkSpec>),
+    /// Stop the benchmark and keep the metrics measured so far.
+    StopBenchmark,
+    /// List the saved sessions.
+    ListSessions,
+    /// Read a saved session.
+    OpenSession(PathBuf),
+    /// Compare these saved sessions; parameters of these names may differ.
+    CompareSessions(Vec<PathBuf>, Vec<String>),
+    /// Copy the saved session to the user's working directory.
+    ExportSession(PathBuf),
+    /// Write an HTML report of these saved sessions to the user's working directory; parameters of
+    /// these names may differ.
+    WriteReport(Vec<PathBuf>, Vec<String>),
+}

@@ -1,0 +1,89 @@
+//! Input events of the state.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::comparison::ComparisonState;
+use super::error::{
+    ArchiveError, OpenFilesError, ProcessActionError, ReplayError, RunError, TargetError,
+};
+use super::key::KeyPress;
+use super::process_action::ProcessActionOutcome;
+use super::replay::Frame;
+use super::requests::TraceUnavailable;
+use super::result::SavedRun;
+use super::sessions::{OpenedSession, SessionEntry};
+use super::target_choice::TargetChoice;
+use crate::bench::RunEvent;
+use crate::drive::settings::SettingError;
+use crate::drive::{DriveError, OverwriteImpact};
+use crate::model::Snapshot;
+use crate::model::files::{DeletedView, FileView};
+use crate::model::requests::RequestsView;
+
+/// An input event.
+#[derive(Debug, Clone)]
+pub enum AppEvent {
+    /// A key was pressed.
+    Key(KeyPress),
+    /// Text was pasted.
+    Paste(String),
+    /// The mouse wheel was turned.
+    Wheel {
+        /// Whether it was turned upwards.
+        up: bool,
+    },
+    /// A service sent a message.
+    Message(Message),
+}
+
+/// A message from a service.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// A sample was taken.
+    Snapshot(Arc<Snapshot>),
+    /// A snapshot of a recording.
+    Frame(Box<Frame>),
+    /// The recording cannot be read further.
+    ReplayFailed(Arc<ReplayError>),
+    /// The requests of the traced device; only the latest view is kept.
+    Requests(Arc<RequestsView>),
+    /// Requests cannot be traced.
+    FollowFailed(TraceUnavailable),
+    /// Progress of the benchmark; only the latest is kept.
+    BenchmarkEvent(Arc<RunEvent>),
+    /// The benchmark ended, successfully or not.
+    BenchmarkEnded(Box<Result<SavedRun, Arc<RunError>>>),
+    /// The targets that can be measured, the default first.
+    Targets(Vec<TargetChoice>),
+    /// The target at a typed path, or why it cannot be measured.
+    TargetInspected(Box<Result<TargetChoice, Arc<TargetError>>>),
+    /// What a benchmark would overwrite, or why that cannot be determined.
+    OverwriteImpact {
+        /// Path of the target.
+        path: String,
+        /// What would be lost.
+        impact: Result<OverwriteImpact, Arc<DriveError>>,
+    },
+    /// The saved sessions, the latest first.
+    Sessions(Result<Vec<SessionEntry>, Arc<ArchiveError>>),
+    /// A saved session was read.
+    SessionOpened(Box<Result<OpenedSession, Arc<ArchiveError>>>),
+    /// Saved sessions were compared.
+    SessionsCompared(Box<Result<ComparisonState, Arc<ArchiveError>>>),
+    /// A session was exported to this file, as JSON or as a report.
+    SessionExported(Result<PathBuf, Arc<ArchiveError>>),
+    /// The open files of a process, or why they cannot be listed.
+    OpenFiles {
+        /// Process id.
+        pid: u32,
+        /// Its files.
+        files: Result<Vec<FileView>, Arc<OpenFilesError>>,
+    },
+    /// Deleted files that still occupy space.
+    DeletedFiles(Vec<DeletedView>),
+    /// Result of an action on a process.
+    ProcessActionDone(Result<ProcessActionOutcome, Arc<ProcessActionError>>),
+    /// Whether this program has switched delay accounting on, or what went wrong.
+    AccountingChanged(Result<bool, Arc<SettingError>>),
+}

@@ -1,0 +1,16 @@
+//! Seeking in a recording.
+
+/// A seek in the recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seek {
+    /// By this many snapshots, negative backwards.
+    Forward(isize),
+    /// To the first view.
+    First,
+    /// To the last view.
+    Last,
+    /// To the view with the highest throughput of the drives.
+    Busiest,
+    /// Start or stop playing.
+    Play(bool),
+}

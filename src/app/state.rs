@@ -1,0 +1,177 @@
+//! State of the interface.
+
+use std::time::Duration;
+
+use super::keymap::KeyContext;
+use super::launcher::LauncherState;
+use super::live::LiveState;
+use super::process_action::{ProcessAction, ProcessId};
+use super::replay::ReplayTimeline;
+use super::requests::RequestsState;
+use super::result::ResultState;
+use super::running::RunningState;
+use super::screen::Screen;
+use super::sessions::SessionsState;
+use super::viewport::Viewport;
+use crate::safe_text::SafeText;
+
+/// Stage of the Bench screen.
+#[derive(Debug, Clone)]
+pub enum BenchStage {
+    /// Selection of target, benchmark and parameters.
+    Launcher,
+    /// A benchmark is running.
+    Running(Box<RunningState>),
+    /// The result is shown.
+    Result(Box<ResultState>),
+}
+
+/// The Bench screen.
+#[derive(Debug, Clone)]
+pub struct BenchState {
+    /// The launcher: kept while a benchmark runs.
+    pub launcher: LauncherState,
+    /// The current stage.
+    pub stage: BenchStage,
+}
+
+impl BenchState {
+    /// Whether a benchmark runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        matches!(self.stage, BenchStage::Running(_))
+    }
+}
+
+/// A dialog on top of the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialog {
+    /// The help.
+    Help,
+    /// Confirmation to quit while a benchmark runs.
+    ConfirmQuit,
+    /// List of actions on a process, selected by number.
+    ChooseProcessAction(ProcessId, &'static [ProcessAction]),
+    /// Confirmation of an action on a process.
+    ConfirmProcessAction(ProcessId, ProcessAction),
+    /// Confirmation to switch delay accounting on.
+    ConfirmAccounting,
+}
+
+/// A sentence for the footer, until the next key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusMessage {
+    /// The sentence.
+    pub text: SafeText,
+    /// Whether it reports an error.
+    pub is_error: bool,
+}
+
+/// State of the interface.
+#[derive(Debug, Clone)]
+pub struct AppState {
+    /// The active screen.
+    pub screen: Screen,
+    /// The Live screen.
+    pub live: LiveState,
+    /// The Bench screen.
+    pub bench: BenchState,
+    /// The Requests screen.
+    pub requests: RequestsState,
+    /// The Sessions screen.
+    pub sessions: SessionsState,
+    /// Scroll position of the help.
+    pub help_viewport: Viewport,
+    /// The open dialog.
+    pub dialog: Option<Dialog>,
+    /// The message in the footer.
+    pub status_message: Option<StatusMessage>,
+}
+
+impl AppState {
+    /// The initial state: the Live screen before the first sample.
+    #[must_use]
+    pub fn new(interval: Duration) -> Self {
+        Self {
+            screen: Screen::Live,
+            live: LiveState::new(interval),
+            bench: BenchState {
+                launcher: LauncherState::default(),
+                stage: BenchStage::Launcher,
+            },
+            requests: RequestsState::default(),
+            sessions: SessionsState::default(),
+            help_viewport: Viewport::default(),
+            dialog: None,
+            status_message: None,
+        }
+    }
+
+    /// The initial state of a replay.
+    #[must_use]
+    pub fn for_replay(timeline: ReplayTimeline, interval: Duration) -> Self {
+        let mut state = Self::new(interval);
+        state.live.timeline = Some(timeline);
+        state
+    }
+
+    /// The active context of the key table.
+    #[must_use]
+    pub fn key_context(&self) -> KeyContext {
+        match (self.dialog, self.screen) {
+            (Some(Dialog::Help), _) => KeyContext::Help,
+            (
+                Some(
+                    Dialog::ConfirmQuit
+                    | Dialog::ConfirmProcessAction(..)
+                    | Dialog::ConfirmAccounting,
+                ),
+                _,
+            ) => KeyContext::Question,
+            (Some(Dialog::ChooseProcessAction(..)), _) => KeyContext::ChoiceList,
+            (None, Screen::Live) if self.live.is_editing_filter => KeyContext::Filter,
+            (None, Screen::Live) if self.live.timeline.is_some() => KeyContext::Replay,
+            (None, Screen::Live) => KeyContext::Live,
+            (None, Screen::Bench) => match &self.bench.stage {
+                BenchStage::Launcher => self.bench.launcher.key_context(),
+                BenchStage::Running(_) => KeyContext::Running,
+                BenchStage::Result(_) => KeyContext::Result,
+            },
+            (None, Screen::Requests) if self.requests.is_editing_filter => KeyContext::Filter,
+            (None, Screen::Requests) if self.live.timeline.is_some() => {
+                KeyContext::RecordedRequests
+            }
+            (None, Screen::Requests) => KeyContext::Requests,
+            (None, Screen::Sessions) if self.sessions.open_result.is_some() => KeyContext::Result,
+            (None, Screen::Sessions) if self.sessions.comparison.is_some() => {
+                KeyContext::Comparison
+            }
+            (None, Screen::Sessions) => KeyContext::Sessions,
+        }
+    }
+
+    /// Shows an error in the footer.
+    pub(super) fn show_error(&mut self, text: impl Into<SafeText>) {
+        self.status_message = Some(StatusMessage {
+            text: text.into(),
+            is_error: true,
+        });
+    }
+
+    /// Shows a success message in the footer.
+    pub(super) fn show_success(&mut self, text: impl Into<SafeText>) {
+        self.status_message = Some(StatusMessage {
+            text: text.into(),
+            is_error: false,
+        });
+    }
+
+    /// The result that is shown, on the Bench or the Sessions screen.
+    pub(super) fn front_result(&mut self) -> Option<&mut ResultState> {
+        match (self.screen, &mut self.bench.stage) {
+            (Screen::Sessions, _) => self.sessions.open_result.as_mut(),
+            (Screen::Bench, BenchStage::Result(result)) => Some(result),
+            _ => None,
+        }
+    }
+}
