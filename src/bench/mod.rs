@@ -21,8 +21,10 @@ mod tests;
 pub use self::framework::context::{RunContext, RunObserver, RunProgress};
 pub use self::framework::fio::FioJob;
 pub use self::framework::forecast::{Forecast, RunTime};
+use self::framework::operation::Operation;
 pub use self::framework::parameter::{
-    ParameterError, ParameterKind, ParameterSet, ParameterSpec, ParameterValue, WindowPosition,
+    AnyParameter, Keyword, Parameter, ParameterError, ParameterKind, ParameterSet, ParameterType,
+    ParameterValue, SizeRange, WindowPosition,
 };
 pub use self::framework::spec::BenchmarkSpec;
 
@@ -32,15 +34,31 @@ pub use crate::session::document::FioGap;
 
 /// All benchmarks, in listing order.
 pub static BENCHMARKS: &[&dyn Benchmark] = &[
-    &self::basic::sequential_read::SequentialRead,
-    &self::basic::sequential_write::SequentialWrite,
-    &self::basic::random_read::RandomRead,
-    &self::basic::random_write::RandomWrite,
+    &self::basic::sequential::SequentialBenchmark {
+        operation: Operation::Read,
+    },
+    &self::basic::sequential::SequentialBenchmark {
+        operation: Operation::Write,
+    },
+    &self::basic::random::RandomBenchmark {
+        operation: Operation::Read,
+    },
+    &self::basic::random::RandomBenchmark {
+        operation: Operation::Write,
+    },
     &self::basic::mixed::MixedReadWrite,
-    &self::sweeps::concurrency_read::ConcurrencyRead,
-    &self::sweeps::concurrency_write::ConcurrencyWrite,
-    &self::sweeps::block_size_read::BlockSizeRead,
-    &self::sweeps::block_size_write::BlockSizeWrite,
+    &self::sweeps::concurrency::ConcurrencyBenchmark {
+        operation: Operation::Read,
+    },
+    &self::sweeps::concurrency::ConcurrencyBenchmark {
+        operation: Operation::Write,
+    },
+    &self::sweeps::block_size::BlockSizeBenchmark {
+        operation: Operation::Read,
+    },
+    &self::sweeps::block_size::BlockSizeBenchmark {
+        operation: Operation::Write,
+    },
     &self::cache::write_sync_close::WriteSyncCloseBenchmark,
     &self::cache::read_modify_write::ReadModifyWriteCost,
     &self::sweeps::steady_state::SteadyStateBenchmark,
@@ -114,7 +132,7 @@ pub struct Description {
     /// parameters.
     pub may_write: bool,
     /// Accepted parameters.
-    pub parameters: &'static [ParameterSpec],
+    pub parameters: &'static [&'static dyn AnyParameter],
     /// Patterns of the metrics that it can yield, as read by
     /// [`matches_any`](framework::metric_names::matches_any).
     pub metrics: &'static [&'static str],

@@ -7,7 +7,7 @@ use crate::bench::BenchmarkSpec;
 use crate::drive::OverwriteImpact;
 use crate::drive::{Consent, DriveError, InspectedMedium, Inspection, TargetKind, guard, medium};
 use crate::engine;
-use crate::engine::{EngineChoice, OpenError, OpenedTarget};
+use crate::engine::{OpenError, OpenedTarget};
 use crate::roots::SysPaths;
 
 /// What a target contains, and whether consent to overwrite it would be accepted. It is opened for
@@ -37,12 +37,11 @@ pub fn inspect_impact(roots: &SysPaths, path: &str) -> Result<OverwriteImpact, S
 pub(crate) fn open_target(
     roots: &SysPaths,
     job: &BenchmarkSpec,
-    choice: EngineChoice,
 ) -> Result<OpenedTarget, OpenError> {
     let shown = job.consent.as_ref().and_then(Consent::medium);
     match shown.filter(|medium| medium.target.name == job.target_name) {
-        Some(medium) => engine::open_medium(roots, Arc::clone(medium), choice),
-        None => engine::open_target(roots, &job.target_path, choice, job.scratch_file_bytes),
+        Some(medium) => engine::open_medium(roots, Arc::clone(medium), job.engine),
+        None => engine::open_target(roots, &job.target_path, job.engine, job.scratch_file_bytes),
     }
 }
 

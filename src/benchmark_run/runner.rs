@@ -8,15 +8,12 @@ pub use super::detached::run_detached;
 use super::overwrite_consent;
 use super::session_recorder::{ActiveRun, SessionRecorder, SharedRecorder};
 use crate::bench::framework::context;
-use crate::bench::framework::plan_window;
+use crate::bench::framework::{SEED, plan_window};
 use crate::bench::{
-    BenchError, BenchmarkSpec, Forecast, ParameterSet, ParameterValue, RunObserver, RunProgress,
-    RunTime,
+    BenchError, BenchmarkSpec, Forecast, ParameterSet, RunObserver, RunProgress, RunTime,
 };
 use crate::drive::{DriveError, ErrorKind, Inspection, Target};
-use crate::engine::{
-    CancellationToken, Engine, EngineChoice, EngineError, OpenError, OpenedTarget,
-};
+use crate::engine::{CancellationToken, Engine, EngineError, OpenError, OpenedTarget};
 use crate::named_file::FileId;
 use crate::roots::SysPaths;
 use crate::session::document::{
@@ -223,9 +220,8 @@ pub(super) fn run_recorded(
     kept: &mut Option<OpenedTarget>,
 ) -> Result<RunReport, StartError> {
     let job = &order.spec;
-    let choice = EngineChoice::from_name(&job.engine_name).unwrap_or_default();
     book.set_current_step("while opening");
-    let opened = kept.insert(overwrite_consent::open_target(roots, job, choice)?);
+    let opened = kept.insert(overwrite_consent::open_target(roots, job)?);
     let target = opened.target.clone();
     if order
         .output_files
@@ -346,11 +342,8 @@ fn is_refusal(error: &BenchError) -> bool {
 /// hold all addresses of the previous run.
 fn parameters_of_repeat(parameters: &ParameterSet, index: u32) -> ParameterSet {
     let mut own = parameters.clone();
-    if let Some(seed) = parameters.count("seed").filter(|_| index > 0) {
-        own.set(
-            "seed",
-            ParameterValue::Count(seed.wrapping_add(u64::from(index))),
-        );
+    if let Some(seed) = parameters.find(SEED) {
+        own.set(SEED, seed.wrapping_add(u64::from(index)));
     }
     own
 }

@@ -12,7 +12,8 @@ use super::{
     print_status_line, signals,
 };
 use crate::bench;
-use crate::bench::{BENCHMARKS, BenchmarkSpec, ParameterSpec};
+use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
+use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec};
 use crate::benchmark_run::output;
 use crate::benchmark_run::runner;
 use crate::benchmark_run::runner::{RunReport, RunSpec};
@@ -49,16 +50,8 @@ pub(super) fn command() -> Command {
                 .help("a block device, a file, a directory (for a scratch file), or sim:NAME"),
         )
         .args(parameters_by_name().into_values().map(parameter_argument))
-        .arg(
-            text("engine", "ENGINE", "auto, uring or pread")
-                .value_parser(["auto", "uring", "pread"])
-                .default_value("auto"),
-        )
-        .arg(text(
-            "scratch-size",
-            "SIZE",
-            "size of the scratch file in a directory",
-        ))
+        .arg(text(ENGINE.name, "ENGINE", ENGINE.help))
+        .arg(text(SCRATCH_SIZE.name, "SIZE", SCRATCH_SIZE.help))
         .arg(
             text(
                 "goal",
@@ -105,18 +98,19 @@ pub(super) fn command() -> Command {
 }
 
 /// The parameters of all benchmarks by name.
-fn parameters_by_name() -> BTreeMap<&'static str, &'static ParameterSpec> {
+fn parameters_by_name() -> BTreeMap<&'static str, &'static dyn AnyParameter> {
     let all = BENCHMARKS
         .iter()
         .flat_map(|test| test.description().parameters);
-    all.map(|parameter| (parameter.name, parameter)).collect()
+    all.map(|parameter| (parameter.name(), *parameter))
+        .collect()
 }
 
-fn parameter_argument(parameter: &'static ParameterSpec) -> Arg {
-    Arg::new(parameter.name)
-        .long(parameter.name)
-        .value_name(parameter.name.to_uppercase())
-        .help(parameter.help)
+fn parameter_argument(parameter: &'static dyn AnyParameter) -> Arg {
+    Arg::new(parameter.name())
+        .long(parameter.name())
+        .value_name(parameter.name().to_uppercase())
+        .help(parameter.help())
         .allow_hyphen_values(true)
         .help_heading("Parameters of the tests")
 }
@@ -176,11 +170,13 @@ fn run_spec(matches: &ArgMatches) -> std::result::Result<RunSpec, CommandFailure
             job.set(name, text).map_err(CommandFailure::usage_error)?;
         }
     }
-    job.engine_name = word("engine").to_owned();
+    if let Some(text) = matches.get_one::<String>(ENGINE.name) {
+        job.set_engine(text).map_err(CommandFailure::usage_error)?;
+    }
     job.consent = overwrite_consent(matches);
-    if let Some(text) = matches.get_one::<String>("scratch-size") {
+    if let Some(text) = matches.get_one::<String>(SCRATCH_SIZE.name) {
         let bytes = units::parse_size(text).map_err(|error| {
-            CommandFailure::usage_error(format!("--scratch-size {text:?}: {error}"))
+            CommandFailure::usage_error(format!("--{} {text:?}: {error}", SCRATCH_SIZE.name))
         })?;
         job.scratch_file_bytes = Some(bytes);
     }

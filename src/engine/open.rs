@@ -37,19 +37,6 @@ pub enum EngineChoice {
     Nop,
 }
 
-impl EngineChoice {
-    /// Parses the name of the command line: `auto`, `uring`, `pread`.
-    #[must_use]
-    pub fn from_name(word: &str) -> Option<Self> {
-        match word {
-            "auto" => Some(Self::Auto),
-            "uring" => Some(Self::Uring),
-            "pread" => Some(Self::Pread),
-            _ => None,
-        }
-    }
-}
-
 /// Why a target cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {

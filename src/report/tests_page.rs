@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::bench::{BENCHMARKS, Description, ParameterSpec, ParameterValue};
+use crate::bench::{AnyParameter, BENCHMARKS, Description, ParameterValue};
 use crate::drive::Target;
 
 /// The page, in Markdown.
@@ -44,9 +44,9 @@ fn benchmark_section(text: &mut String, test: &Description) {
         let _ = writeln!(
             text,
             "| `--{}` | {} | {} |",
-            parameter.name,
-            default_text(parameter),
-            parameter.help
+            parameter.name(),
+            default_text(*parameter),
+            parameter.help()
         );
     }
     if !test.headline_metrics.is_empty() {
@@ -62,8 +62,8 @@ fn benchmark_section(text: &mut String, test: &Description) {
     }
 }
 
-fn default_text(parameter: &ParameterSpec) -> String {
-    match (parameter.default_for)(&Target::example_drive()) {
+fn default_text(parameter: &dyn AnyParameter) -> String {
+    match parameter.default_value(&Target::example_drive()) {
         ParameterValue::Unset => String::new(),
         value => format!("`{value}`"),
     }
@@ -94,7 +94,7 @@ mod tests {
             let test = test.description();
             assert!(page.contains(&format!("\n## {}\n", test.name)));
             for parameter in test.parameters {
-                assert!(page.contains(&format!("`--{}`", parameter.name)));
+                assert!(page.contains(&format!("`--{}`", parameter.name())));
             }
         }
     }

@@ -1,12 +1,17 @@
-//! Shared by random-read, random-write and mixed.
+//! Random reads or writes: IOPS and latency. `mixed` is the same workload with both.
+
+mod description;
+
+pub(crate) use self::description::CHART;
 
 use std::time::Duration;
 
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::operation::Operation;
 use crate::bench::framework::{describe_target, random_pattern};
 use crate::bench::{
-    BenchError, ChartShape, ChartSpec, FioGap, FioJob, Forecast, ParameterSet, RunContext,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{IoOperation, IoStats, Plan};
@@ -14,18 +19,29 @@ use crate::session::document::{Findings, Metric, MetricUnit, Severity, Verdict};
 use crate::stats::latency::concurrency::mean_in_flight;
 use crate::units;
 
-/// Latency chart of all three benchmarks.
-pub(crate) const CHART: ChartSpec =
-    ChartSpec::new("IOPS over the run", ChartShape::Line, &["iops-over-time"]);
+/// Requests at random offsets.
+pub struct RandomBenchmark {
+    /// Read or write.
+    pub operation: Operation,
+}
 
-pub(crate) const HEADLINE: &[&str] = &[
-    "iops",
-    "throughput",
-    "latency_mean",
-    "latency_p50",
-    "latency_p99",
-    "share_slower",
-];
+impl Benchmark for RandomBenchmark {
+    fn description(&self) -> &'static Description {
+        description::of(self.operation)
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        forecast(self.operation.into(), target, parameters)
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        run(self.operation.into(), bench)
+    }
+
+    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        fio(self.operation.into(), target, parameters)
+    }
+}
 
 fn plan(
     operation: IoOperation,
@@ -77,7 +93,7 @@ pub(crate) fn forecast(
 
 pub(crate) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
     let plan = plan(operation, bench.target, bench.parameters)?;
-    let slower = bench.parameters.duration("slower-than");
+    let slower = bench.parameters.get(framework::SLOWER_THAN);
     let phase = match operation {
         IoOperation::Read => "random reads",
         IoOperation::Write => "random writes",

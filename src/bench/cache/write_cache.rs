@@ -8,8 +8,7 @@ use crate::bench::framework::rounds::SweepRounds;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{NoHook, PassHook, Variant};
 use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, ParameterValue,
-    RunContext,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
 };
 use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target};
@@ -48,15 +47,15 @@ GiB at most.",
     may_write: true,
     metrics: &["sync_penalty", "cache_gain", "cache_on_*", "cache_off_*", "present_*"],
     parameters: &[
-        framework::BLOCK_SIZE,
-        framework::DEPTH.with_default(|_| ParameterValue::Count(1)),
-        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
-        framework::BYTES.with_default(|_| ParameterValue::Size(1 << 30)),
-        framework::REQUESTS,
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::SEED,
-        framework::DATA,
+        &framework::BLOCK_SIZE,
+        &framework::DEPTH.with_default(|_| 1),
+        &framework::DURATION.with_default(|_| Some(Duration::from_secs(40))),
+        &framework::BYTES.with_default(|_| Some(1 << 30)),
+        &framework::REQUESTS,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::DATA,
     ],
     charts: &[],
     headline_metrics: &["sync_penalty", "cache_gain"],

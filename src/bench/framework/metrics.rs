@@ -29,14 +29,9 @@ pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elaps
         )
         .with_observations(requests),
     );
-    let mut all = tally.read.latency.clone();
-    all.merge(&tally.write.latency);
-    report_latency_metrics(findings, &all);
-    findings.latency.read = latency_summary(&tally.read.latency);
-    findings.latency.write = latency_summary(&tally.write.latency);
-    let mut timeline = tally.read.counts_over_time.clone();
-    timeline.merge(&tally.write.counts_over_time);
-    intervals::set_intervals(findings, &all, &timeline, elapsed);
+    let latency = report_latencies(findings, tally);
+    let timeline = tally.counts_over_time();
+    intervals::set_intervals(findings, &latency, &timeline, elapsed);
     let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates_over_time(elapsed_ns);
     findings.set_series(rate_series(
@@ -58,11 +53,11 @@ pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elaps
 pub fn report_slower_than(findings: &mut Findings, tally: &IoStats, target: Option<Duration>) {
     let Some(target) = target else { return };
     let nanoseconds = u64::try_from(target.as_nanos()).unwrap_or(u64::MAX);
-    let mut all = tally.read.latency.clone();
-    all.merge(&tally.write.latency);
-    if let Some(share) = all.fraction_slower_than(nanoseconds) {
+    let latency = tally.latency();
+    if let Some(share) = latency.fraction_slower_than(nanoseconds) {
         findings.set_metric(
-            Metric::new("share_slower", share, MetricUnit::Ratio).with_observations(all.count()),
+            Metric::new("share_slower", share, MetricUnit::Ratio)
+                .with_observations(latency.count()),
         );
     }
 }
@@ -112,6 +107,15 @@ fn rate_series(name: &str, unit: MetricUnit, rates: &[[f64; 3]], column: usize) 
             .collect(),
         intervals: Vec::new(),
     }
+}
+
+/// The latency distribution of each direction, and the metrics of both together, which are returned.
+pub fn report_latencies(findings: &mut Findings, stats: &IoStats) -> LatencyHistogram {
+    let latency = stats.latency();
+    report_latency_metrics(findings, &latency);
+    findings.latency.read = latency_summary(&stats.read.latency);
+    findings.latency.write = latency_summary(&stats.write.latency);
+    latency
 }
 
 /// Mean, percentiles and maximum of a distribution as metrics `latency_mean`, `latency_p50` ...

@@ -11,6 +11,7 @@ pub(crate) mod intervals;
 pub mod metric_names;
 mod metrics;
 pub(crate) mod nested;
+pub mod operation;
 mod options;
 pub mod parameter;
 mod plan_builder;

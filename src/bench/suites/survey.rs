@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterSet, ParameterValue, RunContext, RunTime, find_benchmark,
+    AnyParameter, BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, ParameterSet, RunContext, RunTime, find_benchmark,
 };
 use crate::drive::Target;
 use crate::session::document::{
@@ -82,11 +82,11 @@ It only reads.",
     may_write: false,
     metrics: &["sequential-read/", "random-read/", "concurrency-read/", "block-size-read/", "interference/", "rotation/", "reorder/", "full-stroke/", "track-to-track/", "seek-curve/"],
     parameters: &[
-        framework::DURATION.with_default(|_| ParameterValue::Unset),
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::SEED,
-        framework::CACHE,
+        &framework::DURATION.with_default(|_| None),
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::CACHE,
     ],
     charts: &[
         ChartSpec::new(
@@ -191,7 +191,7 @@ fn applicable_parts(target: &Target, parameters: &ParameterSet) -> Vec<SelectedP
         .filter_map(chosen)
         .collect();
     let usual: Duration = chosen.iter().map(|part| part.duration).sum();
-    let wanted = parameters.duration("duration").unwrap_or(usual);
+    let wanted = parameters.get(framework::DURATION).unwrap_or(usual);
     let scale = wanted.as_secs_f64() / usual.as_secs_f64().max(1e-9);
     for part in &mut chosen {
         part.duration = part.duration.mul_f64(scale);
@@ -212,7 +212,9 @@ impl MeasuredDepths {
             let part = parts
                 .iter()
                 .find(|part| part.benchmark.description().name == name)?;
-            part_parameters(part.benchmark, part.duration, target, own).count("depth")
+            part_parameters(part.benchmark, part.duration, target, own)
+                .find(framework::DEPTH)
+                .map(u64::from)
         };
         Self {
             random_depth: depth("random-read"),
@@ -232,6 +234,14 @@ impl MeasuredDepths {
     }
 }
 
+/// Parameters that the survey passes on to its nested benchmarks.
+const SHARED_PARAMETERS: &[&dyn AnyParameter] = &[
+    &framework::WINDOW_BEGIN,
+    &framework::WINDOW_END,
+    &framework::SEED,
+    &framework::CACHE,
+];
+
 /// Parameters of a nested benchmark: its defaults, its time, and the survey's own parameters.
 fn part_parameters(
     test: &dyn Benchmark,
@@ -241,13 +251,9 @@ fn part_parameters(
 ) -> ParameterSet {
     let known = test.description().parameters;
     let mut parameters = ParameterSet::defaults(known, target);
-    for name in ["window-begin", "window-end", "seed", "cache"] {
-        if let Some(value) = own.get(name).filter(|_| parameters.get(name).is_some()) {
-            parameters.set(name, value.clone());
-        }
-    }
-    if parameters.get("duration").is_some() {
-        parameters.set("duration", ParameterValue::Duration(time));
+    parameters.copy_from(own, SHARED_PARAMETERS);
+    if parameters.find(framework::DURATION).is_some() {
+        parameters.set(framework::DURATION, Some(time));
     }
     parameters
 }

@@ -25,7 +25,7 @@ const SHORT_LIMITS: [(&str, &str); 4] = [
 
 fn short_parameters(test: &dyn super::Benchmark) -> Vec<(&'static str, &'static str)> {
     let known = test.description().parameters;
-    let has = |(name, _): &(&str, &str)| known.iter().any(|parameter| parameter.name == *name);
+    let has = |(name, _): &(&str, &str)| known.iter().any(|parameter| parameter.name() == *name);
     SHORT_LIMITS.into_iter().filter(has).collect()
 }
 

@@ -61,7 +61,7 @@ impl<'b, 'a> SeekProber<'b, 'a> {
         let mut plan =
             Plan::single_depth_reads(AccessPattern::AddressList(Arc::new([])), block, window);
         plan.cache_mode = framework::cache_mode(bench.parameters);
-        plan.seed = bench.parameters.count("seed").unwrap_or(1);
+        plan.seed = bench.parameters.get(framework::SEED);
         check_window(&plan)?;
         Ok(Self {
             random: Xoshiro256::new(plan.seed),
