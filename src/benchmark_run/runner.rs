@@ -8,6 +8,7 @@ pub use super::detached::run_detached;
 use super::overwrite_consent;
 use super::session_recorder::{ActiveRun, SessionRecorder, SharedRecorder};
 use crate::bench::framework::context;
+use crate::bench::framework::error::open_advice;
 use crate::bench::framework::{SEED, plan_window};
 use crate::bench::{
     BenchError, BenchmarkSpec, Forecast, ParameterSet, RunObserver, RunProgress, RunTime,
@@ -170,7 +171,9 @@ impl StartError {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::OpenTarget(error) | Self::WriteRefused { refusal: error, .. } => error.advice(),
+            Self::OpenTarget(error) | Self::WriteRefused { refusal: error, .. } => {
+                open_advice(error)
+            }
             Self::OutputIsTarget { .. } => "name another file for the result".to_owned(),
             Self::InvalidParameters(error) => error.advice(),
             Self::JournalHangs => "its journal holds what reached it: diskscope show".to_owned(),

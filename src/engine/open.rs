@@ -64,18 +64,6 @@ impl OpenError {
             Self::Engine { .. } => ErrorKind::Failed,
         }
     }
-
-    /// A remedy, as one sentence.
-    #[must_use]
-    pub fn advice(&self) -> String {
-        match self {
-            Self::Medium(error) => error.advice(),
-            Self::Simulated(_) => {
-                "write for example sim:constant,latency=100us,size=10GB".to_owned()
-            }
-            Self::Engine { .. } => "use --engine auto or --engine pread".to_owned(),
-        }
-    }
 }
 
 /// An open target with its engine.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::error::EngineError;
 use crate::stats::general::timeline::RunTimeline;
 use crate::stats::latency::histogram::LatencyHistogram;
 
@@ -145,7 +146,7 @@ pub enum EndReason {
     /// The user cancelled it.
     Cancelled,
     /// A request failed; the statistics before it are valid.
-    Failed(super::EngineError),
+    Failed(EngineError),
 }
 
 /// CPU time of the threads that submitted the requests.

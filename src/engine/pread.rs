@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use super::buffers::RequestBuffers;
 use super::execution;
-use super::execution::{Submitter, WorkerContext, WorkerFactory};
 use super::io_target::{IoTarget, transferred_bytes};
+use super::plan_error::{PlanError, PlanField, PlanProblem};
 use super::request_generator::{NextStep, ScheduledRequest, WorkerId};
+use super::worker::{Submitter, WorkerContext, WorkerFactory};
 use super::{
     CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan, end_fsync,
     threads,
@@ -62,11 +63,14 @@ impl Engine for PreadEngine {
         let file = Arc::new(self.source.open(plan)?);
         let threads = plan.depth * plan.workers;
         if threads > MAX_SYNC_THREADS {
-            return Err(EngineError::InvalidPlan(format!(
-                "--engine pread needs a thread for each request in flight: --depth {} x --workers \
-                 {} must be at most {MAX_SYNC_THREADS}",
-                plan.depth, plan.workers
-            )));
+            return Err(EngineError::InvalidPlan(PlanError {
+                field: PlanField::Depth,
+                problem: PlanProblem::TooManyThreads {
+                    depth: plan.depth,
+                    workers: plan.workers,
+                    max: MAX_SYNC_THREADS,
+                },
+            }));
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let wait_awake = (threads as usize) < cores.max(2);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::address::RequestSchedule;
 use super::completion_recorder;
 use super::completion_recorder::SharedStats;
-use super::outcome::{ExecutionSnapshot, IoStats};
+use super::outcome::{EndReason, ExecutionSnapshot, IoStats};
 use super::plan::{Plan, PlanLimits};
 use super::request_generator::saturating_nanoseconds;
 
@@ -68,5 +68,21 @@ impl SnapshotPublisher {
             .flatten()
             .reduce(f64::max)
             .map(|share| share.min(1.0))
+    }
+}
+
+/// Time from the end of ramp_time to the last completion. With an arrival rate, the last completion
+/// can precede the end of the requested duration by a whole interval; the requested duration counts
+/// then.
+pub fn measured_time(plan: &Plan, last_end_ns: u64, end: &EndReason) -> Duration {
+    let counted =
+        Duration::from_nanos(last_end_ns.saturating_sub(saturating_nanoseconds(plan.ramp_time)));
+    match (plan.arrival_rate, plan.limits, end) {
+        (Some(_), limits, EndReason::Completed)
+            if limits.requests.is_none() && limits.bytes.is_none() =>
+        {
+            counted.max(limits.duration.unwrap_or_default())
+        }
+        _ => counted,
     }
 }

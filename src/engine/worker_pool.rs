@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use super::completion_recorder;
 use super::completion_recorder::{CompletionRecorder, SharedStats};
-use super::execution::{ExecutionShared, Submitter, WorkerContext, WorkerFactory, measured_time};
 use super::outcome::{
     CpuTime, EndReason, ExecutionOutcome, ExecutionSnapshot, IoStats, LoggedRequest,
 };
 use super::plan::Plan;
-use super::progress::SnapshotPublisher;
+use super::progress::{SnapshotPublisher, measured_time};
 use super::request_generator::{
     RequestGenerator, SequenceCounter, WorkerId, saturating_nanoseconds,
 };
+use super::worker::{ExecutionShared, Submitter, WorkerContext, WorkerFactory};
 use super::write_gate::{WorkerGate, WriteGate};
 use super::{CancellationToken, EngineError, pauses, threads};
 

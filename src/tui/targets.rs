@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::app::{TargetChoice, TargetGroup};
+use crate::bench::framework::error::open_advice;
 use crate::drive::{BlockDevice, DeviceUse, DriveKind, Target, identity, medium, mounts};
 use crate::engine;
 use crate::engine::simulated::NAME_PREFIX;
@@ -30,7 +31,7 @@ const SIMULATED_TARGETS: [&str; 2] = ["sim:hdd", "sim:ssd"];
 
 fn simulated_choice(roots: &SysPaths, name: &str) -> Result<TargetChoice, String> {
     let opened = engine::open_target(roots, name, engine::EngineChoice::Auto, None)
-        .map_err(|error| format!("{error}; {}", error.advice()))?;
+        .map_err(|error| format!("{error}; {}", open_advice(&error)))?;
     Ok(TargetChoice {
         name: name.to_owned(),
         group: TargetGroup::File,

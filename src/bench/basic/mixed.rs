@@ -4,22 +4,14 @@ use super::random;
 use super::random::CHART;
 use crate::bench::framework::metric_names::latency_metrics;
 use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, Parameter, ParameterKind,
-    ParameterSet, RunContext, framework,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
+    framework,
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
 
 /// Random reads and writes, each chosen at random.
 pub struct MixedReadWrite;
-
-/// Fraction of reads (fio rwmixread).
-const READ_FRACTION: Parameter<f64> = Parameter {
-    name: "reads",
-    kind: ParameterKind::Fraction,
-    help: "percentage of reads (fio rwmixread)",
-    default: |_| 0.7,
-};
 
 static DESCRIPTION: Description = Description {
     name: "mixed",
@@ -44,7 +36,7 @@ It overwrites the window, by default at most 8 GiB (--bytes, which counts reads 
         "write_*"
     ],
     parameters: &[
-        &READ_FRACTION,
+        &framework::READ_FRACTION,
         &framework::BLOCK_SIZES,
         &framework::DEPTH,
         &framework::WORKERS,
@@ -79,7 +71,7 @@ It overwrites the window, by default at most 8 GiB (--bytes, which counts reads 
 
 fn mixed_operation(parameters: &ParameterSet) -> IoOperation {
     IoOperation::Mixed {
-        reads: parameters.get(READ_FRACTION),
+        reads: parameters.get(framework::READ_FRACTION),
     }
 }
 

@@ -27,9 +27,6 @@ use crate::session::document::{MetricTable, Severity, Verdict};
 /// Writes with several record sizes, and with every sync method.
 pub struct WriteSyncCloseBenchmark;
 
-/// Record size of the headline metrics.
-const DEFAULT_RECORD_BYTES: u32 = 1 << 20;
-
 const SEED: Parameter<u64> = Parameter {
     help: "the same seed gives the same order of record sizes and ways to sync",
     ..framework::SEED

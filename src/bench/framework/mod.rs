@@ -1,10 +1,12 @@
 //! Shared by all benchmarks: parameters, plans, metrics and descriptions.
 
 pub mod background_load;
+pub mod benchmark;
 pub mod budget;
 pub mod context;
 pub mod cpu_usage;
 mod describe;
+pub mod error;
 pub mod fio;
 pub mod forecast;
 pub(crate) mod intervals;

@@ -188,6 +188,14 @@ pub const DATA: Parameter<DataKind> = Parameter {
     default: |_| DataKind::Random,
 };
 
+/// Fraction of reads (fio rwmixread).
+pub const READ_FRACTION: Parameter<f64> = Parameter {
+    name: "reads",
+    kind: ParameterKind::Fraction,
+    help: "percentage of reads (fio rwmixread)",
+    default: |_| 0.7,
+};
+
 /// Latency threshold for the fraction of slow requests.
 pub const SLOWER_THAN: Parameter<Option<Duration>> = Parameter {
     name: "slower-than",

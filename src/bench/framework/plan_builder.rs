@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use super::error::BenchError;
 use super::options::{
     ALIGN, BLOCK_SIZES, BYTES, CACHE, DATA, DEPTH, DURATION, OffsetDistribution, PATTERN, RAMP,
     RATE, REQUESTS, SEED, SYNC, WINDOW_BEGIN, WINDOW_END, WORKERS, ZIPF,
 };
-use crate::bench::{BenchError, ParameterSet, WindowPosition, check_window};
+use super::parameter::{ParameterSet, WindowPosition};
 use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, CacheMode, IoOperation, Plan, PlanLimits};
 use crate::units;
@@ -141,6 +142,19 @@ fn request_size(parameters: &ParameterSet) -> Result<BlockSize, BenchError> {
     } else {
         BlockSize::Range(from, to)
     })
+}
+
+/// Checks that a plan's window holds at least one block.
+pub(crate) fn check_window(plan: &Plan) -> Result<(), BenchError> {
+    let block = u64::from(plan.block_size.max_bytes());
+    if plan.window.end.saturating_sub(plan.window.start) < block {
+        return Err(BenchError::InvalidParameters(format!(
+            "the window from byte {} to byte {} does not hold one block of {block} bytes: widen it \
+             with --window-begin and --window-end, or choose a smaller --block-size",
+            plan.window.start, plan.window.end
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

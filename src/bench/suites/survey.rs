@@ -2,11 +2,22 @@
 
 use std::time::Duration;
 
+use crate::bench::basic::random::RandomBenchmark;
+use crate::bench::basic::sequential::SequentialBenchmark;
+use crate::bench::contention::interference::InterferenceBenchmark;
+use crate::bench::contention::reorder::ReorderBenchmark;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
+use crate::bench::framework::operation::Operation;
+use crate::bench::hdd::full_stroke::FullStrokeSeek;
+use crate::bench::hdd::rotation::RotationSpeed;
+use crate::bench::hdd::seek_curve::SeekCurveBenchmark;
+use crate::bench::hdd::track_to_track::TrackToTrack;
+use crate::bench::sweeps::block_size::BlockSizeBenchmark;
+use crate::bench::sweeps::concurrency::ConcurrencyBenchmark;
 use crate::bench::{
     AnyParameter, BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, ParameterSet, RunContext, RunTime, find_benchmark,
+    Forecast, ParameterSet, RunContext, RunTime,
 };
 use crate::drive::Target;
 use crate::session::document::{
@@ -18,9 +29,9 @@ use crate::units;
 pub struct SurveySuite;
 
 /// A benchmark of the survey.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct SurveyPart {
-    name: &'static str,
+    benchmark: &'static dyn Benchmark,
     /// Run time in seconds on other drives.
     time_weight: u64,
     /// Run time in seconds on a possibly rotational drive: its low IOPS make a sweep slower.
@@ -39,29 +50,57 @@ enum Applicability {
     Rotational,
 }
 
-/// In execution order. Names of unavailable benchmarks are skipped.
+/// In execution order.
 const SURVEY_PARTS: &[SurveyPart] = &[
-    survey_part("sequential-read", 20, Applicability::AnyTarget),
-    survey_part("random-read", 10, Applicability::AnyTarget),
+    survey_part(
+        &SequentialBenchmark {
+            operation: Operation::Read,
+        },
+        20,
+        Applicability::AnyTarget,
+    ),
+    survey_part(
+        &RandomBenchmark {
+            operation: Operation::Read,
+        },
+        10,
+        Applicability::AnyTarget,
+    ),
     SurveyPart {
         seconds_on_disk: 60,
-        ..survey_part("concurrency-read", 27, Applicability::AnyTarget)
+        ..survey_part(
+            &ConcurrencyBenchmark {
+                operation: Operation::Read,
+            },
+            27,
+            Applicability::AnyTarget,
+        )
     },
-    survey_part("block-size-read", 24, Applicability::AnyTarget),
-    survey_part("interference", 15, Applicability::AnyTarget),
-    survey_part("rotation", 10, Applicability::PossiblyRotational),
-    survey_part("reorder", 40, Applicability::Rotational),
-    survey_part("full-stroke", 15, Applicability::Rotational),
-    survey_part("track-to-track", 15, Applicability::Rotational),
-    survey_part("seek-curve", 30, Applicability::Rotational),
+    survey_part(
+        &BlockSizeBenchmark {
+            operation: Operation::Read,
+        },
+        24,
+        Applicability::AnyTarget,
+    ),
+    survey_part(&InterferenceBenchmark, 15, Applicability::AnyTarget),
+    survey_part(&RotationSpeed, 10, Applicability::PossiblyRotational),
+    survey_part(&ReorderBenchmark, 40, Applicability::Rotational),
+    survey_part(&FullStrokeSeek, 15, Applicability::Rotational),
+    survey_part(&TrackToTrack, 15, Applicability::Rotational),
+    survey_part(&SeekCurveBenchmark, 30, Applicability::Rotational),
 ];
 
-const fn survey_part(name: &'static str, seconds: u64, suits: Applicability) -> SurveyPart {
+const fn survey_part(
+    benchmark: &'static dyn Benchmark,
+    seconds: u64,
+    applicability: Applicability,
+) -> SurveyPart {
     SurveyPart {
-        name,
+        benchmark,
         time_weight: seconds,
         seconds_on_disk: seconds,
-        applicability: suits,
+        applicability,
     }
 }
 
@@ -175,21 +214,15 @@ fn applicable_parts(target: &Target, parameters: &ParameterSet) -> Vec<SelectedP
         target.is_rotational() == Some(true) && framework::addresses_are_physical(target);
     let suitable =
         |part: &&SurveyPart| part.applicability == Applicability::AnyTarget || may_rotate;
-    let chosen = |part: &SurveyPart| {
-        Some(SelectedPart {
-            benchmark: find_benchmark(part.name)?,
-            duration: Duration::from_secs(match may_rotate {
-                true => part.seconds_on_disk,
-                false => part.time_weight,
-            }),
-            applicability: part.applicability,
-        })
+    let select = |part: &SurveyPart| SelectedPart {
+        benchmark: part.benchmark,
+        duration: Duration::from_secs(match may_rotate {
+            true => part.seconds_on_disk,
+            false => part.time_weight,
+        }),
+        applicability: part.applicability,
     };
-    let mut chosen: Vec<SelectedPart> = SURVEY_PARTS
-        .iter()
-        .filter(suitable)
-        .filter_map(chosen)
-        .collect();
+    let mut chosen: Vec<SelectedPart> = SURVEY_PARTS.iter().filter(suitable).map(select).collect();
     let usual: Duration = chosen.iter().map(|part| part.duration).sum();
     let wanted = parameters.get(framework::DURATION).unwrap_or(usual);
     let scale = wanted.as_secs_f64() / usual.as_secs_f64().max(1e-9);
@@ -498,6 +531,7 @@ fn copy_advice(findings: &Findings) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
     use crate::session::document::RunState;
@@ -649,11 +683,8 @@ mod tests {
 
     #[test]
     fn survey_parts_never_write() {
-        for test in SURVEY_PARTS
-            .iter()
-            .filter_map(|part| find_benchmark(part.name))
-        {
-            assert!(!test.description().may_write);
+        for part in SURVEY_PARTS {
+            assert!(!part.benchmark.description().may_write);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::engine::progress::SnapshotPublisher;
 use crate::engine::request_generator::{
     NextStep, RequestGenerator, ScheduledRequest, SequenceCounter, WorkerId, saturating_nanoseconds,
 };
-use crate::engine::{CancellationToken, EngineError, end_fsync, execution, threads};
+use crate::engine::{CancellationToken, EngineError, end_fsync, progress, threads};
 
 /// Real-time intervals at which the cancellation token is polled and `observe` is called.
 const CANCELLATION_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -252,7 +252,7 @@ impl<'a> SimExecution<'a> {
         let mut tally = IoStats::default();
         completion_recorder::add_shared_stats(&mut tally, &self.shared_stats[0]);
         ExecutionOutcome {
-            elapsed: execution::measured_time(self.plan, last_end_ns, &end),
+            elapsed: progress::measured_time(self.plan, last_end_ns, &end),
             end_reason: end,
             stats: tally,
             request_log: log,

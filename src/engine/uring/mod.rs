@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use self::queue::UringWorker;
 pub use self::ring::CompletionMode;
 use super::execution;
-use super::execution::{Submitter, WorkerFactory};
 use super::io_target::IoTarget;
 use super::plan::CacheMode;
+use super::worker::{Submitter, WorkerFactory};
 use super::{
     CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan, end_fsync,
 };

@@ -10,10 +10,10 @@ use io_uring::{IoUring, opcode, squeue};
 use super::ring;
 use super::ring::CompletionMode;
 use crate::engine::buffers::RequestBuffers;
-use crate::engine::execution::{STOP_GRACE_PERIOD, Submitter, WorkerContext};
 use crate::engine::io_target::{IoTarget, transferred_bytes};
 use crate::engine::plan::Plan;
 use crate::engine::request_generator::{NextStep, ScheduledRequest};
+use crate::engine::worker::{STOP_GRACE_PERIOD, Submitter, WorkerContext};
 use crate::engine::write_gate::ATTEMPT_EVERY;
 use crate::engine::{EngineError, threads};
 

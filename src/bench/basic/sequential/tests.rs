@@ -19,7 +19,7 @@ fn sequential_explanation_names_bytes_of_all_zones() {
     for name in ["sequential-read", "sequential-write"] {
         let explanation = find_benchmark(name).unwrap().description().explanation;
         assert!(
-            explanation.contains(&format!("{all} in all")),
+            explanation.contains(&format!("{all} in total")),
             "{all}: {explanation}"
         );
     }

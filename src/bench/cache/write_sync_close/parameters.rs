@@ -19,3 +19,6 @@ pub(crate) const METHOD_BLOCK_BYTES: Parameter<u64> = Parameter {
     help: "record size for the comparison of the ways to sync",
     ..framework::BLOCK_SIZE.with_default(|_| 64 << 10)
 };
+
+/// Record size of the headline metrics.
+pub(crate) const DEFAULT_RECORD_BYTES: u32 = 1 << 20;

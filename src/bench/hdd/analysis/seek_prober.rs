@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
-use crate::bench::{BenchError, RunContext, check_window};
+use crate::bench::framework::check_window;
+use crate::bench::{BenchError, RunContext};
 use crate::drive::random::Xoshiro256;
 use crate::engine::{AccessPattern, LoggedRequest, Plan, PlanLimits};
 

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
+use crate::bench::framework;
 use crate::bench::{Parameter, ParameterKind};
 use crate::drive::TargetKind;
 
 pub(crate) const READ_FRACTION: Parameter<f64> = Parameter {
-    name: "reads",
-    kind: ParameterKind::Fraction,
     help: "percentage of reads in a round (fio rwmixread)",
-    default: |_| 0.0,
+    ..framework::READ_FRACTION.with_default(|_| 0.0)
 };
 pub(crate) const PRECONDITION_PASSES: Parameter<f64> = Parameter {
     name: "precondition",
