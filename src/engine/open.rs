@@ -263,11 +263,13 @@ impl OpenedTarget {
     /// When cancelled, when the file system fails, or when its free space is used up.
     pub fn fill_scratch_file(
         &self,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), DriveError> {
         match &self.real_target {
-            Some(real) => scratch::fill_scratch(&real.medium, &|| control.is_cancelled(), progress),
+            Some(real) => {
+                scratch::fill_scratch(&real.medium, &|| cancellation.is_cancelled(), progress)
+            }
             None => Ok(()),
         }
     }

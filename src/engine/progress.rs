@@ -50,19 +50,19 @@ impl SnapshotPublisher {
 
     /// Completed fraction of the limit that will be reached first.
     fn completed_fraction(&self) -> Option<f64> {
-        let tally: &IoStats = &self.snapshot.stats;
-        let share = |done: f64, whole: f64| if whole > 0.0 { done / whole } else { 1.0 };
-        let time = self.limits.duration.map(|whole| {
+        let stats: &IoStats = &self.snapshot.stats;
+        let share = |done: f64, limit: f64| if limit > 0.0 { done / limit } else { 1.0 };
+        let time = self.limits.duration.map(|limit| {
             let elapsed = self.snapshot.elapsed.as_secs_f64();
-            share(elapsed, whole.as_secs_f64())
+            share(elapsed, limit.as_secs_f64())
         });
         let bytes = self
             .limits
             .bytes
-            .map(|whole| share(tally.bytes() as f64, whole as f64));
+            .map(|limit| share(stats.bytes() as f64, limit as f64));
         let requests = self
             .planned_requests
-            .map(|whole| share(tally.requests() as f64, whole as f64));
+            .map(|limit| share(stats.requests() as f64, limit as f64));
         [time, bytes, requests]
             .into_iter()
             .flatten()

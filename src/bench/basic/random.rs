@@ -65,7 +65,7 @@ pub(crate) fn forecast(
         }
     };
     let load = match plan.arrival_rate {
-        Some(rate) => format!("{} new ones a second", units::format_count(rate)),
+        Some(rate) => format!("{} arrivals/s (open loop)", units::format_count(rate)),
         None => format!(
             "{} in flight",
             u64::from(plan.depth) * u64::from(plan.workers)
@@ -81,7 +81,7 @@ pub(crate) fn forecast(
     });
     Ok(Forecast {
         sentence: format!(
-            "{does} {} at random places of {}, {load}{amount}",
+            "{does} {} at random offsets of {}, {load}{amount}",
             framework::describe_block_size(plan.block_size),
             describe_target(target)
         ),
@@ -138,9 +138,9 @@ fn set_metrics(
     }
     let reached = mean_in_flight(iops, mean_ns);
     findings.set_metric(Metric::new("depth_reached", reached, MetricUnit::Count));
-    let asked = f64::from(plan.depth) * f64::from(plan.workers);
-    if reached < 0.9 * asked && tally.requests() as f64 > 100.0 * asked {
-        findings.set_verdict(framework::below_target_depth(asked, reached));
+    let configured = f64::from(plan.depth) * f64::from(plan.workers);
+    if reached < 0.9 * configured && tally.requests() as f64 > 100.0 * configured {
+        findings.set_verdict(framework::below_target_depth(configured, reached));
     }
 }
 

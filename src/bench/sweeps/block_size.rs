@@ -111,7 +111,7 @@ fn forecast(
         .collect::<Result<Vec<Plan>, BenchError>>()?;
     Ok(Forecast {
         sentence: format!(
-            "{} {} to {} at random places of {}, one at a time, in {} steps and {DEFAULT_ROUNDS} rounds{amount}",
+            "{} {} to {} at random offsets of {}, at depth 1, in {} steps and {DEFAULT_ROUNDS} rounds{amount}",
             operation.verb(),
             word(sizes.first()),
             word(sizes.last()),

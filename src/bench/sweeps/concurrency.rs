@@ -78,7 +78,7 @@ fn forecast(
     });
     Ok(Forecast {
         sentence: format!(
-            "{} {} at random places of {}, with 1 to {} in flight in {} steps and {DEFAULT_ROUNDS} \
+            "{} {} at random offsets of {}, at queue depths 1 to {} in {} steps and {DEFAULT_ROUNDS} \
              rounds{amount}",
             operation.verb(),
             framework::describe_block_size(plan.block_size),

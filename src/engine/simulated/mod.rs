@@ -85,7 +85,7 @@ impl Engine for SimulatedEngine {
     fn execute(
         &self,
         plan: &Plan,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
         plan.validate(&self.target)?;
@@ -99,7 +99,7 @@ impl Engine for SimulatedEngine {
             powered.power_on_ns,
             self.is_real_time,
         );
-        let (outcome, now_ns) = run.execute(powered.model.as_mut(), control, observe)?;
+        let (outcome, now_ns) = run.execute(powered.model.as_mut(), cancellation, observe)?;
         powered.power_on_ns = now_ns;
         Ok(outcome)
     }

@@ -148,7 +148,9 @@ fn concurrency_forecast_names_sweep() {
     let parameters = fake::parameters(test, &target, &[]);
     let forecast = test.forecast(&target, &parameters).unwrap();
     assert!(
-        forecast.sentence.contains("1 to 256 in flight in 9 steps"),
+        forecast
+            .sentence
+            .contains("queue depths 1 to 256 in 9 steps"),
         "{forecast:?}"
     );
     assert_eq!(forecast.max_written_bytes, Some(8 << 30));
