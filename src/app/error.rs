@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::process_action::{IoClassChoice, ProcessAction, SignalChoice};
 use crate::bench::BenchError;
+use crate::bench::framework::error::open_advice;
 use crate::engine::OpenError;
 use crate::named_file::OutputError;
 use crate::privilege;
@@ -16,7 +17,7 @@ use crate::session::store::{StoreError, TooLargeTogether};
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// It cannot be opened.
-    #[error("{0}; {advice}", advice = .0.advice())]
+    #[error("{0}; {advice}", advice = open_advice(.0))]
     Open(#[from] OpenError),
     /// Its properties cannot be read.
     #[error("cannot inspect {path}: {source}")]

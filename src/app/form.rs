@@ -3,45 +3,46 @@
 use super::target_choice::TargetChoice;
 use super::text::EditableText;
 use crate::bench::framework::metric_families::{self, MetricFamily};
+use crate::bench::framework::parameter::keyword::keywords;
+use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkSpec, Forecast, ParameterError, ParameterKind, ParameterSpec,
-    ParameterValue,
+    AnyParameter, BenchError, Benchmark, BenchmarkSpec, Forecast, Keyword, Parameter,
+    ParameterError, ParameterKind, ParameterType, ParameterValue,
 };
 use crate::drive::{Target, TargetKind};
+use crate::engine::EngineChoice;
 use crate::session::document::MetricId;
 use crate::session::slo::{GoalError, SloSpec};
 
-/// Size of the scratch file: a parameter of the job, not of the benchmark.
-const SCRATCH_SIZE_PARAMETER: ParameterSpec = ParameterSpec {
-    name: "scratch-size",
-    kind: ParameterKind::Size { least: 1 << 20 },
-    help: "bytes of the scratch file that is made in this directory and gone afterwards",
-    default_for: |target| ParameterValue::Size(target.size_bytes),
-};
-
-/// The engine: a parameter of the job, not of the benchmark.
-const ENGINE_PARAMETER: ParameterSpec = ParameterSpec {
-    name: "engine",
-    kind: ParameterKind::Choice(&["auto", "uring", "pread"]),
-    help: "what submits the requests; auto takes io_uring where the kernel lets it",
-    default_for: |_| ParameterValue::Choice(String::from("auto")),
-};
-
 /// Service level objectives: a parameter of the job, not of the benchmark.
-const GOAL_PARAMETER: ParameterSpec = ParameterSpec {
+const GOAL_PARAMETER: Parameter<GoalPreset> = Parameter {
     name: "goal",
-    kind: ParameterKind::Choice(&["none", "web-server", "video-player", "backup-store"]),
-    help: "what is good enough, such as p95<=5ms or iops>=1000; left and right: the usual ones",
-    default_for: |_| ParameterValue::Choice(String::from(NO_GOAL_WORD)),
+    kind: ParameterKind::Choice(GoalPreset::WORDS),
+    help: "service level objectives such as p95<=5ms or iops>=1000; Left, Right: presets",
+    default: |_| GoalPreset::None,
 };
-/// The value that means no objective.
-const NO_GOAL_WORD: &str = "none";
+
+/// Usual service level objectives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GoalPreset {
+    None,
+    WebServer,
+    VideoPlayer,
+    BackupStore,
+}
+
+keywords!(GoalPreset {
+    GoalPreset::None = "none",
+    GoalPreset::WebServer = "web-server",
+    GoalPreset::VideoPlayer = "video-player",
+    GoalPreset::BackupStore = "backup-store",
+});
 
 /// One line of the form.
 #[derive(Debug, Clone)]
 pub struct FormField {
     /// The parameter that the line sets.
-    pub parameter: ParameterSpec,
+    pub parameter: &'static dyn AnyParameter,
     /// The default for the target.
     pub default_value: ParameterValue,
     /// The value that the user set in place of the default.
@@ -106,15 +107,21 @@ impl ParameterForm {
     /// the parameter still exists.
     #[must_use]
     pub fn new(test: &dyn Benchmark, target: &Target, earlier: &Self) -> Self {
-        let scratch = (target.kind == TargetKind::ScratchFile).then_some(SCRATCH_SIZE_PARAMETER);
-        let parameters = scratch
-            .into_iter()
-            .chain(test.description().parameters.iter().copied())
-            .chain([GOAL_PARAMETER, ENGINE_PARAMETER]);
+        const OF_SCRATCH_FILE: &[&dyn AnyParameter] = &[&SCRATCH_SIZE];
+        const OF_EVERY_RUN: &[&dyn AnyParameter] = &[&GOAL_PARAMETER, &ENGINE];
+        let of_target = match target.kind {
+            TargetKind::ScratchFile => OF_SCRATCH_FILE,
+            _ => &[],
+        };
+        let parameters = of_target
+            .iter()
+            .chain(test.description().parameters)
+            .chain(OF_EVERY_RUN)
+            .copied();
         let entries: Vec<_> = parameters
             .map(|parameter| FormField {
-                default_value: (parameter.default_for)(target),
-                user_value: earlier.user_value_of(parameter.name).cloned(),
+                default_value: parameter.default_value(target),
+                user_value: earlier.user_value_of(parameter.name()).cloned(),
                 parameter,
             })
             .collect();
@@ -130,7 +137,7 @@ impl ParameterForm {
         let entry = self
             .fields
             .iter()
-            .find(|entry| entry.parameter.name == name)?;
+            .find(|entry| entry.parameter.name() == name)?;
         entry.user_value.as_ref()
     }
 
@@ -163,7 +170,7 @@ impl ParameterForm {
             self.editor = None;
             return;
         }
-        match parse_value(&entry.parameter, &typed, self.metric_families) {
+        match parse_value(entry.parameter, &typed, self.metric_families) {
             Ok(value) => {
                 entry.user_value = (value != entry.default_value).then_some(value);
                 self.editor = None;
@@ -184,15 +191,13 @@ impl ParameterForm {
         let Some(entry) = self.fields.get_mut(self.cursor) else {
             return;
         };
-        let (ParameterKind::Choice(words) | ParameterKind::ChoiceOrPercent(words)) =
-            entry.parameter.kind
-        else {
+        let Some(words) = entry.parameter.kind().words() else {
             return;
         };
         let now = entry.value().to_string();
         let place = words.iter().position(|word| *word == now).unwrap_or(0);
         let step = if forward { 1 } else { words.len() - 1 };
-        let value = ParameterValue::Choice(words[(place + step) % words.len()].to_owned());
+        let value = ParameterValue::Choice(words[(place + step) % words.len()]);
         entry.user_value = (value != entry.default_value).then_some(value);
     }
 
@@ -208,17 +213,19 @@ impl ParameterForm {
             let Some(value) = &entry.user_value else {
                 continue;
             };
-            match (entry.parameter.name, value) {
-                (name, ParameterValue::Size(bytes)) if name == SCRATCH_SIZE_PARAMETER.name => {
-                    job.scratch_file_bytes = Some(*bytes);
+            match entry.parameter.name() {
+                name if name == SCRATCH_SIZE.name => {
+                    job.scratch_file_bytes = u64::from_value(value);
                 }
-                (name, ParameterValue::Choice(word)) if name == ENGINE_PARAMETER.name => {
-                    job.engine_name.clone_from(word)
+                name if name == ENGINE.name => {
+                    if let Some(engine) = EngineChoice::from_value(value) {
+                        job.engine = engine;
+                    }
                 }
-                (name, ParameterValue::Choice(word)) if name == GOAL_PARAMETER.name => {
-                    job.goals = parse_goals(word).unwrap_or_default();
+                name if name == GOAL_PARAMETER.name => {
+                    job.goals = parse_goals(&value.to_string()).unwrap_or_default();
                 }
-                (name, value) => job.set.push((name, value.clone())),
+                name => job.set.push((name, value.clone())),
             }
         }
         job
@@ -246,11 +253,11 @@ impl ParameterForm {
 
 /// Parses the typed text as a value of the parameter. An objective is any word that parses as one.
 fn parse_value(
-    parameter: &ParameterSpec,
+    parameter: &dyn AnyParameter,
     typed: &str,
     known: &'static [MetricFamily],
 ) -> Result<ParameterValue, FieldError> {
-    if parameter.name == GOAL_PARAMETER.name {
+    if parameter.name() == GOAL_PARAMETER.name {
         let text = typed.trim().to_owned();
         let goals = parse_goals(&text)?;
         let missing = goals.iter().map(SloSpec::metric);
@@ -258,7 +265,10 @@ fn parse_value(
             .into_iter()
             .find(|metric| !metric_families::contains(known, metric))
         {
-            None => Ok(ParameterValue::Choice(text)),
+            None => Ok(match GoalPreset::from_word(&text) {
+                Some(preset) => ParameterValue::Choice(preset.word()),
+                None => ParameterValue::Text(text),
+            }),
             Some(metric) => Err(FieldError::UnknownMetric {
                 metric: metric.clone(),
                 known,
@@ -270,7 +280,7 @@ fn parse_value(
 
 /// Parses a comma-separated list of objectives.
 fn parse_goals(text: &str) -> Result<Vec<SloSpec>, GoalError> {
-    if text == NO_GOAL_WORD {
+    if text == GoalPreset::None.word() {
         return Ok(Vec::new());
     }
     let each = text.split(',').map(SloSpec::parse_all);
@@ -290,7 +300,7 @@ mod tests {
         let test = bench::find_benchmark("random-read").unwrap();
         let target = Target::example_drive();
         let mut form = ParameterForm::new(test, &target, &ParameterForm::default());
-        let is_goal = |entry: &FormField| entry.parameter.name == GOAL_PARAMETER.name;
+        let is_goal = |entry: &FormField| entry.parameter.name() == GOAL_PARAMETER.name;
         form.cursor = form.fields.iter().position(is_goal).unwrap();
         form.open_editor();
         form.editor.as_mut().unwrap().text = EditableText::new(text);
@@ -330,10 +340,7 @@ mod tests {
 
     #[test]
     fn goal_field_choices_are_the_presets() {
-        let ParameterKind::Choice([none, usual @ ..]) = GOAL_PARAMETER.kind else {
-            panic!("words");
-        };
-        assert_eq!(*none, NO_GOAL_WORD);
-        assert_eq!(usual, PRESETS.map(|(name, _)| name));
+        assert_eq!(GoalPreset::VALUES[0], GoalPreset::None);
+        assert_eq!(GoalPreset::WORDS[1..], PRESETS.map(|(name, _)| name));
     }
 }

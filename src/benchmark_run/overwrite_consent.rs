@@ -7,7 +7,7 @@ use crate::bench::BenchmarkSpec;
 use crate::drive::OverwriteImpact;
 use crate::drive::{Consent, DriveError, InspectedMedium, Inspection, TargetKind, guard, medium};
 use crate::engine;
-use crate::engine::{EngineChoice, OpenError, OpenedTarget};
+use crate::engine::{OpenError, OpenedTarget};
 use crate::roots::SysPaths;
 
 /// What a target contains, and whether consent to overwrite it would be accepted. It is opened for
@@ -35,12 +35,16 @@ pub fn inspect_impact(roots: &SysPaths, path: &str) -> Result<OverwriteImpact, D
 pub(crate) fn open_target(
     roots: &SysPaths,
     spec: &BenchmarkSpec,
-    choice: EngineChoice,
 ) -> Result<OpenedTarget, OpenError> {
     let shown = spec.consent.as_ref().and_then(Consent::medium);
     match shown.filter(|medium| medium.target.name == spec.target_name) {
-        Some(medium) => engine::open_medium(roots, Arc::clone(medium), choice),
-        None => engine::open_target(roots, &spec.target_path, choice, spec.scratch_file_bytes),
+        Some(medium) => engine::open_medium(roots, Arc::clone(medium), spec.engine),
+        None => engine::open_target(
+            roots,
+            &spec.target_path,
+            spec.engine,
+            spec.scratch_file_bytes,
+        ),
     }
 }
 

@@ -8,13 +8,11 @@ use super::run_spec::{RunReport, RunSpec};
 use super::shared_session::SharedSession;
 use super::start_error::{StartError, StartStep};
 use crate::bench::framework::context::{self, FinishedRun, RunEnvironment};
-use crate::bench::framework::plan_window;
 use crate::bench::framework::progress::ProgressSpan;
-use crate::bench::{
-    BenchError, Forecast, ParameterSet, ParameterValue, RunEvent, RunSink, RunStart, RunTime,
-};
+use crate::bench::framework::{SEED, plan_window};
+use crate::bench::{BenchError, Forecast, ParameterSet, RunEvent, RunSink, RunStart, RunTime};
 use crate::drive::{DriveError, Inspection, SettingsManager};
-use crate::engine::{CancellationToken, EngineChoice, EngineError, OpenedTarget};
+use crate::engine::{CancellationToken, EngineError, OpenedTarget};
 use crate::roots::SysPaths;
 use crate::session::document::RunState;
 
@@ -60,8 +58,7 @@ pub(super) fn run_job(
 ) -> Result<RunReport, StartError> {
     job.session.set_start_step(StartStep::Open);
     let spec = &job.spec.spec;
-    let choice = EngineChoice::from_name(&spec.engine_name).unwrap_or_default();
-    let opened = slot.insert(overwrite_consent::open_target(job.roots, spec, choice)?);
+    let opened = slot.insert(overwrite_consent::open_target(job.roots, spec)?);
     let parameters = prepare(job, opened, sink)?;
     if !job.session.start(OpenSession::create(job.spec, job.roots)) {
         return Err(job.abandoned());
@@ -239,11 +236,8 @@ fn is_refusal(error: &BenchError) -> bool {
 /// hold all addresses of the previous run.
 fn parameters_of_repeat(parameters: &ParameterSet, index: u32) -> ParameterSet {
     let mut own = parameters.clone();
-    if let Some(seed) = parameters.count("seed").filter(|_| index > 0) {
-        own.set(
-            "seed",
-            ParameterValue::Count(seed.wrapping_add(u64::from(index))),
-        );
+    if let Some(seed) = parameters.find(SEED) {
+        own.set(SEED, seed.wrapping_add(u64::from(index)));
     }
     own
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::bench::BenchError;
+use crate::bench::framework::error::open_advice;
 use crate::drive::{DriveError, ErrorKind, Inspection};
 use crate::engine::{EngineError, OpenError};
 
@@ -96,7 +97,9 @@ impl StartError {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::OpenTarget(error) | Self::WriteRefused { refusal: error, .. } => error.advice(),
+            Self::OpenTarget(error) | Self::WriteRefused { refusal: error, .. } => {
+                open_advice(error)
+            }
             Self::OutputIsTarget { .. } => "name another file for the result".to_owned(),
             Self::InvalidParameters(error) => error.advice(),
             Self::JournalHangs => {

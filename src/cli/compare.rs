@@ -153,7 +153,7 @@ pub(super) fn check_ignored_parameters<'s>(
     }
     let described = bench::BENCHMARKS.iter().flat_map(|test| {
         let parameters = test.description().parameters.iter();
-        parameters.map(|parameter| parameter.name.to_owned())
+        parameters.map(|parameter| parameter.name().to_owned())
     });
     let recorded = sessions
         .flat_map(|session| &session.runs)

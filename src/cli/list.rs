@@ -8,7 +8,7 @@ use serde_json::json;
 use super::failure::{CommandResult, ExitStatus};
 use super::options::json_switch;
 use super::output::{pretty_json as pretty, print_result};
-use crate::bench::{BENCHMARKS, Description, ParameterKind, ParameterSpec, ParameterValue};
+use crate::bench::{AnyParameter, BENCHMARKS, Description, ParameterKind, ParameterValue};
 use crate::drive::Target;
 
 pub(super) fn command() -> Command {
@@ -37,36 +37,33 @@ fn benchmark_text(test: &Description) -> String {
     let writes = if test.may_write { "  WRITES" } else { "" };
     let mut text = format!("{}{aliases}{writes}\n  {}\n", test.name, test.summary);
     for parameter in test.parameters {
-        let default = match default_value(parameter) {
+        let default = match default_value(*parameter) {
             ParameterValue::Unset => String::new(),
             value => format!(" [{value}]"),
         };
         let _ = writeln!(
             text,
             "    --{:<14} {}{default}",
-            parameter.name, parameter.help
+            parameter.name(),
+            parameter.help()
         );
     }
     text
 }
 
 /// The default for an ordinary target; the form in the TUI shows the one for the selected target.
-fn default_value(parameter: &ParameterSpec) -> ParameterValue {
-    (parameter.default_for)(&Target::example_drive())
+fn default_value(parameter: &dyn AnyParameter) -> ParameterValue {
+    parameter.default_value(&Target::example_drive())
 }
 
 fn benchmark_json(test: &Description) -> serde_json::Value {
-    let parameter = |parameter: &ParameterSpec| {
-        let choices = match parameter.kind {
-            ParameterKind::Choice(words) | ParameterKind::ChoiceOrPercent(words) => json!(words),
-            _ => serde_json::Value::Null,
-        };
+    let parameter = |parameter: &&dyn AnyParameter| {
         json!({
-            "name": parameter.name,
-            "kind": kind_name(parameter.kind),
-            "choices": choices,
-            "default": default_value(parameter).to_json(),
-            "help": parameter.help,
+            "name": parameter.name(),
+            "kind": kind_name(parameter.kind()),
+            "choices": parameter.kind().words(),
+            "default": default_value(*parameter).to_json(),
+            "help": parameter.help(),
         })
     };
     json!({

@@ -11,7 +11,8 @@ use super::failure::{CommandFailure, CommandResult, ExitStatus, output_refused};
 use super::output::{pretty_json, print_result, print_status_line};
 use super::signals;
 use crate::bench;
-use crate::bench::{BENCHMARKS, BenchmarkSpec, ParameterSpec};
+use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
+use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec};
 use crate::benchmark_run::output;
 use crate::benchmark_run::{RunReport, RunSpec, StartError, run_detached};
 use crate::drive::{Consent, ErrorKind};
@@ -47,16 +48,8 @@ pub(super) fn command() -> Command {
                 .help("a block device, a file, a directory (for a scratch file), or sim:NAME"),
         )
         .args(parameters_by_name().into_values().map(parameter_argument))
-        .arg(
-            text("engine", "ENGINE", "auto, uring or pread")
-                .value_parser(["auto", "uring", "pread"])
-                .default_value("auto"),
-        )
-        .arg(text(
-            "scratch-size",
-            "SIZE",
-            "size of the scratch file in a directory",
-        ))
+        .arg(text(ENGINE.name, "ENGINE", ENGINE.help))
+        .arg(text(SCRATCH_SIZE.name, "SIZE", SCRATCH_SIZE.help))
         .arg(
             text(
                 "goal",
@@ -103,18 +96,19 @@ pub(super) fn command() -> Command {
 }
 
 /// The parameters of all benchmarks by name.
-fn parameters_by_name() -> BTreeMap<&'static str, &'static ParameterSpec> {
+fn parameters_by_name() -> BTreeMap<&'static str, &'static dyn AnyParameter> {
     let all = BENCHMARKS
         .iter()
         .flat_map(|test| test.description().parameters);
-    all.map(|parameter| (parameter.name, parameter)).collect()
+    all.map(|parameter| (parameter.name(), *parameter))
+        .collect()
 }
 
-fn parameter_argument(parameter: &'static ParameterSpec) -> Arg {
-    Arg::new(parameter.name)
-        .long(parameter.name)
-        .value_name(parameter.name.to_uppercase())
-        .help(parameter.help)
+fn parameter_argument(parameter: &'static dyn AnyParameter) -> Arg {
+    Arg::new(parameter.name())
+        .long(parameter.name())
+        .value_name(parameter.name().to_uppercase())
+        .help(parameter.help())
         .allow_hyphen_values(true)
         .help_heading("Parameters of the tests")
 }
@@ -184,11 +178,13 @@ fn run_spec(matches: &ArgMatches) -> Result<RunSpec, CommandFailure> {
             spec.set(name, text).map_err(CommandFailure::usage_error)?;
         }
     }
-    spec.engine_name = word("engine").to_owned();
+    if let Some(text) = matches.get_one::<String>(ENGINE.name) {
+        spec.set_engine(text).map_err(CommandFailure::usage_error)?;
+    }
     spec.consent = overwrite_consent(matches);
-    if let Some(text) = matches.get_one::<String>("scratch-size") {
+    if let Some(text) = matches.get_one::<String>(SCRATCH_SIZE.name) {
         let bytes = units::parse_size(text).map_err(|error| {
-            CommandFailure::usage_error(format!("--scratch-size {text:?}: {error}"))
+            CommandFailure::usage_error(format!("--{} {text:?}: {error}", SCRATCH_SIZE.name))
         })?;
         spec.scratch_file_bytes = Some(bytes);
     }

@@ -75,16 +75,16 @@ impl Engine for AutoEngine {
     fn execute(
         &self,
         plan: &Plan,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
         let threads = u64::from(plan.depth) * u64::from(plan.workers);
         if plan.cache_mode == CacheMode::Bypass || threads > u64::from(MAX_SYNC_THREADS) {
             self.used.direct.store(true, Ordering::Relaxed);
-            self.direct_engine.execute(plan, control, observe)
+            self.direct_engine.execute(plan, cancellation, observe)
         } else {
             self.used.buffered.store(true, Ordering::Relaxed);
-            self.buffered_engine.execute(plan, control, observe)
+            self.buffered_engine.execute(plan, cancellation, observe)
         }
     }
 }

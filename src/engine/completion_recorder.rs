@@ -54,10 +54,10 @@ struct SuspectRequest {
 }
 
 impl CompletionRecorder {
-    /// For one of `lanes` workers, with capacity for `log.0` logged requests, one of `log.1`.
+    /// For one of `threads` threads, with capacity for `log.0` logged requests, one of `log.1`.
     #[must_use]
-    pub fn new(slot: SharedStats, ramp: Duration, log: (usize, u32), lanes: u32) -> Self {
-        let pace = lanes.div_ceil(MAX_WORKERS_AT_FULL_RATE).max(1);
+    pub fn new(slot: SharedStats, ramp: Duration, log: (usize, u32), threads: u32) -> Self {
+        let pace = threads.div_ceil(MAX_WORKERS_AT_FULL_RATE).max(1);
         let publish_every_ns = saturating_nanoseconds(PUBLISH_INTERVAL * pace);
         Self {
             unpublished: IoStats::default(),
@@ -78,12 +78,18 @@ impl CompletionRecorder {
     /// Records a request that started and ended at these times (nanoseconds since the origin) and
     /// transferred `moved` bytes.
     #[inline]
-    pub fn record(&mut self, request: &ScheduledRequest, start_ns: u64, end_ns: u64, moved: u32) {
+    pub fn record(
+        &mut self,
+        request: &ScheduledRequest,
+        start_ns: u64,
+        end_ns: u64,
+        transferred: u32,
+    ) {
         let job = request.request;
         if !request.counted {
             self.unpublished
                 .ramp_counts
-                .add_request(job.writes, u64::from(moved));
+                .add_request(job.writes, u64::from(transferred));
             return;
         }
         let start_ns = request.scheduled_ns.unwrap_or(start_ns);
@@ -92,11 +98,11 @@ impl CompletionRecorder {
                 request: *request,
                 start_ns,
                 end_ns,
-                transferred: moved,
+                transferred,
             });
             return;
         }
-        self.count_request(request, start_ns, end_ns, moved);
+        self.count_request(request, start_ns, end_ns, transferred);
     }
 
     /// Counts a request that no pause overlaps.
@@ -106,7 +112,7 @@ impl CompletionRecorder {
         request: &ScheduledRequest,
         start_ns: u64,
         end_ns: u64,
-        moved: u32,
+        transferred: u32,
     ) {
         let job = request.request;
         let direction = match job.writes {
@@ -115,15 +121,15 @@ impl CompletionRecorder {
         };
         let waited_ns = end_ns.saturating_sub(start_ns);
         direction.latency.record(waited_ns);
-        direction.bytes += u64::from(moved);
+        direction.bytes += u64::from(transferred);
         // The timeline of a run excludes pauses.
         let paused_ns = self.origin.map_or(0, |_| pauses::total_pause_ns());
         let paused_before_ns = *self.pauses_at_start_ns.get_or_insert(paused_ns);
         let at_ns = end_ns.saturating_sub(self.ramp_end_ns + paused_ns - paused_before_ns);
         direction
             .counts_over_time
-            .record(at_ns, u64::from(moved), waited_ns);
-        self.unpublished.short_transfers += u64::from(moved < job.length);
+            .record(at_ns, u64::from(transferred), waited_ns);
+        self.unpublished.short_transfers += u64::from(transferred < job.length);
         self.last_completion_ns = self.last_completion_ns.max(end_ns);
         self.requests_since_logged = self.requests_since_logged.saturating_add(1);
         if self.requests_since_logged >= self.log_interval && self.log.len() < self.log.capacity() {
@@ -185,9 +191,9 @@ impl CompletionRecorder {
             request,
             start_ns,
             end_ns,
-            transferred: moved,
+            transferred,
         } = *suspect;
-        self.count_request(&request, start_ns, end_ns, moved);
+        self.count_request(&request, start_ns, end_ns, transferred);
     }
 
     /// Sets the origin of the clock in real time, in which this process can be paused.
@@ -251,14 +257,14 @@ pub fn add_shared_stats(sum: &mut IoStats, slot: &SharedStats) {
 }
 
 /// Clears statistics and keeps their memory.
-pub fn clear_stats(tally: &mut IoStats) {
-    for direction in [&mut tally.read, &mut tally.write] {
+pub fn clear_stats(stats: &mut IoStats) {
+    for direction in [&mut stats.read, &mut stats.write] {
         direction.latency.reset();
         direction.counts_over_time.reset();
         direction.bytes = 0;
     }
-    tally.short_transfers = 0;
-    tally.ramp_counts = IoCounts::default();
+    stats.short_transfers = 0;
+    stats.ramp_counts = IoCounts::default();
 }
 
 #[cfg(test)]
@@ -283,8 +289,8 @@ mod tests {
         recorder.start(Instant::now());
         slow_request(&mut recorder);
         assert_eq!(recorder.finish().1, SLOW_LATENCY_NS);
-        let tally = slot.lock().unwrap();
-        assert_eq!((tally.requests(), tally.ramp_counts.read_ios), (1, 0));
+        let stats = slot.lock().unwrap();
+        assert_eq!((stats.requests(), stats.ramp_counts.read_ios), (1, 0));
     }
 
     #[test]

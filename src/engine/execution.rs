@@ -1,124 +1,13 @@
-//! The parts of an execution that all engines share, and the execution of a plan.
+//! Executes a plan with worker threads.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-use super::completion_recorder::CompletionRecorder;
+use super::cancellation::CancellationToken;
+use super::error::EngineError;
 use super::io_target::IoTarget;
-use super::outcome::{EndReason, ExecutionOutcome, ExecutionSnapshot};
+use super::outcome::{ExecutionOutcome, ExecutionSnapshot};
 use super::plan::Plan;
-use super::request_generator::{RequestGenerator, WorkerId, saturating_nanoseconds};
 use super::space::SpaceWatch;
+use super::worker::WorkerFactory;
 use super::worker_pool::WorkerPool;
-use super::write_gate::{ATTEMPT_EVERY, Passage, WorkerGate};
-use super::{CancellationToken, EngineError};
-
-/// How long workers wait for requests in flight after the user cancels.
-pub const STOP_GRACE_PERIOD: Duration = Duration::from_millis(60);
-
-/// State that all worker threads of an execution share.
-#[derive(Debug, Default)]
-pub struct ExecutionShared {
-    stop: AtomicBool,
-    cancelled: AtomicBool,
-}
-
-impl ExecutionShared {
-    /// Whether workers must submit no more requests.
-    #[inline]
-    #[must_use]
-    pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Whether the user cancelled: workers do not wait for requests in flight.
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-    }
-
-    /// Tells all workers to stop submitting.
-    pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
-        self.stop();
-    }
-}
-
-/// The state of one worker thread.
-#[derive(Debug)]
-pub struct WorkerContext {
-    /// Identity of the worker thread.
-    pub id: WorkerId,
-    /// Generates its requests.
-    pub generator: RequestGenerator,
-    /// Records its completions.
-    pub recorder: CompletionRecorder,
-    /// State shared with the other worker threads.
-    pub shared: Arc<ExecutionShared>,
-    pub(super) origin: Instant,
-    /// Gate that write requests must pass; `None` where writes need no watch.
-    pub(super) gate: Option<WorkerGate>,
-}
-
-impl WorkerContext {
-    /// Nanoseconds since the origin.
-    #[inline]
-    #[must_use]
-    pub fn elapsed_ns(&self) -> u64 {
-        saturating_nanoseconds(self.origin.elapsed())
-    }
-
-    /// Whether write requests may be submitted at that time. If not, call
-    /// [`wait_for_poll`](Self::wait_for_poll) first.
-    #[inline]
-    #[must_use]
-    pub fn may_write(&self, now_ns: u64) -> bool {
-        self.gate.as_ref().is_none_or(|gate| gate.is_open(now_ns))
-    }
-
-    /// Waits until a poll of the target's users completes, so that write requests may be submitted.
-    /// Calls `meanwhile` while it waits. Returns false when no more requests may be submitted.
-    ///
-    /// # Errors
-    /// Errors of `meanwhile`.
-    #[cold]
-    pub fn wait_for_poll(
-        &mut self,
-        meanwhile: &mut dyn FnMut(&mut Self) -> Result<(), EngineError>,
-    ) -> Result<bool, EngineError> {
-        while !self.shared.is_stopped() {
-            let now = self.elapsed_ns();
-            let passage = self.gate.as_mut().map(|gate| gate.attempt(now));
-            match passage {
-                None | Some(Passage::Open) => return Ok(true),
-                Some(Passage::Closed) => self.shared.stop(),
-                Some(Passage::Wait) => {
-                    meanwhile(self)?;
-                    std::thread::sleep(ATTEMPT_EVERY);
-                }
-            }
-        }
-        Ok(false)
-    }
-}
-
-/// Submits the requests of one worker thread. It is created in the thread that uses it.
-pub trait Submitter {
-    /// Submits requests until the generator ends, a request fails or the execution stops.
-    ///
-    /// # Errors
-    /// The first request that failed.
-    fn submit_all(&mut self, lane: &mut WorkerContext) -> Result<(), EngineError>;
-}
-
-/// Creates the [`Submitter`] of one worker thread: its ring and its buffers.
-pub type WorkerFactory =
-    Arc<dyn Fn(WorkerId) -> Result<Box<dyn Submitter>, EngineError> + Send + Sync>;
 
 /// Executes a plan with `slots` threads per worker.
 ///
@@ -127,8 +16,8 @@ pub type WorkerFactory =
 pub fn execute_plan(
     plan: &Plan,
     slots: u32,
-    maker: &WorkerFactory,
-    control: &CancellationToken,
+    factory: &WorkerFactory,
+    cancellation: &CancellationToken,
     source: &IoTarget,
     observe: &mut dyn FnMut(&ExecutionSnapshot),
 ) -> Result<ExecutionOutcome, EngineError> {
@@ -136,25 +25,9 @@ pub fn execute_plan(
         space.check_before(plan)?;
     }
     let gate = source.gate.as_ref().filter(|_| plan.operation.writes());
-    let mut crew = WorkerPool::spawn(plan, slots, maker, gate)?;
-    crew.wait_until_ready(control)?;
-    let origin = crew.start();
-    let cancelled = crew.observe_until_done(control, origin, observe);
-    Ok(crew.join(cancelled, origin))
-}
-
-/// Time from the end of ramp_time to the last completion. With an arrival rate, the last completion
-/// can precede the end of the requested duration by a whole interval; the requested duration counts
-/// then.
-pub fn measured_time(plan: &Plan, last_end_ns: u64, end: &EndReason) -> Duration {
-    let counted =
-        Duration::from_nanos(last_end_ns.saturating_sub(saturating_nanoseconds(plan.ramp_time)));
-    match (plan.arrival_rate, plan.limits, end) {
-        (Some(_), limits, EndReason::Completed)
-            if limits.requests.is_none() && limits.bytes.is_none() =>
-        {
-            counted.max(limits.duration.unwrap_or_default())
-        }
-        _ => counted,
-    }
+    let mut pool = WorkerPool::spawn(plan, slots, factory, gate)?;
+    pool.wait_until_ready(cancellation)?;
+    let origin = pool.start();
+    let cancelled = pool.observe_until_done(cancellation, origin, observe);
+    Ok(pool.join(cancelled, origin))
 }

@@ -7,13 +7,13 @@ use rustix::fs::Advice;
 
 use super::EngineError;
 use super::plan::{CacheMode, Plan, SyncMode};
+use super::plan_error::{BufferDemand, PlanError, PlanField, PlanProblem};
 use super::request_generator::ScheduledRequest;
 use super::write_gate::WriteGate;
 use crate::drive::{
     MediumAccess, OpenMedium, TargetKind, WriteDurability, WriteMode, WritePermit, ioctl,
 };
 use crate::memory;
-use crate::units::{format_block_size, format_exact_size};
 
 /// A medium and its write permit, if any.
 #[derive(Debug, Clone)]
@@ -40,10 +40,11 @@ impl IoTarget {
             (_, false) => WriteMode::Read,
             (Some(permit), true) => WriteMode::Write(permit),
             (None, true) => {
-                return Err(EngineError::InvalidPlan(format!(
-                    "nobody has consented to {} being overwritten",
-                    self.medium.target.name
-                )));
+                let target = self.medium.target.name.clone();
+                return Err(EngineError::InvalidPlan(PlanError {
+                    field: PlanField::Operation,
+                    problem: PlanProblem::NoWritePermit { target },
+                }));
             }
         };
         let file = self.medium.open(MediumAccess {
@@ -63,17 +64,13 @@ impl IoTarget {
 
     /// The kernel kills a program whose buffers exceed the limit of its control group.
     fn check_memory(&self, plan: &Plan) -> Result<(), EngineError> {
-        let bytes = plan.buffers_per_worker() * u64::from(plan.workers);
-        match memory::exceeded_limit(self.medium.roots(), bytes) {
+        let demand = BufferDemand::of(plan);
+        match memory::exceeded_limit(self.medium.roots(), demand.total_bytes) {
             None => Ok(()),
-            Some(obstacle) => Err(EngineError::InvalidPlan(format!(
-                "--depth {} x --workers {} x --block-size {} need {} for buffers, but {obstacle}: \
-                 make one of them smaller",
-                plan.depth,
-                plan.workers,
-                format_exact_size(u64::from(plan.block_size.max_bytes())),
-                format_block_size(bytes as f64),
-            ))),
+            Some(limit) => Err(EngineError::InvalidPlan(PlanError {
+                field: PlanField::Depth,
+                problem: PlanProblem::MemoryLimit { demand, limit },
+            })),
         }
     }
 

@@ -37,19 +37,6 @@ pub enum EngineChoice {
     Nop,
 }
 
-impl EngineChoice {
-    /// Parses the name of the command line: `auto`, `uring`, `pread`.
-    #[must_use]
-    pub fn from_name(word: &str) -> Option<Self> {
-        match word {
-            "auto" => Some(Self::Auto),
-            "uring" => Some(Self::Uring),
-            "pread" => Some(Self::Pread),
-            _ => None,
-        }
-    }
-}
-
 /// Why a target cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -75,18 +62,6 @@ impl OpenError {
             Self::Medium(error) => error.kind(),
             Self::Simulated(_) => ErrorKind::Usage,
             Self::Engine { .. } => ErrorKind::Failed,
-        }
-    }
-
-    /// A remedy, as one sentence.
-    #[must_use]
-    pub fn advice(&self) -> String {
-        match self {
-            Self::Medium(error) => error.advice(),
-            Self::Simulated(_) => {
-                "write for example sim:constant,latency=100us,size=10GB".to_owned()
-            }
-            Self::Engine { .. } => "use --engine auto or --engine pread".to_owned(),
         }
     }
 }
@@ -288,11 +263,13 @@ impl OpenedTarget {
     /// When cancelled, when the file system fails, or when its free space is used up.
     pub fn fill_scratch_file(
         &self,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), DriveError> {
         match &self.real_target {
-            Some(real) => scratch::fill_scratch(&real.medium, &|| control.is_cancelled(), progress),
+            Some(real) => {
+                scratch::fill_scratch(&real.medium, &|| cancellation.is_cancelled(), progress)
+            }
             None => Ok(()),
         }
     }

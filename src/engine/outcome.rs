@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::error::EngineError;
 use crate::stats::general::timeline::RunTimeline;
 use crate::stats::latency::histogram::LatencyHistogram;
 
@@ -78,17 +79,33 @@ impl IoStats {
         self.read.bytes + self.write.bytes
     }
 
+    /// Latencies of both directions together.
+    #[must_use]
+    pub fn latency(&self) -> LatencyHistogram {
+        let mut latency = self.read.latency.clone();
+        latency.merge(&self.write.latency);
+        latency
+    }
+
+    /// Requests and bytes of both directions by time since the start.
+    #[must_use]
+    pub fn counts_over_time(&self) -> RunTimeline {
+        let mut counts = self.read.counts_over_time.clone();
+        counts.merge(&self.write.counts_over_time);
+        counts
+    }
+
     /// All requests and bytes that were submitted to the medium, including ramp_time.
     #[must_use]
     pub fn all_counts(&self) -> IoCounts {
-        let mut moved = self.ramp_counts;
-        moved += IoCounts {
+        let mut counts = self.ramp_counts;
+        counts += IoCounts {
             read_ios: self.read.latency.count(),
             read_bytes: self.read.bytes,
             write_ios: self.write.latency.count(),
             written_bytes: self.write.bytes,
         };
-        moved
+        counts
     }
 }
 
@@ -129,7 +146,7 @@ pub enum EndReason {
     /// The user cancelled it.
     Cancelled,
     /// A request failed; the statistics before it are valid.
-    Failed(super::EngineError),
+    Failed(EngineError),
 }
 
 /// CPU time of the threads that submitted the requests.

@@ -207,6 +207,16 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Bytes of the buffers of one worker. A mixed plan needs twice as many: data that was read
+    /// must not be written.
+    pub(super) fn buffers_per_worker(&self) -> u64 {
+        let sets = match self.operation {
+            IoOperation::Mixed { .. } => 2,
+            IoOperation::Read | IoOperation::Write => 1,
+        };
+        u64::from(self.depth) * u64::from(self.block_size.max_bytes()) * sets
+    }
+
     /// Upper bound of the bytes that the plan transfers, including ramp_time; `None` where only
     /// time limits it.
     #[must_use]

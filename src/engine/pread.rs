@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use super::buffers::RequestBuffers;
 use super::execution;
-use super::execution::{Submitter, WorkerContext, WorkerFactory};
 use super::io_target::{IoTarget, transferred_bytes};
+use super::plan_error::{PlanError, PlanField, PlanProblem};
 use super::request_generator::{NextStep, ScheduledRequest, WorkerId};
+use super::worker::{Submitter, WorkerContext, WorkerFactory};
 use super::{
     CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan, end_fsync,
     threads,
@@ -56,34 +57,43 @@ impl Engine for PreadEngine {
     fn execute(
         &self,
         plan: &Plan,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
         let file = Arc::new(self.source.open(plan)?);
         let threads = plan.depth * plan.workers;
         if threads > MAX_SYNC_THREADS {
-            return Err(EngineError::InvalidPlan(format!(
-                "--engine pread needs a thread for each request in flight: --depth {} x --workers \
-                 {} must be at most {MAX_SYNC_THREADS}",
-                plan.depth, plan.workers
-            )));
+            return Err(EngineError::InvalidPlan(PlanError {
+                field: PlanField::Depth,
+                problem: PlanProblem::TooManyThreads {
+                    depth: plan.depth,
+                    workers: plan.workers,
+                    max: MAX_SYNC_THREADS,
+                },
+            }));
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let wait_awake = (threads as usize) < cores.max(2);
         let (target, shared_plan) = (self.source.medium.target.name.clone(), plan.clone());
-        let lanes_file = Arc::clone(&file);
-        let maker: WorkerFactory = Arc::new(move |_: WorkerId| {
+        let shared_file = Arc::clone(&file);
+        let factory: WorkerFactory = Arc::new(move |_: WorkerId| {
             Ok(Box::new(SyncWorker {
-                file: Arc::clone(&lanes_file),
+                file: Arc::clone(&shared_file),
                 buffers: RequestBuffers::new(&shared_plan, 1)?,
                 target: target.clone(),
                 has_arrival_rate: shared_plan.arrival_rate.is_some(),
                 spin_wait: wait_awake,
             }) as Box<dyn Submitter>)
         });
-        let mut outcome =
-            execution::execute_plan(plan, plan.depth, &maker, control, &self.source, observe)?;
-        drop(maker);
+        let mut outcome = execution::execute_plan(
+            plan,
+            plan.depth,
+            &factory,
+            cancellation,
+            &self.source,
+            observe,
+        )?;
+        drop(factory);
         end_fsync::flush_and_close(plan, file, &self.source.medium.target.name, &mut outcome);
         Ok(outcome)
     }
@@ -99,17 +109,17 @@ struct SyncWorker {
 }
 
 impl Submitter for SyncWorker {
-    fn submit_all(&mut self, lane: &mut WorkerContext) -> Result<(), EngineError> {
+    fn submit_all(&mut self, worker: &mut WorkerContext) -> Result<(), EngineError> {
         if self.has_arrival_rate {
             threads::set_timer_slack();
         }
-        let mut now = lane.elapsed_ns();
-        while !lane.shared.is_stopped() {
-            match lane.generator.next_step(now) {
-                NextStep::Request(request) => now = self.execute_request(lane, &request)?,
+        let mut now = worker.elapsed_ns();
+        while !worker.shared.is_stopped() {
+            match worker.generator.next_step(now) {
+                NextStep::Request(request) => now = self.execute_request(worker, &request)?,
                 NextStep::WaitUntil(due) => {
                     self.wait_until_due(due, now);
-                    now = lane.elapsed_ns();
+                    now = worker.elapsed_ns();
                 }
                 NextStep::End => break,
             }
@@ -122,18 +132,18 @@ impl SyncWorker {
     /// Executes one request and returns the time of its completion.
     fn execute_request(
         &mut self,
-        lane: &mut WorkerContext,
+        worker: &mut WorkerContext,
         request: &ScheduledRequest,
     ) -> Result<u64, EngineError> {
         let job = request.request;
         let index = self.buffers.prepare_buffer(0, job.length, job.writes);
         let buffer = &mut self.buffers.area().buffer_mut(index)[..job.length as usize];
-        let mut start = lane.elapsed_ns();
-        if job.writes && !lane.may_write(start) {
-            if !lane.wait_for_poll(&mut |_| Ok(()))? {
+        let mut start = worker.elapsed_ns();
+        if job.writes && !worker.may_write(start) {
+            if !worker.wait_for_poll(&mut |_| Ok(()))? {
                 return Ok(start);
             }
-            start = lane.elapsed_ns();
+            start = worker.elapsed_ns();
         }
         let answer = loop {
             let answer = match job.writes {
@@ -144,15 +154,15 @@ impl SyncWorker {
                 break answer;
             }
         };
-        let end = lane.elapsed_ns();
+        let end = worker.elapsed_ns();
         // Requests are shorter than 2 GiB: the count fits, as it does in io_uring's results.
         let answer = match answer {
             Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
             Err(error) => -error.raw_os_error(),
         };
         let bytes = transferred_bytes(&self.target, request, answer)?;
-        lane.recorder.record(request, start, end, bytes);
-        lane.recorder.publish(end);
+        worker.recorder.record(request, start, end, bytes);
+        worker.recorder.publish(end);
         Ok(end)
     }
 

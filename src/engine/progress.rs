@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::address::RequestSchedule;
 use super::completion_recorder;
 use super::completion_recorder::SharedStats;
-use super::outcome::{ExecutionSnapshot, IoStats};
+use super::outcome::{EndReason, ExecutionSnapshot, IoStats};
 use super::plan::{Plan, PlanLimits};
 use super::request_generator::saturating_nanoseconds;
 
@@ -50,23 +50,39 @@ impl SnapshotPublisher {
 
     /// Completed fraction of the limit that will be reached first.
     fn completed_fraction(&self) -> Option<f64> {
-        let tally: &IoStats = &self.snapshot.stats;
-        let share = |done: f64, whole: f64| if whole > 0.0 { done / whole } else { 1.0 };
-        let time = self.limits.duration.map(|whole| {
+        let stats: &IoStats = &self.snapshot.stats;
+        let share = |done: f64, limit: f64| if limit > 0.0 { done / limit } else { 1.0 };
+        let time = self.limits.duration.map(|limit| {
             let elapsed = self.snapshot.elapsed.as_secs_f64();
-            share(elapsed, whole.as_secs_f64())
+            share(elapsed, limit.as_secs_f64())
         });
         let bytes = self
             .limits
             .bytes
-            .map(|whole| share(tally.bytes() as f64, whole as f64));
+            .map(|limit| share(stats.bytes() as f64, limit as f64));
         let requests = self
             .planned_requests
-            .map(|whole| share(tally.requests() as f64, whole as f64));
+            .map(|limit| share(stats.requests() as f64, limit as f64));
         [time, bytes, requests]
             .into_iter()
             .flatten()
             .reduce(f64::max)
             .map(|share| share.min(1.0))
+    }
+}
+
+/// Time from the end of ramp_time to the last completion. With an arrival rate, the last completion
+/// can precede the end of the requested duration by a whole interval; the requested duration counts
+/// then.
+pub fn measured_time(plan: &Plan, last_end_ns: u64, end: &EndReason) -> Duration {
+    let counted =
+        Duration::from_nanos(last_end_ns.saturating_sub(saturating_nanoseconds(plan.ramp_time)));
+    match (plan.arrival_rate, plan.limits, end) {
+        (Some(_), limits, EndReason::Completed)
+            if limits.requests.is_none() && limits.bytes.is_none() =>
+        {
+            counted.max(limits.duration.unwrap_or_default())
+        }
+        _ => counted,
     }
 }

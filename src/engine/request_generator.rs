@@ -21,9 +21,9 @@ pub struct WorkerId {
 impl WorkerId {
     /// The equal part of this thread in a total that all threads of a plan share.
     fn even_share_of(self, total: u64, plan: &Plan) -> u64 {
-        let lanes = u64::from(plan.workers) * u64::from(self.threads_per_worker);
+        let threads = u64::from(plan.workers) * u64::from(self.threads_per_worker);
         let index = u64::from(self.thread) * u64::from(plan.workers) + u64::from(self.worker);
-        total / lanes + u64::from(index < total % lanes)
+        total / threads + u64::from(index < total % threads)
     }
 }
 
@@ -130,7 +130,7 @@ struct RequestBudget {
 }
 
 impl RequestBudget {
-    fn new(plan: &Plan, lane: WorkerId) -> Self {
+    fn new(plan: &Plan, id: WorkerId) -> Self {
         let mut requests = plan.limits.requests;
         let mut bytes = plan.limits.bytes;
         // With a fixed block size, a limit in bytes becomes an exact limit in requests over all
@@ -142,8 +142,8 @@ impl RequestBudget {
             bytes = plan.limits.bytes;
         }
         Self {
-            requests: requests.map(|limit| lane.even_share_of(limit, plan)),
-            bytes: bytes.map(|limit| lane.even_share_of(limit, plan)),
+            requests: requests.map(|limit| id.even_share_of(limit, plan)),
+            bytes: bytes.map(|limit| id.even_share_of(limit, plan)),
         }
     }
 
@@ -189,8 +189,8 @@ impl ArrivalPace {
 impl RequestGenerator {
     /// For one worker thread of a validated plan.
     #[must_use]
-    pub fn new(plan: &Plan, lane: WorkerId, tickets: SequenceCounter) -> Self {
-        let schedule = RequestSchedule::new(plan, lane.worker);
+    pub fn new(plan: &Plan, id: WorkerId, tickets: SequenceCounter) -> Self {
+        let schedule = RequestSchedule::new(plan, id.worker);
         let unlimited = plan.limits.duration.is_none()
             && plan.limits.bytes.is_none()
             && plan.limits.requests.is_none();
@@ -203,7 +203,7 @@ impl RequestGenerator {
                 .unwrap_or(u64::MAX),
             sequence: tickets,
             pending_number: None,
-            budget: RequestBudget::new(plan, lane),
+            budget: RequestBudget::new(plan, id),
             deadline_ns: plan.limits.duration.map_or(u64::MAX, |duration| {
                 ramp_end_ns.saturating_add(saturating_nanoseconds(duration))
             }),
@@ -211,7 +211,7 @@ impl RequestGenerator {
             zone_deadlines: ZoneDeadlines::new(plan, &schedule),
             arrival_pace: plan.arrival_rate.map(|rate| ArrivalPace {
                 interval_ns: 1e9 / rate * f64::from(plan.workers),
-                offset_ns: 1e9 / rate * f64::from(lane.worker),
+                offset_ns: 1e9 / rate * f64::from(id.worker),
             }),
             schedule,
         }

@@ -1,9 +1,8 @@
-//! Checks that a plan fits its target. Each error names the command-line option.
+//! Checks that a plan fits its target.
 
-use super::plan::{AccessPattern, BlockSize, CacheMode, IoOperation, Plan};
-use super::{DataKind, EngineError};
+use super::plan::{AccessPattern, BlockSize, CacheMode, DataKind, IoOperation, Plan};
+use super::plan_error::{BufferDemand, PlanError, PlanField, PlanProblem};
 use crate::drive::{Target, TargetKind};
-use crate::units::{format_block_size, format_exact_size};
 
 /// Upper bound of the queue depth that any drive supports.
 const MAX_DEPTH: u32 = 4096;
@@ -13,90 +12,90 @@ const MAX_WORKERS: u32 = 256;
 const MAX_BUFFER_BYTES: u64 = 1 << 30;
 
 /// Returns an error unless the condition holds.
-fn ensure_plan(holds: bool, complaint: impl FnOnce() -> String) -> Result<(), EngineError> {
-    if holds {
-        return Ok(());
+fn ensure(
+    holds: bool,
+    field: PlanField,
+    problem: impl FnOnce() -> PlanProblem,
+) -> Result<(), PlanError> {
+    match holds {
+        true => Ok(()),
+        false => Err(PlanError {
+            field,
+            problem: problem(),
+        }),
     }
-    Err(EngineError::InvalidPlan(complaint()))
+}
+
+fn ensure_range(field: PlanField, value: f64, min: f64, max: f64) -> Result<(), PlanError> {
+    ensure((min..=max).contains(&value), field, || {
+        PlanProblem::OutOfRange { value, min, max }
+    })
+}
+
+fn ensure_positive(field: PlanField, value: f64) -> Result<(), PlanError> {
+    ensure(value > 0.0 && value.is_finite(), field, || {
+        PlanProblem::NotPositive { value }
+    })
 }
 
 impl Plan {
     /// Checks that the plan can be executed on a target.
     ///
     /// # Errors
-    /// [`EngineError::InvalidPlan`] with one sentence: the option, the problem and the remedy.
-    pub fn validate(&self, target: &Target) -> Result<(), EngineError> {
+    /// The first field that does not fit.
+    pub fn validate(&self, target: &Target) -> Result<(), PlanError> {
         self.validate_load()?;
         self.validate_fractions()?;
+        self.validate_zones()?;
         self.validate_blocks(target)?;
         self.validate_window(target)?;
         self.validate_addresses(target)
     }
 
-    /// Bytes of the buffers of one worker. A mixed plan needs twice as many: data that was read
-    /// must not be written.
-    pub(super) fn buffers_per_worker(&self) -> u64 {
-        let sets = match self.operation {
-            IoOperation::Mixed { .. } => 2,
-            IoOperation::Read | IoOperation::Write => 1,
-        };
-        u64::from(self.depth) * u64::from(self.block_size.max_bytes()) * sets
+    fn validate_load(&self) -> Result<(), PlanError> {
+        let (depth, workers) = (f64::from(self.depth), f64::from(self.workers));
+        ensure_range(PlanField::Depth, depth, 1.0, f64::from(MAX_DEPTH))?;
+        ensure_range(PlanField::Workers, workers, 1.0, f64::from(MAX_WORKERS))?;
+        let demand = BufferDemand::of(self);
+        ensure(
+            demand.total_bytes <= MAX_BUFFER_BYTES,
+            PlanField::Depth,
+            || PlanProblem::TooMuchMemory {
+                demand,
+                limit: MAX_BUFFER_BYTES,
+            },
+        )
     }
 
-    fn validate_load(&self) -> Result<(), EngineError> {
-        ensure_plan((1..=MAX_DEPTH).contains(&self.depth), || {
-            format!("--depth {} must be from 1 to {MAX_DEPTH}", self.depth)
-        })?;
-        ensure_plan((1..=MAX_WORKERS).contains(&self.workers), || {
-            format!("--workers {} must be from 1 to {MAX_WORKERS}", self.workers)
-        })?;
-        let bytes = self.buffers_per_worker() * u64::from(self.workers);
-        ensure_plan(bytes <= MAX_BUFFER_BYTES, || {
-            format!(
-                "--depth {} x --workers {} x --block-size {} need {} of memory, more than {}: \
-                 make one of them smaller",
-                self.depth,
-                self.workers,
-                format_exact_size(u64::from(self.block_size.max_bytes())),
-                format_block_size(bytes as f64),
-                format_block_size(MAX_BUFFER_BYTES as f64),
-            )
-        })
-    }
-
-    fn validate_fractions(&self) -> Result<(), EngineError> {
+    fn validate_fractions(&self) -> Result<(), PlanError> {
         if let IoOperation::Mixed { reads } = self.operation {
-            ensure_plan((0.0..=1.0).contains(&reads), || {
-                format!("--reads {reads} must be a share from 0 to 1")
-            })?;
+            ensure_range(PlanField::ReadFraction, reads, 0.0, 1.0)?;
         }
         if let AccessPattern::Zipf { theta } = self.pattern {
-            ensure_plan(theta > 0.0 && theta.is_finite(), || {
-                format!("--theta {theta} must be above 0, such as 0.99")
-            })?;
-        }
-        if let AccessPattern::Zones { zones, requests } = self.pattern {
-            ensure_plan(zones > 0 && requests > 0, || {
-                format!("{zones} zones with {requests} requests must be at least one of each")
-            })?;
-            ensure_plan(self.limits.duration.is_none() || self.workers == 1, || {
-                format!(
-                    "zones under a time limit need --workers 1, not {}",
-                    self.workers
-                )
-            })?;
+            ensure_positive(PlanField::ZipfTheta, theta)?;
         }
         if let Some(rate) = self.arrival_rate {
-            ensure_plan(rate > 0.0 && rate.is_finite(), || {
-                format!("--rate {rate} must be above 0, such as 1000/s")
-            })?;
+            ensure_positive(PlanField::ArrivalRate, rate)?;
         }
         if let DataKind::Compressible(percent) = self.data_kind {
-            ensure_plan(percent <= 100, || {
-                format!("--data {percent} must be a percentage from 0 to 100")
-            })?;
+            ensure_range(PlanField::DataKind, f64::from(percent), 0.0, 100.0)?;
         }
         Ok(())
+    }
+
+    fn validate_zones(&self) -> Result<(), PlanError> {
+        let AccessPattern::Zones { zones, requests } = self.pattern else {
+            return Ok(());
+        };
+        ensure(zones > 0 && requests > 0, PlanField::Zones, || {
+            PlanProblem::EmptyZones { zones, requests }
+        })?;
+        let workers = self.workers;
+        ensure(
+            self.limits.duration.is_none() || workers == 1,
+            PlanField::Workers,
+            || PlanProblem::TimedZonesNeedOneWorker { workers },
+        )
     }
 
     /// Whether the medium's block size restricts addresses and sizes. It does not through the page
@@ -105,110 +104,109 @@ impl Plan {
         self.cache_mode == CacheMode::Bypass || target.kind == TargetKind::Simulated
     }
 
-    fn validate_blocks(&self, target: &Target) -> Result<(), EngineError> {
+    fn validate_blocks(&self, target: &Target) -> Result<(), PlanError> {
         let (smallest, largest) = (self.block_size.min_bytes(), self.block_size.max_bytes());
-        ensure_plan(smallest > 0, || {
-            "--block-size 0 must be larger, such as 4KiB".to_owned()
+        ensure_positive(PlanField::BlockSize, f64::from(smallest))?;
+        ensure(smallest <= largest, PlanField::BlockSize, || {
+            PlanProblem::ReversedRange {
+                from: smallest,
+                to: largest,
+            }
         })?;
-        ensure_plan(smallest <= largest, || {
-            format!("--block-size range {smallest}-{largest} must begin with the smaller size")
-        })?;
-        ensure_plan(self.alignment > 0, || {
-            "--align 0 must be larger, such as 4KiB".to_owned()
-        })?;
+        ensure_positive(PlanField::Alignment, self.alignment as f64)?;
         if let BlockSize::Range(from, to) = self.block_size {
-            ensure_plan(
-                u64::from(to) / self.alignment * self.alignment >= u64::from(from),
-                || {
-                    format!(
-                        "--block-size range {from}-{to} holds no multiple of --align {}: make --align \
-                     smaller",
-                        self.alignment
-                    )
+            let alignment = self.alignment;
+            let largest_aligned = u64::from(to) / alignment * alignment;
+            ensure(
+                largest_aligned >= u64::from(from),
+                PlanField::BlockSize,
+                || PlanProblem::NoAlignedSize {
+                    from,
+                    to,
+                    alignment,
                 },
             )?;
         }
         if !self.requires_block_alignment(target) {
             return Ok(());
         }
-        ensure_plan(target.supports_direct_io, || {
-            format!(
-                "{} ({}) does not take O_DIRECT: use --cache drop or --cache keep",
-                target.name,
-                target.file_system.as_deref().unwrap_or("this target"),
-            )
+        ensure(target.supports_direct_io, PlanField::CacheMode, || {
+            PlanProblem::DirectIoUnsupported {
+                target: target.name.clone(),
+                file_system: target.file_system.as_ref().map(ToString::to_string),
+            }
         })?;
-        let logical = target.logical_block_bytes;
-        ensure_plan(smallest.is_multiple_of(logical), || {
-            format!(
-                "--block-size {} is no multiple of the {logical} bytes that {} takes at least: \
-                 use {} or --cache keep",
-                format_exact_size(u64::from(smallest)),
-                target.name,
-                format_exact_size(u64::from(smallest).next_multiple_of(u64::from(logical))),
-            )
-        })?;
-        ensure_plan(self.alignment.is_multiple_of(u64::from(logical)), || {
-            format!(
-                "--align {} is no multiple of the {logical} bytes that {} takes at least: use {}",
-                format_exact_size(self.alignment),
-                target.name,
-                format_exact_size(self.alignment.next_multiple_of(u64::from(logical))),
-            )
-        })
+        for (field, value) in [
+            (PlanField::BlockSize, u64::from(smallest)),
+            (PlanField::Alignment, self.alignment),
+        ] {
+            let block = target.logical_block_bytes;
+            ensure(value.is_multiple_of(u64::from(block)), field, || {
+                PlanProblem::NotBlockMultiple {
+                    value,
+                    block,
+                    target: target.name.clone(),
+                }
+            })?;
+        }
+        Ok(())
     }
 
-    fn validate_window(&self, target: &Target) -> Result<(), EngineError> {
-        let window = &self.window;
-        ensure_plan(window.end <= target.size_bytes, || {
-            format!(
-                "--window-end {} lies behind the end of {} at {}",
-                window.end, target.name, target.size_bytes
-            )
+    fn validate_window(&self, target: &Target) -> Result<(), PlanError> {
+        let (begin, end) = (self.window.start, self.window.end);
+        ensure(end <= target.size_bytes, PlanField::WindowEnd, || {
+            PlanProblem::BeyondTarget {
+                end,
+                target: target.name.clone(),
+                size: target.size_bytes,
+            }
         })?;
-        ensure_plan(window.start < window.end, || {
-            format!(
-                "--window-begin {} must lie before --window-end {}",
-                window.start, window.end
-            )
+        ensure(begin < end, PlanField::WindowBegin, || {
+            PlanProblem::EmptyWindow { begin, end }
         })?;
-        let first = window.start.checked_next_multiple_of(self.alignment);
-        let last =
-            first.and_then(|first| first.checked_add(u64::from(self.block_size.max_bytes())));
-        ensure_plan(last.is_some_and(|last| last <= window.end), || {
-            format!(
-                "the window of {} from byte {} on holds no block of --block-size {}: make the \
-                 block smaller or the window larger",
-                format_exact_size(window.end - window.start),
-                window.start,
-                format_exact_size(u64::from(self.block_size.max_bytes())),
-            )
-        })
+        let block = self.block_size.max_bytes();
+        let first_end = begin
+            .checked_next_multiple_of(self.alignment)
+            .and_then(|first| first.checked_add(u64::from(block)));
+        ensure(
+            first_end.is_some_and(|first_end| first_end <= end),
+            PlanField::BlockSize,
+            || PlanProblem::WindowTooSmall {
+                begin,
+                length: end - begin,
+                block,
+            },
+        )
     }
 
-    fn validate_addresses(&self, target: &Target) -> Result<(), EngineError> {
+    fn validate_addresses(&self, target: &Target) -> Result<(), PlanError> {
         let AccessPattern::AddressList(list) = &self.pattern else {
             return Ok(());
         };
-        let bytes = u64::from(self.block_size.max_bytes());
+        let (begin, end) = (self.window.start, self.window.end);
+        let bytes = self.block_size.max_bytes();
         let block = match self.requires_block_alignment(target) {
             true => u64::from(target.logical_block_bytes),
             false => 1,
         };
         let fits = |address: u64| {
-            address >= self.window.start
-                && address
-                    .checked_add(bytes)
-                    .is_some_and(|end| end <= self.window.end)
+            let request_end = address.checked_add(u64::from(bytes));
+            address >= begin
+                && request_end.is_some_and(|request_end| request_end <= end)
                 && address.is_multiple_of(block)
         };
         match list.iter().find(|address| !fits(**address)) {
             None => Ok(()),
-            Some(address) => Err(EngineError::InvalidPlan(format!(
-                "a request of {bytes} bytes at byte {address} does not lie in --window-begin {} to \
-                 --window-end {}, or not on a boundary of {block} bytes",
-                self.window.start, self.window.end
-            ))),
+            Some(address) => Err(PlanError {
+                field: PlanField::Addresses,
+                problem: PlanProblem::MisplacedAddress {
+                    address: *address,
+                    bytes,
+                    begin,
+                    end,
+                    block,
+                },
+            }),
         }
     }
 }

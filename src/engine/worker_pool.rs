@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use super::completion_recorder;
 use super::completion_recorder::{CompletionRecorder, SharedStats};
-use super::execution::{ExecutionShared, Submitter, WorkerContext, WorkerFactory, measured_time};
 use super::outcome::{
     CpuTime, EndReason, ExecutionOutcome, ExecutionSnapshot, IoStats, LoggedRequest,
 };
 use super::plan::Plan;
-use super::progress::SnapshotPublisher;
+use super::progress::{SnapshotPublisher, measured_time};
 use super::request_generator::{
     RequestGenerator, SequenceCounter, WorkerId, saturating_nanoseconds,
 };
+use super::worker::{ExecutionShared, Submitter, WorkerContext, WorkerFactory};
 use super::write_gate::{WorkerGate, WriteGate};
 use super::{CancellationToken, EngineError, pauses, threads};
 
@@ -48,13 +48,13 @@ impl<'a> WorkerPool<'a> {
     /// Spawns one thread per worker. Each waits for the start gate.
     pub(super) fn spawn(
         plan: &'a Plan,
-        lanes: u32,
-        maker: &WorkerFactory,
+        threads_per_worker: u32,
+        factory: &WorkerFactory,
         write_gate: Option<&Arc<WriteGate>>,
     ) -> Result<Self, EngineError> {
         pauses::start_watcher();
         let (sender, messages) = channel();
-        let mut crew = Self {
+        let mut pool = Self {
             plan,
             shared: Arc::default(),
             start_gate: Arc::default(),
@@ -66,48 +66,48 @@ impl<'a> WorkerPool<'a> {
             cancelled_at: None,
         };
         for worker in 0..plan.workers {
-            let tickets = match lanes {
+            let tickets = match threads_per_worker {
                 1 => SequenceCounter::PerThread(0),
                 _ => SequenceCounter::Shared(Arc::new(AtomicU64::new(0))),
             };
-            crew.worker_stats.push(SharedStats::default());
-            for slot in 0..lanes {
+            pool.worker_stats.push(SharedStats::default());
+            for slot in 0..threads_per_worker {
                 let id = WorkerId {
                     worker,
                     thread: slot,
-                    threads_per_worker: lanes,
+                    threads_per_worker,
                 };
-                if let Err(error) = crew.spawn_worker(id, tickets.clone(), maker, &sender) {
-                    crew.start_gate.open(None);
+                if let Err(error) = pool.spawn_worker(id, tickets.clone(), factory, &sender) {
+                    pool.start_gate.open(None);
                     return Err(error);
                 }
             }
         }
-        Ok(crew)
+        Ok(pool)
     }
 
     fn spawn_worker(
         &mut self,
         id: WorkerId,
         tickets: SequenceCounter,
-        maker: &WorkerFactory,
+        factory: &WorkerFactory,
         sender: &Sender<WorkerMessage>,
     ) -> Result<(), EngineError> {
-        let lanes = self.plan.workers * id.threads_per_worker;
+        let threads = self.plan.workers * id.threads_per_worker;
         let slot = Arc::clone(&self.worker_stats[id.worker as usize]);
-        let room = self.plan.log_capacity.div_ceil(lanes as usize);
+        let room = self.plan.log_capacity.div_ceil(threads as usize);
         let log = (room, self.plan.log_interval);
-        let mut lane = WorkerContext {
+        let mut context = WorkerContext {
             id,
             generator: RequestGenerator::new(self.plan, id, tickets),
-            recorder: CompletionRecorder::new(slot, self.plan.ramp_time, log, lanes),
+            recorder: CompletionRecorder::new(slot, self.plan.ramp_time, log, threads),
             shared: Arc::clone(&self.shared),
             origin: Instant::now(),
             gate: None,
         };
-        let (gate, maker, sender) = (
+        let (gate, factory, sender) = (
             Arc::clone(&self.start_gate),
-            Arc::clone(maker),
+            Arc::clone(factory),
             sender.clone(),
         );
         let shared = Arc::clone(&self.shared);
@@ -115,17 +115,17 @@ impl<'a> WorkerPool<'a> {
         let write_gate = self.write_gate.clone();
         let body = move || {
             let result = catch_unwind(AssertUnwindSafe(|| {
-                let prepared = threads::set_io_class(priority).and_then(|()| maker(id));
+                let prepared = threads::set_io_class(priority).and_then(|()| factory(id));
                 let mut work = match prepared {
                     Ok(work) => work,
                     Err(error) => return Some(WorkerMessage::StartFailed(error)),
                 };
                 // A closed channel means that the execution was abandoned.
                 let _ = sender.send(WorkerMessage::Ready);
-                lane.origin = gate.wait()?;
-                lane.gate = write_gate.map(|gate| WorkerGate::new(gate, lane.origin));
-                lane.recorder.start(lane.origin);
-                Some(WorkerMessage::Finished(run_worker(work.as_mut(), lane)))
+                context.origin = gate.wait()?;
+                context.gate = write_gate.map(|gate| WorkerGate::new(gate, context.origin));
+                context.recorder.start(context.origin);
+                Some(WorkerMessage::Finished(run_worker(work.as_mut(), context)))
             }));
             let message = result.unwrap_or_else(|_| {
                 shared.stop();
@@ -162,10 +162,10 @@ impl<'a> WorkerPool<'a> {
     /// Waits until every worker is ready, one fails to start, or the user cancels.
     pub(super) fn wait_until_ready(
         &mut self,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
     ) -> Result<(), EngineError> {
         let mut ready = 0;
-        while ready < self.handles.len() && !control.is_cancelled() {
+        while ready < self.handles.len() && !cancellation.is_cancelled() {
             match self.messages.recv_timeout(CANCELLATION_POLL_INTERVAL) {
                 Ok(WorkerMessage::Ready) => ready += 1,
                 Ok(WorkerMessage::StartFailed(error)) => {
@@ -180,7 +180,7 @@ impl<'a> WorkerPool<'a> {
                 Err(RecvTimeoutError::Disconnected) => return Err(EngineError::WorkerPanicked),
             }
         }
-        if control.is_cancelled() {
+        if cancellation.is_cancelled() {
             self.shared.cancel();
         }
         Ok(())
@@ -190,7 +190,7 @@ impl<'a> WorkerPool<'a> {
     /// Returns whether the user cancelled.
     pub(super) fn observe_until_done(
         &mut self,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
         origin: Instant,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> bool {
@@ -203,8 +203,8 @@ impl<'a> WorkerPool<'a> {
                 | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.cancel_when_write_permit_closed(control);
-            if self.cancelled_at.is_none() && control.is_cancelled() {
+            self.cancel_when_write_permit_closed(cancellation);
+            if self.cancelled_at.is_none() && cancellation.is_cancelled() {
                 self.shared.cancel();
                 self.cancelled_at = Some(Instant::now());
             }
@@ -221,18 +221,18 @@ impl<'a> WorkerPool<'a> {
         }
         observe(progress.take_snapshot(running_ns(origin), &self.worker_stats));
         // The workers may have seen the cancellation first.
-        if self.cancel_when_write_permit_closed(control) {
+        if self.cancel_when_write_permit_closed(cancellation) {
             self.cancelled_at.get_or_insert_with(Instant::now);
         }
         self.cancelled_at.is_some()
     }
 
     /// Cancels the execution when the target must no longer be written.
-    fn cancel_when_write_permit_closed(&self, control: &CancellationToken) -> bool {
+    fn cancel_when_write_permit_closed(&self, cancellation: &CancellationToken) -> bool {
         let gate = self.write_gate.as_ref();
         let is_closed = gate.is_some_and(|gate| gate.is_closed());
         if is_closed {
-            control.cancel();
+            cancellation.cancel();
         }
         is_closed
     }
@@ -372,15 +372,15 @@ impl StartGate {
 }
 
 /// Runs one worker from the start to its report.
-fn run_worker(work: &mut dyn Submitter, mut lane: WorkerContext) -> WorkerReport {
+fn run_worker(work: &mut dyn Submitter, mut context: WorkerContext) -> WorkerReport {
     let before = threads::thread_cpu_time();
-    let result = work.submit_all(&mut lane);
+    let result = work.submit_all(&mut context);
     if result.is_err() {
-        lane.shared.stop();
+        context.shared.stop();
     }
     let cpu = threads::cpu_time_between(before, threads::thread_cpu_time());
-    let id = lane.id;
-    let (log, last_end_ns) = lane.recorder.finish();
+    let id = context.id;
+    let (log, last_end_ns) = context.recorder.finish();
     WorkerReport {
         id,
         error: result.err(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::bench::{BENCHMARKS, Description, ParameterSpec, ParameterValue};
+use crate::bench::{AnyParameter, BENCHMARKS, Description, ParameterValue};
 use crate::drive::Target;
 
 /// A parameter that at least this many benchmarks have with the same default and meaning is in the
@@ -50,10 +50,10 @@ fn common_rows() -> Vec<String> {
         .iter()
         .flat_map(|benchmark| benchmark.description().parameters.iter());
     for parameter in parameters {
-        let row = parameter_row(parameter);
+        let row = parameter_row(*parameter);
         match uses.iter_mut().find(|(_, known, _)| *known == row) {
             Some((.., count)) => *count += 1,
-            None => uses.push((parameter.name, row, 1)),
+            None => uses.push((parameter.name(), row, 1)),
         }
     }
     let most = |name: &str| {
@@ -66,12 +66,12 @@ fn common_rows() -> Vec<String> {
     common.map(|(_, row, _)| row.clone()).collect()
 }
 
-fn parameter_row(parameter: &ParameterSpec) -> String {
+fn parameter_row(parameter: &dyn AnyParameter) -> String {
     format!(
         "| `--{}` | {} | {} |\n",
-        parameter.name,
+        parameter.name(),
         default_text(parameter),
-        parameter.help
+        parameter.help()
     )
 }
 
@@ -82,14 +82,15 @@ fn benchmark_section(text: &mut String, benchmark: &Description, common: &[Strin
         benchmark.name,
         benchmark.explanation.trim_end()
     );
-    let (shared, own): (Vec<_>, Vec<_>) = benchmark
+    let (shared, own): (Vec<&dyn AnyParameter>, Vec<&dyn AnyParameter>) = benchmark
         .parameters
         .iter()
-        .partition(|parameter| common.contains(&parameter_row(parameter)));
+        .copied()
+        .partition(|parameter| common.contains(&parameter_row(*parameter)));
     if !own.is_empty() {
         text.push_str("| parameter | default | meaning |\n|---|---|---|\n");
         own.iter()
-            .for_each(|parameter| text.push_str(&parameter_row(parameter)));
+            .for_each(|parameter| text.push_str(&parameter_row(*parameter)));
         text.push('\n');
     }
     append_list(
@@ -97,7 +98,7 @@ fn benchmark_section(text: &mut String, benchmark: &Description, common: &[Strin
         "[Common parameters](#common-parameters)",
         shared
             .iter()
-            .map(|parameter| format!("`--{}`", parameter.name)),
+            .map(|parameter| format!("`--{}`", parameter.name())),
     );
     append_list(
         text,
@@ -124,8 +125,8 @@ fn append_list(text: &mut String, heading: &str, items: impl Iterator<Item = Str
     let _ = writeln!(text, "{heading}: {}.", items.join(", "));
 }
 
-fn default_text(parameter: &ParameterSpec) -> String {
-    match (parameter.default_for)(&Target::example_drive()) {
+fn default_text(parameter: &dyn AnyParameter) -> String {
+    match parameter.default_value(&Target::example_drive()) {
         ParameterValue::Unset => String::new(),
         value => format!("`{value}`"),
     }
@@ -158,7 +159,7 @@ mod tests {
             let heading = format!("{}\n", benchmark.name);
             let section = sections.iter().find(|it| it.starts_with(&heading)).unwrap();
             for parameter in benchmark.parameters {
-                let name = format!("`--{}`", parameter.name);
+                let name = format!("`--{}`", parameter.name());
                 assert!(section.contains(&name), "{heading}{name}");
             }
         }

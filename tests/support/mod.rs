@@ -21,10 +21,10 @@ pub fn run_on(
         let known = description
             .parameters
             .iter()
-            .find(|known| known.name == *name)
+            .find(|known| known.name() == *name)
             .expect("a test and parameters that there are");
-        parameters.set(
-            known.name,
+        parameters.set_value(
+            known.name(),
             known
                 .parse(text)
                 .expect("a test and parameters that there are"),

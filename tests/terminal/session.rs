@@ -38,7 +38,7 @@ pub fn benchmark_position(test: &str, name: &str) -> usize {
         .parameters;
     parameters
         .iter()
-        .position(|parameter| parameter.name == name)
+        .position(|parameter| parameter.name() == name)
         .unwrap()
 }
 

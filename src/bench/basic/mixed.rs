@@ -1,10 +1,11 @@
 //! Mixed random reads and writes.
 
 use super::random;
+use super::random::CHART;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterKind, ParameterSet,
-    ParameterSpec, ParameterValue, RunContext, framework,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
+    framework,
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
@@ -13,27 +14,19 @@ use crate::session::document::{MetricId, MetricKind, VariantKey};
 /// Random reads and writes, each chosen at random.
 pub struct MixedReadWrite;
 
-/// Fraction of reads (fio rwmixread).
-const READ_FRACTION: ParameterSpec = ParameterSpec {
-    name: "reads",
-    kind: ParameterKind::Fraction,
-    help: "share of the requests that read; the others write",
-    default_for: |_| ParameterValue::Fraction(0.7),
-};
-
 static DESCRIPTION: Description = Description {
     name: "mixed",
     aliases: &[],
-    summary: "reads and writes at random places, mixed: IOPS and response times of each",
+    summary: "mixed random reads and writes: IOPS and latency of each direction",
     explanation: "\
-Draws for every request by lot whether it reads or writes, at random, aligned places all over the \
-window. This is what a busy server does to a drive: 70 % reads is usual for databases.
+Reads or writes aligned blocks at random offsets in the window; the direction of each request is random. \
+This is the workload of a busy server: 70 % reads are usual for databases.
 
-Reads and writes are reported apart, and what matters is how much slower the reads are than in \
-random-read: on an SSD they wait behind writes and erasures, and the slowest per cent tells most. \
-The chart shows the requests completed per second over the run.
+Reads and writes are reported separately. Compare the latency of the reads with that of random-read: on an \
+SSD, reads wait behind writes and erase operations, which shows in p99 first. The chart shows IOPS over \
+time.
 
-It overwrites what is there, 8 GiB at most unless --bytes (which counts reads too) says otherwise.",
+It overwrites the window, by default at most 8 GiB (--bytes, which counts reads too).",
     may_write: true,
     metrics: &[
         MetricFamily::Own(&[
@@ -52,27 +45,27 @@ It overwrites what is there, 8 GiB at most unless --bytes (which counts reads to
         },
     ],
     parameters: &[
-        READ_FRACTION,
-        framework::BLOCK_SIZES,
-        framework::DEPTH,
-        framework::WORKERS,
-        framework::PATTERN,
-        framework::ZIPF,
-        framework::RATE,
-        framework::SYNC,
-        framework::DATA,
-        framework::DURATION,
-        framework::WRITTEN_BYTES,
-        framework::REQUESTS,
-        framework::RAMP,
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::ALIGN,
-        framework::SEED,
-        framework::SLOWER_THAN,
-        framework::CACHE,
+        &framework::READ_FRACTION,
+        &framework::BLOCK_SIZES,
+        &framework::DEPTH,
+        &framework::WORKERS,
+        &framework::PATTERN,
+        &framework::ZIPF,
+        &framework::RATE,
+        &framework::SYNC,
+        &framework::DATA,
+        &framework::DURATION,
+        &framework::WRITTEN_BYTES,
+        &framework::REQUESTS,
+        &framework::RAMP,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::ALIGN,
+        &framework::SEED,
+        &framework::SLOWER_THAN,
+        &framework::CACHE,
     ],
-    charts: &[random::CHART],
+    charts: &[CHART],
     headline_metrics: &[
         MetricId::IOPS,
         MetricId::of_variant(VariantKey::READ, MetricKind::Iops),
@@ -87,7 +80,7 @@ It overwrites what is there, 8 GiB at most unless --bytes (which counts reads to
 
 fn mixed_operation(parameters: &ParameterSet) -> IoOperation {
     IoOperation::Mixed {
-        reads: parameters.fraction("reads").unwrap_or(0.7),
+        reads: parameters.get(framework::READ_FRACTION),
     }
 }
 

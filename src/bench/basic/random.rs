@@ -1,28 +1,26 @@
-//! Shared by random-read, random-write and mixed.
+//! Random reads or writes: IOPS and latency. `mixed` is the same workload with both.
+
+mod description;
+
+pub(crate) use self::description::CHART;
 
 use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::operation::Operation;
 use crate::bench::framework::{describe_target, random_pattern};
 use crate::bench::{
-    BenchError, ChartShape, ChartSpec, FioGap, FioJob, Forecast, ParameterSet, RunContext,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{IoOperation, IoStats, Plan};
 use crate::session::document::{
-    Findings, Metric, MetricId, MetricKind, Percentile, SeriesId, Severity, VariantKey, Verdict,
+    Findings, Metric, MetricId, MetricKind, Percentile, Severity, VariantKey, Verdict,
 };
 use crate::stats::latency::concurrency::mean_in_flight;
 use crate::units;
-
-/// Latency chart of all three benchmarks.
-pub(crate) const CHART: ChartSpec = ChartSpec::new(
-    "IOPS over the run",
-    ChartShape::Line,
-    &[SeriesId::IOPS_OVER_TIME],
-);
 
 const P50: Percentile = Percentile::from_tenths(500);
 const P90: Percentile = Percentile::from_tenths(900);
@@ -43,14 +41,29 @@ pub(crate) const DIRECTION_METRICS: &[MetricFamily] = &[MetricFamily::Own(&[
     MetricKind::LatencyPercentile(P99_9),
 ])];
 
-pub(crate) const HEADLINE: &[MetricId] = &[
-    MetricId::IOPS,
-    MetricId::THROUGHPUT,
-    MetricId::LATENCY_MEAN,
-    MetricId::LATENCY_P50,
-    MetricId::LATENCY_P99,
-    MetricId::SHARE_SLOWER,
-];
+/// Requests at random offsets.
+pub struct RandomBenchmark {
+    /// Read or write.
+    pub operation: Operation,
+}
+
+impl Benchmark for RandomBenchmark {
+    fn description(&self) -> &'static Description {
+        description::of(self.operation)
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        forecast(self.operation.into(), target, parameters)
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        run(self.operation.into(), bench)
+    }
+
+    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        fio(self.operation.into(), target, parameters)
+    }
+}
 
 fn plan(
     operation: IoOperation,
@@ -74,7 +87,7 @@ pub(crate) fn forecast(
         }
     };
     let load = match plan.arrival_rate {
-        Some(rate) => format!("{} new ones a second", units::format_count(rate)),
+        Some(rate) => format!("{} arrivals/s (open loop)", units::format_count(rate)),
         None => format!(
             "{} in flight",
             u64::from(plan.depth) * u64::from(plan.workers)
@@ -90,7 +103,7 @@ pub(crate) fn forecast(
     });
     Ok(Forecast {
         sentence: format!(
-            "{does} {} at random places of {}, {load}{amount}",
+            "{does} {} at random offsets of {}, {load}{amount}",
             framework::describe_block_size(plan.block_size),
             describe_target(target)
         ),
@@ -102,7 +115,7 @@ pub(crate) fn forecast(
 
 pub(crate) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
     let plan = plan(operation, bench.target, bench.parameters)?;
-    let slower = bench.parameters.duration("slower-than");
+    let slower = bench.parameters.get(framework::SLOWER_THAN);
     let phase = match operation {
         IoOperation::Read => "random reads",
         IoOperation::Write => "random writes",
@@ -148,9 +161,9 @@ fn set_metrics(
     }
     let reached = mean_in_flight(iops, mean_ns);
     findings.set_metric(Metric::new(MetricId::DEPTH_REACHED, reached));
-    let asked = f64::from(plan.depth) * f64::from(plan.workers);
-    if reached < 0.9 * asked && tally.requests() as f64 > 100.0 * asked {
-        findings.set_verdict(framework::below_target_depth(asked, reached));
+    let configured = f64::from(plan.depth) * f64::from(plan.workers);
+    if reached < 0.9 * configured && tally.requests() as f64 > 100.0 * configured {
+        findings.set_verdict(framework::below_target_depth(configured, reached));
     }
 }
 

@@ -1,33 +1,33 @@
-//! Shared by sequential-read and sequential-write: zones, their rates, and the analysis.
+//! Sequential reads or writes: throughput over the address space.
 
+mod description;
+#[cfg(test)]
+mod tests;
 mod zones;
 
 use std::ops::Range;
 use std::time::Duration;
 
+use self::description::ZONE_BYTES;
+use self::zones::MeasuredZone;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::operation::Operation;
 use crate::bench::{
-    BenchError, ChartShape, ChartSpec, Forecast, ParameterKind, ParameterSet, ParameterSpec,
-    ParameterValue, RunContext,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
 };
-use crate::bench::{FioGap, FioJob};
 use crate::drive::Target;
 use crate::engine::{
-    AccessPattern, EndReason, ExecutionOutcome, IoOperation, IoStats, Plan, PlanLimits, ZoneMap,
+    AccessPattern, EndReason, ExecutionOutcome, IoStats, Plan, PlanLimits, ZoneMap,
 };
-use crate::session::document::{
-    Findings, Metric, MetricId, Series, SeriesId, SeriesKind, Severity, Verdict,
-};
+use crate::session::document::{Findings, Metric, MetricId, Series, SeriesKind, Severity, Verdict};
 use crate::stats::general::segments::{LevelSegment, find_segments};
 use crate::stats::latency::histogram::LatencyHistogram;
 use crate::units;
 
 /// Number of zones in the window.
 const ZONE_COUNT: u64 = 100;
-/// Bytes moved per zone, unless the zone is smaller.
-const BYTES_PER_ZONE: u64 = 128 << 20;
 /// Minimum number of measured zones in a zone of the drive: fewer are a transient disturbance.
 const MIN_ZONES_PER_LEVEL: usize = 3;
 /// Minimum requests, per request in flight, for a zone's own rate to be meaningful.
@@ -40,52 +40,41 @@ const ENOUGH_IN_ZONE: usize = 5;
 /// Minimum ratio of the rates at the beginning and the end for partition advice.
 const MIN_ADVICE_RATIO: f64 = 1.15;
 
-pub(crate) const BLOCK_SIZE: ParameterSpec =
-    framework::BLOCK_SIZE.with_default(|_| ParameterValue::Size(1 << 20));
-pub(crate) const DEPTH: ParameterSpec = framework::DEPTH.with_default(|_| ParameterValue::Count(4));
-/// No time limit by default: every zone is measured completely.
-pub(crate) const DURATION: ParameterSpec =
-    framework::DURATION.with_default(|_| ParameterValue::Unset);
-pub(crate) const ZONE_BYTES: ParameterSpec = ParameterSpec {
-    name: "zone-bytes",
-    kind: ParameterKind::Size { least: 1 },
-    help: "bytes moved in each of the 100 zones; other limits are shared out to the zones",
-    default_for: |_| ParameterValue::Size(BYTES_PER_ZONE),
-};
+/// Large requests in 100 equidistant zones of the window, ascending.
+pub struct SequentialBenchmark {
+    /// Read or write.
+    pub operation: Operation,
+}
 
-pub(crate) const CHARTS: &[ChartSpec] = &[ChartSpec::new(
-    "Throughput against address",
-    ChartShape::Steps,
-    &[
-        SeriesId::THROUGHPUT_OVER_ADDRESS,
-        SeriesId::ZONES_OVER_ADDRESS,
-    ],
-)];
+impl Benchmark for SequentialBenchmark {
+    fn description(&self) -> &'static Description {
+        description::of(self.operation)
+    }
 
-pub(crate) const HEADLINE: &[MetricId] = &[
-    MetricId::THROUGHPUT_MEAN,
-    MetricId::THROUGHPUT_MIN,
-    MetricId::THROUGHPUT_MAX,
-    MetricId::ZONES,
-    MetricId::FULL_COPY_TIME,
-];
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        forecast(self.operation, target, parameters)
+    }
 
-/// Measurement of one part of the address space.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct MeasuredZone {
-    offset: u64,
-    bytes: u64,
-    bytes_per_second: f64,
-    /// Rate without the slowest pieces, used to detect the drive's zones.
-    typical: f64,
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        run(self.operation, bench)
+    }
+
+    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        fio(self.operation, target, parameters)
+    }
 }
 
 fn complete_plan(
-    operation: IoOperation,
+    operation: Operation,
     target: &Target,
     parameters: &ParameterSet,
 ) -> Result<Plan, BenchError> {
-    framework::build_plan(target, parameters, operation, AccessPattern::Sequential)
+    framework::build_plan(
+        target,
+        parameters,
+        operation.into(),
+        AccessPattern::Sequential,
+    )
 }
 
 fn planned_phases(whole: &Plan, map: &ZoneMap) -> PlannedPhases {
@@ -113,8 +102,8 @@ fn planned_phases(whole: &Plan, map: &ZoneMap) -> PlannedPhases {
     PlannedPhases::with_even_shares(whole.limits).add_phases(zones.enumerate().map(ramped))
 }
 
-pub(crate) fn forecast(
-    operation: IoOperation,
+fn forecast(
+    operation: Operation,
     target: &Target,
     parameters: &ParameterSet,
 ) -> Result<Forecast, BenchError> {
@@ -142,7 +131,7 @@ pub(crate) fn forecast(
     })
 }
 
-pub(crate) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+fn run(operation: Operation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
     let whole = complete_plan(operation, bench.target, bench.parameters)?;
     let map = zone_map(&whole, bench.parameters);
     let measured = measure_zones(operation, bench, &whole, &map)?;
@@ -154,7 +143,7 @@ pub(crate) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<
 /// One execution over all zones, which keeps the queue full from zone to zone. Under a time limit
 /// each zone gets at least an even fraction of the time.
 fn measure_zones(
-    operation: IoOperation,
+    operation: Operation,
     bench: &mut RunContext<'_>,
     whole: &Plan,
     map: &ZoneMap,
@@ -180,11 +169,11 @@ fn measure_zones(
     let mut report_so_far = |findings: &mut Findings, tally: &IoStats, elapsed: Duration| {
         let measured =
             self::zones::zones_in_progress(map, block, tally, elapsed.as_nanos() as f64, duration);
-        set_metrics(findings, operation, &measured, &combined_latency(tally));
+        set_metrics(findings, operation, &measured, &tally.latency());
     };
     let outcome = bench.execute_phase(&phase, 1.0, &plan, Some(&mut report_so_far), &mut |_| {})?;
     let measured = self::zones::zones_of_outcome(map, block, &outcome, &plan);
-    let latency = combined_latency(&outcome.stats);
+    let latency = outcome.stats.latency();
     set_metrics(&mut bench.findings, operation, &measured, &latency);
     let fewest = measured.iter().map(|zone| zone.bytes / block).min();
     if let Some(requests) =
@@ -197,13 +186,6 @@ fn measure_zones(
     }
     bench.phase_finished();
     Ok(measured)
-}
-
-/// Latencies of reads and writes together.
-fn combined_latency(tally: &IoStats) -> LatencyHistogram {
-    let mut latency = tally.read.latency.clone();
-    latency.merge(&tally.write.latency);
-    latency
 }
 
 fn describe_requests_and_depth(requests: u64, depth: u32) -> String {
@@ -275,11 +257,7 @@ fn zones_not_measured(
     ))
 }
 
-pub(crate) fn fio(
-    operation: IoOperation,
-    target: &Target,
-    parameters: &ParameterSet,
-) -> Result<FioJob, FioGap> {
+fn fio(operation: Operation, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
     let plan = complete_plan(operation, target, parameters).map_err(|_| FioGap::Parameters)?;
     if plan.limits.duration.is_some() {
         return Err(FioGap::TimeLimitedZones);
@@ -299,7 +277,7 @@ pub(crate) fn fio(
 /// of the whole benchmark.
 fn zone_map(plan: &Plan, parameters: &ParameterSet) -> ZoneMap {
     let block = u64::from(plan.block_size.max_bytes());
-    let each = (parameters.bytes("zone-bytes").unwrap_or(BYTES_PER_ZONE) / block).max(1);
+    let each = (parameters.get(ZONE_BYTES) / block).max(1);
     let limited = [
         plan.limits.bytes.map(|bytes| (bytes / block).max(1)),
         plan.limits.requests,
@@ -309,21 +287,10 @@ fn zone_map(plan: &Plan, parameters: &ParameterSet) -> ZoneMap {
     ZoneMap::new(plan, ZONE_COUNT, requests)
 }
 
-fn zone_of_outcome(offset: u64, outcome: &ExecutionOutcome) -> Option<MeasuredZone> {
-    let (bytes, seconds) = (outcome.stats.bytes(), outcome.elapsed.as_secs_f64());
-    let rate = bytes as f64 / seconds;
-    (bytes > 0 && seconds > 0.0).then_some(MeasuredZone {
-        offset,
-        bytes,
-        bytes_per_second: rate,
-        typical: rate,
-    })
-}
-
 /// Sets the metrics of the zones measured so far.
 fn set_metrics(
     findings: &mut Findings,
-    operation: IoOperation,
+    operation: Operation,
     zones: &[MeasuredZone],
     latency: &LatencyHistogram,
 ) {
@@ -447,255 +414,4 @@ fn partition_advice(
              look like this",
         )
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bench::find_benchmark;
-    use crate::bench::framework::context::FinishedRun;
-    use crate::bench::tests::fake;
-    use crate::bench::tests::fake::FakeDrive;
-    use crate::session::document::RunState;
-
-    const SIZE: u64 = 100 << 30;
-
-    /// 200 MB/s in the first half, 100 MB/s in the second.
-    fn two_speed_latency(asked: &fake::FakeRequest<'_>) -> Option<u64> {
-        let rate = if asked.address < SIZE / 2 { 200 } else { 100 };
-        Some(u64::from(asked.bytes) * 1000 / rate * u64::from(asked.plan.depth))
-    }
-
-    #[test]
-    fn sequential_explanation_names_bytes_of_all_zones() {
-        let all = units::format_size(ZONE_COUNT * BYTES_PER_ZONE);
-        for name in ["sequential-read", "sequential-write"] {
-            let explanation = find_benchmark(name).unwrap().description().explanation;
-            assert!(
-                explanation.contains(&format!("{all} in all")),
-                "{all}: {explanation}"
-            );
-        }
-    }
-
-    #[test]
-    fn sequential_zones_lie_in_window_and_respect_limits() {
-        let target = fake::simulated_target(SIZE);
-        let test = find_benchmark("seqread").unwrap();
-        for (set, zones, most) in [
-            (&[][..], 100, 12_800),
-            (
-                &[("window-begin", "3%"), ("window-end", "50GB")],
-                100,
-                12_800,
-            ),
-            (&[("block-size", "64MiB"), ("window-end", "1GB")], 14, 14),
-            (&[("bytes", "150MiB")], 100, 100),
-            (&[("requests", "37")], 37, 37),
-        ] {
-            let parameters = fake::parameters(test, &target, set);
-            let plan = complete_plan(IoOperation::Read, &target, &parameters).unwrap();
-            let map = zone_map(&plan, &parameters);
-            assert_eq!((map.zones(), map.requests()), (zones, most), "{set:?}");
-            let last = map.request_address(map.requests() - 1).unwrap();
-            assert!(map.zone_begin(0) >= plan.window.start);
-            assert!(last + u64::from(plan.block_size.max_bytes()) <= plan.window.end);
-        }
-    }
-
-    /// A drive with one zone, read completely with ten requests in each of the 100 zones.
-    fn run_on_small_drive(set: &[(&str, &str)]) -> FinishedRun {
-        let set = [&[("block-size", "64KiB")], set].concat();
-        let drive = "sim:constant,size=62.5MiB,parallel=32,latency=1ms,clock=virtual";
-        fake::run_on_simulated(find_benchmark("seqread").unwrap(), drive, &set)
-    }
-
-    #[test]
-    fn sequential_read_of_small_drive_keeps_queue_full() {
-        for depth in [1, 4, 32_u32] {
-            let finished = run_on_small_drive(&[("depth", &depth.to_string())]);
-            // Every channel completes a request per millisecond.
-            let expected = f64::from(depth) * 65_536.0 * 1000.0;
-            let mean = fake::metric_value(&finished, &MetricId::THROUGHPUT_MEAN);
-            assert!(
-                (mean / expected - 1.0).abs() < 0.03,
-                "depth {depth}: {mean} {expected}"
-            );
-            let codes = fake::check_codes(&finished);
-            assert_eq!(
-                codes.contains(&"zone-too-short"),
-                depth > 1,
-                "depth {depth}"
-            );
-        }
-    }
-
-    #[test]
-    fn sequential_read_with_time_limit_keeps_queue_full_across_zones() {
-        for depth in [1, 4, 32_u32] {
-            // Half of the time for the whole drive.
-            let all = 1000.0 / f64::from(depth);
-            let limit = format!("{:.0}ms", all / 2.0);
-            let finished =
-                run_on_small_drive(&[("depth", &depth.to_string()), ("duration", &limit)]);
-            let expected = f64::from(depth) * 65_536.0 * 1000.0;
-            let mean = fake::metric_value(&finished, &MetricId::THROUGHPUT_MEAN);
-            assert!(
-                (mean / expected - 1.0).abs() < 0.07,
-                "depth {depth}: {mean} {expected}"
-            );
-            let curve = finished
-                .findings
-                .series(&SeriesId::THROUGHPUT_OVER_ADDRESS)
-                .unwrap();
-            let last = curve.points.last().unwrap()[0];
-            assert!(last > 0.85 * 62.5 * 1_048_576.0, "depth {depth}: {last}");
-        }
-    }
-
-    #[test]
-    fn sequential_read_with_long_time_limit_reads_every_block() {
-        for depth in ["1", "4"] {
-            let [timed, whole] = [
-                &[("depth", depth), ("duration", "60s")][..],
-                &[("depth", depth)],
-            ]
-            .map(|set| {
-                fake::metric_value(
-                    &run_on_small_drive(set),
-                    &MetricId::parse("throughput_mean"),
-                )
-            });
-            assert!((timed / whole - 1.0).abs() < 1e-6, "{timed} {whole}");
-        }
-    }
-
-    #[test]
-    fn sequential_read_with_time_limit_counts_disk_zones_at_any_depth() {
-        // All zones take 72 s.
-        for duration in ["30s", "60s"] {
-            for depth in ["1", "4", "32"] {
-                let set = [("depth", depth), ("duration", duration)];
-                let test = find_benchmark("seqread").unwrap();
-                let finished = fake::run_on_simulated(test, "sim:hdd,clock=virtual", &set);
-                let zones = fake::metric_value(&finished, &MetricId::ZONES);
-                assert_eq!(zones, 16.0, "depth {depth}, {duration}");
-                assert!(!fake::check_codes(&finished).contains(&"zones-uncertain"));
-            }
-        }
-    }
-
-    #[test]
-    fn count_of_zones_is_uncertain_where_they_are_too_short_or_too_many() {
-        let test = find_benchmark("seqread").unwrap();
-        for (name, set) in [
-            (
-                "sim:hdd,clock=virtual",
-                &[("depth", "1"), ("duration", "10s")][..],
-            ),
-            ("sim:hdd,clock=virtual,zones=24", &[]),
-        ] {
-            let finished = fake::run_on_simulated(test, name, set);
-            let codes = fake::check_codes(&finished);
-            assert!(codes.contains(&"zones-uncertain"), "{name}: {codes:?}");
-        }
-    }
-
-    #[test]
-    fn sequential_read_of_two_speed_disk_finds_two_zones() {
-        let fake = FakeDrive::new(two_speed_latency);
-        let target = fake::simulated_target(SIZE);
-        let finished = fake::run_on_fake(find_benchmark("seqread").unwrap(), &target, &[], &fake);
-        let findings = &finished.findings;
-        let value = |name| findings.metric(&MetricId::parse(name)).unwrap().value;
-        assert_eq!(finished.state, RunState::Finished);
-        assert!((value("throughput_max") / 200e6 - 1.0).abs() < 0.01);
-        assert!((value("throughput_min") / 100e6 - 1.0).abs() < 0.01);
-        assert!((value("throughput_mean") / 133.3e6 - 1.0).abs() < 0.01);
-        assert_eq!(value("zones"), 2.0);
-        assert_eq!(value("throughput_max_offset"), 0.0);
-        assert!(value("throughput_min_offset") >= SIZE as f64 / 2.0 - 1e9);
-        let copy = SIZE as f64 / value("throughput_mean") * 1e9;
-        assert!((value("full_copy_time") / copy - 1.0).abs() < 1e-9);
-        let verdict = findings
-            .verdicts
-            .iter()
-            .find(|verdict| verdict.code == "fast-start");
-        assert!(
-            verdict.unwrap().advice.contains("2.00 times"),
-            "{verdict:?}"
-        );
-    }
-
-    #[test]
-    fn sequential_read_counts_disk_zones_at_any_depth() {
-        let value = |depth: &str, name: &str| {
-            let set = [("depth", depth)];
-            let finished = fake::run_on_simulated(
-                find_benchmark("seqread").unwrap(),
-                "sim:hdd,clock=virtual",
-                &set,
-            );
-            fake::metric_value(&finished, &MetricId::parse(name))
-        };
-        let alone = value("1", "throughput_mean");
-        for depth in ["1", "4", "32"] {
-            assert_eq!(value(depth, "zones"), 16.0, "depth {depth}");
-            let mean = value(depth, "throughput_mean");
-            assert!(
-                (mean / alone - 1.0).abs() < 0.02,
-                "depth {depth}: {mean} {alone}"
-            );
-        }
-    }
-
-    #[test]
-    fn sequential_read_with_short_limit_reaches_end_of_drive() {
-        for set in [("duration", "2s"), ("bytes", "200MiB"), ("requests", "150")] {
-            let fake = FakeDrive::new(two_speed_latency);
-            let target = fake::simulated_target(SIZE);
-            let finished =
-                fake::run_on_fake(find_benchmark("seqwrite").unwrap(), &target, &[set], &fake);
-            let curve = finished
-                .findings
-                .series(&SeriesId::THROUGHPUT_OVER_ADDRESS)
-                .unwrap();
-            let last = curve.points.last().unwrap()[0];
-            assert!(last >= SIZE as f64 * 0.7, "{set:?} ends at {last}");
-        }
-    }
-
-    #[test]
-    fn sequential_read_of_uniform_drive_gives_no_advice() {
-        let fake = FakeDrive::new(|_| Some(1_000_000));
-        let finished = fake::run_on_fake(
-            find_benchmark("seqread").unwrap(),
-            &fake::simulated_target(SIZE),
-            &[("bytes", "1GiB"), ("depth", "1")],
-            &fake,
-        );
-        assert_eq!(
-            finished.findings.metric(&MetricId::ZONES).unwrap().value,
-            1.0
-        );
-        assert!(finished.findings.verdicts.is_empty());
-    }
-
-    #[test]
-    fn sequential_read_after_failure_keeps_measured_zones() {
-        let fake = FakeDrive::new(|asked| (asked.address < SIZE / 2).then_some(1_000_000));
-        let target = fake::simulated_target(SIZE);
-        let finished = fake::run_on_fake(
-            find_benchmark("seqread").unwrap(),
-            &target,
-            &[("zone-bytes", "4MiB")],
-            &fake,
-        );
-        assert_eq!(finished.state, RunState::Failed);
-        let curve = finished
-            .findings
-            .series(&SeriesId::THROUGHPUT_OVER_ADDRESS)
-            .unwrap();
-        assert_eq!(curve.points.len(), 50);
-    }
 }

@@ -10,8 +10,8 @@ use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{PassHook, VARIANT_METRICS, Variant, VariantTotal};
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterSet, ParameterSpec, ParameterValue, RunContext,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
+    ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, DataKind, ExecutionOutcome, IoOperation, Plan, PlanLimits};
@@ -32,7 +32,7 @@ const MAX_REPEAT_RATIO: f64 = 1.5;
 /// Below this fraction of the queue depth in flight the host was the bottleneck, not the drive.
 const FULL_QUEUE_FRACTION: f64 = 0.8;
 
-const SEED: ParameterSpec = ParameterSpec {
+const SEED: Parameter<u64> = Parameter {
     help: "the same seed gives the same order of the kinds of data",
     ..framework::SEED
 };
@@ -65,16 +65,16 @@ It overwrites what is there: 1 GiB in all unless --bytes says otherwise.",
         metrics: VARIANT_METRICS,
     }],
     parameters: &[
-        framework::BLOCK_SIZE.with_default(|_| ParameterValue::Size(1 << 20)),
-        framework::DEPTH.with_default(|_| ParameterValue::Count(16)),
-        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
-        framework::BYTES.with_default(|target| ParameterValue::Size((1 << 30).min(target.size_bytes.saturating_mul(4)))),
-        framework::REQUESTS,
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        SEED,
-        framework::SYNC,
-        framework::CACHE,
+        &framework::BLOCK_SIZE.with_default(|_| 1 << 20),
+        &framework::DEPTH.with_default(|_| 16),
+        &framework::DURATION.with_default(|_| Some(Duration::from_secs(40))),
+        &framework::BYTES.with_default(|target| Some((1 << 30).min(target.size_bytes.saturating_mul(4)))),
+        &framework::REQUESTS,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &SEED,
+        &framework::SYNC,
+        &framework::CACHE,
     ],
     charts: &[ChartSpec::new(
         "Throughput of each kind of data, round by round",
@@ -265,7 +265,7 @@ fn random_data_in_flight(findings: &Findings) -> Option<f64> {
 }
 
 fn set_results(bench: &mut RunContext<'_>, seed: u64) {
-    let depth = bench.parameters.count("depth").unwrap_or(1) as f64;
+    let depth = f64::from(bench.parameters.get(framework::DEPTH));
     let Some((figures, verdict)) = assess_compression(&bench.findings, depth, seed) else {
         return;
     };

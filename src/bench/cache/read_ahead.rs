@@ -11,8 +11,8 @@ use crate::bench::framework::rounds::{
     DEFAULT_ROUNDS, NoOptimum, PointComparison, SweepRounds, measurement_order,
 };
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
+    ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target, TargetKind};
@@ -29,14 +29,14 @@ const READ_AHEAD_KIB: [u32; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 
 /// Fraction of the best throughput from which a setting is equivalent to the best.
 const EQUIVALENCE_FRACTION: f64 = 0.95;
 
-const STEP_BYTES: ParameterSpec = ParameterSpec {
+const STEP_BYTES: Parameter<u64> = Parameter {
     name: "step-bytes",
-    kind: ParameterKind::Size { least: 4096 },
+    kind: ParameterKind::Size { min: 4096 },
     help: "bytes read with each setting, in all rounds together",
-    default_for: |target| ParameterValue::Size((256 << 20).min(target.size_bytes)),
+    default: |target| (256 << 20).min(target.size_bytes),
 };
 
-const SEED: ParameterSpec = ParameterSpec {
+const SEED: Parameter<u64> = Parameter {
     help: "the same seed gives the same order of settings",
     ..framework::SEED
 };
@@ -67,13 +67,13 @@ old value is put back on every way out; if the program is killed, at its next st
         metrics: &[MetricFamily::Own(&[MetricKind::Throughput])],
     }],
     parameters: &[
-        STEP_BYTES,
-        framework::BLOCK_SIZE.with_default(|_| ParameterValue::Size(16 << 10)),
-        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(60))),
-        framework::BYTES,
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        SEED,
+        &STEP_BYTES,
+        &framework::BLOCK_SIZE.with_default(|_| 16 << 10),
+        &framework::DURATION.with_default(|_| Some(Duration::from_secs(60))),
+        &framework::BYTES,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &SEED,
     ],
     charts: &[
         ChartSpec::new(
@@ -135,7 +135,7 @@ fn planned_phases(whole: &Plan, target: &Target, parameters: &ParameterSet) -> P
 
 /// Divides the bytes of a setting and the time of the benchmark among the rounds.
 fn bytes_of_step(parameters: &ParameterSet, whole: &Plan) -> u64 {
-    (parameters.bytes("step-bytes").unwrap_or(256 << 20) / DEFAULT_ROUNDS as u64)
+    (parameters.get(STEP_BYTES) / DEFAULT_ROUNDS as u64)
         .next_multiple_of(whole.alignment)
         .max(whole.alignment)
 }
@@ -148,8 +148,7 @@ impl Benchmark for ReadAheadSweep {
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         let plan = complete_plan(target, parameters)?;
         let all = parameters
-            .bytes("step-bytes")
-            .unwrap_or(0)
+            .get(STEP_BYTES)
             .saturating_mul(READ_AHEAD_KIB.len() as u64);
         let bytes = plan.limits.bytes.unwrap_or(all).min(all);
         Ok(Forecast {

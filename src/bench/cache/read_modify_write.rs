@@ -13,7 +13,7 @@ use crate::bench::framework::variants::{
 };
 use crate::bench::{
     BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterSet, ParameterValue, RunContext,
+    ParameterSet, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{
@@ -75,13 +75,13 @@ It overwrites what is there, 20,000 records at most in each pass.",
         metrics: VARIANT_METRICS,
     }],
     parameters: &[
-        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(20))),
-        framework::BYTES,
-        framework::REQUESTS.with_default(|_| ParameterValue::Count(80_000)),
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::SEED,
-        framework::DATA,
+        &framework::DURATION.with_default(|_| Some(Duration::from_secs(20))),
+        &framework::BYTES,
+        &framework::REQUESTS.with_default(|_| Some(80_000)),
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::DATA,
     ],
     charts: &[ChartSpec::new(
         "Writes done within a time, whole and partial blocks",
@@ -203,7 +203,7 @@ impl Benchmark for ReadModifyWriteCost {
             bench.set_verdict(no_512e(bench.target));
         }
         let limits = framework::plan_limits(bench.parameters);
-        let seed = bench.parameters.count("seed").unwrap_or(1);
+        let seed = bench.parameters.get(framework::SEED);
         let rounds =
             variants::measure_in_rounds(bench, limits, &passes, seed, &mut CurveHook(&passes))?;
         for (metric, whole, partial) in [

@@ -11,8 +11,7 @@ use crate::bench::framework::variants::{
     LATENCY_COLUMNS, NoHook, PassHook, VARIANT_METRICS, Variant,
 };
 use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, ParameterValue,
-    RunContext,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
 };
 use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target};
@@ -77,15 +76,15 @@ GiB at most.",
         metrics: VARIANT_METRICS,
     }],
     parameters: &[
-        framework::BLOCK_SIZE,
-        framework::DEPTH.with_default(|_| ParameterValue::Count(1)),
-        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
-        framework::BYTES.with_default(|_| ParameterValue::Size(1 << 30)),
-        framework::REQUESTS,
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::SEED,
-        framework::DATA,
+        &framework::BLOCK_SIZE,
+        &framework::DEPTH.with_default(|_| 1),
+        &framework::DURATION.with_default(|_| Some(Duration::from_secs(40))),
+        &framework::BYTES.with_default(|_| Some(1 << 30)),
+        &framework::REQUESTS,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::DATA,
     ],
     charts: &[],
     headline_metrics: &[MetricId::SYNC_PENALTY, MetricId::CACHE_GAIN],

@@ -1,6 +1,7 @@
 //! Write, sync, close: the time until a file is durable.
 
 mod io_path;
+mod parameters;
 mod record_size_curves;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use self::io_path::{
     BUFFERED, DIRECT, IoPath, METHOD_VARIANTS, record_size_variants, sync_method_variants,
 };
+use self::parameters::{FILE_BYTES, METHOD_BLOCK_BYTES, METHOD_BYTES};
 use self::record_size_curves::RecordTimes;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
@@ -19,8 +21,8 @@ use crate::bench::framework::rounds::DEFAULT_ROUNDS;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{LATENCY_COLUMNS, VARIANT_METRICS, Variant};
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
+    ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::document::{MetricId, MetricKind, MetricTable, SeriesId, Severity, Verdict};
@@ -28,27 +30,7 @@ use crate::session::document::{MetricId, MetricKind, MetricTable, SeriesId, Seve
 /// Writes with several record sizes, and with every sync method.
 pub struct WriteSyncCloseBenchmark;
 
-/// Record size of the headline metrics.
-const DEFAULT_RECORD_BYTES: u32 = 1 << 20;
-
-const FILE_BYTES: ParameterSpec = ParameterSpec {
-    name: "file-bytes",
-    kind: ParameterKind::Size { least: 4096 },
-    help: "bytes written with each record size in each of four rounds, then synced and closed",
-    default_for: |target| ParameterValue::Size((256 << 20).min(target.size_bytes)),
-};
-const METHOD_BYTES: ParameterSpec = ParameterSpec {
-    name: "method-bytes",
-    kind: ParameterKind::Size { least: 4096 },
-    help: "bytes written with each way to sync in each of four rounds",
-    default_for: |target| ParameterValue::Size((4 << 20).min(target.size_bytes)),
-};
-const METHOD_BLOCK_BYTES: ParameterSpec = ParameterSpec {
-    help: "record size for the comparison of the ways to sync",
-    ..framework::BLOCK_SIZE.with_default(|_| ParameterValue::Size(64 << 10))
-};
-
-const SEED: ParameterSpec = ParameterSpec {
+const SEED: Parameter<u64> = Parameter {
     help: "the same seed gives the same order of record sizes and ways to sync",
     ..framework::SEED
 };
@@ -83,15 +65,15 @@ of 10 ways, which is said beforehand.",
         metrics: VARIANT_METRICS,
     }],
     parameters: &[
-        FILE_BYTES,
-        METHOD_BYTES,
-        METHOD_BLOCK_BYTES,
-        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(240))),
-        framework::BYTES,
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        SEED,
-        framework::DATA,
+        &FILE_BYTES,
+        &METHOD_BYTES,
+        &METHOD_BLOCK_BYTES,
+        &framework::DURATION.with_default(|_| Some(Duration::from_secs(240))),
+        &framework::BYTES,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &SEED,
+        &framework::DATA,
     ],
     charts: &[
         ChartSpec::new(
@@ -152,7 +134,7 @@ impl Benchmark for WriteSyncCloseBenchmark {
             bench.set_verdict(direct_io_unavailable(bench.target));
         }
         let limits = framework::plan_limits(bench.parameters);
-        let seed = bench.parameters.count("seed").unwrap_or(1);
+        let seed = bench.parameters.get(SEED);
         let passes: Vec<Variant> = records
             .iter()
             .map(|(_, _, pass)| pass)

@@ -7,9 +7,10 @@ use crate::bench::framework;
 use crate::bench::framework::background_load::BackgroundLoad;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::parameter::keyword::keywords;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Keyword,
+    Parameter, ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{
@@ -27,17 +28,44 @@ pub struct InterferenceBenchmark;
 /// Request size of the background job.
 const BACKGROUND_BLOCK_BYTES: u32 = 1 << 20;
 
-const BACKGROUND_CLASS: ParameterSpec = ParameterSpec {
+/// I/O scheduling class of the background job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BackgroundClass {
+    Idle,
+    BestEffort,
+    Realtime,
+}
+
+keywords!(BackgroundClass {
+    BackgroundClass::Idle = "idle",
+    BackgroundClass::BestEffort = "best-effort",
+    BackgroundClass::Realtime = "realtime",
+});
+
+impl BackgroundClass {
+    /// The class at its default level.
+    fn io_class(self) -> IoSchedulingClass {
+        match self {
+            Self::Idle => IoSchedulingClass::Idle,
+            Self::BestEffort => IoSchedulingClass::BestEffort(4),
+            Self::Realtime => IoSchedulingClass::Realtime(4),
+        }
+    }
+}
+
+const BACKGROUND_CLASS: Parameter<BackgroundClass> = Parameter {
     name: "class",
-    kind: ParameterKind::Choice(&["idle", "best-effort", "realtime"]),
+    kind: ParameterKind::Choice(BackgroundClass::WORDS),
     help: "I/O class of the maintenance job; realtime needs root",
-    default_for: |_| ParameterValue::Choice("idle".to_owned()),
+    default: |_| BackgroundClass::Idle,
 };
-const BACKGROUND_DEPTH: ParameterSpec = ParameterSpec {
+const BACKGROUND_DEPTH: Parameter<u32> = Parameter {
     name: "job-depth",
     help: "requests that the maintenance job keeps in flight",
-    ..framework::DEPTH.with_default(|_| ParameterValue::Count(4))
+    ..framework::DEPTH.with_default(|_| 4)
 };
+
+const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration::from_secs(30));
 
 static DESCRIPTION: Description = Description {
     name: "interference",
@@ -57,15 +85,15 @@ It only reads.",
     may_write: false,
     metrics: &[MetricFamily::Own(&[MetricKind::Iops, MetricKind::Throughput, MetricKind::IopsAlone, MetricKind::IopsDisturbed, MetricKind::Interference, MetricKind::JobThroughput]), MetricFamily::Latency],
     parameters: &[
-        BACKGROUND_CLASS,
-        BACKGROUND_DEPTH,
-        framework::BLOCK_SIZE,
-        framework::DEPTH.with_default(|_| ParameterValue::Count(1)),
-        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(30))),
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::SEED,
-        framework::CACHE,
+        &BACKGROUND_CLASS,
+        &BACKGROUND_DEPTH,
+        &framework::BLOCK_SIZE,
+        &framework::DEPTH.with_default(|_| 1),
+        &DURATION,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::CACHE,
     ],
     charts: &[ChartSpec::new(
         "IOPS of the users and of the job over time",
@@ -75,23 +103,9 @@ It only reads.",
     headline_metrics: &[MetricId::IOPS_ALONE, MetricId::IOPS_DISTURBED, MetricId::INTERFERENCE, MetricId::JOB_THROUGHPUT],
 };
 
-fn background_io_class(parameters: &ParameterSet) -> IoSchedulingClass {
-    match parameters.choice("class") {
-        "realtime" => IoSchedulingClass::Realtime(4),
-        "best-effort" => IoSchedulingClass::BestEffort(4),
-        _ => IoSchedulingClass::Idle,
-    }
-}
-
-fn phase_duration(parameters: &ParameterSet) -> Duration {
-    parameters
-        .duration("duration")
-        .unwrap_or(Duration::from_secs(30))
-}
-
 fn foreground_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
     let mut plan = framework::build_read_plan(target, parameters, AccessPattern::Random)?;
-    plan.limits.duration = Some(phase_duration(parameters));
+    plan.limits.duration = Some(parameters.get(DURATION));
     Ok(plan)
 }
 
@@ -104,17 +118,14 @@ fn background_plan(foreground: &Plan, parameters: &ParameterSet) -> Plan {
         pattern: AccessPattern::Sequential,
         block_size: BlockSize::Fixed(block),
         alignment: u64::from(block),
-        depth: parameters
-            .count("job-depth")
-            .and_then(|depth| u32::try_from(depth).ok())
-            .unwrap_or(4),
+        depth: parameters.get(BACKGROUND_DEPTH),
         // Ends with the foreground at the latest; with a time limit it wraps around at the window's
         // end.
         limits: PlanLimits {
             duration: foreground.limits.duration,
             ..PlanLimits::default()
         },
-        io_class: Some(background_io_class(parameters)),
+        io_class: Some(parameters.get(BACKGROUND_CLASS).io_class()),
         ..foreground.clone()
     }
 }
@@ -131,7 +142,7 @@ impl Benchmark for InterferenceBenchmark {
                 "makes random reads of {}, in the middle third beside a sequential job in the I/O \
                  class {}",
                 describe_target(target),
-                parameters.choice("class")
+                parameters.get(BACKGROUND_CLASS).word()
             ),
             run_time: PlannedPhases::single(plan).run_time(target),
             max_read_bytes: None,
@@ -142,7 +153,7 @@ impl Benchmark for InterferenceBenchmark {
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let plan = foreground_plan(bench.target, bench.parameters)?;
         let job = background_plan(&plan, bench.parameters);
-        let third = phase_duration(bench.parameters) / 3;
+        let third = bench.parameters.get(DURATION) / 3;
         let background = BackgroundLoad {
             plan: &job,
             active_interval: third..third * 2,

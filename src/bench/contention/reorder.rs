@@ -10,8 +10,8 @@ use crate::bench::framework::rounds;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, NoOptimum, PointComparison, SweepRounds};
 use crate::bench::framework::sweep::{SweepSchedule, SweepTurn};
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
+    ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::drive::random::{Xoshiro256, scale_to_bound};
@@ -32,14 +32,14 @@ const EQUIVALENCE_FRACTION: f64 = 0.95;
 /// changed.
 const CHANGE_SIGMAS: f64 = 2.58;
 
-const READS_PER_SIZE: ParameterSpec = ParameterSpec {
+const READS_PER_SIZE: Parameter<u64> = Parameter {
     name: "reads-each",
     kind: ParameterKind::Count {
-        least: 10,
-        most: 1_000_000,
+        min: 10,
+        max: 1_000_000,
     },
     help: "reads with each size of the reorder buffer, in all rounds together",
-    default_for: |_| ParameterValue::Count(1000),
+    default: |_| 1000,
 };
 
 static DESCRIPTION: Description = Description {
@@ -63,15 +63,15 @@ It only reads.",
     may_write: false,
     metrics: &[MetricFamily::Own(&[MetricKind::ReorderGain, MetricKind::UnorderedIops, MetricKind::OrderedIops, MetricKind::BestBatchIops, MetricKind::BestBatch])],
     parameters: &[
-        READS_PER_SIZE,
-        framework::BLOCK_SIZE,
-        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(180))),
-        framework::BYTES,
-        framework::REQUESTS,
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::SEED,
-        framework::CACHE,
+        &READS_PER_SIZE,
+        &framework::BLOCK_SIZE,
+        &framework::DURATION.with_default(|_| Some(Duration::from_secs(180))),
+        &framework::BYTES,
+        &framework::REQUESTS,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::CACHE,
     ],
     charts: &[
         ChartSpec::new("IOPS against reorder buffer", ChartShape::Line, &[SeriesId::IOPS_AGAINST_BATCH])
@@ -134,7 +134,7 @@ impl Benchmark for ReorderBenchmark {
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         let plan = complete_plan(target, parameters)?;
-        let each = parameters.count("reads-each").unwrap_or(1000);
+        let each = parameters.get(READS_PER_SIZE);
         let all = reads_per_round(each)
             * rounds::phase_count(BATCH_SIZES.len()) as u64
             * u64::from(plan.block_size.max_bytes());
@@ -157,7 +157,7 @@ impl Benchmark for ReorderBenchmark {
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let whole = complete_plan(bench.target, bench.parameters)?;
-        let each = bench.parameters.count("reads-each").unwrap_or(1000);
+        let each = bench.parameters.get(READS_PER_SIZE);
         let count = usize::try_from(reads_per_round(each)).unwrap_or(250);
         let block = u64::from(whole.block_size.max_bytes());
         let mut schedule = SweepSchedule::new(BATCH_SIZES.len(), whole.limits, whole.seed);

@@ -22,14 +22,9 @@ pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elaps
     findings.set_metric(
         Metric::new(MetricId::THROUGHPUT, per_second(tally.bytes())).with_observations(requests),
     );
-    let mut all = tally.read.latency.clone();
-    all.merge(&tally.write.latency);
-    report_latency_metrics(findings, &all);
-    findings.latency.read = latency_summary(&tally.read.latency);
-    findings.latency.write = latency_summary(&tally.write.latency);
-    let mut timeline = tally.read.counts_over_time.clone();
-    timeline.merge(&tally.write.counts_over_time);
-    intervals::set_intervals(findings, &all, &timeline, elapsed);
+    let latency = report_latencies(findings, tally);
+    let timeline = tally.counts_over_time();
+    intervals::set_intervals(findings, &latency, &timeline, elapsed);
     let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates_over_time(elapsed_ns);
     let over_time = |column: usize| {
@@ -45,11 +40,11 @@ pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elaps
 pub fn report_slower_than(findings: &mut Findings, tally: &IoStats, target: Option<Duration>) {
     let Some(target) = target else { return };
     let nanoseconds = u64::try_from(target.as_nanos()).unwrap_or(u64::MAX);
-    let mut all = tally.read.latency.clone();
-    all.merge(&tally.write.latency);
-    if let Some(share) = all.fraction_slower_than(nanoseconds) {
-        findings
-            .set_metric(Metric::new(MetricId::SHARE_SLOWER, share).with_observations(all.count()));
+    let latency = tally.latency();
+    if let Some(share) = latency.fraction_slower_than(nanoseconds) {
+        findings.set_metric(
+            Metric::new(MetricId::SHARE_SLOWER, share).with_observations(latency.count()),
+        );
     }
 }
 
@@ -61,6 +56,15 @@ pub fn series_with_intervals(
 ) -> Series {
     let (points, intervals) = points.into_iter().unzip();
     Series::new(kind, points).with_intervals(intervals)
+}
+
+/// The latency distribution of each direction, and the metrics of both together, which are returned.
+pub fn report_latencies(findings: &mut Findings, stats: &IoStats) -> LatencyHistogram {
+    let latency = stats.latency();
+    report_latency_metrics(findings, &latency);
+    findings.latency.read = latency_summary(&stats.read.latency);
+    findings.latency.write = latency_summary(&stats.write.latency);
+    latency
 }
 
 /// Mean, percentiles and maximum of a distribution as metrics `latency_mean`, `latency_p50` ...

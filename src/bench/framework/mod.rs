@@ -1,16 +1,19 @@
 //! Shared by all benchmarks: parameters, plans, metrics and descriptions.
 
 pub mod background_load;
+pub mod benchmark;
 pub mod budget;
 pub mod context;
 pub mod cpu_usage;
 mod describe;
+pub mod error;
 pub mod fio;
 pub mod forecast;
 pub(crate) mod intervals;
 pub mod metric_families;
 mod metrics;
 pub(crate) mod nested;
+pub mod operation;
 mod options;
 pub mod parameter;
 mod plan_builder;

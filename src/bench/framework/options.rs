@@ -1,189 +1,221 @@
-//! Parameters shared by several benchmarks.
+//! Parameters shared by several benchmarks, and those of the run itself.
 
 use std::time::Duration;
 
-use super::parameter::{ParameterKind, ParameterSpec, ParameterValue, WindowPosition};
+use super::parameter::keyword::keywords;
+use super::parameter::{DATA_WORDS, Keyword, Parameter, ParameterKind, SizeRange, WindowPosition};
+use crate::engine::{CacheMode, DataKind, EngineChoice, SyncMode};
 
 /// Request size.
-pub const BLOCK_SIZE: ParameterSpec = ParameterSpec {
+pub const BLOCK_SIZE: Parameter<u64> = Parameter {
     name: "block-size",
-    kind: ParameterKind::Size { least: 1 },
-    help: "bytes of one request",
-    default_for: |target| ParameterValue::Size(u64::from(target.physical_block_bytes.max(4096))),
+    kind: ParameterKind::Size { min: 1 },
+    help: "size of a request",
+    default: |target| u64::from(target.physical_block_bytes.max(4096)),
+};
+
+/// Request size or range of sizes (fio bs, bsrange).
+pub const BLOCK_SIZES: Parameter<SizeRange> = Parameter {
+    name: BLOCK_SIZE.name,
+    kind: ParameterKind::SizeOrRange { min: 1 },
+    help: "size of a request, or a range such as 4KiB-64KiB",
+    default: |target| {
+        let bytes = (BLOCK_SIZE.default)(target);
+        SizeRange {
+            min: bytes,
+            max: bytes,
+        }
+    },
 };
 
 /// I/O depth of each worker (fio iodepth).
-pub const DEPTH: ParameterSpec = ParameterSpec {
+pub const DEPTH: Parameter<u32> = Parameter {
     name: "depth",
-    kind: ParameterKind::Count {
-        least: 1,
-        most: 4096,
-    },
+    kind: ParameterKind::Count { min: 1, max: 4096 },
     help: "requests that each worker keeps in flight",
-    default_for: |target| {
-        ParameterValue::Count(if target.is_rotational() == Some(true) {
-            1
-        } else {
-            32
-        })
+    default: |target| match target.is_rotational() {
+        Some(true) => 1,
+        _ => 32,
     },
 };
 
 /// Number of worker threads (fio numjobs).
-pub const WORKERS: ParameterSpec = ParameterSpec {
+pub const WORKERS: Parameter<u32> = Parameter {
     name: "workers",
-    kind: ParameterKind::Count {
-        least: 1,
-        most: 256,
-    },
-    help: "threads, each with a queue of its own",
-    default_for: |_| ParameterValue::Count(1),
+    kind: ParameterKind::Count { min: 1, max: 256 },
+    help: "worker threads, each with its own queue (fio numjobs)",
+    default: |_| 1,
 };
 
 /// Time limit (fio runtime).
-pub const DURATION: ParameterSpec = ParameterSpec {
+pub const DURATION: Parameter<Option<Duration>> = Parameter {
     name: "duration",
     kind: ParameterKind::NonZeroDuration,
-    help: "stop after this time, the ramp not counted",
-    default_for: |_| ParameterValue::Duration(Duration::from_secs(10)),
+    help: "stop after this time, excluding the ramp time",
+    default: |_| Some(Duration::from_secs(10)),
 };
 
 /// Limit on bytes transferred (fio io_size).
-pub const BYTES: ParameterSpec = ParameterSpec {
+pub const BYTES: Parameter<Option<u64>> = Parameter {
     name: "bytes",
-    kind: ParameterKind::Size { least: 1 },
-    help: "stop after this many bytes, those of the ramp included",
-    default_for: |_| ParameterValue::Unset,
+    kind: ParameterKind::Size { min: 1 },
+    help: "stop after this many bytes, including those of the ramp time",
+    default: |_| None,
 };
 
+/// Limit on bytes written: 8 GiB cause no noticeable wear.
+pub const WRITTEN_BYTES: Parameter<Option<u64>> = BYTES.with_default(|_| Some(8 << 30));
+
 /// Limit on the number of requests (fio number_ios).
-pub const REQUESTS: ParameterSpec = ParameterSpec {
+pub const REQUESTS: Parameter<Option<u64>> = Parameter {
     name: "requests",
     kind: ParameterKind::Count {
-        least: 1,
-        most: u64::MAX,
+        min: 1,
+        max: u64::MAX,
     },
-    help: "stop after this many requests, those of the ramp included",
-    default_for: |_| ParameterValue::Unset,
+    help: "stop after this many requests, including those of the ramp time",
+    default: |_| None,
 };
 
 /// Ramp time, excluded from the results (fio ramp_time).
-pub const RAMP: ParameterSpec = ParameterSpec {
+pub const RAMP: Parameter<Duration> = Parameter {
     name: "ramp",
     kind: ParameterKind::Duration,
-    help: "time at the start that is not counted",
-    default_for: |_| ParameterValue::Duration(Duration::ZERO),
+    help: "time at the start that is excluded from the results (fio ramp_time)",
+    default: |_| Duration::ZERO,
 };
 
 /// First byte of the window.
-pub const WINDOW_BEGIN: ParameterSpec = ParameterSpec {
+pub const WINDOW_BEGIN: Parameter<WindowPosition> = Parameter {
     name: "window-begin",
     kind: ParameterKind::Position,
-    help: "where the part that is measured begins",
-    default_for: |_| ParameterValue::Position(WindowPosition::Percent(0.0)),
+    help: "first byte of the part of the target that is measured",
+    default: |_| WindowPosition::Percent(0.0),
 };
 
 /// End of the window, exclusive.
-pub const WINDOW_END: ParameterSpec = ParameterSpec {
+pub const WINDOW_END: Parameter<WindowPosition> = Parameter {
     name: "window-end",
     kind: ParameterKind::Position,
-    help: "where the part that is measured ends",
-    default_for: |_| ParameterValue::Position(WindowPosition::Percent(100.0)),
+    help: "end of the part of the target that is measured",
+    default: |_| WindowPosition::Percent(100.0),
 };
 
 /// Alignment of request addresses (fio blockalign).
-pub const ALIGN: ParameterSpec = ParameterSpec {
+pub const ALIGN: Parameter<Option<u64>> = Parameter {
     name: "align",
-    kind: ParameterKind::Size { least: 1 },
-    help: "addresses are multiples of this; unset: of the block size",
-    default_for: |_| ParameterValue::Unset,
+    kind: ParameterKind::Size { min: 1 },
+    help: "alignment of the offsets; unset: the block size",
+    default: |_| None,
 };
 
 /// Seed of all random generators (fio randseed).
-pub const SEED: ParameterSpec = ParameterSpec {
+pub const SEED: Parameter<u64> = Parameter {
     name: "seed",
     kind: ParameterKind::Count {
-        least: 0,
-        most: u64::MAX,
+        min: 0,
+        max: u64::MAX,
     },
-    help: "the same seed gives the same addresses",
-    default_for: |_| ParameterValue::Count(1),
+    help: "seed of the random generators; the same seed gives the same offsets",
+    default: |_| 1,
 };
 
 /// Page cache mode (fio direct, invalidate).
-pub const CACHE: ParameterSpec = ParameterSpec {
+pub const CACHE: Parameter<CacheMode> = Parameter {
     name: "cache",
-    kind: ParameterKind::Choice(&["bypass", "drop", "keep"]),
-    help: "bypass (O_DIRECT), drop (buffered, dropped before the start) or keep the page cache",
-    default_for: |target| {
-        ParameterValue::Choice(
-            if target.supports_direct_io {
-                "bypass"
-            } else {
-                "drop"
-            }
-            .to_owned(),
-        )
+    kind: ParameterKind::Choice(CacheMode::WORDS),
+    help: "page cache: bypass (O_DIRECT), drop (buffered, dropped before the start) or keep",
+    default: |target| match target.supports_direct_io {
+        true => CacheMode::Bypass,
+        false => CacheMode::Drop,
     },
 };
 
-/// Request size or range of sizes (fio bs, bsrange).
-pub const BLOCK_SIZES: ParameterSpec = ParameterSpec {
-    kind: ParameterKind::SizeOrRange { least: 1 },
-    help: "bytes of one request, or a range such as 4KiB-64KiB",
-    ..BLOCK_SIZE
-};
+/// Distribution of random offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OffsetDistribution {
+    /// All blocks alike.
+    Uniform,
+    /// A few blocks get most requests.
+    Zipf,
+}
 
-/// Address pattern of random requests (fio random_distribution).
-pub const PATTERN: ParameterSpec = ParameterSpec {
+keywords!(OffsetDistribution {
+    OffsetDistribution::Uniform = "uniform",
+    OffsetDistribution::Zipf = "zipf",
+});
+
+/// Distribution of random offsets (fio random_distribution).
+pub const PATTERN: Parameter<OffsetDistribution> = Parameter {
     name: "pattern",
-    kind: ParameterKind::Choice(&["uniform", "zipf"]),
-    help: "uniform: all places alike; zipf: a few places get most requests, as in real databases",
-    default_for: |_| ParameterValue::Choice("uniform".to_owned()),
+    kind: ParameterKind::Choice(OffsetDistribution::WORDS),
+    help: "distribution of the offsets: uniform, or zipf (few blocks get most requests, as in databases)",
+    default: |_| OffsetDistribution::Uniform,
 };
 
 /// Exponent of the Zipf distribution.
-pub const ZIPF: ParameterSpec = ParameterSpec {
+pub const ZIPF: Parameter<f64> = Parameter {
     name: "zipf",
     kind: ParameterKind::Number {
-        least: 0.01,
-        most: 10.0,
+        min: 0.01,
+        max: 10.0,
     },
-    help: "how skewed --pattern zipf is; 0.99 is usual",
-    default_for: |_| ParameterValue::Number(0.99),
+    help: "exponent theta of the zipf distribution",
+    default: |_| 0.99,
 };
 
 /// Durability of each write (fio sync).
-pub const SYNC: ParameterSpec = ParameterSpec {
+pub const SYNC: Parameter<SyncMode> = Parameter {
     name: "sync",
-    kind: ParameterKind::Choice(&["none", "dsync", "sync"]),
-    help: "a write is done when taken (none), when its data is safe (O_DSYNC), or all of it (O_SYNC)",
-    default_for: |_| ParameterValue::Choice("none".to_owned()),
+    kind: ParameterKind::Choice(SyncMode::WORDS),
+    help: "a write completes when accepted (none), when its data is durable (O_DSYNC), or also its metadata (O_SYNC)",
+    default: |_| SyncMode::None,
 };
 
 /// Open-loop arrival rate (fio rate_iops).
-pub const RATE: ParameterSpec = ParameterSpec {
+pub const RATE: Parameter<Option<f64>> = Parameter {
     name: "rate",
     kind: ParameterKind::Rate,
-    help: "requests per second that arrive whatever the drive does (open loop); unset: as many as it takes",
-    default_for: |_| ParameterValue::Unset,
+    help: "open-loop arrival rate (fio rate_iops); unset: closed loop with a constant queue depth",
+    default: |_| None,
 };
 
 /// Data pattern of writes.
-pub const DATA: ParameterSpec = ParameterSpec {
+pub const DATA: Parameter<DataKind> = Parameter {
     name: "data",
-    kind: ParameterKind::ChoiceOrPercent(&["random", "zero", "repeat"]),
-    help: "what is written: random bytes, zeros, one block repeated, or random bytes with that share of zeros",
-    default_for: |_| ParameterValue::Choice("random".to_owned()),
+    kind: ParameterKind::ChoiceOrPercent(DATA_WORDS),
+    help: "data to write: random, zero, repeat (one random block), or random with this percentage of zeros",
+    default: |_| DataKind::Random,
+};
+
+/// Fraction of reads (fio rwmixread).
+pub const READ_FRACTION: Parameter<f64> = Parameter {
+    name: "reads",
+    kind: ParameterKind::Fraction,
+    help: "percentage of reads (fio rwmixread)",
+    default: |_| 0.7,
 };
 
 /// Latency threshold for the fraction of slow requests.
-pub const SLOWER_THAN: ParameterSpec = ParameterSpec {
+pub const SLOWER_THAN: Parameter<Option<Duration>> = Parameter {
     name: "slower-than",
     kind: ParameterKind::Duration,
-    help: "say how many requests are slower than this",
-    default_for: |_| ParameterValue::Unset,
+    help: "report the fraction of requests with a higher latency than this",
+    default: |_| None,
 };
 
-/// Default limit on bytes written: 8 GiB cause no noticeable wear.
-pub const WRITTEN_BYTES: ParameterSpec = BYTES.with_default(|_| ParameterValue::Size(8 << 30));
+/// The engine: a parameter of the run, not of the benchmark.
+pub const ENGINE: Parameter<EngineChoice> = Parameter {
+    name: "engine",
+    kind: ParameterKind::Choice(EngineChoice::WORDS),
+    help: "how requests are submitted: auto (io_uring where available), uring or pread",
+    default: |_| EngineChoice::Auto,
+};
+
+/// Size of the scratch file: a parameter of the run, not of the benchmark.
+pub const SCRATCH_SIZE: Parameter<u64> = Parameter {
+    name: "scratch-size",
+    kind: ParameterKind::Size { min: 1 << 20 },
+    help: "size of the scratch file in a directory; it is removed afterwards",
+    default: |target| target.size_bytes,
+};

@@ -2,41 +2,40 @@
 
 use std::ops::Range;
 
-use crate::bench::{BenchError, ParameterSet, ParameterValue, WindowPosition, check_window};
-use crate::drive::Target;
-use crate::engine::{
-    AccessPattern, BlockSize, CacheMode, DataKind, IoOperation, Plan, PlanLimits, SyncMode,
+use super::error::BenchError;
+use super::options::{
+    ALIGN, BLOCK_SIZES, BYTES, CACHE, DATA, DEPTH, DURATION, OffsetDistribution, PATTERN, RAMP,
+    RATE, REQUESTS, SEED, SYNC, WINDOW_BEGIN, WINDOW_END, WORKERS, ZIPF,
 };
+use super::parameter::{ParameterSet, WindowPosition};
+use crate::drive::Target;
+use crate::engine::{AccessPattern, BlockSize, CacheMode, IoOperation, Plan, PlanLimits};
+use crate::units;
+
+/// Request size of benchmarks without that parameter, which replace it in their plans.
+const DEFAULT_REQUEST_BYTES: u32 = 4096;
 
 /// Page cache mode.
 #[must_use]
 pub fn cache_mode(parameters: &ParameterSet) -> CacheMode {
-    match parameters.choice("cache") {
-        "drop" => CacheMode::Drop,
-        "keep" => CacheMode::Keep,
-        _ => CacheMode::Bypass,
-    }
+    parameters.find(CACHE).unwrap_or_default()
 }
 
 /// Limits from the parameters.
 #[must_use]
 pub fn plan_limits(parameters: &ParameterSet) -> PlanLimits {
     PlanLimits {
-        duration: parameters.duration("duration"),
-        bytes: parameters.bytes("bytes"),
-        requests: parameters.count("requests"),
+        duration: parameters.find_set(DURATION),
+        bytes: parameters.find_set(BYTES),
+        requests: parameters.find_set(REQUESTS),
     }
 }
 
 /// Address window from the parameters.
 #[must_use]
 pub fn plan_window(target: &Target, parameters: &ParameterSet) -> Range<u64> {
-    let begin = parameters
-        .position("window-begin", target.size_bytes)
-        .unwrap_or(0);
-    let end = parameters
-        .position("window-end", target.size_bytes)
-        .unwrap_or(target.size_bytes);
+    let [begin, end] = [WINDOW_BEGIN, WINDOW_END]
+        .map(|position| parameters.get(position).offset_in(target.size_bytes));
     begin..end
 }
 
@@ -68,34 +67,32 @@ pub fn build_plan(
     let mut plan = Plan::single_depth_reads(pattern, smallest, plan_window(target, parameters));
     plan.operation = operation;
     plan.block_size = block_size;
-    plan.alignment = parameters.bytes("align").unwrap_or(u64::from(smallest));
-    plan.depth = small_count(parameters.count("depth"));
-    plan.workers = small_count(parameters.count("workers"));
+    plan.alignment = parameters.find_set(ALIGN).unwrap_or(u64::from(smallest));
+    plan.depth = parameters.find(DEPTH).unwrap_or(1);
+    plan.workers = parameters.find(WORKERS).unwrap_or(1);
     plan.limits = plan_limits(parameters);
-    plan.ramp_time = parameters.duration("ramp").unwrap_or_default();
-    plan.seed = parameters.count("seed").unwrap_or(1);
-    plan.arrival_rate = parameters.number("rate");
+    plan.ramp_time = parameters.find(RAMP).unwrap_or_default();
+    plan.seed = parameters.find(SEED).unwrap_or(plan.seed);
+    plan.arrival_rate = parameters.find_set(RATE);
     plan.cache_mode = cache_mode(parameters);
-    plan.sync_mode = match parameters.choice("sync") {
-        "dsync" => SyncMode::DataSync,
-        "sync" => SyncMode::Sync,
-        _ => SyncMode::None,
-    };
-    plan.data_kind = data_kind(parameters.choice("data"));
+    plan.sync_mode = parameters.find(SYNC).unwrap_or_default();
+    plan.data_kind = parameters.find(DATA).unwrap_or_default();
     check_window(&plan)?;
     Ok(plan)
 }
 
 /// Checks that the window lies within the target and is not empty.
 fn check_positions(target: &Target, parameters: &ParameterSet) -> Result<(), BenchError> {
-    for name in ["window-begin", "window-end"] {
-        if let Some(value @ ParameterValue::Position(WindowPosition::Bytes(bytes))) =
-            parameters.get(name)
-            && *bytes > target.size_bytes
+    for position in [WINDOW_BEGIN, WINDOW_END] {
+        if let WindowPosition::Bytes(bytes) = parameters.get(position)
+            && bytes > target.size_bytes
         {
             return Err(BenchError::InvalidParameters(format!(
-                "--{name} {value} is beyond the end of {}, which has {} bytes",
-                target.name, target.size_bytes
+                "--{} {} is beyond the end of {}, which has {} bytes",
+                position.name,
+                units::format_exact_size(bytes),
+                target.name,
+                target.size_bytes
             )));
         }
     }
@@ -112,28 +109,12 @@ fn check_positions(target: &Target, parameters: &ParameterSet) -> Result<(), Ben
 /// Address pattern from `--pattern` and `--zipf`.
 #[must_use]
 pub fn random_pattern(parameters: &ParameterSet) -> AccessPattern {
-    match (parameters.choice("pattern"), parameters.number("zipf")) {
-        ("zipf", Some(theta)) => AccessPattern::Zipf { theta },
-        _ => AccessPattern::Random,
+    match parameters.get(PATTERN) {
+        OffsetDistribution::Uniform => AccessPattern::Random,
+        OffsetDistribution::Zipf => AccessPattern::Zipf {
+            theta: parameters.get(ZIPF),
+        },
     }
-}
-
-fn data_kind(word: &str) -> DataKind {
-    match word {
-        "zero" => DataKind::Zero,
-        "repeat" => DataKind::Repeated,
-        // The parameter's type only leaves a percentage or `random`.
-        _ => word
-            .parse()
-            .map_or(DataKind::Random, DataKind::Compressible),
-    }
-}
-
-/// A small integer within the form's bounds; 1 if the benchmark lacks the parameter.
-fn small_count(count: Option<u64>) -> u32 {
-    count
-        .and_then(|count| u32::try_from(count).ok())
-        .unwrap_or(1)
 }
 
 /// Converts bytes to a request length.
@@ -152,13 +133,28 @@ pub fn request_bytes(bytes: u64) -> Result<u32, BenchError> {
 }
 
 fn request_size(parameters: &ParameterSet) -> Result<BlockSize, BenchError> {
-    let (from, to) = parameters.size_range("block-size").unwrap_or((4096, 4096));
-    let (from, to) = (request_bytes(from)?, request_bytes(to)?);
+    let Some(range) = parameters.find(BLOCK_SIZES) else {
+        return Ok(BlockSize::Fixed(DEFAULT_REQUEST_BYTES));
+    };
+    let (from, to) = (request_bytes(range.min)?, request_bytes(range.max)?);
     Ok(if from == to {
         BlockSize::Fixed(from)
     } else {
         BlockSize::Range(from, to)
     })
+}
+
+/// Checks that a plan's window holds at least one block.
+pub(crate) fn check_window(plan: &Plan) -> Result<(), BenchError> {
+    let block = u64::from(plan.block_size.max_bytes());
+    if plan.window.end.saturating_sub(plan.window.start) < block {
+        return Err(BenchError::InvalidParameters(format!(
+            "the window from byte {} to byte {} does not hold one block of {block} bytes: widen it \
+             with --window-begin and --window-end, or choose a smaller --block-size",
+            plan.window.start, plan.window.end
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,8 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::metric_families;
-use crate::bench::{BenchError, Benchmark, Forecast, ParameterSet, ParameterValue};
+use super::options::{ENGINE, SCRATCH_SIZE};
+use crate::bench::{
+    AnyParameter, BenchError, Benchmark, Forecast, Keyword, ParameterSet, ParameterType,
+    ParameterValue,
+};
 use crate::drive::{Consent, Target, TargetKind};
+use crate::engine::EngineChoice;
 use crate::nearest;
 use crate::safe_text::printable::printable_bytes;
 use crate::session::slo::SloSpec;
@@ -23,8 +28,8 @@ pub struct BenchmarkSpec {
     pub target_path: PathBuf,
     /// Explicitly set parameters; all others take their defaults for the target.
     pub set: Vec<(&'static str, ParameterValue)>,
-    /// Engine: `auto`, `uring` or `pread`.
-    pub engine_name: String,
+    /// The engine that submits the requests.
+    pub engine: EngineChoice,
     /// Size of the scratch file in bytes if the target is a directory; if unset, the size follows
     /// from the free space.
     pub scratch_file_bytes: Option<u64>,
@@ -54,7 +59,7 @@ impl BenchmarkSpec {
             target_name: printable_bytes(target.as_bytes()),
             target_path: PathBuf::from(target),
             set: Vec::new(),
-            engine_name: "auto".to_owned(),
+            engine: EngineChoice::default(),
             scratch_file_bytes: None,
             goals: Vec::new(),
             consent: None,
@@ -70,12 +75,12 @@ impl BenchmarkSpec {
         let Some(parameter) = description
             .parameters
             .iter()
-            .find(|known| known.name == name)
+            .find(|known| known.name() == name)
         else {
             let known: Vec<_> = description
                 .parameters
                 .iter()
-                .map(|known| known.name)
+                .map(|known| known.name())
                 .collect();
             return Err(BenchError::InvalidParameters(format!(
                 "{} has no parameter --{name}{}: it takes --{}",
@@ -85,8 +90,19 @@ impl BenchmarkSpec {
             )));
         };
         let value = parameter.parse(text)?;
-        self.set.retain(|(known, _)| *known != parameter.name);
-        self.set.push((parameter.name, value));
+        self.set.retain(|(known, _)| *known != parameter.name());
+        self.set.push((parameter.name(), value));
+        Ok(())
+    }
+
+    /// Sets the engine by its keyword.
+    ///
+    /// # Errors
+    /// When there is no such engine.
+    pub fn set_engine(&mut self, text: &str) -> Result<(), BenchError> {
+        if let Some(engine) = EngineChoice::from_value(&ENGINE.parse(text)?) {
+            self.engine = engine;
+        }
         Ok(())
     }
 
@@ -96,7 +112,7 @@ impl BenchmarkSpec {
         let mut parameters =
             ParameterSet::defaults(self.benchmark.description().parameters, target);
         for (name, value) in &self.set {
-            parameters.set(name, value.clone());
+            parameters.set_value(name, value.clone());
         }
         parameters
     }
@@ -172,12 +188,12 @@ impl BenchmarkSpec {
         let mut options: Vec<(&str, OsString)> = set
             .map(|(name, value)| (*name, value.to_string().into()))
             .collect();
-        if self.engine_name != "auto" {
-            options.push(("engine", self.engine_name.clone().into()));
+        if self.engine != EngineChoice::default() {
+            options.push((ENGINE.name, self.engine.word().into()));
         }
         if let Some(bytes) = self.scratch_file_bytes {
             options.push((
-                "scratch-size",
+                SCRATCH_SIZE.name,
                 crate::units::format_exact_size(bytes).into(),
             ));
         }
@@ -240,6 +256,16 @@ mod tests {
     }
 
     #[test]
+    fn benchmark_spec_with_unknown_engine_names_nearest() {
+        let mut spec = random_read_spec();
+        let message = spec.set_engine("urnig").unwrap_err().to_string();
+        assert!(message.contains("did you mean uring?"), "{message}");
+        spec.set_engine("uring").unwrap();
+        assert_eq!(spec.engine, EngineChoice::Uring);
+        assert!(spec.command_line().ends_with("--engine uring"));
+    }
+
+    #[test]
     fn benchmark_spec_with_bad_value_explains_syntax() {
         for (name, text, hint) in [
             ("depth", "0", "from 1 to 4096"),
@@ -247,7 +273,7 @@ mod tests {
             ("duration", "10", "10s"),
             ("duration", "0s", "longer than 0s"),
             ("window-end", "120%", "100%"),
-            ("cache", "maybe", "bypass, drop, keep"),
+            ("cache", "kepe", "bypass, drop, keep, did you mean keep?"),
         ] {
             let message = random_read_spec().set(name, text).unwrap_err().to_string();
             assert!(

@@ -230,7 +230,7 @@ impl PassRounds {
         }
         self.throughputs
             .set_value(point, round, requests as f64 / seconds);
-        let latency = combined_latency(outcome);
+        let latency = outcome.stats.latency();
         if let (Some(mean), Some(slowest)) = (latency.mean(), latency.value_at_percent(99.0)) {
             self.mean_latencies.set_value(point, round, mean);
             self.p99_latencies.set_value(point, round, slowest as f64);
@@ -256,7 +256,7 @@ pub struct VariantTotal {
 
 impl VariantTotal {
     fn add(&mut self, outcome: &ExecutionOutcome) {
-        self.latency.merge(&combined_latency(outcome));
+        self.latency.merge(&outcome.stats.latency());
         self.bytes += outcome.stats.bytes();
         self.total_time += total_time(outcome);
     }
@@ -300,22 +300,13 @@ pub fn total_time(outcome: &ExecutionOutcome) -> Duration {
     outcome.elapsed + finish.sync_time + finish.close_time
 }
 
-/// Latencies of reads and writes together.
-#[must_use]
-pub fn combined_latency(outcome: &ExecutionOutcome) -> LatencyHistogram {
-    let mut latency = outcome.stats.read.latency.clone();
-    latency.merge(&outcome.stats.write.latency);
-    latency
-}
-
 /// Metrics of one outcome: `KEY_iops`, `KEY_throughput`, `KEY_latency` (the mean) and
 /// `KEY_latency_p99`, with confidence intervals from the time series of the run.
 pub fn set_variant_metrics(findings: &mut Findings, key: &VariantKey, outcome: &ExecutionOutcome) {
     let (bytes, time) = (outcome.stats.bytes(), total_time(outcome));
-    let latency = combined_latency(outcome);
+    let latency = outcome.stats.latency();
     set_prefixed_metrics(findings, key, bytes, time, &latency);
-    let mut timeline = outcome.stats.read.counts_over_time.clone();
-    timeline.merge(&outcome.stats.write.counts_over_time);
+    let timeline = outcome.stats.counts_over_time();
     intervals::set_variant_intervals(findings, key, &latency, &timeline, outcome.elapsed);
 }
 

@@ -8,9 +8,10 @@ use super::analysis::rotational_delay;
 use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
 use super::analysis::sector_scan;
 use super::analysis::{DriveTiming, SeekProber, TimedRead, command_overhead};
+use crate::bench::framework;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterSet, ParameterValue, RunContext,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
+    ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
@@ -21,6 +22,9 @@ pub struct FullStrokeSeek;
 const READS_PER_BATCH: usize = 100;
 /// Minimum number of reads for a metric.
 const MIN_READS: usize = 60;
+
+const DURATION: Parameter<Option<Duration>> =
+    framework::DURATION.with_default(|_| Some(Duration::from_secs(25)));
 
 static DESCRIPTION: Description = Description {
     name: "full-stroke",
@@ -40,7 +44,7 @@ The first chart shows the band. The second shows how the reads lie within it: ba
 are what a platter must give; if they are not, the result is called doubtful. Typical: 12 to 25 ms.",
     may_write: false,
     metrics: &[MetricFamily::Own(&[MetricKind::FullStrokeSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
-    parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(25))),
+    parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
         ChartSpec::new("Response times, end to end", ChartShape::Scatter, &[SeriesId::STROKE_RESPONSES, SeriesId::STROKE_EDGE]),
         ChartSpec::new("Rotational part", ChartShape::Bars, &[SeriesId::ROTATIONAL_PART]),

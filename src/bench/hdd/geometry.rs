@@ -13,8 +13,8 @@ use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterSet, ParameterValue, RunContext,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
+    ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::document::{
@@ -34,6 +34,9 @@ const END_TRACKS: f64 = 32.0;
 const BOUNDARY_RESOLUTION: u64 = 512;
 /// Maximum number of bisections between samples.
 const MAX_BISECTIONS: usize = 200;
+
+const DURATION: Parameter<Option<Duration>> =
+    framework::DURATION.with_default(|_| Some(Duration::from_secs(120)));
 
 static DESCRIPTION: Description = Description {
     name: "geometry",
@@ -56,7 +59,7 @@ cylinder: one for each surface. Drives that change the head only after a band of
 show their surfaces this way; then the test says so.",
     may_write: false,
     metrics: &[MetricFamily::Own(&[MetricKind::SectorsPerTrackOuter, MetricKind::SectorsPerTrackInner, MetricKind::Surfaces, MetricKind::HeadSkew, MetricKind::CylinderSkew, MetricKind::TrackSkew, MetricKind::Zones, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
-    parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(120))),
+    parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
         ChartSpec::new("Sectors per track", ChartShape::Steps, &[SeriesId::SECTORS_PER_TRACK]),
         ChartSpec::new("Angles of neighbouring sectors", ChartShape::Scatter, &[SeriesId::ANGLE_OVER_ADDRESS]),

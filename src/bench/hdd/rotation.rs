@@ -12,8 +12,8 @@ use super::analysis::{SeekProber, TimedRead, findings};
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterSet, ParameterValue, RunContext,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
+    ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::document::{
@@ -32,6 +32,9 @@ const SPEED_CLASSES: [f64; 8] = [
 const CLASS_TOLERANCE: f64 = 0.005;
 /// Points of the plotted spectrum.
 const SPECTRUM_POINTS: usize = 512;
+
+const DURATION: Parameter<Option<Duration>> =
+    framework::DURATION.with_default(|_| Some(Duration::from_secs(9)));
 
 static DESCRIPTION: Description = Description {
     name: "rotation",
@@ -55,7 +58,7 @@ The name of a class (5400, 7200 ...) is given only when the measured limits allo
 reads, about 256 blocks in each of up to three rounds.",
     may_write: false,
     metrics: &[MetricFamily::Own(&[MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
-    parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(9))),
+    parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
         ChartSpec::new("Coherence against speed", ChartShape::Line, &[SeriesId::COHERENCE_SPECTRUM]),
         ChartSpec::new("Where the sectors lie", ChartShape::Polar, &[SeriesId::PLATTER]),

@@ -8,9 +8,10 @@ use super::analysis::rotational_delay;
 use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
 use super::analysis::seek_position_map::SeekPositionMap;
 use super::analysis::{DriveTiming, SeekProber, TimedRead, command_overhead};
+use crate::bench::framework;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterSet, ParameterValue, RunContext,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
+    ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::document::{
@@ -34,6 +35,9 @@ const MIN_RANGES: usize = 6;
 /// Shortest distance as a fraction of the stroke.
 const MIN_DISTANCE: f64 = 2e-5;
 
+const DURATION: Parameter<Option<Duration>> =
+    framework::DURATION.with_default(|_| Some(Duration::from_secs(60)));
+
 static DESCRIPTION: Description = Description {
     name: "seek-curve",
     aliases: &["seekcurve"],
@@ -54,7 +58,7 @@ The average seek is the one over a third of the stroke, which is the mean distan
 random tracks. Typical: 4 to 9 ms.",
     may_write: false,
     metrics: &[MetricFamily::Own(&[MetricKind::AverageSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
-    parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(60))),
+    parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
         ChartSpec::new("Response against distance", ChartShape::Scatter, &[SeriesId::SEEK_RESPONSES, SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]),
         ChartSpec::new("Seek against distance, short ones wide", ChartShape::Line, &[SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]).log_x(),

@@ -12,8 +12,8 @@ use super::analysis::track_to_track_estimate::TrackToTrackEstimate;
 use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext, framework,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
+    ParameterKind, ParameterSet, RunContext, framework,
 };
 use crate::drive::Target;
 use crate::session::document::{
@@ -30,11 +30,11 @@ const MIN_JUMPS: usize = 100;
 /// Batches of uniform jumps before jumps are aimed at the edge.
 const UNIFORM_BATCHES: usize = 3;
 
-const SPAN: ParameterSpec = ParameterSpec {
+const SPAN: Parameter<Option<u64>> = Parameter {
     name: "span",
-    kind: ParameterKind::Size { least: 4096 },
+    kind: ParameterKind::Size { min: 4096 },
     help: "length of the jumps; unset: one cylinder, as the test finds it",
-    default_for: |_| ParameterValue::Unset,
+    default: |_| None,
 };
 
 static DESCRIPTION: Description = Description {
@@ -58,14 +58,14 @@ do not move the arm at all, and the test says so in place of a number.",
     may_write: false,
     metrics: &[MetricFamily::Own(&[MetricKind::TrackToTrackSeek, MetricKind::CylinderSize, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &[
-        SPAN,
-        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
-        framework::BYTES,
-        framework::REQUESTS,
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::SEED,
-        framework::CACHE,
+        &SPAN,
+        &framework::DURATION.with_default(|_| Some(Duration::from_secs(40))),
+        &framework::BYTES,
+        &framework::REQUESTS,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::CACHE,
     ],
     charts: &[
         ChartSpec::new("Response against jump", ChartShape::Scatter, &[SeriesId::JUMP_RESPONSES]),
@@ -148,7 +148,7 @@ fn jump_pattern(prober: &mut SeekProber<'_, '_>, stretch: &ConstantZone) -> Opti
     let span = prober
         .context
         .parameters
-        .bytes("span")
+        .get(SPAN)
         .map(|span| span as f64 / SECTOR_BYTES);
     if let Some(span) = span.filter(|span| *span < 0.98 * length) {
         prober.context.set_verdict(Verdict::new(

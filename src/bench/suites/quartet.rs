@@ -9,8 +9,8 @@ use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{VARIANT_METRICS, Variant};
 use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterKind, ParameterSet,
-    ParameterSpec, ParameterValue, RunContext,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, Keyword, Parameter,
+    ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
@@ -22,14 +22,11 @@ use crate::units;
 /// SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1; read and write.
 pub struct QuartetSuite;
 
-const WITH_WRITES: ParameterSpec = ParameterSpec {
+const WITH_WRITES: Parameter<bool> = Parameter {
     name: "writes",
-    kind: ParameterKind::Choice(&["yes", "no"]),
+    kind: ParameterKind::Choice(bool::WORDS),
     help: "whether the four lines are written too; not on drives and files unless asked for",
-    default_for: |target| {
-        let harmless = matches!(target.kind, TargetKind::ScratchFile | TargetKind::Simulated);
-        ParameterValue::Choice(if harmless { "yes" } else { "no" }.to_owned())
-    },
+    default: |target| matches!(target.kind, TargetKind::ScratchFile | TargetKind::Simulated),
 };
 
 const SEQ1M_Q8_READ: VariantKey = VariantKey::new("seq1m_q8_read");
@@ -40,6 +37,8 @@ const RND4K_Q32_READ: VariantKey = VariantKey::new("rnd4k_q32_read");
 const RND4K_Q32_WRITE: VariantKey = VariantKey::new("rnd4k_q32_write");
 const RND4K_Q1_READ: VariantKey = VariantKey::new("rnd4k_q1_read");
 const RND4K_Q1_WRITE: VariantKey = VariantKey::new("rnd4k_q1_write");
+/// Time of all workloads together.
+const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration::from_secs(40));
 
 static DESCRIPTION: Description = Description {
     name: "quartet",
@@ -72,15 +71,15 @@ is there, 1 GiB at most in each line.",
         metrics: VARIANT_METRICS,
     }],
     parameters: &[
-        WITH_WRITES,
-        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
-        framework::BYTES,
-        framework::REQUESTS,
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::SEED,
-        framework::DATA,
-        framework::CACHE,
+        &WITH_WRITES,
+        &DURATION,
+        &framework::BYTES,
+        &framework::REQUESTS,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::DATA,
+        &framework::CACHE,
     ],
     charts: &[],
     headline_metrics: &[
@@ -147,22 +146,16 @@ const LINES: [WorkloadLine; 4] = [
     },
 ];
 
-fn writes_requested(parameters: &ParameterSet) -> bool {
-    parameters.choice("writes") == "yes"
-}
-
 fn quartet_variants(
     target: &Target,
     parameters: &ParameterSet,
 ) -> Result<Vec<Variant>, BenchError> {
     let window = framework::plan_window(target, parameters);
     let room = window.end.saturating_sub(window.start);
-    let duration = parameters
-        .duration("duration")
-        .or(Some(Duration::from_secs(40)));
+    let duration = Some(parameters.get(DURATION));
     let mut passes = Vec::new();
     for (operation, word) in [(IoOperation::Read, "read"), (IoOperation::Write, "write")] {
-        if operation.writes() && !writes_requested(parameters) {
+        if operation.writes() && !parameters.get(WITH_WRITES) {
             continue;
         }
         for line in LINES {
@@ -206,14 +199,16 @@ impl Benchmark for QuartetSuite {
     }
 
     fn writes(&self, parameters: &ParameterSet) -> bool {
-        writes_requested(parameters)
+        parameters.get(WITH_WRITES)
     }
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         let passes = quartet_variants(target, parameters)?;
         let limits = framework::plan_limits(parameters);
         let most = MAX_WRITTEN_PER_LINE * LINES.len() as u64;
-        let written = writes_requested(parameters).then(|| limits.bytes.unwrap_or(most).min(most));
+        let written = parameters
+            .get(WITH_WRITES)
+            .then(|| limits.bytes.unwrap_or(most).min(most));
         let amount = written.map_or_else(String::new, |bytes| {
             format!(
                 ", writes at most {}",
@@ -245,7 +240,7 @@ impl Benchmark for QuartetSuite {
         bench
             .findings
             .set_table(MetricTable::cross_product("Quartet", &columns, &rows));
-        if !writes_requested(bench.parameters) {
+        if !bench.parameters.get(WITH_WRITES) {
             bench.set_verdict(Verdict::new(
                 "nothing-written",
                 Severity::Note,

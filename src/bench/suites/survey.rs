@@ -2,12 +2,23 @@
 
 use std::time::Duration;
 
+use crate::bench::basic::random::RandomBenchmark;
+use crate::bench::basic::sequential::SequentialBenchmark;
+use crate::bench::contention::interference::InterferenceBenchmark;
+use crate::bench::contention::reorder::ReorderBenchmark;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::MetricFamily;
+use crate::bench::framework::operation::Operation;
+use crate::bench::hdd::full_stroke::FullStrokeSeek;
+use crate::bench::hdd::rotation::RotationSpeed;
+use crate::bench::hdd::seek_curve::SeekCurveBenchmark;
+use crate::bench::hdd::track_to_track::TrackToTrack;
+use crate::bench::sweeps::block_size::BlockSizeBenchmark;
+use crate::bench::sweeps::concurrency::ConcurrencyBenchmark;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterSet, ParameterValue, RunContext, RunTime, find_benchmark,
+    AnyParameter, BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, ParameterSet, RunContext, RunTime,
 };
 use crate::drive::Target;
 use crate::session::document::{
@@ -20,9 +31,9 @@ use crate::units;
 pub struct SurveySuite;
 
 /// A benchmark of the survey.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct SurveyPart {
-    name: &'static str,
+    benchmark: &'static dyn Benchmark,
     /// Run time in seconds on other drives.
     time_weight: u64,
     /// Run time in seconds on a possibly rotational drive: its low IOPS make a sweep slower.
@@ -41,7 +52,7 @@ enum Applicability {
     Rotational,
 }
 
-// Names of the benchmarks of the survey.
+// Names of the benchmarks of the survey, in the ids of its metrics.
 const SEQUENTIAL_READ: &str = "sequential-read";
 const RANDOM_READ: &str = "random-read";
 const CONCURRENCY_READ: &str = "concurrency-read";
@@ -53,29 +64,57 @@ const FULL_STROKE: &str = "full-stroke";
 const TRACK_TO_TRACK: &str = "track-to-track";
 const SEEK_CURVE: &str = "seek-curve";
 
-/// In execution order. Names of unavailable benchmarks are skipped.
+/// In execution order.
 const SURVEY_PARTS: &[SurveyPart] = &[
-    survey_part(SEQUENTIAL_READ, 20, Applicability::AnyTarget),
-    survey_part(RANDOM_READ, 10, Applicability::AnyTarget),
+    survey_part(
+        &SequentialBenchmark {
+            operation: Operation::Read,
+        },
+        20,
+        Applicability::AnyTarget,
+    ),
+    survey_part(
+        &RandomBenchmark {
+            operation: Operation::Read,
+        },
+        10,
+        Applicability::AnyTarget,
+    ),
     SurveyPart {
         seconds_on_disk: 60,
-        ..survey_part(CONCURRENCY_READ, 27, Applicability::AnyTarget)
+        ..survey_part(
+            &ConcurrencyBenchmark {
+                operation: Operation::Read,
+            },
+            27,
+            Applicability::AnyTarget,
+        )
     },
-    survey_part(BLOCK_SIZE_READ, 24, Applicability::AnyTarget),
-    survey_part(INTERFERENCE, 15, Applicability::AnyTarget),
-    survey_part(ROTATION, 10, Applicability::PossiblyRotational),
-    survey_part(REORDER, 40, Applicability::Rotational),
-    survey_part(FULL_STROKE, 15, Applicability::Rotational),
-    survey_part(TRACK_TO_TRACK, 15, Applicability::Rotational),
-    survey_part(SEEK_CURVE, 30, Applicability::Rotational),
+    survey_part(
+        &BlockSizeBenchmark {
+            operation: Operation::Read,
+        },
+        24,
+        Applicability::AnyTarget,
+    ),
+    survey_part(&InterferenceBenchmark, 15, Applicability::AnyTarget),
+    survey_part(&RotationSpeed, 10, Applicability::PossiblyRotational),
+    survey_part(&ReorderBenchmark, 40, Applicability::Rotational),
+    survey_part(&FullStrokeSeek, 15, Applicability::Rotational),
+    survey_part(&TrackToTrack, 15, Applicability::Rotational),
+    survey_part(&SeekCurveBenchmark, 30, Applicability::Rotational),
 ];
 
-const fn survey_part(name: &'static str, seconds: u64, suits: Applicability) -> SurveyPart {
+const fn survey_part(
+    benchmark: &'static dyn Benchmark,
+    seconds: u64,
+    applicability: Applicability,
+) -> SurveyPart {
     SurveyPart {
-        name,
+        benchmark,
         time_weight: seconds,
         seconds_on_disk: seconds,
-        applicability: suits,
+        applicability,
     }
 }
 
@@ -128,11 +167,11 @@ It only reads.",
         MetricFamily::Nested(SEEK_CURVE),
     ],
     parameters: &[
-        framework::DURATION.with_default(|_| ParameterValue::Unset),
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::SEED,
-        framework::CACHE,
+        &framework::DURATION.with_default(|_| None),
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::CACHE,
     ],
     charts: &[
         ChartSpec::new(
@@ -303,23 +342,17 @@ fn applicable_parts(target: &Target, parameters: &ParameterSet) -> Vec<SelectedP
         target.is_rotational() == Some(true) && framework::addresses_are_physical(target);
     let suitable =
         |part: &&SurveyPart| part.applicability == Applicability::AnyTarget || may_rotate;
-    let chosen = |part: &SurveyPart| {
-        Some(SelectedPart {
-            benchmark: find_benchmark(part.name)?,
-            duration: Duration::from_secs(match may_rotate {
-                true => part.seconds_on_disk,
-                false => part.time_weight,
-            }),
-            applicability: part.applicability,
-        })
+    let select = |part: &SurveyPart| SelectedPart {
+        benchmark: part.benchmark,
+        duration: Duration::from_secs(match may_rotate {
+            true => part.seconds_on_disk,
+            false => part.time_weight,
+        }),
+        applicability: part.applicability,
     };
-    let mut chosen: Vec<SelectedPart> = SURVEY_PARTS
-        .iter()
-        .filter(suitable)
-        .filter_map(chosen)
-        .collect();
+    let mut chosen: Vec<SelectedPart> = SURVEY_PARTS.iter().filter(suitable).map(select).collect();
     let usual: Duration = chosen.iter().map(|part| part.duration).sum();
-    let wanted = parameters.duration("duration").unwrap_or(usual);
+    let wanted = parameters.get(framework::DURATION).unwrap_or(usual);
     let scale = wanted.as_secs_f64() / usual.as_secs_f64().max(1e-9);
     for part in &mut chosen {
         part.duration = part.duration.mul_f64(scale);
@@ -340,7 +373,9 @@ impl MeasuredDepths {
             let part = parts
                 .iter()
                 .find(|part| part.benchmark.description().name == name)?;
-            part_parameters(part.benchmark, part.duration, target, own).count("depth")
+            part_parameters(part.benchmark, part.duration, target, own)
+                .find(framework::DEPTH)
+                .map(u64::from)
         };
         Self {
             random_depth: depth(RANDOM_READ),
@@ -365,6 +400,14 @@ impl MeasuredDepths {
     }
 }
 
+/// Parameters that the survey passes on to its nested benchmarks.
+const SHARED_PARAMETERS: &[&dyn AnyParameter] = &[
+    &framework::WINDOW_BEGIN,
+    &framework::WINDOW_END,
+    &framework::SEED,
+    &framework::CACHE,
+];
+
 /// Parameters of a nested benchmark: its defaults, its time, and the survey's own parameters.
 fn part_parameters(
     test: &dyn Benchmark,
@@ -374,13 +417,9 @@ fn part_parameters(
 ) -> ParameterSet {
     let known = test.description().parameters;
     let mut parameters = ParameterSet::defaults(known, target);
-    for name in ["window-begin", "window-end", "seed", "cache"] {
-        if let Some(value) = own.get(name).filter(|_| parameters.get(name).is_some()) {
-            parameters.set(name, value.clone());
-        }
-    }
-    if parameters.get("duration").is_some() {
-        parameters.set("duration", ParameterValue::Duration(time));
+    parameters.copy_from(own, SHARED_PARAMETERS);
+    if parameters.find(framework::DURATION).is_some() {
+        parameters.set(framework::DURATION, Some(time));
     }
     parameters
 }
@@ -630,6 +669,7 @@ fn copy_advice(findings: &Findings) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
     use crate::session::document::RunState;
@@ -806,11 +846,8 @@ mod tests {
 
     #[test]
     fn survey_parts_never_write() {
-        for test in SURVEY_PARTS
-            .iter()
-            .filter_map(|part| find_benchmark(part.name))
-        {
-            assert!(!test.description().may_write);
+        for part in SURVEY_PARTS {
+            assert!(!part.benchmark.description().may_write);
         }
     }
 }

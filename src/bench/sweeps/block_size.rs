@@ -1,117 +1,54 @@
-//! Shared by block-size-read and block-size-write: a sweep over the request size.
+//! Effect of the block size on throughput and latency of random reads or writes.
 
+mod description;
 mod model;
 #[cfg(test)]
 mod tests;
 
-use crate::session::document::{MetricId, SeriesId};
-use std::time::Duration;
-
+use self::description::{MAX_BLOCK, MIN_BLOCK};
 use self::model::BlockSizePoints;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::operation::Operation;
 use crate::bench::framework::rounds::DEFAULT_ROUNDS;
 use crate::bench::framework::sweep::SweepSchedule;
 use crate::bench::{
-    BenchError, ChartShape, ChartSpec, Forecast, ParameterKind, ParameterSet, ParameterSpec,
-    ParameterValue, RunContext,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
+use crate::engine::{AccessPattern, BlockSize, Plan, PlanLimits};
 use crate::units;
 
-pub(crate) const MIN_BLOCK: ParameterSpec = ParameterSpec {
-    name: "min-block",
-    kind: ParameterKind::Size { least: 1 },
-    help: "smallest request; the sweep doubles it",
-    default_for: |target| ParameterValue::Size(u64::from(target.logical_block_bytes.max(512))),
-};
-pub(crate) const MAX_BLOCK: ParameterSpec = ParameterSpec {
-    name: "max-block",
-    kind: ParameterKind::Size { least: 1 },
-    help: "largest request",
-    default_for: |target| ParameterValue::Size((16 << 20).min(target.size_bytes.max(1))),
-};
-/// Key size of the B-tree model.
-pub(crate) const KEY_SIZE: ParameterSpec = ParameterSpec {
-    name: "key-size",
-    kind: ParameterKind::Size { least: 1 },
-    help: "bytes of a key, for the tree's node",
-    default_for: |_| ParameterValue::Size(12),
-};
-/// Pointer size of the B-tree model.
-pub(crate) const POINTER_SIZE: ParameterSpec = ParameterSpec {
-    name: "pointer-size",
-    kind: ParameterKind::Size { least: 1 },
-    help: "bytes of a pointer; an entry of the tree is a key and two pointers",
-    default_for: |_| ParameterValue::Size(8),
-};
-/// Number of entries in the B-tree model.
-pub(crate) const TREE_ENTRIES: ParameterSpec = ParameterSpec {
-    name: "entries",
-    kind: ParameterKind::Count {
-        least: 2,
-        most: u64::MAX,
-    },
-    help: "entries in the tree, for the time of a lookup",
-    default_for: |_| ParameterValue::Count(1_000_000_000),
-};
-/// Time limit of the whole sweep.
-pub(crate) const DURATION: ParameterSpec = ParameterSpec {
-    help: "time for the whole sweep, shared out to the sizes and rounds",
-    ..framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(32)))
-};
+/// A sweep over the block size with random requests.
+pub struct BlockSizeBenchmark {
+    /// Read or write.
+    pub operation: Operation,
+}
 
-pub(crate) const CHARTS: &[ChartSpec] = &[
-    ChartSpec::new(
-        "Throughput against block size",
-        ChartShape::Line,
-        &[SeriesId::THROUGHPUT_AGAINST_BLOCK_SIZE],
-    )
-    .log_x()
-    .with_marks(&[MetricId::BALANCED_BLOCK_SIZE]),
-    ChartSpec::new(
-        "Response time against block size, and the fitted line",
-        ChartShape::Line,
-        &[
-            SeriesId::RESPONSE_AGAINST_BLOCK_SIZE,
-            SeriesId::RESPONSE_MODEL,
-        ],
-    )
-    .log_x()
-    .log_y(),
-    ChartSpec::new(
-        "Throughput and IOPS as shares of their best",
-        ChartShape::Line,
-        &[SeriesId::THROUGHPUT_SHARE, SeriesId::IOPS_SHARE],
-    )
-    .log_x()
-    .with_marks(&[MetricId::CROSSING_BLOCK_SIZE]),
-    ChartSpec::new(
-        "IOPS against block size",
-        ChartShape::Line,
-        &[SeriesId::IOPS_AGAINST_BLOCK_SIZE],
-    )
-    .log_x()
-    .log_y(),
-];
+impl Benchmark for BlockSizeBenchmark {
+    fn description(&self) -> &'static Description {
+        description::of(self.operation)
+    }
 
-pub(crate) const HEADLINE: &[MetricId] = &[
-    MetricId::ACCESS_TIME,
-    MetricId::MEDIA_THROUGHPUT,
-    MetricId::BALANCED_BLOCK_SIZE,
-    MetricId::BTREE_NODE_SIZE,
-    MetricId::BTREE_LOOKUP_TIME,
-    MetricId::FULL_COPY_TIME,
-];
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        forecast(self.operation, target, parameters)
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        run(self.operation, bench)
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
+    }
+}
 
 fn block_sizes(target: &Target, parameters: &ParameterSet) -> Result<Vec<u32>, BenchError> {
-    let least = parameters.bytes("min-block").unwrap_or(512);
+    let least = parameters.get(MIN_BLOCK);
     let window = framework::plan_window(target, parameters);
     let most = parameters
-        .bytes("max-block")
-        .unwrap_or(16 << 20)
+        .get(MAX_BLOCK)
         .min(window.end.saturating_sub(window.start));
     let sizes: Result<Vec<u32>, BenchError> =
         std::iter::successors(Some(least), |size| size.checked_mul(2))
@@ -129,11 +66,12 @@ fn block_sizes(target: &Target, parameters: &ParameterSet) -> Result<Vec<u32>, B
 
 fn plan_for_block_size(
     size: u32,
-    operation: IoOperation,
+    operation: Operation,
     target: &Target,
     parameters: &ParameterSet,
 ) -> Result<Plan, BenchError> {
-    let mut plan = framework::build_plan(target, parameters, operation, AccessPattern::Random)?;
+    let mut plan =
+        framework::build_plan(target, parameters, operation.into(), AccessPattern::Random)?;
     plan.block_size = BlockSize::Fixed(size);
     plan.alignment = u64::from(size);
     Ok(plan)
@@ -147,17 +85,12 @@ fn without_limits(plan: Plan) -> Plan {
     }
 }
 
-pub(crate) fn forecast(
-    operation: IoOperation,
+fn forecast(
+    operation: Operation,
     target: &Target,
     parameters: &ParameterSet,
 ) -> Result<Forecast, BenchError> {
     let sizes = block_sizes(target, parameters)?;
-    let does = if operation.writes() {
-        "writes"
-    } else {
-        "reads"
-    };
     let limits = framework::plan_limits(parameters);
     let written = limits.bytes.filter(|_| operation.writes());
     let amount = written.map_or_else(String::new, |bytes| {
@@ -178,7 +111,8 @@ pub(crate) fn forecast(
         .collect::<Result<Vec<Plan>, BenchError>>()?;
     Ok(Forecast {
         sentence: format!(
-            "{does} {} to {} at random places of {}, one at a time, in {} steps and {DEFAULT_ROUNDS} rounds{amount}",
+            "{} {} to {} at random offsets of {}, at depth 1, in {} steps and {DEFAULT_ROUNDS} rounds{amount}",
+            operation.verb(),
             word(sizes.first()),
             word(sizes.last()),
             describe_target(target),
@@ -192,9 +126,9 @@ pub(crate) fn forecast(
     })
 }
 
-pub(crate) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+fn run(operation: Operation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
     let sizes = block_sizes(bench.target, bench.parameters)?;
-    let seed = bench.parameters.count("seed").unwrap_or(1);
+    let seed = bench.parameters.get(framework::SEED);
     let mut schedule =
         SweepSchedule::new(sizes.len(), framework::plan_limits(bench.parameters), seed);
     let mut measured = BlockSizePoints::new(&sizes, seed);

@@ -1,129 +1,74 @@
-//! Shared by concurrency-read and concurrency-write: a sweep over the queue depth.
+//! Optimal queue depth for random reads or writes.
 
 mod analysis;
+mod description;
+#[cfg(test)]
+mod tests;
 
 use self::analysis::DepthSweep;
+use self::description::{ALPHA, EARLY_STOP, MAX_DEPTH};
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::operation::Operation;
 use crate::bench::framework::rounds::DEFAULT_ROUNDS;
 use crate::bench::framework::sweep::SweepSchedule;
 use crate::bench::{
-    BenchError, ChartShape, ChartSpec, Forecast, ParameterKind, ParameterSet, ParameterSpec,
-    ParameterValue, RunContext,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits};
-use crate::session::document::{MetricId, SeriesId};
+use crate::engine::{AccessPattern, Plan, PlanLimits};
 
-pub(crate) const MAX_DEPTH: ParameterSpec = ParameterSpec {
-    name: "max-depth",
-    kind: ParameterKind::Count {
-        least: 1,
-        most: 1024,
-    },
-    help: "the sweep doubles the depth from 1 up to this",
-    default_for: |_| ParameterValue::Count(256),
-};
+/// A sweep over the queue depth with random requests.
+pub struct ConcurrencyBenchmark {
+    /// Read or write.
+    pub operation: Operation,
+}
 
-/// Weight of throughput in the score.
-pub(crate) const ALPHA: ParameterSpec = ParameterSpec {
-    name: "alpha",
-    kind: ParameterKind::Number {
-        least: 0.0,
-        most: 1.0,
-    },
-    help: "weight of throughput in the score, 0 to 1; response time (p90) has the rest",
-    default_for: |_| ParameterValue::Number(0.8),
-};
+impl Benchmark for ConcurrencyBenchmark {
+    fn description(&self) -> &'static Description {
+        description::of(self.operation)
+    }
 
-/// Whether to stop when deeper queues bring no benefit.
-pub(crate) const EARLY_STOP: ParameterSpec = ParameterSpec {
-    name: "early-stop",
-    kind: ParameterKind::Choice(&["yes", "no"]),
-    help: "leave out depths from the second round on that in the first brought nothing but longer \
-           response times",
-    default_for: |_| ParameterValue::Choice("yes".to_owned()),
-};
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        forecast(self.operation, target, parameters)
+    }
 
-/// Time limit of the whole sweep; a disk needs more time for its percentiles.
-pub(crate) const DURATION: ParameterSpec = ParameterSpec {
-    help: "time for the whole sweep, shared out to the depths and rounds",
-    ..framework::DURATION.with_default(|target| {
-        let seconds = if target.is_rotational() == Some(true) {
-            60
-        } else {
-            27
-        };
-        ParameterValue::Duration(std::time::Duration::from_secs(seconds))
-    })
-};
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        run(self.operation, bench)
+    }
 
-pub(crate) const CHARTS: &[ChartSpec] = &[
-    ChartSpec::new(
-        "IOPS against queue depth",
-        ChartShape::Line,
-        &[SeriesId::IOPS_AGAINST_DEPTH],
-    )
-    .log_x()
-    .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
-    ChartSpec::new(
-        "p90 against queue depth",
-        ChartShape::Line,
-        &[SeriesId::P90_AGAINST_DEPTH],
-    )
-    .log_x()
-    .log_y()
-    .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
-    ChartSpec::new(
-        "Score against queue depth",
-        ChartShape::Line,
-        &[SeriesId::SCORE_AGAINST_DEPTH],
-    )
-    .log_x()
-    .with_marks(&[MetricId::OPTIMAL_DEPTH]),
-];
-
-pub(crate) const HEADLINE: &[MetricId] = &[
-    MetricId::OPTIMAL_DEPTH,
-    MetricId::OPTIMAL_DEPTH_IOPS,
-    MetricId::SPEEDUP,
-    MetricId::KNEE_DEPTH,
-    MetricId::IOPS_MAX,
-];
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
+    }
+}
 
 fn complete_plan(
-    operation: IoOperation,
+    operation: Operation,
     target: &Target,
     parameters: &ParameterSet,
 ) -> Result<Plan, BenchError> {
-    framework::build_plan(target, parameters, operation, AccessPattern::Random)
+    framework::build_plan(target, parameters, operation.into(), AccessPattern::Random)
 }
 
 /// 1, 2, 4 ... up to the maximum, which is always included.
 fn swept_depths(parameters: &ParameterSet) -> Vec<u32> {
-    let most = parameters.count("max-depth").unwrap_or(256);
-    let most = u32::try_from(most).unwrap_or(256).max(1);
+    let max = parameters.get(MAX_DEPTH);
     let mut depths: Vec<u32> = (0..31)
         .map(|power| 1 << power)
-        .take_while(|depth| *depth < most)
+        .take_while(|depth| *depth < max)
         .collect();
-    depths.push(most);
+    depths.push(max);
     depths
 }
 
-pub(crate) fn forecast(
-    operation: IoOperation,
+fn forecast(
+    operation: Operation,
     target: &Target,
     parameters: &ParameterSet,
 ) -> Result<Forecast, BenchError> {
     let plan = complete_plan(operation, target, parameters)?;
     let depths = swept_depths(parameters);
-    let does = if operation.writes() {
-        "writes"
-    } else {
-        "reads"
-    };
     let written = plan.limits.bytes.filter(|_| operation.writes());
     let amount = written.map_or_else(String::new, |bytes| {
         format!(
@@ -133,8 +78,9 @@ pub(crate) fn forecast(
     });
     Ok(Forecast {
         sentence: format!(
-            "{does} {} at random places of {}, with 1 to {} in flight in {} steps and {DEFAULT_ROUNDS} \
+            "{} {} at random offsets of {}, at queue depths 1 to {} in {} steps and {DEFAULT_ROUNDS} \
              rounds{amount}",
+            operation.verb(),
             framework::describe_block_size(plan.block_size),
             describe_target(target),
             depths.last().copied().unwrap_or(1),
@@ -152,12 +98,12 @@ pub(crate) fn forecast(
     })
 }
 
-pub(crate) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+fn run(operation: Operation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
     let whole = complete_plan(operation, bench.target, bench.parameters)?;
     let depths = swept_depths(bench.parameters);
-    let early = bench.parameters.choice("early-stop") != "no";
+    let early = bench.parameters.get(EARLY_STOP);
     let block = u64::from(whole.block_size.max_bytes());
-    let alpha = bench.parameters.number("alpha").unwrap_or(0.8);
+    let alpha = bench.parameters.get(ALPHA);
     let mut schedule = SweepSchedule::new(depths.len(), whole.limits, whole.seed);
     // All rounds take equally long: time saved by skipped depths is not spent on the others.
     let phases = u32::try_from(schedule.phase_count()).unwrap_or(u32::MAX);
@@ -187,173 +133,4 @@ pub(crate) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<
     sweep.set_results(bench);
     bench.phase_finished();
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::bench::find_benchmark;
-    use crate::bench::tests::fake;
-    use crate::bench::tests::fake::{
-        FakeDrive, FakeRequest, check_codes, metric_value, run_on_simulated,
-    };
-    use crate::drive::random::{splitmix64, unit_interval};
-    use crate::session::document::{MetricId, SeriesId};
-
-    #[test]
-    fn concurrency_optimum_of_drive_with_eight_servers_is_found() {
-        let test = find_benchmark("cncread").unwrap();
-        let finished = run_on_simulated(
-            test,
-            "sim:constant,latency=100us,parallel=8",
-            &[("duration", "2s")],
-        );
-        assert_eq!(metric_value(&finished, &MetricId::OPTIMAL_DEPTH), 8.0);
-        assert!((metric_value(&finished, &MetricId::SPEEDUP) - 8.0).abs() < 0.1);
-        assert!(
-            (metric_value(&finished, &MetricId::OPTIMAL_DEPTH_IOPS) / 80_000.0 - 1.0).abs() < 0.02
-        );
-        assert_eq!(metric_value(&finished, &MetricId::IOPS_MAX_DEPTH), 8.0);
-        for name in [
-            "optimal_depth_iops",
-            "optimal_depth_p90",
-            "speedup",
-            "iops_max",
-        ] {
-            let figure = finished.findings.metric(&MetricId::parse(name)).unwrap();
-            assert!(figure.low.is_some() && figure.high.is_some(), "{figure:?}");
-        }
-        // Two doublings beyond 8 bring no benefit: deeper queues have one round only, and no
-        // confidence interval.
-        let curve = finished
-            .findings
-            .series(&SeriesId::IOPS_AGAINST_DEPTH)
-            .unwrap();
-        let places: Vec<f64> = curve.points.iter().map(|point| point[0]).collect();
-        let bounded = |at: f64| {
-            let index = places.iter().position(|place| *place == at).unwrap();
-            curve.confidence_interval(index).is_some()
-        };
-        assert!(bounded(1.0) && bounded(32.0) && !bounded(64.0) && !bounded(256.0));
-        assert!(
-            check_codes(&finished).is_empty(),
-            "{:?}",
-            check_codes(&finished)
-        );
-    }
-
-    /// A drive with parallel servers of 100 us each, and up to 4 % variation between phases.
-    fn noisy_drive(
-        servers: u32,
-    ) -> FakeDrive<impl Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> {
-        FakeDrive::new(move |asked| {
-            let waves = f64::from(asked.plan.depth.max(servers)) / f64::from(servers);
-            let noise = unit_interval(splitmix64(asked.plan.seed));
-            Some((100_000.0 * waves * (1.0 + 0.04 * noise)) as u64)
-        })
-    }
-
-    #[test]
-    fn concurrency_optimum_of_noisy_drive_found_and_speedup_interval_covers_truth() {
-        let (mut found, mut wrong, mut covered) = (0, 0, 0);
-        for seed in 0..20_u64 {
-            let set = [("duration", "1s"), ("seed", &*seed.to_string())];
-            let test = find_benchmark("cncread").unwrap();
-            let finished = fake::run_on_fake(
-                test,
-                &fake::simulated_target(1 << 30),
-                &set,
-                &noisy_drive(8),
-            );
-            match finished.findings.metric(&MetricId::OPTIMAL_DEPTH) {
-                Some(figure) if figure.value == 8.0 => found += 1,
-                Some(_) => wrong += 1,
-                None => assert!(check_codes(&finished).contains(&"no-optimal-depth")),
-            }
-            let speedup = finished.findings.metric(&MetricId::SPEEDUP);
-            covered += u32::from(speedup.is_some_and(|speedup| {
-                (speedup.low.unwrap()..=speedup.high.unwrap()).contains(&8.0)
-            }));
-        }
-        assert!(found >= 17 && wrong <= 1, "{found} found, {wrong} wrong");
-        assert!(covered + 3 >= found, "{covered} of {found} covered");
-    }
-
-    #[test]
-    fn concurrency_with_equal_depths_has_no_optimum() {
-        let mut named = 0;
-        for seed in 0..20_u64 {
-            let seed = seed.to_string();
-            // Only throughput counts, and the drive serves one request at a time.
-            let set = [
-                ("duration", "1s"),
-                ("alpha", "1"),
-                ("early-stop", "no"),
-                ("max-depth", "16"),
-                ("seed", &*seed),
-            ];
-            let test = find_benchmark("cncwrite").unwrap();
-            let finished = fake::run_on_fake(
-                test,
-                &fake::simulated_target(1 << 30),
-                &set,
-                &noisy_drive(1),
-            );
-            for (figure, code) in [
-                ("optimal_depth", "no-optimal-depth"),
-                ("iops_max_depth", "no-best-iops-depth"),
-            ] {
-                let best = finished.findings.metric(&MetricId::parse(figure)).is_some();
-                named += u32::from(best);
-                assert_eq!(check_codes(&finished).contains(&code), !best);
-            }
-            assert_eq!(
-                finished.findings.metric(&MetricId::SPEEDUP).is_some(),
-                finished.findings.metric(&MetricId::OPTIMAL_DEPTH).is_some()
-            );
-        }
-        assert!(named <= 2, "{named} of 40 name a best");
-    }
-
-    #[test]
-    fn concurrency_without_early_stop_measures_every_depth() {
-        let test = find_benchmark("cncwrite").unwrap();
-        let set = [
-            ("duration", "2s"),
-            ("early-stop", "no"),
-            ("max-depth", "48"),
-        ];
-        let finished = run_on_simulated(test, "sim:constant,parallel=2", &set);
-        let curve = finished
-            .findings
-            .series(&SeriesId::IOPS_AGAINST_DEPTH)
-            .unwrap();
-        let depths: Vec<f64> = curve.points.iter().map(|point| point[0]).collect();
-        assert_eq!(depths, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 48.0]);
-    }
-
-    #[test]
-    fn concurrency_sweep_cut_short_reports_missing_results() {
-        let test = find_benchmark("cncread").unwrap();
-        let finished = run_on_simulated(test, "sim:constant,latency=10ms", &[("duration", "1s")]);
-        assert!(
-            check_codes(&finished).contains(&"too-few-samples-at-depth"),
-            "{:?} {:?}",
-            check_codes(&finished),
-            finished.findings.figures
-        );
-        assert!(finished.findings.metric(&MetricId::OPTIMAL_DEPTH).is_none());
-    }
-
-    #[test]
-    fn concurrency_forecast_names_sweep() {
-        let target = fake::simulated_target(10_000_000_000);
-        let test = find_benchmark("cncwrite").unwrap();
-        let parameters = fake::parameters(test, &target, &[]);
-        let forecast = test.forecast(&target, &parameters).unwrap();
-        assert!(
-            forecast.sentence.contains("1 to 256 in flight in 9 steps"),
-            "{forecast:?}"
-        );
-        assert_eq!(forecast.max_written_bytes, Some(8 << 30));
-    }
 }

@@ -1,25 +1,25 @@
 //! Steady-state performance of a drive, and the size of its write cache.
 
+mod parameters;
 mod rounds;
 #[cfg(test)]
 mod tests;
 mod written;
 
-use crate::bench::framework::metric_families::MetricFamily;
-use crate::session::document::{MetricId, MetricKind, SeriesId};
-use std::time::Duration;
-
+use self::parameters::{MAX_ROUNDS, PRECONDITION_PASSES, READ_FRACTION, ROUND_DURATION};
 use self::written::ThroughputByBytesWritten;
 use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::{describe_target, random_pattern};
 use crate::bench::{
     BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
+    ParameterSet, RunContext,
 };
-use crate::drive::{Target, TargetKind};
+use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
+use crate::session::document::{MetricId, MetricKind, SeriesId};
 use crate::stats::latency::steady_state::WINDOW_ROUNDS;
 use crate::units;
 
@@ -29,83 +29,49 @@ pub struct SteadyStateBenchmark;
 /// Size of the preconditioning writes (SNIA SSS PTS: 128 KiB sequential).
 const PRECONDITION_BLOCK: u32 = 128 << 10;
 
-const READ_FRACTION: ParameterSpec = ParameterSpec {
-    name: "reads",
-    kind: ParameterKind::Fraction,
-    help: "share of the requests of a round that read",
-    default_for: |_| ParameterValue::Fraction(0.0),
-};
-const PRECONDITION_PASSES: ParameterSpec = ParameterSpec {
-    name: "precondition",
-    kind: ParameterKind::Number {
-        least: 0.0,
-        most: 10.0,
-    },
-    help: "how many times the window is written sequentially before the rounds",
-    default_for: |_| ParameterValue::Number(2.0),
-};
-const MAX_ROUNDS: ParameterSpec = ParameterSpec {
-    name: "rounds",
-    kind: ParameterKind::Count {
-        least: 1,
-        most: 1000,
-    },
-    help: "rounds at most",
-    default_for: |_| ParameterValue::Count(25),
-};
-const ROUND_DURATION: ParameterSpec = ParameterSpec {
-    name: "round-time",
-    kind: ParameterKind::Duration,
-    help: "how long a round lasts",
-    default_for: |target| {
-        let small = matches!(target.kind, TargetKind::ScratchFile | TargetKind::Simulated);
-        ParameterValue::Duration(Duration::from_secs(if small { 5 } else { 60 }))
-    },
-};
-
 static DESCRIPTION: Description = Description {
     name: "steady-state",
     aliases: &[],
-    summary: "writes until the drive has settled (SNIA rule): its lasting IOPS, the size of its cache",
+    summary: "writes until steady state (SNIA): steady-state IOPS, size of the write cache",
     explanation: "\
-A new or trimmed SSD is fast until its spare blocks and its cache are used up. This test writes the \
-whole window twice in sequence, then measures the workload in rounds until five of them in a row \
-agree: the largest and the smallest differ by at most 20 % of their mean, and the line through them \
-rises or falls by at most 10 % (SNIA Solid State Storage Performance Test Specification). What is \
-measured then is what the drive does for good.
+A new or trimmed SSD is fast until its spare blocks and its write cache are used up. The benchmark \
+preconditions the drive (two sequential writes of the whole window), then runs the workload in rounds \
+until five consecutive rounds are in steady state: the range of their IOPS is at most 20 % of the mean, \
+and their linear fit changes by at most 10 % (SNIA Solid State Storage Performance Test Specification). \
+The mean of these rounds is the steady-state IOPS.
 
-The first chart shows IOPS round by round, with the corridor of 20 % around the last five and \
-the line through them. The second shows throughput against the bytes written: where it falls off a \
-cliff, a cache is full, and the bytes until there are its size.
+The first chart shows IOPS by round, with the 20 % window around the last five rounds and their linear fit. \
+The second shows throughput against bytes written: at a steep drop the write cache is full, and the bytes \
+written until then are its size.
 
-It overwrites everything in the window, several times: how many bytes that is, and what share of the \
-drive, is said beforehand. On a large drive it takes hours, and it wears an SSD a little.",
+It overwrites the window several times; the forecast states the bytes and their share of the drive. On a \
+large drive it takes hours, and it wears an SSD a little.",
     may_write: true,
     metrics: &[MetricFamily::Own(&[MetricKind::SteadyStateIops, MetricKind::SteadyStateRound, MetricKind::SteadyStateRange, MetricKind::SteadyStateSlope, MetricKind::CacheBytes]), MetricFamily::Latency],
     parameters: &[
-        READ_FRACTION,
-        PRECONDITION_PASSES,
-        MAX_ROUNDS,
-        ROUND_DURATION,
-        framework::BLOCK_SIZE,
-        framework::DEPTH,
-        framework::WORKERS,
-        framework::PATTERN,
-        framework::ZIPF,
-        framework::DURATION.with_default(|_| ParameterValue::Unset),
-        framework::BYTES.with_default(|target| {
-            ParameterValue::Size(target.size_bytes.saturating_mul(4).max(16 << 30))
+        &READ_FRACTION,
+        &PRECONDITION_PASSES,
+        &MAX_ROUNDS,
+        &ROUND_DURATION,
+        &framework::BLOCK_SIZE,
+        &framework::DEPTH,
+        &framework::WORKERS,
+        &framework::PATTERN,
+        &framework::ZIPF,
+        &framework::DURATION.with_default(|_| None),
+        &framework::BYTES.with_default(|target| {
+            Some(target.size_bytes.saturating_mul(4).max(16 << 30))
         }),
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::SYNC,
-        framework::DATA,
-        framework::SEED,
-        framework::CACHE,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SYNC,
+        &framework::DATA,
+        &framework::SEED,
+        &framework::CACHE,
     ],
     charts: &[
         ChartSpec::new(
-            "IOPS by round, corridor and slope of the last five",
+            "IOPS by round, window and fit of the last five",
             ChartShape::Line,
             &[SeriesId::IOPS_BY_ROUND, SeriesId::CORRIDOR_HIGH, SeriesId::CORRIDOR_LOW, SeriesId::CORRIDOR_SLOPE],
         )
@@ -126,7 +92,7 @@ drive, is said beforehand. On a large drive it takes hours, and it wears an SSD 
 };
 
 fn round_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
-    let reads = parameters.fraction("reads").unwrap_or(0.0);
+    let reads = parameters.get(READ_FRACTION);
     let operation = if reads > 0.0 {
         IoOperation::Mixed { reads }
     } else {
@@ -148,7 +114,7 @@ fn precondition_plan(
     )?;
     let length = plan.window.end - plan.window.start;
     let block = PRECONDITION_BLOCK.min(u32::try_from(length / 4096 * 4096).unwrap_or(u32::MAX));
-    let times = parameters.number("precondition").unwrap_or(2.0);
+    let times = parameters.get(PRECONDITION_PASSES);
     let bytes = (length as f64 * times) as u64;
     plan.block_size = BlockSize::Fixed(block.max(4096));
     plan.alignment = u64::from(plan.block_size.max_bytes());
@@ -168,10 +134,10 @@ fn planned_phases(
     precondition: Option<Plan>,
 ) -> Result<PlannedPhases, BenchError> {
     let round = round_plan(target, parameters)?;
-    let rounds = parameters.count("rounds").unwrap_or(25);
+    let rounds = parameters.get(MAX_ROUNDS);
     let plan = Plan {
         limits: PlanLimits {
-            duration: parameters.duration("round-time"),
+            duration: Some(parameters.get(ROUND_DURATION)),
             ..PlanLimits::default()
         },
         ..round.clone()
@@ -195,8 +161,8 @@ impl Benchmark for SteadyStateBenchmark {
         let precondition = precondition_plan(target, parameters)?;
         let time = planned_phases(target, parameters, precondition.clone())?.run_time(target);
         let first = precondition.and_then(|plan| plan.limits.bytes);
-        let rounds = parameters.count("rounds").unwrap_or(25);
-        let round = parameters.duration("round-time").unwrap_or_default();
+        let rounds = parameters.get(MAX_ROUNDS);
+        let round = parameters.get(ROUND_DURATION);
         let most = limits.bytes.map_or_else(String::new, |bytes| {
             format!(
                 "; at most {} in all",

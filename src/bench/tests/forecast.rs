@@ -89,7 +89,7 @@ fn wrong_forecasts(drive: &str, set: &[(&str, &str)]) -> Vec<String> {
             description
                 .parameters
                 .iter()
-                .any(|parameter| parameter.name == *name)
+                .any(|parameter| parameter.name() == *name)
         };
         let set: Vec<(&str, &str)> = set.iter().filter(known).copied().collect();
         let (time, elapsed) = forecast_and_elapsed(*test, drive, &set);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use self::fake::run_on_simulated;
 use super::framework::metric_families;
-use super::{BENCHMARKS, find_benchmark};
+use super::{BENCHMARKS, ParameterValue, find_benchmark};
 use crate::engine::IoOperation;
 use crate::session::document::{MetricUnit, RunState};
 use crate::session::slo::SloSpec;
@@ -25,7 +25,7 @@ const SHORT_LIMITS: [(&str, &str); 4] = [
 
 fn short_parameters(test: &dyn super::Benchmark) -> Vec<(&'static str, &'static str)> {
     let known = test.description().parameters;
-    let has = |(name, _): &(&str, &str)| known.iter().any(|parameter| parameter.name == *name);
+    let has = |(name, _): &(&str, &str)| known.iter().any(|parameter| parameter.name() == *name);
     SHORT_LIMITS.into_iter().filter(has).collect()
 }
 
@@ -40,6 +40,26 @@ fn benchmark_names_and_aliases_are_unique() {
                 find_benchmark(name).unwrap().description().name,
                 description.name
             );
+        }
+    }
+}
+
+#[test]
+fn every_parameter_accepts_its_default_as_written() {
+    let target = fake::simulated_target(64 << 20);
+    for parameter in BENCHMARKS
+        .iter()
+        .flat_map(|test| test.description().parameters)
+    {
+        let default = parameter.default_value(&target);
+        assert!(parameter.accepts(&default), "{parameter:?}");
+        if default != ParameterValue::Unset {
+            let parsed = parameter.parse(&default.to_string()).unwrap();
+            assert_eq!(parsed, default, "{parameter:?}");
+        }
+        for word in parameter.kind().words().unwrap_or_default() {
+            let value = parameter.parse(word).unwrap();
+            assert!(parameter.accepts(&value), "{parameter:?}: {word}");
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! To add a drive, write one file with a [`SimulatedKind`] and add it to [`SIMULATED_KINDS`].
 
+mod catalog;
 mod drives;
 pub mod geometry;
 pub mod hdd;
@@ -23,71 +24,11 @@ use std::sync::{Mutex, PoisonError};
 use super::{CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan};
 use crate::drive::Target;
 
+pub use self::catalog::SIMULATED_KINDS;
 pub use self::hdd_model::read_disk_parameters as hard_disk;
 pub use self::model::{DriveModel, SimCompletion, SimRequest};
-pub use self::settings::{NAME_PREFIX, SimError, SimParameters};
+pub use self::settings::{NAME_PREFIX, SimError, SimParameters, SimulatedDrive, SimulatedKind};
 pub use self::station::{ServerQueue, ServiceTime};
-
-/// A kind of simulated drive.
-pub struct SimulatedKind {
-    /// `sim:NAME`.
-    pub name: &'static str,
-    /// One-line description of its behaviour.
-    pub summary: &'static str,
-    /// Names of its own parameters. All kinds also accept `size`, `block`, `physical` and `clock`.
-    pub parameters: &'static [&'static str],
-    /// Builds the drive from its parameters.
-    pub build: fn(&mut SimParameters) -> Result<SimulatedDrive, SimError>,
-}
-
-impl fmt::Debug for SimulatedKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "sim:{}", self.name)
-    }
-}
-
-/// All kinds of simulated drives.
-pub const SIMULATED_KINDS: &[SimulatedKind] = &[
-    drives::CONSTANT,
-    drives::BIMODAL,
-    drives::CLIFF,
-    drives::FADING,
-    drives::FAILING,
-    drives::ZONES,
-    hdd_model::HDD,
-    ssd_model::SSD,
-];
-
-/// A simulated drive that is ready to be measured.
-pub struct SimulatedDrive {
-    /// Its properties as a target.
-    pub target: Target,
-    /// The model of its behaviour.
-    pub model: Box<dyn DriveModel>,
-    /// Whether it runs in real time: a second of the drive takes a second.
-    pub is_real_time: bool,
-}
-
-impl fmt::Debug for SimulatedDrive {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Simulation")
-            .field("target", &self.target)
-            .field("real_time", &self.is_real_time)
-            .finish_non_exhaustive()
-    }
-}
-
-impl SimulatedDrive {
-    /// The same drive, reporting itself as rotational or not.
-    #[must_use]
-    pub fn with_rotational(mut self, rotational: bool) -> Self {
-        if let Some(drive) = &mut self.target.drive {
-            drive.rotational = Some(rotational);
-        }
-        self
-    }
-}
 
 /// A powered drive and the time since power-on.
 struct PoweredDrive {
@@ -144,7 +85,7 @@ impl Engine for SimulatedEngine {
     fn execute(
         &self,
         plan: &Plan,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
         plan.validate(&self.target)?;
@@ -158,7 +99,7 @@ impl Engine for SimulatedEngine {
             powered.power_on_ns,
             self.is_real_time,
         );
-        let (outcome, now_ns) = run.execute(powered.model.as_mut(), control, observe)?;
+        let (outcome, now_ns) = run.execute(powered.model.as_mut(), cancellation, observe)?;
         powered.power_on_ns = now_ns;
         Ok(outcome)
     }

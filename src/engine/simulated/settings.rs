@@ -1,7 +1,8 @@
-//! Parses `sim:NAME,key=value,...`.
+//! A simulated drive: its kind, and its parameters as written in `sim:NAME,key=value,...`.
+
+use std::fmt;
 
 use super::model::DriveModel;
-use super::{SIMULATED_KINDS, SimulatedDrive, SimulatedKind};
 use crate::drive::identity::DeviceDetails;
 use crate::drive::{BlockDevice, DriveKind, Target, TargetKind};
 use crate::units;
@@ -9,7 +10,56 @@ use crate::units;
 /// Prefix of the name of every simulated drive.
 pub const NAME_PREFIX: &str = "sim:";
 /// Parameters that every simulated drive accepts.
-const COMMON_PARAMETERS: [&str; 4] = ["size", "block", "physical", "clock"];
+pub(super) const COMMON_PARAMETERS: [&str; 4] = ["size", "block", "physical", "clock"];
+
+/// A kind of simulated drive.
+pub struct SimulatedKind {
+    /// `sim:NAME`.
+    pub name: &'static str,
+    /// One-line description of its behaviour.
+    pub summary: &'static str,
+    /// Names of its own parameters. All kinds also accept `size`, `block`, `physical` and `clock`.
+    pub parameters: &'static [&'static str],
+    /// Builds the drive from its parameters.
+    pub build: fn(&mut SimParameters) -> Result<SimulatedDrive, SimError>,
+}
+
+impl fmt::Debug for SimulatedKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "sim:{}", self.name)
+    }
+}
+
+/// A simulated drive that is ready to be measured.
+pub struct SimulatedDrive {
+    /// Its properties as a target.
+    pub target: Target,
+    /// The model of its behaviour.
+    pub model: Box<dyn DriveModel>,
+    /// Whether it runs in real time: a second of the drive takes a second.
+    pub is_real_time: bool,
+}
+
+impl fmt::Debug for SimulatedDrive {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("SimulatedDrive")
+            .field("target", &self.target)
+            .field("real_time", &self.is_real_time)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SimulatedDrive {
+    /// The same drive, reporting itself as rotational or not.
+    #[must_use]
+    pub fn with_rotational(mut self, rotational: bool) -> Self {
+        if let Some(drive) = &mut self.target.drive {
+            drive.rotational = Some(rotational);
+        }
+        self
+    }
+}
 
 /// Why a simulated drive cannot be built: one sentence that names the parameter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,38 +75,17 @@ pub struct SimParameters {
 }
 
 impl SimParameters {
-    /// Splits the name of a simulated drive into its parts and checks the parameter names.
-    ///
-    /// # Errors
-    /// When the drive or a parameter is unknown; the message lists the known ones.
-    pub fn parse(name: &str) -> Result<Self, SimError> {
-        let mut parts = name.strip_prefix(NAME_PREFIX).unwrap_or(name).split(',');
-        let wanted = parts.next().unwrap_or_default();
-        let Some(kind) = SIMULATED_KINDS.iter().find(|kind| kind.name == wanted) else {
-            let known: Vec<&str> = SIMULATED_KINDS.iter().map(|kind| kind.name).collect();
-            return Err(SimError(format!(
-                "there is no simulated drive {wanted:?}; there are {}",
-                known.join(", ")
-            )));
-        };
-        let mut values = Vec::new();
-        for part in parts {
-            let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            if !COMMON_PARAMETERS.contains(&key) && !kind.parameters.contains(&key) {
-                return Err(SimError(format!(
-                    "sim:{} has no parameter {key:?}; it has {}, {}",
-                    kind.name,
-                    kind.parameters.join(", "),
-                    COMMON_PARAMETERS.join(", ")
-                )));
-            }
-            values.push((key.to_owned(), value.to_owned()));
-        }
-        Ok(Self {
+    /// The parameters of a drive of this kind, with names that it has.
+    pub(super) fn new(
+        name: &str,
+        kind: &'static SimulatedKind,
+        parameters: Vec<(String, String)>,
+    ) -> Self {
+        Self {
             name: name.to_owned(),
             kind,
-            parameters: values,
-        })
+            parameters,
+        }
     }
 
     /// Builds the drive.
@@ -68,7 +97,7 @@ impl SimParameters {
     }
 
     /// The last value given for a parameter, parsed by `read`.
-    fn parse_value<T, E: std::fmt::Display>(
+    fn parse_value<T, E: fmt::Display>(
         &self,
         key: &str,
         read: impl FnOnce(&str) -> Result<T, E>,
@@ -136,7 +165,7 @@ impl SimParameters {
             let share = number.trim().parse::<f64>().map(|value| value / whole).ok();
             share
                 .filter(|share| (0.0..=1.0).contains(share))
-                .ok_or("write a share from 0% to 100%")
+                .ok_or("write a percentage from 0% to 100%")
         };
         Ok(self.parse_value(key, read)?.unwrap_or(default))
     }

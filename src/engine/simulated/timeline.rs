@@ -12,7 +12,7 @@ use crate::engine::progress::SnapshotPublisher;
 use crate::engine::request_generator::{
     NextStep, RequestGenerator, ScheduledRequest, SequenceCounter, WorkerId, saturating_nanoseconds,
 };
-use crate::engine::{CancellationToken, EngineError, end_fsync, execution, threads};
+use crate::engine::{CancellationToken, EngineError, end_fsync, progress, threads};
 
 /// Real-time intervals at which the cancellation token is polled and `observe` is called.
 const CANCELLATION_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -97,12 +97,12 @@ impl<'a> SimExecution<'a> {
     pub(super) fn execute(
         mut self,
         model: &mut dyn DriveModel,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<(ExecutionOutcome, u64), EngineError> {
         let before = threads::thread_cpu_time();
         let mut now_ns = 0;
-        let end = self.run(model, &mut now_ns, control, observe)?;
+        let end = self.run(model, &mut now_ns, cancellation, observe)?;
         let cpu = threads::cpu_time_between(before, threads::thread_cpu_time());
         let power_ns = self.power_on_ns + now_ns;
         Ok((self.into_outcome(end, cpu, now_ns, observe), power_ns))
@@ -112,7 +112,7 @@ impl<'a> SimExecution<'a> {
         &mut self,
         model: &mut dyn DriveModel,
         now_ns: &mut u64,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<EndReason, EngineError> {
         let mut failed = None;
@@ -129,7 +129,7 @@ impl<'a> SimExecution<'a> {
             else {
                 break;
             };
-            if self.poll_cancellation(at_ns, control, observe) {
+            if self.poll_cancellation(at_ns, cancellation, observe) {
                 *now_ns = (*now_ns).max(self.drain_model(model));
                 return Ok(EndReason::Cancelled);
             }
@@ -196,7 +196,7 @@ impl<'a> SimExecution<'a> {
     fn poll_cancellation(
         &mut self,
         at_ns: u64,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> bool {
         self.events += 1;
@@ -217,7 +217,7 @@ impl<'a> SimExecution<'a> {
                         .take_snapshot(shown_ns, &self.shared_stats),
                 );
             }
-            if control.is_cancelled() {
+            if cancellation.is_cancelled() {
                 return true;
             }
             let ahead = Duration::from_nanos(at_ns).saturating_sub(self.started_at.elapsed());
@@ -249,12 +249,12 @@ impl<'a> SimExecution<'a> {
             self.snapshot_publisher
                 .take_snapshot(now_ns, &self.shared_stats),
         );
-        let mut tally = IoStats::default();
-        completion_recorder::add_shared_stats(&mut tally, &self.shared_stats[0]);
+        let mut stats = IoStats::default();
+        completion_recorder::add_shared_stats(&mut stats, &self.shared_stats[0]);
         ExecutionOutcome {
-            elapsed: execution::measured_time(self.plan, last_end_ns, &end),
+            elapsed: progress::measured_time(self.plan, last_end_ns, &end),
             end_reason: end,
-            stats: tally,
+            stats,
             request_log: log,
             pauses: Vec::new(),
             cpu_time: cpu,

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use self::queue::UringWorker;
 pub use self::ring::CompletionMode;
 use super::execution;
-use super::execution::{Submitter, WorkerFactory};
 use super::io_target::IoTarget;
 use super::plan::CacheMode;
+use super::worker::{Submitter, WorkerFactory};
 use super::{
     CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan, end_fsync,
 };
@@ -112,7 +112,7 @@ impl Engine for UringEngine {
     fn execute(
         &self,
         plan: &Plan,
-        control: &CancellationToken,
+        cancellation: &CancellationToken,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
         let file: Arc<OwnedFd> = Arc::new(self.source.open(plan)?);
@@ -127,9 +127,9 @@ impl Engine for UringEngine {
         }
         let (setup, nop, used) = (self.setup, self.is_nop, Arc::clone(&self.used));
         let (source, shared_plan) = (self.source.clone(), plan.clone());
-        let lanes_file = Arc::clone(&file);
-        let maker: WorkerFactory = Arc::new(move |_| {
-            let file = Arc::clone(&lanes_file);
+        let shared_file = Arc::clone(&file);
+        let factory: WorkerFactory = Arc::new(move |_| {
+            let file = Arc::clone(&shared_file);
             let queue = UringWorker::new(setup, nop, &shared_plan, &source, file)?;
             // Reported once for all workers: a feature that one worker lacks is not listed.
             used.file_not_registered
@@ -138,8 +138,9 @@ impl Engine for UringEngine {
                 .fetch_or(!queue.has_buffers(), Ordering::Relaxed);
             Ok(Box::new(queue) as Box<dyn Submitter>)
         });
-        let mut outcome = execution::execute_plan(plan, 1, &maker, control, &self.source, observe)?;
-        drop(maker);
+        let mut outcome =
+            execution::execute_plan(plan, 1, &factory, cancellation, &self.source, observe)?;
+        drop(factory);
         end_fsync::flush_and_close(plan, file, &self.source.medium.target.name, &mut outcome);
         Ok(outcome)
     }

@@ -10,10 +10,10 @@ use io_uring::{IoUring, opcode, squeue};
 use super::ring;
 use super::ring::CompletionMode;
 use crate::engine::buffers::RequestBuffers;
-use crate::engine::execution::{STOP_GRACE_PERIOD, Submitter, WorkerContext};
 use crate::engine::io_target::{IoTarget, transferred_bytes};
 use crate::engine::plan::Plan;
 use crate::engine::request_generator::{NextStep, ScheduledRequest};
+use crate::engine::worker::{STOP_GRACE_PERIOD, Submitter, WorkerContext};
 use crate::engine::write_gate::ATTEMPT_EVERY;
 use crate::engine::{EngineError, threads};
 
@@ -138,10 +138,10 @@ impl UringWorker {
     #[inline]
     fn fill_submission_queue(
         &mut self,
-        lane: &mut WorkerContext,
+        worker: &mut WorkerContext,
     ) -> Result<(FillResult, u64), EngineError> {
         let mut taken = 0;
-        let mut now = lane.elapsed_ns();
+        let mut now = worker.elapsed_ns();
         let filled = loop {
             let Some(&slot) = self.free_slots.last() else {
                 break FillResult::QueueFull;
@@ -149,7 +149,7 @@ impl UringWorker {
             if taken == self.batch_size {
                 break FillResult::BatchFull;
             }
-            let request = match lane.generator.next_step(now) {
+            let request = match worker.generator.next_step(now) {
                 NextStep::Request(request) => request,
                 NextStep::WaitUntil(due) => break FillResult::WaitUntil(due),
                 NextStep::End => break FillResult::Finished,
@@ -157,7 +157,7 @@ impl UringWorker {
             let entry = self.submission_entry(slot, &request);
             if request.request.writes {
                 // Generating the data took time that is not the drive's.
-                now = lane.elapsed_ns();
+                now = worker.elapsed_ns();
             }
             // SAFETY: the entry's buffer is part of `buffers`, which outlives the ring. It belongs
             // to this slot only and is not accessed until the slot is free again.
@@ -233,12 +233,12 @@ impl UringWorker {
 
     /// Records all completions with a single clock reading.
     #[inline]
-    fn reap_completions(&mut self, lane: &mut WorkerContext) -> Result<(), EngineError> {
+    fn reap_completions(&mut self, worker: &mut WorkerContext) -> Result<(), EngineError> {
         let completions = self.ring.completion();
         if completions.is_empty() {
             return Ok(());
         }
-        let now = lane.elapsed_ns();
+        let now = worker.elapsed_ns();
         let mut failed = None;
         for completion in completions {
             if completion.user_data() == CANCEL_USER_DATA {
@@ -252,35 +252,35 @@ impl UringWorker {
                 answer => answer,
             };
             match transferred_bytes(&self.target, &flight.request, answer) {
-                Ok(bytes) => lane
+                Ok(bytes) => worker
                     .recorder
                     .record(&flight.request, flight.start_ns, now, bytes),
                 // Cancelled as requested.
-                Err(_) if lane.shared.is_cancelled() && was_cancelled(completion.result()) => {}
+                Err(_) if worker.shared.is_cancelled() && was_cancelled(completion.result()) => {}
                 Err(error) => failed = failed.or(Some(error)),
             }
             self.free_slots.push(slot);
         }
-        lane.recorder.publish(now);
+        worker.recorder.publish(now);
         failed.map_or(Ok(()), Err)
     }
 
     /// The main loop: runs until there are no more requests, one fails, or the execution stops.
-    fn submit_all(&mut self, lane: &mut WorkerContext) -> Result<(), EngineError> {
-        while !lane.shared.is_stopped() {
-            let (filled, now) = self.fill_submission_queue(lane)?;
-            if !lane.may_write(now) && !self.wait_for_poll(lane)? {
+    fn submit_all(&mut self, worker: &mut WorkerContext) -> Result<(), EngineError> {
+        while !worker.shared.is_stopped() {
+            let (filled, now) = self.fill_submission_queue(worker)?;
+            if !worker.may_write(now) && !self.wait_for_poll(worker)? {
                 return Ok(());
             }
             match filled {
                 FillResult::BatchFull => self.submit_and_wait(0, MAX_WAIT)?,
                 FillResult::QueueFull => self.submit_and_wait(1, MAX_WAIT)?,
                 FillResult::WaitUntil(due) => {
-                    self.submit_and_wait(1, self.wait_until_due(due, lane.elapsed_ns()))?
+                    self.submit_and_wait(1, self.wait_until_due(due, worker.elapsed_ns()))?
                 }
                 FillResult::Finished => return Ok(()),
             }
-            self.reap_completions(lane)?;
+            self.reap_completions(worker)?;
         }
         Ok(())
     }
@@ -288,10 +288,10 @@ impl UringWorker {
     /// Waits until write requests may be submitted and returns whether they may. Records
     /// completions meanwhile.
     #[cold]
-    fn wait_for_poll(&mut self, lane: &mut WorkerContext) -> Result<bool, EngineError> {
-        let passed = lane.wait_for_poll(&mut |lane| {
+    fn wait_for_poll(&mut self, worker: &mut WorkerContext) -> Result<bool, EngineError> {
+        let passed = worker.wait_for_poll(&mut |worker| {
             self.flush_completions()?;
-            self.reap_completions(lane)
+            self.reap_completions(worker)
         })?;
         if !passed {
             self.unsent = self.ring.submission().len();
@@ -319,16 +319,16 @@ impl UringWorker {
     }
 
     /// Withholds permanently what the kernel has not received when writing may have been forbidden.
-    fn keep_unsent(&mut self, lane: &WorkerContext) {
-        let forbidden = lane.shared.is_stopped() || !lane.may_write(lane.elapsed_ns());
-        if lane.gate.is_some() && forbidden && self.unsent == 0 {
+    fn keep_unsent(&mut self, worker: &WorkerContext) {
+        let forbidden = worker.shared.is_stopped() || !worker.may_write(worker.elapsed_ns());
+        if worker.gate.is_some() && forbidden && self.unsent == 0 {
             self.unsent = self.ring.submission().len();
         }
     }
 
     /// Waits for a completion without submitting withheld requests.
-    fn wait_for_completion(&mut self, lane: &WorkerContext) -> Result<(), EngineError> {
-        self.keep_unsent(lane);
+    fn wait_for_completion(&mut self, worker: &WorkerContext) -> Result<(), EngineError> {
+        self.keep_unsent(worker);
         if self.unsent == 0 {
             return self.submit_and_wait(1, MAX_WAIT);
         }
@@ -366,20 +366,20 @@ impl UringWorker {
 
     /// Waits for the requests in flight; after a cancellation by the user only briefly. Returns
     /// whether all have completed.
-    fn drain_in_flight(&mut self, lane: &mut WorkerContext) -> Result<bool, EngineError> {
+    fn drain_in_flight(&mut self, worker: &mut WorkerContext) -> Result<bool, EngineError> {
         let mut give_up_ns = None;
         let mut result = Ok(());
         while self.in_flight() > 0 {
-            self.wait_for_completion(lane)?;
-            if let Err(error) = self.reap_completions(lane) {
+            self.wait_for_completion(worker)?;
+            if let Err(error) = self.reap_completions(worker) {
                 result = result.and(Err(error));
             }
-            if lane.shared.is_cancelled() {
+            if worker.shared.is_cancelled() {
                 // A cancellation request would be submitted after the withheld requests.
                 if give_up_ns.is_none() && self.unsent == 0 {
                     self.cancel_all();
                 }
-                let now = lane.elapsed_ns();
+                let now = worker.elapsed_ns();
                 let limit = *give_up_ns.get_or_insert(now + STOP_GRACE_PERIOD.as_nanos() as u64);
                 if now >= limit {
                     return result.map(|()| false);
@@ -391,15 +391,15 @@ impl UringWorker {
 }
 
 impl Submitter for UringWorker {
-    fn submit_all(&mut self, lane: &mut WorkerContext) -> Result<(), EngineError> {
+    fn submit_all(&mut self, worker: &mut WorkerContext) -> Result<(), EngineError> {
         if self.has_arrival_rate {
             threads::set_timer_slack();
         }
-        let sent = self.submit_all(lane);
+        let sent = self.submit_all(worker);
         if sent.is_err() {
-            lane.shared.stop();
+            worker.shared.stop();
         }
-        let drained = self.drain_in_flight(lane);
+        let drained = self.drain_in_flight(worker);
         sent.and(drained.map(|_| ()))
     }
 }

@@ -336,7 +336,7 @@ fn draw_form(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffe
     let error = open.and_then(|editing| editing.error.as_ref());
     match (error, form.selected_field()) {
         (Some(error), _) => push(&error.to_string(), StyleRole::Error),
-        (None, Some(entry)) => push(entry.parameter.help, StyleRole::Faint),
+        (None, Some(entry)) => push(entry.parameter.help(), StyleRole::Faint),
         (None, None) => {}
     }
     for (row, line) in help.rows().zip(lines) {
@@ -353,7 +353,7 @@ fn form_cell(
 ) -> Line<'static> {
     let entry = &form.fields[row];
     if column == 0 {
-        return Line::raw(entry.parameter.name);
+        return Line::raw(entry.parameter.name());
     }
     if let Some(editing) = form.editor.as_ref().filter(|_| row == form.cursor) {
         let role = if editing.error.is_some() {

@@ -255,8 +255,7 @@ fn is_over_time(chart: &ChartSpec) -> bool {
 /// The rates of the current phase over time, as series.
 fn current_phase_series(state: &RunProgress) -> Findings {
     let snapshot = &state.snapshot;
-    let mut timeline = snapshot.stats.read.counts_over_time.clone();
-    timeline.merge(&snapshot.stats.write.counts_over_time);
+    let timeline = snapshot.stats.counts_over_time();
     let elapsed = u64::try_from(snapshot.elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates_over_time(elapsed);
     let series = |kind, column: usize| {

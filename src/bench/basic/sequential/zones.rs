@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::MeasuredZone;
 use crate::engine::{ExecutionOutcome, IoCounts, IoStats, Plan, ZoneMap};
 use crate::stats::general::timeline::RunTimeline;
 
@@ -17,6 +16,16 @@ const LEAST_IN_PIECE: f64 = 4.0;
 const ENOUGH_PIECES: usize = 4;
 /// One of this many pieces, the slowest, is omitted from the typical rate.
 const LEFT_OUT: usize = 4;
+
+/// Measurement of one part of the address space.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct MeasuredZone {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    pub(crate) bytes_per_second: f64,
+    /// Rate without the slowest pieces, used to detect the drive's zones.
+    pub(crate) typical: f64,
+}
 
 /// Log settings for this many requests: capacity, and sampling interval.
 #[must_use]
@@ -191,6 +200,17 @@ fn requests_per_timed_zone(map: &ZoneMap, curve: &CompletionCurve, duration: Dur
     requests_per_zone(map).zip(1..).map(&mut one).collect()
 }
 
+fn zone_of_outcome(offset: u64, outcome: &ExecutionOutcome) -> Option<MeasuredZone> {
+    let (bytes, seconds) = (outcome.stats.bytes(), outcome.elapsed.as_secs_f64());
+    let rate = bytes as f64 / seconds;
+    (bytes > 0 && seconds > 0.0).then_some(MeasuredZone {
+        offset,
+        bytes,
+        bytes_per_second: rate,
+        typical: rate,
+    })
+}
+
 /// The zones of a finished execution. If it ended within its first zone, that zone is included as
 /// far as it was measured.
 #[must_use]
@@ -214,7 +234,7 @@ pub fn zones_of_outcome(
     if !zones.is_empty() {
         return zones;
     }
-    let first = super::zone_of_outcome(map.zone_begin(0), outcome);
+    let first = zone_of_outcome(map.zone_begin(0), outcome);
     first.into_iter().collect()
 }
 
@@ -227,9 +247,7 @@ pub fn zones_in_progress(
     elapsed_ns: f64,
     duration: Option<Duration>,
 ) -> Vec<MeasuredZone> {
-    let mut timeline = tally.read.counts_over_time.clone();
-    timeline.merge(&tally.write.counts_over_time);
-    let mut curve = curve_from_timeline(&timeline, elapsed_ns);
+    let mut curve = curve_from_timeline(&tally.counts_over_time(), elapsed_ns);
     let IoCounts {
         read_ios: reads,
         write_ios: writes,

@@ -1,5 +1,6 @@
 //! Variants of write-sync-close: record sizes and sync methods.
 
+use super::parameters::{FILE_BYTES, METHOD_BLOCK_BYTES, METHOD_BYTES};
 use crate::bench::framework;
 use crate::bench::framework::metric_families::VariantFamily;
 use crate::bench::framework::variants::Variant;
@@ -155,7 +156,7 @@ pub(crate) fn record_size_variants(
     target: &Target,
     parameters: &ParameterSet,
 ) -> Result<Vec<(u32, IoPath, Variant)>, BenchError> {
-    let bytes = parameters.bytes("file-bytes").unwrap_or(1 << 30);
+    let bytes = parameters.get(FILE_BYTES);
     let window = framework::plan_window(target, parameters);
     let fits = |record: &u32| {
         u64::from(*record) * 2 <= bytes.min(window.end.saturating_sub(window.start))
@@ -179,8 +180,8 @@ pub(crate) fn sync_method_variants(
     target: &Target,
     parameters: &ParameterSet,
 ) -> Result<Vec<Variant>, BenchError> {
-    let bytes = parameters.bytes("method-bytes").unwrap_or(16 << 20);
-    let record = framework::request_bytes(parameters.bytes("block-size").unwrap_or(64 << 10))?;
+    let bytes = parameters.get(METHOD_BYTES);
+    let record = framework::request_bytes(parameters.get(METHOD_BLOCK_BYTES))?;
     let mut passes = Vec::new();
     for way in IoPath::available_on(target) {
         for method in SYNC_METHODS {

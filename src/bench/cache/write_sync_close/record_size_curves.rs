@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::DEFAULT_RECORD_BYTES;
 use super::io_path::IoPath;
+use super::parameters::DEFAULT_RECORD_BYTES;
 use crate::bench::framework::rounds::SweepRounds;
 use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants::{PassHook, Variant, VariantTotal, total_time};

@@ -7,6 +7,8 @@ use super::*;
 use crate::bench::tests::fake;
 use crate::bench::{BENCHMARKS, find_benchmark};
 use crate::drive::TargetKind;
+use crate::engine::{AccessPattern, Plan};
+use crate::session::document::FioGap;
 
 fn fio_job(name: &str, set: &[(&str, &str)]) -> Result<FioJob, FioGap> {
     let target = fake::simulated_target(64 << 20);

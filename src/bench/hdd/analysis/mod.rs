@@ -16,9 +16,11 @@ pub mod seek_walk;
 pub mod track_to_track_estimate;
 pub mod zones;
 
+use std::time::Duration;
+
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
-use crate::bench::{BenchError, Forecast, ParameterSet, ParameterSpec, ParameterValue, RunContext};
+use crate::bench::{AnyParameter, BenchError, Forecast, Parameter, ParameterSet, RunContext};
 use crate::drive::Target;
 use crate::engine::{AccessPattern, Plan};
 use crate::session::document::{Metric, MetricId, Series, SeriesKind, Severity, Verdict};
@@ -31,15 +33,17 @@ pub use self::seek_prober::{SeekProber, TimedRead};
 
 /// Parameters of a benchmark that reads single blocks, with its own default duration.
 #[must_use]
-pub const fn probing_parameters(duration: fn(&Target) -> ParameterValue) -> [ParameterSpec; 7] {
+pub const fn probing_parameters(
+    duration: &'static Parameter<Option<Duration>>,
+) -> [&'static dyn AnyParameter; 7] {
     [
-        framework::DURATION.with_default(duration),
-        framework::BYTES,
-        framework::REQUESTS,
-        framework::WINDOW_BEGIN,
-        framework::WINDOW_END,
-        framework::SEED,
-        framework::CACHE,
+        duration,
+        &framework::BYTES,
+        &framework::REQUESTS,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::CACHE,
     ]
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
-use crate::bench::{BenchError, RunContext, check_window};
+use crate::bench::framework::check_window;
+use crate::bench::{BenchError, RunContext};
 use crate::drive::random::Xoshiro256;
 use crate::engine::{AccessPattern, LoggedRequest, Plan, PlanLimits};
 
@@ -61,7 +62,7 @@ impl<'b, 'a> SeekProber<'b, 'a> {
         let mut plan =
             Plan::single_depth_reads(AccessPattern::AddressList(Arc::new([])), block, window);
         plan.cache_mode = framework::cache_mode(bench.parameters);
-        plan.seed = bench.parameters.count("seed").unwrap_or(1);
+        plan.seed = bench.parameters.get(framework::SEED);
         check_window(&plan)?;
         Ok(Self {
             random: Xoshiro256::new(plan.seed),

@@ -1,10 +1,10 @@
 //! Results of the sweep: curves, fitted line, and derived metrics.
 
+use super::description::{KEY_SIZE, POINTER_SIZE, TREE_ENTRIES};
 use crate::bench::RunContext;
 use crate::bench::framework;
 use crate::bench::framework::rounds::{SweepRounds, interval_from_repetitions};
 use crate::bench::framework::sweep::SweepTurn;
-use crate::bench::framework::variants::combined_latency;
 use crate::drive::Target;
 use crate::engine::ExecutionOutcome;
 use crate::session::document::{Metric, MetricId, Series, SeriesId, SeriesKind, Severity, Verdict};
@@ -53,7 +53,7 @@ impl BlockSizePoints {
     ) {
         let (requests, seconds) = (outcome.stats.requests(), outcome.elapsed.as_secs_f64());
         self.request_counts[point] += requests;
-        if let Some(mean) = combined_latency(outcome).mean().filter(|_| seconds > 0.0) {
+        if let Some(mean) = outcome.stats.latency().mean().filter(|_| seconds > 0.0) {
             self.mean_latencies.set_value(point, round, mean);
             self.iops.set_value(point, round, requests as f64 / seconds);
         }
@@ -217,9 +217,11 @@ fn fit_unsplit(points: &[[f64; 3]], limit: Option<f64>) -> Option<ResponseModel>
 /// Values of the metrics in [`DERIVED_METRICS`], in that order.
 fn derived_metrics(bench: &RunContext<'_>, model: &ResponseModel) -> [f64; 6] {
     let parameters = bench.parameters;
-    let bytes = |name| parameters.bytes(name).unwrap_or(8) as f64;
-    let entries = parameters.count("entries").unwrap_or(1_000_000_000) as f64;
-    let node = model.best_btree_node(bytes("key-size"), bytes("pointer-size"), entries);
+    let node = model.best_btree_node(
+        parameters.get(KEY_SIZE) as f64,
+        parameters.get(POINTER_SIZE) as f64,
+        parameters.get(TREE_ENTRIES) as f64,
+    );
     [
         model.access_ns,
         model.bytes_per_second,

@@ -4,7 +4,6 @@ use crate::bench::RunContext;
 use crate::bench::framework;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, NoOptimum, PointComparison, SweepRounds};
 use crate::bench::framework::sweep::SweepTurn;
-use crate::bench::framework::variants::combined_latency;
 use crate::engine::{ExecutionOutcome, Plan};
 use crate::session::document::{Metric, MetricId, SeriesKind, Severity, Verdict};
 use crate::stats::latency::concurrency::{
@@ -49,7 +48,7 @@ impl DepthSweep {
 
     pub(crate) fn add_phase(&mut self, turn: SweepTurn, plan: &Plan, outcome: &ExecutionOutcome) {
         let SweepTurn { point, round, .. } = turn;
-        let latency = combined_latency(outcome);
+        let latency = outcome.stats.latency();
         self.latencies[point].merge(&latency);
         let (Some(mean), Some(rate)) = (latency.mean(), full_queue_iops(plan, outcome)) else {
             return;

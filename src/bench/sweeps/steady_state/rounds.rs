@@ -1,5 +1,6 @@
 //! Rounds of the workload until five in a row are in steady state.
 
+use super::parameters::{MAX_ROUNDS, ROUND_DURATION};
 use super::written::ThroughputByBytesWritten;
 use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
@@ -18,9 +19,9 @@ pub(crate) fn run_rounds(
     budget: &mut PhaseBudget,
     written: &mut ThroughputByBytesWritten,
 ) -> Result<(), BenchError> {
-    let most = bench.parameters.count("rounds").unwrap_or(25);
+    let most = bench.parameters.get(MAX_ROUNDS);
     let own = PlanLimits {
-        duration: bench.parameters.duration("round-time"),
+        duration: Some(bench.parameters.get(ROUND_DURATION)),
         ..PlanLimits::default()
     };
     let mut values = Vec::new();
@@ -108,12 +109,7 @@ fn set_round_results(
         Metric::new(MetricId::STEADY_STATE_IOPS, corridor.mean)
             .with_observations(WINDOW_ROUNDS as u64),
     );
-    let tally = &outcome.stats;
-    let mut latency = tally.read.latency.clone();
-    latency.merge(&tally.write.latency);
-    framework::report_latency_metrics(&mut bench.findings, &latency);
-    bench.findings.latency.read = framework::latency_summary(&tally.read.latency);
-    bench.findings.latency.write = framework::latency_summary(&tally.write.latency);
+    framework::report_latencies(&mut bench.findings, &outcome.stats);
     true
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::parameters::PRECONDITION_PASSES;
 use crate::bench::RunContext;
 use crate::session::document::{Metric, MetricId, Series, SeriesKind, Severity, Verdict};
 use crate::stats::general::segments::find_level_drop;
@@ -50,7 +51,7 @@ impl ThroughputByBytesWritten {
     pub(crate) fn set_results(&self, bench: &mut RunContext<'_>) {
         bench.set_series(self.series());
         // The first phase fills the cache; without preconditioning that is all rounds together.
-        let rounds_only = bench.parameters.number("precondition") == Some(0.0);
+        let rounds_only = bench.parameters.get(PRECONDITION_PASSES) == 0.0;
         let end = match self.phase_starts.get(1) {
             Some(second) if !rounds_only => *second,
             _ => self.points.len(),

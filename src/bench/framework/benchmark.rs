@@ -1,0 +1,79 @@
+//! What every benchmark has: a description, a forecast, a run.
+
+use super::context::RunContext;
+use super::error::BenchError;
+use super::fio::FioJob;
+use super::forecast::Forecast;
+use super::parameter::{AnyParameter, ParameterSet};
+use crate::bench::framework::metric_families::MetricFamily;
+use crate::drive::Target;
+use crate::session::chart::{ChartSpec, ResultPresentation};
+use crate::session::document::FioGap;
+use crate::session::document::MetricId;
+
+/// A benchmark: its plans and their analysis.
+pub trait Benchmark: Sync + Send {
+    /// Static description.
+    fn description(&self) -> &'static Description;
+
+    /// Whether the benchmark writes to the target with these parameters, and so needs consent.
+    fn writes(&self, parameters: &ParameterSet) -> bool {
+        let _ = parameters;
+        self.description().may_write
+    }
+
+    /// Predicts run time, bytes read and bytes written with these parameters.
+    ///
+    /// # Errors
+    /// When the parameters do not fit the target or each other.
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError>;
+
+    /// Executes the plans and analyses their outcomes. After a stop or a failure (see
+    /// [`RunContext::is_stopped`]) it analyses the data measured so far and returns.
+    ///
+    /// # Errors
+    /// When nothing could be measured.
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError>;
+
+    /// The equivalent fio job with these parameters.
+    ///
+    /// # Errors
+    /// Why fio cannot run an equivalent job.
+    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap>;
+}
+
+/// Static description of a benchmark.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
+    /// Name, as in `diskscope run NAME`.
+    pub name: &'static str,
+    /// Alternative names.
+    pub aliases: &'static [&'static str],
+    /// One-line summary of what it measures.
+    pub summary: &'static str,
+    /// Paragraphs for the info pane and `docs/tests.md`: method, how to read the chart, cost.
+    pub explanation: &'static str,
+    /// Whether it can write to the target at all; [`Benchmark::writes`] answers for given
+    /// parameters.
+    pub may_write: bool,
+    /// Accepted parameters.
+    pub parameters: &'static [&'static dyn AnyParameter],
+    /// The metrics that it can yield.
+    pub metrics: &'static [MetricFamily],
+    /// Charts of the result, most important first.
+    pub charts: &'static [ChartSpec],
+    /// The metrics to show first, in this order.
+    pub headline_metrics: &'static [MetricId],
+}
+
+impl Description {
+    /// How to present the result.
+    #[must_use]
+    pub fn presentation(&self) -> ResultPresentation {
+        ResultPresentation {
+            summary: self.summary,
+            headline: self.headline_metrics,
+            charts: self.charts,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Parameters and descriptions of block-size-read and block-size-write.
+
+use std::time::Duration;
+
+use crate::bench::framework;
+use crate::bench::framework::metric_families::MetricFamily;
+use crate::bench::framework::operation::Operation;
+use crate::bench::{ChartShape, ChartSpec, Description, Parameter, ParameterKind};
+use crate::session::document::{MetricId, MetricKind, SeriesId};
+
+pub(crate) const MIN_BLOCK: Parameter<u64> = Parameter {
+    name: "min-block",
+    kind: ParameterKind::Size { min: 1 },
+    help: "smallest block size of the sweep, which doubles it",
+    default: |target| u64::from(target.logical_block_bytes.max(512)),
+};
+pub(crate) const MAX_BLOCK: Parameter<u64> = Parameter {
+    name: "max-block",
+    kind: ParameterKind::Size { min: 1 },
+    help: "largest block size of the sweep",
+    default: |target| (16 << 20).min(target.size_bytes.max(1)),
+};
+/// Key size of the B-tree model.
+pub(crate) const KEY_SIZE: Parameter<u64> = Parameter {
+    name: "key-size",
+    kind: ParameterKind::Size { min: 1 },
+    help: "key size of the B-tree",
+    default: |_| 12,
+};
+/// Pointer size of the B-tree model.
+pub(crate) const POINTER_SIZE: Parameter<u64> = Parameter {
+    name: "pointer-size",
+    kind: ParameterKind::Size { min: 1 },
+    help: "pointer size of the B-tree; an entry is a key and two pointers",
+    default: |_| 8,
+};
+/// Number of entries in the B-tree model.
+pub(crate) const TREE_ENTRIES: Parameter<u64> = Parameter {
+    name: "entries",
+    kind: ParameterKind::Count {
+        min: 2,
+        max: u64::MAX,
+    },
+    help: "number of entries in the B-tree, for its lookup time",
+    default: |_| 1_000_000_000,
+};
+/// Time limit of the whole sweep.
+pub(crate) const DURATION: Parameter<Option<Duration>> = Parameter {
+    help: "time of the whole sweep, divided among block sizes and rounds",
+    ..framework::DURATION.with_default(|_| Some(Duration::from_secs(32)))
+};
+
+/// The description of one direction.
+pub(crate) fn of(operation: Operation) -> &'static Description {
+    match operation {
+        Operation::Read => &READ,
+        Operation::Write => &WRITE,
+    }
+}
+
+/// Explanation of both directions, which differ in their cost.
+macro_rules! explanation {
+    ($verb:literal, $cost:literal) => {
+        concat!(
+            "Measures random ",
+            $verb,
+            " with block sizes from 512 bytes (or the drive's logical block size) to 16 MiB in powers \
+of two, at depth 1, each block size in four rounds in random order (--seed). Small blocks show the cost of \
+an access, large blocks the throughput of the medium.
+
+The model is latency = access time + block size / throughput. The line is fitted to the means of the block \
+sizes; each derived metric has the 95 % CI of its values in the four rounds. No line is reported if it does \
+not fit in one of the rounds. The charts show throughput, latency with the fitted line, and throughput and \
+IOPS relative to their maximum: they cross near the balanced block size, at which access and transfer \
+take the same time. Larger blocks use the throughput better, smaller blocks have a lower latency. A B-tree \
+on this drive (a database index) has the fastest lookups with nodes of btree_node_size, for the configured \
+sizes of keys and pointers; btree_lookup_time applies to that node size without a cache. The kernel splits \
+requests above max_sectors_kb, so that the line may bend there.
+
+",
+            $cost
+        )
+    };
+}
+
+/// What both directions have in common.
+const SHARED: Description = Description {
+    name: "",
+    aliases: &[],
+    summary: "",
+    explanation: "",
+    may_write: false,
+    parameters: &[],
+    metrics: &[MetricFamily::Own(&[
+        MetricKind::AccessTime,
+        MetricKind::MediaThroughput,
+        MetricKind::BalancedBlockSize,
+        MetricKind::BtreeNodeSize,
+        MetricKind::BtreeLookupTime,
+        MetricKind::FullCopyTime,
+        MetricKind::CrossingBlockSize,
+    ])],
+    charts: &[
+        ChartSpec::new(
+            "Throughput against block size",
+            ChartShape::Line,
+            &[SeriesId::THROUGHPUT_AGAINST_BLOCK_SIZE],
+        )
+        .log_x()
+        .with_marks(&[MetricId::BALANCED_BLOCK_SIZE]),
+        ChartSpec::new(
+            "Latency against block size, with the fitted line",
+            ChartShape::Line,
+            &[
+                SeriesId::RESPONSE_AGAINST_BLOCK_SIZE,
+                SeriesId::RESPONSE_MODEL,
+            ],
+        )
+        .log_x()
+        .log_y(),
+        ChartSpec::new(
+            "Throughput and IOPS relative to their maximum",
+            ChartShape::Line,
+            &[SeriesId::THROUGHPUT_SHARE, SeriesId::IOPS_SHARE],
+        )
+        .log_x()
+        .with_marks(&[MetricId::CROSSING_BLOCK_SIZE]),
+        ChartSpec::new(
+            "IOPS against block size",
+            ChartShape::Line,
+            &[SeriesId::IOPS_AGAINST_BLOCK_SIZE],
+        )
+        .log_x()
+        .log_y(),
+    ],
+    headline_metrics: &[
+        MetricId::ACCESS_TIME,
+        MetricId::MEDIA_THROUGHPUT,
+        MetricId::BALANCED_BLOCK_SIZE,
+        MetricId::BTREE_NODE_SIZE,
+        MetricId::BTREE_LOOKUP_TIME,
+        MetricId::FULL_COPY_TIME,
+    ],
+};
+
+static READ: Description = Description {
+    name: "block-size-read",
+    summary: "random reads of 512 B to 16 MiB: access time, media throughput, balanced block size",
+    explanation: explanation!("reads", "It only reads."),
+    parameters: &[
+        &MIN_BLOCK,
+        &MAX_BLOCK,
+        &KEY_SIZE,
+        &POINTER_SIZE,
+        &TREE_ENTRIES,
+        &DURATION,
+        &framework::BYTES,
+        &framework::REQUESTS,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::CACHE,
+    ],
+    ..SHARED
+};
+
+static WRITE: Description = Description {
+    name: "block-size-write",
+    summary: "random writes of 512 B to 16 MiB: access time, media throughput, balanced block size",
+    explanation: explanation!(
+        "writes",
+        "It overwrites the window, by default at most 8 GiB (--bytes)."
+    ),
+    may_write: true,
+    parameters: &[
+        &MIN_BLOCK,
+        &MAX_BLOCK,
+        &KEY_SIZE,
+        &POINTER_SIZE,
+        &TREE_ENTRIES,
+        &DURATION,
+        &framework::WRITTEN_BYTES,
+        &framework::REQUESTS,
+        &framework::SYNC,
+        &framework::DATA,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SEED,
+        &framework::CACHE,
+    ],
+    ..SHARED
+};
