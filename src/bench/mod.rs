@@ -28,7 +28,10 @@ pub use self::framework::spec::BenchmarkSpec;
 
 use crate::session::chart::ResultPresentation;
 pub use crate::session::chart::{ChartShape, ChartSpec};
+use crate::session::checks::Workload;
+use crate::session::document::Findings;
 pub use crate::session::document::FioGap;
+use crate::session::document::check::CheckId;
 
 /// All benchmarks, in listing order.
 pub static BENCHMARKS: &[&dyn Benchmark] = &[
@@ -118,6 +121,10 @@ pub struct Description {
     /// Patterns of the metrics that it can yield, as read by
     /// [`matches_any`](framework::metric_names::matches_any).
     pub metrics: &'static [&'static str],
+    /// Checks that the benchmark itself makes, beside those that apply to every run.
+    pub checks: &'static [CheckId],
+    /// What the checks of every run need to know about its load.
+    pub workload: Workload,
     /// Charts of the result, most important first.
     pub charts: &'static [ChartSpec],
     /// Names of the metrics to show first, in this order.
@@ -125,6 +132,20 @@ pub struct Description {
 }
 
 impl Description {
+    /// In a debug build, panics on findings with a check that the benchmark does not declare.
+    pub(crate) fn assert_checks_declared(&self, findings: &Findings) {
+        // Those of nested benchmarks are checked with their own description.
+        let own = findings.verdicts.iter();
+        for verdict in own.filter(|verdict| verdict.code.benchmark.is_none()) {
+            let is_declared = verdict.id().is_some_and(|id| self.checks.contains(&id));
+            debug_assert!(
+                is_declared,
+                "{} does not declare {}",
+                self.name, verdict.code
+            );
+        }
+    }
+
     /// How to present the result.
     #[must_use]
     pub fn presentation(&self) -> ResultPresentation {

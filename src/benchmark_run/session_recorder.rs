@@ -14,8 +14,11 @@ use crate::bench::{BenchError, BenchmarkSpec, ParameterSet, ParameterValue, fram
 use crate::drive::{BlockDevice, Target};
 use crate::engine::{CacheMode, IoCounts};
 use crate::local_time;
+use crate::report;
 use crate::roots::SysPaths;
 use crate::safe_text::{SafeLines, SafeText};
+use crate::session::checks::Workload;
+use crate::session::document::check::CheckEvidence;
 use crate::session::document::{
     BenchmarkRun, EngineRecord, Findings, HostRecord, Invocation, RunCpuTime, RunError,
     RunEvidence, RunState, SCHEMA, Session, TargetRecord, VERSION,
@@ -119,11 +122,12 @@ impl SessionRecorder {
 
     /// Closes the session and evaluates repeated runs together.
     fn close_finished(mut self) -> UnsavedSession {
-        let unstable = stability::stability_verdict(&self.session.runs.iter().collect::<Vec<_>>());
-        for run in &mut self.session.runs {
-            unstable
-                .iter()
-                .for_each(|verdict| run.findings.set_verdict(verdict.clone()));
+        let unstable = stability::find_instability(&self.session.runs.iter().collect::<Vec<_>>());
+        if let Some(unstable) = unstable.map(CheckEvidence::Unstable) {
+            for run in &mut self.session.runs {
+                run.findings.set_check(unstable.clone());
+                report::checks::describe_verdicts(&mut run.findings.verdicts);
+            }
         }
         UnsavedSession {
             report: RunReport {
@@ -328,6 +332,8 @@ impl SharedRecorder {
 pub(crate) struct ActiveRun {
     pub(crate) run: BenchmarkRun,
     pub(crate) evidence_collector: EvidenceCollector,
+    /// What the checks of every run need to know about the benchmark.
+    workload: Workload,
     /// All I/O issued until the last report.
     pub(crate) issued_counts: IoCounts,
     started_at: Instant,
@@ -376,6 +382,7 @@ impl ActiveRun {
         Self {
             run,
             evidence_collector: surroundings,
+            workload: job.benchmark.description().workload,
             issued_counts: IoCounts::default(),
             started_at: began,
             last_append: began,
@@ -389,7 +396,8 @@ impl ActiveRun {
         self.run.kernel = self.evidence_collector.kernel_counts();
         self.run.stages = self.evidence_collector.stages();
         self.run.evidence = evidence;
-        checks::add_rule_verdicts(&mut self.run);
+        checks::add_rule_verdicts(&mut self.run, self.workload);
+        report::checks::describe_verdicts(&mut self.run.findings.verdicts);
     }
 
     /// Time since the last journal entry.

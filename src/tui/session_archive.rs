@@ -6,9 +6,9 @@ use crate::app::SessionEntry;
 use crate::app::comparison::ComparisonState;
 use crate::named_file;
 use crate::named_file::OutputError;
+use crate::report;
 use crate::report::html;
 use crate::safe_text::SafeText;
-use crate::session::compare;
 use crate::session::compare::ComparisonInput;
 use crate::session::document::{BenchmarkRun, RunState, Session};
 use crate::session::store;
@@ -92,7 +92,7 @@ pub fn compare_sessions(
     ignored: Vec<String>,
 ) -> Result<ComparisonState, String> {
     let sessions = load_sessions(&paths)?;
-    let comparison = compare::compare_sessions(&comparison_inputs(&sessions), &ignored);
+    let comparison = report::compare::compare_sessions(&comparison_inputs(&sessions), &ignored);
     Ok(ComparisonState::new(paths, ignored, comparison))
 }
 
@@ -127,7 +127,8 @@ pub fn write_report(
 ) -> Result<PathBuf, String> {
     let sessions = load_sessions(paths)?;
     let inputs = comparison_inputs(&sessions);
-    let comparison = (inputs.len() > 1).then(|| compare::compare_sessions(&inputs, ignored));
+    let comparison =
+        (inputs.len() > 1).then(|| report::compare::compare_sessions(&inputs, ignored));
     let presentation = |name: &str| {
         Some(
             crate::bench::find_benchmark(name)?

@@ -8,6 +8,7 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::checks::Workload;
 
 /// Random reads and writes, each chosen at random.
 pub struct MixedReadWrite;
@@ -34,6 +35,8 @@ The chart shows the requests completed per second over the run.
 
 It overwrites what is there, 8 GiB at most unless --bytes (which counts reads too) says otherwise.",
     may_write: true,
+    checks: random::CHECKS,
+    workload: Workload::RANDOM_READS,
     metrics: latency_metrics![
         "iops",
         "throughput",

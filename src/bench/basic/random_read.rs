@@ -8,6 +8,7 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::checks::Workload;
 
 /// Reads at random offsets.
 pub struct RandomRead;
@@ -32,6 +33,8 @@ and each counts from the moment at which it should have begun: a stall is not hi
 It only reads. A hard disk does 70 to 200 of these per second, a SATA SSD up to 90,000, an NVMe SSD \
 several 100,000 with enough requests in flight.",
     may_write: false,
+    checks: random::CHECKS,
+    workload: Workload::RANDOM_READS,
     metrics: latency_metrics!["iops", "throughput", "depth_reached", "share_slower"],
     parameters: &[
         framework::BLOCK_SIZES,

@@ -8,6 +8,7 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::checks::Workload;
 
 /// Writes at random offsets.
 pub struct RandomWrite;
@@ -29,6 +30,8 @@ Figures beyond that mean that somebody promises what a power cut would break.
 The bytes are random and different in every request unless --data says otherwise, because many \
 drives compress. It overwrites what is there, 8 GiB at most unless --bytes says otherwise.",
     may_write: true,
+    checks: random::CHECKS,
+    workload: Workload::CONSTANT,
     metrics: latency_metrics!["iops", "throughput", "depth_reached", "share_slower"],
     parameters: &[
         framework::BLOCK_SIZES,

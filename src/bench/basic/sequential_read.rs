@@ -8,6 +8,7 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::checks::Workload;
 
 /// Large reads in 100 equidistant zones of the window, ascending.
 pub struct SequentialRead;
@@ -33,6 +34,8 @@ and the queue stays full as well.
 It only reads: by default up to 128 MiB in each zone, 12.5 GiB in all. A limit in time, bytes or \
 requests is shared out evenly, so that a short test still reaches the end of the drive.",
     may_write: false,
+    checks: sequential::CHECKS,
+    workload: Workload::CONSTANT,
     metrics: latency_metrics!["throughput_mean", "throughput_min", "throughput_max", "throughput_min_offset", "throughput_max_offset", "zones", "full_copy_time"],
     parameters: &[
         sequential::BLOCK_SIZE,

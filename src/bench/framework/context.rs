@@ -10,7 +10,8 @@ use crate::engine::{
     CancellationToken, EndReason, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot,
     IoCounts, IoStats, Plan,
 };
-use crate::session::document::{Findings, Metric, RunState, Series, Verdict};
+use crate::session::document::check::CheckEvidence;
+use crate::session::document::{Findings, Metric, RunState, Series};
 
 /// Report interval of a long phase: a kill loses at most one second of data, given that reports are
 /// up to a fifth of a second late.
@@ -252,9 +253,9 @@ impl RunContext<'_> {
         self.findings.set_series(series);
     }
 
-    /// Sets a check and replaces an earlier one with the same code.
-    pub fn set_verdict(&mut self, verdict: Verdict) {
-        self.findings.set_verdict(verdict);
+    /// Sets a check that did not pass and replaces an earlier one of the same kind.
+    pub fn set_check(&mut self, evidence: CheckEvidence) {
+        self.findings.set_check(evidence);
     }
 }
 
@@ -285,6 +286,7 @@ pub fn run_benchmark_with_settings(
 ) -> FinishedRun {
     let mut bench = RunContext::new(target, parameters, settings, engine, control, observer);
     let result = test.run(&mut bench);
+    test.description().assert_checks_declared(&bench.findings);
     // A sweep may lack a point; a benchmark that has counted nothing has failed.
     if bench.only_ramp && !bench.has_counted {
         bench.failure.get_or_insert(EngineError::NothingMeasured);

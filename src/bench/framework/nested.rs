@@ -81,6 +81,7 @@ impl RunContext<'_> {
             &mut observer,
         );
         let result = test.run(&mut part);
+        test.description().assert_checks_declared(&part.findings);
         self.only_ramp |= part.only_ramp;
         self.has_counted |= part.has_counted;
         let (findings, effort, failure) = (part.findings, part.cpu_usage, part.failure);

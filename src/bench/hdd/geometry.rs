@@ -16,7 +16,11 @@ use crate::bench::{
     ParameterSet, ParameterValue, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::session::checks::Workload;
+use crate::session::document::check::{
+    CheckEvidence, CheckId, CylinderScan, FoundZones, ProbedQuantity, SkewPattern, SurfaceScan,
+};
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series};
 use crate::stats::rotation::circular::ResultantVector;
 
 /// Measures the physical layout of the sectors.
@@ -52,6 +56,8 @@ Where one skew in so many differs from the others, the arm moves there, and that
 cylinder: one for each surface. Drives that change the head only after a band of many tracks do not \
 show their surfaces this way; then the test says so.",
     may_write: false,
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::TracksUndetermined, CheckId::SurfacesUndetermined, CheckId::ZonesUndetermined],
+    workload: Workload::CONSTANT,
     metrics: &["sectors_per_track_outer", "sectors_per_track_inner", "surfaces", "head_skew", "cylinder_skew", "track_skew", "zones", "rotation_speed", "revolution_time", "rotation_coherence"],
     parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(120))),
     charts: &[
@@ -106,15 +112,15 @@ impl Benchmark for GeometryBenchmark {
         } else {
             prober
                 .context
-                .set_verdict(analysis::tracks_undetermined(prober.is_over()));
+                .set_check(analysis::tracks_undetermined(prober.is_over()));
         }
         let missing = analysis::too_few_observations(
-            "places",
+            ProbedQuantity::Geometry,
             survey.track_lengths.len(),
             SAMPLED_ADDRESSES as usize,
         );
         if survey.track_lengths.len() < SAMPLED_ADDRESSES as usize && prober.is_over() {
-            prober.context.set_verdict(missing);
+            prober.context.set_check(missing);
         }
         Ok(())
     }
@@ -205,9 +211,8 @@ impl GeometrySurvey {
         };
         let Some(found) = sector_scan::scan_cylinders(prober, &self.drive_timing, 0.1, chain)?
         else {
-            prober.context.set_verdict(surfaces_undetermined(
-                "no order in the angles of a long chain",
-            ));
+            let evidence = CheckEvidence::SurfacesUndetermined(SurfaceScan::NoTracks);
+            prober.context.set_check(evidence);
             return Ok(());
         };
         let layout = &found.layout;
@@ -234,12 +239,12 @@ impl GeometrySurvey {
                 let skews = found.skews.iter().map(|skew| skew.1);
                 let skew = skews.collect::<ResultantVector>().mean_direction();
                 prober.context.set_metric(revolution("track_skew", skew));
-                let evidence = format!("the skews of {tracks} tracks are all alike");
-                prober.context.set_verdict(surfaces_undetermined(&evidence));
+                let evidence = surfaces_undetermined(tracks, SkewPattern::Uniform);
+                prober.context.set_check(evidence);
             }
             None => {
-                let evidence = format!("the skews of {tracks} tracks show no order");
-                prober.context.set_verdict(surfaces_undetermined(&evidence));
+                let evidence = surfaces_undetermined(tracks, SkewPattern::Irregular);
+                prober.context.set_check(evidence);
             }
         }
         Ok(())
@@ -289,12 +294,10 @@ impl GeometrySurvey {
             let zones = Metric::new("zones", zones as f64, MetricUnit::Count);
             prober.context.set_metric(zones);
         } else {
-            prober.context.set_verdict(Verdict::new(
-                "zones-not-told",
-                Severity::Note,
-                format!("{zones} or more: it ended before all their boundaries were found"),
-                "raise --duration",
-            ));
+            let found = FoundZones { zones };
+            prober
+                .context
+                .set_check(CheckEvidence::ZonesUndetermined(found));
         }
         Ok(())
     }
@@ -418,12 +421,6 @@ fn angle_series(samples: &[SectorAngle], sectors: f64) -> Series {
     }
 }
 
-fn surfaces_undetermined(evidence: &str) -> Verdict {
-    Verdict::new(
-        "surfaces-not-told",
-        Severity::Note,
-        evidence,
-        "there is one surface, or changing the head takes as long as moving the arm, or the drive \
-         changes the head after many tracks only; or other users disturbed: then repeat",
-    )
+fn surfaces_undetermined(tracks: usize, skews: SkewPattern) -> CheckEvidence {
+    CheckEvidence::SurfacesUndetermined(SurfaceScan::Skews(CylinderScan { tracks, skews }))
 }

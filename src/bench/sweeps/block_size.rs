@@ -4,6 +4,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::model::CHECKS;
 use std::time::Duration;
 
 use self::model::BlockSizePoints;

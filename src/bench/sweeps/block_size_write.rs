@@ -7,6 +7,7 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::checks::Workload;
 
 /// A sweep over the block size with random writes.
 pub struct BlockSizeWrite;
@@ -30,6 +31,8 @@ nothing cached. The kernel splits requests above its limit into several: the lin
 
 It overwrites what is there, 8 GiB at most unless --bytes says otherwise.",
     may_write: true,
+    checks: block_size::CHECKS,
+    workload: Workload::CONSTANT,
     metrics: &["access_time", "media_throughput", "balanced_block_size", "btree_node_size", "btree_lookup_time", "full_copy_time", "crossing_block_size"],
     parameters: &[
         block_size::MIN_BLOCK,

@@ -2,6 +2,7 @@
 
 mod analysis;
 
+pub(crate) use self::analysis::CHECKS;
 use self::analysis::DepthSweep;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
@@ -260,7 +261,7 @@ mod tests {
             match finished.findings.metric("optimal_depth") {
                 Some(figure) if figure.value == 8.0 => found += 1,
                 Some(_) => wrong += 1,
-                None => assert!(check_codes(&finished).contains(&"no-optimal-depth")),
+                None => assert!(finished.findings.has_check(CheckId::NoOptimalDepth)),
             }
             let speedup = finished.findings.metric("speedup");
             covered += u32::from(speedup.is_some_and(|speedup| {
@@ -297,7 +298,7 @@ mod tests {
             ] {
                 let best = finished.findings.metric(figure).is_some();
                 named += u32::from(best);
-                assert_eq!(check_codes(&finished).contains(&code), !best);
+                assert_eq!(check_codes(&finished).contains(&code.to_owned()), !best);
             }
             assert_eq!(
                 finished.findings.metric("speedup").is_some(),
@@ -326,7 +327,7 @@ mod tests {
         let test = find_benchmark("cncread").unwrap();
         let finished = run_on_simulated(test, "sim:constant,latency=10ms", &[("duration", "1s")]);
         assert!(
-            check_codes(&finished).contains(&"too-few-samples-at-depth"),
+            finished.findings.has_check(CheckId::TooFewSamplesAtDepth),
             "{:?} {:?}",
             check_codes(&finished),
             finished.findings.figures

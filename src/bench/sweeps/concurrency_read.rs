@@ -7,6 +7,7 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::checks::Workload;
 
 /// A sweep over the queue depth with random reads.
 pub struct ConcurrencyRead;
@@ -32,6 +33,8 @@ it falls short, the figures are this machine's and not the drive's.
 
 Depths behind two doublings that bring nothing are left out from the second round on (--early-stop). It only reads.",
     may_write: false,
+    checks: concurrency::CHECKS,
+    workload: Workload::RANDOM_READS,
     metrics: &["optimal_depth", "optimal_depth_iops", "optimal_depth_p90", "iops_max", "iops_max_depth", "iops_max_p90", "speedup", "knee_depth"],
     parameters: &[
         framework::BLOCK_SIZE,

@@ -19,6 +19,8 @@ use crate::bench::{
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
+use crate::session::checks::Workload;
+use crate::session::document::check::CheckId;
 use crate::stats::latency::steady_state::WINDOW_ROUNDS;
 use crate::units;
 
@@ -80,6 +82,8 @@ cliff, a cache is full, and the bytes until there are its size.
 It overwrites everything in the window, several times: how many bytes that is, and what share of the \
 drive, is said beforehand. On a large drive it takes hours, and it wears an SSD a little.",
     may_write: true,
+    checks: &[CheckId::NotSteady, CheckId::WriteCliff],
+    workload: Workload::CONSTANT,
     metrics: latency_metrics!["steady_state_iops", "steady_state_round", "steady_state_range", "steady_state_slope", "cache_bytes"],
     parameters: &[
         READ_FRACTION,

@@ -98,7 +98,7 @@ fn cautions_section(test: &ComparedBenchmark, comparison: &Comparison) -> String
             format!(
                 "<div class=\"verdict warning\"><p><b>{}: {}</b> {}</p></div>\n",
                 escape_html(&side.name),
-                escape_html(&caution.code),
+                escape_html(&caution.code.to_string()),
                 escape_html(&caution.evidence),
             )
         })

@@ -51,7 +51,7 @@ pub(super) fn problems_section(verdicts: &[Verdict]) -> String {
         format!(
             "<div class=\"verdict {class}\"><p><b>{class}: {}</b> {}</p>\
              <p class=\"soft\">{}</p></div>\n",
-            escape_html(&verdict.code),
+            escape_html(&verdict.code.to_string()),
             escape_html(&verdict.evidence),
             escape_html(&verdict.advice),
         )
@@ -65,7 +65,7 @@ pub(super) fn notes_section(verdicts: &[Verdict]) -> String {
     let row = |verdict: &Verdict| {
         format!(
             "<tr><td>{}</td><td><p>{}</p><p class=\"soft\">{}</p></td></tr>",
-            escape_html(&verdict.code),
+            escape_html(&verdict.code.to_string()),
             escape_html(&verdict.evidence),
             escape_html(&verdict.advice),
         )

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::RepeatedRuns;
+use super::input::RepeatedRuns;
 use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, ChartAxis, LatencySummary, MetricUnit, Series};
 

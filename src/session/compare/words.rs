@@ -1,9 +1,10 @@
 //! Text of a comparison, shared by the terminal output and the report.
 
-use super::{
-    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, DifferingParameter,
-    MissingInterval, UnmatchedMeasurement,
-};
+use super::align::DifferingParameter;
+use super::comparison::{ComparedBenchmark, ComparedMetric, UnmatchedMeasurement};
+use super::interval::MissingInterval;
+use super::overlay::ChartOverlay;
+use super::ratio::BaselineRatio;
 use crate::safe_text::SafeText;
 
 /// Label of a side: A, B, C ... and beyond the alphabet its number.

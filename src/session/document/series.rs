@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::MetricUnit;
+use super::metric::MetricUnit;
 use crate::safe_text::SafeText;
 use crate::units;
 

@@ -1,189 +1,128 @@
-//! Results of the validity checks, and of the service level goals.
+//! The result of a validity check.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
-use super::MetricUnit;
+use super::check::{CheckCode, CheckEvidence, CheckId};
+use super::severity::Severity;
 use crate::safe_text::SafeText;
-use crate::units;
 
-/// How strongly a verdict affects the validity of the metrics.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Severity {
-    /// Information only.
-    Note,
-    /// The metrics probably do not show what they appear to show.
-    Warning,
-    /// The metrics do not measure what the benchmark is for.
-    Invalid,
-}
+/// Maximum size in bytes of the evidence of one check in a file.
+const MAX_FACTS_BYTES: usize = 64 << 10;
 
 /// The result of a validity check that did not pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Stable identifier, such as `served-from-cache`.
-    #[serde(deserialize_with = "crate::safe_text::name")]
-    pub code: SafeText,
+    /// Stable identifier, such as `served-from-cache`; for a nested benchmark with its name in front,
+    /// such as `random-read/rate-not-reached`.
+    pub code: CheckCode,
     /// How strongly it affects the validity of the metrics.
     pub severity: Severity,
-    /// The measured values that triggered it.
+    /// The measured values that triggered it, as a sentence. Empty until `report::checks` writes it.
     pub evidence: SafeText,
-    /// What to do about it.
+    /// What to do about it, as a sentence. Empty until `report::checks` writes it.
     pub advice: SafeText,
+    /// The measured values that triggered it; absent for a check that this version does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "known_facts")]
+    pub facts: Option<CheckEvidence>,
 }
 
 impl Verdict {
-    /// Creates a verdict.
+    /// The check that this verdict is about; `None` for a check that this version does not know.
     #[must_use]
-    pub fn new(
-        code: &str,
-        severity: Severity,
-        evidence: impl Into<String>,
-        advice: impl Into<String>,
-    ) -> Self {
+    pub fn id(&self) -> Option<CheckId> {
+        self.code.id()
+    }
+}
+
+impl From<CheckEvidence> for Verdict {
+    /// The verdict of a check of the run itself, without sentences.
+    fn from(facts: CheckEvidence) -> Self {
         Self {
-            code: code.into(),
-            severity,
-            evidence: evidence.into().into(),
-            advice: advice.into().into(),
+            code: facts.id().into(),
+            severity: facts.severity(),
+            evidence: SafeText::new(),
+            advice: SafeText::new(),
+            facts: Some(facts),
         }
     }
 }
 
-/// A service level goal and whether the run met it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SloResult {
-    /// The goal as the user specified it, such as `p95<=500ms`.
-    #[serde(deserialize_with = "crate::safe_text::name")]
-    pub goal: SafeText,
-    /// Whether the goal was met; null if the metric could not be determined.
-    pub met: Option<bool>,
-    /// The measured value, in the metric's unit.
-    pub measured: Option<f64>,
-    /// The limit, in the metric's unit.
-    pub limit: f64,
-    /// Unit of `measured` and `limit`.
-    pub unit: MetricUnit,
-}
-
-/// Below this fraction of its limit, a value is given as that fraction: a percentage would round to
-/// 100 % below.
-const FRACTION_THRESHOLD: f64 = 0.1;
-/// From this ratio on, a multiple is easier to read than a percentage.
-const MULTIPLE_THRESHOLD: f64 = 10.0;
-
-impl SloResult {
-    /// The measured value for display.
-    #[must_use]
-    pub fn measured_text(&self) -> Option<String> {
-        Some(self.unit.format(self.measured?))
+/// Reads the evidence of a check. Evidence of another version is not an error: the verdict keeps its
+/// sentences.
+fn known_facts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<CheckEvidence>, D::Error> {
+    let Some(raw) = Option::<Box<RawValue>>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    if raw.get().len() > MAX_FACTS_BYTES {
+        return Err(D::Error::custom(format_args!(
+            "the facts of a verdict are larger than {MAX_FACTS_BYTES} bytes"
+        )));
     }
-
-    /// The margin between value and limit; `None` without a value, and for a limit of 0.
-    #[must_use]
-    pub fn margin_text(&self) -> Option<String> {
-        let ratio = self.measured? / self.limit;
-        if self.limit == 0.0 {
-            return None;
-        }
-        Some(if (ratio - 1.0).abs() < 0.0005 {
-            "at the limit".to_owned()
-        } else if ratio >= MULTIPLE_THRESHOLD {
-            format!("{} times the limit", units::format_three_digits(ratio))
-        } else if ratio < 0.001 {
-            "less than 0.1 % of the limit".to_owned()
-        } else if ratio < FRACTION_THRESHOLD {
-            format!("{} of the limit", units::format_percent(ratio))
-        } else {
-            let side = if ratio >= 1.0 { "above" } else { "below" };
-            format!(
-                "{} {side} the limit",
-                units::format_percent((ratio - 1.0).abs())
-            )
-        })
-    }
-
-    /// `met`, `missed` or `not determined`.
-    #[must_use]
-    pub fn status(&self) -> &'static str {
-        match self.met {
-            Some(true) => "met",
-            Some(false) => "missed",
-            None => "not determined",
-        }
-    }
-
-    /// Why the goal is not determined; `None` if it is.
-    #[must_use]
-    pub fn undetermined_reason(&self) -> Option<&'static str> {
-        self.met
-            .is_none()
-            .then_some("the run did not yield that metric")
-    }
-
-    /// The measured value and its margin, if known.
-    #[must_use]
-    pub fn outcome_text(&self) -> Option<String> {
-        let measured = self.measured_text()?;
-        Some(match self.margin_text() {
-            Some(margin) => format!("{measured}, {margin}"),
-            None => measured,
-        })
-    }
+    Ok(serde_json::from_str(raw.get()).ok())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::check::RateShortfall;
     use super::*;
 
-    #[test]
-    fn goal_margin_names_side_and_distance() {
-        let outcome = |measured, limit| {
-            let goal = SloResult {
-                goal: "p95<=5ms".into(),
-                met: None,
-                measured,
-                limit,
-                unit: MetricUnit::Nanoseconds,
-            };
-            goal.outcome_text()
-        };
-        let text = |value, limit| outcome(Some(value), limit).unwrap();
-        assert_eq!(text(4e6, 5e6), "4.00 ms, 20 % below the limit");
-        assert_eq!(text(6e6, 5e6), "6.00 ms, 20 % above the limit");
-        assert_eq!(text(6e7, 5e6), "60.0 ms, 12.0 times the limit");
-        assert_eq!(text(6e6, 0.0), "6.00 ms");
-        assert_eq!(text(5e6, 5e6), "5.00 ms, at the limit");
-        assert_eq!(text(4.999e6, 5e6), "5.00 ms, at the limit");
-        assert_eq!(text(5e3, 5e6), "5.00 us, 0.1 % of the limit");
-        assert_eq!(text(5e2, 5e6), "500 ns, less than 0.1 % of the limit");
-        assert_eq!(outcome(None, 5e6), None);
-        for exponent in -12..12 {
-            let text = text(5e6 * 10_f64.powi(exponent), 5e6);
-            assert!(!text.contains("100 % below"), "{text}");
-        }
+    fn rate_verdict() -> Verdict {
+        let mut verdict = Verdict::from(CheckEvidence::RateNotReached(RateShortfall {
+            arrived_per_s: 1000.0,
+            completed_per_s: 800.0,
+        }));
+        verdict.evidence = "stored evidence".into();
+        verdict.advice = "stored advice".into();
+        verdict
     }
 
     #[test]
-    fn goal_without_value_is_not_determined_with_reason() {
-        let goal = |met| SloResult {
-            goal: "p95<=5ms".into(),
-            met,
-            measured: None,
-            limit: 5e6,
-            unit: MetricUnit::Nanoseconds,
-        };
-        assert_eq!(goal(None).status(), "not determined");
-        assert!(goal(None).undetermined_reason().unwrap().contains("metric"));
+    fn verdict_keeps_contract_keys_and_adds_facts() {
+        let json = serde_json::to_value(rate_verdict()).unwrap();
         assert_eq!(
-            (
-                goal(Some(true)).status(),
-                goal(Some(true)).undetermined_reason()
-            ),
-            ("met", None)
+            json,
+            serde_json::json!({
+                "code": "rate-not-reached", "severity": "warning",
+                "evidence": "stored evidence", "advice": "stored advice",
+                "facts": { "check": "rate-not-reached", "arrived_per_s": 1000.0, "completed_per_s": 800.0 }
+            })
+        );
+        assert_eq!(
+            serde_json::from_value::<Verdict>(json).unwrap(),
+            rate_verdict()
+        );
+    }
+
+    #[test]
+    fn verdict_without_or_with_unknown_facts_keeps_its_sentences() {
+        let read = |facts: &str| {
+            let text = format!(
+                r#"{{"code":"a/new-check","severity":"note","evidence":"e","advice":"a"{facts}}}"#
+            );
+            serde_json::from_str::<Verdict>(&text)
+        };
+        for facts in [
+            "",
+            r#","facts":null"#,
+            r#","facts":{"check":"new-check","x":[1]}"#,
+            r#","facts":7"#,
+        ] {
+            let verdict = read(facts).unwrap();
+            assert_eq!((verdict.id(), verdict.facts), (None, None), "{facts}");
+            assert_eq!(verdict.evidence, "e");
+        }
+        let large = format!(r#","facts":"{}""#, "x".repeat(MAX_FACTS_BYTES));
+        assert!(
+            read(&large)
+                .unwrap_err()
+                .to_string()
+                .contains("larger than")
         );
     }
 }

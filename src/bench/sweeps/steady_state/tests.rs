@@ -49,7 +49,7 @@ fn steady_state_of_drifting_drive_is_not_reached() {
         &fake,
     );
     assert!(finished.findings.metric("steady_state_iops").is_none());
-    assert!(check_codes(&finished).contains(&"not-steady"));
+    assert!(finished.findings.has_check(CheckId::NotSteady));
     assert_eq!(
         finished
             .findings
