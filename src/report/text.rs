@@ -103,7 +103,7 @@ pub fn run_text(run: &BenchmarkRun) -> String {
     }
     append_section(&mut text, "AROUND IT", &evidence_text(run));
     append_section(&mut text, "GOALS", &goals_text(&run.findings.goals));
-    append_section(&mut text, "VERDICTS", &verdicts_text(run));
+    append_section(&mut text, "CHECKS", &verdicts_text(run));
     append_section(&mut text, "AGAIN", &commands(run));
     printable_lines(&text).into_owned()
 }

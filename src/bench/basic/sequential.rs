@@ -217,8 +217,6 @@ fn combined_latency(tally: &IoStats) -> LatencyHistogram {
     latency
 }
 
-/// The check for zones that are too short for their own rates although the queue was always full.
-
 /// The check for a possible miscount of the drive's zones: too few requests given outliers, or
 /// zones too small.
 fn uncertain_count(found: usize, measured: usize, median: u64) -> Option<CheckEvidence> {

@@ -391,8 +391,11 @@ mod tests {
         let gain = finished.findings.metric("reorder_gain").unwrap();
         assert!(gain.low.unwrap() <= 1.0, "{gain:?}");
         let codes = fake::check_codes(&finished);
-        assert!(codes.contains(&"unsorted-reads-changed"), "{codes:?}");
-        assert!(codes.contains(&"no-reorder-gain"), "{codes:?}");
+        assert!(
+            codes.contains(&"unsorted-reads-changed".to_owned()),
+            "{codes:?}"
+        );
+        assert!(codes.contains(&"no-reorder-gain".to_owned()), "{codes:?}");
     }
 
     #[test]

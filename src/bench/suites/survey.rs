@@ -479,7 +479,7 @@ mod tests {
             "advice-block-size",
             "advice-full-copy",
         ] {
-            assert!(codes.contains(&code), "{codes:?}");
+            assert!(codes.contains(&code.to_owned()), "{codes:?}");
         }
     }
 

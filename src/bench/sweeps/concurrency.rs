@@ -197,6 +197,7 @@ mod tests {
         FakeDrive, FakeRequest, check_codes, metric_value, run_on_simulated,
     };
     use crate::drive::random::{splitmix64, unit_interval};
+    use crate::session::document::check::CheckId;
 
     #[test]
     fn concurrency_optimum_of_drive_with_eight_servers_is_found() {

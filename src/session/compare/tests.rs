@@ -1,7 +1,9 @@
 use super::sample::{sample_run, sample_session};
 use super::*;
 use crate::session::document::check::{CacheHits, CheckEvidence, Direction, SampleCount};
-use crate::session::document::{BenchmarkRun, ChartAxis, MetricUnit, RunState, Series, Session};
+use crate::session::document::{
+    BenchmarkRun, ChartAxis, Metric, MetricUnit, RunState, Series, Session,
+};
 
 fn compared_sessions(sessions: &[Session], ignored: &[String]) -> Comparison {
     let names = ["a.json", "b.json", "c.json"];

@@ -258,7 +258,7 @@ fn draw_verdicts(
     buf: &mut Buffer,
 ) {
     let (heading, body) = split_heading(area);
-    Line::styled("Verdicts", look.role_style(StyleRole::Title)).render(heading, buf);
+    Line::styled("Checks", look.role_style(StyleRole::Title)).render(heading, buf);
     let mut lines = verdicts::lines(&run.findings, look, body.width);
     if lines.is_empty() {
         lines = verdicts::no_problems_lines(look, body.width);

@@ -48,7 +48,7 @@ pub(super) fn draw_brief(findings: &Findings, look: Theme, area: Rect, buf: &mut
     let faint = look.role_style(StyleRole::Faint);
     if verdicts.is_empty() {
         let well = look.glyphs().check_mark;
-        let text = format!("{well} nothing speaks against these figures so far");
+        let text = format!("{well} no problems detected so far");
         Line::styled(text, faint).render(area, buf);
         return;
     }
@@ -104,7 +104,7 @@ fn slo_lines(goal: &SloResult, look: Theme, width: u16) -> Vec<Line<'static>> {
 /// The line that no problems were detected.
 pub(super) fn no_problems_lines(look: Theme, width: u16) -> Vec<Line<'static>> {
     let well = look.glyphs().check_mark;
-    let text = format!("{well} nothing speaks against these figures");
+    let text = format!("{well} no problems detected");
     let lines = wrap_text(&text, width).into_iter();
     lines
         .map(|line| Line::styled(line, look.role_style(StyleRole::Success)))
@@ -116,8 +116,12 @@ mod tests {
     use super::*;
 
     fn drawn(severities: &[Severity], height: u16) -> Vec<String> {
-        let verdict = |(place, severity): (usize, &Severity)| {
-            Verdict::new(&format!("v{place}"), *severity, "seen", "do this")
+        let verdict = |(place, severity): (usize, &Severity)| Verdict {
+            code: format!("v{place}").as_str().into(),
+            severity: *severity,
+            evidence: "seen".into(),
+            advice: "do this".into(),
+            facts: None,
         };
         let findings = Findings {
             verdicts: severities.iter().enumerate().map(verdict).collect(),

@@ -6,6 +6,7 @@ use crate::bench::tests::fake::{FakeDrive, metric_value};
 use crate::drive::Target;
 use crate::drive::random::{splitmix64, unit_interval};
 use crate::engine::CacheMode;
+use crate::session::document::check::CheckId;
 
 #[test]
 fn write_sync_close_times_each_step_separately() {

@@ -121,7 +121,7 @@ impl RotationalDelay {
             });
         }
         let uneven = self.anderson_darling > CRITICAL_1_PERCENT;
-        (uneven || self.fraction_inside < MIN_FRACTION_INSIDE).then(|| SeekDoubt::Distribution {
+        (uneven || self.fraction_inside < MIN_FRACTION_INSIDE).then_some(SeekDoubt::Distribution {
             fraction_inside: self.fraction_inside,
             edge_seconds: self.lower_edge.lower,
             anderson_darling: self.anderson_darling,

@@ -1,6 +1,7 @@
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
+use crate::session::document::check::CheckId;
 
 #[test]
 fn steady_state_of_constant_drive_is_reached_after_five_rounds() {
