@@ -20,9 +20,10 @@ pub struct Verdict {
     pub code: CheckCode,
     /// How strongly it affects the validity of the metrics.
     pub severity: Severity,
-    /// The measured values that triggered it, as a sentence. Empty until `report::checks` writes it.
+    // Both sentences are empty until `report::checks` writes them.
+    /// The measured values that triggered it, as a sentence.
     pub evidence: SafeText,
-    /// What to do about it, as a sentence. Empty until `report::checks` writes it.
+    /// What to do about it, as a sentence.
     pub advice: SafeText,
     /// The measured values that triggered it; absent for a check that this version does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
