@@ -61,6 +61,6 @@ fn measure(name: &str, target: &str) {
         );
     }
     for verdict in &findings.verdicts {
-        println!("   {}: {}", verdict.code, verdict.evidence);
+        println!("   {}: {:?}", verdict.code, verdict.facts);
     }
 }

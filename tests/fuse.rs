@@ -17,6 +17,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use diskscope::engine::simulated::hdd::{DriveAccess, DriveAnswer, HardDisk, HardDiskSettings};
 use diskscope::engine::{self, EngineChoice};
 use diskscope::roots::SysPaths;
+use diskscope::session::document::check::CheckId;
 use diskscope::session::store;
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
@@ -328,7 +329,7 @@ fn rotation_speed_of_fuse_file_is_found() {
     let doubtful = findings
         .verdicts
         .iter()
-        .any(|verdict| verdict.code.starts_with("rotation-doubt"));
+        .any(|verdict| verdict.code == CheckId::RotationDoubtful);
     match speed {
         Some(speed) if !doubtful => assert!((speed / 15_000.0 - 1.0).abs() < 2e-4, "{speed}"),
         _ => println!("not certain: {:?}", findings.verdicts),

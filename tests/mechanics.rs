@@ -3,6 +3,7 @@
 mod support;
 
 use diskscope::engine::simulated::{SimParameters, SimulatedEngine};
+use diskscope::session::document::check::{CheckEvidence, CheckId};
 use diskscope::session::document::{Findings, MetricId};
 use support::run_on;
 
@@ -233,15 +234,14 @@ fn rotation_speed_differing_from_reported_speed_is_flagged() {
     let drive = target.drive.as_mut().expect("a simulated drive is one");
     drive.rotation_rate = Some(5400);
     let findings = run_on("rotation", &target, &SimulatedEngine::new(simulation), &[]);
-    let told = |code: &str| findings.verdicts.iter().find(|it| it.code == code);
-    let differs = told("rotation-differs").expect("5400 rpm are not 7200");
-    assert!(
-        differs
-            .evidence
-            .contains("reports 5400 rpm and makes 7200.0"),
-        "{differs:?}"
-    );
-    assert!(told("rotation-as-reported").is_none());
+    match findings.check(CheckId::RotationDiffers) {
+        Some(CheckEvidence::RotationDiffers(speed)) => {
+            assert_eq!(speed.reported_rpm, 5400);
+            assert!((speed.measured_rpm - 7200.0).abs() < 0.1, "{speed:?}");
+        }
+        other => panic!("5400 rpm are not 7200: {other:?}"),
+    }
+    assert!(!findings.has_check(CheckId::RotationAsReported));
 }
 
 const ROTATIONAL_BENCHMARKS: [&str; 5] = [
@@ -273,7 +273,7 @@ fn mechanics_of_nonrotating_drive_yield_no_metric() {
                 .map(|verdict| &verdict.code)
                 .collect();
             assert!(
-                verdicts.iter().any(|code| *code == "does-not-rotate"),
+                verdicts.iter().any(|code| **code == CheckId::DoesNotRotate),
                 "{verdicts:?}"
             );
         }
@@ -294,7 +294,7 @@ fn mechanics_with_any_limit_keep_certain_metrics_or_report_missing() {
                 let told = findings
                     .verdicts
                     .iter()
-                    .any(|verdict| verdict.code == "too-few-probes");
+                    .any(|verdict| verdict.code == CheckId::TooFewProbes);
                 assert!(told, "{test} {requests}: {:?}", findings.verdicts);
             }
         }
@@ -309,7 +309,7 @@ fn track_to_track_with_span_below_cylinder_yields_no_metric() {
         findings
             .verdicts
             .iter()
-            .any(|verdict| verdict.code == "span-below-cylinder")
+            .any(|verdict| verdict.code == CheckId::SpanBelowCylinder)
     );
 }
 

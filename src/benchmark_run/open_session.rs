@@ -7,7 +7,9 @@ use std::time::Duration;
 use super::machine;
 use super::run_spec::{RunReport, RunSpec, SaveError};
 use crate::local_time;
+use crate::report;
 use crate::roots::SysPaths;
+use crate::session::document::check::CheckEvidence;
 use crate::session::document::{BenchmarkRun, HostRecord, RunState, SCHEMA, Session, VERSION};
 use crate::session::stability;
 use crate::session::store::{Journal, StoreError};
@@ -108,11 +110,12 @@ impl OpenSession {
 
     /// Closes the session and evaluates repeated runs together.
     pub(super) fn close_finished(mut self) -> UnsavedSession {
-        let unstable = stability::stability_verdict(&self.session.runs.iter().collect::<Vec<_>>());
-        for run in &mut self.session.runs {
-            unstable
-                .iter()
-                .for_each(|verdict| run.findings.set_verdict(verdict.clone()));
+        let unstable = stability::find_instability(&self.session.runs.iter().collect::<Vec<_>>());
+        if let Some(unstable) = unstable.map(CheckEvidence::Unstable) {
+            for run in &mut self.session.runs {
+                run.findings.set_check(unstable.clone());
+                report::checks::describe_verdicts(&mut run.findings.verdicts);
+            }
         }
         UnsavedSession {
             report: RunReport {

@@ -9,8 +9,10 @@ use super::shared_session::SharedSession;
 use crate::bench::framework::context::FinishedRun;
 use crate::bench::{BenchError, RunEvent, RunProgress, RunSink, framework};
 use crate::engine::{CacheMode, Engine, IoCounts};
+use crate::report;
 use crate::roots::SysPaths;
 use crate::session::checks;
+use crate::session::checks::Workload;
 use crate::session::document::{BenchmarkRun, Findings, RunCpuTime, RunError, RunEvidence};
 use crate::session::slo::SloSpec;
 
@@ -24,6 +26,8 @@ const JOURNAL_INTERVAL: Duration = Duration::from_millis(900);
 pub(super) struct RunRecorder<'a> {
     session: &'a SharedSession,
     run: BenchmarkRun,
+    /// What the checks of every run need to know about the benchmark.
+    workload: Workload,
     evidence: EvidenceCollector,
     /// All I/O issued until the last progress event.
     issued_counts: IoCounts,
@@ -58,6 +62,7 @@ impl<'a> RunRecorder<'a> {
         Self {
             session,
             run,
+            workload: subject.spec.benchmark.description().workload,
             evidence,
             issued_counts: IoCounts::default(),
             started_at: now,
@@ -110,7 +115,8 @@ impl<'a> RunRecorder<'a> {
         self.run.kernel = self.evidence.kernel_counts();
         self.run.stages = self.evidence.stages();
         self.run.evidence = evidence;
-        checks::add_rule_verdicts(&mut self.run);
+        checks::add_rule_verdicts(&mut self.run, self.workload);
+        report::checks::describe_verdicts(&mut self.run.findings.verdicts);
     }
 
     /// Completes the run and appends it to the session. The I/O paths of the engine that were used

@@ -13,8 +13,8 @@ use super::output::{pretty_json, print_result};
 use crate::bench;
 use crate::nearest;
 use crate::report;
+use crate::session::compare::ComparisonInput;
 use crate::session::compare::fleet::ExcludedSession;
-use crate::session::compare::{ComparisonInput, compare_sessions, fleet};
 use crate::session::document::{MetricId, Session};
 use crate::session::store;
 use crate::session::store::ReadBudget;
@@ -63,7 +63,7 @@ fn compare_side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -
         })
         .collect::<Result<Vec<_>, CommandFailure>>()?;
     check_ignored_parameters(ignored, sessions.iter().map(|(_, session)| session))?;
-    let comparison = compare_sessions(&comparison_inputs(&sessions), ignored);
+    let comparison = report::compare::compare_sessions(&comparison_inputs(&sessions), ignored);
     print_result(&if as_json {
         pretty_json(&comparison)?
     } else {
@@ -104,7 +104,7 @@ fn compare_by_metric(
     }
     check_ignored_parameters(ignored, sessions.iter().map(|(_, session)| session))?;
     check_metric(&metric, &sessions)?;
-    let mut fleet = fleet::compare_fleet(&comparison_inputs(&sessions), &metric, ignored);
+    let mut fleet = report::fleet::compare_fleet(&comparison_inputs(&sessions), &metric, ignored);
     let complete = unreadable.is_empty() && !fleet.tables.is_empty();
     fleet.excluded.extend(unreadable);
     print_result(&if as_json {

@@ -13,9 +13,10 @@ use super::failure::{
 use super::output::{print_result, print_status_line};
 use crate::bench;
 use crate::benchmark_run::output;
+use crate::report::compare::compare_sessions;
 use crate::report::html;
 use crate::roots::SysPaths;
-use crate::session::compare::{ComparisonInput, compare_sessions};
+use crate::session::compare::ComparisonInput;
 use crate::session::store::ReadBudget;
 
 pub(super) fn command() -> Command {

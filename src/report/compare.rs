@@ -7,11 +7,13 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 pub mod words;
 
 use self::words::session_letter;
+use super::checks::describe_verdicts;
 use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use crate::safe_text::printable::{printable_bytes, printable_lines};
+use crate::session::compare;
 use crate::session::compare::{
-    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, MetricSample,
-    UnmatchedMeasurement,
+    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, ComparisonInput,
+    MetricSample, UnmatchedMeasurement,
 };
 use crate::session::document::{Severity, Verdict};
 
@@ -21,6 +23,16 @@ const TABLE_WIDTH: u16 = 79;
 const MAX_CHART_ROWS: usize = 12;
 /// Maximum width of a bar in an overlaid chart, in characters.
 const MAX_BAR_WIDTH: usize = 20;
+
+/// Compares sessions as [`compare::compare_sessions`] does, and writes the sentences of the checks.
+#[must_use]
+pub fn compare_sessions(inputs: &[ComparisonInput<'_>], ignored: &[String]) -> Comparison {
+    let mut comparison = compare::compare_sessions(inputs, ignored);
+    let benchmarks = comparison.benchmarks.iter_mut();
+    let targets = benchmarks.flat_map(|benchmark| benchmark.targets.iter_mut().flatten());
+    describe_verdicts(targets.flat_map(|target| &mut target.cautions));
+    comparison
+}
 
 /// Renders a comparison of two or more sessions.
 #[must_use]

@@ -1,6 +1,7 @@
 //! Renders documents and views as text, JSON and HTML.
 
 pub mod again;
+pub mod checks;
 pub mod compare;
 pub mod evidence;
 pub mod fio;

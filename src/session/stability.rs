@@ -6,7 +6,8 @@
 
 use super::compare::align::is_same_measurement;
 use super::compare::ratio::pool_metrics;
-use super::document::{BenchmarkRun, FigureIndex, Metric, MetricId, Severity, Verdict};
+use super::document::check::RepeatedExtremes;
+use super::document::{BenchmarkRun, FigureIndex, Metric, MetricId};
 
 /// One metric over repeated runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,10 +25,10 @@ pub struct RepeatedMetric {
 /// benchmarks are omitted.
 #[must_use]
 pub fn summarize_repeats(repeats: &[&BenchmarkRun]) -> Vec<RepeatedMetric> {
-    let known = indexed(repeats);
+    let indexes = indexed(repeats);
     let own = repeats.iter().take(1).flat_map(|run| &run.findings.figures);
     own.filter(|figure| !figure.id.is_nested())
-        .filter_map(|figure| summarize_metric(&figure.id, &known))
+        .filter_map(|figure| summarize_metric(&figure.id, &indexes))
         .collect()
 }
 
@@ -54,33 +55,26 @@ fn summarize_metric(id: &MetricId, repeats: &[FigureIndex<'_>]) -> Option<Repeat
     })
 }
 
-/// The verdict `unstable` on repeated runs that differ by more than their confidence intervals.
+/// The metric whose repeated measurements differ most, if they differ by more than their confidence
+/// intervals: the evidence of [`CheckEvidence::Unstable`](super::document::check::CheckEvidence).
 /// `None` if they agree, and if there are no confidence intervals.
 #[must_use]
-pub fn stability_verdict(repeats: &[&BenchmarkRun]) -> Option<Verdict> {
-    let names = repeats.first()?.findings.figures.iter();
-    let known = indexed(repeats);
-    let (spread, [low, high]) = names
-        .filter_map(|figure| disjoint_extremes(&figure.id, &known))
+pub fn find_instability(repeats: &[&BenchmarkRun]) -> Option<RepeatedExtremes> {
+    let first = repeats.first()?;
+    let indexes = indexed(repeats);
+    let (_, [lowest, highest]) = first
+        .findings
+        .figures
+        .iter()
+        .filter_map(|figure| disjoint_extremes(&figure.id, &indexes))
         .max_by(|left, right| left.0.total_cmp(&right.0))?;
-    let limits = |figure: &Metric| figure.interval_text().unwrap_or_default();
-    Some(Verdict::new(
-        "unstable",
-        Severity::Warning,
-        format!(
-            "{} of {} runs of {} lies between {} ({}) and {} ({}): {} apart",
-            low.label(),
-            repeats.len(),
-            repeats[0].test,
-            low.value_text(),
-            limits(low),
-            high.value_text(),
-            limits(high),
-            crate::units::format_percent(spread),
-        ),
-        "measure longer and more often, look at what else uses the drive and how hot it gets, and \
-         do not rest anything on a single run",
-    ))
+    Some(RepeatedExtremes {
+        target: None,
+        benchmark: first.test.clone(),
+        runs: repeats.len(),
+        lowest: Box::new(lowest.clone()),
+        highest: Box::new(highest.clone()),
+    })
 }
 
 /// The lowest and the highest value of a metric, if their confidence intervals do not overlap, and
@@ -105,10 +99,10 @@ pub fn group_repeats<'a>(
 ) -> Vec<Vec<&'a BenchmarkRun>> {
     let mut groups: Vec<(Option<&str>, Vec<&BenchmarkRun>)> = Vec::new();
     for (host, run) in runs {
-        let known = groups.iter_mut().find(|(of, group)| {
+        let matching = groups.iter_mut().find(|(of, group)| {
             of == host && is_same_drive(group[0], run) && is_same_measurement(group[0], run)
         });
-        match known {
+        match matching {
             Some((_, group)) => group.push(run),
             None => groups.push((*host, vec![run])),
         }
@@ -134,16 +128,9 @@ mod tests {
             sample_run("iops", 800.0, 20.0),
             sample_run("iops", 1100.0, 20.0),
         );
-        let verdict =
-            stability_verdict(&[&slow, &fast, &sample_run("iops", 1000.0, 500.0)]).unwrap();
-        assert_eq!(verdict.code, "unstable");
-        for part in ["3 runs", "800 /s", "1.10k /s", "38 % apart"] {
-            assert!(
-                verdict.evidence.contains(part),
-                "{part}: {}",
-                verdict.evidence
-            );
-        }
+        let found = find_instability(&[&slow, &fast, &sample_run("iops", 1000.0, 500.0)]).unwrap();
+        assert_eq!(found.runs, 3);
+        assert_eq!((found.lowest.value, found.highest.value), (800.0, 1100.0));
     }
 
     #[test]
@@ -152,15 +139,15 @@ mod tests {
             sample_run("iops", 990.0, 20.0),
             sample_run("iops", 1010.0, 20.0),
         ];
-        assert_eq!(stability_verdict(&[&agreeing[0], &agreeing[1]]), None);
+        assert_eq!(find_instability(&[&agreeing[0], &agreeing[1]]), None);
         let mut unsure = [
             sample_run("iops", 10.0, 1.0),
             sample_run("iops", 1000.0, 1.0),
         ];
         unsure[0].findings.figures[0].high = None;
-        assert_eq!(stability_verdict(&[&unsure[0], &unsure[1]]), None);
-        assert_eq!(stability_verdict(&[&agreeing[0]]), None);
-        assert_eq!(stability_verdict(&[]), None);
+        assert_eq!(find_instability(&[&unsure[0], &unsure[1]]), None);
+        assert_eq!(find_instability(&[&agreeing[0]]), None);
+        assert_eq!(find_instability(&[]), None);
     }
 
     #[test]

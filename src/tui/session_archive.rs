@@ -8,9 +8,9 @@ use crate::app::error::ArchiveError;
 use crate::app::sessions::{OpenedSession, SessionStatus};
 use crate::named_file;
 use crate::named_file::OutputError;
+use crate::report;
 use crate::report::html;
 use crate::safe_text::SafeText;
-use crate::session::compare;
 use crate::session::compare::ComparisonInput;
 use crate::session::document::{BenchmarkRun, Session};
 use crate::session::store;
@@ -91,7 +91,7 @@ pub fn compare_sessions(
     ignored: Vec<String>,
 ) -> Result<ComparisonState, ArchiveError> {
     let sessions = load_sessions(&paths)?;
-    let comparison = compare::compare_sessions(&comparison_inputs(&sessions), &ignored);
+    let comparison = report::compare::compare_sessions(&comparison_inputs(&sessions), &ignored);
     Ok(ComparisonState::new(paths, ignored, comparison))
 }
 
@@ -126,7 +126,8 @@ pub fn write_report(
 ) -> Result<PathBuf, ArchiveError> {
     let sessions = load_sessions(paths)?;
     let inputs = comparison_inputs(&sessions);
-    let comparison = (inputs.len() > 1).then(|| compare::compare_sessions(&inputs, ignored));
+    let comparison =
+        (inputs.len() > 1).then(|| report::compare::compare_sessions(&inputs, ignored));
     let presentation = |name: &str| {
         Some(
             crate::bench::find_benchmark(name)?

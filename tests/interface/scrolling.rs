@@ -37,12 +37,13 @@ fn result_with_six_checks() -> AppState {
     let check = |number: usize| {
         let evidence = "a long sentence on what was seen ".repeat(3);
         let advice = format!("advice number {number} is the end of it");
-        Verdict::new(
-            &format!("check-{number}"),
-            Severity::Warning,
-            evidence,
-            advice,
-        )
+        Verdict {
+            code: format!("check-{number}").as_str().into(),
+            severity: Severity::Warning,
+            evidence: evidence.into(),
+            advice: advice.into(),
+            facts: None,
+        }
     };
     result.runs[0].findings.verdicts = (1..=6).map(check).collect();
     state

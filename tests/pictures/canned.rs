@@ -22,13 +22,16 @@ use diskscope::model::requests::{
 };
 use diskscope::model::snapshot::{DeviceView, HostView, ProcessView, TransferState, TransferView};
 use diskscope::probe::trace::event::{RwbsFlags, ThreadName};
+use diskscope::report::checks::describe_verdicts;
+use diskscope::report::compare::compare_sessions;
 use diskscope::roots::SysPaths;
-use diskscope::session::compare::{ComparisonInput, compare_sessions};
+use diskscope::session::compare::ComparisonInput;
+use diskscope::session::document::check::{CheckEvidence, CompetingTraffic, WorkerUtilization};
 use diskscope::session::document::{
-    BenchmarkRun, ChartAxis, EngineRecord, Findings, HostRecord, Invocation, KernelCounts,
-    LatencyByDirection, LatencySummary, Metric, MetricId, MetricKind, MetricTable, MetricUnit,
-    RunCpuTime, RunEvidence, RunState, Series, SeriesId, Session, Severity, StageBreakdown,
-    TargetRecord, VariantKey, Verdict,
+    Attribution, BenchmarkRun, ChartAxis, EngineRecord, Findings, HostRecord, Invocation,
+    KernelCounts, LatencyByDirection, LatencySummary, Metric, MetricId, MetricKind, MetricTable,
+    MetricUnit, OtherUser, RunCpuTime, RunEvidence, RunState, Series, SeriesId, Session,
+    StageBreakdown, TargetRecord, VariantKey, Verdict,
 };
 use diskscope::session::slo::SloSpec;
 use diskscope::stats::latency::histogram::LatencyHistogram;
@@ -647,12 +650,19 @@ fn kernel_counts() -> KernelCounts {
 pub fn run_progress() -> RunProgress {
     let findings = Findings {
         verdicts: vec![
-            Verdict::new(
-                "other-users",
-                Severity::Note,
-                "rsyslogd (2210) wrote 310 kB to nvme0n1 meanwhile",
-                "measure while nobody else uses the drive",
-            ),
+            described(CheckEvidence::OtherUsers(CompetingTraffic {
+                issued_bytes: 2_400_000_000,
+                device: "nvme0n1".into(),
+                read_bytes: 0,
+                written_bytes: 31_000_000,
+                users: vec![OtherUser {
+                    pid: 2210,
+                    command: "rsyslogd".into(),
+                    read_bytes: 0,
+                    written_bytes: 31_000_000,
+                    attribution: Attribution::TracedRequests,
+                }],
+            })),
             generator_busy_check(),
         ],
         ..Findings::default()
@@ -776,12 +786,18 @@ pub fn random_read() -> BenchmarkRun {
 }
 
 fn generator_busy_check() -> Verdict {
-    Verdict::new(
-        "generator-busy",
-        Severity::Warning,
-        "the thread that sent the requests used 93 % of a processor",
-        "the drive may be faster: try --workers 2",
-    )
+    described(CheckEvidence::GeneratorBusy(WorkerUtilization {
+        utilization: 0.93,
+        workers: 1,
+    }))
+}
+
+/// The verdict of a check with its sentences.
+fn described(evidence: CheckEvidence) -> Verdict {
+    let mut verdicts = [Verdict::from(evidence)];
+    describe_verdicts(&mut verdicts);
+    let [verdict] = verdicts;
+    verdict
 }
 
 /// The result of random reads.

@@ -13,6 +13,7 @@ mod paused;
 mod place;
 #[path = "../support/process.rs"]
 mod process;
+mod provoked;
 mod real;
 #[path = "../support/requirement.rs"]
 mod requirement;

@@ -15,13 +15,13 @@ fn mechanics_checks_report_undetermined_metrics() {
     for (words, code, evidence) in [
         (
             "track-to-track sim:hdd,clock=virtual,heads=1",
-            "cylinder-not-told",
+            "cylinder-undetermined",
             "same skew",
         ),
         (
             "track-to-track sim:hdd,clock=virtual,jitter=1ms",
             "seek-uncertain",
-            "is known to",
+            "the margin of the seek time",
         ),
         (
             "full-stroke sim:hdd,clock=virtual,jitter=8ms",
@@ -30,18 +30,18 @@ fn mechanics_checks_report_undetermined_metrics() {
         ),
         (
             "full-stroke sim:hdd,clock=virtual,overhead=9ms",
-            "command-time-unknown",
+            "command-overhead-unknown",
             "",
         ),
         (
             "geometry sim:hdd,clock=virtual,heads=1",
-            "surfaces-not-told",
-            "alike",
+            "surfaces-undetermined",
+            "all equal",
         ),
         (
             "geometry sim:hdd,clock=virtual --duration 12s",
-            "zones-not-told",
-            "or more",
+            "zones-undetermined",
+            "at least",
         ),
     ] {
         assert_run_yields_check(words, code, evidence);
@@ -97,7 +97,7 @@ fn skipped_or_unreached_phases_are_reported() {
         ),
         (
             "survey sim:constant,size=256KiB",
-            "sequential-read/left-out",
+            "sequential-read/skipped",
             "could not be run",
         ),
         (
@@ -118,7 +118,7 @@ fn skipped_or_unreached_phases_are_reported() {
         ),
         (
             "interference sim:constant --duration 5s",
-            "job-never-joined",
+            "background-load-not-started",
             "",
         ),
     ] {

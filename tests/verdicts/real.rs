@@ -17,7 +17,7 @@ const MACHINE_DEPENDENT_CHECKS: [&str; 9] = [
     "machine-busy",
     "throughput-drifted",
     "throughput-cliff",
-    "two-speeds",
+    "bimodal-latency",
     "too-few-samples",
 ];
 /// Short, and past the page cache.
@@ -299,5 +299,5 @@ fn target_in_memory_is_flagged() {
     ];
     let run = Place::new()
         .run_benchmark(&[&words[..], &["--duration", "200ms", "--cache", "keep"]].concat());
-    run.assert_check("lies-in-memory", &["tmpfs"]);
+    run.assert_check("memory-backed", &["tmpfs"]);
 }

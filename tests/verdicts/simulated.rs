@@ -57,7 +57,7 @@ fn bimodal_latencies_are_flagged() {
     let drive = "sim:bimodal,latency=100us,slow=8ms,percent=30";
     let run =
         Place::new().run_benchmark(&["random-read", drive, "--depth", "1", "--duration", "30s"]);
-    run.assert_check("two-speeds", &["70 %"]);
+    run.assert_check("bimodal-latency", &["70 %"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
+use crate::session::checks::Workload;
 use crate::session::document::{MetricId, MetricKind, VariantKey};
 
 /// Random reads and writes, each chosen at random.
@@ -28,6 +29,8 @@ time.
 
 It overwrites the window, by default at most 8 GiB (--bytes, which counts reads too).",
     may_write: true,
+    checks: random::CHECKS,
+    workload: Workload::RANDOM_READS,
     metrics: &[
         MetricFamily::Own(&[
             MetricKind::Iops,

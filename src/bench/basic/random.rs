@@ -16,9 +16,8 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::{IoOperation, IoStats, Plan};
-use crate::session::document::{
-    Findings, Metric, MetricId, MetricKind, Percentile, Severity, VariantKey, Verdict,
-};
+use crate::session::document::check::{CheckEvidence, CheckId, RateShortfall};
+use crate::session::document::{Findings, Metric, MetricId, MetricKind, Percentile, VariantKey};
 use crate::stats::latency::concurrency::mean_in_flight;
 use crate::units;
 
@@ -72,6 +71,9 @@ fn plan(
 ) -> Result<Plan, BenchError> {
     framework::build_plan(target, parameters, operation, random_pattern(parameters))
 }
+
+/// Checks of the benchmarks with random requests.
+pub(crate) const CHECKS: &[CheckId] = &[CheckId::RateNotReached, CheckId::QueueDepthNotReached];
 
 pub(crate) fn forecast(
     operation: IoOperation,
@@ -155,15 +157,18 @@ fn set_metrics(
     };
     if let Some(rate) = plan.arrival_rate {
         if iops < 0.98 * rate {
-            findings.set_verdict(below_target_rate(rate, iops));
+            findings.set_check(CheckEvidence::RateNotReached(RateShortfall {
+                arrived_per_s: rate,
+                completed_per_s: iops,
+            }));
         }
         return;
     }
     let reached = mean_in_flight(iops, mean_ns);
     findings.set_metric(Metric::new(MetricId::DEPTH_REACHED, reached));
-    let configured = f64::from(plan.depth) * f64::from(plan.workers);
-    if reached < 0.9 * configured && tally.requests() as f64 > 100.0 * configured {
-        findings.set_verdict(framework::below_target_depth(configured, reached));
+    let requested = f64::from(plan.depth) * f64::from(plan.workers);
+    if reached < 0.9 * requested && tally.requests() as f64 > 100.0 * requested {
+        findings.set_check(framework::below_target_depth(requested, reached));
     }
 }
 
@@ -195,20 +200,6 @@ fn set_metrics_by_direction(findings: &mut Findings, tally: &IoStats, elapsed: D
     }
 }
 
-fn below_target_rate(asked: f64, reached: f64) -> Verdict {
-    Verdict::new(
-        "rate-not-reached",
-        Severity::Warning,
-        format!(
-            "{} requests a second arrived, {} were done",
-            units::format_count(asked),
-            units::format_count(reached)
-        ),
-        "the drive cannot keep up with this load: response times grow as long as it lasts; lower \
-         --rate, or raise --depth if the drive takes more at once",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use crate::bench::find_benchmark;
@@ -233,7 +224,8 @@ mod tests {
 
     #[test]
     fn mixed_reports_reads_and_writes_separately() {
-        let fake = FakeDrive::new(|asked| Some(if asked.is_write { 400_000 } else { 100_000 }));
+        let fake =
+            FakeDrive::new(|requested| Some(if requested.is_write { 400_000 } else { 100_000 }));
         let target = fake::simulated_target(1 << 30);
         let set = [("depth", "1"), ("duration", "2s"), ("reads", "75%")];
         let finished = fake::run_on_fake(find_benchmark("mixed").unwrap(), &target, &set, &fake);

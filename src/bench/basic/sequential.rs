@@ -21,7 +21,11 @@ use crate::drive::Target;
 use crate::engine::{
     AccessPattern, EndReason, ExecutionOutcome, IoStats, Plan, PlanLimits, ZoneMap,
 };
-use crate::session::document::{Findings, Metric, MetricId, Series, SeriesKind, Severity, Verdict};
+use crate::session::document::check::{
+    CheckEvidence, CheckId, UniformThroughput, UnmeasuredZones, ZoneCountDoubt, ZoneRequests,
+    ZoneThroughputs,
+};
+use crate::session::document::{Findings, Metric, MetricId, Series, SeriesKind};
 use crate::stats::general::segments::{LevelSegment, find_segments};
 use crate::stats::latency::histogram::LatencyHistogram;
 use crate::units;
@@ -39,6 +43,15 @@ const ENOUGH_TO_COUNT: u64 = 32;
 const ENOUGH_IN_ZONE: usize = 5;
 /// Minimum ratio of the rates at the beginning and the end for partition advice.
 const MIN_ADVICE_RATIO: f64 = 1.15;
+
+/// Checks of both sequential benchmarks.
+const CHECKS: &[CheckId] = &[
+    CheckId::FastStart,
+    CheckId::NoZones,
+    CheckId::ZoneTooShort,
+    CheckId::ZonesNotMeasured,
+    CheckId::ZonesUncertain,
+];
 
 /// Large requests in 100 equidistant zones of the window, ascending.
 pub struct SequentialBenchmark {
@@ -179,57 +192,32 @@ fn measure_zones(
     if let Some(requests) =
         fewest.filter(|it| *it < MIN_REQUESTS_PER_DEPTH * u64::from(whole.depth))
     {
-        bench.set_verdict(zones_too_short(requests, whole.depth));
+        bench.set_check(CheckEvidence::ZoneTooShort(ZoneRequests {
+            requests,
+            depth: whole.depth,
+        }));
     }
-    if let Some(verdict) = zones_not_measured(&measured, map, &plan, &outcome) {
-        bench.set_verdict(verdict);
+    if let Some(evidence) = zones_not_measured(&measured, map, &plan, &outcome) {
+        bench.set_check(evidence);
     }
     bench.phase_finished();
     Ok(measured)
 }
 
-fn describe_requests_and_depth(requests: u64, depth: u32) -> String {
-    let plural = if requests == 1 { "" } else { "s" };
-    format!("a zone holds {requests} request{plural}, fewer than 10 x depth {depth}")
-}
-
-/// The check for zones that are too short for their own rates although the queue was always full.
-fn zones_too_short(requests: u64, depth: u32) -> Verdict {
-    Verdict::new(
-        "zone-too-short",
-        Severity::Note,
-        format!(
-            "{}: the rate of a single zone depends on where its neighbours' requests complete; the \
-             mean of all zones does not",
-            describe_requests_and_depth(requests, depth)
-        ),
-        "a smaller --block-size or --depth, or a larger --zone-bytes, gives every zone more requests",
-    )
-}
-
 /// The check for a possible miscount of the drive's zones: too few requests given outliers, or
 /// zones too small.
-fn uncertain_count(found: usize, measured: usize, median: u64) -> Option<Verdict> {
-    let evidence = if median < ENOUGH_TO_COUNT {
-        format!(
-            "half of the measured zones hold {median} requests or fewer, and {ENOUGH_TO_COUNT} are \
-             needed: a single slow one may look like another zone of the drive"
-        )
+fn uncertain_count(found: usize, measured: usize, median: u64) -> Option<CheckEvidence> {
+    let doubt = if median < ENOUGH_TO_COUNT {
+        ZoneCountDoubt::FewRequests {
+            median_requests: median,
+            needed_requests: ENOUGH_TO_COUNT,
+        }
     } else if found * ENOUGH_IN_ZONE > measured {
-        format!(
-            "{found} zones of the drive were found with {measured} measured ones: some may be too small \
-             to be seen"
-        )
+        ZoneCountDoubt::ManyZones { found, measured }
     } else {
         return None;
     };
-    Some(Verdict::new(
-        "zones-uncertain",
-        Severity::Note,
-        format!("the count of zones is uncertain: {evidence}"),
-        "a longer --duration or a smaller --block-size gives every zone more requests; geometry counts \
-         the zones of a disk by its tracks",
-    ))
+    Some(CheckEvidence::ZonesUncertain(doubt))
 }
 
 /// The check for zones that the time limit excluded.
@@ -238,23 +226,16 @@ fn zones_not_measured(
     map: &ZoneMap,
     plan: &Plan,
     outcome: &ExecutionOutcome,
-) -> Option<Verdict> {
+) -> Option<CheckEvidence> {
     let missing = map.zones().saturating_sub(measured.len() as u64);
     let limited =
         plan.limits.duration.is_some() && matches!(outcome.end_reason, EndReason::Completed);
-    if missing == 0 || !limited {
-        return None;
-    }
-    Some(Verdict::new(
-        "zones-not-measured",
-        Severity::Note,
-        format!(
-            "{missing} of {} zones have no rate of their own: a request takes longer than their share \
-             of the time",
-            map.zones()
-        ),
-        "a longer --duration, or a smaller --block-size or --depth, reaches every zone",
-    ))
+    (missing > 0 && limited).then(|| {
+        CheckEvidence::ZonesNotMeasured(UnmeasuredZones {
+            missing,
+            zones: map.zones(),
+        })
+    })
 }
 
 fn fio(operation: Operation, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
@@ -350,9 +331,9 @@ fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, w
     requests.sort_unstable();
     let median = requests[requests.len() / 2];
     if (steps.len() > 1 || bench.target.is_rotational() == Some(true))
-        && let Some(verdict) = uncertain_count(steps.len(), zones.len(), median)
+        && let Some(evidence) = uncertain_count(steps.len(), zones.len(), median)
     {
-        bench.set_verdict(verdict);
+        bench.set_check(evidence);
     }
     let copy_ns =
         framework::underlying_capacity(bench.target) as f64 / mean_throughput(zones) * 1e9;
@@ -369,9 +350,9 @@ fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, w
     });
     bench.set_series(Series::new(SeriesKind::ZonesOverAddress, edges.collect()));
     if framework::addresses_are_physical(bench.target)
-        && let Some(verdict) = partition_advice(&rates, &steps, bench.target.is_rotational())
+        && let Some(evidence) = partition_advice(&rates, &steps, bench.target.is_rotational())
     {
-        bench.set_verdict(verdict);
+        bench.set_check(evidence);
     }
 }
 
@@ -380,38 +361,22 @@ fn partition_advice(
     rates: &[f64],
     steps: &[LevelSegment],
     rotational: Option<bool>,
-) -> Option<Verdict> {
+) -> Option<CheckEvidence> {
     let tenth = (rates.len() / 10).max(1);
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let (begin, end) = (mean(&rates[..tenth]), mean(&rates[rates.len() - tenth..]));
+    let throughputs = ZoneThroughputs {
+        first_tenth: mean(&rates[..tenth]),
+        last_tenth: mean(&rates[rates.len() - tenth..]),
+    };
     let falls = steps
         .windows(2)
         .all(|pair| pair[1].mean < pair[0].mean * 1.05);
-    if begin / end >= MIN_ADVICE_RATIO && falls {
-        return Some(Verdict::new(
-            "fast-start",
-            Severity::Note,
-            format!(
-                "the first tenth gives {}, the last {}",
-                units::format_throughput(begin),
-                units::format_throughput(end)
-            ),
-            format!(
-                "a fast partition belongs at the start, where it is {} times faster than at the end",
-                units::format_three_digits(begin / end)
-            ),
-        ));
+    if throughputs.first_tenth / throughputs.last_tenth >= MIN_ADVICE_RATIO && falls {
+        return Some(CheckEvidence::FastStart(throughputs));
     }
     (rotational == Some(true) && steps.len() == 1).then(|| {
-        Verdict::new(
-            "no-zones",
-            Severity::Note,
-            format!(
-                "the kernel says that it rotates, but it gives {} everywhere",
-                units::format_throughput(mean(rates))
-            ),
-            "a virtual disk, a cache, or an interface slower than the disk's outer tracks would \
-             look like this",
-        )
+        CheckEvidence::NoZones(UniformThroughput {
+            throughput: mean(rates),
+        })
     })
 }

@@ -15,12 +15,15 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, DataKind, ExecutionOutcome, IoOperation, Plan, PlanLimits};
+use crate::session::checks::Workload;
+use crate::session::document::check::{
+    CheckEvidence, CheckId, DataRatios, StarvedWrites, ThroughputRange,
+};
 use crate::session::document::{
     Findings, Metric, MetricId, MetricKind, MetricTable, MetricTableRow, SeriesId, SeriesKind,
-    Severity, VariantKey, Verdict,
+    VariantKey,
 };
 use crate::stats::latency::concurrency::mean_in_flight;
-use crate::units;
 
 /// Identical writes with random, zero and repeated data.
 pub struct CompressionBenchmark;
@@ -53,6 +56,8 @@ figures that were measured with such data are flattered; this program writes ran
 
 It overwrites what is there: 1 GiB in all unless --bytes says otherwise.",
     may_write: true,
+    checks: &[CheckId::DriveCompresses, CheckId::NoCompression, CheckId::DataGenerationTooSlow, CheckId::RateChanged],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::CompressionRatio, MetricKind::DeduplicationRatio]), MetricFamily::Variants {
         variants: &[
             VariantFamily::One(RANDOM),
@@ -266,90 +271,56 @@ fn random_data_in_flight(findings: &Findings) -> Option<f64> {
 
 fn set_results(bench: &mut RunContext<'_>, seed: u64) {
     let depth = f64::from(bench.parameters.get(framework::DEPTH));
-    let Some((figures, verdict)) = assess_compression(&bench.findings, depth, seed) else {
+    let Some((figures, evidence)) = assess_compression(&bench.findings, depth, seed) else {
         return;
     };
     figures
         .into_iter()
         .for_each(|figure| bench.set_metric(figure));
-    bench.set_verdict(verdict);
+    bench.set_check(evidence);
 }
 
-/// The check from the throughputs at this queue depth; `None` unless all rounds are complete.
+/// The metrics and the check from the throughputs at this queue depth; `None` unless all rounds are complete.
 fn assess_compression(
     findings: &Findings,
     depth: f64,
     seed: u64,
-) -> Option<([Metric; 2], Verdict)> {
+) -> Option<([Metric; 2], CheckEvidence)> {
     let rounds = round_throughputs(findings, seed)?;
     let (zero, repeat) = (rounds.ratio_of_points(1, 0)?, rounds.ratio_of_points(2, 0)?);
     let figures = [
         zero.to_metric(MetricId::COMPRESSION_RATIO),
         repeat.to_metric(MetricId::DEDUPLICATION_RATIO),
     ];
-    let least = |point: usize| {
-        rounds
-            .values_of_point(point)
-            .into_iter()
-            .fold(f64::INFINITY, f64::min)
-    };
-    let most = |point: usize| {
-        rounds
-            .values_of_point(point)
-            .into_iter()
-            .fold(0.0, f64::max)
-    };
-    let (slowest, fastest) = (least(0), most(0));
-    let flattered = |point: usize, ratio: RatioEstimate| {
+    let throughputs = |point: usize| rounds.values_of_point(point).into_iter();
+    let least = |point: usize| throughputs(point).fold(f64::INFINITY, f64::min);
+    let (slowest, fastest) = (least(0), throughputs(0).fold(0.0, f64::max));
+    let is_faster = |point: usize, ratio: RatioEstimate| {
         least(point) > fastest && ratio.value > MIN_SIGNIFICANT_RATIO && ratio.low > 1.0
     };
-    let flattered = flattered(1, zero) || flattered(2, repeat);
-    let evidence = format!(
-        "zeros are written {} times, a repeated block {} times as fast as random data",
-        units::format_three_digits(zero.value),
-        units::format_three_digits(repeat.value)
-    );
-    let reached = random_data_in_flight(findings);
-    let busy = reached.is_none_or(|reached| reached >= FULL_QUEUE_FRACTION * depth);
-    let verdict = if !busy && flattered {
-        Verdict::new(
-            "data-made-too-slowly",
-            Severity::Warning,
-            format!(
-                "{evidence}, but with random data only {} of {depth} requests were in flight: this \
-                 machine makes random bytes more slowly than the drive takes them",
-                units::format_three_digits(reached.unwrap_or_default())
-            ),
-            "whether the drive compresses cannot be told: try a smaller --depth, and larger --bytes",
-        )
-    } else if flattered {
-        Verdict::new(
-            "drive-compresses",
-            Severity::Warning,
-            evidence,
-            "measure with random data only; figures of other programs that write zeros say nothing",
-        )
-    } else if fastest / slowest > MAX_REPEAT_RATIO {
-        Verdict::new(
-            "pace-changed",
-            Severity::Warning,
-            format!(
-                "the same random data was written at {} to {}",
-                units::format_throughput(slowest),
-                units::format_throughput(fastest)
-            ),
-            "a cache filled up or somebody else used the drive: repeat it, longer and on a quiet \
-             drive",
-        )
-    } else {
-        Verdict::new(
-            "no-compression",
-            Severity::Note,
-            evidence,
-            "any data gives honest figures here",
-        )
+    let is_faster = is_faster(1, zero) || is_faster(2, repeat);
+    let ratios = DataRatios {
+        zero_ratio: zero.value,
+        repeat_ratio: repeat.value,
     };
-    Some((figures, verdict))
+    let in_flight = random_data_in_flight(findings);
+    let starved = in_flight.filter(|in_flight| *in_flight < FULL_QUEUE_FRACTION * depth);
+    let evidence = match (is_faster, starved) {
+        (true, Some(in_flight)) => CheckEvidence::DataGenerationTooSlow(StarvedWrites {
+            ratios,
+            in_flight,
+            depth,
+        }),
+        (true, None) => CheckEvidence::DriveCompresses(ratios),
+        (false, _) if fastest / slowest > MAX_REPEAT_RATIO => {
+            CheckEvidence::RateChanged(ThroughputRange {
+                lowest: slowest,
+                highest: fastest,
+            })
+        }
+        (false, _) => CheckEvidence::NoCompression(ratios),
+    };
+    Some((figures, evidence))
 }
 
 #[cfg(test)]
@@ -423,21 +394,26 @@ mod tests {
             ("zero", [786e6, 6000.0, 5.3e6]),
             ("repeat", [786e6, 6000.0, 5.3e6]),
         ];
-        let (figures, verdict) = assess_compression(&findings_of_rounds(starved), 32.0, 1).unwrap();
-        assert_eq!(verdict.code, "data-made-too-slowly");
-        assert!(verdict.evidence.contains("only 1.00 of 32"), "{verdict:?}");
+        let (figures, evidence) =
+            assess_compression(&findings_of_rounds(starved), 32.0, 1).unwrap();
+        match evidence {
+            CheckEvidence::DataGenerationTooSlow(writes) => {
+                assert!((writes.in_flight - 1.0).abs() < 1e-9 && writes.depth == 32.0);
+            }
+            other => panic!("{other:?}"),
+        }
         assert!((figures[0].value - 3.0).abs() < 1e-9);
         // With the requested queue depth in flight the drive is the bottleneck.
-        let (_, verdict) = assess_compression(&findings_of_rounds(starved), 1.0, 1).unwrap();
-        assert_eq!(verdict.code, "drive-compresses");
+        let (_, evidence) = assess_compression(&findings_of_rounds(starved), 1.0, 1).unwrap();
+        assert_eq!(evidence.id(), CheckId::DriveCompresses);
         // Equal throughputs: the bottleneck does not matter.
         let even = starved.map(|(key, _)| (key, [262e6, 2000.0, 5e5]));
         assert_eq!(
             assess_compression(&findings_of_rounds(even), 32.0, 1)
                 .unwrap()
                 .1
-                .code,
-            "no-compression"
+                .id(),
+            CheckId::NoCompression
         );
         assert!(assess_compression(&Findings::default(), 32.0, 1).is_none());
     }
@@ -476,6 +452,6 @@ mod tests {
             &[],
             &fake,
         );
-        assert_eq!(check_codes(&finished), ["pace-changed"]);
+        assert_eq!(check_codes(&finished), ["rate-changed"]);
     }
 }

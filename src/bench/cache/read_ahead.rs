@@ -7,18 +7,20 @@ use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
-use crate::bench::framework::rounds::{
-    DEFAULT_ROUNDS, NoOptimum, PointComparison, SweepRounds, measurement_order,
-};
+use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds, measurement_order};
 use crate::bench::{
     BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
     ParameterKind, ParameterSet, RunContext,
 };
-use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
+use crate::drive::settings::{SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target, TargetKind};
 use crate::engine::{AccessPattern, CacheMode, ExecutionOutcome, Plan, PlanLimits};
+use crate::session::checks::Workload;
+use crate::session::document::check::{
+    CheckEvidence, CheckId, ObstacleCause, SettingFailure, SettingObstacle, TestedSetting,
+};
 use crate::session::document::{
-    Metric, MetricId, MetricKind, MetricTable, SeriesId, SeriesKind, Severity, VariantKey, Verdict,
+    Metric, MetricId, MetricKind, MetricTable, SeriesId, SeriesKind, VariantKey,
 };
 use crate::units;
 
@@ -62,6 +64,8 @@ round by round); otherwise a check says which settings cannot be told apart.
 It only reads, but it changes a setting of the system for as long as it runs, and needs root for that. The \
 old value is put back on every way out; if the program is killed, at its next start.",
     may_write: false,
+    checks: &[CheckId::SettingNotChangeable, CheckId::SettingNotRestored, CheckId::NoBestReadAhead],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::BestReadAheadSize, MetricKind::BestReadAheadThroughput, MetricKind::PresentReadAheadSize, MetricKind::PresentReadAheadThroughput, MetricKind::ReadAheadGain]), MetricFamily::Variants {
         variants: &[VariantFamily::Kibibytes(READ_AHEAD)],
         metrics: &[MetricFamily::Own(&[MetricKind::Throughput])],
@@ -179,15 +183,9 @@ impl Benchmark for ReadAheadSweep {
                 Err(BenchError::SettingInUse(error))
             }
             Some(Err(error)) => {
-                measure_current_setting(bench, &whole, &budget, &error.to_string(), &error.advice())
+                measure_current_setting(bench, &whole, &budget, framework::setting_error(&error))
             }
-            None => measure_current_setting(
-                bench,
-                &whole,
-                &budget,
-                "no block device is known for this target",
-                "name a block device, or a directory on one",
-            ),
+            None => measure_current_setting(bench, &whole, &budget, ObstacleCause::NotSupported),
         }
     }
 
@@ -201,15 +199,9 @@ fn measure_current_setting(
     bench: &mut RunContext<'_>,
     whole: &Plan,
     budget: &PhaseBudget,
-    why: &str,
-    advice: &str,
+    cause: ObstacleCause,
 ) -> Result<(), BenchError> {
-    bench.set_verdict(Verdict::new(
-        "setting-not-changeable",
-        Severity::Warning,
-        format!("only the present read-ahead was measured: {why}"),
-        advice,
-    ));
+    bench.set_check(setting_not_changed(false, cause));
     if let Some(outcome) =
         measure_setting(bench, "the present setting", 1.0, whole, budget, (0, 1))?
     {
@@ -237,7 +229,7 @@ fn sweep_settings(
     let order = measurement_order(READ_AHEAD_KIB.len(), DEFAULT_ROUNDS, whole.seed);
     for (index, point) in order.iter().copied().enumerate() {
         if let Err(error) = guard.set(&READ_AHEAD_KIB[point].to_string()) {
-            bench.set_verdict(setting_not_changed(&error));
+            bench.set_check(setting_not_changed(true, framework::setting_error(&error)));
             break;
         }
         let round = index / READ_AHEAD_KIB.len() + 1;
@@ -262,12 +254,10 @@ fn sweep_settings(
     }
     set_results(bench, &rounds, present);
     if let Err(error) = guard.restore_original() {
-        bench.set_verdict(Verdict::new(
-            "setting-not-restored",
-            Severity::Warning,
-            format!("the old read-ahead is not back: {error}"),
-            "the next start of diskscope tries again; or write it by hand",
-        ));
+        bench.set_check(CheckEvidence::SettingNotRestored(SettingFailure {
+            setting: TestedSetting::ReadAhead,
+            error: error.to_string().into(),
+        }));
     }
     Ok(())
 }
@@ -364,7 +354,8 @@ fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: Option
         Ok(best) => best,
         Err(reason) => {
             if !bench.is_stopped() {
-                bench.set_verdict(no_optimum(reason));
+                let sizes = READ_AHEAD_KIB.map(|kib| f64::from(kib) * 1024.0);
+                bench.set_check(CheckEvidence::NoBestReadAhead(reason.to_evidence(&sizes)));
             }
             return;
         }
@@ -377,25 +368,12 @@ fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: Option
     }
 }
 
-fn no_optimum(reason: NoOptimum) -> Verdict {
-    let names: Vec<String> = (0..READ_AHEAD_KIB.len()).map(setting_name).collect();
-    let compared = PointComparison {
-        check_code: ("no-best-read-ahead", Severity::Note),
-        optimum_name: "best read-ahead",
-        points_name: "settings",
-        advice: "a larger --step-bytes and a longer --duration narrow the intervals; if all settings \
-                 are alike, keep the present one",
-    };
-    reason.to_check(compared, &names)
-}
-
-fn setting_not_changed(error: &SettingError) -> Verdict {
-    Verdict::new(
-        "setting-not-changeable",
-        Severity::Warning,
-        format!("the sweep ended: {error}"),
-        error.advice(),
-    )
+fn setting_not_changed(during_sweep: bool, cause: ObstacleCause) -> CheckEvidence {
+    CheckEvidence::SettingNotChangeable(SettingObstacle {
+        setting: TestedSetting::ReadAhead,
+        during_sweep,
+        cause,
+    })
 }
 
 #[cfg(test)]
@@ -489,10 +467,7 @@ mod tests {
                     .metric(&MetricId::BEST_READ_AHEAD_SIZE)
                     .is_some();
                 named += u32::from(best);
-                assert_eq!(
-                    check_codes(&finished).contains(&"no-best-read-ahead"),
-                    !best
-                );
+                assert_eq!(finished.findings.has_check(CheckId::NoBestReadAhead), !best);
                 assert_eq!(
                     finished
                         .findings

@@ -20,12 +20,12 @@ use crate::engine::{
     AccessPattern, BlockSize, CacheMode, ExecutionOutcome, FlushMethod, IoOperation, Plan,
     PlanLimits,
 };
+use crate::session::checks::Workload;
+use crate::session::document::check::{BlockSizes, CheckEvidence, CheckId};
 use crate::session::document::{
-    Findings, MetricId, MetricKind, MetricTable, Series, SeriesId, SeriesKind, Severity,
-    VariantKey, Verdict,
+    Findings, MetricId, MetricKind, MetricTable, Series, SeriesId, SeriesKind, VariantKey,
 };
 use crate::stats::latency::histogram::LatencyHistogram;
-use crate::units;
 
 /// Records of 4000 against 4096 bytes, and of 512 against 4096.
 pub struct ReadModifyWriteCost;
@@ -65,6 +65,8 @@ bytes, and partitions to 1 MiB. The table shows both pairs.
 
 It overwrites what is there, 20,000 records at most in each pass.",
     may_write: true,
+    checks: &[CheckId::NoPageCache, CheckId::Not512e, CheckId::NoSignificantPenalty],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::PenaltyBuffered, MetricKind::PenaltyDirect]), MetricFamily::Variants {
         variants: &[
             VariantFamily::One(BUFFERED_4096),
@@ -197,10 +199,10 @@ impl Benchmark for ReadModifyWriteCost {
             &rows,
         ));
         if bench.target.kind == TargetKind::Simulated {
-            bench.set_verdict(no_page_cache());
+            bench.set_check(CheckEvidence::NoPageCache);
         }
         if !is_512e(bench.target) {
-            bench.set_verdict(no_512e(bench.target));
+            bench.set_check(no_512e(bench.target));
         }
         let limits = framework::plan_limits(bench.parameters);
         let seed = bench.parameters.get(framework::SEED);
@@ -253,10 +255,8 @@ fn set_penalty(
     bench.set_metric(penalty.to_metric(metric));
     if penalty.includes_one() {
         let labels = [whole, partial].map(|point| passes[point].label.as_str());
-        bench.set_verdict(penalty.no_difference_check(
-            ("no-significant-penalty", Severity::Note),
-            labels,
-            "IOPS",
+        bench.set_check(CheckEvidence::NoSignificantPenalty(
+            penalty.without_difference(labels),
         ));
     }
 }
@@ -269,28 +269,11 @@ fn set_latency_series(findings: &mut Findings, key: &VariantKey, latency: &Laten
     }
 }
 
-fn no_page_cache() -> Verdict {
-    Verdict::new(
-        "no-page-cache",
-        Severity::Note,
-        "a simulated drive has no page cache in front: the buffered pair is left out",
-        "name a directory or a drive to see it",
-    )
-}
-
-fn no_512e(target: &Target) -> Verdict {
-    Verdict::new(
-        "not-512e",
-        Severity::Note,
-        format!(
-            "logical blocks of {} and physical blocks of {}: no write past the cache can be smaller \
-             than a block of the medium, the direct pair is left out",
-            units::format_block_size(f64::from(target.logical_block_bytes)),
-            units::format_block_size(f64::from(target.physical_block_bytes)),
-        ),
-        "nothing to do: only drives with 512-byte logical and 4096-byte physical blocks have that \
-         penalty",
-    )
+fn no_512e(target: &Target) -> CheckEvidence {
+    CheckEvidence::Not512e(BlockSizes {
+        logical_bytes: target.logical_block_bytes,
+        physical_bytes: target.physical_block_bytes,
+    })
 }
 
 #[cfg(test)]
@@ -362,7 +345,7 @@ mod tests {
                 let finished = fake::run_on_fake(test, &target, &set, &fake);
                 let penalty = finished.findings.metric(&MetricId::PENALTY_DIRECT).unwrap();
                 let covers = penalty.low <= Some(1.0) && penalty.high >= Some(1.0);
-                assert!(!covers || check_codes(&finished).contains(&"no-significant-penalty"));
+                assert!(!covers || finished.findings.has_check(CheckId::NoSignificantPenalty));
                 covers
             })
             .count();

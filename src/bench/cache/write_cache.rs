@@ -16,7 +16,12 @@ use crate::bench::{
 use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target};
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
-use crate::session::document::{MetricId, MetricKind, MetricTable, Severity, VariantKey, Verdict};
+use crate::session::checks::Workload;
+use crate::session::document::check::{
+    CheckEvidence, CheckId, ObstacleCause, SettingFailure, SettingObstacle, TestedSetting,
+    VariantRatio,
+};
+use crate::session::document::{MetricId, MetricKind, MetricTable, VariantKey};
 
 /// Plain and synchronous writes with the drive's write cache on and off.
 pub struct WriteCacheBenchmark;
@@ -64,6 +69,8 @@ The cache can be switched on SCSI and SATA drives, by root; the old state is put
 at the next start. On other drives only the present state is measured. It overwrites what is there, 1 \
 GiB at most.",
     may_write: true,
+    checks: &[CheckId::SettingNotChangeable, CheckId::SettingNotRestored, CheckId::NoSignificantPenalty, CheckId::NoCacheGain],
+    workload: Workload::VARYING,
     metrics: &[MetricFamily::Own(&[MetricKind::SyncPenalty, MetricKind::CacheGain]), MetricFamily::Variants {
         variants: &[
             VariantFamily::One(VariantKey::new("cache_on_plain")),
@@ -175,14 +182,9 @@ impl Benchmark for WriteCacheBenchmark {
                 return Err(BenchError::SettingInUse(error));
             }
             Some(Err(error)) => {
-                measure_current_state(bench, &whole, &error.to_string(), &error.advice())?
+                measure_current_state(bench, &whole, framework::setting_error(&error))?;
             }
-            None => measure_current_state(
-                bench,
-                &whole,
-                "only SCSI and SATA drives have a switch (cache_type)",
-                "use a whole SCSI or SATA drive, or nvme set-feature -f 6 on NVMe, by hand",
-            )?,
+            None => measure_current_state(bench, &whole, ObstacleCause::NotSupported)?,
         }
         Ok(())
     }
@@ -214,7 +216,7 @@ impl PassHook for CacheSwitch {
                 true
             }
             Err(error) => {
-                bench.set_verdict(cache_not_switchable(&error.to_string(), &error.advice()));
+                bench.set_check(cache_not_switchable(true, framework::setting_error(&error)));
                 false
             }
         }
@@ -241,10 +243,22 @@ fn measure_both_states(
     // Restores the setting whatever the outcome of the variants.
     let put_back = switch.guard.restore_original();
     let rounds = measured?;
-    set_ratio(bench, &rounds, &passes, (MetricKind::SyncPenalty, 0, 1));
-    set_ratio(bench, &rounds, &passes, (MetricKind::CacheGain, 0, 2));
+    set_ratio(
+        bench,
+        &rounds,
+        &passes,
+        (MetricKind::SyncPenalty, 0, 1),
+        CheckEvidence::NoSignificantPenalty,
+    );
+    set_ratio(
+        bench,
+        &rounds,
+        &passes,
+        (MetricKind::CacheGain, 0, 2),
+        CheckEvidence::NoCacheGain,
+    );
     if let Err(error) = put_back {
-        bench.set_verdict(setting_not_restored(&error));
+        bench.set_check(setting_not_restored(&error));
     }
     Ok(())
 }
@@ -253,10 +267,9 @@ fn measure_both_states(
 fn measure_current_state(
     bench: &mut RunContext<'_>,
     whole: &Plan,
-    why: &str,
-    advice: &str,
+    cause: ObstacleCause,
 ) -> Result<(), BenchError> {
-    bench.set_verdict(cache_not_switchable(why, advice));
+    bench.set_check(cache_not_switchable(false, cause));
     let state = bench
         .target
         .drive
@@ -267,47 +280,48 @@ fn measure_current_state(
     set_table(bench, &passes);
     let rounds =
         variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut NoHook)?;
-    set_ratio(bench, &rounds, &passes, (MetricKind::SyncPenalty, 0, 1));
+    set_ratio(
+        bench,
+        &rounds,
+        &passes,
+        (MetricKind::SyncPenalty, 0, 1),
+        CheckEvidence::NoSignificantPenalty,
+    );
     Ok(())
 }
 
-/// Sets the ratio of the rates of two variants, compared round by round.
+/// Sets the ratio of the rates of two variants, compared round by round, or the check that they do
+/// not differ.
 fn set_ratio(
     bench: &mut RunContext<'_>,
     rounds: &SweepRounds,
     passes: &[Variant],
     (metric, of, to): (MetricKind, usize, usize),
+    without_difference: fn(VariantRatio) -> CheckEvidence,
 ) {
     let Some(quotient) = rounds.ratio_of_points(of, to) else {
         return;
     };
     bench.set_metric(quotient.to_metric(metric.into()));
     if quotient.includes_one() && !bench.is_stopped() {
-        let code = match metric {
-            MetricKind::SyncPenalty => ("no-significant-penalty", Severity::Note),
-            _ => ("no-cache-gain", Severity::Note),
-        };
         let labels = [of, to].map(|point| passes[point].label.as_str());
-        bench.set_verdict(quotient.no_difference_check(code, labels, "IOPS"));
+        bench.set_check(without_difference(quotient.without_difference(labels)));
     }
 }
 
-fn cache_not_switchable(why: &str, advice: &str) -> Verdict {
-    Verdict::new(
-        "setting-not-changeable",
-        Severity::Warning,
-        format!("the drive's write cache could not be switched: {why}"),
-        advice,
-    )
+fn cache_not_switchable(during_sweep: bool, cause: ObstacleCause) -> CheckEvidence {
+    CheckEvidence::SettingNotChangeable(SettingObstacle {
+        setting: TestedSetting::WriteCache,
+        during_sweep,
+        cause,
+    })
 }
 
-fn setting_not_restored(error: &SettingError) -> Verdict {
-    Verdict::new(
-        "setting-not-restored",
-        Severity::Warning,
-        format!("the old state of the write cache is not back: {error}"),
-        "the next start of diskscope tries again; or write it by hand",
-    )
+fn setting_not_restored(error: &SettingError) -> CheckEvidence {
+    CheckEvidence::SettingNotRestored(SettingFailure {
+        setting: TestedSetting::WriteCache,
+        error: error.to_string().into(),
+    })
 }
 
 #[cfg(test)]

@@ -25,7 +25,12 @@ use crate::bench::{
     ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{MetricId, MetricKind, MetricTable, SeriesId, Severity, Verdict};
+use crate::safe_text::SafeText;
+use crate::session::checks::Workload;
+use crate::session::document::check::{
+    CheckEvidence, CheckId, TruncatedFiles, UnsupportedDirectIo,
+};
+use crate::session::document::{MetricId, MetricKind, MetricTable, SeriesId};
 
 /// Writes with several record sizes, and with every sync method.
 pub struct WriteSyncCloseBenchmark;
@@ -57,6 +62,8 @@ after a power cut), O_DSYNC and O_SYNC with every record.
 It overwrites what is there: in each round up to 256 MiB for each of 14 combinations and 4 MiB for each \
 of 10 ways, which is said beforehand.",
     may_write: true,
+    checks: &[CheckId::NoDirect, CheckId::FileTruncated],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::WriteTime, MetricKind::SyncTime, MetricKind::CloseTime]), MetricFamily::Variants {
         variants: &[VariantFamily::Kibibytes(BUFFERED), VariantFamily::Kibibytes(DIRECT)],
         metrics: &[MetricFamily::Own(&[MetricKind::WriteTime, MetricKind::SyncTime, MetricKind::CloseTime, MetricKind::Throughput])],
@@ -131,7 +138,7 @@ impl Benchmark for WriteSyncCloseBenchmark {
         let methods = sync_method_variants(bench.target, bench.parameters)?;
         set_tables(bench, &records, &methods);
         if !bench.target.supports_direct_io {
-            bench.set_verdict(direct_io_unavailable(bench.target));
+            bench.set_check(direct_io_unavailable(bench.target));
         }
         let limits = framework::plan_limits(bench.parameters);
         let seed = bench.parameters.get(SEED);
@@ -145,7 +152,7 @@ impl Benchmark for WriteSyncCloseBenchmark {
         variants::measure_in_rounds(bench, limits, &passes, seed, &mut times)?;
         let cut = times.cut_short();
         if !cut.is_empty() && !bench.is_stopped() {
-            bench.set_verdict(files_truncated_by_limit(&cut));
+            bench.set_check(files_truncated_by_limit(&cut));
         }
         Ok(())
     }
@@ -186,27 +193,15 @@ fn set_tables(bench: &mut RunContext<'_>, records: &[(u32, IoPath, Variant)], me
     }
 }
 
-fn files_truncated_by_limit(labels: &[&str]) -> Verdict {
-    Verdict::new(
-        "file-cut-short",
-        Severity::Warning,
-        format!(
-            "a limit ended the file before it was written: {}; times of shorter files are left out",
-            labels.join(", ")
-        ),
-        "give it more --duration or --bytes, or fewer --file-bytes",
-    )
+fn files_truncated_by_limit(labels: &[&str]) -> CheckEvidence {
+    CheckEvidence::FileTruncated(TruncatedFiles {
+        variants: labels.iter().copied().map(SafeText::from).collect(),
+    })
 }
 
-fn direct_io_unavailable(target: &Target) -> Verdict {
-    Verdict::new(
-        "no-direct",
-        Severity::Note,
-        format!(
-            "{} ({}) does not take O_DIRECT: the direct half is left out",
-            describe_target(target),
-            target.file_system.as_deref().unwrap_or("this file system")
-        ),
-        "choose a directory on another file system to see it",
-    )
+fn direct_io_unavailable(target: &Target) -> CheckEvidence {
+    CheckEvidence::NoDirect(UnsupportedDirectIo {
+        target: target.name.clone().into(),
+        file_system: target.file_system.clone().map(SafeText::from),
+    })
 }

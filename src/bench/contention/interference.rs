@@ -16,11 +16,12 @@ use crate::drive::Target;
 use crate::engine::{
     AccessPattern, BlockSize, ExecutionOutcome, IoSchedulingClass, IoStats, Plan, PlanLimits,
 };
+use crate::session::checks::Workload;
+use crate::session::document::check::{ActiveScheduler, CheckEvidence, CheckId, ForegroundLoss};
 use crate::session::document::{
-    Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity, Verdict,
+    Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind,
 };
 use crate::stats::general::timeline::RunTimeline;
-use crate::units;
 
 /// Random reads, with a sequential job that starts and stops.
 pub struct InterferenceBenchmark;
@@ -83,6 +84,8 @@ maintenance may run.
 
 It only reads.",
     may_write: false,
+    checks: &[CheckId::UsersAreDisturbed, CheckId::BackgroundLoadNotStarted, CheckId::SchedulerIgnoresClasses],
+    workload: Workload::VARYING,
     metrics: &[MetricFamily::Own(&[MetricKind::Iops, MetricKind::Throughput, MetricKind::IopsAlone, MetricKind::IopsDisturbed, MetricKind::Interference, MetricKind::JobThroughput]), MetricFamily::Latency],
     parameters: &[
         &BACKGROUND_CLASS,
@@ -168,10 +171,10 @@ impl Benchmark for InterferenceBenchmark {
             Some(outcome) if outcome.stats.requests() > 0 => {
                 set_results(bench, &both.foreground, &outcome, third);
             }
-            _ => bench.set_verdict(background_not_started()),
+            _ => bench.set_check(CheckEvidence::BackgroundLoadNotStarted),
         }
-        if let Some(verdict) = scheduler_ignores_io_class(bench.target) {
-            bench.set_verdict(verdict);
+        if let Some(evidence) = scheduler_ignores_io_class(bench.target) {
+            bench.set_check(evidence);
         }
         Ok(())
     }
@@ -237,43 +240,21 @@ fn set_results(
     bench.set_metric(Metric::new(MetricId::IOPS_DISTURBED, disturbed));
     bench.set_metric(Metric::new(MetricId::INTERFERENCE, 1.0 - kept));
     if kept < 0.8 {
-        bench.set_verdict(Verdict::new(
-            "users-are-disturbed",
-            Severity::Warning,
-            format!(
-                "users keep {} of their IOPS ({} of {}) while the job runs at {}",
-                units::format_percent(kept),
-                units::format_count(disturbed),
-                units::format_count(alone),
-                units::format_throughput(job_rate)
-            ),
-            "run such jobs at night, limit their rate (io.max of cgroup v2, rsync --bwlimit), or use \
-             the scheduler bfq and the class idle",
-        ));
+        bench.set_check(CheckEvidence::UsersAreDisturbed(ForegroundLoss {
+            alone_iops: alone,
+            disturbed_iops: disturbed,
+            background_throughput: job_rate,
+        }));
     }
 }
 
-fn background_not_started() -> Verdict {
-    Verdict::new(
-        "job-never-joined",
-        Severity::Warning,
-        "the test ended before the job had done anything",
-        "give it more --duration, and let it run to its end; on a simulated drive with \
-         a virtual clock both cannot run at once",
-    )
-}
-
 /// The check for a scheduler that ignores I/O classes (kernel Documentation/block/ioprio.rst).
-fn scheduler_ignores_io_class(target: &Target) -> Option<Verdict> {
+fn scheduler_ignores_io_class(target: &Target) -> Option<CheckEvidence> {
     let scheduler = target.drive.as_ref()?.scheduler.as_ref()?;
     (!matches!(scheduler.as_str(), "bfq" | "mq-deadline")).then(|| {
-        Verdict::new(
-            "scheduler-ignores-classes",
-            Severity::Note,
-            format!("the scheduler is {scheduler}, which does not heed I/O classes"),
-            "with bfq or mq-deadline (echo bfq > /sys/block/NAME/queue/scheduler) --class makes a \
-             difference",
-        )
+        CheckEvidence::SchedulerIgnoresClasses(ActiveScheduler {
+            scheduler: scheduler.into(),
+        })
     })
 }
 
@@ -312,7 +293,7 @@ mod tests {
             "sim:constant,latency=1ms",
             &set,
         );
-        assert_eq!(check_codes(&finished), ["job-never-joined"]);
+        assert_eq!(check_codes(&finished), ["background-load-not-started"]);
         metric_value(&finished, &MetricId::IOPS);
     }
 

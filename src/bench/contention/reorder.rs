@@ -7,7 +7,7 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::rounds;
-use crate::bench::framework::rounds::{DEFAULT_ROUNDS, NoOptimum, PointComparison, SweepRounds};
+use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds};
 use crate::bench::framework::sweep::{SweepSchedule, SweepTurn};
 use crate::bench::{
     BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
@@ -16,10 +16,9 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::drive::random::{Xoshiro256, scale_to_bound};
 use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
-use crate::session::document::{
-    Metric, MetricId, MetricKind, SeriesId, SeriesKind, Severity, Verdict,
-};
-use crate::units;
+use crate::session::checks::Workload;
+use crate::session::document::check::{CheckEvidence, CheckId, RateRange};
+use crate::session::document::{Metric, MetricId, MetricKind, SeriesId, SeriesKind};
 
 /// Random reads in batches, each sorted by address.
 pub struct ReorderBenchmark;
@@ -61,6 +60,8 @@ named only if all smaller ones are significantly slower.
 
 It only reads.",
     may_write: false,
+    checks: &[CheckId::NoBestBatch, CheckId::NoReorderGain, CheckId::UnsortedReadsChanged],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::ReorderGain, MetricKind::UnorderedIops, MetricKind::OrderedIops, MetricKind::BestBatchIops, MetricKind::BestBatch])],
     parameters: &[
         &READS_PER_SIZE,
@@ -252,11 +253,18 @@ impl BufferSweep {
             return;
         }
         if let Some((low, high)) = self.unsorted_rate_change() {
-            bench.set_verdict(rate_changed_during_run(low, high));
+            bench.set_check(CheckEvidence::UnsortedReadsChanged(RateRange {
+                lowest: low,
+                highest: high,
+            }));
         }
         match (best, gain) {
-            (Err(_), Some(gain)) if gain.low <= 1.0 => bench.set_verdict(sorting_without_gain()),
-            (Err(reason), _) => bench.set_verdict(no_optimum(reason)),
+            (Err(_), Some(gain)) if gain.low <= 1.0 => {
+                bench.set_check(CheckEvidence::NoReorderGain);
+            }
+            (Err(reason), _) => bench.set_check(CheckEvidence::NoBestBatch(
+                reason.to_evidence(&BATCH_SIZES.map(|batch| batch as f64)),
+            )),
             (Ok(_), _) => {}
         }
     }
@@ -272,39 +280,6 @@ impl BufferSweep {
         let most = rates.iter().copied().fold(0.0, f64::max);
         (high > low).then_some((least, most))
     }
-}
-
-fn rate_changed_during_run(low: f64, high: f64) -> Verdict {
-    Verdict::new(
-        "unsorted-reads-changed",
-        Severity::Warning,
-        format!(
-            "the unsorted reads gave {} IOPS in one round and {} in another",
-            units::format_count(low),
-            units::format_count(high)
-        ),
-        "a cache became warm, or another user came or went: the intervals hold that too; repeat",
-    )
-}
-
-fn sorting_without_gain() -> Verdict {
-    Verdict::new(
-        "no-reorder-gain",
-        Severity::Note,
-        "no size of the reorder buffer is significantly faster than none",
-        "a scheduler that sorts gains nothing here: `none` costs the least",
-    )
-}
-
-fn no_optimum(reason: NoOptimum) -> Verdict {
-    let names = BATCH_SIZES.map(|batch| batch.to_string());
-    let compared = PointComparison {
-        check_code: ("no-best-batch", Severity::Note),
-        optimum_name: "best reorder buffer",
-        points_name: "reorder buffers",
-        advice: "more --reads-each and a longer --duration narrow the intervals",
-    };
-    reason.to_check(compared, &names)
 }
 
 #[cfg(test)]
@@ -418,8 +393,11 @@ mod tests {
         let gain = finished.findings.metric(&MetricId::REORDER_GAIN).unwrap();
         assert!(gain.low.unwrap() <= 1.0, "{gain:?}");
         let codes = fake::check_codes(&finished);
-        assert!(codes.contains(&"unsorted-reads-changed"), "{codes:?}");
-        assert!(codes.contains(&"no-reorder-gain"), "{codes:?}");
+        assert!(
+            codes.contains(&"unsorted-reads-changed".to_owned()),
+            "{codes:?}"
+        );
+        assert!(codes.contains(&"no-reorder-gain".to_owned()), "{codes:?}");
     }
 
     #[test]

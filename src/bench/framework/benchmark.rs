@@ -8,8 +8,9 @@ use super::parameter::{AnyParameter, ParameterSet};
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::drive::Target;
 use crate::session::chart::{ChartSpec, ResultPresentation};
-use crate::session::document::FioGap;
-use crate::session::document::MetricId;
+use crate::session::checks::Workload;
+use crate::session::document::check::CheckId;
+use crate::session::document::{Findings, FioGap, MetricId};
 
 /// A benchmark: its plans and their analysis.
 pub trait Benchmark: Sync + Send {
@@ -60,6 +61,10 @@ pub struct Description {
     pub parameters: &'static [&'static dyn AnyParameter],
     /// The metrics that it can yield.
     pub metrics: &'static [MetricFamily],
+    /// Checks that the benchmark itself makes, beside those that apply to every run.
+    pub checks: &'static [CheckId],
+    /// What the checks of every run need to know about its load.
+    pub workload: Workload,
     /// Charts of the result, most important first.
     pub charts: &'static [ChartSpec],
     /// The metrics to show first, in this order.
@@ -67,6 +72,20 @@ pub struct Description {
 }
 
 impl Description {
+    /// In a debug build, panics on findings with a check that the benchmark does not declare.
+    pub(crate) fn assert_checks_declared(&self, findings: &Findings) {
+        // Those of nested benchmarks are checked with their own description.
+        let own = findings.verdicts.iter();
+        for verdict in own.filter(|verdict| verdict.code.benchmark.is_none()) {
+            let is_declared = verdict.id().is_some_and(|id| self.checks.contains(&id));
+            debug_assert!(
+                is_declared,
+                "{} does not declare {}",
+                self.name, verdict.code
+            );
+        }
+    }
+
     /// How to present the result.
     #[must_use]
     pub fn presentation(&self) -> ResultPresentation {

@@ -11,7 +11,8 @@ use crate::engine::{
     CancellationToken, EndReason, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot,
     IoCounts, IoStats, Plan,
 };
-use crate::session::document::{Findings, Metric, RunState, Series, Verdict};
+use crate::session::document::check::CheckEvidence;
+use crate::session::document::{Findings, Metric, RunState, Series};
 
 /// Report interval of a long phase: a kill loses at most one second of data, given that reports are
 /// up to a fifth of a second late.
@@ -246,9 +247,9 @@ impl RunContext<'_> {
         self.findings.set_series(series);
     }
 
-    /// Sets a check and replaces an earlier one with the same code.
-    pub fn set_verdict(&mut self, verdict: Verdict) {
-        self.findings.set_verdict(verdict);
+    /// Sets a check that did not pass and replaces an earlier one of the same kind.
+    pub fn set_check(&mut self, evidence: CheckEvidence) {
+        self.findings.set_check(evidence);
     }
 }
 
@@ -263,6 +264,9 @@ pub fn run_benchmark(
     let started_at = Instant::now();
     let mut context = RunContext::new(environment, span, sink);
     let result = benchmark.run(&mut context);
+    benchmark
+        .description()
+        .assert_checks_declared(&context.findings);
     let failure = context.totals.take_failure();
     let error = result.err().or(failure.map(BenchError::Engine));
     let state = match &error {

@@ -1,8 +1,10 @@
-//! Text fragments that describe a benchmark's target and plan.
+//! Text fragments that describe a benchmark's target and plan, and evidence of checks that several
+//! benchmarks make.
 
+use crate::drive::settings::SettingError;
 use crate::drive::{Target, TargetKind};
 use crate::engine::BlockSize;
-use crate::session::document::{Severity, Verdict};
+use crate::session::document::check::{CheckEvidence, DepthShortfall, ObstacleCause};
 use crate::units;
 
 /// The target as a phrase: `nvme0n1`, `a scratch file in /srv`.
@@ -52,17 +54,17 @@ pub fn describe_written_bytes(bytes: u64, target: &Target) -> String {
     format!("{} ({of_it})", units::format_size(bytes))
 }
 
-/// The check for a queue below its target depth.
+/// The evidence of a queue below its target depth.
 #[must_use]
-pub fn below_target_depth(asked: f64, reached: f64) -> Verdict {
-    Verdict::new(
-        "queue-depth-not-reached",
-        Severity::Warning,
-        format!(
-            "{} requests should have been in flight, by Little's law {} were",
-            units::format_count(asked),
-            units::format_three_digits(reached)
-        ),
-        "this program, or the kernel on its way, was slower than the drive: more --workers may help",
-    )
+pub fn below_target_depth(requested: f64, reached: f64) -> CheckEvidence {
+    CheckEvidence::QueueDepthNotReached(DepthShortfall { requested, reached })
+}
+
+/// Why a system setting could not be changed.
+#[must_use]
+pub fn setting_error(error: &SettingError) -> ObstacleCause {
+    ObstacleCause::Error {
+        message: error.to_string().into(),
+        advice: error.advice().into(),
+    }
 }

@@ -38,6 +38,9 @@ impl RunContext<'_> {
         let name = benchmark.description().name;
         let mut child = self.child(name, parameters, share);
         let result = benchmark.run(&mut child);
+        benchmark
+            .description()
+            .assert_checks_declared(&child.findings);
         let (findings, totals) = (child.findings, child.totals);
         self.findings.merge_nested(name, &findings);
         self.totals.add_nested(totals);

@@ -9,9 +9,10 @@
 use std::time::Duration;
 
 use crate::drive::random::Xoshiro256;
-use crate::session::document::{Metric, MetricId, Series, SeriesKind, Severity, Verdict};
+use crate::safe_text::SafeText;
+use crate::session::document::check::{OptimumDoubt, VariantRatio};
+use crate::session::document::{Metric, MetricId, Series, SeriesKind};
 use crate::stats::general::confidence::{MeanEstimate, independent_mean_estimate};
-use crate::units;
 
 #[cfg(test)]
 mod tests;
@@ -79,71 +80,34 @@ impl RatioEstimate {
         self.low <= 1.0 && 1.0 <= self.high
     }
 
-    /// The check for a ratio that may be 1; `points` names both points.
+    /// The evidence that the ratio of the IOPS of these two variants may be 1.
     #[must_use]
-    pub fn no_difference_check(
-        self,
-        (code, severity): (&str, Severity),
-        [of, to]: [&str; 2],
-        quantity: &str,
-    ) -> Verdict {
-        Verdict::new(
-            code,
-            severity,
-            format!(
-                "{of} and {to}: no significant difference, the quotient of their {quantity} is between \
-                 {} and {}",
-                units::format_three_digits(self.low),
-                units::format_three_digits(self.high),
-            ),
-            "more --duration, and more requests or bytes where these are limited, narrow the interval",
-        )
+    pub fn without_difference(self, variants: [&str; 2]) -> VariantRatio {
+        VariantRatio {
+            variants: variants.map(SafeText::from),
+            low: self.low,
+            high: self.high,
+        }
     }
 }
 
-/// Texts for the check that explains why no best point is named.
-#[derive(Debug, Clone, Copy)]
-pub struct PointComparison<'a> {
-    /// Code of the check, such as `no-best-read-ahead`, and its severity.
-    pub check_code: (&'a str, Severity),
-    /// The quantity that was not determined, such as `best read-ahead`.
-    pub optimum_name: &'a str,
-    /// Collective name of the points, such as `settings`.
-    pub points_name: &'a str,
-    /// Advice to the user.
-    pub advice: &'a str,
-}
-
 impl NoOptimum {
-    /// The check that explains why no best point is named. `names` are those of all points, in
-    /// order.
+    /// The evidence that explains why no best point is named; `values` are the swept values of all
+    /// points, in order.
     #[must_use]
-    pub fn to_check(self, compared: PointComparison<'_>, names: &[String]) -> Verdict {
-        let PointComparison {
-            optimum_name: best,
-            points_name: points,
-            ..
-        } = compared;
-        let name = |point: usize| names.get(point).map_or("?", String::as_str);
-        let evidence = match self {
-            Self::TooFewRounds => format!("not all {points} were measured twice"),
-            Self::NoDifference => format!(
-                "no significant difference between the {points} from {} to {}",
-                name(0),
-                name(names.len().saturating_sub(1))
-            ),
-            Self::NotSeparated(one, other) => format!(
-                "no significant difference between {} and {}, and the larger is not clearly needed",
-                name(one),
-                name(other)
-            ),
-        };
-        Verdict::new(
-            compared.check_code.0,
-            compared.check_code.1,
-            format!("{evidence}: no {best} is named"),
-            compared.advice,
-        )
+    pub fn to_evidence(self, values: &[f64]) -> OptimumDoubt {
+        let value = |point: usize| values.get(point).copied().unwrap_or(f64::NAN);
+        match self {
+            Self::TooFewRounds => OptimumDoubt::TooFewRounds,
+            Self::NoDifference => OptimumDoubt::NoDifference {
+                first: value(0),
+                last: value(values.len().saturating_sub(1)),
+            },
+            Self::NotSeparated(smaller, larger) => OptimumDoubt::NotSeparated {
+                smaller: value(smaller),
+                larger: value(larger),
+            },
+        }
     }
 }
 

@@ -14,6 +14,8 @@ use crate::bench::{
     ParameterSet, RunContext,
 };
 use crate::drive::Target;
+use crate::session::checks::Workload;
+use crate::session::document::check::{CheckEvidence, CheckId, ProbedQuantity};
 use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
 
 /// Measures the time of the longest seek.
@@ -43,6 +45,8 @@ a bare command, measured on answers of the drive's cache, is taken off.
 The first chart shows the band. The second shows how the reads lie within it: bars of equal height \
 are what a platter must give; if they are not, the result is called doubtful. Typical: 12 to 25 ms.",
     may_write: false,
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::FullStrokeSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
@@ -99,17 +103,17 @@ impl Benchmark for FullStrokeSeek {
                 prober.context.phase_finished();
             }
         }
-        let verdict = match &part {
-            Some(part) => part.check_plausibility(),
+        let evidence = match &part {
+            Some(part) => part.check_plausibility().map(CheckEvidence::SeekDoubtful),
             None => Some(analysis::too_few_observations(
-                "full stroke",
+                ProbedQuantity::FullStroke,
                 responses.len(),
                 MIN_READS,
             )),
         };
-        verdict
-            .into_iter()
-            .for_each(|verdict| prober.context.set_verdict(verdict));
+        if let Some(evidence) = evidence {
+            prober.context.set_check(evidence);
+        }
         Ok(())
     }
 

@@ -17,9 +17,11 @@ use crate::bench::{
     ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{
-    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity, Verdict,
+use crate::session::checks::Workload;
+use crate::session::document::check::{
+    CheckEvidence, CheckId, CylinderScan, FoundZones, ProbedQuantity, SkewPattern, SurfaceScan,
 };
+use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
 use crate::stats::rotation::circular::ResultantVector;
 
 /// Measures the physical layout of the sectors.
@@ -58,6 +60,8 @@ Where one skew in so many differs from the others, the arm moves there, and that
 cylinder: one for each surface. Drives that change the head only after a band of many tracks do not \
 show their surfaces this way; then the test says so.",
     may_write: false,
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::TracksUndetermined, CheckId::SurfacesUndetermined, CheckId::ZonesUndetermined],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::SectorsPerTrackOuter, MetricKind::SectorsPerTrackInner, MetricKind::Surfaces, MetricKind::HeadSkew, MetricKind::CylinderSkew, MetricKind::TrackSkew, MetricKind::Zones, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
@@ -112,15 +116,15 @@ impl Benchmark for GeometryBenchmark {
         } else {
             prober
                 .context
-                .set_verdict(analysis::tracks_undetermined(prober.is_over()));
+                .set_check(analysis::tracks_undetermined(prober.is_over()));
         }
         let missing = analysis::too_few_observations(
-            "places",
+            ProbedQuantity::Geometry,
             survey.track_lengths.len(),
             SAMPLED_ADDRESSES as usize,
         );
         if survey.track_lengths.len() < SAMPLED_ADDRESSES as usize && prober.is_over() {
-            prober.context.set_verdict(missing);
+            prober.context.set_check(missing);
         }
         Ok(())
     }
@@ -211,9 +215,8 @@ impl GeometrySurvey {
         };
         let Some(found) = sector_scan::scan_cylinders(prober, &self.drive_timing, 0.1, chain)?
         else {
-            prober.context.set_verdict(surfaces_undetermined(
-                "no order in the angles of a long chain",
-            ));
+            let evidence = CheckEvidence::SurfacesUndetermined(SurfaceScan::NoTracks);
+            prober.context.set_check(evidence);
             return Ok(());
         };
         let layout = &found.layout;
@@ -239,12 +242,12 @@ impl GeometrySurvey {
                 prober
                     .context
                     .set_metric(Metric::new(MetricId::TRACK_SKEW, skew));
-                let evidence = format!("the skews of {tracks} tracks are all alike");
-                prober.context.set_verdict(surfaces_undetermined(&evidence));
+                let evidence = surfaces_undetermined(tracks, SkewPattern::Uniform);
+                prober.context.set_check(evidence);
             }
             None => {
-                let evidence = format!("the skews of {tracks} tracks show no order");
-                prober.context.set_verdict(surfaces_undetermined(&evidence));
+                let evidence = surfaces_undetermined(tracks, SkewPattern::Irregular);
+                prober.context.set_check(evidence);
             }
         }
         Ok(())
@@ -294,12 +297,10 @@ impl GeometrySurvey {
             let zones = Metric::new(MetricId::ZONES, zones as f64);
             prober.context.set_metric(zones);
         } else {
-            prober.context.set_verdict(Verdict::new(
-                "zones-not-told",
-                Severity::Note,
-                format!("{zones} or more: it ended before all their boundaries were found"),
-                "raise --duration",
-            ));
+            let found = FoundZones { zones };
+            prober
+                .context
+                .set_check(CheckEvidence::ZonesUndetermined(found));
         }
         Ok(())
     }
@@ -412,12 +413,6 @@ fn angle_series(samples: &[SectorAngle], sectors: f64) -> Series {
     )
 }
 
-fn surfaces_undetermined(evidence: &str) -> Verdict {
-    Verdict::new(
-        "surfaces-not-told",
-        Severity::Note,
-        evidence,
-        "there is one surface, or changing the head takes as long as moving the arm, or the drive \
-         changes the head after many tracks only; or other users disturbed: then repeat",
-    )
+fn surfaces_undetermined(tracks: usize, skews: SkewPattern) -> CheckEvidence {
+    CheckEvidence::SurfacesUndetermined(SurfaceScan::Skews(CylinderScan { tracks, skews }))
 }

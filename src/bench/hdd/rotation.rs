@@ -16,9 +16,11 @@ use crate::bench::{
     ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{
-    MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity, Verdict,
+use crate::session::checks::Workload;
+use crate::session::document::check::{
+    CheckEvidence, CheckId, ReportedSpeed, RotationalFlag, SpeedClass,
 };
+use crate::session::document::{MetricId, MetricKind, Series, SeriesId, SeriesKind};
 
 /// Detects rotation and measures its speed to a hundredth of a per cent.
 pub struct RotationSpeed;
@@ -57,6 +59,8 @@ side, a timer would have answered.
 The name of a class (5400, 7200 ...) is given only when the measured limits allow just one. It only \
 reads, about 256 blocks in each of up to three rounds.",
     may_write: false,
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::RotationClass, CheckId::RotationAsReported, CheckId::RotationDiffers, CheckId::RotationalFlagWrong],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
@@ -113,8 +117,8 @@ impl Benchmark for RotationSpeed {
 }
 
 fn set_results(prober: &mut SeekProber<'_, '_>, rotation: &RotationState, probes: &[TimedRead]) {
-    if let Some(verdict) = findings::rotation_check(rotation) {
-        prober.context.set_verdict(verdict);
+    if let Some(evidence) = findings::rotation_check(rotation) {
+        prober.context.set_check(evidence);
     }
     match rotation {
         RotationState::Rotating(found) | RotationState::Doubtful(found) => {
@@ -194,24 +198,16 @@ fn check_speed_class(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate
         })
         .collect();
     let speed = found.epoch_folding.frequency * 60.0;
-    let verdict = match allowed[..] {
-        [class] => Verdict::new(
-            "rotation-class",
-            Severity::Note,
-            format!(
-                "{speed:.2} rpm ({:+.3} % from {class:.0}): a drive of the {class:.0} rpm class",
-                100.0 * (speed / class - 1.0)
-            ),
-            "nothing to do",
-        ),
-        _ => Verdict::new(
-            "rotation-class",
-            Severity::Note,
-            format!("{speed:.2} rpm is none of the usual speeds"),
-            "nothing to do: some drives have a speed of their own, which is not printed on them",
-        ),
+    let class_rpm = match allowed[..] {
+        [class] => Some(class),
+        _ => None,
     };
-    prober.context.set_verdict(verdict);
+    prober
+        .context
+        .set_check(CheckEvidence::RotationClass(SpeedClass {
+            measured_rpm: speed,
+            class_rpm,
+        }));
     check_reported_speed(prober, speed);
 }
 
@@ -221,21 +217,17 @@ fn check_reported_speed(prober: &mut SeekProber<'_, '_>, speed: f64) {
     let Some(rate) = drive.and_then(|drive| drive.rotation_rate) else {
         return;
     };
-    let off = speed / f64::from(rate) - 1.0;
-    let evidence = format!(
-        "the drive reports {rate} rpm and makes {speed:.2}: {:+.3} %",
-        100.0 * off
-    );
-    prober.context.set_verdict(match off.abs() <= CLASS_TOLERANCE {
-        true => Verdict::new("rotation-as-reported", Severity::Note, evidence, "nothing to do"),
-        false => Verdict::new(
-            "rotation-differs",
-            Severity::Warning,
-            evidence,
-            "some drives report the speed of their class only; else the spindle may be failing: see \
-             the SMART values",
-        ),
-    });
+    let reported = ReportedSpeed {
+        reported_rpm: rate,
+        measured_rpm: speed,
+    };
+    let deviation = speed / f64::from(rate) - 1.0;
+    prober
+        .context
+        .set_check(match deviation.abs() <= CLASS_TOLERANCE {
+            true => CheckEvidence::RotationAsReported(reported),
+            false => CheckEvidence::RotationDiffers(reported),
+        });
 }
 
 /// Compares with the kernel's rotational flag.
@@ -244,21 +236,18 @@ fn check_rotational_flag(prober: &mut SeekProber<'_, '_>, rotation: &RotationSta
     const MAX_DRIVE_CACHE_BYTES: u64 = 1_000_000_000;
     let claimed = prober.context.target.is_rotational();
     let window = prober.window();
-    let (seen, word) = match rotation {
-        RotationState::Rotating(_) => (true, "rotates"),
+    let is_rotating = match rotation {
+        RotationState::Rotating(_) => true,
         RotationState::NotRotating(_) | RotationState::PeriodicClock(_)
             if window.end - window.start > MAX_DRIVE_CACHE_BYTES =>
         {
-            (false, "does not rotate")
+            false
         }
         _ => return,
     };
-    if claimed.is_some_and(|claimed| claimed != seen) {
-        prober.context.set_verdict(Verdict::new(
-            "rotational-flag-wrong",
-            Severity::Warning,
-            format!("the kernel's flag says rotational={}, but it {word}", u8::from(!seen)),
-            "schedulers and file systems heed that flag: set it in /sys/block/NAME/queue/rotational",
-        ));
+    if let Some(flag) = claimed.filter(|claimed| *claimed != is_rotating) {
+        prober
+            .context
+            .set_check(CheckEvidence::RotationalFlagWrong(RotationalFlag { flag }));
     }
 }

@@ -14,9 +14,9 @@ use crate::bench::{
     ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{
-    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity, Verdict,
-};
+use crate::session::checks::Workload;
+use crate::session::document::check::{CheckEvidence, CheckId, ProbedQuantity, SeekDoubt};
+use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
 use crate::stats::general::fits;
 use crate::stats::general::fits::SeekCurve;
 use crate::stats::general::student::NORMAL_975;
@@ -57,6 +57,8 @@ Distances are shares of the stroke: outer tracks hold more bytes, and the test m
 The average seek is the one over a third of the stroke, which is the mean distance between two \
 random tracks. Typical: 4 to 9 ms.",
     may_write: false,
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::AverageSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
@@ -354,17 +356,15 @@ fn margin_between_parts(
 fn check_results(prober: &mut SeekProber<'_, '_>, probes: usize, doubts: usize) {
     let needed = MIN_RANGES * MIN_READS_PER_RANGE;
     if probes < needed {
-        prober
-            .context
-            .set_verdict(analysis::too_few_observations("seek curve", probes, needed));
+        prober.context.set_check(analysis::too_few_observations(
+            ProbedQuantity::SeekCurve,
+            probes,
+            needed,
+        ));
     }
     // One range in a hundred is doubtful by chance; in short ranges the seek time itself varies.
     if doubts > 3 {
-        prober.context.set_verdict(Verdict::new(
-            "seek-doubtful",
-            Severity::Warning,
-            format!("in {doubts} pieces of the curve the waiting times are not those of a platter"),
-            "stop other users of the drive and repeat",
-        ));
+        let doubt = SeekDoubt::CurveRanges { ranges: doubts };
+        prober.context.set_check(CheckEvidence::SeekDoubtful(doubt));
     }
 }

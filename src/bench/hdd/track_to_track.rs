@@ -16,10 +16,11 @@ use crate::bench::{
     ParameterKind, ParameterSet, RunContext, framework,
 };
 use crate::drive::Target;
-use crate::session::document::{
-    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity, Verdict,
+use crate::session::checks::Workload;
+use crate::session::document::check::{
+    CheckEvidence, CheckId, CylinderScan, ProbedQuantity, ShortSpan, SkewPattern,
 };
-use crate::units;
+use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
 
 /// Measures the time of the shortest seek.
 pub struct TrackToTrack;
@@ -56,6 +57,8 @@ platter turning on; where it breaks, the block was missed and came a revolution 
 to 2 ms. With --span the jumps have another length; if that is less than a cylinder, some of them \
 do not move the arm at all, and the test says so in place of a number.",
     may_write: false,
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful, CheckId::SeekUncertain, CheckId::SpanBelowCylinder, CheckId::TracksUndetermined, CheckId::CylinderUndetermined],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::TrackToTrackSeek, MetricKind::CylinderSize, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &[
         &SPAN,
@@ -104,7 +107,7 @@ impl Benchmark for TrackToTrack {
         let Some(stretch) = ConstantZone::find_constant_zone(&mut prober, &clockwork)? else {
             prober
                 .context
-                .set_verdict(analysis::tracks_undetermined(prober.is_over()));
+                .set_check(analysis::tracks_undetermined(prober.is_over()));
             return Ok(());
         };
         let Some(jumps) = jump_pattern(&mut prober, &stretch) else {
@@ -123,25 +126,26 @@ impl Benchmark for TrackToTrack {
 fn jump_pattern(prober: &mut SeekProber<'_, '_>, stretch: &ConstantZone) -> Option<JumpPattern> {
     let found = &stretch.cylinder_scan;
     let length = stretch.sectors_per_cylinder();
+    let cylinder_scan = |skews| CylinderScan {
+        tracks: found.skews.len(),
+        skews,
+    };
     match found.cylinder {
         Some(_) => {
             let size = Metric::new(MetricId::CYLINDER_SIZE, length * SECTOR_BYTES);
             prober.context.set_metric(size);
         }
-        None if found.is_conclusive() => prober.context.set_verdict(Verdict::new(
-            "cylinder-not-told",
-            Severity::Note,
-            "all tracks begin with the same skew: changing the head takes as long as moving the arm, \
-             or there is one surface only",
-            "the jumps are one track long",
-        )),
+        None if found.is_conclusive() => {
+            let scan = cylinder_scan(SkewPattern::Uniform);
+            prober
+                .context
+                .set_check(CheckEvidence::CylinderUndetermined(scan));
+        }
         None => {
-            prober.context.set_verdict(Verdict::new(
-                "cylinder-not-told",
-                Severity::Invalid,
-                format!("the skews of {} tracks show no order", found.skews.len()),
-                "stop other users of the drive and repeat",
-            ));
+            let scan = cylinder_scan(SkewPattern::Irregular);
+            prober
+                .context
+                .set_check(CheckEvidence::CylinderUndetermined(scan));
             return None;
         }
     }
@@ -151,16 +155,12 @@ fn jump_pattern(prober: &mut SeekProber<'_, '_>, stretch: &ConstantZone) -> Opti
         .get(SPAN)
         .map(|span| span as f64 / SECTOR_BYTES);
     if let Some(span) = span.filter(|span| *span < 0.98 * length) {
-        prober.context.set_verdict(Verdict::new(
-            "span-below-cylinder",
-            Severity::Invalid,
-            format!(
-                "a jump of {} stays within a cylinder of {} at times",
-                units::format_block_size(span * SECTOR_BYTES),
-                units::format_block_size(length * SECTOR_BYTES)
-            ),
-            "leave --span out, or make it larger than a cylinder",
-        ));
+        prober
+            .context
+            .set_check(CheckEvidence::SpanBelowCylinder(ShortSpan {
+                span_bytes: span * SECTOR_BYTES,
+                cylinder_bytes: length * SECTOR_BYTES,
+            }));
         return None;
     }
     let length = span.unwrap_or(length);
@@ -217,17 +217,17 @@ fn walk_cylinders(
             prober.context.phase_finished();
         }
     }
-    let verdict = match &found {
+    let evidence = match &found {
         Some(found) => found.check_plausibility(&found.seek_metric(passing)),
         None => Some(analysis::too_few_observations(
-            "track to track",
+            ProbedQuantity::TrackToTrack,
             seek_walk::all_jumps(&walk.uniform_batches).count(),
             MIN_JUMPS,
         )),
     };
-    verdict
-        .into_iter()
-        .for_each(|verdict| prober.context.set_verdict(verdict));
+    if let Some(evidence) = evidence {
+        prober.context.set_check(evidence);
+    }
     Ok(())
 }
 

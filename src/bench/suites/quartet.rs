@@ -14,10 +14,9 @@ use crate::bench::{
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
-use crate::session::document::{
-    Findings, MetricId, MetricKind, MetricTable, Severity, VariantKey, Verdict,
-};
-use crate::units;
+use crate::session::checks::Workload;
+use crate::session::document::check::{CheckEvidence, CheckId, QueueThroughputs};
+use crate::session::document::{Findings, MetricId, MetricKind, MetricTable, VariantKey};
 
 /// SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1; read and write.
 pub struct QuartetSuite;
@@ -57,6 +56,8 @@ what is left after it.
 On a scratch file it writes too; on a drive or file only with --writes yes, which overwrites what \
 is there, 1 GiB at most in each line.",
     may_write: true,
+    checks: &[CheckId::NothingWritten, CheckId::SequentialLinesDiffer],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Variants {
         variants: &[
             VariantFamily::One(SEQ1M_Q8_READ),
@@ -241,13 +242,7 @@ impl Benchmark for QuartetSuite {
             .findings
             .set_table(MetricTable::cross_product("Quartet", &columns, &rows));
         if !bench.parameters.get(WITH_WRITES) {
-            bench.set_verdict(Verdict::new(
-                "nothing-written",
-                Severity::Note,
-                "the writing half is left out",
-                "add --writes yes together with --overwrite PATH if what is there may go, or name a \
-                 directory",
-            ));
+            bench.set_check(CheckEvidence::NothingWritten);
         }
         variants::measure_all(
             bench,
@@ -256,9 +251,9 @@ impl Benchmark for QuartetSuite {
             &passes,
         )?;
         if bench.target.is_rotational() == Some(true)
-            && let Some(verdict) = faster_than_medium(&bench.findings)
+            && let Some(evidence) = faster_than_medium(&bench.findings)
         {
-            bench.set_verdict(verdict);
+            bench.set_check(evidence);
         }
         Ok(())
     }
@@ -270,26 +265,16 @@ impl Benchmark for QuartetSuite {
 
 /// The check for sequential workloads of a disk that differ: the medium passes under the heads at
 /// one speed at any queue depth, so that one of the rates is not that of the medium.
-fn faster_than_medium(findings: &Findings) -> Option<Verdict> {
+fn faster_than_medium(findings: &Findings) -> Option<CheckEvidence> {
     const MAX_SEQUENTIAL_RATIO: f64 = 1.2;
     let rate = |line: VariantKey| {
         let throughput = MetricId::of_variant(line, MetricKind::Throughput);
         Some(findings.metric(&throughput)?.value)
     };
-    let (deep, shallow) = (rate(SEQ1M_Q8_READ)?, rate(SEQ1M_Q1_READ)?);
-    (deep.max(shallow) > MAX_SEQUENTIAL_RATIO * deep.min(shallow)).then(|| {
-        Verdict::new(
-            "sequential-lines-differ",
-            Severity::Warning,
-            format!(
-                "SEQ1M Q8 reads {}, SEQ1M Q1 {}: the medium of a disk gives the same to both",
-                units::format_throughput(deep),
-                units::format_throughput(shallow)
-            ),
-            "the faster one was answered by a cache in part, or the slower one lost revolutions: see \
-             `sequential-read` for what the medium gives",
-        )
-    })
+    let (depth_8, depth_1) = (rate(SEQ1M_Q8_READ)?, rate(SEQ1M_Q1_READ)?);
+    (depth_8.max(depth_1) > MAX_SEQUENTIAL_RATIO * depth_8.min(depth_1)).then_some(
+        CheckEvidence::SequentialLinesDiffer(QueueThroughputs { depth_8, depth_1 }),
+    )
 }
 
 #[cfg(test)]
@@ -336,7 +321,7 @@ mod tests {
                 let rate = metric_value(&finished, &throughput);
                 assert!(rate < medium, "{name} {throughput}: {rate}");
             }
-            let told = fake::check_codes(&finished).contains(&"sequential-lines-differ");
+            let told = finished.findings.has_check(CheckId::SequentialLinesDiffer);
             assert!(!told, "{name}");
         }
     }

@@ -21,11 +21,16 @@ use crate::bench::{
     Forecast, ParameterSet, RunContext, RunTime,
 };
 use crate::drive::Target;
+use crate::safe_text::SafeText;
+use crate::session::checks::Workload;
+use crate::session::document::check::{
+    BlockSizeAdvice, CheckEvidence, CheckId, CopyAdvice, DepthAdvice, DepthPoint,
+    ImplausibleThroughput, SkippedBenchmark, SkippedMechanics,
+};
 use crate::session::document::{
     Findings, Metric, MetricId, MetricKind, MetricTable, MetricTableRow, MetricUnit, Percentile,
-    SeriesId, SeriesKind, Severity, Verdict,
+    SeriesId, SeriesKind, Verdict,
 };
-use crate::units;
 
 /// Runs the read benchmarks one after the other.
 pub struct SurveySuite;
@@ -154,6 +159,8 @@ figures and curves of every part are in the document, with the part's name in fr
 
 It only reads.",
     may_write: false,
+    checks: &[CheckId::Skipped, CheckId::MechanicsSkipped, CheckId::ThroughputAboveMedium, CheckId::AdviceQueueDepth, CheckId::AdviceBlockSize, CheckId::AdviceFullCopy],
+    workload: Workload::CONSTANT,
     metrics: &[
         MetricFamily::Nested(SEQUENTIAL_READ),
         MetricFamily::Nested(RANDOM_READ),
@@ -481,7 +488,7 @@ impl Benchmark for SurveySuite {
             let share = time.as_secs_f64() / total.as_secs_f64().max(1e-9);
             let result = bench.run_nested(test, &parameters, share);
             if let Err(error) = result {
-                bench.set_verdict(part_skipped(test, &error));
+                bench.findings.set_verdict(part_skipped(test, &error));
             }
             let rotational = bench.target.is_rotational() == Some(true);
             set_summary(&mut bench.findings, depths, rotational);
@@ -491,12 +498,9 @@ impl Benchmark for SurveySuite {
             }
         }
         if !skipped.is_empty() {
-            bench.set_verdict(Verdict::new(
-                "mechanics-skipped",
-                Severity::Note,
-                format!("skipped, because nothing rotates: {}", skipped.join(", ")),
-                "nothing to do: these measure the arm of a hard disk",
-            ));
+            bench.set_check(CheckEvidence::MechanicsSkipped(SkippedMechanics {
+                benchmarks: skipped.into_iter().map(SafeText::from).collect(),
+            }));
         }
         Ok(())
     }
@@ -508,17 +512,19 @@ impl Benchmark for SurveySuite {
 
 /// Whether the rotation benchmark found that the drive does not rotate.
 fn is_found_non_rotational(findings: &Findings) -> bool {
-    let known = |verdict: &Verdict| verdict.code == "rotation/does-not-rotate";
-    findings.verdicts.iter().any(known)
+    let mut verdicts = findings.verdicts.iter();
+    verdicts.any(|verdict| verdict.id() == Some(CheckId::DoesNotRotate))
 }
 
 fn part_skipped(test: &dyn Benchmark, error: &BenchError) -> Verdict {
-    Verdict::new(
-        &format!("{}/left-out", test.description().name),
-        Severity::Note,
-        format!("{} could not be run: {error}", test.description().name),
-        error.advice(),
-    )
+    let verdict = Verdict::from(CheckEvidence::Skipped(SkippedBenchmark {
+        error: error.to_string().into(),
+        advice: error.advice().into(),
+    }));
+    Verdict {
+        code: verdict.code.nested_in(test.description().name),
+        ..verdict
+    }
 }
 
 /// Sets the summary: the metrics that characterise a drive, and what follows from them.
@@ -544,8 +550,8 @@ fn set_summary(findings: &mut Findings, depths: MeasuredDepths, rotational: bool
         copy_advice(findings),
         faster_than_medium(findings).filter(|_| rotational),
     ];
-    for verdict in advice.into_iter().flatten() {
-        findings.set_verdict(verdict);
+    for evidence in advice.into_iter().flatten() {
+        findings.set_check(evidence);
     }
 }
 
@@ -554,116 +560,68 @@ fn metric_value(findings: &Findings, benchmark: &'static str, metric: MetricKind
     Some(metric.value)
 }
 
-fn tuning_advice(code: &str, evidence: String, advice: String) -> Verdict {
-    Verdict::new(code, Severity::Note, evidence, advice)
-}
-
 /// Advice from IOPS over depth: the depth of lowest latency and that of highest IOPS. Only
 /// significant differences count.
-fn queue_advice(findings: &Findings) -> Option<Verdict> {
+fn queue_advice(findings: &Findings) -> Option<CheckEvidence> {
     let metric = |kind| findings.metric(&MetricId::of_nested(CONCURRENCY_READ, kind));
     let at = |kind| Some(metric(kind)?.value);
     let depth = at(MetricKind::OptimalDepth)?;
     let iops = metric(MetricKind::OptimalDepthIops)?;
     let most = metric(MetricKind::IopsMaxDepth).zip(metric(MetricKind::IopsMax));
-    let certain = |figure: &Metric| figure.low.zip(figure.high);
-    let more = most.filter(|(_, most)| match (certain(most), certain(iops)) {
+    let interval = |figure: &Metric| figure.low.zip(figure.high);
+    let more = most.filter(|(_, most)| match (interval(most), interval(iops)) {
         (Some((low, _)), Some((_, high))) => low > high,
         _ => false,
     });
-    let said = |depth: f64, iops: &Metric, p90: MetricKind| {
-        let wait = at(p90).map_or_else(String::new, |p90| {
-            format!(" (p90 {})", units::format_latency(p90))
-        });
-        format!(
-            "{} IOPS at depth {depth}{wait}",
-            units::format_count(iops.value)
-        )
-    };
-    let best = said(depth, iops, MetricKind::OptimalDepthP90);
-    let (evidence, words) = match (more, depth > 1.0) {
-        (Some((deepest, most)), _) => (
-            format!(
-                "{best}, {}",
-                said(deepest.value, most, MetricKind::IopsMaxP90)
-            ),
-            format!(
-                "keep about {depth} requests in flight where response time counts, and up to {} where \
-                 only throughput does",
-                deepest.value
-            ),
-        ),
-        (None, true) => (
-            format!("{best}; no depth gives significantly more"),
-            format!("let servers and databases keep about {depth} requests in flight"),
-        ),
-        (None, false) => (
-            format!("{best}; no depth gives significantly more"),
-            "more than one request in flight only makes everybody wait longer".to_owned(),
-        ),
-    };
-    Some(tuning_advice("advice-queue-depth", evidence, words))
+    Some(CheckEvidence::AdviceQueueDepth(DepthAdvice {
+        optimal: DepthPoint {
+            depth,
+            iops: iops.value,
+            p90_ns: at(MetricKind::OptimalDepthP90),
+        },
+        max_iops: more.map(|(deepest, most)| DepthPoint {
+            depth: deepest.value,
+            iops: most.value,
+            p90_ns: at(MetricKind::IopsMaxP90),
+        }),
+    }))
 }
 
 /// The check for reads faster than the medium at its fastest location.
-fn faster_than_medium(findings: &Findings) -> Option<Verdict> {
+fn faster_than_medium(findings: &Findings) -> Option<CheckEvidence> {
     const MAX_MEDIUM_RATIO: f64 = 1.15;
-    let most = metric_value(findings, SEQUENTIAL_READ, MetricKind::ThroughputMax)?;
-    let (name, rate) = findings
+    let medium = metric_value(findings, SEQUENTIAL_READ, MetricKind::ThroughputMax)?;
+    let (metric, throughput) = findings
         .figures
         .iter()
         .filter(|figure| figure.unit == MetricUnit::BytesPerSecond)
         .filter(|metric| metric.id.benchmark() != Some(SEQUENTIAL_READ))
         .map(|metric| (&metric.id, metric.value))
         .max_by(|left, right| left.1.total_cmp(&right.1))?;
-    (rate > MAX_MEDIUM_RATIO * most).then(|| {
-        Verdict::new(
-            "throughput-above-medium",
-            Severity::Warning,
-            format!(
-                "{name} is {}, but the medium gives {} at its fastest place",
-                units::format_throughput(rate),
-                units::format_throughput(most)
-            ),
-            "a cache answered: widen the window, or read more than the cache holds",
-        )
+    (throughput > MAX_MEDIUM_RATIO * medium).then(|| {
+        CheckEvidence::ThroughputAboveMedium(ImplausibleThroughput {
+            metric: metric.to_string().into(),
+            throughput,
+            medium,
+        })
     })
 }
 
-fn block_advice(findings: &Findings) -> Option<Verdict> {
-    let balanced = metric_value(findings, BLOCK_SIZE_READ, MetricKind::BalancedBlockSize)?;
-    let node = metric_value(findings, BLOCK_SIZE_READ, MetricKind::BtreeNodeSize)?;
-    let access = metric_value(findings, BLOCK_SIZE_READ, MetricKind::AccessTime)?;
-    Some(tuning_advice(
-        "advice-block-size",
-        format!(
-            "an access costs {} before the first byte",
-            units::format_latency(access)
-        ),
-        format!(
-            "scan with blocks well above {}; nodes of a tree (an index) are best near {}",
-            units::format_block_size(balanced.round()),
-            units::format_block_size(node.round())
-        ),
-    ))
+fn block_advice(findings: &Findings) -> Option<CheckEvidence> {
+    let value = |metric| metric_value(findings, BLOCK_SIZE_READ, metric);
+    Some(CheckEvidence::AdviceBlockSize(BlockSizeAdvice {
+        access_ns: value(MetricKind::AccessTime)?,
+        balanced_bytes: value(MetricKind::BalancedBlockSize)?,
+        btree_node_bytes: value(MetricKind::BtreeNodeSize)?,
+    }))
 }
 
-fn copy_advice(findings: &Findings) -> Option<Verdict> {
-    let nanoseconds = metric_value(findings, SEQUENTIAL_READ, MetricKind::FullCopyTime)?;
-    let once = Duration::from_nanos(nanoseconds as u64);
-    let mean = metric_value(findings, SEQUENTIAL_READ, MetricKind::ThroughputMean)?;
-    Some(tuning_advice(
-        "advice-full-copy",
-        format!(
-            "all of it is read at {} on average",
-            MetricUnit::BytesPerSecond.format(mean)
-        ),
-        format!(
-            "plan {} for a full backup or rebuild, and twice that where source and destination \
-             share the drive",
-            units::format_wait(once)
-        ),
-    ))
+fn copy_advice(findings: &Findings) -> Option<CheckEvidence> {
+    let value = |metric| metric_value(findings, SEQUENTIAL_READ, metric);
+    Some(CheckEvidence::AdviceFullCopy(CopyAdvice {
+        throughput: value(MetricKind::ThroughputMean)?,
+        copy_ns: value(MetricKind::FullCopyTime)?,
+    }))
 }
 
 #[cfg(test)]
@@ -704,7 +662,7 @@ mod tests {
             "advice-block-size",
             "advice-full-copy",
         ] {
-            assert!(codes.contains(&code), "{codes:?}");
+            assert!(codes.contains(&code.to_owned()), "{codes:?}");
         }
     }
 
@@ -786,13 +744,18 @@ mod tests {
         put(MetricKind::IopsMaxDepth, 64.0);
         put(MetricKind::IopsMax, 400.0);
         // The advice states that a disk achieves far more IOPS with many queued requests.
-        let advice = queue_advice(&findings).unwrap().advice;
-        assert!(advice.contains("up to 64"), "{advice}");
+        let max_depth = |findings: &Findings| match queue_advice(findings) {
+            Some(CheckEvidence::AdviceQueueDepth(advice)) => {
+                assert_eq!(advice.optimal.depth, 4.0);
+                advice.max_iops.map(|point| point.depth)
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(max_depth(&findings), Some(64.0));
         findings
             .figures
             .retain(|it| !it.id.to_string().contains("iops_max"));
-        let advice = queue_advice(&findings).unwrap().advice;
-        assert!(advice.contains("keep about 4 requests"), "{advice}");
+        assert_eq!(max_depth(&findings), None);
     }
 
     #[test]
@@ -803,8 +766,15 @@ mod tests {
         findings.set_metric(rate("block-size-read/throughput_max", 280e6));
         assert_eq!(faster_than_medium(&findings), None);
         findings.set_metric(rate("block-size-read/throughput_max", 348e6));
-        let verdict = faster_than_medium(&findings).unwrap();
-        assert!(verdict.evidence.contains("267 MB/s"), "{verdict:?}");
+        let evidence = faster_than_medium(&findings).unwrap();
+        assert_eq!(
+            evidence,
+            CheckEvidence::ThroughputAboveMedium(ImplausibleThroughput {
+                metric: "block-size-read/throughput_max".into(),
+                throughput: 348e6,
+                medium: 267e6,
+            })
+        );
     }
 
     #[test]

@@ -19,6 +19,8 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
+use crate::session::checks::Workload;
+use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 use crate::stats::latency::steady_state::WINDOW_ROUNDS;
 use crate::units;
@@ -47,6 +49,8 @@ written until then are its size.
 It overwrites the window several times; the forecast states the bytes and their share of the drive. On a \
 large drive it takes hours, and it wears an SSD a little.",
     may_write: true,
+    checks: &[CheckId::NotSteady, CheckId::WriteCliff],
+    workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::SteadyStateIops, MetricKind::SteadyStateRound, MetricKind::SteadyStateRange, MetricKind::SteadyStateSlope, MetricKind::CacheBytes]), MetricFamily::Latency],
     parameters: &[
         &READ_FRACTION,

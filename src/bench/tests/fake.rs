@@ -335,11 +335,11 @@ pub fn metric_value(finished: &FinishedRun, id: &MetricId) -> f64 {
 }
 
 /// Codes of the checks of a finished run.
-pub fn check_codes(finished: &FinishedRun) -> Vec<&str> {
+pub fn check_codes(finished: &FinishedRun) -> Vec<String> {
     let verdicts = &finished.findings.verdicts;
     verdicts
         .iter()
-        .map(|verdict| verdict.code.as_str())
+        .map(|verdict| verdict.code.to_string())
         .collect()
 }
 

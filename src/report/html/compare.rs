@@ -98,7 +98,7 @@ fn cautions_section(benchmark: &ComparedBenchmark, comparison: &Comparison) -> M
         @for (target, session) in measured {
             @for caution in &target.cautions {
                 div.verdict.warning {
-                    p { b { (session.name) ": " (caution.code) } " " (caution.evidence) }
+                    p { b { (session.name) ": " (caution.code.to_string()) } " " (caution.evidence) }
                 }
                 "\n"
             }

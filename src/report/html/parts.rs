@@ -64,7 +64,7 @@ pub(super) fn problems_section(verdicts: &[Verdict]) -> Markup {
         @for verdict in sorted {
             @let class = severity_word(verdict.severity).to_lowercase();
             div.verdict.(class) {
-                p { b { (class) ": " (verdict.code) } " " (verdict.evidence) }
+                p { b { (class) ": " (verdict.code.to_string()) } " " (verdict.evidence) }
                 p.soft { (verdict.advice) }
             }
             "\n"
@@ -77,7 +77,7 @@ pub(super) fn notes_section(verdicts: &[Verdict]) -> Markup {
     let notes = verdicts.iter().filter(|it| it.severity == Severity::Note);
     let row = |verdict: &Verdict| {
         html! {
-            td { (verdict.code) }
+            td { (verdict.code.to_string()) }
             td { p { (verdict.evidence) } p.soft { (verdict.advice) } }
         }
     };

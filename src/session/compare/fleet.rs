@@ -4,9 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::align;
+use super::caution::collect_cautions;
+use super::input::{ComparisonInput, RepeatedRuns};
 use super::ratio::{BetterDirection, better_direction, pool_metrics};
-use super::{ComparisonInput, RepeatedRuns, collect_cautions};
 use crate::safe_text::SafeText;
+use crate::session::document::check::{CheckCode, CheckEvidence};
 use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricUnit, Verdict};
 use crate::session::stability;
 use crate::stats::general::robust::{median, median_absolute_deviation};
@@ -90,7 +92,7 @@ pub struct FleetRow {
     /// Comparison with the other drives of the same model; null if there are too few.
     pub peers: Option<PeerGroup>,
     /// Codes of the verdicts that make the metric doubtful.
-    pub cautions: Vec<SafeText>,
+    pub cautions: Vec<CheckCode>,
 }
 
 /// A drive compared with all drives of its model.
@@ -276,9 +278,9 @@ fn unstable_verdicts(inputs: &[ComparisonInput<'_>]) -> Vec<Verdict> {
     stability::group_repeats(&runs)
         .into_iter()
         .filter_map(|group| {
-            let mut verdict = stability::stability_verdict(&group)?;
-            verdict.evidence = format!("{}: {}", group[0].target.path, verdict.evidence).into();
-            Some(verdict)
+            let mut found = stability::find_instability(&group)?;
+            found.target = Some(group[0].target.path.clone());
+            Some(CheckEvidence::Unstable(found).into())
         })
         .collect()
 }

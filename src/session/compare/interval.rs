@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::session::document::check::CheckId;
 use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricKind};
 
 /// Minimum run time for the confidence interval of a mean, in nanoseconds.
@@ -54,10 +55,7 @@ pub(super) fn missing_interval(run: &BenchmarkRun, figure: &Metric) -> Option<Mi
     if !is_percentile && !means.contains(&figure.id) {
         return Some(MissingInterval::NotEstimated);
     }
-    let verdicts = &run.findings.verdicts;
-    let drifts = verdicts
-        .iter()
-        .any(|verdict| verdict.code == "throughput-drifted");
+    let drifts = run.findings.has_check(CheckId::ThroughputDrifted);
     let rate = [MetricId::IOPS, MetricId::THROUGHPUT].map(|id| run.findings.metric(&id));
     let rate_has_interval = rate.iter().flatten().any(|rate| rate.low.is_some());
     Some(if rate_has_interval || run.elapsed_ns < MIN_ELAPSED_NS {

@@ -1,6 +1,8 @@
 //! Measurements of several sessions: one benchmark with one set of parameters each.
 
-use super::{ComparisonInput, RepeatedRuns, UnmatchedMeasurement, align};
+use super::align;
+use super::comparison::UnmatchedMeasurement;
+use super::input::{ComparisonInput, RepeatedRuns};
 use crate::safe_text::SafeText;
 use crate::session::document::BenchmarkRun;
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::RepeatedRuns;
+use super::input::RepeatedRuns;
 use crate::session::document::{BenchmarkRun, ChartAxis, Series, SeriesId, SeriesKind};
 
 /// Cumulative latency distributions of reads and writes.

@@ -1,6 +1,9 @@
 use super::sample::{sample_run, sample_session};
 use super::*;
-use crate::session::document::{ChartAxis, Metric, MetricId, MetricUnit, Series, SeriesId};
+use crate::session::document::check::{CacheHits, CheckEvidence, Direction, SampleCount};
+use crate::session::document::{
+    BenchmarkRun, ChartAxis, Metric, MetricId, MetricUnit, RunState, Series, SeriesId, Session,
+};
 
 fn compared_sessions(sessions: &[Session], ignored: &[String]) -> Comparison {
     let names = ["a.json", "b.json", "c.json"];
@@ -130,15 +133,24 @@ fn series_of_same_name_share_one_overlay() {
 fn repeated_caution_is_listed_once() {
     let mut doubtful = sample_run("iops", 1000.0, 10.0);
     doubtful.state = RunState::Interrupted;
-    doubtful.findings.set_verdict(Verdict::new(
-        "served-from-cache",
-        Severity::Invalid,
-        "e",
-        "a",
-    ));
+    let (cached, few) = (
+        CacheHits {
+            issued_bytes: 2,
+            reads: 1,
+            device_bytes: 1,
+            device: "sda".into(),
+        },
+        SampleCount {
+            direction: Direction::Read,
+            requests: 10,
+        },
+    );
     doubtful
         .findings
-        .set_verdict(Verdict::new("too-few-samples", Severity::Note, "e", "a"));
+        .set_check(CheckEvidence::ServedFromCache(cached));
+    doubtful
+        .findings
+        .set_check(CheckEvidence::TooFewSamples(few));
     let sessions = [
         sample_session("a", vec![doubtful.clone(), doubtful]),
         sample_session(
@@ -155,7 +167,7 @@ fn repeated_caution_is_listed_once() {
         measured
             .cautions
             .iter()
-            .map(|caution| caution.code.clone())
+            .map(|caution| caution.code.to_string())
             .collect::<Vec<_>>()
     };
     assert_eq!(codes(0), ["served-from-cache", "interrupted"]);

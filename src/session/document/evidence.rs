@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::KernelCounts;
+use super::record::KernelCounts;
 use crate::safe_text::SafeText;
 
 /// Evidence collected during a run.

@@ -5,9 +5,15 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    LatencyByDirection, Metric, MetricId, MetricTable, Series, SeriesId, SloResult, Verdict,
-};
+use super::check::{CheckEvidence, CheckId};
+use super::latency::LatencyByDirection;
+use super::metric::Metric;
+use super::metric_id::MetricId;
+use super::series::Series;
+use super::series_id::SeriesId;
+use super::slo_result::SloResult;
+use super::table::MetricTable;
+use super::verdict::Verdict;
 
 /// Whether a table belongs to a nested benchmark, named as by [`Findings::merge_nested`].
 #[must_use]
@@ -102,6 +108,29 @@ impl Findings {
         }
     }
 
+    /// Adds the verdict of a check with these values, or replaces the one of the same check.
+    pub fn set_check(&mut self, evidence: CheckEvidence) {
+        self.set_verdict(evidence.into());
+    }
+
+    /// Removes the verdict of this check, if there is one.
+    pub fn remove_check(&mut self, check: CheckId) {
+        self.verdicts.retain(|verdict| verdict.code != check);
+    }
+
+    /// Whether the run itself did not pass this check.
+    #[must_use]
+    pub fn has_check(&self, check: CheckId) -> bool {
+        self.verdicts.iter().any(|verdict| verdict.code == check)
+    }
+
+    /// The values of this check of the run itself, if it did not pass.
+    #[must_use]
+    pub fn check(&self, check: CheckId) -> Option<&CheckEvidence> {
+        let verdict = self.verdicts.iter().find(|verdict| verdict.code == check)?;
+        verdict.facts.as_ref()
+    }
+
     /// Adds a verdict, or replaces the one with the same code.
     pub fn set_verdict(&mut self, verdict: Verdict) {
         match self
@@ -129,7 +158,6 @@ impl Findings {
     /// Adds the findings of a nested benchmark with `prefix/` in front of every name. Its latency
     /// distributions are used only for directions that have none yet.
     pub fn merge_nested(&mut self, prefix: &str, part: &Self) {
-        let named = |name: &str| format!("{prefix}/{name}");
         for metric in &part.figures {
             self.set_metric(Metric {
                 id: metric.id.nested_in(prefix),
@@ -144,7 +172,7 @@ impl Findings {
         }
         for verdict in &part.verdicts {
             self.set_verdict(Verdict {
-                code: named(&verdict.code).into(),
+                code: verdict.code.nested_in(prefix),
                 ..verdict.clone()
             });
         }

@@ -11,11 +11,20 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{
-    BenchmarkRun, EngineRecord, Findings, Invocation, KernelCounts, LatencyByDirection, Metric,
-    MetricTable, MetricUnit, RunCpuTime, RunError, RunEvidence, RunState, Series, SloResult,
-    StageBreakdown, TargetRecord, Verdict,
+use super::evidence::RunEvidence;
+use super::findings::Findings;
+use super::invocation::Invocation;
+use super::latency::LatencyByDirection;
+use super::metric::Metric;
+use super::metric_unit::MetricUnit;
+use super::record::{
+    EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord,
 };
+use super::run::{BenchmarkRun, RunState};
+use super::series::Series;
+use super::slo_result::SloResult;
+use super::table::MetricTable;
+use super::verdict::Verdict;
 use crate::bounded;
 use crate::safe_text;
 use crate::safe_text::{Name, SafeText};

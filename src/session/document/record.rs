@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::LatencyByDirection;
+use super::latency::LatencyByDirection;
 use crate::safe_text::SafeText;
 
 /// The error that stopped a run.

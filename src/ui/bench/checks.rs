@@ -118,8 +118,12 @@ mod tests {
     use super::*;
 
     fn drawn(severities: &[Severity], height: u16) -> Vec<String> {
-        let verdict = |(index, severity): (usize, &Severity)| {
-            Verdict::new(&format!("v{index}"), *severity, "seen", "do this")
+        let verdict = |(index, severity): (usize, &Severity)| Verdict {
+            code: format!("v{index}").as_str().into(),
+            severity: *severity,
+            evidence: "seen".into(),
+            advice: "do this".into(),
+            facts: None,
         };
         let findings = Findings {
             verdicts: severities.iter().enumerate().map(verdict).collect(),

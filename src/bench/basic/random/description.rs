@@ -1,9 +1,11 @@
 //! Descriptions of random-read and random-write.
 
+use super::CHECKS;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{ChartShape, ChartSpec, Description};
+use crate::session::checks::Workload;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 /// The chart of random-read, random-write and mixed.
@@ -51,6 +53,8 @@ const SHARED: Description = Description {
     summary: "",
     explanation: "",
     may_write: false,
+    checks: CHECKS,
+    workload: Workload::CONSTANT,
     parameters: &[],
     metrics: &[
         MetricFamily::Own(&[
@@ -85,6 +89,7 @@ those that users notice.",
         "It only reads. Typical: 70 to 200 IOPS for a hard disk, up to 90,000 for a SATA SSD, several \
 100,000 for an NVMe SSD at a sufficient depth."
     ),
+    workload: Workload::RANDOM_READS,
     parameters: &[
         &framework::BLOCK_SIZES,
         &framework::DEPTH,

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use super::CHECKS;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{ChartShape, ChartSpec, Description, Parameter, ParameterKind};
+use crate::session::checks::Workload;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 pub(crate) const BLOCK_SIZE: Parameter<u64> = framework::BLOCK_SIZE.with_default(|_| 1 << 20);
@@ -61,6 +63,8 @@ const SHARED: Description = Description {
     summary: "",
     explanation: "",
     may_write: false,
+    checks: CHECKS,
+    workload: Workload::CONSTANT,
     parameters: &[],
     metrics: &[
         MetricFamily::Own(&[

@@ -6,6 +6,7 @@ use crate::bench::tests::fake::{FakeDrive, metric_value};
 use crate::drive::Target;
 use crate::drive::random::{splitmix64, unit_interval};
 use crate::engine::CacheMode;
+use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 #[test]
@@ -135,7 +136,7 @@ fn write_sync_close_of_truncated_file_has_no_times() {
         &set,
         &fake,
     );
-    assert!(fake::check_codes(&finished).contains(&"file-cut-short"));
+    assert!(finished.findings.has_check(CheckId::FileTruncated));
     assert!(
         finished
             .findings

@@ -2,7 +2,6 @@
 
 use super::{SeekProber, TimedRead};
 use crate::bench::BenchError;
-use crate::session::document::{Severity, Verdict};
 use crate::stats::general::robust;
 
 /// Number of offsets at which a block is read twice in a row.
@@ -98,18 +97,6 @@ pub fn overhead_of_fast_reads(quick: &[f64]) -> CommandOverhead {
         caches_last_read: false,
         ..found
     }
-}
-
-/// The check that the metrics still include the command overhead.
-#[must_use]
-pub fn command_overhead_unknown() -> Verdict {
-    Verdict::new(
-        "command-time-unknown",
-        Severity::Warning,
-        "a block that was read twice in a row took a whole revolution the second time: no cache \
-         answered, and the time of a command alone could not be measured",
-        "seek times include it: usually 0.1 to 0.3 ms",
-    )
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::command_overhead::CommandOverhead;
 use super::layout::SectorAngle;
 use super::{SeekProber, TimedRead, rotation_estimate};
 use crate::bench::BenchError;
+use crate::session::document::check::CheckEvidence;
 use crate::stats::general::student::NORMAL_975;
 use crate::stats::rotation::circular::wrap_turns;
 
@@ -49,7 +50,7 @@ impl DriveTiming {
         if !command.is_known && !prober.is_over() {
             prober
                 .context
-                .set_verdict(command_overhead::command_overhead_unknown());
+                .set_check(CheckEvidence::CommandOverheadUnknown);
         }
         Ok(Some(Self {
             revolution: found.revolution_seconds(),

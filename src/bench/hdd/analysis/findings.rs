@@ -2,51 +2,44 @@
 
 use super::rotation_estimate::{MIN_PAIRS, RevolutionEstimate, RotationState};
 use super::{SeekProber, too_few_observations};
-use crate::session::document::{Metric, MetricId, Severity, Verdict};
+use crate::session::document::check::{CheckEvidence, NonRotation, PairCoherence, ProbedQuantity};
+use crate::session::document::{Metric, MetricId};
 use crate::stats::rotation::epoch_folding;
 
-/// The check for a drive that certainly does not rotate; `None` for one that does.
+/// The check for a drive that does not rotate, or not beyond doubt; `None` for one that does.
 #[must_use]
-pub fn rotation_check(rotation: &RotationState) -> Option<Verdict> {
-    let coherence = |found: &RevolutionEstimate| {
-        format!(
-            "half of the reads take no longer than {:.3} ms; highest coherence {:.2} of {} pairs of reads \
-             (chance alone reaches {:.2}); {} more were answered by the cache",
-            1e3 * found.median_response,
-            found.epoch_folding.coherence,
-            found.pair_count - found.cached_pairs,
-            epoch_folding::chance_coherence(found.pair_count - found.cached_pairs),
-            found.cached_pairs
-        )
-    };
-    let (code, severity, evidence, advice) = match rotation {
-        RotationState::Rotating(_) => return None,
-        RotationState::Doubtful(found) => (
-            "rotation-doubtful",
-            Severity::Warning,
-            coherence(found),
-            "stop other users of the drive and repeat; with a large cache, widen the window",
-        ),
-        RotationState::NotRotating(found) => (
-            "does-not-rotate",
-            Severity::Invalid,
-            coherence(found),
-            "an SSD, a virtual disk, a RAID or a cache answers here: its mechanics cannot be measured",
-        ),
-        RotationState::PeriodicClock(found) => (
-            "does-not-rotate",
-            Severity::Invalid,
-            format!(
-                "all sectors are ready in step with a clock of {:.1} Hz (coherence of different sectors {:.2})",
-                found.epoch_folding.frequency, found.cross_sector_coherence
-            ),
-            "a virtual disk or a rate limit answers on a timer: its mechanics cannot be measured",
-        ),
-        RotationState::TooFewPairs(pairs) => {
-            return Some(too_few_observations("rotation", *pairs, MIN_PAIRS));
+pub fn rotation_check(rotation: &RotationState) -> Option<CheckEvidence> {
+    match rotation {
+        RotationState::Rotating(_) => None,
+        RotationState::Doubtful(found) => {
+            Some(CheckEvidence::RotationDoubtful(pair_coherence(found)))
         }
-    };
-    Some(Verdict::new(code, severity, evidence, advice))
+        RotationState::NotRotating(found) => Some(CheckEvidence::DoesNotRotate(
+            NonRotation::Incoherent(pair_coherence(found)),
+        )),
+        RotationState::PeriodicClock(found) => {
+            Some(CheckEvidence::DoesNotRotate(NonRotation::PeriodicClock {
+                frequency_hz: found.epoch_folding.frequency,
+                cross_sector_coherence: found.cross_sector_coherence,
+            }))
+        }
+        RotationState::TooFewPairs(pairs) => Some(too_few_observations(
+            ProbedQuantity::Rotation,
+            *pairs,
+            MIN_PAIRS,
+        )),
+    }
+}
+
+fn pair_coherence(found: &RevolutionEstimate) -> PairCoherence {
+    let pairs = found.pair_count - found.cached_pairs;
+    PairCoherence {
+        median_response_seconds: found.median_response,
+        coherence: found.epoch_folding.coherence,
+        chance_coherence: epoch_folding::chance_coherence(pairs),
+        pairs,
+        cached_pairs: found.cached_pairs,
+    }
 }
 
 /// Sets the metrics of the rotation.

@@ -23,7 +23,8 @@ use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::{AnyParameter, BenchError, Forecast, Parameter, ParameterSet, RunContext};
 use crate::drive::Target;
 use crate::engine::{AccessPattern, Plan};
-use crate::session::document::{Metric, MetricId, Series, SeriesKind, Severity, Verdict};
+use crate::session::document::check::{CheckEvidence, ProbeShortage, ProbedQuantity};
+use crate::session::document::{Metric, MetricId, Series, SeriesKind};
 
 pub use self::command_overhead::CommandOverhead;
 pub use self::drive_timing::{DriveTiming, SECTOR_BYTES};
@@ -152,31 +153,23 @@ pub fn seek_metric(
 
 /// The check for a limit or a stop before the metric was certain.
 #[must_use]
-pub fn too_few_observations(what: &str, found: usize, needed: usize) -> Verdict {
-    Verdict::new(
-        "too-few-probes",
-        Severity::Warning,
-        format!("{what}: {found} usable reads, {needed} are needed"),
-        "let it run to its end, or raise --duration, --bytes and --requests",
-    )
+pub fn too_few_observations(
+    quantity: ProbedQuantity,
+    found: usize,
+    needed: usize,
+) -> CheckEvidence {
+    CheckEvidence::TooFewProbes(ProbeShortage::FewReads {
+        quantity,
+        found,
+        needed,
+    })
 }
 
 /// The check for angles without detectable tracks: because of a limit, or for no known reason.
 #[must_use]
-pub fn tracks_undetermined(over: bool) -> Verdict {
-    let (code, severity, evidence) = match over {
-        true => (
-            "too-few-probes",
-            Severity::Warning,
-            "it ended before the length of a track was known",
-        ),
-        false => (
-            "tracks-not-told",
-            Severity::Invalid,
-            "it rotates, but the angles of neighbouring sectors do not lie on tracks",
-        ),
-    };
-    let advice = "let it run to its end, and stop other users of the drive; a RAID or a drive with a \
-                  large cache may hide its tracks";
-    Verdict::new(code, severity, evidence, advice)
+pub fn tracks_undetermined(over: bool) -> CheckEvidence {
+    match over {
+        true => CheckEvidence::TooFewProbes(ProbeShortage::NoTrackLength),
+        false => CheckEvidence::TracksUndetermined,
+    }
 }

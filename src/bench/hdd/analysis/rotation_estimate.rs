@@ -269,8 +269,8 @@ pub fn find_revolution(
             break;
         }
     }
-    if let Some(verdict) = findings::rotation_check(&rotation) {
-        prober.context.set_verdict(verdict);
+    if let Some(evidence) = findings::rotation_check(&rotation) {
+        prober.context.set_check(evidence);
     }
     match rotation {
         RotationState::Rotating(revolution) | RotationState::Doubtful(revolution) => {

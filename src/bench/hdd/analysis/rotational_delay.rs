@@ -1,7 +1,7 @@
 //! The rotational delay in response times: its lower edge, its width, and whether it has the
 //! uniform distribution of a platter.
 
-use crate::session::document::{Severity, Verdict};
+use crate::session::document::check::SeekDoubt;
 use crate::stats::general::anderson_darling::CRITICAL_1_PERCENT;
 use crate::stats::general::robust;
 use crate::stats::rotation::threshold;
@@ -113,32 +113,19 @@ fn estimate_revolution(responses: &[(u64, f64)]) -> Option<f64> {
 impl RotationalDelay {
     /// Why the result is not reliable; `None` if no problem is detected.
     #[must_use]
-    pub fn check_plausibility(&self) -> Option<Verdict> {
+    pub fn check_plausibility(&self) -> Option<SeekDoubt> {
         if let Some(responses) = self.too_few {
-            return Some(Verdict::new(
-                "seek-doubtful",
-                Severity::Warning,
-                format!("the revolution is estimated from {responses} responses"),
-                format!("an estimate without a known revolution needs {ENOUGH_ALONE} responses"),
-            ));
+            return Some(SeekDoubt::FewResponses {
+                responses,
+                needed: ENOUGH_ALONE,
+            });
         }
         let uneven = self.anderson_darling > CRITICAL_1_PERCENT;
-        if !uneven && self.fraction_inside >= MIN_FRACTION_INSIDE {
-            return None;
-        }
-        let evidence = format!(
-            "{:.0} % of the responses lie within one revolution above {:.3} ms; their distribution \
-             there has an Anderson-Darling statistic of {:.1} (an even one stays below {CRITICAL_1_PERCENT})",
-            100.0 * self.fraction_inside,
-            1e3 * self.lower_edge.lower,
-            self.anderson_darling,
-        );
-        Some(Verdict::new(
-            "seek-doubtful",
-            Severity::Warning,
-            evidence,
-            "the waiting times are not those of a platter: stop other users of the drive, and check \
-             that the jumps always leave the cylinder",
-        ))
+        (uneven || self.fraction_inside < MIN_FRACTION_INSIDE).then_some(SeekDoubt::Distribution {
+            fraction_inside: self.fraction_inside,
+            edge_seconds: self.lower_edge.lower,
+            anderson_darling: self.anderson_darling,
+            critical_value: CRITICAL_1_PERCENT,
+        })
     }
 }

@@ -5,9 +5,9 @@ use super::rotational_delay;
 use super::rotational_delay::{RotationalDelay, WaitEdge};
 use super::seek_walk;
 use super::seek_walk::{JumpBatch, JumpLine, SeekJump, SeekWalk};
-use crate::session::document::{Metric, MetricId, Severity, Verdict};
+use crate::session::document::check::{CheckEvidence, SeekDoubt, SeekMargin};
+use crate::session::document::{Metric, MetricId};
 use crate::stats::general::{confidence, robust};
-use crate::units;
 
 /// Minimum number of jumps for an estimate from one batch.
 const MIN_JUMPS_PER_BATCH: usize = 40;
@@ -131,35 +131,19 @@ impl TrackToTrackEstimate {
     /// The check for an unreliable metric: the blocks are not at the predicted angles, or the
     /// confidence interval is too wide.
     #[must_use]
-    pub fn check_plausibility(&self, seek: &Metric) -> Option<Verdict> {
-        if self.fraction_on_line < MIN_FRACTION_ON_LINE
-            || self.rotational_delay.fraction_inside < MIN_FRACTION_ON_LINE
-        {
-            return Some(Verdict::new(
-                "seek-doubtful",
-                Severity::Warning,
-                format!(
-                    "{} of the jumps end where a platter brings a block one cylinder further, and {} \
-                     of these within one revolution",
-                    units::format_percent(self.fraction_on_line),
-                    units::format_percent(self.rotational_delay.fraction_inside)
-                ),
-                "the waiting times are not those of a platter: stop other users of the drive and \
-                 repeat",
-            ));
+    pub fn check_plausibility(&self, seek: &Metric) -> Option<CheckEvidence> {
+        let fraction_inside = self.rotational_delay.fraction_inside;
+        if self.fraction_on_line < MIN_FRACTION_ON_LINE || fraction_inside < MIN_FRACTION_ON_LINE {
+            return Some(CheckEvidence::SeekDoubtful(SeekDoubt::OffTrack {
+                fraction_on_line: self.fraction_on_line,
+                fraction_inside,
+            }));
         }
-        let half = 0.5 * (seek.high? - seek.low?);
-        let share = half / seek.value;
-        (!(0.0..=MAX_RELATIVE_MARGIN).contains(&share)).then(|| {
-            Verdict::new(
-                "seek-uncertain",
-                Severity::Warning,
-                format!(
-                    "the seek is known to {} only: single seeks, commands and this computer vary as much",
-                    units::format_percent(share.abs())
-                ),
-                "stop what else this computer and the drive do, and repeat",
-            )
+        let margin = 0.5 * (seek.high? - seek.low?) / seek.value;
+        (!(0.0..=MAX_RELATIVE_MARGIN).contains(&margin)).then(|| {
+            CheckEvidence::SeekUncertain(SeekMargin {
+                relative_margin: margin.abs(),
+            })
         })
     }
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use super::model::CHECKS;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{ChartShape, ChartSpec, Description, Parameter, ParameterKind};
+use crate::session::checks::Workload;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 pub(crate) const MIN_BLOCK: Parameter<u64> = Parameter {
@@ -90,6 +92,8 @@ const SHARED: Description = Description {
     summary: "",
     explanation: "",
     may_write: false,
+    checks: CHECKS,
+    workload: Workload::CONSTANT,
     parameters: &[],
     metrics: &[MetricFamily::Own(&[
         MetricKind::AccessTime,

@@ -7,9 +7,9 @@ use crate::bench::framework::rounds::{SweepRounds, interval_from_repetitions};
 use crate::bench::framework::sweep::SweepTurn;
 use crate::drive::Target;
 use crate::engine::ExecutionOutcome;
-use crate::session::document::{Metric, MetricId, Series, SeriesId, SeriesKind, Severity, Verdict};
+use crate::session::document::check::{CheckEvidence, CheckId, SplitLimit};
+use crate::session::document::{Metric, MetricId, Series, SeriesId, SeriesKind};
 use crate::stats::latency::response_model::{ResponseModel, crossing_point};
-use crate::units;
 
 /// Minimum number of requests for a mean.
 const MIN_REQUESTS: u64 = 5;
@@ -23,6 +23,9 @@ const DERIVED_METRICS: [MetricId; 6] = [
     MetricId::BTREE_LOOKUP_TIME,
     MetricId::FULL_COPY_TIME,
 ];
+
+/// Checks of both block size benchmarks.
+pub(crate) const CHECKS: &[CheckId] = &[CheckId::NoResponseModel, CheckId::KernelSplits];
 
 /// Results per size from the rounds so far.
 #[derive(Debug)]
@@ -153,9 +156,7 @@ impl BlockSizePoints {
         findings
             .series
             .retain(|it| it.id != SeriesId::RESPONSE_MODEL);
-        findings
-            .verdicts
-            .retain(|it| it.code != "no-response-model");
+        findings.remove_check(CheckId::NoResponseModel);
         let (means, rounds) = self.measured_points();
         let crossings: Vec<f64> = rounds
             .iter()
@@ -173,11 +174,15 @@ impl BlockSizePoints {
         let model = fit_unsplit(&means, limit).filter(|_| models.len() == rounds.len());
         match model {
             Some(model) => set_fitted_line(bench, &model, &models, &means),
-            None if unsplit_points(&means, limit).count() >= 3 => bench.set_verdict(no_model()),
+            None if unsplit_points(&means, limit).count() >= 3 => {
+                bench.set_check(CheckEvidence::NoResponseModel)
+            }
             None => {}
         }
         if let Some(limit) = limit.filter(|limit| means.iter().any(|point| point[0] > *limit)) {
-            bench.set_verdict(kernel_splits_requests(limit));
+            bench.set_check(CheckEvidence::KernelSplits(SplitLimit {
+                limit_bytes: limit,
+            }));
         }
     }
 }
@@ -252,28 +257,6 @@ fn set_fitted_line(
         let repeated: Vec<f64> = rounds.iter().map(|round| round[index]).collect();
         set_metric_with_interval(bench, metric, value, &repeated);
     }
-}
-
-fn no_model() -> Verdict {
-    Verdict::new(
-        "no-response-model",
-        Severity::Note,
-        "response time does not grow with the block size as access time plus transfer",
-        "a cache answers, or the drive was busy with something else: try --cache bypass, a \
-         larger window and a quiet drive",
-    )
-}
-
-fn kernel_splits_requests(limit: f64) -> Verdict {
-    Verdict::new(
-        "kernel-splits",
-        Severity::Note,
-        format!(
-            "the kernel splits requests above {} (max_sectors_kb)",
-            units::format_block_size(limit)
-        ),
-        "larger blocks bring nothing on this drive but fewer system calls",
-    )
 }
 
 /// Size in bytes above which the kernel splits requests, if known.

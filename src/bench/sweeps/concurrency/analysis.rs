@@ -2,10 +2,13 @@
 
 use crate::bench::RunContext;
 use crate::bench::framework;
-use crate::bench::framework::rounds::{DEFAULT_ROUNDS, NoOptimum, PointComparison, SweepRounds};
+use crate::bench::framework::rounds::{DEFAULT_ROUNDS, NoOptimum, SweepRounds};
 use crate::bench::framework::sweep::SweepTurn;
 use crate::engine::{ExecutionOutcome, Plan};
-use crate::session::document::{Metric, MetricId, SeriesKind, Severity, Verdict};
+use crate::session::document::check::{
+    CheckEvidence, CheckId, KneeDepths, OptimumDoubt, UnsampledDepths,
+};
+use crate::session::document::{Metric, MetricId, SeriesKind};
 use crate::stats::latency::concurrency::{
     DepthStep, depth_score, is_saturated, knee_index, mean_in_flight,
 };
@@ -17,6 +20,15 @@ const EQUIVALENCE_FRACTION: f64 = 0.95;
 const MIN_REQUESTS_IN_ROUND: u64 = 20;
 /// Minimum ratio of IOPS that makes a deeper queue worth measuring.
 const MIN_WORTHWHILE_SPEEDUP: f64 = 1.02;
+
+/// Checks of both concurrency benchmarks.
+pub(crate) const CHECKS: &[CheckId] = &[
+    CheckId::NoOptimalDepth,
+    CheckId::NoBestIopsDepth,
+    CheckId::KneeDiffers,
+    CheckId::TooFewSamplesAtDepth,
+    CheckId::QueueDepthNotReached,
+];
 
 /// Results per depth from the rounds so far.
 #[derive(Debug)]
@@ -207,8 +219,8 @@ impl DepthSweep {
         {
             Ok(optimal) => points[optimal],
             Err(reason) => {
-                let code = ("no-optimal-depth", Severity::Note);
-                return self.report_no_optimum(bench, points, reason, code, "optimal depth");
+                let check = CheckEvidence::NoOptimalDepth;
+                return self.report_no_optimum(bench, points, reason, check);
             }
         };
         let metrics = [
@@ -239,9 +251,8 @@ impl DepthSweep {
                 self.set_depth_metrics(bench, points[most], metrics);
             }
             Err(reason) => {
-                let best = "depth with the most IOPS";
-                let code = ("no-best-iops-depth", Severity::Note);
-                self.report_no_optimum(bench, points, reason, code, best);
+                let check = CheckEvidence::NoBestIopsDepth;
+                self.report_no_optimum(bench, points, reason, check);
             }
         }
     }
@@ -251,23 +262,13 @@ impl DepthSweep {
         bench: &mut RunContext<'_>,
         points: &[usize],
         reason: NoOptimum,
-        code: (&str, Severity),
-        best: &str,
+        check: fn(OptimumDoubt) -> CheckEvidence,
     ) {
         if bench.is_stopped() {
             return;
         }
-        let names: Vec<String> = points
-            .iter()
-            .map(|point| self.depths[*point].to_string())
-            .collect();
-        let compared = PointComparison {
-            check_code: code,
-            optimum_name: best,
-            points_name: "depths",
-            advice: "a longer --duration narrows the intervals; if all depths are alike, 1 is enough",
-        };
-        bench.set_verdict(reason.to_check(compared, &names));
+        let depths = points.iter().map(|point| f64::from(self.depths[*point]));
+        bench.set_check(check(reason.to_evidence(&depths.collect::<Vec<_>>())));
     }
 
     /// Sets the knee if all rounds have it at the same depth.
@@ -286,13 +287,9 @@ impl DepthSweep {
             let depth = f64::from(self.depths[points[knee]]);
             bench.set_metric(Metric::new(MetricId::KNEE_DEPTH, depth));
         } else if !bench.is_stopped() {
-            let depth = |knee: &Option<usize>| {
-                knee.map_or("none".to_owned(), |knee| {
-                    self.depths[points[knee]].to_string()
-                })
-            };
-            let depths: Vec<String> = knees.iter().map(depth).collect();
-            bench.set_verdict(knee_differs(&depths));
+            let depth = |knee: &Option<usize>| knee.map(|knee| self.depths[points[knee]]);
+            let depths = knees.iter().map(depth).collect();
+            bench.set_check(CheckEvidence::KneeDiffers(KneeDepths { depths }));
         }
     }
 
@@ -306,16 +303,18 @@ impl DepthSweep {
             (reached < 0.9 * depth && depth > 1.0).then_some((depth, reached))
         });
         if let Some((depth, reached)) = missed {
-            bench.set_verdict(framework::below_target_depth(depth, reached));
+            bench.set_check(framework::below_target_depth(depth, reached));
         }
-        let unknown: Vec<String> = (0..self.depths.len())
+        let depths: Vec<u32> = (0..self.depths.len())
             // After a stop, missing depths are expected.
             .filter(|point| !bench.is_stopped() || self.iops.mean(*point).is_some())
             .filter(|point| self.latencies[*point].percentile(90.0).is_none())
-            .map(|point| self.depths[point].to_string())
+            .map(|point| self.depths[point])
             .collect();
-        if !unknown.is_empty() {
-            bench.set_verdict(too_few_samples(&unknown.join(", ")));
+        if !depths.is_empty() {
+            bench.set_check(CheckEvidence::TooFewSamplesAtDepth(UnsampledDepths {
+                depths,
+            }));
         }
     }
 }
@@ -336,25 +335,4 @@ fn full_queue_iops(plan: &Plan, outcome: &ExecutionOutcome) -> Option<f64> {
         None => all / seconds,
     };
     (seconds > 0.0 && all > 0.0).then_some(rate)
-}
-
-fn knee_differs(depths: &[String]) -> Verdict {
-    Verdict::new(
-        "knee-differs",
-        Severity::Note,
-        format!(
-            "the curve of IOPS bends at another depth from round to round ({}): no knee is named",
-            depths.join(", ")
-        ),
-        "a longer --duration steadies the curve",
-    )
-}
-
-fn too_few_samples(depths: &str) -> Verdict {
-    Verdict::new(
-        "too-few-samples-at-depth",
-        Severity::Warning,
-        format!("p90 cannot be known at depth {depths}: fewer than 10 requests lie beyond it"),
-        "give it more --duration",
-    )
 }

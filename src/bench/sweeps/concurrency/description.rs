@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use super::analysis::CHECKS;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{ChartShape, ChartSpec, Description, Keyword, Parameter, ParameterKind};
+use crate::session::checks::Workload;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 pub(crate) const MAX_DEPTH: Parameter<u32> = Parameter {
@@ -83,6 +85,8 @@ const SHARED: Description = Description {
     summary: "",
     explanation: "",
     may_write: false,
+    checks: CHECKS,
+    workload: Workload::CONSTANT,
     parameters: &[],
     metrics: &[MetricFamily::Own(&[
         MetricKind::OptimalDepth,
@@ -132,6 +136,7 @@ static READ: Description = Description {
     aliases: &["cncread"],
     summary: "random reads at queue depths 1 to 256: IOPS, latency, optimal depth",
     explanation: explanation!("reads", "It only reads."),
+    workload: Workload::RANDOM_READS,
     parameters: &[
         &framework::BLOCK_SIZE,
         &MAX_DEPTH,

@@ -4,6 +4,7 @@ use crate::bench::tests::fake::{
     FakeDrive, FakeRequest, check_codes, metric_value, run_on_simulated,
 };
 use crate::drive::random::{splitmix64, unit_interval};
+use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, SeriesId};
 
 #[test]
@@ -70,7 +71,7 @@ fn concurrency_optimum_of_noisy_drive_found_and_speedup_interval_covers_truth() 
         match finished.findings.metric(&MetricId::OPTIMAL_DEPTH) {
             Some(figure) if figure.value == 8.0 => found += 1,
             Some(_) => wrong += 1,
-            None => assert!(check_codes(&finished).contains(&"no-optimal-depth")),
+            None => assert!(finished.findings.has_check(CheckId::NoOptimalDepth)),
         }
         let speedup = finished.findings.metric(&MetricId::SPEEDUP);
         covered +=
@@ -108,7 +109,7 @@ fn concurrency_with_equal_depths_has_no_optimum() {
         ] {
             let best = finished.findings.metric(&MetricId::parse(figure)).is_some();
             named += u32::from(best);
-            assert_eq!(check_codes(&finished).contains(&code), !best);
+            assert_eq!(check_codes(&finished).contains(&code.to_owned()), !best);
         }
         assert_eq!(
             finished.findings.metric(&MetricId::SPEEDUP).is_some(),
@@ -140,7 +141,7 @@ fn concurrency_sweep_cut_short_reports_missing_results() {
     let test = find_benchmark("cncread").unwrap();
     let finished = run_on_simulated(test, "sim:constant,latency=10ms", &[("duration", "1s")]);
     assert!(
-        check_codes(&finished).contains(&"too-few-samples-at-depth"),
+        finished.findings.has_check(CheckId::TooFewSamplesAtDepth),
         "{:?} {:?}",
         check_codes(&finished),
         finished.findings.figures

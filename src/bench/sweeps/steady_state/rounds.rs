@@ -6,9 +6,9 @@ use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::{BenchError, RunContext};
 use crate::engine::{ExecutionOutcome, Plan, PlanLimits};
-use crate::session::document::{Metric, MetricId, Series, SeriesKind, Severity, Verdict};
+use crate::session::document::check::{CheckEvidence, RoundVariation};
+use crate::session::document::{Metric, MetricId, Series, SeriesKind};
 use crate::stats::latency::steady_state::{MAX_RANGE, SteadyStateWindow, WINDOW_ROUNDS};
-use crate::units;
 
 /// Runs rounds until the drive is in steady state or a limit is reached. `before` is the fraction
 /// of the whole benchmark that is already complete.
@@ -53,7 +53,7 @@ pub(crate) fn run_rounds(
             return Ok(());
         }
     }
-    bench.set_verdict(steady_state_not_reached(&values));
+    bench.set_check(steady_state_not_reached(&values));
     Ok(())
 }
 
@@ -113,22 +113,12 @@ fn set_round_results(
     true
 }
 
-fn steady_state_not_reached(values: &[f64]) -> Verdict {
-    let evidence = SteadyStateWindow::of_last_rounds(values).map_or_else(
-        || format!("{} rounds were made, the rule needs {WINDOW_ROUNDS}", values.len()),
-        |corridor| {
-            format!(
-                "after {} rounds the last {WINDOW_ROUNDS} differ by {} and climb by {} of their mean",
-                values.len(),
-                units::format_percent(corridor.relative_range),
-                units::format_percent(corridor.relative_slope)
-            )
-        },
-    );
-    Verdict::new(
-        "not-steady",
-        Severity::Warning,
-        evidence,
-        "the drive has not settled: more --rounds, or a longer --round-time, --duration or --bytes",
-    )
+fn steady_state_not_reached(values: &[f64]) -> CheckEvidence {
+    let window = SteadyStateWindow::of_last_rounds(values);
+    CheckEvidence::NotSteady(RoundVariation {
+        rounds: values.len(),
+        window_rounds: WINDOW_ROUNDS,
+        relative_range: window.as_ref().map(|window| window.relative_range),
+        relative_slope: window.as_ref().map(|window| window.relative_slope),
+    })
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::parameters::PRECONDITION_PASSES;
 use crate::bench::RunContext;
-use crate::session::document::{Metric, MetricId, Series, SeriesKind, Severity, Verdict};
+use crate::session::document::check::{CheckEvidence, WrittenDrop};
+use crate::session::document::{Metric, MetricId, Series, SeriesKind};
 use crate::stats::general::segments::find_level_drop;
 use crate::stats::general::timeline::RunTimeline;
-use crate::units;
 
 /// Minimum relative drop at the end of a cache.
 const MIN_DROP_FRACTION: f64 = 0.3;
@@ -62,16 +62,10 @@ impl ThroughputByBytesWritten {
         };
         let bytes = self.points[cliff.first_index_after - 1][0];
         bench.set_metric(Metric::new(MetricId::CACHE_BYTES, bytes));
-        bench.set_verdict(Verdict::new(
-            "write-cliff",
-            Severity::Warning,
-            format!(
-                "after {} throughput fell from {} to {}: a cache of about that size was full",
-                units::format_capacity(bytes),
-                units::format_throughput(cliff.mean_before),
-                units::format_throughput(cliff.mean_after)
-            ),
-            "count on the lower figure for anything larger than the cache",
-        ));
+        bench.set_check(CheckEvidence::WriteCliff(WrittenDrop {
+            written_bytes: bytes,
+            before: cliff.mean_before,
+            after: cliff.mean_after,
+        }));
     }
 }

@@ -112,7 +112,7 @@ fn device_traffic_beyond_benchmark_is_attributed_to_others() {
     assert_evidence_contains(
         "other-users",
         &run,
-        &["105 MB of reads for others", "nobody is left"],
+        &["105 MB of reads for other processes", "have ended"],
     );
     run.evidence.other_users = vec![other_user(
         "backup",
@@ -165,7 +165,7 @@ fn traffic_on_other_partitions_counts_as_other_users() {
         relation_to_upper: LayerRelation::WholeDisk,
         counts: whole,
     }];
-    assert_evidence_contains("other-users", &run, &["nvme0 did 210 MB of reads"]);
+    assert_evidence_contains("other-users", &run, &["nvme0 served 210 MB of reads"]);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn merged_direct_requests_get_verdict() {
         "5 % are allowed"
     );
     kernel_counts(&mut run).reads_merged = 600;
-    assert_evidence_contains("requests-merged", &run, &["10000", "600"]);
+    assert_evidence_contains("requests-merged", &run, &["600 of 10000 requests"]);
     run.parameters.insert("cache".into(), "keep".into());
     assert_eq!(
         rule_evidence("requests-merged", &run),

@@ -1,7 +1,8 @@
 //! Tests of the checks of the latency distribution.
 
 use super::*;
-use crate::session::document::DriveSetup;
+use crate::session::document::check::NonRotation;
+use crate::session::document::{DriveSetup, Findings};
 
 #[test]
 fn too_few_samples_verdict_ends_at_thousand_requests() {
@@ -18,12 +19,12 @@ fn bimodal_latency_gets_verdict_with_both_modes() {
     let fast = (0..700).map(|index| 80 + index % 40);
     run.findings.latency.write = latency_of_times(fast.chain((0..300).map(|index| 8000 + index)));
     assert_evidence_contains(
-        "two-speeds",
+        "bimodal-latency",
         &run,
         &["70 % of the writes", "others about 7.69 ms"],
     );
     run.findings.latency.write = latency_of_times((0..1000).map(|index| 80 + index % 40));
-    assert_eq!(rule_evidence("two-speeds", &run), None);
+    assert_eq!(rule_evidence("bimodal-latency", &run), None);
 }
 
 /// A run with durable writes of this latency in microseconds on a disk.
@@ -66,12 +67,13 @@ fn durable_writes_faster_than_half_revolution_get_verdict() {
     flash.target.rotational = Some(false);
     assert_eq!(rule_evidence("sync-too-fast", &flash), None);
     let mut known = run_with_durable_writes(100, None);
-    known.findings.set_verdict(Verdict::new(
-        "rotation/does-not-rotate",
-        Severity::Invalid,
-        "",
-        "",
-    ));
+    let clock = CheckEvidence::DoesNotRotate(NonRotation::PeriodicClock {
+        frequency_hz: 250.0,
+        cross_sector_coherence: 0.9,
+    });
+    let mut nested = Findings::default();
+    nested.set_check(clock);
+    known.findings.merge_nested("rotation", &nested);
     assert_eq!(
         rule_evidence("sync-too-fast", &known),
         None,
@@ -118,7 +120,6 @@ fn rotational_disk_with_flash_latency_gets_verdict() {
     let mut cached = with(150, 1 << 40, true);
     cached.evidence.drive_setup.as_mut().unwrap().direct_io = Some(false);
     assert_eq!(rule_evidence(code, &cached), None, "memory answered");
-    let mut sequential = with(150, 1 << 40, true);
-    sequential.test = "sequential-read".into();
-    assert_eq!(rule_evidence(code, &sequential), None);
+    let sequential = with(150, 1 << 40, true);
+    assert_eq!(evidence_for(code, &sequential, Workload::CONSTANT), None);
 }

@@ -40,7 +40,7 @@ fn goal_result_depending_on_unit_prefix_gets_verdict() {
     assert_evidence_contains(
         "units-confused",
         &run,
-        &["510 MB/s", "met", "MiB", "524 MB/s", "opposite"],
+        &["510 MB/s", "met", "MiB", "524 MB/s", "missed"],
     );
 }
 
@@ -57,6 +57,6 @@ fn goal_result_independent_of_unit_prefix_gets_no_verdict() {
     assert_eq!(
         rule_evidence("units-confused", &run),
         None,
-        "no such figure"
+        "no such metric"
     );
 }

@@ -78,10 +78,10 @@ fn compressible_data_gets_verdict() {
 fn memory_backed_target_gets_verdict() {
     let mut run = empty_run();
     run.evidence.drive_setup = Some(DriveSetup::default());
-    assert_eq!(rule_evidence("lies-in-memory", &run), None);
+    assert_eq!(rule_evidence("memory-backed", &run), None);
     run.evidence.drive_setup = Some(DriveSetup {
         memory_backing: Some("its file system is tmpfs".into()),
         ..DriveSetup::default()
     });
-    assert_evidence_contains("lies-in-memory", &run, &["/dev/nvme0n1", "tmpfs"]);
+    assert_evidence_contains("memory-backed", &run, &["/dev/nvme0n1", "tmpfs"]);
 }

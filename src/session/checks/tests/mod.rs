@@ -8,9 +8,8 @@ mod goals;
 mod medium;
 mod setup;
 
-use std::collections::BTreeSet;
-
 use super::*;
+use crate::report::checks::check_text;
 use crate::session::compare::sample;
 use crate::session::document::{
     DirectionCounts, KernelCounts, LatencySummary, ProcessorLoad, RunEvidence, RunState,
@@ -24,12 +23,17 @@ fn empty_run() -> BenchmarkRun {
     sample::sample_run("iops", 1000.0, 20.0)
 }
 
-/// Evidence that the rule with this code returns.
+/// Evidence of the check with this code on a run of random reads, as a sentence.
 fn rule_evidence(code: &str, run: &BenchmarkRun) -> Option<String> {
-    let rule = all_rules().find(|rule| rule.code == code);
-    (rule
-        .unwrap_or_else(|| panic!("no rule {code}"))
-        .find_evidence)(run)
+    evidence_for(code, run, Workload::RANDOM_READS)
+}
+
+/// Evidence of the check with this code on a run with this workload, as a sentence.
+fn evidence_for(code: &str, run: &BenchmarkRun, workload: Workload) -> Option<String> {
+    let check = CheckId::from_code(code).unwrap_or_else(|| panic!("no check {code}"));
+    let found = evaluate_rules(run, workload);
+    let evidence = found.iter().find(|evidence| evidence.id() == check)?;
+    Some(check_text(evidence).evidence.into_owned())
 }
 
 fn assert_evidence_contains(code: &str, run: &BenchmarkRun, words: &[&str]) {
@@ -72,27 +76,18 @@ fn latency_of_times(microseconds: impl IntoIterator<Item = u64>) -> Option<Laten
 }
 
 #[test]
-fn verdict_codes_are_unique_and_texts_are_sentences() {
-    let mut codes = BTreeSet::new();
-    for rule in all_rules() {
-        assert!(codes.insert(rule.code), "{} twice", rule.code);
-        assert!(rule.meaning.ends_with('.'), "{}", rule.code);
-        assert!(
-            !rule.condition.ends_with('.') && !rule.advice.ends_with('.'),
-            "{}",
-            rule.code
-        );
-    }
-    for known in of_benchmarks::BENCHMARK_VERDICTS {
-        assert!(codes.insert(known.code), "{} twice", known.code);
-    }
-    assert!(of_benchmarks::BENCHMARK_VERDICTS.is_sorted_by_key(|known| known.code));
+fn every_rule_has_its_own_check() {
+    let mut checks: Vec<CheckId> = all_rules().map(|rule| rule.id).collect();
+    let count = checks.len();
+    checks.sort_unstable();
+    checks.dedup();
+    assert_eq!(checks.len(), count);
 }
 
 #[test]
 fn run_without_evidence_gets_no_verdicts() {
     let mut run = empty_run();
-    add_rule_verdicts(&mut run);
+    add_rule_verdicts(&mut run, Workload::RANDOM_READS);
     assert_eq!(run.findings.verdicts, []);
 }
 
@@ -106,7 +101,7 @@ fn run_with_clean_evidence_gets_no_verdicts() {
         machine_utilization: Some(0.6),
         count: 2,
     });
-    add_rule_verdicts(&mut run);
+    add_rule_verdicts(&mut run, Workload::RANDOM_READS);
     assert_eq!(run.findings.verdicts, []);
 }
 
@@ -114,16 +109,11 @@ fn run_with_clean_evidence_gets_no_verdicts() {
 fn benchmark_verdicts_are_kept_by_rules() {
     let mut run = run_with_counts(500, 0);
     run.kernel = Some(KernelCounts::default());
-    run.findings
-        .set_verdict(Verdict::new("not-steady", Severity::Warning, "e", "a"));
-    add_rule_verdicts(&mut run);
-    let codes: Vec<&str> = run
-        .findings
-        .verdicts
-        .iter()
-        .map(|it| it.code.as_str())
-        .collect();
-    assert_eq!(codes, ["not-steady", "served-from-cache"]);
+    run.findings.set_check(CheckEvidence::NoPageCache);
+    add_rule_verdicts(&mut run, Workload::RANDOM_READS);
+    let verdicts = run.findings.verdicts.iter();
+    let codes: Vec<String> = verdicts.map(|it| it.code.to_string()).collect();
+    assert_eq!(codes, ["no-page-cache", "served-from-cache"]);
 }
 
 #[test]
@@ -139,8 +129,12 @@ fn processor_verdicts_follow_utilization() {
         run
     };
     let busy = with(Some(0.9), Some(0.95));
-    assert_evidence_contains("generator-busy", &busy, &["2 threads", "90 %", "each"]);
-    assert_evidence_contains("machine-busy", &busy, &["95 %", "4 processors"]);
+    assert_evidence_contains(
+        "generator-busy",
+        &busy,
+        &["2 worker threads", "90 %", "each"],
+    );
+    assert_evidence_contains("machine-busy", &busy, &["95 %", "4 CPUs"]);
     let idle = with(Some(0.89), Some(0.94));
     assert_eq!(rule_evidence("generator-busy", &idle), None);
     assert_eq!(rule_evidence("machine-busy", &idle), None);

@@ -42,7 +42,10 @@ fn loop_device_without_direct_io_gets_verdict() {
     assert_evidence_contains(
         "loop-without-direct-io",
         &run,
-        &["4.10 MB went through nvme0n1", "0 B through sda"],
+        &[
+            "4.10 MB were transferred on nvme0n1",
+            "0 B on the underlying sda",
+        ],
     );
     let direct = run_with_setup(|setup| setup.direct_io = Some(true));
     assert_eq!(rule_evidence("loop-without-direct-io", &direct), None);
@@ -84,7 +87,7 @@ fn virtual_disk_with_write_back_cache_gets_verdict() {
         setup.write_cache = Some("write back".into());
     });
     run.findings.latency.write = latency_of_times([500; 1000]);
-    assert_evidence_contains("host-cache-likely", &run, &["write back"]);
+    assert_evidence_contains("host-cache-likely", &run, &["write-back"]);
     set_parameter(&mut run, "sync", "dsync");
     assert_eq!(rule_evidence("host-cache-likely", &run), None);
 }
@@ -138,7 +141,7 @@ fn depth_above_device_queue_gets_verdict() {
         "32 are just right"
     );
     set_parameter(&mut run, "workers", 2);
-    assert_evidence_contains("deeper-than-drive", &run, &["64 requests", "takes 32"]);
+    assert_evidence_contains("deeper-than-drive", &run, &["64 requests", "accepts 32"]);
     run.parameters.remove("depth");
     assert_eq!(
         rule_evidence("deeper-than-drive", &run),

@@ -1,0 +1,99 @@
+//! One run of a benchmark.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::evidence::RunEvidence;
+use super::findings::Findings;
+use super::invocation::Invocation;
+use super::metric::Metric;
+use super::metric_id::MetricId;
+use super::metric_unit::MetricUnit;
+use super::record::{
+    EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord,
+};
+use crate::safe_text::SafeText;
+
+/// State of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// Only in a journal: the run is in progress, or its process was killed.
+    Running,
+    /// The benchmark measured everything that it was asked for.
+    Finished,
+    /// Stopped by the user or a signal; the results until then are kept.
+    Interrupted,
+    /// Stopped by an error; the results until then are kept.
+    Failed,
+}
+
+/// One run: a benchmark on a target.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct BenchmarkRun {
+    /// Name of the benchmark, such as `random-read`.
+    pub test: SafeText,
+    /// State of the run.
+    pub state: RunState,
+    /// The error that stopped the run, if `state` is `failed`.
+    pub error: Option<RunError>,
+    /// Start of the run, RFC 3339 with offset.
+    pub started: SafeText,
+    /// Duration in nanoseconds, ramp time and preparation included.
+    pub elapsed_ns: u64,
+    /// The target of the run.
+    pub target: TargetRecord,
+    /// The benchmark's parameters by name: bytes, nanoseconds, per second, or strings.
+    pub parameters: BTreeMap<SafeText, serde_json::Value>,
+    /// Units of those parameters that have one.
+    #[serde(default)]
+    pub parameter_units: BTreeMap<SafeText, MetricUnit>,
+    /// The engine that executed the requests.
+    pub engine: EngineRecord,
+    /// The results of the benchmark.
+    #[serde(flatten)]
+    pub findings: Findings,
+    /// The device's counters over the run, if the kernel keeps any for the target.
+    pub kernel: Option<KernelCounts>,
+    /// Time of the requests in the block layer and in the drive, if they could be traced (root,
+    /// tracefs).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<StageBreakdown>,
+    /// CPU time of the run.
+    pub cpu: Option<RunCpuTime>,
+    /// Evidence collected during the run: the input of the validity checks.
+    #[serde(default)]
+    pub evidence: RunEvidence,
+    /// Command lines that repeat the run.
+    pub reproduce: Invocation,
+}
+
+impl BenchmarkRun {
+    /// Drops series and histograms, which take most of a run's memory.
+    pub fn drop_distributions(&mut self) {
+        self.findings.series = Vec::new();
+        let latency = &mut self.findings.latency;
+        for summary in [&mut latency.read, &mut latency.write]
+            .into_iter()
+            .flatten()
+        {
+            summary.histogram = Vec::new();
+        }
+        self.stages = None;
+    }
+
+    /// Drops everything that a list of many drives by one metric does not need.
+    pub fn keep_metric(&mut self, id: &MetricId) {
+        self.drop_distributions();
+        self.findings.tables = Vec::new();
+        self.findings.goals = Vec::new();
+        // Repeated runs are compared by all metrics with a confidence interval: keep those of the
+        // benchmark itself.
+        let is_needed = |figure: &Metric| figure.id == *id || !figure.id.is_nested();
+        self.findings.figures.retain(is_needed);
+        self.findings.figures.shrink_to_fit();
+        self.reproduce = Invocation::default();
+    }
+}

@@ -1,0 +1,18 @@
+//! Severity of a check.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How strongly a verdict affects the validity of the metrics.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Information only.
+    Note,
+    /// The metrics probably do not show what they appear to show.
+    Warning,
+    /// The metrics do not measure what the benchmark is for.
+    Invalid,
+}
