@@ -185,7 +185,7 @@ pub fn main() -> ExitCode {
     };
     clean_up_leftovers();
     if may_block_on_devices(&matches)
-        && let ProcessRole::Supervisor(code) = supervisor::split_process()
+        && let ProcessRole::Supervisor(code) = supervisor::split_process(clean_up_leftovers)
     {
         return code;
     }
