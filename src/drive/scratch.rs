@@ -207,10 +207,7 @@ fn rooms_for_holes(
     let room = FreeSpace::of_file(medium.roots(), medium.anchor(), &medium.target.name)?;
     // Where the allocation is unknown, the check of the free space during the run still applies.
     let missing = missing_bytes(medium, window, &room);
-    Ok(missing
-        .map(|missing| (room, missing))
-        .into_iter()
-        .collect())
+    Ok(missing.map(|missing| (room, missing)).into_iter().collect())
 }
 
 /// Bytes of a range of a file that need space when they are written; `None` if the file system does

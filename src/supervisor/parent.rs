@@ -21,6 +21,9 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
 const HANG_THRESHOLD: Duration = Duration::from_millis(150);
 /// Within this time after a stop of this process, the worker may stop itself because of it.
 const RECENT_STOP_WINDOW: Duration = Duration::from_secs(1);
+/// How long the end of a killed worker is waited for: it takes a while to give up its memory and
+/// files, but not so long unless a device does not answer.
+const KILL_TIMEOUT: Duration = Duration::from_millis(100);
 /// Poll interval for a late worker.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Exit status of an interrupted program.
@@ -225,9 +228,7 @@ impl Supervisor<'_> {
 
     /// Whether the worker used a target and was asked to end, and did not get to report its result.
     fn was_interrupted(&self) -> bool {
-        self.end_requested_at.is_some()
-            && self.target.is_some()
-            && self.delivered_status.is_none()
+        self.end_requested_at.is_some() && self.target.is_some() && self.delivered_status.is_none()
     }
 
     /// Whether the worker has exceeded its time to end.
@@ -272,9 +273,8 @@ impl Supervisor<'_> {
                     .to_owned(),
             );
         }
-        std::thread::sleep(POLL_INTERVAL);
-        let reaped = waitpid(Some(self.worker), WaitOptions::NOHANG);
-        if matches!(reaped, Ok(None)) {
+        let is_gone = self.reap_killed_worker();
+        if !is_gone {
             lines.push(self.abandoned_message());
         }
         let mut stderr = std::io::stderr().lock();
@@ -286,7 +286,21 @@ impl Supervisor<'_> {
             status: self.delivered_status.unwrap_or(INTERRUPTED_STATUS),
             signal: None,
             // A worker that stays behind still holds what it changed.
-            needs_clean_up: self.was_interrupted() && !matches!(reaped, Ok(None)),
+            needs_clean_up: self.was_interrupted() && is_gone,
+        }
+    }
+
+    /// Waits for a bounded time for the end of a worker that was killed; false if it stays behind.
+    fn reap_killed_worker(&self) -> bool {
+        let deadline = Instant::now() + KILL_TIMEOUT;
+        loop {
+            std::thread::sleep(POLL_INTERVAL);
+            // An error says that somebody else has reaped it.
+            match waitpid(Some(self.worker), WaitOptions::NOHANG) {
+                Ok(None) if Instant::now() < deadline => {}
+                Ok(None) => return false,
+                _ => return true,
+            }
         }
     }
 

@@ -106,7 +106,11 @@ fn scsi_target_exports(roots: &SysPaths, directory: &Path, exports: &mut Vec<Exp
 }
 
 /// `GADGET/functions/mass_storage.NAME/lun.N/file`
-fn mass_storage_gadget_exports(roots: &SysPaths, directory: &Path, exports: &mut Vec<ExportedTarget>) {
+fn mass_storage_gadget_exports(
+    roots: &SysPaths,
+    directory: &Path,
+    exports: &mut Vec<ExportedTarget>,
+) {
     for gadget in entries(directory, exports) {
         let functions = directory.join(&gadget).join("functions");
         for function in entries(&functions, exports) {
