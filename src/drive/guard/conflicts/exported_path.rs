@@ -188,17 +188,16 @@ mod tests {
             fs::write(root.join(name), name).unwrap();
         }
         symlink("../image", root.join("links/link")).unwrap();
-        let configured = configure(&root);
-        (tree, root, configured)
+        (tree, root, configure())
     }
 
     /// A directory made now, as configfs does, at least one tick of the clock after and before all
     /// else.
-    fn configure(root: &Path) -> Timestamp {
+    fn configure() -> Timestamp {
         std::thread::sleep(Duration::from_millis(30));
-        let directory = root.parent().unwrap().join("namespace");
-        fs::create_dir(&directory).unwrap();
-        let time = configured_at(&[directory, root.join("missing")]).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let missing = directory.path().join("missing");
+        let time = configured_at(&[directory.path().to_owned(), missing]).unwrap();
         std::thread::sleep(Duration::from_millis(30));
         time
     }
@@ -256,8 +255,7 @@ mod tests {
             symlink(root.join("other"), root.join("older")).unwrap();
             fs::create_dir(root.join("older-links")).unwrap();
             symlink(root.join("other"), root.join("older-links/link")).unwrap();
-            fs::remove_dir(root.parent().unwrap().join("namespace")).unwrap();
-            let configured = configure(&root);
+            let configured = configure();
             let link = root.join("links/link");
             assert!(find(&link, configured).is_some(), "{name}");
             change(&root);
