@@ -21,8 +21,8 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
 const HANG_THRESHOLD: Duration = Duration::from_millis(150);
 /// Within this time after a stop of this process, the worker may stop itself because of it.
 const RECENT_STOP_WINDOW: Duration = Duration::from_secs(1);
-/// How long the end of a killed worker is waited for: it takes a while to give up its memory and
-/// files, but not so long unless a device does not answer.
+/// How long the end of a killed worker is waited for when the user asked twice: it takes a while to
+/// give up its memory and files. One that was late waits for a device, which has taken long already.
 const KILL_TIMEOUT: Duration = Duration::from_millis(100);
 /// Poll interval for a late worker.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -206,7 +206,10 @@ impl Supervisor<'_> {
             return Some(WorkerEnd {
                 status: u8::try_from(128 + number).unwrap_or(1),
                 signal: Signal::from_named_raw(number),
-                needs_clean_up: self.end_requested_at.is_none() || self.was_interrupted(),
+                // A signal that was passed on may end it before it has changed anything.
+                needs_clean_up: self.end_requested_at.is_none()
+                    || number == libc::SIGKILL
+                    || self.was_interrupted(),
             });
         }
         let just_continued = self
@@ -292,7 +295,11 @@ impl Supervisor<'_> {
 
     /// Waits for a bounded time for the end of a worker that was killed; false if it stays behind.
     fn reap_killed_worker(&self) -> bool {
-        let deadline = Instant::now() + KILL_TIMEOUT;
+        let limit = match self.asked_twice {
+            true => KILL_TIMEOUT,
+            false => POLL_INTERVAL,
+        };
+        let deadline = Instant::now() + limit;
         loop {
             std::thread::sleep(POLL_INTERVAL);
             // An error says that somebody else has reaped it.

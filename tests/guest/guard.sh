@@ -4,9 +4,9 @@
 #
 # usage: guard.sh NVME SCSI      names without /dev; WHAT IS ON BOTH IS LOST
 #
-# Wanted: kernel modules ext4, btrfs, raid1, loop, nvmet, scsi_debug (at /mods/scsi_debug.ko, or by
-# modprobe), sg, device-mapper; diskscope, dmsetup, mdadm, lvm, mkfs.ext4, mkfs.btrfs, sfdisk, mkswap in
-# the PATH. Prints one line for every check; its exit status is the number of those that failed.
+# Wanted: kernel modules ext4, btrfs, raid1, loop, nvmet, target_core_file, target_core_iblock,
+# scsi_debug (at /mods/scsi_debug.ko, or by modprobe), sg, device-mapper; diskscope, dmsetup, mdadm, lvm,
+# mkfs.ext4, mkfs.btrfs, sfdisk, mkswap in the PATH. Prints one line for every check; its exit status is the number of those that failed.
 
 nvme=$1 scsi=$2
 failed=0
@@ -175,6 +175,31 @@ if mkdir $target 2>/dev/null; then
 else
     echo "skipped $what: no nvmet"
 fi
+
+# fileio keeps what the path led to as nvmet does; iblock opens it exclusively.
+for backend in fileio iblock; do
+    what="disk served by $backend by a path that leads elsewhere by now"
+    case $backend in
+    fileio) path=fd_dev_name=/tmp/link,fd_dev_size=1048576 reason="what SCSI target fileio_0/test exports" ;;
+    iblock) path=udev_path=/tmp/link reason="in use" ;;
+    esac
+    store=/sys/kernel/config/target/core/${backend}_0/test
+    if ! mkdir -p $store 2>/dev/null; then
+        echo "skipped $what: no $backend"
+        continue
+    fi
+    ln -sfn /dev/$scsi /tmp/link
+    sleep 1
+    rmdir $store
+    mkdir $store
+    printf $path >$store/control
+    echo 1 >$store/enable
+    refused "SCSI target ${backend}_0/test exports" /dev/$scsi
+    ln -sfn /dev/$nvme /tmp/link
+    refused "$reason" /dev/$scsi
+    rmdir $store
+    written /dev/$scsi
+done
 
 what="two paths to one disk"
 # Two hosts with one store: the disks of both have one identifier where the module says so.
