@@ -81,6 +81,10 @@ fn scsi_target_exports(roots: &SysPaths, directory: &Path, exports: &mut Vec<Exp
         }
         for name in entries(&directory.join(&backend), exports) {
             let store = directory.join(&backend).join(&name);
+            // `hba_info` and `hba_mode`, which every backend has.
+            if fs::symlink_metadata(&store).is_ok_and(|facts| facts.is_file()) {
+                continue;
+            }
             if matches!(store.join("info").try_exists(), Ok(false)) {
                 continue;
             }

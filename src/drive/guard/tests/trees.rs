@@ -274,6 +274,41 @@ fn exported_device_conflicts_and_unknown_export_is_unresolved() {
 }
 
 #[test]
+fn scsi_target_exports_what_it_opened_and_its_attributes_export_nothing() {
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sda", "8:0", &[]);
+    let file = tree.0.path().join("image");
+    fs::write(&file, "content").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    let backend = "sys/kernel/config/target/core/fileio_0";
+    tree.write_file(&format!("{backend}/hba_info"), "HBA Index: 1\n");
+    tree.write_file(&format!("{backend}/hba_mode"), "0\n");
+    let roots = SysPaths::under_root(tree.0.path());
+    let id = FileId::of_metadata(&fs::metadata(&file).unwrap());
+    let find = |name: &str| conflicts::find_usage_in_tables(&roots, id, name).unwrap();
+    assert!(find("image").unresolved.is_empty());
+
+    let info = format!(
+        "Status: ACTIVATED\n  TCM FILEIO ID: 0  File: {}  Size: 7\n",
+        file.display()
+    );
+    tree.write_file(&format!("{backend}/store/info"), &info);
+    tree.write_file(&format!("{backend}/store/enable"), "1\n");
+    let found: Vec<String> = find("image")
+        .conflicts
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(found, ["SCSI target fileio_0/store exports image"]);
+    fs::rename(&file, tree.0.path().join("moved")).unwrap();
+    fs::write(&file, "another").unwrap();
+    let found = find("moved");
+    assert_eq!(found.unresolved.len(), 1, "{:?}", found.unresolved);
+    tree.write_file(&format!("{backend}/store/enable"), "0\n");
+    assert!(find("moved").unresolved.is_empty());
+}
+
+#[test]
 fn loaded_target_module_without_configfs_is_unresolved() {
     let tree = GuardTree::new("");
     tree.add_device("host0/block/sda", "8:0", &[]);
