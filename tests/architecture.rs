@@ -171,7 +171,9 @@ fn modules_do_not_depend_on_higher_layers() {
     let of_directory = forbidden_lines("private_directory", &["crate::"]);
     assert!(
         of_directory.iter().all(|line| {
-            line.contains("crate::entropy") || line.contains("crate::shared_directory")
+            line.contains("crate::entropy")
+                || line.contains("crate::shared_directory")
+                || line.contains("crate::private_directory")
         }),
         "{of_directory:?}"
     );

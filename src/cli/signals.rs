@@ -1,4 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP request a stop, so that the results until then are kept.
+//! SIGINT, SIGTERM, SIGHUP and other signals that would end the program request a stop, so that the
+//! results until then are kept.
 
 use std::sync::Arc;
 use std::thread;
@@ -40,6 +41,7 @@ pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), Co
         let _context = runtime.enter();
         STOP_SIGNALS
             .into_iter()
+            .chain(supervisor::OTHER_END_SIGNALS)
             .filter(|number| !is_ignored(number))
             .map(|number| signal(SignalKind::from_raw(number.as_raw())).map_err(failed))
             .collect::<Result<Vec<_>, _>>()?

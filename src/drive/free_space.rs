@@ -2,6 +2,9 @@
 //! system the available memory, and for one in a sparse image the free space below that.
 
 mod image;
+mod watch;
+
+pub(super) use self::watch::SpaceWatch;
 
 use std::fs::File;
 
@@ -72,16 +75,7 @@ impl FreeSpace {
         file: &File,
         directory: &str,
     ) -> Result<Self, DriveError> {
-        let facts = rustix::fs::fstatvfs(file)
-            .map_err(io_error_context("ask for the free space of", directory))?;
-        let own = Self::new(
-            facts.f_blocks.saturating_mul(facts.f_frsize),
-            facts.f_bavail.saturating_mul(facts.f_frsize),
-        );
-        if is_memory_backed(roots, file) {
-            // The kernel reports no sizes for an in-memory file system without a size limit.
-            return Ok(own.limited_by_memory(facts.f_blocks > 0, memory::memory_limits(roots)));
-        }
+        let own = Self::of_file_system(roots, file, directory)?;
         // When the file system below is full, this one loses data of others that the kernel has
         // accepted.
         let below = image::device_of_file(roots, file)
@@ -93,6 +87,21 @@ impl FreeSpace {
             .chain([own.clone()])
             .min_by_key(|room| (room.usable_bytes(), room.free_bytes))
             .unwrap_or(own))
+    }
+
+    /// The same without the file systems below it.
+    fn of_file_system(roots: &SysPaths, file: &File, directory: &str) -> Result<Self, DriveError> {
+        let facts = rustix::fs::fstatvfs(file)
+            .map_err(io_error_context("ask for the free space of", directory))?;
+        let own = Self::new(
+            facts.f_blocks.saturating_mul(facts.f_frsize),
+            facts.f_bavail.saturating_mul(facts.f_frsize),
+        );
+        Ok(match is_memory_backed(roots, file) {
+            // The kernel reports no sizes for an in-memory file system without a size limit.
+            true => own.limited_by_memory(facts.f_blocks > 0, memory::memory_limits(roots)),
+            false => own,
+        })
     }
 
     /// Free space below each sparse image that a block device lies in, and the bytes of the image

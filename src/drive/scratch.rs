@@ -10,7 +10,7 @@ use rustix::fs::{Advice, AtFlags, Mode as Permissions, OFlags};
 use rustix::io::Errno;
 
 use crate::drive::error::{DriveError, io_error_context};
-use crate::drive::free_space::{FreeSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY};
+use crate::drive::free_space::{FreeSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY, SpaceWatch};
 use crate::drive::guard::{MediumAccess, WriteMode};
 use crate::drive::medium::TargetKind;
 use crate::drive::medium::open_medium::OpenMedium;
@@ -170,21 +170,29 @@ pub fn check_space_for_holes(
 /// the free space of its file system is down to the reserve. `None` if there is enough space, or if
 /// this is unknown.
 #[must_use]
-pub fn space_shortage(medium: &OpenMedium) -> Option<DriveError> {
+pub fn space_shortage(medium: &OpenMedium, watch: &SpaceWatch) -> Option<DriveError> {
     let name = &medium.target.name;
-    if medium.target.kind == TargetKind::File
-        && FreeSpace::of_file(medium.roots(), medium.anchor(), name)
-            .ok()?
-            .usable_bytes()
-            > 0
-    {
-        return None;
-    }
-    let rooms = rooms_for_holes(medium, 0..medium.target.size_bytes).ok()?;
-    rooms
+    let is_file = medium.target.kind == TargetKind::File;
+    let file = is_file.then(|| medium.anchor());
+    watch
+        .exhausted(medium.roots(), file, name)
         .into_iter()
-        .find(|(room, missing)| *missing > 0 && room.usable_bytes() == 0)
-        .map(|(room, missing)| room.insufficient_for_holes(name, missing))
+        .find_map(|(room, hole_bytes)| {
+            let missing = match is_file {
+                true => missing_bytes(medium, 0..medium.target.size_bytes, &room)?,
+                false => hole_bytes,
+            };
+            (missing > 0).then(|| room.insufficient_for_holes(name, missing))
+        })
+}
+
+/// What [`space_shortage`] looks at, found once: the images below the medium.
+#[must_use]
+pub fn space_watch(medium: &OpenMedium) -> SpaceWatch {
+    match medium.device_number() {
+        Some(number) => SpaceWatch::of_device(medium.roots(), number),
+        None => SpaceWatch::of_file(medium.roots(), medium.anchor()),
+    }
 }
 
 /// The free space that a range of a medium may need, and the bytes of the range, or of the images
@@ -196,18 +204,27 @@ fn rooms_for_holes(
     if let Some(number) = medium.device_number() {
         return Ok(FreeSpace::below_device(medium.roots(), number));
     }
-    let Ok(found) = extents::allocated_extents(medium.anchor(), window) else {
-        // The allocation is unknown; the check of the free space during the run still applies.
-        return Ok(Vec::new());
-    };
     let room = FreeSpace::of_file(medium.roots(), medium.anchor(), &medium.target.name)?;
+    // Where the allocation is unknown, the check of the free space during the run still applies.
+    let missing = missing_bytes(medium, window, &room);
+    Ok(missing.map(|missing| (room, missing)).into_iter().collect())
+}
+
+/// Bytes of a range of a file that need space when they are written; `None` if the file system does
+/// not tell its extents.
+fn missing_bytes(
+    medium: &OpenMedium,
+    window: std::ops::Range<u64>,
+    room: &FreeSpace,
+) -> Option<u64> {
+    let found = extents::allocated_extents(medium.anchor(), window).ok()?;
     let missing = found.hole_bytes.saturating_add(found.encoded_bytes);
     // An extent that was never written may be a hole of the image below.
     let unwritten = match room.limit {
         Some(SpaceLimit::Image(_)) => found.unwritten_bytes,
         _ => 0,
     };
-    Ok(vec![(room, missing.saturating_add(unwritten))])
+    Some(missing.saturating_add(unwritten))
 }
 
 /// Others write as well: the remaining bytes must fit above the reserve.

@@ -29,6 +29,18 @@ pub use self::parent::REPEATED_SIGNAL_WINDOW;
 /// Interval at which the worker checks whether its supervisor is stopped.
 const SUPERVISOR_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
+/// Signals whose default action ends a process, and that a user or a resource limit sends to it, in
+/// addition to SIGINT, SIGTERM, SIGHUP and SIGQUIT. The worker ends on them as on SIGTERM.
+pub const OTHER_END_SIGNALS: [Signal; 7] = [
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::VTALARM,
+    Signal::PROF,
+    Signal::XCPU,
+    Signal::IO,
+];
+
 /// Which process this is after [`split_process`].
 #[derive(Debug)]
 pub enum ProcessRole {
@@ -45,8 +57,12 @@ static END_REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// Splits the program into supervisor and worker. Returns in both: in the supervisor when it is to
 /// exit. Must be called while the process has one thread.
+///
+/// The supervisor calls `clean_up` when the worker ended before it could restore what it had
+/// changed, for example because the kernel killed it when the memory ran out. It has to return in
+/// bounded time.
 #[must_use]
-pub fn split_process() -> ProcessRole {
+pub fn split_process(clean_up: impl FnOnce()) -> ProcessRole {
     let Ok((messages, to_supervisor)) = std::io::pipe() else {
         return ProcessRole::Worker;
     };
@@ -67,7 +83,14 @@ pub fn split_process() -> ProcessRole {
         }
         Ok(Some(worker)) => {
             drop(to_supervisor);
-            ProcessRole::Supervisor(self::parent::supervise(worker, messages, &signals))
+            let end = self::parent::supervise(worker, messages, &signals);
+            if end.needs_clean_up {
+                clean_up();
+            }
+            if let Some(signal) = end.signal {
+                self::system::end_by_signal(signal, &signals);
+            }
+            ProcessRole::Supervisor(ExitCode::from(end.status))
         }
     }
 }

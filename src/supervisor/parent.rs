@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{PipeReader, Read, Write};
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,6 +21,9 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
 const HANG_THRESHOLD: Duration = Duration::from_millis(150);
 /// Within this time after a stop of this process, the worker may stop itself because of it.
 const RECENT_STOP_WINDOW: Duration = Duration::from_secs(1);
+/// How long the end of a killed worker is waited for when the user asked twice: it takes a while to
+/// give up its memory and files. One that was late waits for a device, which has taken long already.
+const KILL_TIMEOUT: Duration = Duration::from_millis(100);
 /// Poll interval for a late worker.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Exit status of an interrupted program.
@@ -48,8 +50,24 @@ struct Supervisor<'a> {
     continued_at: Option<Instant>,
 }
 
-/// Waits for the worker or abandons it; returns the exit status.
-pub(crate) fn supervise(worker: Pid, messages: PipeReader, signals: &SignalDescriptor) -> ExitCode {
+/// How the worker ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WorkerEnd {
+    /// The exit status for the program.
+    pub(crate) status: u8,
+    /// The signal that ended the worker.
+    pub(crate) signal: Option<Signal>,
+    /// Whether it may have left settings changed: it had no time to restore them, and it is gone, so
+    /// that nothing holds them.
+    pub(crate) needs_clean_up: bool,
+}
+
+/// Waits for the worker or abandons it.
+pub(crate) fn supervise(
+    worker: Pid,
+    messages: PipeReader,
+    signals: &SignalDescriptor,
+) -> WorkerEnd {
     let mut supervisor = Supervisor {
         worker,
         messages: Some(messages),
@@ -66,11 +84,11 @@ pub(crate) fn supervise(worker: Pid, messages: PipeReader, signals: &SignalDescr
         supervisor.wait_for_event();
         supervisor.read_messages();
         supervisor.read_signals();
-        if let Some(code) = supervisor.reap_worker() {
-            return ExitCode::from(code);
+        if let Some(end) = supervisor.reap_worker() {
+            return end;
         }
         if supervisor.is_late() {
-            return ExitCode::from(supervisor.abandon_worker());
+            return supervisor.abandon_worker();
         }
     }
 }
@@ -155,28 +173,44 @@ impl Supervisor<'_> {
         let _ = kill_process(self.worker, signal);
     }
 
-    /// The exit status of a worker that has ended. Stops this process if the terminal stopped the
-    /// worker.
-    fn reap_worker(&self) -> Option<u8> {
+    /// How the worker ended, if it has. Stops this process if the terminal stopped the worker.
+    fn reap_worker(&mut self) -> Option<WorkerEnd> {
         let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
         let (_, status) = match waitpid(Some(self.worker), options) {
             Ok(Some(ended)) => ended,
             Ok(None) | Err(rustix::io::Errno::INTR) => return None,
             // Another process has reaped it: there is nothing to wait for.
-            Err(_) => return Some(self.delivered_status.unwrap_or(1)),
+            Err(_) => {
+                return Some(WorkerEnd {
+                    status: self.delivered_status.unwrap_or(1),
+                    signal: None,
+                    needs_clean_up: false,
+                });
+            }
         };
-        self.exit_status(status)
+        // What it wrote just before its end.
+        self.read_messages();
+        self.worker_end(status)
     }
 
-    fn exit_status(&self, status: WaitStatus) -> Option<u8> {
+    fn worker_end(&self, status: WaitStatus) -> Option<WorkerEnd> {
         if let Some(code) = status.exit_status() {
-            return Some(u8::try_from(code).unwrap_or(1));
+            return Some(WorkerEnd {
+                status: u8::try_from(code).unwrap_or(1),
+                signal: None,
+                // A second signal ends it at once.
+                needs_clean_up: self.was_interrupted(),
+            });
         }
         if let Some(number) = status.terminating_signal() {
-            if let Some(signal) = Signal::from_named_raw(number) {
-                system::end_by_signal(signal, self.signals);
-            }
-            return Some(u8::try_from(128 + number).unwrap_or(1));
+            return Some(WorkerEnd {
+                status: u8::try_from(128 + number).unwrap_or(1),
+                signal: Signal::from_named_raw(number),
+                // A signal that was passed on may end it before it has changed anything.
+                needs_clean_up: self.end_requested_at.is_none()
+                    || number == libc::SIGKILL
+                    || self.was_interrupted(),
+            });
         }
         let just_continued = self
             .continued_at
@@ -193,6 +227,11 @@ impl Supervisor<'_> {
             _ => {}
         }
         None
+    }
+
+    /// Whether the worker used a target and was asked to end, and did not get to report its result.
+    fn was_interrupted(&self) -> bool {
+        self.end_requested_at.is_some() && self.target.is_some() && self.delivered_status.is_none()
     }
 
     /// Whether the worker has exceeded its time to end.
@@ -225,8 +264,8 @@ impl Supervisor<'_> {
         system::process_state(&stat)
     }
 
-    /// Kills the worker, reports what remains of it, and returns the exit status.
-    fn abandon_worker(&self) -> u8 {
+    /// Kills the worker and reports what remains of it.
+    fn abandon_worker(&self) -> WorkerEnd {
         // Its remaining threads end as soon as the kernel releases them.
         let _ = kill_process(self.worker, Signal::KILL);
         let mut lines = Vec::new();
@@ -237,9 +276,8 @@ impl Supervisor<'_> {
                     .to_owned(),
             );
         }
-        std::thread::sleep(POLL_INTERVAL);
-        let reaped = waitpid(Some(self.worker), WaitOptions::NOHANG);
-        if matches!(reaped, Ok(None)) {
+        let is_gone = self.reap_killed_worker();
+        if !is_gone {
             lines.push(self.abandoned_message());
         }
         let mut stderr = std::io::stderr().lock();
@@ -247,7 +285,30 @@ impl Supervisor<'_> {
             // A closed stderr is no error.
             let _ = writeln!(stderr, "{}", printable_str(&line));
         }
-        self.delivered_status.unwrap_or(INTERRUPTED_STATUS)
+        WorkerEnd {
+            status: self.delivered_status.unwrap_or(INTERRUPTED_STATUS),
+            signal: None,
+            // A worker that stays behind still holds what it changed.
+            needs_clean_up: self.was_interrupted() && is_gone,
+        }
+    }
+
+    /// Waits for a bounded time for the end of a worker that was killed; false if it stays behind.
+    fn reap_killed_worker(&self) -> bool {
+        let limit = match self.asked_twice {
+            true => KILL_TIMEOUT,
+            false => POLL_INTERVAL,
+        };
+        let deadline = Instant::now() + limit;
+        loop {
+            std::thread::sleep(POLL_INTERVAL);
+            // An error says that somebody else has reaped it.
+            match waitpid(Some(self.worker), WaitOptions::NOHANG) {
+                Ok(None) if Instant::now() < deadline => {}
+                Ok(None) => return false,
+                _ => return true,
+            }
+        }
     }
 
     fn abandoned_message(&self) -> String {

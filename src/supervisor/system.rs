@@ -9,14 +9,28 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use crate::probe::process::stat::parse_ignored_signals;
 
-/// Signals that the supervisor forwards to the worker.
-pub(crate) const FORWARDED_SIGNALS: [Signal; 6] = [
+/// Signals that the supervisor forwards to the worker: those of job control, and those that would
+/// end the supervisor, and with it the worker before it has restored what it changed. The kernel
+/// delivers a fault of the supervisor itself although its signal is blocked.
+pub(crate) const FORWARDED_SIGNALS: [Signal; 18] = [
     Signal::INT,
     Signal::TERM,
     Signal::HUP,
     Signal::QUIT,
     Signal::TSTP,
     Signal::CONT,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::VTALARM,
+    Signal::PROF,
+    Signal::XCPU,
+    Signal::IO,
+    Signal::POWER,
+    Signal::STKFLT,
+    Signal::TRAP,
+    Signal::SYS,
+    Signal::ABORT,
 ];
 
 /// The supervisor's signals: blocked, and read from a descriptor instead (signalfd(2)).

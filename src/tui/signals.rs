@@ -6,6 +6,8 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+use crate::supervisor;
+
 /// A signal or similar notice for the whole program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalNotice {
@@ -25,14 +27,15 @@ pub enum SignalNotice {
 ///
 /// When a handler cannot be installed.
 pub fn forward_signals(notices: &mpsc::Sender<SignalNotice>) -> io::Result<()> {
-    let table = [
-        (Signal::TERM, SignalNotice::Terminate(Signal::TERM.as_raw())),
-        (Signal::INT, SignalNotice::Terminate(Signal::INT.as_raw())),
-        (Signal::HUP, SignalNotice::Terminate(Signal::HUP.as_raw())),
-        (Signal::QUIT, SignalNotice::Terminate(Signal::QUIT.as_raw())),
-        (Signal::TSTP, SignalNotice::Suspend),
-        (Signal::CONT, SignalNotice::Resume),
-    ];
+    let end_signals = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
+    let table = end_signals
+        .into_iter()
+        .chain(supervisor::OTHER_END_SIGNALS)
+        .map(|number| (number, SignalNotice::Terminate(number.as_raw())))
+        .chain([
+            (Signal::TSTP, SignalNotice::Suspend),
+            (Signal::CONT, SignalNotice::Resume),
+        ]);
     for (number, notice) in table {
         let mut arrivals = signal(SignalKind::from_raw(number.as_raw()))?;
         let notices = notices.clone();

@@ -5,13 +5,18 @@
 #
 #     sh tests/guest/cancel.sh DISK
 #
-# DISK is the kernel's name of a disk of 1 GB or more; diskscope and dmsetup in the PATH. Prints one
+# DISK is the kernel's name of a disk of 1 GB or more; what is on it is lost, signatures first:
+# without that the runs that write would be refused. diskscope and dmsetup in the PATH. Prints one
 # line for every check; its exit status is the number of those that failed.
 
 disk=$1
 failed=0
 export XDG_STATE_HOME=/tmp/state
 target=/dev/mapper/hangs
+
+dd if=/dev/zero of=/dev/"$disk" bs=1M count=65 conv=notrunc 2>/dev/null
+last=$(($(cat /sys/class/block/"$disk"/size) / 2048 - 1))
+dd if=/dev/zero of=/dev/"$disk" bs=1M seek=$last count=2 conv=notrunc 2>/dev/null
 
 check() {
     if [ "$1" = yes ]; then echo "ok      $2"; else echo "FAILED  $2"; failed=$((failed + 1)); fi

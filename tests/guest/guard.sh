@@ -4,9 +4,9 @@
 #
 # usage: guard.sh NVME SCSI      names without /dev; WHAT IS ON BOTH IS LOST
 #
-# Wanted: kernel modules ext4, btrfs, raid1, loop, nvmet, scsi_debug (at /mods/scsi_debug.ko, or by
-# modprobe), sg, device-mapper; diskscope, dmsetup, mdadm, lvm, mkfs.ext4, mkfs.btrfs, sfdisk, mkswap in
-# the PATH. Prints one line for every check; its exit status is the number of those that failed.
+# Wanted: kernel modules ext4, btrfs, raid1, loop, nvmet, target_core_file, target_core_iblock,
+# scsi_debug (at /mods/scsi_debug.ko, or by modprobe), sg, device-mapper; diskscope, dmsetup, mdadm, lvm,
+# mkfs.ext4, mkfs.btrfs, sfdisk, mkswap in the PATH. Prints one line for every check; its exit status is the number of those that failed.
 
 nvme=$1 scsi=$2
 failed=0
@@ -31,7 +31,13 @@ written() { expect 0 "" "$1"; }
 # Signatures are another question.
 consent=
 diskscope run --help 2>&1 | grep -q overwrite-signatures && consent=--overwrite-signatures
-wipe() { dd if=/dev/zero of=/dev/$1 bs=1M count=8 conv=notrunc 2>/dev/null; }
+# The end too: GPT, md and btrfs keep copies there and at 64 MiB.
+wipe() {
+    dd if=/dev/zero of=/dev/$1 bs=1M count=8 conv=notrunc 2>/dev/null
+    dd if=/dev/zero of=/dev/$1 bs=1M seek=64 count=1 conv=notrunc 2>/dev/null
+    megabytes=$(($(cat /sys/class/block/$1/size) / 2048))
+    dd if=/dev/zero of=/dev/$1 bs=1M seek=$((megabytes - 1)) count=2 conv=notrunc 2>/dev/null
+}
 map() { echo "$2" | dmsetup create --noudevsync "$1" && dmsetup mknodes; }
 unmap() { dmsetup remove --noudevsync "$1"; }
 
@@ -124,10 +130,76 @@ if mkdir $target 2>/dev/null; then
     refused "configfs is not mounted" /dev/$scsi
     mount -t configfs none /sys/kernel/config
     echo 0 >$target/namespaces/1/enable
-    rmdir $target/namespaces/1 $target
+    rmdir $target/namespaces/1
+
+    # The kernel keeps what the path led to when the namespace was enabled.
+    what="disk served over NVMe by a path that leads elsewhere by now"
+    ln -sfn /dev/$scsi /tmp/link
+    sleep 1
+    mkdir $target/namespaces/2
+    printf /tmp/link >$target/namespaces/2/device_path
+    echo 1 >$target/namespaces/2/enable
+    refused "nvmet subsystem nqn.test exports" /dev/$scsi
+    written /dev/$nvme
+    ln -sfn /dev/$nvme /tmp/link
+    refused "what nvmet subsystem nqn.test exports" /dev/$scsi
+    refused "nvmet subsystem nqn.test exports" /dev/$nvme
+    # Reading the attributes and asking for the list of them changes their times.
+    cat $target/namespaces/2/* >/dev/null 2>&1
+    ls $target/namespaces/2 >/dev/null
+    echo 2 >/proc/sys/vm/drop_caches
+    refused "what nvmet subsystem nqn.test exports" /dev/$scsi
+    echo 0 >$target/namespaces/2/enable
+    written /dev/$scsi
+    rmdir $target/namespaces/2
+
+    what="disk served over NVMe by a relative path"
+    mkdir $target/namespaces/3
+    printf dev/$scsi >$target/namespaces/3/device_path
+    if (cd / && echo 1 >$target/namespaces/3/enable) 2>/dev/null; then
+        refused "what nvmet subsystem nqn.test exports" /dev/$scsi
+        echo 0 >$target/namespaces/3/enable
+    fi
+    rmdir $target/namespaces/3
+
+    what="disk served over NVMe by the node of the kernel, which was touched since"
+    mkdir $target/namespaces/4
+    printf /dev/$scsi >$target/namespaces/4/device_path
+    echo 1 >$target/namespaces/4/enable
+    touch /dev/$scsi /dev/another
+    rm /dev/another
+    refused "nvmet subsystem nqn.test exports $scsi" /dev/$scsi
+    written /dev/$nvme
+    echo 0 >$target/namespaces/4/enable
+    rmdir $target/namespaces/4 $target
 else
     echo "skipped $what: no nvmet"
 fi
+
+# fileio keeps what the path led to as nvmet does; iblock opens it exclusively.
+for backend in fileio iblock; do
+    what="disk served by $backend by a path that leads elsewhere by now"
+    case $backend in
+    fileio) path=fd_dev_name=/tmp/link,fd_dev_size=1048576 reason="what SCSI target fileio_0/test exports" ;;
+    iblock) path=udev_path=/tmp/link reason="in use" ;;
+    esac
+    store=/sys/kernel/config/target/core/${backend}_0/test
+    if ! mkdir -p $store 2>/dev/null; then
+        echo "skipped $what: no $backend"
+        continue
+    fi
+    ln -sfn /dev/$scsi /tmp/link
+    sleep 1
+    rmdir $store
+    mkdir $store
+    printf $path >$store/control
+    echo 1 >$store/enable
+    refused "SCSI target ${backend}_0/test exports" /dev/$scsi
+    ln -sfn /dev/$nvme /tmp/link
+    refused "$reason" /dev/$scsi
+    rmdir $store
+    written /dev/$scsi
+done
 
 what="two paths to one disk"
 # Two hosts with one store: the disks of both have one identifier where the module says so.
@@ -172,5 +244,8 @@ for generic in /dev/sg[0-9]* /dev/bsg/*:* /dev/ng[0-9]*; do
     written /dev/$disk
 done
 
+# The other scripts need disks without signatures.
+wipe $nvme
+wipe $scsi
 echo "$failed failed"
 exit $failed

@@ -1,7 +1,7 @@
 #!/bin/sh
 # In a virtual machine as root: what mdadm, LVM and cryptsetup leave on a device is recognised, and
 # kept without --overwrite-signatures.
-# usage: signatures.sh DEVICE    (an empty block device of at least 64 MB that may be lost)
+# usage: signatures.sh DEVICE    (a block device of at least 128 MB; what is on it is lost)
 # needs: diskscope, blkid, mdadm, and where there is one, pvcreate; the module raid1.
 set -u
 device=$1
@@ -23,8 +23,11 @@ holds() {
     fi
 }
 
+# Copies of superblocks are at the end (GPT, md, ZFS) and at 64 MiB (btrfs).
 empty() {
-    dd if=/dev/zero of="$device" bs=1M count=64 2>/dev/null
+    sectors=$(cat /sys/class/block/"${device##*/}"/size)
+    dd if=/dev/zero of="$device" bs=1M count=65 conv=notrunc 2>/dev/null
+    dd if=/dev/zero of="$device" bs=1M seek=$((sectors / 2048 - 1)) count=2 conv=notrunc 2>/dev/null
     sync
 }
 

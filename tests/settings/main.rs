@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod elevation;
+mod ended;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
 mod place;

@@ -29,6 +29,18 @@ pub(super) struct SparseImage {
     pub hole_bytes: u64,
 }
 
+impl SparseImage {
+    /// Bytes that are not allocated by now; `None` if the file system does not answer.
+    pub(super) fn current_hole_bytes(&self) -> Option<u64> {
+        Some(hole_bytes(&self.file.metadata().ok()?))
+    }
+}
+
+fn hole_bytes(facts: &fs::Metadata) -> u64 {
+    let allocated = facts.blocks().saturating_mul(BLOCK_BYTES);
+    facts.len().saturating_sub(allocated)
+}
+
 /// The block device that holds the file system of a file; of an overlay, that of the upper directory.
 pub(super) fn device_of_file(roots: &SysPaths, file: &File) -> Option<(u32, u32)> {
     let wanted = StatxFlags::BASIC_STATS | STATX_MNT_ID;
@@ -78,8 +90,7 @@ fn sparse_backing_file(device: &Path) -> Option<SparseImage> {
     ));
     let file = open_path(path)?;
     let facts = file.metadata().ok().filter(fs::Metadata::is_file)?;
-    let allocated = facts.blocks().saturating_mul(BLOCK_BYTES);
-    let hole_bytes = facts.len().saturating_sub(allocated);
+    let hole_bytes = hole_bytes(&facts);
     (hole_bytes > 0).then(|| SparseImage {
         path: sanitized(&path.to_string_lossy()),
         file,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::drive::error::DriveError;
+use crate::drive::free_space::SpaceWatch;
 use crate::drive::guard::conflicts::medium_usage::SearchDepth;
 use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
 use crate::drive::guard::refusal::Refusal;
@@ -33,6 +34,9 @@ pub struct WriteWatch {
     tables: Option<KernelTables>,
     /// Questions that were open when the permit was given.
     known_use: Arc<KnownUse>,
+    /// The images below the medium; `None` before they are looked for, and again whenever the tables
+    /// change.
+    space: Option<SpaceWatch>,
     /// Looks in succession that took too long.
     consecutive_slow_checks: u32,
 }
@@ -56,6 +60,7 @@ impl WriteWatch {
             // What changed since the permit was given is looked at the first time.
             tables: None,
             known_use: known,
+            space: None,
             consecutive_slow_checks: 0,
         })
     }
@@ -65,6 +70,7 @@ impl WriteWatch {
         if !self.has_changed() {
             return None;
         }
+        self.space = None;
         check_unused(
             &self.sys_paths,
             &self.medium,
@@ -77,11 +83,16 @@ impl WriteWatch {
     /// Why a file with holes, or a device in one, must not be written any more: its file system has
     /// no room left.
     #[must_use]
-    pub(crate) fn space_shortage(&self) -> Option<DriveError> {
+    pub(crate) fn space_shortage(&mut self) -> Option<DriveError> {
         match self.medium.target.kind {
-            TargetKind::File | TargetKind::BlockDevice => scratch::space_shortage(&self.medium),
-            _ => None,
+            TargetKind::File | TargetKind::BlockDevice => {}
+            _ => return None,
         }
+        let medium = &self.medium;
+        let space = self
+            .space
+            .get_or_insert_with(|| scratch::space_watch(medium));
+        scratch::space_shortage(medium, space)
     }
 
     /// Counts a look; yields how many in succession were slow.

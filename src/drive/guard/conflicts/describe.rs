@@ -127,7 +127,11 @@ impl fmt::Display for UnresolvedUse {
                 formatter,
                 "who uses the file in the upper directory of the overlay at {at}"
             ),
-            Self::Export { by } => write!(formatter, "what {by} exports"),
+            Self::Export { by } => write!(
+                formatter,
+                "what {by} exports (its path is missing, is relative, or may have changed since \
+                 it was set up)"
+            ),
             Self::OpenDescriptors(unseen) => {
                 write!(formatter, "which processes have it open ({unseen})")
             }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::drive::guard::conflicts::exported_path::{configured_at, file_since};
 use crate::drive::identity::sanitized;
 use crate::drive::identity::sysfs::{is_absent, list_directory};
 use crate::drive::medium::FileId;
@@ -14,7 +15,8 @@ use crate::roots::SysPaths;
 pub(super) struct ExportedTarget {
     /// The exporter, such as `nvmet subsystem NAME`.
     pub exporter: String,
-    /// The device or file; `None` if it cannot be found.
+    /// The device or file; `None` if it cannot be found, or if its path may have been changed after
+    /// the kernel opened it.
     pub exported_id: Option<FileId>,
 }
 
@@ -22,9 +24,9 @@ pub(super) struct ExportedTarget {
 pub(super) fn list_exports(roots: &SysPaths) -> Vec<ExportedTarget> {
     let configfs = roots.sys.join("kernel/config");
     let mut exports = Vec::new();
-    nvmet_exports(&configfs.join("nvmet/subsystems"), &mut exports);
-    scsi_target_exports(&configfs.join("target/core"), &mut exports);
-    mass_storage_gadget_exports(&configfs.join("usb_gadget"), &mut exports);
+    nvmet_exports(roots, &configfs.join("nvmet/subsystems"), &mut exports);
+    scsi_target_exports(roots, &configfs.join("target/core"), &mut exports);
+    mass_storage_gadget_exports(roots, &configfs.join("usb_gadget"), &mut exports);
     // The module is loaded but configfs is not mounted, so its exports are unknown.
     for (module, directory) in [("nvmet", "nvmet"), ("target_core_mod", "target")] {
         let loaded = roots.sys.join("module").join(module).exists();
@@ -51,16 +53,18 @@ fn entries(directory: &Path, exports: &mut Vec<ExportedTarget>) -> Vec<String> {
 }
 
 /// `SUBSYSTEM/namespaces/NUMBER/{enable,device_path}`
-fn nvmet_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
+fn nvmet_exports(roots: &SysPaths, directory: &Path, exports: &mut Vec<ExportedTarget>) {
     for subsystem in entries(directory, exports) {
         let spaces = directory.join(&subsystem).join("namespaces");
         for space in entries(&spaces, exports) {
             let space = spaces.join(space);
             let off = fs::read_to_string(space.join("enable")).is_ok_and(|on| on.trim() == "0");
             if !off {
+                let attributes = ["device_path", "enable"];
+                let path = read_path(&space.join("device_path"));
                 exports.push(ExportedTarget {
                     exporter: format!("nvmet subsystem {}", sanitized(&subsystem)),
-                    exported_id: file_identity(read_path(&space.join("device_path"))),
+                    exported_id: opened_file(roots, path, &space, &attributes),
                 });
             }
         }
@@ -68,7 +72,7 @@ fn nvmet_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
 }
 
 /// `BACKEND/NAME/{info,udev_path}`
-fn scsi_target_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
+fn scsi_target_exports(roots: &SysPaths, directory: &Path, exports: &mut Vec<ExportedTarget>) {
     for backend in entries(directory, exports) {
         // `alua` is not a backend, and a memory backend exports nothing that an overwrite could
         // affect.
@@ -77,6 +81,10 @@ fn scsi_target_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
         }
         for name in entries(&directory.join(&backend), exports) {
             let store = directory.join(&backend).join(&name);
+            // `hba_info` and `hba_mode`, which every backend has.
+            if fs::symlink_metadata(&store).is_ok_and(|facts| facts.is_file()) {
+                continue;
+            }
             if matches!(store.join("info").try_exists(), Ok(false)) {
                 continue;
             }
@@ -86,9 +94,15 @@ fn scsi_target_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
             // A backend that is not configured has neither path and exports nothing.
             let off = fs::read_to_string(store.join("enable")).is_ok_and(|on| on.trim() == "0");
             if !off {
+                let attributes = ["control", "enable", "udev_path"];
                 exports.push(ExportedTarget {
                     exporter: format!("SCSI target {}", sanitized(&format!("{backend}/{name}"))),
-                    exported_id: file_identity(path),
+                    // `iblock` opens its device exclusively, so that opening it exclusively tells
+                    // what is exported, wherever the path leads by now.
+                    exported_id: match backend.starts_with("iblock_") {
+                        true => file_identity(path),
+                        false => opened_file(roots, path, &store, &attributes),
+                    },
                 });
             }
         }
@@ -96,19 +110,24 @@ fn scsi_target_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
 }
 
 /// `GADGET/functions/mass_storage.NAME/lun.N/file`
-fn mass_storage_gadget_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
+fn mass_storage_gadget_exports(
+    roots: &SysPaths,
+    directory: &Path,
+    exports: &mut Vec<ExportedTarget>,
+) {
     for gadget in entries(directory, exports) {
         let functions = directory.join(&gadget).join("functions");
         for function in entries(&functions, exports) {
             let function = functions.join(function);
             for unit in entries(&function, exports) {
-                let file = function.join(unit).join("file");
+                let unit = function.join(unit);
+                let file = unit.join("file");
                 let path = read_path(&file);
                 // None where nothing is served; what cannot be read may be anything.
                 if path.is_some() || fs::read(&file).is_err_and(|error| !is_absent(&error)) {
                     exports.push(ExportedTarget {
                         exporter: format!("USB gadget {}", sanitized(&gadget)),
-                        exported_id: file_identity(path),
+                        exported_id: opened_file(roots, path, &unit, &["file"]),
                     });
                 }
             }
@@ -138,6 +157,19 @@ fn read_path(file: &Path) -> Option<PathBuf> {
     let path = text.split(|byte| *byte == b'\n').next()?;
     (!path.is_empty() && path != b"(null)")
         .then(|| PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())))
+}
+
+/// What the kernel opened at that path when the export was set up, of which configfs has that
+/// directory with these attributes.
+fn opened_file(
+    roots: &SysPaths,
+    path: Option<PathBuf>,
+    directory: &Path,
+    attributes: &[&str],
+) -> Option<FileId> {
+    let mut places = vec![directory.to_owned()];
+    places.extend(attributes.iter().map(|name| directory.join(name)));
+    file_since(roots, &path?, configured_at(&places)?)
 }
 
 fn file_identity(path: Option<PathBuf>) -> Option<FileId> {

@@ -8,6 +8,7 @@ mod describe;
 pub mod device_mapper;
 mod device_nodes;
 mod device_stack;
+mod exported_path;
 pub mod exports;
 pub mod file_locks;
 pub mod lock_line;
