@@ -7,8 +7,9 @@ use super::run_recorder::RunRecorder;
 use super::run_spec::{RunReport, RunSpec};
 use super::shared_session::SharedSession;
 use super::start_error::{StartError, StartStep};
-use crate::bench::framework::context::{self, FinishedRun, RunEnvironment};
+use crate::bench::framework::context::{FinishedRun, RunEnvironment};
 use crate::bench::framework::progress::ProgressSpan;
+use crate::bench::framework::run;
 use crate::bench::framework::{SEED, plan_window};
 use crate::bench::{BenchError, Forecast, ParameterSet, RunEvent, RunSink, RunStart, RunTime};
 use crate::drive::{DriveError, Inspection, SettingsManager};
@@ -199,7 +200,7 @@ fn measure(
         engine: subject.engine,
         cancellation: job.cancellation,
     };
-    context::run_benchmark(subject.spec.benchmark, environment, span, sink)
+    run::run_benchmark(subject.spec.benchmark, environment, span, sink)
 }
 
 /// The error of a run that sent no request, because the plan is invalid or a setting is in use:

@@ -129,7 +129,8 @@ pub fn main() -> ExitCode {
     };
     cleanup::clean_up_leftovers();
     if may_block_on_devices(&matches)
-        && let ProcessRole::Supervisor(code) = supervisor::split_process(clean_up_leftovers)
+        && let ProcessRole::Supervisor(code) =
+            supervisor::split_process(cleanup::clean_up_leftovers)
     {
         return code;
     }

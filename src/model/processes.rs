@@ -1,15 +1,17 @@
 //! Rates of processes.
 
+use self::rates::cache_fraction;
+mod rates;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::drive::ioctl::IoClass;
+use crate::model::file_locations::{device_at_location, location_of};
+use crate::model::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, io_difference};
+use crate::model::processes::rates::{is_active, set_rates};
+use crate::model::snapshot::ProcessView;
 use crate::probe::SystemSample;
 use crate::probe::sample::{IoPriority, ProcessIo, ProcessSample};
-
-use super::file_locations::{device_at_location, location_of};
-use super::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, io_difference};
-use super::snapshot::ProcessView;
-use crate::drive::ioctl::IoClass;
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_command_line;
 
@@ -113,22 +115,6 @@ fn process_view(pair: &ProcessPair<'_>) -> ProcessView {
     view
 }
 
-fn set_rates(view: &mut ProcessView, io: &ProcessIo, elapsed: Duration) {
-    let per_second = |bytes: u64| Some(bytes as f64 / elapsed.as_secs_f64());
-    view.read_bytes_per_s = per_second(io.read_bytes);
-    // The cancelled bytes may have been written in an earlier interval.
-    view.write_bytes_per_s = per_second(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
-    view.rchar_bytes_per_s = per_second(io.rchar);
-    view.wchar_bytes_per_s = per_second(io.wchar);
-    view.cache_fraction = cache_fraction(io);
-}
-
-/// Fraction of the bytes read that came from the page cache. Read-ahead may fetch more than
-/// requested; then nothing came from the cache.
-fn cache_fraction(io: &ProcessIo) -> Option<f64> {
-    (io.rchar > 0).then(|| (1.0 - io.read_bytes as f64 / io.rchar as f64).clamp(0.0, 1.0))
-}
-
 fn add_identity(
     mut view: ProcessView,
     now: &SystemSample,
@@ -192,17 +178,6 @@ fn device_names(now: &SystemSample, pair: &ProcessPair<'_>) -> Vec<SafeText> {
         }
     }
     names
-}
-
-fn is_active(view: &ProcessView) -> bool {
-    let rates = [
-        view.read_bytes_per_s,
-        view.write_bytes_per_s,
-        view.rchar_bytes_per_s,
-        view.wchar_bytes_per_s,
-        view.io_wait,
-    ];
-    view.state == Some('D') || rates.into_iter().flatten().any(|rate| rate > 0.0)
 }
 
 /// Device bytes count first; bytes served from the cache break ties.

@@ -5,8 +5,8 @@ use ratatui::layout::{Alignment, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Clear, Widget};
 
-use super::theme::{StyleRole, Theme};
 use crate::app::Dialog;
+use crate::ui::theme::{StyleRole, Theme};
 
 /// Draws the dialog.
 pub(super) fn draw(dialog: Dialog, theme: Theme, area: Rect, buf: &mut Buffer) {

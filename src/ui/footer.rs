@@ -5,11 +5,10 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::theme::{StyleRole, Theme};
-use super::widgets::text::cut_end;
-use crate::app::keymap;
-use crate::app::keymap::KeyBinding;
-use crate::app::{AppState, KeyContext};
+use crate::app::keymap::{KeyBinding, KeyContext};
+use crate::app::{AppState, keymap};
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::text::cut_end;
 
 /// The bindings of a context; in a text field also those that edit text.
 fn bindings(context: KeyContext) -> impl Iterator<Item = &'static KeyBinding> {

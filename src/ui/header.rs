@@ -10,9 +10,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::theme::{StyleRole, Theme};
 use crate::app::{AppState, Screen};
 use crate::model::snapshot::HostView;
+use crate::ui::theme::{StyleRole, Theme};
 use crate::units;
 
 /// Fractions of pressure above which it is shown as a warning and as an error.

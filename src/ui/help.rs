@@ -5,10 +5,10 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
-use super::theme::{StyleRole, Theme};
-use crate::app::KeyContext;
 use crate::app::keymap;
+use crate::app::keymap::KeyContext;
 use crate::app::viewport::Viewport;
+use crate::ui::theme::{StyleRole, Theme};
 
 /// Width of the column of keys.
 const KEYS_WIDTH: usize = 16;

@@ -1,10 +1,14 @@
 //! Draws the state. One pane per file; drawing changes nothing.
 
+mod apply_style;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
+
+use crate::app::{AppState, BenchStage, Dialog, Screen};
+use crate::safe_text::printable::is_printable;
+use crate::ui::apply_style::apply_style;
 
 pub mod bench;
 mod dialog;
@@ -18,9 +22,6 @@ pub mod theme;
 pub mod widgets;
 
 pub use self::theme::{StyleRole, Theme};
-
-use crate::app::{AppState, BenchStage, Dialog, Screen};
-use crate::safe_text::printable::is_printable;
 
 /// The smallest supported terminal: columns and rows.
 pub const SUPPORTED_SIZE: (u16, u16) = (80, 24);
@@ -116,9 +117,4 @@ fn replace_non_ascii(area: Rect, buf: &mut Buffer) {
             cell.set_symbol("?");
         }
     }
-}
-
-/// Applies a style to a whole area.
-fn apply_style(style: Style, area: Rect, buf: &mut Buffer) {
-    buf.set_style(area.intersection(*buf.area()), style);
 }

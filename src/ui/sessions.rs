@@ -5,13 +5,13 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::theme::{StyleRole, Theme};
-use super::widgets::table::{TableColumn, TableWidget};
-use super::widgets::text::{cut_end, cut_start, format_time};
 use crate::app::SessionEntry;
 use crate::app::sessions::{SessionStatus, SessionsState};
 use crate::report::compare::words::session_letter;
 use crate::session::document::RunState;
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::table::{TableColumn, TableWidget};
+use crate::ui::widgets::text::{cut_end, cut_start, format_time};
 
 mod comparison;
 mod metrics;

@@ -1,7 +1,8 @@
 //! Tests of the program, run on simulated drives from begin to end.
 
-use diskscope::bench::framework::context::{self, RunEnvironment};
+use diskscope::bench::framework::context::RunEnvironment;
 use diskscope::bench::framework::progress::ProgressSpan;
+use diskscope::bench::framework::run;
 use diskscope::bench::{self, ParameterSet};
 use diskscope::drive::{SettingsManager, Target};
 use diskscope::engine::{CancellationToken, Engine};
@@ -37,8 +38,7 @@ pub fn run_on(
         engine,
         cancellation: &CancellationToken::default(),
     };
-    let finished =
-        context::run_benchmark(test, environment, ProgressSpan::whole_run(), &mut |_| {});
+    let finished = run::run_benchmark(test, environment, ProgressSpan::whole_run(), &mut |_| {});
     assert!(finished.error.is_none(), "{:?}", finished.error);
     finished.findings
 }

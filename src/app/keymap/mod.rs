@@ -1,30 +1,18 @@
 //! The key table: the command of each key in each context. The help, the footer and `docs/keys.md`
 //! are generated from it.
 
-use super::key::KeyPress;
+mod binding;
+pub use self::binding::KeyBinding;
 
 mod command;
 mod context;
 mod table;
 
+use crate::app::key::KeyPress;
+
 pub use self::command::KeyCommand;
 pub use self::context::KeyContext;
 pub use self::table::KEY_BINDINGS;
-
-/// One line of the key table.
-#[derive(Debug, Clone, Copy)]
-pub struct KeyBinding {
-    /// The context in which it applies.
-    pub context: KeyContext,
-    /// Any of these keys.
-    pub keys: &'static [KeyPress],
-    /// What it does.
-    pub command: KeyCommand,
-    /// One line for the help.
-    pub help: &'static str,
-    /// A word for the footer; empty if it is not shown there.
-    pub hint: &'static str,
-}
 
 /// Number of lines of the table as a list with a heading and a blank line per context.
 #[must_use]

@@ -1,7 +1,9 @@
 //! The table: one line per binding, grouped by context.
 
-use super::{KeyBinding, KeyCommand, KeyContext};
 use crate::app::key::{KeyPress, KeySymbol};
+use crate::app::keymap::binding::KeyBinding;
+use crate::app::keymap::command::KeyCommand;
+use crate::app::keymap::context::KeyContext;
 use crate::app::screen::Screen;
 use crate::app::text::TextEdit;
 

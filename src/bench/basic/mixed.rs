@@ -29,7 +29,7 @@ time.
 
 It overwrites the window, by default at most 8 GiB (--bytes, which counts reads too).",
     may_write: true,
-    checks: random::CHECKS,
+    checks: random::description::CHECKS,
     workload: Workload::RANDOM_READS,
     metrics: &[
         MetricFamily::Own(&[

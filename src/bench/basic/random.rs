@@ -1,6 +1,6 @@
 //! Random reads or writes: IOPS and latency. `mixed` is the same workload with both.
 
-mod description;
+pub(super) mod description;
 
 pub(crate) use self::description::CHART;
 
@@ -16,7 +16,7 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::{IoOperation, IoStats, Plan};
-use crate::session::document::check::{CheckEvidence, CheckId, RateShortfall};
+use crate::session::document::check::{CheckEvidence, RateShortfall};
 use crate::session::document::{Findings, Metric, MetricId, MetricKind, Percentile, VariantKey};
 use crate::stats::latency::concurrency::mean_in_flight;
 use crate::units;
@@ -71,9 +71,6 @@ fn plan(
 ) -> Result<Plan, BenchError> {
     framework::build_plan(target, parameters, operation, random_pattern(parameters))
 }
-
-/// Checks of the benchmarks with random requests.
-pub(crate) const CHECKS: &[CheckId] = &[CheckId::RateNotReached, CheckId::QueueDepthNotReached];
 
 pub(crate) fn forecast(
     operation: IoOperation,

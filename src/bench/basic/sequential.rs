@@ -22,7 +22,7 @@ use crate::engine::{
     AccessPattern, EndReason, ExecutionOutcome, IoStats, Plan, PlanLimits, ZoneMap,
 };
 use crate::session::document::check::{
-    CheckEvidence, CheckId, UniformThroughput, UnmeasuredZones, ZoneCountDoubt, ZoneRequests,
+    CheckEvidence, UniformThroughput, UnmeasuredZones, ZoneCountDoubt, ZoneRequests,
     ZoneThroughputs,
 };
 use crate::session::document::{Findings, Metric, MetricId, Series, SeriesKind};
@@ -43,15 +43,6 @@ const ENOUGH_TO_COUNT: u64 = 32;
 const ENOUGH_IN_ZONE: usize = 5;
 /// Minimum ratio of the rates at the beginning and the end for partition advice.
 const MIN_ADVICE_RATIO: f64 = 1.15;
-
-/// Checks of both sequential benchmarks.
-const CHECKS: &[CheckId] = &[
-    CheckId::FastStart,
-    CheckId::NoZones,
-    CheckId::ZoneTooShort,
-    CheckId::ZonesNotMeasured,
-    CheckId::ZonesUncertain,
-];
 
 /// Large requests in 100 equidistant zones of the window, ascending.
 pub struct SequentialBenchmark {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::cpu_usage::CpuUsage;
 use super::progress::{ProgressReporter, ProgressSpan};
 use super::run_event::RunSink;
-use crate::bench::{BenchError, Benchmark, ParameterSet};
+use crate::bench::{BenchError, ParameterSet};
 use crate::drive::{SettingsManager, Target};
 use crate::engine::{
     CancellationToken, EndReason, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot,
@@ -107,7 +107,7 @@ impl RunTotals {
 
     /// Why the benchmark failed. A sweep may lack a point; a benchmark that has counted nothing has
     /// failed.
-    fn take_failure(&mut self) -> Option<EngineError> {
+    pub(super) fn take_failure(&mut self) -> Option<EngineError> {
         let nothing = self.only_ramp && !self.has_counted;
         let failure = self.failure.take();
         failure.or(nothing.then_some(EngineError::NothingMeasured))
@@ -250,35 +250,5 @@ impl RunContext<'_> {
     /// Sets a check that did not pass and replaces an earlier one of the same kind.
     pub fn set_check(&mut self, evidence: CheckEvidence) {
         self.findings.set_check(evidence);
-    }
-}
-
-/// Runs a benchmark until it finishes, fails or is stopped. Its progress and its findings go to
-/// `sink` as those of `span`.
-pub fn run_benchmark(
-    benchmark: &dyn Benchmark,
-    environment: RunEnvironment<'_>,
-    span: ProgressSpan,
-    sink: &mut RunSink<'_>,
-) -> FinishedRun {
-    let started_at = Instant::now();
-    let mut context = RunContext::new(environment, span, sink);
-    let result = benchmark.run(&mut context);
-    benchmark
-        .description()
-        .assert_checks_declared(&context.findings);
-    let failure = context.totals.take_failure();
-    let error = result.err().or(failure.map(BenchError::Engine));
-    let state = match &error {
-        Some(_) => RunState::Failed,
-        None if environment.cancellation.is_cancelled() => RunState::Interrupted,
-        None => RunState::Finished,
-    };
-    FinishedRun {
-        state,
-        error,
-        elapsed: started_at.elapsed(),
-        findings: context.findings,
-        cpu_usage: context.totals.cpu_usage,
     }
 }

@@ -1,6 +1,5 @@
 //! The metrics that a benchmark can yield and for which goals can be set.
 
-use crate::bench::find_benchmark;
 use crate::nearest;
 use crate::session::document::{MetricId, MetricKind, Percentile, VariantKey};
 use crate::stats::latency::histogram::PERCENTILES;
@@ -19,8 +18,13 @@ pub enum MetricFamily {
         /// What is measured of each, other than variants.
         metrics: &'static [Self],
     },
-    /// All metrics of the nested benchmark with this name.
-    Nested(&'static str),
+    /// Every metric of a nested benchmark.
+    Nested {
+        /// Name of the nested benchmark.
+        benchmark: &'static str,
+        /// Its metrics.
+        metrics: fn() -> &'static [MetricFamily],
+    },
 }
 
 /// A group of variants of a measurement.
@@ -65,11 +69,8 @@ fn latency_kinds() -> impl Iterator<Item = MetricKind> {
 impl MetricFamily {
     fn contains(&self, id: &MetricId) -> bool {
         match self {
-            Self::Nested(name) => {
-                id.benchmark() == Some(name)
-                    && find_benchmark(name).is_some_and(|nested| {
-                        contains(nested.description().metrics, &id.within_benchmark())
-                    })
+            Self::Nested { benchmark, metrics } => {
+                id.benchmark() == Some(benchmark) && contains(metrics(), &id.within_benchmark())
             }
             _ if id.is_nested() => false,
             Self::Variants { variants, metrics } => {
@@ -90,7 +91,7 @@ impl MetricFamily {
         match self {
             Self::Own(kinds) => kinds.to_vec(),
             Self::Latency => latency_kinds().collect(),
-            Self::Variants { .. } | Self::Nested(_) => Vec::new(),
+            Self::Variants { .. } | Self::Nested { .. } => Vec::new(),
         }
     }
 
@@ -111,11 +112,9 @@ impl MetricFamily {
                 };
                 keys.flat_map(of_variant).collect()
             }
-            Self::Nested(name) => {
-                let nested = find_benchmark(name);
-                let metrics = nested.map_or(&[][..], |nested| nested.description().metrics);
-                let own = metrics.iter().flat_map(Self::members);
-                own.map(|id| id.nested_in(name)).collect()
+            Self::Nested { benchmark, metrics } => {
+                let own = metrics().iter().flat_map(Self::members);
+                own.map(|id| id.nested_in(benchmark)).collect()
             }
         }
     }
@@ -134,7 +133,9 @@ impl MetricFamily {
                 each.map(|variant| format!("{variant}_{measured}"))
                     .collect()
             }
-            Self::Nested(name) => vec![format!("those of {name} as {name}/...")],
+            Self::Nested { benchmark, .. } => {
+                vec![format!("those of {benchmark} as {benchmark}/...")]
+            }
         }
     }
 }
@@ -178,7 +179,10 @@ mod tests {
             ],
             metrics: &[MetricFamily::Own(&[MetricKind::Throughput])],
         },
-        MetricFamily::Nested("random-read"),
+        MetricFamily::Nested {
+            benchmark: "random-read",
+            metrics: || &[MetricFamily::Latency],
+        },
     ];
 
     #[test]

@@ -19,6 +19,7 @@ pub mod parameter;
 mod plan_builder;
 pub mod progress;
 pub(crate) mod rounds;
+pub mod run;
 pub mod run_event;
 pub mod spec;
 pub(crate) mod sweep;

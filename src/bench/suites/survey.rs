@@ -57,6 +57,24 @@ enum Applicability {
     Rotational,
 }
 
+/// The metrics of one benchmark of the survey.
+macro_rules! nested_metrics {
+    ($name:ident) => {
+        MetricFamily::Nested {
+            benchmark: $name,
+            metrics: || metrics_of($name),
+        }
+    };
+}
+
+/// The metrics of the benchmark with this name; none if the survey does not run it.
+fn metrics_of(name: &str) -> &'static [MetricFamily] {
+    let mut parts = SURVEY_PARTS.iter().map(|part| part.benchmark.description());
+    parts
+        .find(|description| description.name == name)
+        .map_or(&[], |description| description.metrics)
+}
+
 // Names of the benchmarks of the survey, in the ids of its metrics.
 const SEQUENTIAL_READ: &str = "sequential-read";
 const RANDOM_READ: &str = "random-read";
@@ -162,16 +180,16 @@ It only reads.",
     checks: &[CheckId::Skipped, CheckId::MechanicsSkipped, CheckId::ThroughputAboveMedium, CheckId::AdviceQueueDepth, CheckId::AdviceBlockSize, CheckId::AdviceFullCopy],
     workload: Workload::CONSTANT,
     metrics: &[
-        MetricFamily::Nested(SEQUENTIAL_READ),
-        MetricFamily::Nested(RANDOM_READ),
-        MetricFamily::Nested(CONCURRENCY_READ),
-        MetricFamily::Nested(BLOCK_SIZE_READ),
-        MetricFamily::Nested(INTERFERENCE),
-        MetricFamily::Nested(ROTATION),
-        MetricFamily::Nested(REORDER),
-        MetricFamily::Nested(FULL_STROKE),
-        MetricFamily::Nested(TRACK_TO_TRACK),
-        MetricFamily::Nested(SEEK_CURVE),
+        nested_metrics!(SEQUENTIAL_READ),
+        nested_metrics!(RANDOM_READ),
+        nested_metrics!(CONCURRENCY_READ),
+        nested_metrics!(BLOCK_SIZE_READ),
+        nested_metrics!(INTERFERENCE),
+        nested_metrics!(ROTATION),
+        nested_metrics!(REORDER),
+        nested_metrics!(FULL_STROKE),
+        nested_metrics!(TRACK_TO_TRACK),
+        nested_metrics!(SEEK_CURVE),
     ],
     parameters: &[
         &framework::DURATION.with_default(|_| None),

@@ -18,9 +18,9 @@ use crate::engine::{
 use crate::roots::SysPaths;
 use crate::session::document::{Findings, MetricId};
 
-use crate::bench::framework::context;
-use crate::bench::framework::context::{FinishedRun, RunEnvironment};
+use crate::bench::framework::context::{FinishedRun, RunContext, RunEnvironment};
 use crate::bench::framework::progress::ProgressSpan;
+use crate::bench::framework::run;
 use crate::bench::{Benchmark, BenchmarkSpec, ParameterSet};
 
 /// Description of a request, from which its latency is computed.
@@ -267,7 +267,7 @@ pub fn run_on_engine(
         engine,
         cancellation: &CancellationToken::default(),
     };
-    context::run_benchmark(
+    run::run_benchmark(
         benchmark,
         environment,
         ProgressSpan::whole_run(),
@@ -279,7 +279,7 @@ pub fn run_on_engine(
 pub fn measure_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
     fake: &FakeDrive<F>,
     target: &Target,
-    measure: impl FnOnce(&mut context::RunContext<'_>),
+    measure: impl FnOnce(&mut RunContext<'_>),
 ) -> Findings {
     let environment = RunEnvironment {
         target,
@@ -289,7 +289,7 @@ pub fn measure_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
         cancellation: &CancellationToken::default(),
     };
     let mut sink = |_| {};
-    let mut context = context::RunContext::new(environment, ProgressSpan::whole_run(), &mut sink);
+    let mut context = RunContext::new(environment, ProgressSpan::whole_run(), &mut sink);
     measure(&mut context);
     context.findings
 }

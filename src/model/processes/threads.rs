@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use crate::model::interval::{ProcessPair, SampleInterval, io_difference};
+use crate::model::processes::rates::{is_active, set_rates};
 use crate::model::snapshot::ProcessView;
 use crate::probe::sample::{ProcessSample, ThreadSample};
 use crate::safe_text::SafeText;
-
-use super::{is_active, set_rates};
 
 /// The active threads, where threads were read; `whole` is their process.
 pub(super) fn thread_views(

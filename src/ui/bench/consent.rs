@@ -23,9 +23,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use super::forecast::cost_lines;
 use crate::app::consent::OverwriteQuestion;
 use crate::drive::OverwriteImpact;
+use crate::ui::bench::forecast::cost_lines;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::{input_line, wrap_text};
 

@@ -15,12 +15,12 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::forecast;
 use crate::app::TargetChoice;
 use crate::app::form::ParameterForm;
 use crate::app::launcher::{LauncherPane, LauncherState};
 use crate::app::search::{LauncherSearch, SearchMatch};
 use crate::bench::BENCHMARKS;
+use crate::ui::bench::forecast;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::{cut_end, cut_start, input_line, unknown_value, wrap_text};

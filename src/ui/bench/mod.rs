@@ -13,8 +13,8 @@ pub(super) mod result;
 pub(super) mod running;
 mod table;
 
-use super::theme::StyleRole;
 use crate::bench::Benchmark;
+use crate::ui::theme::StyleRole;
 
 /// The role of a benchmark's curves: reads or writes.
 fn role_of(benchmark: &dyn Benchmark) -> StyleRole {

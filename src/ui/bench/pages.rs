@@ -4,12 +4,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 
-use super::table::PivotTable;
-use super::{chart, distribution, role_of};
 use crate::app::result::{ResultPage, run_pages};
 use crate::app::viewport::Viewport;
 use crate::bench;
 use crate::session::document::BenchmarkRun;
+use crate::ui::bench::table::PivotTable;
+use crate::ui::bench::{chart, distribution, role_of};
 use crate::ui::theme::{StyleRole, Theme};
 
 /// Minimum width for two pages side by side.

@@ -16,17 +16,16 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use super::table::PivotTable;
-use super::{checks, headline, kernel, pages, role_of};
 use crate::app::result;
 use crate::app::result::{ResultPage, ResultState};
-use crate::bench;
 use crate::session::document::{BenchmarkRun, Metric, RunState};
+use crate::ui::bench::table::PivotTable;
+use crate::ui::bench::{checks, headline, kernel, pages, role_of};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::split_heading;
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, cut_start, wrap_text};
-use crate::units;
+use crate::{bench, units};
 
 /// Minimum width for the block layer's statistics next to the checks.
 const KERNEL_PANEL_MIN_WIDTH: u16 = 110;

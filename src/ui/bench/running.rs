@@ -13,10 +13,10 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::{chart, checks, distribution, kernel, role_of};
 use crate::app::running::RunningState;
 use crate::bench::{ChartShape, ChartSpec, RunEvent, RunProgress, framework};
 use crate::session::document::{AxisQuantity, Findings, Series, SeriesId, SeriesKind};
+use crate::ui::bench::{chart, checks, distribution, kernel, role_of};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::text::{cut_end, grouped_thousands};

@@ -57,7 +57,7 @@ pub(super) fn draw(
         theme.role_style(StyleRole::Title),
     )];
     for (name, value) in facts {
-        lines.push(super::fact_line(name, value, theme));
+        lines.push(super::rows::fact_line(name, value, theme));
     }
     lines.push(Line::default());
     lines.extend(

@@ -5,15 +5,14 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::charts::{ChartHistory, draw_history};
-use super::fact_line;
 use crate::app::live::LiveState;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, advice};
-use crate::model::Snapshot;
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
-use crate::model::stack;
+use crate::model::{Snapshot, stack};
 use crate::session::document::MetricUnit;
+use crate::ui::live::charts::{ChartHistory, draw_history};
+use crate::ui::live::rows::fact_line;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrap_text;

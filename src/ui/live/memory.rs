@@ -5,12 +5,12 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::charts::{ChartHistory, draw_history};
-use super::fact_line;
 use crate::app::live::LiveState;
 use crate::model::history::HostPoint;
 use crate::model::snapshot::{GrowingFile, HostView};
 use crate::session::document::MetricUnit;
+use crate::ui::live::charts::{ChartHistory, draw_history};
+use crate::ui::live::rows::fact_line;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::cut_start;

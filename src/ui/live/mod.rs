@@ -7,10 +7,19 @@
 //!  notices
 //! ```
 
+mod rows;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
+
+use crate::app::live::{LivePane, LiveState};
+use crate::app::viewport::Viewport;
+use crate::model::snapshot::is_delay_accounting_notice;
+use crate::safe_text::SafeText;
+use crate::ui::live::rows::take_bottom;
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::text::{cut_end, input_line};
 
 mod charts;
 mod detail;
@@ -22,17 +31,8 @@ mod processes;
 pub(super) mod timeline;
 mod transfers;
 
-use super::theme::{StyleRole, Theme};
-use super::widgets::text::{cut_end, input_line, unknown_value};
-use crate::app::live::{LivePane, LiveState};
-use crate::app::viewport::Viewport;
-use crate::model::snapshot::is_delay_accounting_notice;
-use crate::safe_text::SafeText;
-
 /// Minimum width for details of the selected process beside the list.
 const DETAIL_MIN_WIDTH: u16 = 140;
-/// Width of the labels of facts.
-const FACT_NAME_WIDTH: usize = 18;
 /// Width of the details.
 const DETAIL_WIDTH: u16 = 46;
 
@@ -105,18 +105,6 @@ fn draw_pane(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// A label and its value; `None` is n/a.
-fn fact_line(name: &str, value: Option<String>, theme: Theme) -> Line<'static> {
-    let name = Span::styled(
-        format!("{name:FACT_NAME_WIDTH$}"),
-        theme.role_style(StyleRole::Faint),
-    );
-    Line::from(vec![
-        name,
-        value.map_or_else(|| unknown_value(theme), Span::raw),
-    ])
-}
-
 /// The area without its first and last column.
 fn with_side_margins(area: Rect) -> Rect {
     Rect::new(
@@ -133,16 +121,6 @@ fn take_top(area: &mut Rect, height: u16) -> Rect {
     area.y += height;
     area.height -= height;
     taken
-}
-
-fn take_bottom(area: &mut Rect, height: u16) -> Rect {
-    let height = height.min(area.height);
-    area.height -= height;
-    Rect {
-        y: area.y + area.height,
-        height,
-        ..*area
-    }
 }
 
 /// Draws the notices; those that a key can fix come first.

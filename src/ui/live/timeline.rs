@@ -6,9 +6,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::take_bottom;
 use crate::app::live::LiveState;
 use crate::app::replay::ReplayTimeline;
+use crate::ui::live::rows::take_bottom;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::level_glyph;
 use crate::ui::widgets::text::{cut_end, format_time, grouped_thousands};

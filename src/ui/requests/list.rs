@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::{operation_role, time_cell};
 use crate::app::requests::RequestsState;
 use crate::model::requests::{RequestsView, TracedRequest};
 use crate::safe_text::printable::printable_bytes;
+use crate::ui::requests::cells::{operation_role, time_cell};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::cut_end;

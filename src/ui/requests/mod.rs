@@ -8,6 +8,7 @@
 //!  REQUESTS  process   op   sector   size   Q2D   D2C             <- the newest first
 //! ```
 
+mod cells;
 mod heatmap;
 mod list;
 mod operations;
@@ -20,12 +21,12 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::live::timeline;
-use super::theme::{StyleRole, Theme};
-use super::widgets::text::{grouped_thousands, input_line};
 use crate::app::AppState;
 use crate::app::requests::RequestsState;
 use crate::model::requests::RequestsView;
+use crate::ui::live::timeline;
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::text::{grouped_thousands, input_line};
 use crate::units;
 
 /// Maximum number of listed operations.
@@ -153,24 +154,4 @@ fn heading(requests: &RequestsState, view: &RequestsView, theme: Theme) -> Line<
         line.push_span(fact);
     }
     line
-}
-
-/// A time, or a dash where it is unknown.
-fn time_cell(nanoseconds: Option<f64>, theme: Theme) -> Line<'static> {
-    match nanoseconds {
-        Some(value) => Line::raw(units::format_latency(value)),
-        None => Line::styled("-", theme.role_style(StyleRole::Faint)),
-    }
-}
-
-/// The role of an operation.
-fn operation_role(operation: crate::model::requests::RequestOperation) -> StyleRole {
-    use crate::model::requests::RequestOperation;
-    match operation {
-        RequestOperation::Read => StyleRole::Read,
-        RequestOperation::Write | RequestOperation::Discard => StyleRole::Write,
-        RequestOperation::Flush | RequestOperation::Zone | RequestOperation::Other => {
-            StyleRole::Plain
-        }
-    }
 }

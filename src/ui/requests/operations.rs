@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::{operation_role, time_cell};
 use crate::model::requests::RequestsView;
+use crate::ui::requests::cells::{operation_role, time_cell};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::grouped_thousands;

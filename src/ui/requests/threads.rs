@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::time_cell;
 use crate::model::requests::RequestsView;
 use crate::safe_text::printable::printable_bytes;
+use crate::ui::requests::cells::time_cell;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::{cut_end, grouped_thousands};

@@ -16,13 +16,13 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::metrics;
-use super::roles::session_role;
 use crate::app::comparison::ComparisonState;
 use crate::bench;
 use crate::report::compare::words::session_letter;
 use crate::session::chart::{ChartShape, ChartSpec};
 use crate::session::compare::{ChartOverlay, ComparedBenchmark, ComparedSession};
+use crate::ui::sessions::metrics;
+use crate::ui::sessions::roles::session_role;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::split_heading;
 use crate::ui::widgets::plot::{PlotCurve, PlotWidget};

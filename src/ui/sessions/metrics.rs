@@ -3,9 +3,9 @@
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::roles::session_role;
 use crate::report::compare::words::session_letter;
 use crate::session::compare::{ComparedBenchmark, ComparedMetric, MetricSample, RatioJudgement};
+use crate::ui::sessions::roles::session_role;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::cut_end;
 

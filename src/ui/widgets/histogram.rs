@@ -13,10 +13,10 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use super::bar::level_glyph;
 use crate::axis::log_axis_ticks;
 use crate::session::document::MetricUnit;
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::bar::level_glyph;
 
 /// A latency distribution.
 #[derive(Debug, Clone)]

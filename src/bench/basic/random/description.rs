@@ -1,11 +1,11 @@
 //! Descriptions of random-read and random-write.
 
-use super::CHECKS;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{ChartShape, ChartSpec, Description};
 use crate::session::checks::Workload;
+use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 /// The chart of random-read, random-write and mixed.
@@ -148,3 +148,6 @@ drives compress. It overwrites the window, by default at most 8 GiB (--bytes)."
     ],
     ..SHARED
 };
+
+/// Checks of the benchmarks with random requests.
+pub(crate) const CHECKS: &[CheckId] = &[CheckId::RateNotReached, CheckId::QueueDepthNotReached];

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::CHECKS;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{ChartShape, ChartSpec, Description, Parameter, ParameterKind};
 use crate::session::checks::Workload;
+use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 pub(crate) const BLOCK_SIZE: Parameter<u64> = framework::BLOCK_SIZE.with_default(|_| 1 << 20);
@@ -150,3 +150,12 @@ its size. Shingled disks (SMR) drop to a few MB/s.",
     ],
     ..SHARED
 };
+
+/// Checks of both sequential benchmarks.
+const CHECKS: &[CheckId] = &[
+    CheckId::FastStart,
+    CheckId::NoZones,
+    CheckId::ZoneTooShort,
+    CheckId::ZonesNotMeasured,
+    CheckId::ZonesUncertain,
+];

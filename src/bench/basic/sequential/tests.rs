@@ -4,6 +4,7 @@ use crate::bench::framework::context::FinishedRun;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::FakeDrive;
 use crate::session::document::RunState;
+use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, SeriesId};
 
 const SIZE: u64 = 100 << 30;

@@ -1,7 +1,7 @@
 //! Command overhead without mechanical delays, measured on cache hits in the drive.
 
-use super::{SeekProber, TimedRead};
 use crate::bench::BenchError;
+use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
 use crate::stats::general::robust;
 
 /// Number of offsets at which a block is read twice in a row.

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::SeekProber;
-use super::drive_timing::{DriveTiming, SECTOR_BYTES};
-use super::sector_scan;
-use super::sector_scan::{CylinderScan, SectorScan};
-use super::zones::TrackLengthSample;
 use crate::bench::BenchError;
+use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
+use crate::bench::hdd::analysis::sector_scan;
+use crate::bench::hdd::analysis::sector_scan::{CylinderScan, SectorScan};
+use crate::bench::hdd::analysis::seek_prober::SeekProber;
+use crate::bench::hdd::analysis::zones::TrackLengthSample;
 
 /// Minimum number of tracks for a reliable track length.
 const MIN_TRACKS: f64 = 6.0;

@@ -1,10 +1,10 @@
 //! Prerequisites of every seek benchmark: the revolution and the command overhead.
 
-use super::command_overhead;
-use super::command_overhead::CommandOverhead;
-use super::layout::SectorAngle;
-use super::{SeekProber, TimedRead, rotation_estimate};
 use crate::bench::BenchError;
+use crate::bench::hdd::analysis::command_overhead::CommandOverhead;
+use crate::bench::hdd::analysis::layout::SectorAngle;
+use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
+use crate::bench::hdd::analysis::{command_overhead, rotation_estimate};
 use crate::session::document::check::CheckEvidence;
 use crate::stats::general::student::NORMAL_975;
 use crate::stats::rotation::circular::wrap_turns;

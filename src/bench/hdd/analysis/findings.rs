@@ -1,7 +1,8 @@
 //! Metrics and checks of the rotation.
 
-use super::rotation_estimate::{MIN_PAIRS, RevolutionEstimate, RotationState};
-use super::{SeekProber, too_few_observations};
+use crate::bench::hdd::analysis::observations::too_few_observations;
+use crate::bench::hdd::analysis::rotation_state::{MIN_PAIRS, RevolutionEstimate, RotationState};
+use crate::bench::hdd::analysis::seek_prober::SeekProber;
 use crate::session::document::check::{CheckEvidence, NonRotation, PairCoherence, ProbedQuantity};
 use crate::session::document::{Metric, MetricId};
 use crate::stats::rotation::epoch_folding;

@@ -4,19 +4,9 @@
 //! it jumps by the skew, which hides the time for the switch to the next head or cylinder (Ruemmler
 //! and Wilkes, "An Introduction to Disk Drive Modeling", IEEE Computer 27 (1994)).
 
+mod sector_angle;
+pub use self::sector_angle::SectorAngle;
 mod track_lines;
-
-use self::track_lines::{layout_score, refit_track_length, track_offsets, track_skews};
-use crate::stats::rotation::circular::{ResultantVector, signed_turns};
-
-/// Angle of one sector.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SectorAngle {
-    /// Sector of 512 bytes, counted from the beginning of the medium.
-    pub sector: f64,
-    /// Angle at which the sector ends, 0 to 1; all samples of a set share the same origin.
-    pub angle: f64,
-}
 
 /// Tracks of equal length, fitted to a set of samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -200,3 +190,8 @@ fn search_layouts(samples: &[SectorAngle], about: f64, width: f64, step: f64) ->
 
 #[cfg(test)]
 mod tests;
+
+use crate::bench::hdd::analysis::layout::track_lines::{
+    layout_score, refit_track_length, track_offsets, track_skews,
+};
+use crate::stats::rotation::circular::{ResultantVector, signed_turns};

@@ -1,11 +1,15 @@
 //! Detects rotation and its speed by folding the intervals between two reads of the same sectors.
 
-use super::{SeekProber, TimedRead, findings};
 use crate::bench::BenchError;
+use crate::bench::hdd::analysis::findings;
+use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 use crate::stats::rotation::epoch_folding;
-use crate::stats::rotation::epoch_folding::EpochFolding;
+
+pub use crate::bench::hdd::analysis::rotation_state::{
+    MIN_PAIRS, RevolutionEstimate, RotationState,
+};
 
 /// Search range in revolutions per second: 2700 to 18,600 rpm.
 pub const SEARCHED_FREQUENCIES: std::ops::Range<f64> = 45.0..310.0;
@@ -13,61 +17,11 @@ pub const SEARCHED_FREQUENCIES: std::ops::Range<f64> = 45.0..310.0;
 const SECTORS_PER_ROUND: usize = 128;
 /// Reads per round.
 pub const READS_PER_ROUND: u64 = 2 * SECTORS_PER_ROUND as u64;
-/// Minimum number of pairs for a result.
-pub const MIN_PAIRS: usize = 24;
 /// Coherence above which the speed is certain.
 const CERTAIN_COHERENCE: f64 = 0.75;
 /// A read faster than this fraction of the time that most reads take cannot have waited for the
 /// medium. Most, not nearly all: other users may delay a quarter of them.
 const CACHE_THRESHOLD_FRACTION: f64 = 0.125;
-
-/// Result of the rotation estimate.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RotationState {
-    /// The medium rotates.
-    Rotating(RevolutionEstimate),
-    /// Weak periodicity.
-    Doubtful(RevolutionEstimate),
-    /// Nothing rotates; holds the period of highest coherence.
-    NotRotating(RevolutionEstimate),
-    /// Completions follow a clock common to all sectors: no platter.
-    PeriodicClock(RevolutionEstimate),
-    /// Too few pairs; holds their number.
-    TooFewPairs(usize),
-}
-
-/// The best period of all pairs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RevolutionEstimate {
-    /// Speed, confidence interval and coherence.
-    pub epoch_folding: EpochFolding,
-    /// Number of pairs of reads of the same sector.
-    pub pair_count: usize,
-    /// Number of pairs excluded because the cache answered.
-    pub cached_pairs: usize,
-    /// Coherence between different sectors: near 0 on a platter, where their angles are spread
-    /// evenly.
-    pub cross_sector_coherence: f64,
-    /// Median response time in seconds.
-    pub median_response: f64,
-    /// Increase of the wake-up latency per e-fold of waiting time, in seconds: the longer
-    /// processors idle, the deeper their sleep state. At least 0.
-    pub wakeup_latency: f64,
-    /// Standard error of `wakeup_latency`.
-    pub wakeup_latency_error: f64,
-    /// Response times in seconds of reads that a cache answered.
-    pub cached_responses: Vec<f64>,
-    /// C(f): frequency in 1/s, coherence.
-    pub spectrum: Vec<(f64, f64)>,
-}
-
-impl RevolutionEstimate {
-    /// Time of one revolution in seconds.
-    #[must_use]
-    pub fn revolution_seconds(&self) -> f64 {
-        1.0 / self.epoch_folding.frequency
-    }
-}
 
 /// Pairs of reads from all rounds.
 #[derive(Debug, Clone, Default)]

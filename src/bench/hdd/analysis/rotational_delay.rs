@@ -4,9 +4,8 @@
 use crate::session::document::check::SeekDoubt;
 use crate::stats::general::anderson_darling::CRITICAL_1_PERCENT;
 use crate::stats::general::robust;
-use crate::stats::rotation::threshold;
-use crate::stats::rotation::uniform;
 use crate::stats::rotation::uniform::UniformLaw;
+use crate::stats::rotation::{threshold, uniform};
 
 /// Sample size of the uniformity test: large enough to detect other distributions, small enough to
 /// tolerate the deviations of every real drive at the edges.

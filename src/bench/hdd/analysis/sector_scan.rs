@@ -1,13 +1,12 @@
 //! Reads nearby sectors in descending order, against the drive's read-ahead, and finds their
 //! tracks.
 
-use super::SeekProber;
-use super::cylinder;
-use super::cylinder::CylinderSkew;
-use super::drive_timing::{DriveTiming, SECTOR_BYTES};
-use super::layout;
-use super::layout::{SectorAngle, TrackLayout};
 use crate::bench::BenchError;
+use crate::bench::hdd::analysis::cylinder::CylinderSkew;
+use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
+use crate::bench::hdd::analysis::layout::{SectorAngle, TrackLayout};
+use crate::bench::hdd::analysis::seek_prober::SeekProber;
+use crate::bench::hdd::analysis::{cylinder, layout};
 use crate::stats::rotation::circular::ResultantVector;
 
 /// Reads per track of a scan.

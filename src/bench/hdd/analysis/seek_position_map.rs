@@ -1,10 +1,10 @@
 //! Seek distance between two addresses: not proportional to bytes, because outer tracks hold more.
 
-use super::SeekProber;
-use super::drive_timing::{DriveTiming, SECTOR_BYTES};
-use super::sector_scan;
-use super::sector_scan::SectorScan;
 use crate::bench::BenchError;
+use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
+use crate::bench::hdd::analysis::sector_scan;
+use crate::bench::hdd::analysis::sector_scan::SectorScan;
+use crate::bench::hdd::analysis::seek_prober::SeekProber;
 
 /// Number of offsets at which the track length is sampled.
 const SAMPLED_ADDRESSES: usize = 17;

@@ -4,10 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::check_window;
-use crate::bench::{BenchError, RunContext};
+use crate::bench::{BenchError, RunContext, framework};
 use crate::drive::random::Xoshiro256;
 use crate::engine::{AccessPattern, LoggedRequest, Plan, PlanLimits};
 

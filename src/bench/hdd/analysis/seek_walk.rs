@@ -4,11 +4,11 @@
 //! If the drive's cache answers repeated reads, the walk reads every block twice: the second read
 //! takes the command overhead only, under the same conditions as the jump before it.
 
-use super::command_overhead;
-use super::command_overhead::CommandOverhead;
-use super::drive_timing::{DriveTiming, SECTOR_BYTES};
-use super::{SeekProber, TimedRead};
 use crate::bench::BenchError;
+use crate::bench::hdd::analysis::command_overhead;
+use crate::bench::hdd::analysis::command_overhead::CommandOverhead;
+use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
+use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 

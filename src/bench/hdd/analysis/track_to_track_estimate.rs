@@ -1,10 +1,9 @@
 //! The shortest seek, from a walk: the edge of its jumps minus the command overhead between them.
 
-use super::DriveTiming;
-use super::rotational_delay;
-use super::rotational_delay::{RotationalDelay, WaitEdge};
-use super::seek_walk;
-use super::seek_walk::{JumpBatch, JumpLine, SeekJump, SeekWalk};
+use crate::bench::hdd::analysis::drive_timing::DriveTiming;
+use crate::bench::hdd::analysis::rotational_delay::{RotationalDelay, WaitEdge};
+use crate::bench::hdd::analysis::seek_walk::{JumpBatch, JumpLine, SeekJump, SeekWalk};
+use crate::bench::hdd::analysis::{rotational_delay, seek_walk};
 use crate::session::document::check::{CheckEvidence, SeekDoubt, SeekMargin};
 use crate::session::document::{Metric, MetricId};
 use crate::stats::general::{confidence, robust};

@@ -1,6 +1,6 @@
 //! Zones: address ranges with tracks of equal length.
 
-use super::layout::TrackLayout;
+use crate::bench::hdd::analysis::layout::TrackLayout;
 
 /// Maximum relative difference of track lengths within a zone.
 const MAX_ZONE_VARIATION: f64 = 0.006;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::model::CHECKS;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{ChartShape, ChartSpec, Description, Parameter, ParameterKind};
 use crate::session::checks::Workload;
+use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 pub(crate) const MIN_BLOCK: Parameter<u64> = Parameter {
@@ -194,3 +194,6 @@ static WRITE: Description = Description {
     ],
     ..SHARED
 };
+
+/// Checks of both block size benchmarks.
+pub(crate) const CHECKS: &[CheckId] = &[CheckId::NoResponseModel, CheckId::KernelSplits];

@@ -24,9 +24,6 @@ const DERIVED_METRICS: [MetricId; 6] = [
     MetricId::FULL_COPY_TIME,
 ];
 
-/// Checks of both block size benchmarks.
-pub(crate) const CHECKS: &[CheckId] = &[CheckId::NoResponseModel, CheckId::KernelSplits];
-
 /// Results per size from the rounds so far.
 #[derive(Debug)]
 pub(crate) struct BlockSizePoints {

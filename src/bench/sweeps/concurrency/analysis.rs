@@ -5,9 +5,7 @@ use crate::bench::framework;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, NoOptimum, SweepRounds};
 use crate::bench::framework::sweep::SweepTurn;
 use crate::engine::{ExecutionOutcome, Plan};
-use crate::session::document::check::{
-    CheckEvidence, CheckId, KneeDepths, OptimumDoubt, UnsampledDepths,
-};
+use crate::session::document::check::{CheckEvidence, KneeDepths, OptimumDoubt, UnsampledDepths};
 use crate::session::document::{Metric, MetricId, SeriesKind};
 use crate::stats::latency::concurrency::{
     DepthStep, depth_score, is_saturated, knee_index, mean_in_flight,
@@ -20,15 +18,6 @@ const EQUIVALENCE_FRACTION: f64 = 0.95;
 const MIN_REQUESTS_IN_ROUND: u64 = 20;
 /// Minimum ratio of IOPS that makes a deeper queue worth measuring.
 const MIN_WORTHWHILE_SPEEDUP: f64 = 1.02;
-
-/// Checks of both concurrency benchmarks.
-pub(crate) const CHECKS: &[CheckId] = &[
-    CheckId::NoOptimalDepth,
-    CheckId::NoBestIopsDepth,
-    CheckId::KneeDiffers,
-    CheckId::TooFewSamplesAtDepth,
-    CheckId::QueueDepthNotReached,
-];
 
 /// Results per depth from the rounds so far.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::analysis::CHECKS;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{ChartShape, ChartSpec, Description, Keyword, Parameter, ParameterKind};
 use crate::session::checks::Workload;
+use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 pub(crate) const MAX_DEPTH: Parameter<u32> = Parameter {
@@ -183,3 +183,12 @@ static WRITE: Description = Description {
     ],
     ..SHARED
 };
+
+/// Checks of both concurrency benchmarks.
+pub(crate) const CHECKS: &[CheckId] = &[
+    CheckId::NoOptimalDepth,
+    CheckId::NoBestIopsDepth,
+    CheckId::KneeDiffers,
+    CheckId::TooFewSamplesAtDepth,
+    CheckId::QueueDepthNotReached,
+];

@@ -1,31 +1,18 @@
 //! Axes and marked values around the curves.
 
+pub(super) use crate::ui::widgets::plot::ticks::max_vertical_marks;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line as Text;
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use super::{AxisMark, PlotArea, PlotWidget};
 use crate::ui::theme::StyleRole;
+use crate::ui::widgets::plot::{AxisMark, PlotArea, PlotWidget};
 use crate::ui::widgets::text::cut_end;
 
 /// Minimum number of columns between two ticks of the horizontal axis.
 const MIN_MARK_WIDTH: u16 = 12;
-/// Minimum number of rows between two ticks of the vertical axis; fewer in a low chart.
-const MIN_MARK_HEIGHT: u16 = 3;
-/// A chart below this height is low.
-const LOW_CHART_HEIGHT: u16 = 12;
-
-/// Maximum number of ticks of a vertical axis with this many rows.
-pub(super) fn max_vertical_marks(height: u16) -> usize {
-    let apart = if height < LOW_CHART_HEIGHT {
-        2
-    } else {
-        MIN_MARK_HEIGHT
-    };
-    usize::from(height / apart + 1)
-}
 
 impl PlotWidget<'_> {
     /// Draws line, ticks and labels of the vertical axis, to the left of the plot.

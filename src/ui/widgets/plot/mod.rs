@@ -16,17 +16,18 @@ use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::Canvas;
 use unicode_width::UnicodeWidthStr;
 
-use self::paint::CurvePainter;
-use self::scale::PlotScale;
 use crate::bench::ChartShape;
 use crate::session::document::ChartAxis;
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::plot::paint::CurvePainter;
+use crate::ui::widgets::plot::scale::PlotScale;
 
 mod axes;
 mod paint;
 mod scale;
 #[cfg(test)]
 mod tests;
+mod ticks;
 
 /// One curve of a chart.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 
 use std::f64::consts::TAU;
 
-use super::SectorAngle;
+use crate::bench::hdd::analysis::layout::sector_angle::SectorAngle;
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 
