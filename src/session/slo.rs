@@ -3,6 +3,7 @@
 use super::document::{
     BytePrefix, Findings, GoalComparison, Metric, MetricId, MetricKind, MetricUnit, SloResult,
 };
+use crate::nearest;
 use crate::units::{self, UnitError};
 
 /// A goal as the user specified it, parsed but not evaluated.
@@ -55,8 +56,9 @@ pub enum GoalProblem {
     NoMetric,
     /// No benchmark yields this metric.
     #[error(
-        "no benchmark has a metric {0}: write one such as iops, throughput, p95, latency_mean or \
-         throughput_min"
+        "no benchmark has a metric {0}{}: write one such as iops, throughput, p95, latency_mean or \
+         throughput_min",
+        similar_metric(.0)
     )]
     UnknownMetric(String),
     /// The limit is a quantity of another unit than the metric's.
@@ -242,6 +244,12 @@ fn byte_prefix(amount: &str) -> Option<BytePrefix> {
         let written = unit.strip_suffix('B').unwrap_or(unit);
         written == prefix.symbol() || (*prefix == BytePrefix::Kilo && written == "K")
     })
+}
+
+/// `, did you mean NAME?` if the name is similar to that of a metric.
+fn similar_metric(name: &str) -> String {
+    let names: Vec<String> = MetricKind::FIXED.iter().map(ToString::to_string).collect();
+    nearest::suggestion(name, names.iter().map(String::as_str))
 }
 
 #[cfg(test)]

@@ -181,7 +181,12 @@ mod tests {
         },
         MetricFamily::Nested {
             benchmark: "random-read",
-            metrics: || &[MetricFamily::Latency],
+            metrics: || {
+                &[
+                    MetricFamily::Own(&[MetricKind::Iops]),
+                    MetricFamily::Latency,
+                ]
+            },
         },
     ];
 
