@@ -11,7 +11,5 @@ pub mod html;
 mod layout;
 pub mod repeated;
 pub mod requests;
-pub mod tests_page;
 pub mod text;
-pub mod trust_page;
 pub mod watch;

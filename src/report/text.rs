@@ -419,7 +419,7 @@ fn verdicts_text(run: &BenchmarkRun) -> String {
 }
 
 /// The word for a severity; more severe ones are in capitals.
-pub(super) fn severity_word(severity: Severity) -> &'static str {
+pub fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Note => "note",
         Severity::Warning => "WARNING",

@@ -1,13 +1,17 @@
-//! The schema file says what the types say.
+//! Documents that are generated from the program: the schema, the tables of benchmarks, checks, keys and
+//! fields. Each test compares one with the program, or writes it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
 
+mod benchmarks_page;
+mod checks_page;
 mod fields;
+mod keys_page;
 
 /// Set to write the file anew instead of comparing it.
-const BLESS_VARIABLE: &str = "DISKSCOPE_BLESS";
+pub const BLESS_VARIABLE: &str = "DISKSCOPE_BLESS";
 
 #[test]
 fn session_schema_file_is_current() {

@@ -2,16 +2,15 @@
 
 use std::fmt::Write as _;
 
-use crate::bench::{AnyParameter, BENCHMARKS, Description, ParameterValue};
-use crate::drive::Target;
+use diskscope::bench::{AnyParameter, BENCHMARKS, Description, ParameterValue};
+use diskscope::drive::Target;
 
 /// A parameter that at least this many benchmarks have with the same default and meaning is in the
 /// table of common parameters.
 const MIN_COMMON_USES: usize = 4;
 
 /// The page, in Markdown.
-#[must_use]
-pub fn benchmarks_page() -> String {
+fn benchmarks_page() -> String {
     let mut text = String::from(
         "# Benchmarks\n\n\
          What each benchmark measures, how to read its chart, and what it costs. Generated from the \
@@ -132,37 +131,32 @@ fn default_text(parameter: &dyn AnyParameter) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `DISKSCOPE_BLESS=1 cargo test` rewrites the page.
-    #[test]
-    fn benchmarks_page_in_docs_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/tests.md");
-        if std::env::var_os("DISKSCOPE_BLESS").is_some() {
-            std::fs::write(path, benchmarks_page()).unwrap();
-        }
-        let written = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(
-            written == benchmarks_page(),
-            "docs/tests.md is out of date: run DISKSCOPE_BLESS=1 cargo test benchmarks_page_in"
-        );
+/// `DISKSCOPE_BLESS=1 cargo test` rewrites the page.
+#[test]
+fn benchmarks_page_in_docs_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/tests.md");
+    if std::env::var_os(crate::BLESS_VARIABLE).is_some() {
+        std::fs::write(path, benchmarks_page()).unwrap();
     }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        written == benchmarks_page(),
+        "docs/tests.md is out of date: run DISKSCOPE_BLESS=1 cargo test benchmarks_page_in"
+    );
+}
 
-    #[test]
-    fn benchmarks_page_lists_every_benchmark_and_parameter() {
-        let page = benchmarks_page();
-        let sections: Vec<&str> = page.split("\n## ").collect();
-        for benchmark in BENCHMARKS {
-            let benchmark = benchmark.description();
-            let heading = format!("{}\n", benchmark.name);
-            let section = sections.iter().find(|it| it.starts_with(&heading)).unwrap();
-            for parameter in benchmark.parameters {
-                let name = format!("`--{}`", parameter.name());
-                assert!(section.contains(&name), "{heading}{name}");
-            }
+#[test]
+fn benchmarks_page_lists_every_benchmark_and_parameter() {
+    let page = benchmarks_page();
+    let sections: Vec<&str> = page.split("\n## ").collect();
+    for benchmark in BENCHMARKS {
+        let benchmark = benchmark.description();
+        let heading = format!("{}\n", benchmark.name);
+        let section = sections.iter().find(|it| it.starts_with(&heading)).unwrap();
+        for parameter in benchmark.parameters {
+            let name = format!("`--{}`", parameter.name());
+            assert!(section.contains(&name), "{heading}{name}");
         }
-        assert!(page.matches("| `--window-begin` |").count() < 4);
     }
+    assert!(page.matches("| `--window-begin` |").count() < 4);
 }
