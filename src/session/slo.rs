@@ -56,9 +56,9 @@ pub enum GoalProblem {
     NoMetric,
     /// No benchmark yields this metric.
     #[error(
-        "no benchmark has a metric {0}{}: write one such as iops, throughput, p95, latency_mean or \
+        "no benchmark has a metric {0}{similar}: write one such as iops, throughput, p95, latency_mean or \
          throughput_min",
-        similar_metric(.0)
+        similar = similar_metric(.0)
     )]
     UnknownMetric(String),
     /// The limit is a quantity of another unit than the metric's.

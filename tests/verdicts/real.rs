@@ -36,13 +36,13 @@ fn clean_run_on_loop_device_has_no_check_of_its_own() {
     let run = run_random_read(&place, disk.path(), &["--ramp", "200ms"]);
     run.assert_only_checks(&MACHINE_DEPENDENT_CHECKS);
     let count = |pointer: &str| run.value_at(pointer).as_u64().unwrap();
-    assert_eq!(count("/evidence/asked/reads"), count("/kernel/reads"));
+    assert_eq!(count("/evidence/issued/reads"), count("/kernel/reads"));
     assert_eq!(
-        count("/evidence/asked/read_bytes"),
+        count("/evidence/issued/read_bytes"),
         count("/kernel/read_bytes")
     );
     // The stack is followed down to what the file lies on.
-    assert_eq!(run.value_at("/evidence/setup/direct_io"), true);
+    assert_eq!(run.value_at("/evidence/drive_setup/direct_io"), true);
     let file = run.value_at("/evidence/extents");
     assert_eq!(
         (&file["bytes"], &file["hole_bytes"]),
@@ -166,7 +166,7 @@ fn partially_cached_target_is_flagged_with_fraction() {
     let run = place.run_benchmark(&words);
     run.assert_check("served-from-cache", &["came from a cache"]);
     let share = run.value_at("/kernel/read_bytes").as_f64().unwrap()
-        / run.value_at("/evidence/asked/read_bytes").as_f64().unwrap();
+        / run.value_at("/evidence/issued/read_bytes").as_f64().unwrap();
     assert!((0.3..0.7).contains(&share), "{share}");
 }
 
@@ -257,7 +257,7 @@ fn device_wrongly_claiming_rotation_is_flagged() {
         return;
     }
     let run = run_random_read(&place, disk.path(), &[]);
-    match run.value_at("/evidence/setup/virtual_disk").is_null() {
+    match run.value_at("/evidence/drive_setup/virtual_disk").is_null() {
         true => skip(
             Requirement::Drive,
             "the drive beneath may be a disk, whose cache holds all of it",

@@ -17,7 +17,7 @@ fn clean_simulated_runs_have_no_checks() {
     ] {
         let run = place.run_benchmark(&[&words[..], &["--duration", "3s"]].concat());
         run.assert_only_checks(&[]);
-        assert!(run.value_at("/evidence/asked/reads").as_u64().is_some());
+        assert!(run.value_at("/evidence/issued/reads").as_u64().is_some());
     }
     let disk = place.run_benchmark(&["random-read", "sim:hdd,clock=virtual", "--duration", "30s"]);
     disk.assert_only_checks(&[]);
