@@ -37,26 +37,26 @@ const READS_PER_SIZE: Parameter<u64> = Parameter {
         min: 10,
         max: 1_000_000,
     },
-    help: "reads with each size of the reorder buffer, in all rounds together",
+    help: "reads with each size of the reorder buffer, total of all rounds",
     default: |_| 1000,
 };
 
 static DESCRIPTION: Description = Description {
     name: "reorder",
     aliases: &[],
-    summary: "random reads sorted in batches of 1 to 1024: what reordering gains",
+    summary: "random reads sorted in batches of 1 to 1024: gain of reordering",
     explanation: "\
-Makes 1000 random reads for each size of a reorder buffer: the buffer is filled, sorted by address, and \
-worked off one by one, the next one in the other direction, as an elevator goes. This is what an I/O \
-scheduler, a drive's own queue or a well-made program (a bitmap scan) does. Each size has a quarter of its \
-reads in each of four rounds, in a random order (--seed).
+Issues 1000 random reads for each size of a reorder buffer. The buffer is filled, sorted by address and \
+issued one request at a time; the next buffer goes in the opposite direction (elevator algorithm). I/O \
+schedulers, drives with command queueing and bitmap scans of databases work this way. Each size issues a \
+quarter of its reads in each of four rounds, in random order (--seed).
 
-The chart shows reads per second against the size of the buffer. On a hard disk they rise steadily, \
-because the head travels less: sorting a thousand requests can triple the rate. On an SSD the line is \
-level: no place is far from any other, and a scheduler that sorts only costs time. The span \
-is the window: in a narrow one there is less to gain. The gain is that of the largest buffer over none, \
-compared round by round. The best buffer is the smallest that gives at least 95 % of the most IOPS; it is \
-named only if all smaller ones are significantly slower.
+The chart shows IOPS against the size of the buffer. On a hard disk, IOPS rise steadily, because seeks \
+are shorter: sorting a thousand requests can triple the rate. On an SSD the line is level: there is no \
+seek time to save, and sorting only costs CPU time. The seek distance depends on the window: a narrow \
+window leaves less to gain. The gain is the ratio of the largest buffer to no buffer, compared round by \
+round. The best buffer is the smallest that reaches at least 95 % of the highest IOPS; it is reported \
+only if all smaller ones are significantly slower.
 
 It only reads.",
     may_write: false,
@@ -75,7 +75,7 @@ It only reads.",
         &framework::CACHE,
     ],
     charts: &[
-        ChartSpec::new("IOPS against reorder buffer", ChartShape::Line, &[SeriesId::IOPS_AGAINST_BATCH])
+        ChartSpec::new("IOPS against reorder buffer size", ChartShape::Line, &[SeriesId::IOPS_AGAINST_BATCH])
             .log_x()
             .with_marks(&[MetricId::BEST_BATCH]),
     ],
@@ -113,7 +113,7 @@ fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) ->
 
 /// The plan that predicts the time of a batch: a disk serves sorted requests as fast as if it
 /// reordered its own queue.
-fn plan_for_batch(whole: &Plan, target: &Target, batch: usize, each: u64) -> Plan {
+fn plan_for_batch(base_plan: &Plan, target: &Target, batch: usize, each: u64) -> Plan {
     let depth = match target.is_rotational() {
         Some(true) => u32::try_from(batch).unwrap_or(u32::MAX),
         _ => 1,
@@ -124,7 +124,7 @@ fn plan_for_batch(whole: &Plan, target: &Target, batch: usize, each: u64) -> Pla
             requests: Some(each),
             ..PlanLimits::default()
         },
-        ..whole.clone()
+        ..base_plan.clone()
     }
 }
 
@@ -141,7 +141,7 @@ impl Benchmark for ReorderBenchmark {
             * u64::from(plan.block_size.max_bytes());
         Ok(Forecast {
             sentence: format!(
-                "makes {each} random reads of {} with each of {} reorder buffers, in {DEFAULT_ROUNDS} rounds",
+                "issues {each} random reads of {} with each of {} reorder buffers, in {DEFAULT_ROUNDS} rounds",
                 describe_target(target),
                 BATCH_SIZES.len()
             ),
@@ -157,16 +157,16 @@ impl Benchmark for ReorderBenchmark {
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let whole = complete_plan(bench.target, bench.parameters)?;
+        let base_plan = complete_plan(bench.target, bench.parameters)?;
         let each = bench.parameters.get(READS_PER_SIZE);
         let count = usize::try_from(reads_per_round(each)).unwrap_or(250);
-        let block = u64::from(whole.block_size.max_bytes());
-        let mut schedule = SweepSchedule::new(BATCH_SIZES.len(), whole.limits, whole.seed);
-        let mut sizes = BufferSweep::new(whole.seed);
+        let block = u64::from(base_plan.block_size.max_bytes());
+        let mut schedule = SweepSchedule::new(BATCH_SIZES.len(), base_plan.limits, base_plan.seed);
+        let mut sizes = BufferSweep::new(base_plan.seed);
         while let Some(turn) = schedule.next_turn(bench, |_| (block, PlanLimits::default())) {
             let batch = BATCH_SIZES[turn.point];
-            let plan = turn.turn_plan(&whole);
-            let list = sorted_batch_addresses(&whole, count, batch, plan.seed);
+            let plan = turn.turn_plan(&base_plan);
+            let list = sorted_batch_addresses(&base_plan, count, batch, plan.seed);
             let plan = Plan {
                 pattern: AccessPattern::AddressList(list.into()),
                 ..plan

@@ -77,8 +77,8 @@ fn set_matching_intervals(
 }
 
 /// Latency per request over the first complete buckets.
-fn mean_latency_estimate(timeline: &RunTimeline, whole: usize) -> Option<MeanEstimate> {
-    let buckets = timeline.buckets().iter().take(whole);
+fn mean_latency_estimate(timeline: &RunTimeline, complete_buckets: usize) -> Option<MeanEstimate> {
+    let buckets = timeline.buckets().iter().take(complete_buckets);
     let pairs: Vec<[f64; 2]> = buckets
         .map(|bucket| [bucket.latency_sum_ns as f64, bucket.requests as f64])
         .collect();

@@ -41,29 +41,28 @@ const DURATION: Parameter<Option<Duration>> =
 static DESCRIPTION: Description = Description {
     name: "seek-curve",
     aliases: &["seekcurve"],
-    summary: "time of the arm against the distance, and the average seek",
+    summary: "seek time against distance, and average seek time of a hard disk",
     explanation: "\
-Reads single blocks at distances from a few tracks to the whole stroke, short ones as often as long \
-ones. Each response is the command, the seek, and the part of a revolution that was still missing.
+Reads single blocks at distances from a few tracks to the full stroke, short ones as often as long ones. \
+Each latency is the sum of command overhead, seek time and rotational delay.
 
-Every dot of the chart is one read. They fill a band that is exactly one revolution high: its lower \
-edge is the seek, and what lies above it is rotation. For short distances the band is much higher \
-than its edge: rotation dominates, and a faster arm would help little. For long ones the edge has \
-risen: seeking dominates. The line along the edge is fitted to it: the square root of the distance \
-as long as the arm accelerates and brakes, a straight line beyond, where it coasts at full speed \
-(Ruemmler and Wilkes 1994).
+Each dot of the chart is one read. The dots fill a band that is exactly one revolution high: its lower \
+edge is the seek time, the distance above it is the rotational delay. At short distances the rotational \
+delay dominates, and faster seeks would help little. At long distances the seek time dominates. The line \
+is a fit to the edge: the square root of the distance while the actuator accelerates and decelerates, a \
+straight line at longer distances, where it coasts at full speed (Ruemmler and Wilkes 1994).
 
-Distances are shares of the stroke: outer tracks hold more bytes, and the test measures how many. \
-The average seek is the one over a third of the stroke, which is the mean distance between two \
-random tracks. Typical: 4 to 9 ms.",
+Distances are fractions of the stroke: outer tracks hold more bytes, and the benchmark measures how many. \
+The average seek time is that over a third of the stroke, the mean distance between two random tracks. \
+Typical: 4 to 9 ms.",
     may_write: false,
     checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::AverageSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
-        ChartSpec::new("Response against distance", ChartShape::Scatter, &[SeriesId::SEEK_RESPONSES, SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]),
-        ChartSpec::new("Seek against distance, short ones wide", ChartShape::Line, &[SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]).log_x(),
+        ChartSpec::new("Latency against distance", ChartShape::Scatter, &[SeriesId::SEEK_RESPONSES, SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]),
+        ChartSpec::new("Seek time against distance, short distances enlarged", ChartShape::Line, &[SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]).log_x(),
     ],
     headline_metrics: &[MetricId::AVERAGE_SEEK, MetricId::REVOLUTION_TIME],
 };
@@ -77,7 +76,7 @@ impl Benchmark for SeekCurveBenchmark {
         Ok(analysis::forecast(
             target,
             parameters,
-            "at distances of all lengths",
+            "at all seek distances",
         ))
     }
 
@@ -98,7 +97,7 @@ impl Benchmark for SeekCurveBenchmark {
                 break;
             }
             let addresses = clockwork.insert_repeated_reads(&seek_addresses(&mut prober, &stroke));
-            let phase = format!("distances, {} of {batches}", batch + 1);
+            let phase = format!("seek distances, {} of {batches}", batch + 1);
             let found = prober.read_addresses(&phase, 0.8 / batches as f64, &addresses)?;
             commands.push(
                 command_overhead::repeated_reads(&found)

@@ -113,7 +113,7 @@ fn check_disk_parameters(disk: &Disk) -> Result<(), SimError> {
     } else if disk.inner_ratio <= 0.0 {
         "inner must be above 0%"
     } else if disk.capacity / tracks.max(1) < 8 * 512 {
-        "size must hold 8 sectors on every track: choose fewer cylinders or heads"
+        "size must allow 8 sectors per track: choose fewer cylinders or heads"
     } else if disk.interface_rate <= 0.0 || disk.drain_rate <= 0.0 {
         "interface and drain must be above 0"
     } else {

@@ -47,7 +47,7 @@ pub fn measure_command_overhead(
     let addresses: Vec<u64> = (0..SAMPLED_ADDRESSES)
         .flat_map(|_| [prober.random_address(&near); 2])
         .collect();
-    let probes = prober.read_addresses("time of a command", share, &addresses)?;
+    let probes = prober.read_addresses("command overhead", share, &addresses)?;
     let again: Vec<f64> = repeated_reads(&probes).map(TimedRead::response).collect();
     Ok(overhead_of_repeats(&again, revolution))
 }

@@ -212,7 +212,7 @@ pub fn find_revolution(
     let mut pairs = ReadPairs::default();
     let mut rotation = RotationState::TooFewPairs(0);
     for _ in 0..MAX_ROUNDS {
-        pairs.read_round(prober, "speed of rotation", share / f64::from(MAX_ROUNDS))?;
+        pairs.read_round(prober, "rotational speed", share / f64::from(MAX_ROUNDS))?;
         rotation = pairs.assess_rotation();
         let clear = match &rotation {
             RotationState::Rotating(found) => found.epoch_folding.coherence >= STOP_COHERENCE,

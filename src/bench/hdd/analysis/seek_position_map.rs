@@ -53,7 +53,7 @@ impl SeekPositionMap {
             let found = sector_scan::scan_tracks(
                 prober,
                 clockwork,
-                ("length of tracks", share),
+                ("track lengths", share),
                 chain,
                 false,
             )?;

@@ -292,13 +292,13 @@ impl SeekWalk {
         let Some(line) = self.jump_line(revolution) else {
             return 0.0;
         };
-        let whole: Vec<&SeekJump> = all_jumps(&self.uniform_batches)
+        let cylinder_jumps: Vec<&SeekJump> = all_jumps(&self.uniform_batches)
             .filter(|jump| jump.is_about_one_cylinder())
             .collect();
-        let on = whole
+        let on = cylinder_jumps
             .iter()
             .filter(|jump| jump.lies_on_line(line, revolution));
-        on.count() as f64 / whole.len().max(1) as f64
+        on.count() as f64 / cylinder_jumps.len().max(1) as f64
     }
 
     /// Common angle after a seek of one cylinder, on which most jumps of about a cylinder agree;
@@ -312,8 +312,8 @@ impl SeekWalk {
         }
         let near = |line: f64, width: f64| -> Vec<f64> {
             let jumps = self.batches().flat_map(|batch| &batch.jumps);
-            let whole = jumps.filter(|jump| jump.is_about_one_cylinder());
-            whole
+            let cylinder_jumps = jumps.filter(|jump| jump.is_about_one_cylinder());
+            cylinder_jumps
                 .map(|jump| signed_turns(jump.elapsed_turns - line))
                 .filter(|off| off.abs() < width)
                 .collect()
