@@ -338,8 +338,8 @@ mod tests {
 
     #[test]
     fn compression_of_compressing_drive_is_detected() {
-        let fake = FakeDrive::new(|asked| {
-            Some(match asked.plan.data_kind {
+        let fake = FakeDrive::new(|request| {
+            Some(match request.plan.data_kind {
                 DataKind::Zero => 100_000,
                 _ => 300_000,
             })
@@ -447,9 +447,11 @@ mod tests {
     #[test]
     fn compression_with_filling_write_cache_is_not_detected() {
         let seen = std::sync::atomic::AtomicU64::new(0);
-        let fake = FakeDrive::new(move |asked| {
-            let before =
-                seen.fetch_add(u64::from(asked.bytes), std::sync::atomic::Ordering::Relaxed);
+        let fake = FakeDrive::new(move |request| {
+            let before = seen.fetch_add(
+                u64::from(request.bytes),
+                std::sync::atomic::Ordering::Relaxed,
+            );
             Some(if before < 256 << 20 { 100_000 } else { 300_000 })
         });
         let finished = fake::run_on_fake(

@@ -330,8 +330,8 @@ fn set_table(bench: &mut RunContext<'_>) {
 fn set_series(bench: &mut RunContext<'_>, rounds: &SweepRounds) {
     for point in 0..READ_AHEAD_KIB.len() {
         let id = MetricId::of_variant(variant_key(point), MetricKind::Throughput);
-        if let Some(figure) = rounds.metric_of_point(point, id) {
-            bench.set_metric(figure);
+        if let Some(metric) = rounds.metric_of_point(point, id) {
+            bench.set_metric(metric);
         }
     }
     bench.set_series(rounds.series_of_means(
@@ -348,8 +348,8 @@ fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: Option
         READ_AHEAD_KIB.iter().rposition(not_larger)
     });
     let put_rate = |bench: &mut RunContext<'_>, id: MetricId, point: usize| {
-        if let Some(figure) = rounds.metric_of_point(point, id) {
-            bench.set_metric(figure);
+        if let Some(metric) = rounds.metric_of_point(point, id) {
+            bench.set_metric(metric);
         }
     };
     if let Some(now) = now {
@@ -421,9 +421,9 @@ mod tests {
     ) -> (FinishedRun, Vec<Plan>, String) {
         let (_directory, settings, file) = temporary_system();
         let seen = file.clone();
-        let fake = FakeDrive::new(move |asked| {
+        let fake = FakeDrive::new(move |request| {
             let kib = fs::read_to_string(&seen).unwrap().trim().parse().unwrap();
-            Some(time(kib, asked.plan))
+            Some(time(kib, request.plan))
         });
         let (target, test) = (simulated_target(), find_benchmark("read-ahead").unwrap());
         let set = [&[("step-bytes", "1MiB")], set].concat();
@@ -480,11 +480,11 @@ mod tests {
                         .is_some(),
                     best
                 );
-                let figure = finished
+                let metric = finished
                     .findings
                     .metric(&MetricId::parse("read_ahead_128k_throughput"))
                     .unwrap();
-                assert!(figure.low.unwrap() <= figure.value && figure.high.is_some());
+                assert!(metric.low.unwrap() <= metric.value && metric.high.is_some());
             }
             assert!(named <= most, "scatter {share}: {named} of 20 name a best");
         }

@@ -288,8 +288,8 @@ mod tests {
     /// A drive on which a partial block costs five times as much.
     fn penalised_drive() -> FakeDrive<impl Fn(&fake::FakeRequest<'_>) -> Option<u64> + Send + Sync>
     {
-        FakeDrive::new(|asked| {
-            Some(if asked.bytes.is_multiple_of(PAGE_BYTES) {
+        FakeDrive::new(|request| {
+            Some(if request.bytes.is_multiple_of(PAGE_BYTES) {
                 100_000
             } else {
                 500_000
@@ -337,8 +337,8 @@ mod tests {
         let covered = (0..20_u64)
             .filter(|seed| {
                 // Whole executions vary by up to a third.
-                let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
-                    let word = splitmix64(asked.plan.seed ^ u64::from(asked.bytes) << 20);
+                let fake = FakeDrive::new(|request: &fake::FakeRequest<'_>| {
+                    let word = splitmix64(request.plan.seed ^ u64::from(request.bytes) << 20);
                     Some(100_000 + word % 50_000)
                 });
                 let set = [("seed", &*seed.to_string()), ("requests", "4000")];

@@ -356,9 +356,9 @@ mod tests {
         fs::write(&file, "write back\n").unwrap();
         let settings = fake::settings_below(directory.path());
         let switch = file.clone();
-        let fake = FakeDrive::new(move |asked| {
+        let fake = FakeDrive::new(move |request| {
             let cached = fs::read_to_string(&switch).unwrap().trim() == "write back";
-            let plain = asked.plan.sync_mode == SyncMode::None;
+            let plain = request.plan.sync_mode == SyncMode::None;
             Some(if cached && plain { 100_000 } else { 8_000_000 })
         });
         let choice = crate::engine::EngineChoice::Auto;
@@ -397,9 +397,9 @@ mod tests {
         let covered = (0..60_u64)
             .filter(|seed| {
                 // Phases vary by up to a third; O_DSYNC writes take three times as long.
-                let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
-                    let plain = asked.plan.sync_mode == SyncMode::None;
-                    let word = splitmix64(asked.plan.seed ^ (u64::from(plain) << 60));
+                let fake = FakeDrive::new(|request: &fake::FakeRequest<'_>| {
+                    let plain = request.plan.sync_mode == SyncMode::None;
+                    let word = splitmix64(request.plan.seed ^ (u64::from(plain) << 60));
                     let time = 100_000 + word % 33_000;
                     Some(if plain { time } else { 3 * time })
                 });

@@ -306,7 +306,7 @@ mod tests {
             Some(16 << 20),
         );
         let Ok(opened) = opened else {
-            skip(Requirement::Files, "no scratch file is to be had here");
+            skip(Requirement::Files, "no scratch file is available here");
             return;
         };
         opened

@@ -234,8 +234,8 @@ impl BufferSweep {
             (none, MetricId::UNORDERED_IOPS),
             (largest, MetricId::ORDERED_IOPS),
         ] {
-            if let Some(figure) = rates.metric_of_point(point, id) {
-                bench.set_metric(figure);
+            if let Some(metric) = rates.metric_of_point(point, id) {
+                bench.set_metric(metric);
             }
         }
         let gain = rates.ratio_of_points(largest, none);
@@ -247,7 +247,7 @@ impl BufferSweep {
             let size = BATCH_SIZES[best] as f64;
             bench.set_metric(Metric::new(MetricId::BEST_BATCH, size));
             let iops = rates.metric_of_point(best, MetricId::BEST_BATCH_IOPS);
-            iops.into_iter().for_each(|figure| bench.set_metric(figure));
+            iops.into_iter().for_each(|metric| bench.set_metric(metric));
         }
         if bench.is_stopped() {
             return;
@@ -296,10 +296,10 @@ mod tests {
     fn reorder_of_seeking_drive_gains_by_sorting() {
         let size = 1_u64 << 40;
         let head = Mutex::new(0_u64);
-        let fake = FakeDrive::new(move |asked| {
+        let fake = FakeDrive::new(move |request| {
             let mut head = head.lock().unwrap();
-            let distance = head.abs_diff(asked.address);
-            *head = asked.address;
+            let distance = head.abs_diff(request.address);
+            *head = request.address;
             Some(4_000_000 + (15e6 * distance as f64 / size as f64) as u64)
         });
         let finished = fake::run_on_fake(
@@ -338,10 +338,10 @@ mod tests {
     fn reorder_with_equal_noisy_buffers_has_no_optimum_and_gain_covers_one() {
         let (mut covered, mut named) = (0, 0);
         for seed in 0..40_u64 {
-            let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
+            let fake = FakeDrive::new(|request: &fake::FakeRequest<'_>| {
                 // Up to a fifth faster or slower between phases, and between reads.
-                let phase = splitmix64(asked.plan.seed ^ (seed << 48)) % 40_000;
-                Some(100_000 + phase + splitmix64(asked.address) % 20_000)
+                let phase = splitmix64(request.plan.seed ^ (seed << 48)) % 40_000;
+                Some(100_000 + phase + splitmix64(request.address) % 20_000)
             });
             let set = [("seed", &*seed.to_string())];
             let test = find_benchmark("reorder").unwrap();
@@ -373,12 +373,12 @@ mod tests {
 
     #[test]
     fn reorder_with_warming_cache_reports_no_gain() {
-        let asked = Mutex::new(0_u32);
+        let request = Mutex::new(0_u32);
         let fake = FakeDrive::new(move |_| {
-            let mut asked = asked.lock().unwrap();
-            *asked += 1;
+            let mut request = request.lock().unwrap();
+            *request += 1;
             // Only the first round starts with a cold cache.
-            Some(if *asked <= 11 * 250 {
+            Some(if *request <= 11 * 250 {
                 1_500_000
             } else {
                 100_000

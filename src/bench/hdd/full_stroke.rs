@@ -143,8 +143,8 @@ fn end_region_bytes(prober: &SeekProber<'_, '_>) -> u64 {
 }
 
 /// Extrapolates to the full stroke from seeks that are shorter by half of both end regions on
-/// average. The relative growth of the seek time equals that of the distance where the arm coasts,
-/// and half of it where the arm accelerates and brakes all the way. The true value lies in between.
+/// average. The relative growth of the seek time equals that of the distance where the actuator coasts,
+/// and half of it where the actuator accelerates and brakes all the way. The true value lies in between.
 fn extrapolate_full_stroke(prober: &SeekProber<'_, '_>, seek: &Metric) -> Metric {
     const SEEK_GROWTH_EXPONENT: f64 = 0.7;
     const GROWTH_UNCERTAINTY: f64 = 0.4;
@@ -154,11 +154,11 @@ fn extrapolate_full_stroke(prober: &SeekProber<'_, '_>, seek: &Metric) -> Metric
     let grown = |value: f64, share: f64| value * (1.0 + share);
     let low = seek.low.unwrap_or(seek.value);
     let high = seek.high.unwrap_or(seek.value);
-    let figure = Metric::new(seek.id.clone(), grown(seek.value, more))
+    let metric = Metric::new(seek.id.clone(), grown(seek.value, more))
         .with_interval(grown(low, more - unsure), grown(high, more + unsure));
     Metric {
         observations: seek.observations,
-        ..figure
+        ..metric
     }
 }
 

@@ -336,7 +336,7 @@ impl GeometrySurvey {
         // Beyond the data that the drive's cache still holds from the first attempt.
         let aside = (64.0 * near.sectors_per_track * SECTOR_BYTES) as u64;
         let mut earlier: Option<TrackLengthSample> = None;
-        // Measures twice if the result differs from both neighbours: a few late completions can
+        // Measures twice if the result differs from both adjacent samples: a few late completions can
         // mislead.
         for _ in 0..2 {
             let found = sector_scan::scan_tracks(prober, &self.drive_timing, phase, chain, false)?;

@@ -145,7 +145,7 @@ impl Benchmark for SeekCurveBenchmark {
 struct TimedSeek {
     /// Seek distance as a fraction of the stroke.
     stroke_fraction: f64,
-    /// Response time in seconds.
+    /// Latency in seconds.
     response_seconds: f64,
     /// Index of its batch.
     batch_index: usize,
@@ -155,7 +155,7 @@ struct TimedSeek {
 #[derive(Clone, Copy)]
 struct SeekCurveData<'a> {
     seeks: &'a [TimedSeek],
-    /// Response times in seconds of repeated reads of the same block, by batch.
+    /// Latencies in seconds of repeated reads of the same block, by batch.
     command_responses: &'a [Vec<f64>],
     envelope: &'a [DistanceRange],
 }
@@ -209,7 +209,7 @@ fn seek_addresses(prober: &mut SeekProber<'_, '_>, stroke: &SeekPositionMap) -> 
     addresses
 }
 
-/// The lower edge of the response times, in ranges with equal numbers of reads.
+/// The lower edge of the latencies, in ranges with equal numbers of reads.
 fn lower_envelope(probes: &mut [TimedSeek], revolution: f64) -> Vec<DistanceRange> {
     probes.sort_by(|left, right| left.stroke_fraction.total_cmp(&right.stroke_fraction));
     let pieces = (probes.len() / MIN_READS_PER_RANGE).min(MAX_RANGES);
@@ -270,8 +270,8 @@ fn set_results(
     prober
         .context
         .set_series(Series::new(SeriesKind::SeekCurve, drawn));
-    if let Some(figure) = average_seek_metric(found, &curve, clockwork, scale) {
-        prober.context.set_metric(figure);
+    if let Some(metric) = average_seek_metric(found, &curve, clockwork, scale) {
+        prober.context.set_metric(metric);
     }
 }
 
@@ -290,7 +290,7 @@ fn average_seek_metric(
     let again: Vec<f64> = found.command_responses.iter().flatten().copied().collect();
     let clockwork = clockwork.with_measured_overhead(&again);
     let part = third_stroke_delay(found.seeks.iter(), curve, &clockwork)?;
-    let figure = analysis::seek_metric(
+    let metric = analysis::seek_metric(
         MetricId::AVERAGE_SEEK,
         &part,
         &clockwork,
@@ -300,13 +300,13 @@ fn average_seek_metric(
     let rise = (curve.time_at(THIRD_STROKE_RANGE.end) - curve.time_at(THIRD_STROKE_RANGE.start))
         / (THIRD_STROKE_RANGE.end - THIRD_STROKE_RANGE.start);
     let margin = 1e9 * NORMAL_975 * rise.abs() * scale.distance_error;
-    let (low, high) = (figure.low? - margin, figure.high? + margin);
+    let (low, high) = (metric.low? - margin, metric.high? + margin);
     let disagreement = 1e9 * margin_between_parts(found, curve, &clockwork).unwrap_or(0.0);
     let (low, high) = (
-        low.min(figure.value - disagreement),
-        high.max(figure.value + disagreement),
+        low.min(metric.value - disagreement),
+        high.max(metric.value + disagreement),
     );
-    Some(figure.with_interval(low, high))
+    Some(metric.with_interval(low, high))
 }
 
 fn third_stroke_delay<'a>(

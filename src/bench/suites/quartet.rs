@@ -292,10 +292,10 @@ mod tests {
             &[("duration", "4s")],
         );
         for word in ["read", "write"] {
-            let value = |line: &str, figure: &str| {
+            let value = |line: &str, metric: &str| {
                 metric_value(
                     &finished,
-                    &MetricId::parse(&format!("{line}_{word}_{figure}")),
+                    &MetricId::parse(&format!("{line}_{word}_{metric}")),
                 )
             };
             assert!((value("rnd4k_q1", "iops") / 9606.0 - 1.0).abs() < 0.01);

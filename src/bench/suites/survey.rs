@@ -699,7 +699,7 @@ mod tests {
     #[test]
     fn survey_of_nonrotating_drive_skips_mechanics_with_one_check() {
         let target = rotational_target();
-        let fake = FakeDrive::new(|asked| Some(100_000 + asked.address % 7919));
+        let fake = FakeDrive::new(|request| Some(100_000 + request.address % 7919));
         let finished = fake::run_on_fake(find_benchmark("survey").unwrap(), &target, &[], &fake);
         let codes = check_codes(&finished);
         let reported = |part: &str| codes.iter().filter(|code| code.ends_with(part)).count();
@@ -812,7 +812,7 @@ mod tests {
 
     #[test]
     fn survey_of_failing_drive_keeps_partial_results() {
-        let fake = FakeDrive::new(|asked| (asked.address < 1 << 29).then_some(1_000_000));
+        let fake = FakeDrive::new(|request| (request.address < 1 << 29).then_some(1_000_000));
         let finished = fake::run_on_fake(
             find_benchmark("survey").unwrap(),
             &fake::simulated_target(1 << 30),

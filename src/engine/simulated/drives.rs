@@ -5,7 +5,7 @@ use super::station::{ServerQueue, ServiceTime};
 use super::{SimError, SimParameters, SimulatedDrive, SimulatedKind};
 use crate::drive::random::{Xoshiro256, unit_interval};
 
-/// Parameters common to all: the response time of one request and the throughput of its transfer.
+/// Parameters common to all: the latency of one request and the throughput of its transfer.
 #[derive(Debug, Clone, Copy)]
 struct LinearService {
     latency_ns: u64,
@@ -155,9 +155,9 @@ pub const FADING: SimulatedKind = SimulatedKind {
 
 struct FadingService {
     service: LinearService,
-    /// Final response time.
+    /// Final latency.
     final_ns: u64,
-    /// Time until the final response time is reached.
+    /// Time until the final latency is reached.
     requests_until_final: u64,
     served: u64,
 }

@@ -172,7 +172,7 @@ impl HardDiskQueue {
             .filter(|index| self.waiting[*index].queued_at_ns <= begin_ns)
             .collect();
         let queue = self.drive.settings().ncq_depth.max(1);
-        let impatient = here
+        let overdue = here
             .iter()
             .position(|index| self.waiting[*index].times_overtaken > MAX_TIMES_OVERTAKEN * queue);
         let accesses: Vec<(DriveAccess, f64)> = here
@@ -180,7 +180,7 @@ impl HardDiskQueue {
             .map(|index| &self.waiting[*index])
             .map(|waiting| (drive_access(&waiting.request), waiting.queued_at_ns as f64))
             .collect();
-        let chosen = impatient.or_else(|| self.drive.choose_next(&accesses))?;
+        let chosen = overdue.or_else(|| self.drive.choose_next(&accesses))?;
         for index in here.iter().take(queue) {
             self.waiting[*index].times_overtaken += 1;
         }

@@ -108,11 +108,15 @@ impl<'a> RecordTimes<'a> {
             let points: Vec<usize> = (0..self.records.len())
                 .filter(|point| self.records[*point].1 == way)
                 .collect();
-            let places: Vec<f64> = points
+            let positions: Vec<f64> = points
                 .iter()
                 .map(|point| f64::from(self.records[*point].0))
                 .collect();
-            findings.set_series(rounds.select_points(&points).series_of_means(kind, &places));
+            findings.set_series(
+                rounds
+                    .select_points(&points)
+                    .series_of_means(kind, &positions),
+            );
         };
         for ((_, curve), rounds) in STEPS.into_iter().zip(&self.step_times) {
             put(curve, IoPath::Buffered, rounds);
