@@ -437,7 +437,7 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
         "overwriting ",
         "1 MiB",
         "holds qcow2",
-        "writes up to 80 KiB (7.8 % of it), takes",
+        "writes up to 80 KiB (7.8 % of the target), takes",
     ] {
         assert!(
             stderr(&done).contains(expected),

@@ -251,7 +251,7 @@ mod tests {
         let forecast = test.forecast(&target, &parameters).unwrap();
         assert_eq!(forecast.max_written_bytes, Some(10 << 30));
         assert!(
-            forecast.sentence.contains("10 % of it"),
+            forecast.sentence.contains("10 % of the target"),
             "{}",
             forecast.sentence
         );

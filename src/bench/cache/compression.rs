@@ -36,25 +36,25 @@ const MAX_REPEAT_RATIO: f64 = 1.5;
 const FULL_QUEUE_FRACTION: f64 = 0.8;
 
 const SEED: Parameter<u64> = Parameter {
-    help: "the same seed gives the same order of the kinds of data",
+    help: "seed of the random order of the data patterns",
     ..framework::SEED
 };
 
 static DESCRIPTION: Description = Description {
     name: "compression",
     aliases: &[],
-    summary: "writes random, zero and repeated data: does the drive compress or deduplicate?",
+    summary: "writes of random, zero and repeated data: compression and deduplication",
     explanation: "\
-Writes the same amount to the same place with random bytes, with zeros and with one random block over \
-and over, each in four rounds of random order (--seed). A drive or a storage system that compresses is faster \
-with zeros, one that deduplicates with the repeated block.
+Writes the same amount to the same window with random bytes, with zeros and with one random block \
+repeated, each in four rounds in random order (--seed). A drive or a storage system that compresses is \
+faster with zeros; one that deduplicates is faster with the repeated block.
 
-The ratios compare throughputs round by round. Ratios near 1 are good news: what you measure with any data is what you get. Where every pass with \
-zeros or with the repeated block is faster than every pass with random bytes, and by more than 15 %, \
-figures that were measured with such data are flattered; this program writes random bytes unless \
---data says otherwise.
+The ratios compare throughputs round by round. Ratios near 1 mean that throughput does not depend on the \
+data. If every phase with zeros or with the repeated block is faster than every phase with random bytes, \
+by more than 15 %, results measured with such data are too high. The write benchmarks write random bytes \
+unless --data says otherwise.
 
-It overwrites what is there: 1 GiB in all unless --bytes says otherwise.",
+It overwrites the window: 1 GiB in total unless --bytes says otherwise.",
     may_write: true,
     checks: &[CheckId::DriveCompresses, CheckId::NoCompression, CheckId::DataGenerationTooSlow, CheckId::RateChanged],
     workload: Workload::CONSTANT,
@@ -82,7 +82,7 @@ It overwrites what is there: 1 GiB in all unless --bytes says otherwise.",
         &framework::CACHE,
     ],
     charts: &[ChartSpec::new(
-        "Throughput of each kind of data, round by round",
+        "Throughput of each data pattern by round",
         ChartShape::Bars,
         &[SeriesId::THROUGHPUT_RANDOM, SeriesId::THROUGHPUT_ZERO, SeriesId::THROUGHPUT_REPEAT],
     )],
@@ -116,7 +116,7 @@ const DATA_KINDS: [WrittenData; 3] = [
         series: SeriesKind::ThroughputZero,
     },
     WrittenData {
-        label: "one block repeated",
+        label: "repeated block",
         key: REPEAT,
         data: DataKind::Repeated,
         series: SeriesKind::ThroughputRepeat,
@@ -138,12 +138,12 @@ fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, Ben
 }
 
 /// One variant per data pattern.
-fn data_variants(whole: &Plan) -> [Variant; 3] {
+fn data_variants(base_plan: &Plan) -> [Variant; 3] {
     DATA_KINDS.map(|written| {
         let plan = Plan {
             data_kind: written.data,
             limits: PlanLimits::default(),
-            ..whole.clone()
+            ..base_plan.clone()
         };
         Variant::new(written.label, written.key, plan)
     })
@@ -175,11 +175,17 @@ impl Benchmark for CompressionBenchmark {
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let whole = complete_plan(bench.target, bench.parameters)?;
+        let base_plan = complete_plan(bench.target, bench.parameters)?;
         bench.findings.set_table(throughput_table());
-        let passes = data_variants(&whole);
-        variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut EachRound)?;
-        set_results(bench, whole.seed);
+        let variants = data_variants(&base_plan);
+        variants::measure_in_rounds(
+            bench,
+            base_plan.limits,
+            &variants,
+            base_plan.seed,
+            &mut EachRound,
+        )?;
+        set_results(bench, base_plan.seed);
         Ok(())
     }
 
@@ -200,7 +206,7 @@ fn throughput_table() -> MetricTable {
         .collect(),
     };
     MetricTable {
-        name: "Kinds of data".into(),
+        name: "Data patterns".into(),
         columns: ["mean", "1st", "2nd", "3rd", "4th"]
             .map(Into::into)
             .to_vec(),
@@ -332,8 +338,8 @@ mod tests {
 
     #[test]
     fn compression_of_compressing_drive_is_detected() {
-        let fake = FakeDrive::new(|asked| {
-            Some(match asked.plan.data_kind {
+        let fake = FakeDrive::new(|request| {
+            Some(match request.plan.data_kind {
                 DataKind::Zero => 100_000,
                 _ => 300_000,
             })
@@ -441,9 +447,11 @@ mod tests {
     #[test]
     fn compression_with_filling_write_cache_is_not_detected() {
         let seen = std::sync::atomic::AtomicU64::new(0);
-        let fake = FakeDrive::new(move |asked| {
-            let before =
-                seen.fetch_add(u64::from(asked.bytes), std::sync::atomic::Ordering::Relaxed);
+        let fake = FakeDrive::new(move |request| {
+            let before = seen.fetch_add(
+                u64::from(request.bytes),
+                std::sync::atomic::Ordering::Relaxed,
+            );
             Some(if before < 256 << 20 { 100_000 } else { 300_000 })
         });
         let finished = fake::run_on_fake(

@@ -34,12 +34,12 @@ const EQUIVALENCE_FRACTION: f64 = 0.95;
 const STEP_BYTES: Parameter<u64> = Parameter {
     name: "step-bytes",
     kind: ParameterKind::Size { min: 4096 },
-    help: "bytes read with each setting, in all rounds together",
+    help: "bytes read with each setting, total of all rounds",
     default: |target| (256 << 20).min(target.size_bytes),
 };
 
 const SEED: Parameter<u64> = Parameter {
-    help: "the same seed gives the same order of settings",
+    help: "seed of the random order of the settings",
     ..framework::SEED
 };
 
@@ -49,20 +49,20 @@ const READ_AHEAD: VariantKey = VariantKey::new("read_ahead");
 static DESCRIPTION: Description = Description {
     name: "read-ahead",
     aliases: &[],
-    summary: "sequential reads through the page cache with read-ahead of 4 KiB to 8 MiB (root)",
+    summary: "sequential reads through the page cache with a read-ahead of 4 KiB to 8 MiB (root)",
     explanation: "\
-Reads a file's worth of data in sequence through the page cache, 16 KiB at a time as many programs do, \
-with the device's read_ahead_kb set to 4, 8, 16 ... 8192. The cache is dropped each time. Each setting is \
-measured in four rounds, in a random order (--seed).
+Reads sequentially through the page cache in requests of 16 KiB, as many programs do, with the device's \
+read_ahead_kb set to 4, 8, 16 ... 8192. The page cache is dropped before each measurement. Each setting \
+is measured in four rounds, in random order (--seed).
 
-The chart shows throughput against the setting. It rises until the kernel asks early enough that the \
-drive never waits for the program; from there on a larger setting only costs memory and makes \
-random readers drag in what they do not need. Set the smallest value on the plateau. It is named only \
-if it is at least 95 % of the highest and all smaller settings are significantly slower (95 %, compared \
-round by round); otherwise a check says which settings cannot be told apart.
+The chart shows throughput against read_ahead_kb. Throughput rises until the kernel reads far enough \
+ahead to keep the drive busy. Beyond that, a larger setting only uses memory and makes random readers \
+read unneeded data. Use the smallest setting on the plateau. It is reported only if it reaches at least \
+95 % of the highest throughput and all smaller settings are significantly slower (95 %, compared round by \
+round); otherwise a check names the settings without a significant difference.
 
-It only reads, but it changes a setting of the system for as long as it runs, and needs root for that. The \
-old value is put back on every way out; if the program is killed, at its next start.",
+It only reads, but it changes a system setting during the run, and needs root for that. The previous \
+value is restored when the benchmark ends for any reason; if the program is killed, at its next start.",
     may_write: false,
     checks: &[CheckId::SettingNotChangeable, CheckId::SettingNotRestored, CheckId::NoBestReadAhead],
     workload: Workload::CONSTANT,
@@ -120,7 +120,7 @@ fn device_with_setting(target: &Target) -> Option<&str> {
 }
 
 /// One phase per setting and round; a single one if the setting is unavailable.
-fn planned_phases(whole: &Plan, target: &Target, parameters: &ParameterSet) -> PlannedPhases {
+fn planned_phases(base_plan: &Plan, target: &Target, parameters: &ParameterSet) -> PlannedPhases {
     let is_changeable =
         target.kind != TargetKind::Simulated && device_with_setting(target).is_some();
     let count = match is_changeable {
@@ -129,19 +129,19 @@ fn planned_phases(whole: &Plan, target: &Target, parameters: &ParameterSet) -> P
     };
     let plan = Plan {
         limits: PlanLimits {
-            bytes: Some(bytes_of_step(parameters, whole)),
+            bytes: Some(bytes_of_step(parameters, base_plan)),
             ..PlanLimits::default()
         },
-        ..whole.clone()
+        ..base_plan.clone()
     };
-    PlannedPhases::with_even_shares(whole.limits).add_phases(std::iter::repeat_n(plan, count))
+    PlannedPhases::with_even_shares(base_plan.limits).add_phases(std::iter::repeat_n(plan, count))
 }
 
 /// Divides the bytes of a setting and the time of the benchmark among the rounds.
-fn bytes_of_step(parameters: &ParameterSet, whole: &Plan) -> u64 {
+fn bytes_of_step(parameters: &ParameterSet, base_plan: &Plan) -> u64 {
     (parameters.get(STEP_BYTES) / DEFAULT_ROUNDS as u64)
-        .next_multiple_of(whole.alignment)
-        .max(whole.alignment)
+        .next_multiple_of(base_plan.alignment)
+        .max(base_plan.alignment)
 }
 
 impl Benchmark for ReadAheadSweep {
@@ -157,8 +157,8 @@ impl Benchmark for ReadAheadSweep {
         let bytes = plan.limits.bytes.unwrap_or(all).min(all);
         Ok(Forecast {
             sentence: format!(
-                "reads {} of {} in sequence with {} settings of the read-ahead, and puts the old one \
-                 back",
+                "reads {} of {} sequentially with {} read-ahead settings, and restores the previous \
+                 one",
                 units::format_size(bytes),
                 describe_target(target),
                 READ_AHEAD_KIB.len()
@@ -170,22 +170,27 @@ impl Benchmark for ReadAheadSweep {
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let whole = complete_plan(bench.target, bench.parameters)?;
+        let base_plan = complete_plan(bench.target, bench.parameters)?;
         let guard = device_with_setting(bench.target).map(|device| {
             bench
                 .settings
                 .lock_setting(SystemSetting::read_ahead(device)?)
         });
-        let mut budget = PhaseBudget::new(whole.limits);
+        let mut budget = PhaseBudget::new(base_plan.limits);
         match guard {
-            Some(Ok(guard)) => sweep_settings(bench, &whole, &mut budget, guard),
+            Some(Ok(guard)) => sweep_settings(bench, &base_plan, &mut budget, guard),
             Some(Err(error)) if error.is_locked_by_process() => {
                 Err(BenchError::SettingInUse(error))
             }
-            Some(Err(error)) => {
-                measure_current_setting(bench, &whole, &budget, framework::setting_error(&error))
+            Some(Err(error)) => measure_current_setting(
+                bench,
+                &base_plan,
+                &budget,
+                framework::setting_error(&error),
+            ),
+            None => {
+                measure_current_setting(bench, &base_plan, &budget, ObstacleCause::NotSupported)
             }
-            None => measure_current_setting(bench, &whole, &budget, ObstacleCause::NotSupported),
         }
     }
 
@@ -194,16 +199,16 @@ impl Benchmark for ReadAheadSweep {
     }
 }
 
-/// Measures the present setting if it cannot be changed.
+/// Measures current setting if it cannot be changed.
 fn measure_current_setting(
     bench: &mut RunContext<'_>,
-    whole: &Plan,
+    base_plan: &Plan,
     budget: &PhaseBudget,
     cause: ObstacleCause,
 ) -> Result<(), BenchError> {
     bench.set_check(setting_not_changed(false, cause));
     if let Some(outcome) =
-        measure_setting(bench, "the present setting", 1.0, whole, budget, (0, 1))?
+        measure_setting(bench, "current setting", 1.0, base_plan, budget, (0, 1))?
     {
         set_throughput(
             bench,
@@ -216,7 +221,7 @@ fn measure_current_setting(
 
 fn sweep_settings(
     bench: &mut RunContext<'_>,
-    whole: &Plan,
+    base_plan: &Plan,
     budget: &mut PhaseBudget,
     mut guard: SettingLock,
 ) -> Result<(), BenchError> {
@@ -225,8 +230,8 @@ fn sweep_settings(
         set_size(bench, MetricId::PRESENT_READ_AHEAD_SIZE, kib);
     }
     set_table(bench);
-    let mut rounds = SweepRounds::new(READ_AHEAD_KIB.len(), whole.seed);
-    let order = measurement_order(READ_AHEAD_KIB.len(), DEFAULT_ROUNDS, whole.seed);
+    let mut rounds = SweepRounds::new(READ_AHEAD_KIB.len(), base_plan.seed);
+    let order = measurement_order(READ_AHEAD_KIB.len(), DEFAULT_ROUNDS, base_plan.seed);
     for (index, point) in order.iter().copied().enumerate() {
         if let Err(error) = guard.set(&READ_AHEAD_KIB[point].to_string()) {
             bench.set_check(setting_not_changed(true, framework::setting_error(&error)));
@@ -239,7 +244,7 @@ fn sweep_settings(
         );
         let share = 1.0 / order.len() as f64;
         let place = (index, order.len() - index);
-        let Some(outcome) = measure_setting(bench, &phase, share, whole, budget, place)? else {
+        let Some(outcome) = measure_setting(bench, &phase, share, base_plan, budget, place)? else {
             break;
         };
         budget.consume_outcome(&outcome);
@@ -266,22 +271,22 @@ fn measure_setting(
     bench: &mut RunContext<'_>,
     phase: &str,
     share: f64,
-    whole: &Plan,
+    base_plan: &Plan,
     budget: &PhaseBudget,
     (index, left): (usize, usize),
 ) -> Result<Option<ExecutionOutcome>, BenchError> {
-    let bytes = bytes_of_step(bench.parameters, whole);
+    let bytes = bytes_of_step(bench.parameters, base_plan);
     let own = PlanLimits {
         bytes: Some(bytes),
         ..PlanLimits::default()
     };
-    let Some(limits) = budget.next_phase_limits(left as u64, whole.alignment, own) else {
+    let Some(limits) = budget.next_phase_limits(left as u64, base_plan.alignment, own) else {
         return Ok(None);
     };
     let plan = Plan {
-        window: window_of_step(index, whole, bytes),
+        window: window_of_step(index, base_plan, bytes),
         limits,
-        ..whole.clone()
+        ..base_plan.clone()
     };
     bench.execute(phase, share, &plan).map(Some)
 }
@@ -325,8 +330,8 @@ fn set_table(bench: &mut RunContext<'_>) {
 fn set_series(bench: &mut RunContext<'_>, rounds: &SweepRounds) {
     for point in 0..READ_AHEAD_KIB.len() {
         let id = MetricId::of_variant(variant_key(point), MetricKind::Throughput);
-        if let Some(figure) = rounds.metric_of_point(point, id) {
-            bench.set_metric(figure);
+        if let Some(metric) = rounds.metric_of_point(point, id) {
+            bench.set_metric(metric);
         }
     }
     bench.set_series(rounds.series_of_means(
@@ -343,8 +348,8 @@ fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: Option
         READ_AHEAD_KIB.iter().rposition(not_larger)
     });
     let put_rate = |bench: &mut RunContext<'_>, id: MetricId, point: usize| {
-        if let Some(figure) = rounds.metric_of_point(point, id) {
-            bench.set_metric(figure);
+        if let Some(metric) = rounds.metric_of_point(point, id) {
+            bench.set_metric(metric);
         }
     };
     if let Some(now) = now {
@@ -416,9 +421,9 @@ mod tests {
     ) -> (FinishedRun, Vec<Plan>, String) {
         let (_directory, settings, file) = temporary_system();
         let seen = file.clone();
-        let fake = FakeDrive::new(move |asked| {
+        let fake = FakeDrive::new(move |request| {
             let kib = fs::read_to_string(&seen).unwrap().trim().parse().unwrap();
-            Some(time(kib, asked.plan))
+            Some(time(kib, request.plan))
         });
         let (target, test) = (simulated_target(), find_benchmark("read-ahead").unwrap());
         let set = [&[("step-bytes", "1MiB")], set].concat();
@@ -475,11 +480,11 @@ mod tests {
                         .is_some(),
                     best
                 );
-                let figure = finished
+                let metric = finished
                     .findings
                     .metric(&MetricId::parse("read_ahead_128k_throughput"))
                     .unwrap();
-                assert!(figure.low.unwrap() <= figure.value && figure.high.is_some());
+                assert!(metric.low.unwrap() <= metric.value && metric.high.is_some());
             }
             assert!(named <= most, "scatter {share}: {named} of 20 name a best");
         }

@@ -51,19 +51,20 @@ const LATENCY_SERIES: [(VariantKey, SeriesKind); 4] = [
 static DESCRIPTION: Description = Description {
     name: "read-modify-write",
     aliases: &[],
-    summary: "writes of 4000 against 4096 bytes, and of 512 on 4096-byte sectors: the penalty",
+    summary: "penalty of 4000-byte against 4096-byte writes, and of 512 bytes on 4096-byte sectors",
     explanation: "\
-Writes records at random places in two pairs. Through the page cache: records of 4000 bytes, which \
-never fill a page, so that the kernel must read each page before it can change it, against records of \
-4096 bytes, which need no reading; fsync included. Past the cache: 512 bytes against 4096 on a drive \
-with 512-byte logical and 4096-byte physical sectors (512e), which must itself read a sector \
-and wait a revolution before it can write it.
+Writes records at random offsets in two pairs. Through the page cache, fsync included: records of 4000 \
+bytes, which never fill a page, so that the kernel must read each page before it changes it, against \
+records of 4096 bytes, which need no read. With O_DIRECT: 512 bytes against 4096 on a drive with 512-byte \
+logical and 4096-byte physical sectors (512e), which must itself read the sector and wait a revolution \
+before it writes it.
 
-Each pass is made in four rounds, in a random order (--seed). The penalty is how many times as many \
-whole records are written per second, compared round by round; a check says when it may be none. Far above 1 says: align records to 4096 \
-bytes, and partitions to 1 MiB. The table shows both pairs.
+Each variant runs in four rounds, in random order (--seed). The penalty is the ratio of the rate of \
+full-block writes to that of partial-block writes, compared round by round; a check reports when there \
+may be no penalty. If it is far above 1, align records to 4096 bytes, and partitions to 1 MiB. The table \
+shows both pairs.
 
-It overwrites what is there, 20,000 records at most in each pass.",
+It overwrites the window, at most 20,000 records in each phase.",
     may_write: true,
     checks: &[CheckId::NoPageCache, CheckId::Not512e, CheckId::NoSignificantPenalty],
     workload: Workload::CONSTANT,
@@ -86,7 +87,7 @@ It overwrites what is there, 20,000 records at most in each pass.",
         &framework::DATA,
     ],
     charts: &[ChartSpec::new(
-        "Writes done within a time, whole and partial blocks",
+        "Writes completed within a latency, full and partial blocks",
         ChartShape::Line,
         &[
             SeriesId::TIMES_BUFFERED_4096,
@@ -130,15 +131,15 @@ fn is_512e(target: &Target) -> bool {
 
 fn record_variants(target: &Target, parameters: &ParameterSet) -> Result<Vec<Variant>, BenchError> {
     let plan = |size, cache| plan_for_record_size(size, cache, target, parameters);
-    let mut passes = Vec::new();
+    let mut variants = Vec::new();
     if target.kind != TargetKind::Simulated {
         let cache = CacheMode::Drop;
-        passes.push(Variant::new(
+        variants.push(Variant::new(
             "4096 bytes, buffered",
             BUFFERED_4096,
             plan(PAGE_BYTES, cache)?,
         ));
-        passes.push(Variant::new(
+        variants.push(Variant::new(
             "4000 bytes, buffered",
             BUFFERED_4000,
             plan(UNALIGNED_RECORD_BYTES, cache)?,
@@ -146,18 +147,18 @@ fn record_variants(target: &Target, parameters: &ParameterSet) -> Result<Vec<Var
     }
     if is_512e(target) {
         let cache = CacheMode::Bypass;
-        passes.push(Variant::new(
+        variants.push(Variant::new(
             "4096 bytes, direct",
             DIRECT_4096,
             plan(PAGE_BYTES, cache)?,
         ));
-        passes.push(Variant::new(
+        variants.push(Variant::new(
             "512 bytes, direct",
             DIRECT_512,
             plan(512, cache)?,
         ));
     }
-    Ok(passes)
+    Ok(variants)
 }
 
 impl Benchmark for ReadModifyWriteCost {
@@ -166,7 +167,7 @@ impl Benchmark for ReadModifyWriteCost {
     }
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let passes = record_variants(target, parameters)?;
+        let variants = record_variants(target, parameters)?;
         let limits = framework::plan_limits(parameters);
         let all = limits
             .requests
@@ -180,21 +181,21 @@ impl Benchmark for ReadModifyWriteCost {
         });
         Ok(Forecast {
             sentence: format!(
-                "writes whole and partial blocks at random places of {} in {} passes{amount}",
+                "writes full and partial blocks at random offsets of {} in {} variants{amount}",
                 describe_target(target),
-                passes.len()
+                variants.len()
             ),
-            run_time: variants::planned_rounds(limits, &passes).run_time(target),
+            run_time: variants::planned_rounds(limits, &variants).run_time(target),
             max_read_bytes: None,
             max_written_bytes: bytes,
         })
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let passes = record_variants(bench.target, bench.parameters)?;
-        let rows = variants::table_rows(&passes);
+        let variants = record_variants(bench.target, bench.parameters)?;
+        let rows = variants::table_rows(&variants);
         bench.findings.set_table(MetricTable::cross_product(
-            "Whole and partial blocks",
+            "Full and partial blocks",
             &LATENCY_COLUMNS,
             &rows,
         ));
@@ -207,12 +208,12 @@ impl Benchmark for ReadModifyWriteCost {
         let limits = framework::plan_limits(bench.parameters);
         let seed = bench.parameters.get(framework::SEED);
         let rounds =
-            variants::measure_in_rounds(bench, limits, &passes, seed, &mut CurveHook(&passes))?;
-        for (metric, whole, partial) in [
+            variants::measure_in_rounds(bench, limits, &variants, seed, &mut CurveHook(&variants))?;
+        for (metric, full, partial) in [
             (MetricId::PENALTY_BUFFERED, BUFFERED_4096, BUFFERED_4000),
             (MetricId::PENALTY_DIRECT, DIRECT_4096, DIRECT_512),
         ] {
-            set_penalty(bench, &rounds, &passes, metric, [whole, partial]);
+            set_penalty(bench, &rounds, &variants, metric, [full, partial]);
         }
         Ok(())
     }
@@ -241,20 +242,20 @@ impl PassHook for CurveHook<'_> {
 fn set_penalty(
     bench: &mut RunContext<'_>,
     rounds: &SweepRounds,
-    passes: &[Variant],
+    variants: &[Variant],
     metric: MetricId,
-    [whole, partial]: [VariantKey; 2],
+    [full, partial]: [VariantKey; 2],
 ) {
-    let point = |key: VariantKey| passes.iter().position(|pass| pass.key == key);
-    let (Some(whole), Some(partial)) = (point(whole), point(partial)) else {
+    let point = |key: VariantKey| variants.iter().position(|variant| variant.key == key);
+    let (Some(full), Some(partial)) = (point(full), point(partial)) else {
         return;
     };
-    let Some(penalty) = rounds.ratio_of_points(whole, partial) else {
+    let Some(penalty) = rounds.ratio_of_points(full, partial) else {
         return;
     };
     bench.set_metric(penalty.to_metric(metric));
     if penalty.includes_one() {
-        let labels = [whole, partial].map(|point| passes[point].label.as_str());
+        let labels = [full, partial].map(|point| variants[point].label.as_str());
         bench.set_check(CheckEvidence::NoSignificantPenalty(
             penalty.without_difference(labels),
         ));
@@ -287,8 +288,8 @@ mod tests {
     /// A drive on which a partial block costs five times as much.
     fn penalised_drive() -> FakeDrive<impl Fn(&fake::FakeRequest<'_>) -> Option<u64> + Send + Sync>
     {
-        FakeDrive::new(|asked| {
-            Some(if asked.bytes.is_multiple_of(PAGE_BYTES) {
+        FakeDrive::new(|request| {
+            Some(if request.bytes.is_multiple_of(PAGE_BYTES) {
                 100_000
             } else {
                 500_000
@@ -336,8 +337,8 @@ mod tests {
         let covered = (0..20_u64)
             .filter(|seed| {
                 // Whole executions vary by up to a third.
-                let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
-                    let word = splitmix64(asked.plan.seed ^ u64::from(asked.bytes) << 20);
+                let fake = FakeDrive::new(|request: &fake::FakeRequest<'_>| {
+                    let word = splitmix64(request.plan.seed ^ u64::from(request.bytes) << 20);
                     Some(100_000 + word % 50_000)
                 });
                 let set = [("seed", &*seed.to_string()), ("requests", "4000")];

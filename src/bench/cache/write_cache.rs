@@ -53,21 +53,21 @@ static DESCRIPTION: Description = Description {
     aliases: &[],
     summary: "plain and O_DSYNC writes with the drive's volatile cache on and off (SCSI, SATA; root)",
     explanation: "\
-Writes 4 KiB blocks at random places, plain and with O_DSYNC, with the drive's volatile write cache on \
-(write back) and off (write through). Each of the four has its turn in four rounds of random order \
+Writes 4 KiB blocks at random offsets, plain and with O_DSYNC, with the drive's volatile write cache on \
+(write back) and off (write through). Each of the four variants runs in four rounds in random order \
 (--seed).
 
-The table shows IOPS and response times of the four. With the cache on, plain writes are quick and an \
-O_DSYNC write must empty the cache each time. With it off a plain write is as safe as a synced one, and as \
-slow. Where O_DSYNC is as quick as plain writing although the cache is on, the drive either \
-has a capacitor behind its cache or does not keep its promise; a disk cannot do more than one synced \
-write per revolution (120 a second at 7200 rpm). sync_penalty is how many times as fast plain writes are \
-as O_DSYNC ones with the cache on, cache_gain how many times as fast plain writes are with it as without, \
-compared round by round; a check says when either may be 1.
+The table shows IOPS and latency of the four variants. With the cache on, plain writes are fast, and each \
+O_DSYNC write must flush the cache. With the cache off, a plain write is as durable and as slow as an \
+O_DSYNC write. If O_DSYNC is as fast as plain writes although the cache is on, the drive either has \
+power-loss protection or ignores flushes; a hard disk completes at most one synchronous write per \
+revolution (120 per second at 7200 rpm). sync_penalty is the ratio of the rate of plain writes to that of \
+O_DSYNC writes with the cache on; cache_gain is the ratio of plain writes with the cache to plain writes \
+without it. Both are compared round by round; a check reports when a ratio may be 1.
 
-The cache can be switched on SCSI and SATA drives, by root; the old state is put back on every way out, or \
-at the next start. On other drives only the present state is measured. It overwrites what is there, 1 \
-GiB at most.",
+The cache can be switched on SCSI and SATA drives, and this needs root. The previous state is restored \
+when the benchmark ends for any reason, or at the next start. On other drives, only the current state is \
+measured. It overwrites the window, at most 1 GiB.",
     may_write: true,
     checks: &[CheckId::SettingNotChangeable, CheckId::SettingNotRestored, CheckId::NoSignificantPenalty, CheckId::NoCacheGain],
     workload: Workload::VARYING,
@@ -119,27 +119,27 @@ fn write_cache_setting(bench: &RunContext<'_>) -> Option<SystemSetting> {
 
 /// Plain and synchronous writes in one state of the cache.
 fn plain_and_sync_variants(
-    whole: &Plan,
+    base_plan: &Plan,
     [plain, dsync]: StateVariants,
     label: &str,
 ) -> [Variant; 2] {
-    let pass = |word: &str, key: VariantKey, sync| {
+    let variant = |word: &str, key: VariantKey, sync| {
         let limits = PlanLimits::default();
         let plan = Plan {
             sync_mode: sync,
             limits,
-            ..whole.clone()
+            ..base_plan.clone()
         };
         Variant::new(format!("{label}, {word}"), key, plan)
     };
     [
-        pass("plain", plain, SyncMode::None),
-        pass("O_DSYNC", dsync, SyncMode::DataSync),
+        variant("plain", plain, SyncMode::None),
+        variant("O_DSYNC", dsync, SyncMode::DataSync),
     ]
 }
 
-fn set_table(bench: &mut RunContext<'_>, passes: &[Variant]) {
-    let rows = variants::table_rows(passes);
+fn set_table(bench: &mut RunContext<'_>, variants: &[Variant]) {
+    let rows = variants::table_rows(variants);
     let table = MetricTable::cross_product("Write cache", &LATENCY_COLUMNS, &rows);
     bench.findings.set_table(table);
 }
@@ -159,8 +159,8 @@ impl Benchmark for WriteCacheBenchmark {
         });
         Ok(Forecast {
             sentence: format!(
-                "writes at random places of {}, plain and synced, with the drive's cache on and off \
-                 where it can be switched{amount}",
+                "writes at random offsets of {}, plain and with O_DSYNC, with the drive's cache on and off \
+                 if it can be switched{amount}",
                 describe_target(target)
             ),
             run_time: variants::planned_rounds(
@@ -174,17 +174,17 @@ impl Benchmark for WriteCacheBenchmark {
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let whole = complete_plan(bench.target, bench.parameters)?;
+        let base_plan = complete_plan(bench.target, bench.parameters)?;
         let guard = write_cache_setting(bench).map(|setting| bench.settings.lock_setting(setting));
         match guard {
-            Some(Ok(guard)) => measure_both_states(bench, &whole, guard)?,
+            Some(Ok(guard)) => measure_both_states(bench, &base_plan, guard)?,
             Some(Err(error)) if error.is_locked_by_process() => {
                 return Err(BenchError::SettingInUse(error));
             }
             Some(Err(error)) => {
-                measure_current_state(bench, &whole, framework::setting_error(&error))?;
+                measure_current_state(bench, &base_plan, framework::setting_error(&error))?;
             }
-            None => measure_current_state(bench, &whole, ObstacleCause::NotSupported)?,
+            None => measure_current_state(bench, &base_plan, ObstacleCause::NotSupported)?,
         }
         Ok(())
     }
@@ -226,34 +226,39 @@ impl PassHook for CacheSwitch {
 /// Measures both states, plain and synchronous, in rounds of random order.
 fn measure_both_states(
     bench: &mut RunContext<'_>,
-    whole: &Plan,
+    base_plan: &Plan,
     guard: SettingLock,
 ) -> Result<(), BenchError> {
-    let pairs =
-        CACHE_STATES.map(|(word, key, label)| (word, plain_and_sync_variants(whole, key, label)));
-    let passes: Vec<Variant> = pairs.iter().flat_map(|(_, pair)| pair.clone()).collect();
-    set_table(bench, &passes);
+    let pairs = CACHE_STATES
+        .map(|(word, key, label)| (word, plain_and_sync_variants(base_plan, key, label)));
+    let variants: Vec<Variant> = pairs.iter().flat_map(|(_, pair)| pair.clone()).collect();
+    set_table(bench, &variants);
     let mut switch = CacheSwitch {
         guard,
         cache_states: pairs.iter().flat_map(|(word, _)| [*word; 2]).collect(),
         current_state: None,
     };
-    let measured =
-        variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut switch);
+    let measured = variants::measure_in_rounds(
+        bench,
+        base_plan.limits,
+        &variants,
+        base_plan.seed,
+        &mut switch,
+    );
     // Restores the setting whatever the outcome of the variants.
     let put_back = switch.guard.restore_original();
     let rounds = measured?;
     set_ratio(
         bench,
         &rounds,
-        &passes,
+        &variants,
         (MetricKind::SyncPenalty, 0, 1),
         CheckEvidence::NoSignificantPenalty,
     );
     set_ratio(
         bench,
         &rounds,
-        &passes,
+        &variants,
         (MetricKind::CacheGain, 0, 2),
         CheckEvidence::NoCacheGain,
     );
@@ -266,7 +271,7 @@ fn measure_both_states(
 /// Measures the present state only.
 fn measure_current_state(
     bench: &mut RunContext<'_>,
-    whole: &Plan,
+    base_plan: &Plan,
     cause: ObstacleCause,
 ) -> Result<(), BenchError> {
     bench.set_check(cache_not_switchable(false, cause));
@@ -275,15 +280,20 @@ fn measure_current_state(
         .drive
         .as_ref()
         .and_then(|drive| drive.write_cache.clone())
-        .unwrap_or_else(|| "cache as it is".to_owned());
-    let passes = plain_and_sync_variants(whole, PRESENT, &state);
-    set_table(bench, &passes);
-    let rounds =
-        variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut NoHook)?;
+        .unwrap_or_else(|| "current cache state".to_owned());
+    let variants = plain_and_sync_variants(base_plan, PRESENT, &state);
+    set_table(bench, &variants);
+    let rounds = variants::measure_in_rounds(
+        bench,
+        base_plan.limits,
+        &variants,
+        base_plan.seed,
+        &mut NoHook,
+    )?;
     set_ratio(
         bench,
         &rounds,
-        &passes,
+        &variants,
         (MetricKind::SyncPenalty, 0, 1),
         CheckEvidence::NoSignificantPenalty,
     );
@@ -295,7 +305,7 @@ fn measure_current_state(
 fn set_ratio(
     bench: &mut RunContext<'_>,
     rounds: &SweepRounds,
-    passes: &[Variant],
+    variants: &[Variant],
     (metric, of, to): (MetricKind, usize, usize),
     without_difference: fn(VariantRatio) -> CheckEvidence,
 ) {
@@ -304,7 +314,7 @@ fn set_ratio(
     };
     bench.set_metric(quotient.to_metric(metric.into()));
     if quotient.includes_one() && !bench.is_stopped() {
-        let labels = [of, to].map(|point| passes[point].label.as_str());
+        let labels = [of, to].map(|point| variants[point].label.as_str());
         bench.set_check(without_difference(quotient.without_difference(labels)));
     }
 }
@@ -346,9 +356,9 @@ mod tests {
         fs::write(&file, "write back\n").unwrap();
         let settings = fake::settings_below(directory.path());
         let switch = file.clone();
-        let fake = FakeDrive::new(move |asked| {
+        let fake = FakeDrive::new(move |request| {
             let cached = fs::read_to_string(&switch).unwrap().trim() == "write back";
-            let plain = asked.plan.sync_mode == SyncMode::None;
+            let plain = request.plan.sync_mode == SyncMode::None;
             Some(if cached && plain { 100_000 } else { 8_000_000 })
         });
         let choice = crate::engine::EngineChoice::Auto;
@@ -387,9 +397,9 @@ mod tests {
         let covered = (0..60_u64)
             .filter(|seed| {
                 // Phases vary by up to a third; O_DSYNC writes take three times as long.
-                let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
-                    let plain = asked.plan.sync_mode == SyncMode::None;
-                    let word = splitmix64(asked.plan.seed ^ (u64::from(plain) << 60));
+                let fake = FakeDrive::new(|request: &fake::FakeRequest<'_>| {
+                    let plain = request.plan.sync_mode == SyncMode::None;
+                    let word = splitmix64(request.plan.seed ^ (u64::from(plain) << 60));
                     let time = 100_000 + word % 33_000;
                     Some(if plain { time } else { 3 * time })
                 });

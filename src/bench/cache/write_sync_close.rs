@@ -36,31 +36,31 @@ use crate::session::document::{MetricId, MetricKind, MetricTable, SeriesId};
 pub struct WriteSyncCloseBenchmark;
 
 const SEED: Parameter<u64> = Parameter {
-    help: "the same seed gives the same order of record sizes and ways to sync",
+    help: "seed of the random order of record sizes and sync methods",
     ..framework::SEED
 };
 
 static DESCRIPTION: Description = Description {
     name: "write-sync-close",
     aliases: &["wsc"],
-    summary: "writes a file with records of 4 KiB to 16 MiB, syncs and closes: time of each part",
+    summary: "writes with records of 4 KiB to 16 MiB, fsync and close: time of each step",
     explanation: "\
-Writes the same amount with records of 4 KiB up to 16 MiB, through the page cache and past it \
-(O_DIRECT), then calls fsync, then closes, and times each part. This is what a program that saves a \
-file waits for. Everything is written in four rounds of random order (--seed); the times are means of the \
-rounds. A file that a limit cuts short has no times, only a throughput, and a check says so.
+Writes the same amount with records of 4 KiB to 16 MiB, through the page cache and with O_DIRECT, then \
+calls fsync and close, and measures the time of each step. This is the time that a program needs to save \
+a file. Everything runs in four rounds in random order (--seed); the times are means of the rounds. If a \
+limit truncates a file, only its throughput is reported, and a check says so.
 
-The first chart stacks the three times for buffered writes: writing into the cache is quick whatever \
-the drive, the wait comes with fsync; small records cost system calls. The second chart compares \
-throughput until all is safe, buffered and direct: direct writes with small records pay the \
-way to the drive each time, large ones save the copy.
+The first chart stacks the three times of buffered writes: writing to the page cache is fast on any \
+drive, the latency is in fsync; small records cost system calls. The second chart compares the throughput \
+until all data is durable, buffered and direct: with small records, direct writes pay the latency of the \
+drive for each record; with large records, they avoid the copy.
 
-The table compares the ways to make data safe, each with and without O_DIRECT: fsync and fdatasync once \
-at the end, sync_file_range (which does not empty the drive's cache, and so promises nothing \
-after a power cut), O_DSYNC and O_SYNC with every record.
+The table compares the sync methods, each with and without O_DIRECT: fsync and fdatasync once at the end, \
+sync_file_range (which does not flush the drive's cache, and so does not guarantee durability after a \
+power failure), O_DSYNC and O_SYNC with every record.
 
-It overwrites what is there: in each round up to 256 MiB for each of 14 combinations and 4 MiB for each \
-of 10 ways, which is said beforehand.",
+It overwrites the window: in each round up to 256 MiB for each of 14 combinations and 4 MiB for each of \
+10 methods. The forecast states the bytes.",
     may_write: true,
     checks: &[CheckId::NoDirect, CheckId::FileTruncated],
     workload: Workload::CONSTANT,
@@ -84,7 +84,7 @@ of 10 ways, which is said beforehand.",
     ],
     charts: &[
         ChartSpec::new(
-            "Time to write, sync, close by record size (buffered)",
+            "Time of write, fsync, close by record size (buffered)",
             ChartShape::StackedBars,
             &[
                 SeriesId::WRITE_TIME_AGAINST_RECORD_SIZE,
@@ -94,7 +94,7 @@ of 10 ways, which is said beforehand.",
         )
         .log_x(),
         ChartSpec::new(
-            "Throughput until all is safe by record size",
+            "Throughput until durable by record size",
             ChartShape::Line,
             &[SeriesId::THROUGHPUT_BUFFERED, SeriesId::THROUGHPUT_DIRECT],
         )
@@ -111,17 +111,20 @@ impl Benchmark for WriteSyncCloseBenchmark {
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         let records = record_size_variants(target, parameters)?;
         let methods = sync_method_variants(target, parameters)?;
-        let plans = records.iter().map(|(_, _, pass)| pass).chain(&methods);
+        let plans = records
+            .iter()
+            .map(|(_, _, variant)| variant)
+            .chain(&methods);
         let time = PlannedPhases::with_even_shares(framework::plan_limits(parameters))
-            .add_rounds(plans.clone().map(|pass| pass.plan.clone()));
-        let bytes: u64 = plans.filter_map(|pass| pass.plan.limits.bytes).sum();
+            .add_rounds(plans.clone().map(|variant| variant.plan.clone()));
+        let bytes: u64 = plans.filter_map(|variant| variant.plan.limits.bytes).sum();
         let bytes = bytes.saturating_mul(DEFAULT_ROUNDS as u64);
         let limits = framework::plan_limits(parameters);
         let bytes = limits.bytes.unwrap_or(bytes).min(bytes);
         Ok(Forecast {
             sentence: format!(
-                "writes, syncs and closes {} with {} record sizes and {} ways to sync in {DEFAULT_ROUNDS} rounds, {} in \
-                 all",
+                "writes, syncs and closes {} with {} record sizes and {} sync methods in {DEFAULT_ROUNDS} rounds, {} in \
+                 total",
                 describe_target(target),
                 records.len(),
                 methods.len(),
@@ -142,14 +145,14 @@ impl Benchmark for WriteSyncCloseBenchmark {
         }
         let limits = framework::plan_limits(bench.parameters);
         let seed = bench.parameters.get(SEED);
-        let passes: Vec<Variant> = records
+        let variants: Vec<Variant> = records
             .iter()
-            .map(|(_, _, pass)| pass)
+            .map(|(_, _, variant)| variant)
             .chain(&methods)
             .cloned()
             .collect();
         let mut times = RecordTimes::new(&records, seed);
-        variants::measure_in_rounds(bench, limits, &passes, seed, &mut times)?;
+        variants::measure_in_rounds(bench, limits, &variants, seed, &mut times)?;
         let cut = times.cut_short();
         if !cut.is_empty() && !bench.is_stopped() {
             bench.set_check(files_truncated_by_limit(&cut));
@@ -163,7 +166,10 @@ impl Benchmark for WriteSyncCloseBenchmark {
 }
 
 fn set_tables(bench: &mut RunContext<'_>, records: &[(u32, IoPath, Variant)], methods: &[Variant]) {
-    let records: Vec<Variant> = records.iter().map(|(_, _, pass)| pass.clone()).collect();
+    let records: Vec<Variant> = records
+        .iter()
+        .map(|(_, _, variant)| variant.clone())
+        .collect();
     let [_, latency, p99] = LATENCY_COLUMNS;
     for (name, columns, variants) in [
         (
@@ -177,7 +183,7 @@ fn set_tables(bench: &mut RunContext<'_>, records: &[(u32, IoPath, Variant)], me
             &records[..],
         ),
         (
-            "Ways to sync",
+            "Sync methods",
             &[
                 ("throughput", MetricKind::Throughput),
                 ("one record", latency.1),

@@ -57,12 +57,12 @@ impl BackgroundClass {
 const BACKGROUND_CLASS: Parameter<BackgroundClass> = Parameter {
     name: "class",
     kind: ParameterKind::Choice(BackgroundClass::WORDS),
-    help: "I/O class of the maintenance job; realtime needs root",
+    help: "I/O scheduling class of the background job; realtime needs root",
     default: |_| BackgroundClass::Idle,
 };
 const BACKGROUND_DEPTH: Parameter<u32> = Parameter {
     name: "job-depth",
-    help: "requests that the maintenance job keeps in flight",
+    help: "queue depth of the background job",
     ..framework::DEPTH.with_default(|_| 4)
 };
 
@@ -71,16 +71,16 @@ const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration:
 static DESCRIPTION: Description = Description {
     name: "interference",
     aliases: &[],
-    summary: "random reads while a sequential job of some I/O class joins and leaves",
+    summary: "random reads with a sequential background job in an I/O scheduling class",
     explanation: "\
-Makes random reads all the time, as users do. After a third of the time a job joins that reads large \
-blocks in sequence, as a backup, a scrub or a virus scanner does, in the I/O class that you choose (as \
-with ionice); after two thirds it leaves.
+Issues random reads during the whole run, as the foreground load. After a third of the time, a background \
+job starts that reads large blocks sequentially, as a backup, a scrub or a virus scanner does, in the \
+selected I/O scheduling class (see ionice); it stops after two thirds.
 
-The chart shows the users' IOPS and the job's, over time. A job in the class idle should not be felt at \
-all: where the middle third falls nevertheless, the scheduler does not heed classes (only bfq \
-and mq-deadline do), or the drive's own queue lets the job overtake. What remains tells when \
-maintenance may run.
+The chart shows the IOPS of both loads over time. A job in the class idle should not slow the foreground \
+load. If the IOPS drop in the middle third nevertheless, either the I/O scheduler does not support \
+classes (only bfq and mq-deadline do), or the drive's own queue reorders the job's requests ahead. The \
+remaining IOPS show when maintenance can run.
 
 It only reads.",
     may_write: false,
@@ -99,7 +99,7 @@ It only reads.",
         &framework::CACHE,
     ],
     charts: &[ChartSpec::new(
-        "IOPS of the users and of the job over time",
+        "IOPS of the foreground load and of the job over time",
         ChartShape::Line,
         &[SeriesId::IOPS_OVER_TIME, SeriesId::JOB_IOPS_OVER_TIME],
     )],
@@ -142,8 +142,8 @@ impl Benchmark for InterferenceBenchmark {
         let plan = foreground_plan(target, parameters)?;
         Ok(Forecast {
             sentence: format!(
-                "makes random reads of {}, in the middle third beside a sequential job in the I/O \
-                 class {}",
+                "issues random reads of {}, in the middle third with a sequential background job in the \
+                 I/O class {}",
                 describe_target(target),
                 parameters.get(BACKGROUND_CLASS).word()
             ),
@@ -162,7 +162,7 @@ impl Benchmark for InterferenceBenchmark {
             active_interval: third..third * 2,
         };
         let both = bench.measure_with_background(
-            "users and a job",
+            "foreground load and background job",
             &plan,
             &background,
             &mut set_metrics,
@@ -184,8 +184,8 @@ impl Benchmark for InterferenceBenchmark {
     }
 }
 
-fn set_metrics(findings: &mut Findings, tally: &IoStats, elapsed: Duration) {
-    framework::report_throughput_metrics(findings, tally, elapsed);
+fn set_metrics(findings: &mut Findings, stats: &IoStats, elapsed: Duration) {
+    framework::report_throughput_metrics(findings, stats, elapsed);
 }
 
 /// Requests per second of a timeline between two times.
@@ -306,7 +306,7 @@ mod tests {
             Some(16 << 20),
         );
         let Ok(opened) = opened else {
-            skip(Requirement::Files, "no scratch file is to be had here");
+            skip(Requirement::Files, "no scratch file is available here");
             return;
         };
         opened

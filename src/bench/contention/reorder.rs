@@ -37,26 +37,26 @@ const READS_PER_SIZE: Parameter<u64> = Parameter {
         min: 10,
         max: 1_000_000,
     },
-    help: "reads with each size of the reorder buffer, in all rounds together",
+    help: "reads with each size of the reorder buffer, total of all rounds",
     default: |_| 1000,
 };
 
 static DESCRIPTION: Description = Description {
     name: "reorder",
     aliases: &[],
-    summary: "random reads sorted in batches of 1 to 1024: what reordering gains",
+    summary: "random reads sorted in batches of 1 to 1024: gain of reordering",
     explanation: "\
-Makes 1000 random reads for each size of a reorder buffer: the buffer is filled, sorted by address, and \
-worked off one by one, the next one in the other direction, as an elevator goes. This is what an I/O \
-scheduler, a drive's own queue or a well-made program (a bitmap scan) does. Each size has a quarter of its \
-reads in each of four rounds, in a random order (--seed).
+Issues 1000 random reads for each size of a reorder buffer. The buffer is filled, sorted by address and \
+issued one request at a time; the next buffer goes in the opposite direction (elevator algorithm). I/O \
+schedulers, drives with command queueing and bitmap scans of databases work this way. Each size issues a \
+quarter of its reads in each of four rounds, in random order (--seed).
 
-The chart shows reads per second against the size of the buffer. On a hard disk they rise steadily, \
-because the head travels less: sorting a thousand requests can triple the rate. On an SSD the line is \
-level: no place is far from any other, and a scheduler that sorts only costs time. The span \
-is the window: in a narrow one there is less to gain. The gain is that of the largest buffer over none, \
-compared round by round. The best buffer is the smallest that gives at least 95 % of the most IOPS; it is \
-named only if all smaller ones are significantly slower.
+The chart shows IOPS against the size of the buffer. On a hard disk, IOPS rise steadily, because seeks \
+are shorter: sorting a thousand requests can triple the rate. On an SSD the line is level: there is no \
+seek time to save, and sorting only costs CPU time. The seek distance depends on the window: a narrow \
+window leaves less to gain. The gain is the ratio of the largest buffer to no buffer, compared round by \
+round. The best buffer is the smallest that reaches at least 95 % of the highest IOPS; it is reported \
+only if all smaller ones are significantly slower.
 
 It only reads.",
     may_write: false,
@@ -75,7 +75,7 @@ It only reads.",
         &framework::CACHE,
     ],
     charts: &[
-        ChartSpec::new("IOPS against reorder buffer", ChartShape::Line, &[SeriesId::IOPS_AGAINST_BATCH])
+        ChartSpec::new("IOPS against reorder buffer size", ChartShape::Line, &[SeriesId::IOPS_AGAINST_BATCH])
             .log_x()
             .with_marks(&[MetricId::BEST_BATCH]),
     ],
@@ -113,7 +113,7 @@ fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) ->
 
 /// The plan that predicts the time of a batch: a disk serves sorted requests as fast as if it
 /// reordered its own queue.
-fn plan_for_batch(whole: &Plan, target: &Target, batch: usize, each: u64) -> Plan {
+fn plan_for_batch(base_plan: &Plan, target: &Target, batch: usize, each: u64) -> Plan {
     let depth = match target.is_rotational() {
         Some(true) => u32::try_from(batch).unwrap_or(u32::MAX),
         _ => 1,
@@ -124,7 +124,7 @@ fn plan_for_batch(whole: &Plan, target: &Target, batch: usize, each: u64) -> Pla
             requests: Some(each),
             ..PlanLimits::default()
         },
-        ..whole.clone()
+        ..base_plan.clone()
     }
 }
 
@@ -141,7 +141,7 @@ impl Benchmark for ReorderBenchmark {
             * u64::from(plan.block_size.max_bytes());
         Ok(Forecast {
             sentence: format!(
-                "makes {each} random reads of {} with each of {} reorder buffers, in {DEFAULT_ROUNDS} rounds",
+                "issues {each} random reads of {} with each of {} reorder buffers, in {DEFAULT_ROUNDS} rounds",
                 describe_target(target),
                 BATCH_SIZES.len()
             ),
@@ -157,16 +157,16 @@ impl Benchmark for ReorderBenchmark {
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let whole = complete_plan(bench.target, bench.parameters)?;
+        let base_plan = complete_plan(bench.target, bench.parameters)?;
         let each = bench.parameters.get(READS_PER_SIZE);
         let count = usize::try_from(reads_per_round(each)).unwrap_or(250);
-        let block = u64::from(whole.block_size.max_bytes());
-        let mut schedule = SweepSchedule::new(BATCH_SIZES.len(), whole.limits, whole.seed);
-        let mut sizes = BufferSweep::new(whole.seed);
+        let block = u64::from(base_plan.block_size.max_bytes());
+        let mut schedule = SweepSchedule::new(BATCH_SIZES.len(), base_plan.limits, base_plan.seed);
+        let mut sizes = BufferSweep::new(base_plan.seed);
         while let Some(turn) = schedule.next_turn(bench, |_| (block, PlanLimits::default())) {
             let batch = BATCH_SIZES[turn.point];
-            let plan = turn.turn_plan(&whole);
-            let list = sorted_batch_addresses(&whole, count, batch, plan.seed);
+            let plan = turn.turn_plan(&base_plan);
+            let list = sorted_batch_addresses(&base_plan, count, batch, plan.seed);
             let plan = Plan {
                 pattern: AccessPattern::AddressList(list.into()),
                 ..plan
@@ -234,8 +234,8 @@ impl BufferSweep {
             (none, MetricId::UNORDERED_IOPS),
             (largest, MetricId::ORDERED_IOPS),
         ] {
-            if let Some(figure) = rates.metric_of_point(point, id) {
-                bench.set_metric(figure);
+            if let Some(metric) = rates.metric_of_point(point, id) {
+                bench.set_metric(metric);
             }
         }
         let gain = rates.ratio_of_points(largest, none);
@@ -247,7 +247,7 @@ impl BufferSweep {
             let size = BATCH_SIZES[best] as f64;
             bench.set_metric(Metric::new(MetricId::BEST_BATCH, size));
             let iops = rates.metric_of_point(best, MetricId::BEST_BATCH_IOPS);
-            iops.into_iter().for_each(|figure| bench.set_metric(figure));
+            iops.into_iter().for_each(|metric| bench.set_metric(metric));
         }
         if bench.is_stopped() {
             return;
@@ -296,10 +296,10 @@ mod tests {
     fn reorder_of_seeking_drive_gains_by_sorting() {
         let size = 1_u64 << 40;
         let head = Mutex::new(0_u64);
-        let fake = FakeDrive::new(move |asked| {
+        let fake = FakeDrive::new(move |request| {
             let mut head = head.lock().unwrap();
-            let distance = head.abs_diff(asked.address);
-            *head = asked.address;
+            let distance = head.abs_diff(request.address);
+            *head = request.address;
             Some(4_000_000 + (15e6 * distance as f64 / size as f64) as u64)
         });
         let finished = fake::run_on_fake(
@@ -338,10 +338,10 @@ mod tests {
     fn reorder_with_equal_noisy_buffers_has_no_optimum_and_gain_covers_one() {
         let (mut covered, mut named) = (0, 0);
         for seed in 0..40_u64 {
-            let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
+            let fake = FakeDrive::new(|request: &fake::FakeRequest<'_>| {
                 // Up to a fifth faster or slower between phases, and between reads.
-                let phase = splitmix64(asked.plan.seed ^ (seed << 48)) % 40_000;
-                Some(100_000 + phase + splitmix64(asked.address) % 20_000)
+                let phase = splitmix64(request.plan.seed ^ (seed << 48)) % 40_000;
+                Some(100_000 + phase + splitmix64(request.address) % 20_000)
             });
             let set = [("seed", &*seed.to_string())];
             let test = find_benchmark("reorder").unwrap();
@@ -373,12 +373,12 @@ mod tests {
 
     #[test]
     fn reorder_with_warming_cache_reports_no_gain() {
-        let asked = Mutex::new(0_u32);
+        let request = Mutex::new(0_u32);
         let fake = FakeDrive::new(move |_| {
-            let mut asked = asked.lock().unwrap();
-            *asked += 1;
+            let mut request = request.lock().unwrap();
+            *request += 1;
             // Only the first round starts with a cold cache.
-            Some(if *asked <= 11 * 250 {
+            Some(if *request <= 11 * 250 {
                 1_500_000
             } else {
                 100_000

@@ -56,10 +56,10 @@ impl PhaseBudget {
         let time = outcome.elapsed + finish.sync_time + finish.close_time;
         self.consume_time(time);
         // Bytes moved during the ramp time count as well.
-        let moved = outcome.stats.all_counts();
+        let counts = outcome.stats.all_counts();
         self.consume(
-            moved.read_bytes + moved.written_bytes,
-            moved.read_ios + moved.write_ios,
+            counts.read_bytes + counts.written_bytes,
+            counts.read_ios + counts.write_ios,
         );
     }
 

@@ -67,14 +67,14 @@ mod tests {
     use crate::engine::{AccessPattern, EndReason, IoStats};
 
     fn outcome(elapsed_ms: u64, cpu_ms: u64) -> ExecutionOutcome {
-        let mut tally = IoStats::default();
-        tally.ramp_counts.add_request(false, 4096);
-        tally.read.latency.record(1000);
-        tally.read.bytes = 8192;
+        let mut stats = IoStats::default();
+        stats.ramp_counts.add_request(false, 4096);
+        stats.read.latency.record(1000);
+        stats.read.bytes = 8192;
         ExecutionOutcome {
             end_reason: EndReason::Completed,
             elapsed: Duration::from_millis(elapsed_ms),
-            stats: tally,
+            stats,
             request_log: Vec::new(),
             pauses: Vec::new(),
             cpu_time: CpuTime {

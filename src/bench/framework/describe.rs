@@ -42,14 +42,14 @@ pub fn describe_block_size(size: BlockSize) -> String {
 }
 
 /// Bytes to be written and their fraction of the target, which an administrator needs before the
-/// start: `8.59 GB (0.9 % of it)`, `8.59 GB (32 times over it)`.
+/// start: `8.59 GB (0.9 % of the target)`, `8.59 GB (32 times the target)`.
 #[must_use]
 pub fn describe_written_bytes(bytes: u64, target: &Target) -> String {
     let share = bytes as f64 / target.size_bytes.max(1) as f64;
     let of_it = if share > 1.5 {
-        format!("{} times over it", units::format_three_digits(share))
+        format!("{} times the target", units::format_three_digits(share))
     } else {
-        format!("{} of it", units::format_percent(share))
+        format!("{} of the target", units::format_percent(share))
     };
     format!("{} ({of_it})", units::format_size(bytes))
 }

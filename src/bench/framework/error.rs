@@ -122,12 +122,12 @@ fn engine_advice(error: &EngineError) -> String {
             Some(libc::ENODEV | libc::ENXIO | libc::ENOTCONN | libc::ECONNABORTED) => {
                 "the drive is gone: check cable and power, or the program that serves it"
             }
-            Some(libc::ENOSPC) => "make room, or choose a smaller size",
+            Some(libc::ENOSPC) => "free some space, or choose a smaller size",
             Some(libc::EINVAL) => "try a larger --block-size, or --cache keep",
             _ => "see the kernel's log (dmesg)",
         },
         EngineError::OpenMedium(error) => return error.advice(),
-        EngineError::WorkerPanicked => "please report it together with what was printed",
+        EngineError::WorkerPanicked => "report it together with the output",
     };
     text.to_owned()
 }

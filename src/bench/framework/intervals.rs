@@ -60,25 +60,25 @@ fn set_matching_intervals(
         // own series appears stationary.
         (iops, throughput, waiting) = (None, None, None);
     }
-    for figure in &mut findings.figures {
-        let limits = match kind_of(&figure.id) {
-            Some(MetricKind::Iops) => metric_interval(figure, iops),
-            Some(MetricKind::Throughput) => metric_interval(figure, throughput),
-            Some(MetricKind::Latency | MetricKind::LatencyMean) => metric_interval(figure, waiting),
+    for metric in &mut findings.figures {
+        let limits = match kind_of(&metric.id) {
+            Some(MetricKind::Iops) => metric_interval(metric, iops),
+            Some(MetricKind::Throughput) => metric_interval(metric, throughput),
+            Some(MetricKind::Latency | MetricKind::LatencyMean) => metric_interval(metric, waiting),
             Some(MetricKind::LatencyPercentile(percentile)) => waiting.and_then(|waiting| {
-                percentile_metric_interval(figure, percentile.percent(), latency, waiting)
+                percentile_metric_interval(metric, percentile.percent(), latency, waiting)
             }),
             _ => None,
         };
         if let Some([low, high]) = limits {
-            (figure.low, figure.high) = (Some(low.max(0.0)), Some(high));
+            (metric.low, metric.high) = (Some(low.max(0.0)), Some(high));
         }
     }
 }
 
 /// Latency per request over the first complete buckets.
-fn mean_latency_estimate(timeline: &RunTimeline, whole: usize) -> Option<MeanEstimate> {
-    let buckets = timeline.buckets().iter().take(whole);
+fn mean_latency_estimate(timeline: &RunTimeline, complete_buckets: usize) -> Option<MeanEstimate> {
+    let buckets = timeline.buckets().iter().take(complete_buckets);
     let pairs: Vec<[f64; 2]> = buckets
         .map(|bucket| [bucket.latency_sum_ns as f64, bucket.requests as f64])
         .collect();
@@ -86,14 +86,14 @@ fn mean_latency_estimate(timeline: &RunTimeline, whole: usize) -> Option<MeanEst
 }
 
 /// Applies the estimate's margin to the metric, which also includes incomplete buckets.
-fn metric_interval(figure: &Metric, estimate: Option<MeanEstimate>) -> Option<[f64; 2]> {
+fn metric_interval(metric: &Metric, estimate: Option<MeanEstimate>) -> Option<[f64; 2]> {
     let margin = estimate?.margin_of_error()?;
-    Some([figure.value - margin, figure.value + margin])
+    Some([metric.value - margin, metric.value + margin])
 }
 
 /// The interval from the rank, at least as wide as a common shift of all latencies allows.
 fn percentile_metric_interval(
-    figure: &Metric,
+    metric: &Metric,
     percent: f64,
     latency: &LatencyHistogram,
     waiting: MeanEstimate,
@@ -103,8 +103,8 @@ fn percentile_metric_interval(
     let [low, high] = percentile_interval(percent, independent)?;
     let common = common_shift_margin(&waiting, count, deviation)?;
     Some([
-        (latency.value_at_percent(low)? as f64).min(figure.value * (1.0 - common)),
-        (latency.value_at_percent(high)? as f64).max(figure.value * (1.0 + common)),
+        (latency.value_at_percent(low)? as f64).min(metric.value * (1.0 - common)),
+        (latency.value_at_percent(high)? as f64).max(metric.value * (1.0 + common)),
     ])
 }
 

@@ -10,9 +10,9 @@ use crate::stats::latency::histogram::LatencyHistogram;
 pub use crate::stats::latency::histogram::PERCENTILES;
 
 /// Rate, throughput and latencies of an outcome as metrics, series and distributions.
-pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elapsed: Duration) {
+pub fn report_throughput_metrics(findings: &mut Findings, stats: &IoStats, elapsed: Duration) {
     let seconds = elapsed.as_secs_f64();
-    let requests = tally.requests();
+    let requests = stats.requests();
     if requests == 0 || seconds <= 0.0 {
         return;
     }
@@ -20,10 +20,10 @@ pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elaps
     findings
         .set_metric(Metric::new(MetricId::IOPS, per_second(requests)).with_observations(requests));
     findings.set_metric(
-        Metric::new(MetricId::THROUGHPUT, per_second(tally.bytes())).with_observations(requests),
+        Metric::new(MetricId::THROUGHPUT, per_second(stats.bytes())).with_observations(requests),
     );
-    let latency = report_latencies(findings, tally);
-    let timeline = tally.counts_over_time();
+    let latency = report_latencies(findings, stats);
+    let timeline = stats.counts_over_time();
     intervals::set_intervals(findings, &latency, &timeline, elapsed);
     let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates_over_time(elapsed_ns);
@@ -37,10 +37,10 @@ pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elaps
 
 /// Sets `share_slower`, the fraction of requests slower than `--slower-than`, if that option is
 /// set.
-pub fn report_slower_than(findings: &mut Findings, tally: &IoStats, target: Option<Duration>) {
+pub fn report_slower_than(findings: &mut Findings, stats: &IoStats, target: Option<Duration>) {
     let Some(target) = target else { return };
     let nanoseconds = u64::try_from(target.as_nanos()).unwrap_or(u64::MAX);
-    let latency = tally.latency();
+    let latency = stats.latency();
     if let Some(share) = latency.fraction_slower_than(nanoseconds) {
         findings.set_metric(
             Metric::new(MetricId::SHARE_SLOWER, share).with_observations(latency.count()),

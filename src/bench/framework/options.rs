@@ -89,7 +89,7 @@ pub const RAMP: Parameter<Duration> = Parameter {
 pub const WINDOW_BEGIN: Parameter<WindowPosition> = Parameter {
     name: "window-begin",
     kind: ParameterKind::Position,
-    help: "first byte of the part of the target that is measured",
+    help: "offset of the first byte of the measured window",
     default: |_| WindowPosition::Percent(0.0),
 };
 
@@ -97,7 +97,7 @@ pub const WINDOW_BEGIN: Parameter<WindowPosition> = Parameter {
 pub const WINDOW_END: Parameter<WindowPosition> = Parameter {
     name: "window-end",
     kind: ParameterKind::Position,
-    help: "end of the part of the target that is measured",
+    help: "end offset of the measured window",
     default: |_| WindowPosition::Percent(100.0),
 };
 

@@ -99,7 +99,7 @@ fn check_positions(target: &Target, parameters: &ParameterSet) -> Result<(), Ben
     let window = plan_window(target, parameters);
     if window.start > window.end {
         return Err(BenchError::InvalidParameters(format!(
-            "--window-begin (byte {}) is behind --window-end (byte {}): exchange them",
+            "--window-begin (byte {}) is greater than --window-end (byte {}): swap them",
             window.start, window.end
         )));
     }
@@ -149,7 +149,7 @@ pub(crate) fn check_window(plan: &Plan) -> Result<(), BenchError> {
     let block = u64::from(plan.block_size.max_bytes());
     if plan.window.end.saturating_sub(plan.window.start) < block {
         return Err(BenchError::InvalidParameters(format!(
-            "the window from byte {} to byte {} does not hold one block of {block} bytes: widen it \
+            "the window from byte {} to byte {} is smaller than one block of {block} bytes: widen it \
              with --window-begin and --window-end, or choose a smaller --block-size",
             plan.window.start, plan.window.end
         )));
@@ -170,11 +170,11 @@ mod tests {
             (&[("window-end", "100GB")][..], "beyond the end"),
             (
                 &[("window-begin", "8MiB"), ("window-end", "4MiB")],
-                "behind --window-end",
+                "greater than --window-end",
             ),
             (
                 &[("window-begin", "60%"), ("window-end", "40%")],
-                "behind --window-end",
+                "greater than --window-end",
             ),
         ] {
             let parameters = fake::parameters(test, &target, set);

@@ -196,21 +196,21 @@ impl SweepRounds {
     /// Mean of a point as a metric, with its 95 % confidence interval from two rounds on.
     #[must_use]
     pub fn metric_of_point(&self, point: usize, id: MetricId) -> Option<Metric> {
-        let figure = Metric::new(id, self.mean(point)?)
+        let metric = Metric::new(id, self.mean(point)?)
             .with_observations(self.values_of_point(point).len() as u64);
         Some(match self.interval(point) {
-            Some([low, high]) => figure.with_interval(low, high),
-            None => figure,
+            Some([low, high]) => metric.with_interval(low, high),
+            None => metric,
         })
     }
 
     /// The means over the points' x coordinates, with their 95 % confidence intervals.
     #[must_use]
-    pub fn series_of_means(&self, kind: SeriesKind, places: &[f64]) -> Series {
-        let known: Vec<(usize, [f64; 2])> = places
+    pub fn series_of_means(&self, kind: SeriesKind, positions: &[f64]) -> Series {
+        let known: Vec<(usize, [f64; 2])> = positions
             .iter()
             .enumerate()
-            .filter_map(|(point, place)| Some((point, [*place, self.mean(point)?])))
+            .filter_map(|(point, position)| Some((point, [*position, self.mean(point)?])))
             .collect();
         let points = known.iter().map(|(_, point)| *point).collect();
         let intervals = known.iter().map(|(point, _)| self.interval(*point));

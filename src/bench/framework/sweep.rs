@@ -146,7 +146,7 @@ mod tests {
     /// Plans of a sweep over three points of random-read, run through `measure_in_rounds`.
     fn executed_plans(seed: u64, limits: PlanLimits) -> Vec<Plan> {
         let fake = FakeDrive::new(|_| Some(1_000_000));
-        let passes: Vec<Variant> = (0..3)
+        let variants: Vec<Variant> = (0..3)
             .map(|point| {
                 let plan =
                     Plan::single_depth_reads(AccessPattern::Random, 4096 << point, 0..1 << 30);
@@ -158,7 +158,7 @@ mod tests {
             })
             .collect();
         fake::measure_on_fake(&fake, &fake::simulated_target(1 << 30), |bench| {
-            variants::measure_in_rounds(bench, limits, &passes, seed, &mut variants::NoHook)
+            variants::measure_in_rounds(bench, limits, &variants, seed, &mut variants::NoHook)
                 .unwrap();
         });
         fake.executed_plans.into_inner().unwrap()

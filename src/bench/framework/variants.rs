@@ -90,25 +90,28 @@ impl<'a, 'b> VariantResults<'a, 'b> {
     ///
     /// # Errors
     /// When the variant could not be started.
-    pub fn measure_next(&mut self, pass: &Variant) -> Result<Option<ExecutionOutcome>, BenchError> {
+    pub fn measure_next(
+        &mut self,
+        variant: &Variant,
+    ) -> Result<Option<ExecutionOutcome>, BenchError> {
         if self.context.is_stopped() {
             return Ok(None);
         }
-        let block = u64::from(pass.plan.block_size.max_bytes());
+        let block = u64::from(variant.plan.block_size.max_bytes());
         let Some(limits) =
             self.budget
-                .next_phase_limits(self.variants_left, block, pass.plan.limits)
+                .next_phase_limits(self.variants_left, block, variant.plan.limits)
         else {
             return Ok(None);
         };
         self.variants_left = self.variants_left.saturating_sub(1);
         let plan = Plan {
             limits,
-            ..pass.plan.clone()
+            ..variant.plan.clone()
         };
-        let outcome = self.context.execute(&pass.label, self.fraction, &plan)?;
+        let outcome = self.context.execute(&variant.label, self.fraction, &plan)?;
         self.budget.consume_outcome(&outcome);
-        set_variant_metrics(&mut self.context.findings, &pass.key, &outcome);
+        set_variant_metrics(&mut self.context.findings, &variant.key, &outcome);
         self.context.phase_finished();
         Ok(Some(outcome))
     }
@@ -122,11 +125,11 @@ pub fn measure_all(
     bench: &mut RunContext<'_>,
     limits: PlanLimits,
     share: f64,
-    passes: &[Variant],
+    variants: &[Variant],
 ) -> Result<(), BenchError> {
-    let mut running = VariantResults::new(bench, limits, passes.len(), share);
-    for pass in passes {
-        running.measure_next(pass)?;
+    let mut running = VariantResults::new(bench, limits, variants.len(), share);
+    for variant in variants {
+        running.measure_next(variant)?;
     }
     Ok(())
 }
@@ -166,25 +169,25 @@ impl PassHook for NoHook {}
 pub fn measure_in_rounds(
     bench: &mut RunContext<'_>,
     limits: PlanLimits,
-    passes: &[Variant],
+    variants: &[Variant],
     seed: u64,
     hook: &mut dyn PassHook,
 ) -> Result<SweepRounds, BenchError> {
-    let mut schedule = SweepSchedule::new(passes.len(), limits, seed);
-    let mut rounds = PassRounds::new(passes.len(), seed);
-    let mut totals = vec![VariantTotal::default(); passes.len()];
+    let mut schedule = SweepSchedule::new(variants.len(), limits, seed);
+    let mut rounds = PassRounds::new(variants.len(), seed);
+    let mut totals = vec![VariantTotal::default(); variants.len()];
     let own = |point: usize| {
-        let plan = &passes[point].plan;
+        let plan = &variants[point].plan;
         (u64::from(plan.block_size.max_bytes()), plan.limits)
     };
     while let Some(turn) = schedule.next_turn(bench, own) {
-        let pass = &passes[turn.point];
+        let variant = &variants[turn.point];
         if !hook.before_variant(bench, turn.point) {
             break;
         }
-        let plan = turn.turn_plan(&pass.plan);
+        let plan = turn.turn_plan(&variant.plan);
         let outcome = bench.execute(
-            &turn.phase_label(&pass.label),
+            &turn.phase_label(&variant.label),
             schedule.phase_fraction(),
             &plan,
         )?;
@@ -192,7 +195,7 @@ pub fn measure_in_rounds(
         if rounds.add(turn, &outcome) {
             let total = &mut totals[turn.point];
             total.add(&outcome);
-            set_total_metrics(&mut bench.findings, pass, total, &rounds, turn.point);
+            set_total_metrics(&mut bench.findings, variant, total, &rounds, turn.point);
             hook.after_variant(&mut bench.findings, turn, &outcome, total);
         }
         bench.phase_finished();
@@ -208,8 +211,8 @@ struct PassRounds {
 }
 
 impl PassRounds {
-    fn new(passes: usize, seed: u64) -> Self {
-        let rounds = SweepRounds::new(passes, seed);
+    fn new(variants: usize, seed: u64) -> Self {
+        let rounds = SweepRounds::new(variants, seed);
         Self {
             throughputs: rounds.clone(),
             mean_latencies: rounds.clone(),
@@ -241,8 +244,9 @@ impl PassRounds {
 
 /// The phases of [`measure_in_rounds`].
 #[must_use]
-pub fn planned_rounds(limits: PlanLimits, passes: &[Variant]) -> PlannedPhases {
-    PlannedPhases::with_even_shares(limits).add_rounds(passes.iter().map(|pass| pass.plan.clone()))
+pub fn planned_rounds(limits: PlanLimits, variants: &[Variant]) -> PlannedPhases {
+    PlannedPhases::with_even_shares(limits)
+        .add_rounds(variants.iter().map(|variant| variant.plan.clone()))
 }
 
 /// Totals of a variant over all rounds.
@@ -266,14 +270,14 @@ impl VariantTotal {
 /// scatter of the rounds.
 fn set_total_metrics(
     findings: &mut Findings,
-    pass: &Variant,
+    variant: &Variant,
     total: &VariantTotal,
     rounds: &PassRounds,
     point: usize,
 ) {
     set_prefixed_metrics(
         findings,
-        &pass.key,
+        &variant.key,
         total.bytes,
         total.total_time,
         &total.latency,
@@ -284,7 +288,7 @@ fn set_total_metrics(
         (MetricKind::Latency, &rounds.mean_latencies),
         (LATENCY_P99, &rounds.p99_latencies),
     ] {
-        let id = MetricId::of_variant(pass.key.clone(), kind);
+        let id = MetricId::of_variant(variant.key.clone(), kind);
         let figure = findings.figures.iter_mut().find(|metric| metric.id == id);
         let Some(figure) = figure else { continue };
         if let Some([low, high]) = rounds.interval_around(point, figure.value) {

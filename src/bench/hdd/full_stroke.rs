@@ -31,27 +31,27 @@ const DURATION: Parameter<Option<Duration>> =
 static DESCRIPTION: Description = Description {
     name: "full-stroke",
     aliases: &["fullstroke"],
-    summary: "time of the arm from one end of the drive to the other",
+    summary: "full-stroke seek time of a hard disk",
     explanation: "\
-Reads single blocks in turn at the very beginning and the very end of the drive. Each read takes \
-the command, the arm's way over all tracks, and then whatever part of a revolution is missing until \
-the block comes by: anything from nothing to a whole one, all equally likely.
+Reads single blocks alternately at the first and the last sectors of the drive. Each read takes the \
+command overhead, the full-stroke seek and a rotational delay between zero and one revolution, uniformly \
+distributed.
 
-So the response times spread evenly over exactly one revolution, and the lower edge of that band is \
-the seek. The test first measures the revolution (see `rotation`), and then finds the place where a \
-band of that width holds the most reads: all of them count, not the fastest one alone. The time of \
-a bare command, measured on answers of the drive's cache, is taken off.
+The latencies are therefore uniformly distributed over exactly one revolution, and the lower edge of that \
+band is the seek time. The benchmark first measures the revolution (see `rotation`), then finds the \
+position where a band of that width contains the most reads, so that the estimate uses all reads and not \
+only the fastest one. The command overhead, measured on reads from the drive's cache, is subtracted.
 
-The first chart shows the band. The second shows how the reads lie within it: bars of equal height \
-are what a platter must give; if they are not, the result is called doubtful. Typical: 12 to 25 ms.",
+The first chart shows the band. The second shows the distribution of the reads within it: a rotating disk \
+yields bars of equal height; otherwise the result is marked as doubtful. Typical: 12 to 25 ms.",
     may_write: false,
     checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::FullStrokeSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
-        ChartSpec::new("Response times, end to end", ChartShape::Scatter, &[SeriesId::STROKE_RESPONSES, SeriesId::STROKE_EDGE]),
-        ChartSpec::new("Rotational part", ChartShape::Bars, &[SeriesId::ROTATIONAL_PART]),
+        ChartSpec::new("Latency of full-stroke reads", ChartShape::Scatter, &[SeriesId::STROKE_RESPONSES, SeriesId::STROKE_EDGE]),
+        ChartSpec::new("Rotational delay", ChartShape::Bars, &[SeriesId::ROTATIONAL_PART]),
     ],
     headline_metrics: &[MetricId::FULL_STROKE_SEEK, MetricId::REVOLUTION_TIME],
 };
@@ -65,7 +65,7 @@ impl Benchmark for FullStrokeSeek {
         Ok(analysis::forecast(
             target,
             parameters,
-            "at both ends in turn",
+            "alternately at both ends",
         ))
     }
 
@@ -82,7 +82,7 @@ impl Benchmark for FullStrokeSeek {
                 break;
             }
             let addresses = clockwork.insert_repeated_reads(&alternating_addresses(&mut prober));
-            let phase = format!("end to end, {} of {}", batch + 1, batches);
+            let phase = format!("full-stroke reads, {} of {}", batch + 1, batches);
             let probes = prober.read_addresses(&phase, 0.7 / batches as f64, &addresses)?;
             commands.extend(command_overhead::repeated_reads(&probes).map(TimedRead::response));
             let moves = clockwork.seeks_between(&probes).into_iter();
@@ -143,8 +143,8 @@ fn end_region_bytes(prober: &SeekProber<'_, '_>) -> u64 {
 }
 
 /// Extrapolates to the full stroke from seeks that are shorter by half of both end regions on
-/// average. The relative growth of the seek time equals that of the distance where the arm coasts,
-/// and half of it where the arm accelerates and brakes all the way. The true value lies in between.
+/// average. The relative growth of the seek time equals that of the distance where the actuator coasts,
+/// and half of it where the actuator accelerates and brakes all the way. The true value lies in between.
 fn extrapolate_full_stroke(prober: &SeekProber<'_, '_>, seek: &Metric) -> Metric {
     const SEEK_GROWTH_EXPONENT: f64 = 0.7;
     const GROWTH_UNCERTAINTY: f64 = 0.4;
@@ -154,11 +154,11 @@ fn extrapolate_full_stroke(prober: &SeekProber<'_, '_>, seek: &Metric) -> Metric
     let grown = |value: f64, share: f64| value * (1.0 + share);
     let low = seek.low.unwrap_or(seek.value);
     let high = seek.high.unwrap_or(seek.value);
-    let figure = Metric::new(seek.id.clone(), grown(seek.value, more))
+    let metric = Metric::new(seek.id.clone(), grown(seek.value, more))
         .with_interval(grown(low, more - unsure), grown(high, more + unsure));
     Metric {
         observations: seek.observations,
-        ..figure
+        ..metric
     }
 }
 

@@ -45,20 +45,20 @@ static DESCRIPTION: Description = Description {
     aliases: &[],
     summary: "sectors per track, zones, skew and surfaces",
     explanation: "\
-Once the revolution is known (see `rotation`), the moment at which a read ends tells the angle at \
-which its sector lies. Along a track the angle rises evenly: one turn for one track's worth of \
-sectors. Where a track ends it jumps by the skew, which gives the drive time to change to the next \
-head or cylinder before the next sector comes by.
+Once the revolution is known (see `rotation`), the completion time of a read gives the angle of its \
+sector. Along a track the angle rises linearly, by one revolution per track. At the end of a track it \
+jumps by the skew, which gives the drive time to switch to the next head or cylinder before the next \
+sector arrives.
 
-The first chart shows the sectors per track against the address: steps are zones. Outer tracks are \
-longer and hold more, which is why a hard disk is fast at its beginning. The second shows the angles \
-of neighbouring sectors: slanting lines are tracks, the breaks between them are the skew. The third \
-is the platter from above: every ring is a sample of a few tracks, each with a zero angle of its \
-own; the spiral arms are the beginnings of tracks, moved on by the skew.
+The first chart shows sectors per track against address: steps are zones. Outer tracks are longer and \
+hold more sectors, which is why a hard disk is fastest at its beginning. The second shows the angles of \
+adjacent sectors: slanted lines are tracks, the breaks between them are the skew. The third is the \
+platter from above: each ring is a sample of a few tracks with its own zero angle; the spirals are the \
+beginnings of tracks, offset by the skew.
 
-Where one skew in so many differs from the others, the arm moves there, and that many tracks make a \
-cylinder: one for each surface. Drives that change the head only after a band of many tracks do not \
-show their surfaces this way; then the test says so.",
+If one skew in every few differs from the others, the drive seeks there, and that number of tracks is a \
+cylinder: one track per surface. On drives that switch heads only after a band of many tracks, the number \
+of surfaces cannot be measured this way; the benchmark then says so.",
     may_write: false,
     checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::TracksUndetermined, CheckId::SurfacesUndetermined, CheckId::ZonesUndetermined],
     workload: Workload::CONSTANT,
@@ -66,8 +66,8 @@ show their surfaces this way; then the test says so.",
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
         ChartSpec::new("Sectors per track", ChartShape::Steps, &[SeriesId::SECTORS_PER_TRACK]),
-        ChartSpec::new("Angles of neighbouring sectors", ChartShape::Scatter, &[SeriesId::ANGLE_OVER_ADDRESS]),
-        ChartSpec::new("Where the sectors lie", ChartShape::Polar, &[SeriesId::PLATTER]),
+        ChartSpec::new("Angles of adjacent sectors", ChartShape::Scatter, &[SeriesId::ANGLE_OVER_ADDRESS]),
+        ChartSpec::new("Sector positions", ChartShape::Polar, &[SeriesId::PLATTER]),
     ],
     headline_metrics: &[MetricId::SECTORS_PER_TRACK_OUTER, MetricId::SECTORS_PER_TRACK_INNER, MetricId::ZONES, MetricId::SURFACES],
 };
@@ -91,7 +91,7 @@ impl Benchmark for GeometryBenchmark {
     }
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let forecast = analysis::forecast(target, parameters, "neighbours at many places");
+        let forecast = analysis::forecast(target, parameters, "adjacent sectors at many positions");
         Ok(match target.is_rotational() {
             Some(false) => forecast,
             _ => Forecast {
@@ -258,7 +258,7 @@ impl GeometrySurvey {
         let window = prober.window();
         for place in 1..SAMPLED_ADDRESSES {
             let top = window.start + (window.end - window.start) / SAMPLED_ADDRESSES * place;
-            let text = format!("place {place} of {}", SAMPLED_ADDRESSES - 1);
+            let text = format!("position {place} of {}", SAMPLED_ADDRESSES - 1);
             self.measure_track_length(prober, (&text, 0.4 / SAMPLED_ADDRESSES as f64), top)?;
             if prober.is_over() {
                 break;
@@ -287,7 +287,7 @@ impl GeometrySurvey {
             let known = self.track_lengths.len();
             // Off centre, so that after a failure the next attempt uses another offset.
             let aside = finest * (prober.random.uniform() - 0.5);
-            let phase = ("boundaries of zones", 0.2 / MAX_BISECTIONS as f64);
+            let phase = ("zone boundaries", 0.2 / MAX_BISECTIONS as f64);
             self.measure_track_length(prober, phase, (middle + aside) as u64)?;
             failures += usize::from(self.track_lengths.len() == known);
             self.set_results(prober);
@@ -336,7 +336,7 @@ impl GeometrySurvey {
         // Beyond the data that the drive's cache still holds from the first attempt.
         let aside = (64.0 * near.sectors_per_track * SECTOR_BYTES) as u64;
         let mut earlier: Option<TrackLengthSample> = None;
-        // Measures twice if the result differs from both neighbours: a few late completions can
+        // Measures twice if the result differs from both adjacent samples: a few late completions can
         // mislead.
         for _ in 0..2 {
             let found = sector_scan::scan_tracks(prober, &self.drive_timing, phase, chain, false)?;

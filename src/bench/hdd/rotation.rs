@@ -41,23 +41,23 @@ const DURATION: Parameter<Option<Duration>> =
 static DESCRIPTION: Description = Description {
     name: "rotation",
     aliases: &["rpm"],
-    summary: "speed of rotation to 0.01 %, or the proof that nothing rotates",
+    summary: "rotational speed to 0.01 %, or evidence that nothing rotates",
     explanation: "\
-Reads 128 sectors all over the drive, and then the same ones again in another order. The platter \
-turns whatever the computer does, so that two reads of the same sector end a whole number of \
-revolutions apart, be it 41 or 187. The test looks for the one speed at which all these times are \
-whole numbers.
+Reads 128 sectors distributed over the drive, then the same sectors again in another order. The platter \
+rotates independently of the host, so that two reads of the same sector complete an integer number of \
+revolutions apart, be it 41 or 187. The benchmark searches for the one speed at which all these intervals \
+are integers.
 
-The first chart shows how well each speed fits (coherence): 1 means that all times are whole \
-revolutions. One needle that stands out is the speed; lower needles to its right, at twice and \
-three times the speed, are its harmonics. Grass without a needle says that nothing rotates: an SSD, \
-a virtual disk, a RAID. The second chart is the platter seen from above: every dot is a sector at \
-the angle at which it was read, the beginning of the drive outside. The third shows the same \
-angles against the address. Dots all around are what a platter must give: were they all on one \
-side, a timer would have answered.
+The first chart shows how well each speed fits (coherence): 1 means that all intervals are integer \
+numbers of revolutions. A single dominant peak is the rotational speed; lower peaks to its right, at two \
+and three times the speed, are its harmonics. Noise without a peak means that nothing rotates: an SSD, a \
+virtual disk, a RAID. The second chart is the platter from above: each dot is a sector at its measured \
+angle, with the beginning of the drive on the outside. The third shows the same angles against the \
+address. On a rotating disk the dots cover all angles; if they were all on one side, a timer would have \
+determined the completion times.
 
-The name of a class (5400, 7200 ...) is given only when the measured limits allow just one. It only \
-reads, about 256 blocks in each of up to three rounds.",
+The speed class (5400, 7200 ...) is reported only if the 95 % CI contains just one. It only reads, about \
+256 blocks in each of up to three rounds.",
     may_write: false,
     checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::RotationClass, CheckId::RotationAsReported, CheckId::RotationDiffers, CheckId::RotationalFlagWrong],
     workload: Workload::CONSTANT,
@@ -65,7 +65,7 @@ reads, about 256 blocks in each of up to three rounds.",
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
         ChartSpec::new("Coherence against speed", ChartShape::Line, &[SeriesId::COHERENCE_SPECTRUM]),
-        ChartSpec::new("Where the sectors lie", ChartShape::Polar, &[SeriesId::PLATTER]),
+        ChartSpec::new("Sector positions", ChartShape::Polar, &[SeriesId::PLATTER]),
         ChartSpec::new("Angle against address", ChartShape::Scatter, &[SeriesId::ANGLE_OVER_ADDRESS]),
     ],
     headline_metrics: &[MetricId::ROTATION_SPEED, MetricId::REVOLUTION_TIME, MetricId::ROTATION_COHERENCE],
@@ -87,7 +87,7 @@ impl Benchmark for RotationSpeed {
     }
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let forecast = analysis::forecast(target, parameters, "128 places twice, three times");
+        let forecast = analysis::forecast(target, parameters, "128 sectors twice, three times");
         Ok(Forecast {
             run_time: planned_phases(target, parameters).run_time(target),
             ..forecast

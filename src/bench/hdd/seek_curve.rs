@@ -41,29 +41,28 @@ const DURATION: Parameter<Option<Duration>> =
 static DESCRIPTION: Description = Description {
     name: "seek-curve",
     aliases: &["seekcurve"],
-    summary: "time of the arm against the distance, and the average seek",
+    summary: "seek time against distance, and average seek time of a hard disk",
     explanation: "\
-Reads single blocks at distances from a few tracks to the whole stroke, short ones as often as long \
-ones. Each response is the command, the seek, and the part of a revolution that was still missing.
+Reads single blocks at distances from a few tracks to the full stroke, short ones as often as long ones. \
+Each latency is the sum of command overhead, seek time and rotational delay.
 
-Every dot of the chart is one read. They fill a band that is exactly one revolution high: its lower \
-edge is the seek, and what lies above it is rotation. For short distances the band is much higher \
-than its edge: rotation dominates, and a faster arm would help little. For long ones the edge has \
-risen: seeking dominates. The line along the edge is fitted to it: the square root of the distance \
-as long as the arm accelerates and brakes, a straight line beyond, where it coasts at full speed \
-(Ruemmler and Wilkes 1994).
+Each dot of the chart is one read. The dots fill a band that is exactly one revolution high: its lower \
+edge is the seek time, the distance above it is the rotational delay. At short distances the rotational \
+delay dominates, and faster seeks would help little. At long distances the seek time dominates. The line \
+is a fit to the edge: the square root of the distance while the actuator accelerates and decelerates, a \
+straight line at longer distances, where it coasts at full speed (Ruemmler and Wilkes 1994).
 
-Distances are shares of the stroke: outer tracks hold more bytes, and the test measures how many. \
-The average seek is the one over a third of the stroke, which is the mean distance between two \
-random tracks. Typical: 4 to 9 ms.",
+Distances are fractions of the stroke: outer tracks hold more bytes, and the benchmark measures how many. \
+The average seek time is that over a third of the stroke, the mean distance between two random tracks. \
+Typical: 4 to 9 ms.",
     may_write: false,
     checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::AverageSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
-        ChartSpec::new("Response against distance", ChartShape::Scatter, &[SeriesId::SEEK_RESPONSES, SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]),
-        ChartSpec::new("Seek against distance, short ones wide", ChartShape::Line, &[SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]).log_x(),
+        ChartSpec::new("Latency against distance", ChartShape::Scatter, &[SeriesId::SEEK_RESPONSES, SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]),
+        ChartSpec::new("Seek time against distance, short distances enlarged", ChartShape::Line, &[SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]).log_x(),
     ],
     headline_metrics: &[MetricId::AVERAGE_SEEK, MetricId::REVOLUTION_TIME],
 };
@@ -77,7 +76,7 @@ impl Benchmark for SeekCurveBenchmark {
         Ok(analysis::forecast(
             target,
             parameters,
-            "at distances of all lengths",
+            "at all seek distances",
         ))
     }
 
@@ -98,7 +97,7 @@ impl Benchmark for SeekCurveBenchmark {
                 break;
             }
             let addresses = clockwork.insert_repeated_reads(&seek_addresses(&mut prober, &stroke));
-            let phase = format!("distances, {} of {batches}", batch + 1);
+            let phase = format!("seek distances, {} of {batches}", batch + 1);
             let found = prober.read_addresses(&phase, 0.8 / batches as f64, &addresses)?;
             commands.push(
                 command_overhead::repeated_reads(&found)
@@ -146,7 +145,7 @@ impl Benchmark for SeekCurveBenchmark {
 struct TimedSeek {
     /// Seek distance as a fraction of the stroke.
     stroke_fraction: f64,
-    /// Response time in seconds.
+    /// Latency in seconds.
     response_seconds: f64,
     /// Index of its batch.
     batch_index: usize,
@@ -156,7 +155,7 @@ struct TimedSeek {
 #[derive(Clone, Copy)]
 struct SeekCurveData<'a> {
     seeks: &'a [TimedSeek],
-    /// Response times in seconds of repeated reads of the same block, by batch.
+    /// Latencies in seconds of repeated reads of the same block, by batch.
     command_responses: &'a [Vec<f64>],
     envelope: &'a [DistanceRange],
 }
@@ -210,7 +209,7 @@ fn seek_addresses(prober: &mut SeekProber<'_, '_>, stroke: &SeekPositionMap) -> 
     addresses
 }
 
-/// The lower edge of the response times, in ranges with equal numbers of reads.
+/// The lower edge of the latencies, in ranges with equal numbers of reads.
 fn lower_envelope(probes: &mut [TimedSeek], revolution: f64) -> Vec<DistanceRange> {
     probes.sort_by(|left, right| left.stroke_fraction.total_cmp(&right.stroke_fraction));
     let pieces = (probes.len() / MIN_READS_PER_RANGE).min(MAX_RANGES);
@@ -271,8 +270,8 @@ fn set_results(
     prober
         .context
         .set_series(Series::new(SeriesKind::SeekCurve, drawn));
-    if let Some(figure) = average_seek_metric(found, &curve, clockwork, scale) {
-        prober.context.set_metric(figure);
+    if let Some(metric) = average_seek_metric(found, &curve, clockwork, scale) {
+        prober.context.set_metric(metric);
     }
 }
 
@@ -291,7 +290,7 @@ fn average_seek_metric(
     let again: Vec<f64> = found.command_responses.iter().flatten().copied().collect();
     let clockwork = clockwork.with_measured_overhead(&again);
     let part = third_stroke_delay(found.seeks.iter(), curve, &clockwork)?;
-    let figure = analysis::seek_metric(
+    let metric = analysis::seek_metric(
         MetricId::AVERAGE_SEEK,
         &part,
         &clockwork,
@@ -301,13 +300,13 @@ fn average_seek_metric(
     let rise = (curve.time_at(THIRD_STROKE_RANGE.end) - curve.time_at(THIRD_STROKE_RANGE.start))
         / (THIRD_STROKE_RANGE.end - THIRD_STROKE_RANGE.start);
     let margin = 1e9 * NORMAL_975 * rise.abs() * scale.distance_error;
-    let (low, high) = (figure.low? - margin, figure.high? + margin);
+    let (low, high) = (metric.low? - margin, metric.high? + margin);
     let disagreement = 1e9 * margin_between_parts(found, curve, &clockwork).unwrap_or(0.0);
     let (low, high) = (
-        low.min(figure.value - disagreement),
-        high.max(figure.value + disagreement),
+        low.min(metric.value - disagreement),
+        high.max(metric.value + disagreement),
     );
-    Some(figure.with_interval(low, high))
+    Some(metric.with_interval(low, high))
 }
 
 fn third_stroke_delay<'a>(

@@ -34,28 +34,29 @@ const UNIFORM_BATCHES: usize = 3;
 const SPAN: Parameter<Option<u64>> = Parameter {
     name: "span",
     kind: ParameterKind::Size { min: 4096 },
-    help: "length of the jumps; unset: one cylinder, as the test finds it",
+    help: "length of the seeks; unset: one cylinder, as measured",
     default: |_| None,
 };
 
 static DESCRIPTION: Description = Description {
     name: "track-to-track",
     aliases: &["tracktotrack"],
-    summary: "time of the arm from one cylinder to the next",
+    summary: "track-to-track seek time of a hard disk",
     explanation: "\
-First finds out how long a cylinder is: reads neighbouring sectors, whose angles rise evenly along \
-a track and jump where the next one begins. The jump is the skew that hides the change of head, and \
-one jump in so many is different, because there the arm moves: that many tracks are a cylinder. It \
-is the shortest jump that is certain to move the arm.
+First measures the length of a cylinder: reads adjacent sectors, whose angles rise linearly along a track \
+and jump at the beginning of the next one. The jump is the skew that hides the head switch. One jump in \
+every few differs, because there the drive seeks: that number of tracks is a cylinder. It is the shortest \
+distance that always needs a seek.
 
-Then walks over the drive in jumps of one cylinder, up to half a track more or less. As in `full-stroke`, the \
-response times spread evenly over one revolution, and the lower edge of the band is the seek. Where \
-that edge lies, a block is just caught or just missed: the second half of the jumps is aimed there.
+Then reads across the drive in steps of one cylinder, plus or minus up to half a track. As in \
+`full-stroke`, the latencies are uniformly distributed over one revolution, and the lower edge of the \
+band is the seek time. Around that edge, a block is just reached or just missed; the second half of the \
+steps targets this range.
 
-The first chart shows response against the exact length of the jump: the slanting line is the \
-platter turning on; where it breaks, the block was missed and came a revolution later. Typical: 0.2 \
-to 2 ms. With --span the jumps have another length; if that is less than a cylinder, some of them \
-do not move the arm at all, and the test says so in place of a number.",
+The first chart shows latency against the exact length of the step: the slanted line is the rotation of \
+the platter; at the break, the block was missed and arrives one revolution later. Typical: 0.2 to 2 ms. \
+With --span the steps have another length; if it is less than a cylinder, some steps need no seek, and \
+the benchmark says so instead of reporting a value.",
     may_write: false,
     checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful, CheckId::SeekUncertain, CheckId::SpanBelowCylinder, CheckId::TracksUndetermined, CheckId::CylinderUndetermined],
     workload: Workload::CONSTANT,
@@ -71,8 +72,8 @@ do not move the arm at all, and the test says so in place of a number.",
         &framework::CACHE,
     ],
     charts: &[
-        ChartSpec::new("Response against jump", ChartShape::Scatter, &[SeriesId::JUMP_RESPONSES]),
-        ChartSpec::new("Rotational part", ChartShape::Bars, &[SeriesId::ROTATIONAL_PART]),
+        ChartSpec::new("Latency against seek length", ChartShape::Scatter, &[SeriesId::JUMP_RESPONSES]),
+        ChartSpec::new("Rotational delay", ChartShape::Bars, &[SeriesId::ROTATIONAL_PART]),
     ],
     headline_metrics: &[MetricId::TRACK_TO_TRACK_SEEK, MetricId::CYLINDER_SIZE, MetricId::REVOLUTION_TIME],
 };
@@ -90,7 +91,7 @@ impl Benchmark for TrackToTrack {
     }
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let forecast = analysis::forecast(target, parameters, "in jumps of one cylinder");
+        let forecast = analysis::forecast(target, parameters, "with seeks of one cylinder");
         Ok(match target.is_rotational() {
             Some(false) => forecast,
             _ => Forecast {
@@ -185,7 +186,7 @@ fn walk_cylinders(
         if prober.is_over() {
             break;
         }
-        let text = format!("cylinder to cylinder, {} of {batches}", batch + 1);
+        let text = format!("track-to-track seeks, {} of {batches}", batch + 1);
         let phase = (text.as_str(), 0.6 / batches as f64);
         match &found {
             Some(TrackToTrackEstimate {

@@ -24,7 +24,7 @@ pub struct QuartetSuite;
 const WITH_WRITES: Parameter<bool> = Parameter {
     name: "writes",
     kind: ParameterKind::Choice(bool::WORDS),
-    help: "whether the four lines are written too; not on drives and files unless asked for",
+    help: "measure writes too; by default only on a scratch file",
     default: |target| matches!(target.kind, TargetKind::ScratchFile | TargetKind::Simulated),
 };
 
@@ -42,19 +42,17 @@ const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration:
 static DESCRIPTION: Description = Description {
     name: "quartet",
     aliases: &[],
-    summary: "SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1: the lines that people compare",
+    summary: "SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1: the usual comparison",
     explanation: "\
-Four short measurements, first reading, then writing: 1 MiB in sequence with 8 and with 1 in \
-flight, 4 KiB at random places with 32 and with 1 in flight. These are the lines that reviews and \
-shops print.
+Four short measurements, reads first, then writes: 1 MiB sequential with a queue depth of 8 and of 1, 4 \
+KiB random with a queue depth of 32 and of 1. Reviews and vendors publish these results.
 
-The table gives MB/s, IOPS and mean response time of each. SEQ1M Q8 is what copies of large files \
-reach, RND4K Q1 what an impatient person in front of a program feels, RND4K Q32 what a server \
-gets out of the drive. What a short test writes may all go into the drive's cache: steady-state shows \
-what is left after it.
+The table shows MB/s, IOPS and mean latency of each. SEQ1M Q8 is the throughput of copies of large files, \
+RND4K Q1 the latency that an interactive program sees, RND4K Q32 the rate of a busy server. The writes of \
+a short benchmark may all fit in the drive's cache: steady-state measures the rate beyond it.
 
-On a scratch file it writes too; on a drive or file only with --writes yes, which overwrites what \
-is there, 1 GiB at most in each line.",
+On a scratch file it also writes; on a drive or file only with --writes yes, which overwrites the window, \
+at most 1 GiB in each measurement.",
     may_write: true,
     checks: &[CheckId::NothingWritten, CheckId::SequentialLinesDiffer],
     workload: Workload::CONSTANT,
@@ -154,7 +152,7 @@ fn quartet_variants(
     let window = framework::plan_window(target, parameters);
     let room = window.end.saturating_sub(window.start);
     let duration = Some(parameters.get(DURATION));
-    let mut passes = Vec::new();
+    let mut variants = Vec::new();
     for (operation, word) in [(IoOperation::Read, "read"), (IoOperation::Write, "write")] {
         if operation.writes() && !parameters.get(WITH_WRITES) {
             continue;
@@ -180,7 +178,7 @@ fn quartet_variants(
                 bytes: operation.writes().then_some(MAX_WRITTEN_PER_LINE),
                 requests: None,
             };
-            passes.push(Variant::new(
+            variants.push(Variant::new(
                 format!("{} {word}", line.name),
                 if operation.writes() {
                     line.write
@@ -191,7 +189,7 @@ fn quartet_variants(
             ));
         }
     }
-    Ok(passes)
+    Ok(variants)
 }
 
 impl Benchmark for QuartetSuite {
@@ -204,7 +202,7 @@ impl Benchmark for QuartetSuite {
     }
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let passes = quartet_variants(target, parameters)?;
+        let variants = quartet_variants(target, parameters)?;
         let limits = framework::plan_limits(parameters);
         let most = MAX_WRITTEN_PER_LINE * LINES.len() as u64;
         let written = parameters
@@ -218,12 +216,12 @@ impl Benchmark for QuartetSuite {
         });
         Ok(Forecast {
             sentence: format!(
-                "measures {} short lines on {}{amount}",
-                passes.len(),
+                "runs {} short measurements on {}{amount}",
+                variants.len(),
                 describe_target(target)
             ),
             run_time: PlannedPhases::with_even_shares(limits)
-                .add_phases(passes.into_iter().map(|pass| pass.plan))
+                .add_phases(variants.into_iter().map(|variant| variant.plan))
                 .run_time(target),
             max_read_bytes: limits.bytes,
             max_written_bytes: written,
@@ -231,13 +229,13 @@ impl Benchmark for QuartetSuite {
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let passes = quartet_variants(bench.target, bench.parameters)?;
+        let variants = quartet_variants(bench.target, bench.parameters)?;
         let columns = [
             ("MB/s", MetricKind::Throughput),
             ("IOPS", MetricKind::Iops),
             ("latency", MetricKind::Latency),
         ];
-        let rows = variants::table_rows(&passes);
+        let rows = variants::table_rows(&variants);
         bench
             .findings
             .set_table(MetricTable::cross_product("Quartet", &columns, &rows));
@@ -248,7 +246,7 @@ impl Benchmark for QuartetSuite {
             bench,
             framework::plan_limits(bench.parameters),
             1.0,
-            &passes,
+            &variants,
         )?;
         if bench.target.is_rotational() == Some(true)
             && let Some(evidence) = faster_than_medium(&bench.findings)
@@ -294,10 +292,10 @@ mod tests {
             &[("duration", "4s")],
         );
         for word in ["read", "write"] {
-            let value = |line: &str, figure: &str| {
+            let value = |line: &str, metric: &str| {
                 metric_value(
                     &finished,
-                    &MetricId::parse(&format!("{line}_{word}_{figure}")),
+                    &MetricId::parse(&format!("{line}_{word}_{metric}")),
                 )
             };
             assert!((value("rnd4k_q1", "iops") / 9606.0 - 1.0).abs() < 0.01);
@@ -321,8 +319,8 @@ mod tests {
                 let rate = metric_value(&finished, &throughput);
                 assert!(rate < medium, "{name} {throughput}: {rate}");
             }
-            let told = finished.findings.has_check(CheckId::SequentialLinesDiffer);
-            assert!(!told, "{name}");
+            let reported = finished.findings.has_check(CheckId::SequentialLinesDiffer);
+            assert!(!reported, "{name}");
         }
     }
 

@@ -165,15 +165,15 @@ static OPTIMAL_DEPTH: [MetricId; 1] = [MetricId::of_nested(
 static DESCRIPTION: Description = Description {
     name: "survey",
     aliases: &[],
-    summary: "every reading test that suits the drive, one after the other, and one page of advice",
+    summary: "all read-only benchmarks that apply to the drive, and one page of advice",
     explanation: "\
-Runs the reading tests that suit this drive with short times: sequential, random, concurrency, block size \
-and interference; on disks that may rotate also reordering, rotation and seeks. It says beforehand how \
-long that takes; --duration makes it longer or shorter as a whole.
+Runs the read-only benchmarks that apply to this drive with short durations: sequential, random, \
+concurrency, block size and interference; on possibly rotational disks also reordering, rotation and \
+seeks. The forecast states the run time; --duration scales the total.
 
-The summary lists the figures that describe a drive, and the advice that follows from them: which queue \
-depth, which block size, where a fast partition belongs, how long a full copy takes. The full \
-figures and curves of every part are in the document, with the part's name in front.
+The summary lists the metrics that characterize the drive, and the advice that follows from them: queue \
+depth, block size, position of a fast partition, time of a full copy. The complete metrics and curves of \
+each benchmark are in the document, prefixed with its name.
 
 It only reads.",
     may_write: false,
@@ -279,17 +279,17 @@ const SUMMARY_ROWS: &[SummaryRow] = &[
         MetricKind::ThroughputMean,
     ),
     SummaryRow::new(
-        "at the slowest place",
+        "at the slowest position",
         SEQUENTIAL_READ,
         MetricKind::ThroughputMin,
     ),
     SummaryRow::new(
-        "at the fastest place",
+        "at the fastest position",
         SEQUENTIAL_READ,
         MetricKind::ThroughputMax,
     ),
     SummaryRow::new(
-        "reading all of it takes",
+        "time of a full read",
         SEQUENTIAL_READ,
         MetricKind::FullCopyTime,
     ),
@@ -298,7 +298,7 @@ const SUMMARY_ROWS: &[SummaryRow] = &[
     SummaryRow::new("p50 of these", RANDOM_READ, P50).at_depth(DepthSource::RandomRead),
     SummaryRow::new("p99 of these", RANDOM_READ, P99).at_depth(DepthSource::RandomRead),
     SummaryRow::new(
-        "queue depth that suits",
+        "recommended queue depth",
         CONCURRENCY_READ,
         MetricKind::OptimalDepth,
     ),
@@ -314,13 +314,13 @@ const SUMMARY_ROWS: &[SummaryRow] = &[
         MetricKind::OptimalDepthP90,
     )
     .at_depth(OPTIMAL),
+    SummaryRow::new("ratio to depth 1", CONCURRENCY_READ, MetricKind::Speedup),
     SummaryRow::new(
-        "times as many as at depth 1",
+        "highest random-read IOPS",
         CONCURRENCY_READ,
-        MetricKind::Speedup,
-    ),
-    SummaryRow::new("most random reads", CONCURRENCY_READ, MetricKind::IopsMax)
-        .at_depth(OF_MAX_IOPS),
+        MetricKind::IopsMax,
+    )
+    .at_depth(OF_MAX_IOPS),
     SummaryRow::new("p90 of these", CONCURRENCY_READ, MetricKind::IopsMaxP90).at_depth(OF_MAX_IOPS),
     SummaryRow::new("access time", BLOCK_SIZE_READ, MetricKind::AccessTime),
     SummaryRow::new(
@@ -329,25 +329,25 @@ const SUMMARY_ROWS: &[SummaryRow] = &[
         MetricKind::BalancedBlockSize,
     ),
     SummaryRow::new(
-        "tree node that suits",
+        "recommended tree node size",
         BLOCK_SIZE_READ,
         MetricKind::BtreeNodeSize,
     ),
     SummaryRow::new(
-        "users' IOPS beside a job",
+        "IOPS with a background job",
         INTERFERENCE,
         MetricKind::IopsDisturbed,
     )
     .at_depth(DepthSource::Interference),
     SummaryRow::new(
-        "sorted random reads over unsorted ones",
+        "sorted to unsorted random reads",
         REORDER,
         MetricKind::ReorderGain,
     ),
     SummaryRow::new("rotation", ROTATION, MetricKind::RotationSpeed),
-    SummaryRow::new("full stroke", FULL_STROKE, MetricKind::FullStrokeSeek),
+    SummaryRow::new("full-stroke seek", FULL_STROKE, MetricKind::FullStrokeSeek),
     SummaryRow::new(
-        "track to track",
+        "track-to-track seek",
         TRACK_TO_TRACK,
         MetricKind::TrackToTrackSeek,
     ),
@@ -471,7 +471,7 @@ impl Benchmark for SurveySuite {
         let window = framework::plan_window(target, parameters);
         if window.is_empty() {
             return Err(BenchError::InvalidParameters(
-                "--window-begin must lie before --window-end".to_owned(),
+                "--window-begin must be less than --window-end".to_owned(),
             ));
         }
         Ok(Forecast {
@@ -699,12 +699,12 @@ mod tests {
     #[test]
     fn survey_of_nonrotating_drive_skips_mechanics_with_one_check() {
         let target = rotational_target();
-        let fake = FakeDrive::new(|asked| Some(100_000 + asked.address % 7919));
+        let fake = FakeDrive::new(|request| Some(100_000 + request.address % 7919));
         let finished = fake::run_on_fake(find_benchmark("survey").unwrap(), &target, &[], &fake);
         let codes = check_codes(&finished);
-        let told = |part: &str| codes.iter().filter(|code| code.ends_with(part)).count();
-        assert_eq!(told("does-not-rotate"), 1, "{codes:?}");
-        assert_eq!(told("mechanics-skipped"), 1, "{codes:?}");
+        let reported = |part: &str| codes.iter().filter(|code| code.ends_with(part)).count();
+        assert_eq!(reported("does-not-rotate"), 1, "{codes:?}");
+        assert_eq!(reported("mechanics-skipped"), 1, "{codes:?}");
         let findings = &finished.findings;
         for part in [REORDER, FULL_STROKE, TRACK_TO_TRACK, SEEK_CURVE] {
             assert!(
@@ -812,7 +812,7 @@ mod tests {
 
     #[test]
     fn survey_of_failing_drive_keeps_partial_results() {
-        let fake = FakeDrive::new(|asked| (asked.address < 1 << 29).then_some(1_000_000));
+        let fake = FakeDrive::new(|request| (request.address < 1 << 29).then_some(1_000_000));
         let finished = fake::run_on_fake(
             find_benchmark("survey").unwrap(),
             &fake::simulated_target(1 << 30),

@@ -169,13 +169,13 @@ impl Benchmark for SteadyStateBenchmark {
         let round = parameters.get(ROUND_DURATION);
         let most = limits.bytes.map_or_else(String::new, |bytes| {
             format!(
-                "; at most {} in all",
+                "; at most {} in total",
                 framework::describe_written_bytes(bytes, target)
             )
         });
         Ok(Forecast {
             sentence: format!(
-                "writes {} to {} in sequence, then random requests for at most {rounds} rounds of \
+                "writes {} to {} sequentially, then random requests for at most {rounds} rounds of \
                  {}{most}",
                 framework::describe_written_bytes(first.unwrap_or(0), target),
                 describe_target(target),
@@ -222,9 +222,9 @@ fn run_preconditioning(
         "preconditioning",
         share,
         &plan,
-        &mut |findings, tally, elapsed| {
+        &mut |findings, stats, elapsed| {
             let mut curve = ThroughputByBytesWritten::default();
-            curve.add_phase(&tally.write.counts_over_time, elapsed);
+            curve.add_phase(&stats.write.counts_over_time, elapsed);
             findings.set_series(curve.series());
         },
     )?;

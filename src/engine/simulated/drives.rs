@@ -5,7 +5,7 @@ use super::station::{ServerQueue, ServiceTime};
 use super::{SimError, SimParameters, SimulatedDrive, SimulatedKind};
 use crate::drive::random::{Xoshiro256, unit_interval};
 
-/// Parameters common to all: the response time of one request and the throughput of its transfer.
+/// Parameters common to all: the latency of one request and the throughput of its transfer.
 #[derive(Debug, Clone, Copy)]
 struct LinearService {
     latency_ns: u64,
@@ -42,10 +42,10 @@ fn build_server_queue<S: ServiceTime + 'static>(
     settings.build_around(Box::new(ServerQueue::new(service, parallel)))
 }
 
-/// `sim:constant`: every request takes the same time.
+/// `sim:constant`: all requests have the same latency.
 pub const CONSTANT: SimulatedKind = SimulatedKind {
     name: "constant",
-    summary: "every request takes the same time",
+    summary: "all requests have the same latency",
     parameters: &["latency", "throughput", "parallel"],
     build: |settings| {
         let line = LinearService::from_parameters(settings)?;
@@ -64,7 +64,7 @@ impl ServiceTime for ConstantService {
 /// `sim:bimodal`: a fraction of the requests is slow.
 pub const BIMODAL: SimulatedKind = SimulatedKind {
     name: "bimodal",
-    summary: "a share of the requests takes longer, at random",
+    summary: "a random fraction of the requests has a higher latency",
     parameters: &[
         "latency",
         "throughput",
@@ -105,7 +105,7 @@ impl ServiceTime for BimodalService {
 /// `sim:cliff`: writes are fast until a cache is full.
 pub const CLIFF: SimulatedKind = SimulatedKind {
     name: "cliff",
-    summary: "writes are fast until a cache is full, then slow",
+    summary: "writes are fast until the write cache is full",
     parameters: &["latency", "throughput", "parallel", "cache", "slow"],
     build: |settings| {
         let service = CliffService {
@@ -140,7 +140,7 @@ impl ServiceTime for CliffService {
 /// `sim:fading`: slows down over time, like a drive that throttles when it gets hot.
 pub const FADING: SimulatedKind = SimulatedKind {
     name: "fading",
-    summary: "every request takes a little longer than the one before",
+    summary: "latency rises with every request",
     parameters: &["latency", "throughput", "parallel", "slow", "requests"],
     build: |settings| {
         let service = FadingService {
@@ -155,9 +155,9 @@ pub const FADING: SimulatedKind = SimulatedKind {
 
 struct FadingService {
     service: LinearService,
-    /// Final response time.
+    /// Final latency.
     final_ns: u64,
-    /// Time until the final response time is reached.
+    /// Time until the final latency is reached.
     requests_until_final: u64,
     served: u64,
 }
@@ -178,7 +178,7 @@ impl ServiceTime for FadingService {
 /// `sim:failing`: a range of addresses cannot be read.
 pub const FAILING: SimulatedKind = SimulatedKind {
     name: "failing",
-    summary: "requests to a range end with EIO",
+    summary: "requests to a range fail with EIO",
     parameters: &["latency", "throughput", "parallel", "begin", "length"],
     build: |settings| {
         let begin = settings.size("begin", 500_000_000)?;
@@ -211,7 +211,7 @@ impl ServiceTime for FailingService {
 /// `sim:zones`: throughput falls in steps towards the end, as on a hard disk.
 pub const ZONES: SimulatedKind = SimulatedKind {
     name: "zones",
-    summary: "throughput falls in even steps from the first byte to the last",
+    summary: "throughput falls in equal steps over the address range",
     parameters: &["latency", "parallel", "outer", "inner", "zones"],
     build: |settings| {
         let service = ZonedService {

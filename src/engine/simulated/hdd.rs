@@ -141,9 +141,9 @@ impl HardDisk {
             if !access.is_write && self.is_cached_or_prefetched(&sectors) {
                 return (0, sectors.start as f64);
             }
-            let place = self.geometry.locate(sectors.start);
-            let ready = self.command_ready_at(*at) + self.seek_time(&place);
-            (1, self.next_passage(&place, ready))
+            let location = self.geometry.locate(sectors.start);
+            let ready = self.command_ready_at(*at) + self.seek_time(&location);
+            (1, self.next_passage(&location, ready))
         };
         let continues = |access: &DriveAccess| {
             known.iter().any(|(other, _)| {
@@ -259,8 +259,8 @@ impl HardDisk {
     /// Seeks and waits for the sectors. Returns when the last one has passed the head.
     fn access_medium(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
         self.end_prefetch(begin);
-        let place = self.geometry.locate(sectors.start);
-        let seek = self.seek_time(&place);
+        let location = self.geometry.locate(sectors.start);
+        let seek = self.seek_time(&location);
         let jitter = if seek > 0.0 {
             self.random.normal().abs() * self.settings.seek_jitter
         } else {
@@ -302,32 +302,32 @@ impl HardDisk {
     fn transfer_sectors(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
         let (mut next, mut time) = (sectors.start, begin);
         while next < sectors.end {
-            let place = self.geometry.locate(next);
+            let location = self.geometry.locate(next);
             if next != sectors.start {
-                time += self.seek_time(&place);
+                time += self.seek_time(&location);
             }
-            let count = u64::from(place.sectors_to_track_end).min(sectors.end - next);
-            let share = count as f64 / f64::from(place.sectors_per_track);
-            time = self.next_passage(&place, time) + share * self.settings.revolution_time();
-            (self.cylinder, self.head) = (place.cylinder, place.head);
+            let count = u64::from(location.sectors_to_track_end).min(sectors.end - next);
+            let share = count as f64 / f64::from(location.sectors_per_track);
+            time = self.next_passage(&location, time) + share * self.settings.revolution_time();
+            (self.cylinder, self.head) = (location.cylinder, location.head);
             next += count;
         }
         time
     }
 
     /// Duration of the seek or head switch to the track of a location.
-    fn seek_time(&self, place: &SectorLocation) -> f64 {
-        match place.cylinder.abs_diff(self.cylinder) {
-            0 if place.head == self.head => 0.0,
+    fn seek_time(&self, location: &SectorLocation) -> f64 {
+        match location.cylinder.abs_diff(self.cylinder) {
+            0 if location.head == self.head => 0.0,
             0 => self.settings.head_switch,
             distance => self.settings.seek_time(distance),
         }
     }
 
     /// When the sector passes the head next, from `time` on.
-    fn next_passage(&self, place: &SectorLocation, time: f64) -> f64 {
+    fn next_passage(&self, location: &SectorLocation, time: f64) -> f64 {
         let turns = time / self.settings.revolution_time();
-        let mut wait = place.angle - turns.fract();
+        let mut wait = location.angle - turns.fract();
         // A sector that is exactly at the head counts as reachable: rounding must not cost a
         // revolution.
         if wait < -1e-9 {

@@ -113,7 +113,7 @@ fn check_disk_parameters(disk: &Disk) -> Result<(), SimError> {
     } else if disk.inner_ratio <= 0.0 {
         "inner must be above 0%"
     } else if disk.capacity / tracks.max(1) < 8 * 512 {
-        "size must hold 8 sectors on every track: choose fewer cylinders or heads"
+        "size must allow 8 sectors per track: choose fewer cylinders or heads"
     } else if disk.interface_rate <= 0.0 || disk.drain_rate <= 0.0 {
         "interface and drain must be above 0"
     } else {
@@ -172,7 +172,7 @@ impl HardDiskQueue {
             .filter(|index| self.waiting[*index].queued_at_ns <= begin_ns)
             .collect();
         let queue = self.drive.settings().ncq_depth.max(1);
-        let impatient = here
+        let overdue = here
             .iter()
             .position(|index| self.waiting[*index].times_overtaken > MAX_TIMES_OVERTAKEN * queue);
         let accesses: Vec<(DriveAccess, f64)> = here
@@ -180,7 +180,7 @@ impl HardDiskQueue {
             .map(|index| &self.waiting[*index])
             .map(|waiting| (drive_access(&waiting.request), waiting.queued_at_ns as f64))
             .collect();
-        let chosen = impatient.or_else(|| self.drive.choose_next(&accesses))?;
+        let chosen = overdue.or_else(|| self.drive.choose_next(&accesses))?;
         for index in here.iter().take(queue) {
             self.waiting[*index].times_overtaken += 1;
         }

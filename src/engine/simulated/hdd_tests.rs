@@ -232,8 +232,8 @@ proptest! {
             now = completion_time(drive.serve(&sector_read(sector), begin));
             prop_assert!(now >= begin + 120e3);
             let angle = (now / 10e6).fract();
-            let place = drive.geometry().locate(sector);
-            let expected = (place.angle + 1.0 / f64::from(place.sectors_per_track)).fract();
+            let location = drive.geometry().locate(sector);
+            let expected = (location.angle + 1.0 / f64::from(location.sectors_per_track)).fract();
             let miss = crate::stats::rotation::circular::signed_turns(angle - expected);
             prop_assert!(miss.abs() < 1e-6, "{miss}");
         }

@@ -161,8 +161,12 @@ impl SimParameters {
     /// When it cannot be parsed.
     pub fn fraction(&self, key: &str, default: f64) -> Result<f64, SimError> {
         let read = |text: &str| {
-            let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |n| (n, 100.0));
-            let share = number.trim().parse::<f64>().map(|value| value / whole).ok();
+            let (number, divisor) = text.strip_suffix('%').map_or((text, 1.0), |n| (n, 100.0));
+            let share = number
+                .trim()
+                .parse::<f64>()
+                .map(|value| value / divisor)
+                .ok();
             share
                 .filter(|share| (0.0..=1.0).contains(share))
                 .ok_or("write a percentage from 0% to 100%")

@@ -12,7 +12,7 @@ use crate::engine::plan::DataKind;
 /// `sim:ssd`: a solid state drive.
 pub const SSD: SimulatedKind = SimulatedKind {
     name: "ssd",
-    summary: "an SSD: parallel units, a write buffer that fills, stalls for erasing, compression",
+    summary: "an SSD: parallel units, write buffer, erase stalls, compression",
     parameters: &[
         "units",
         "read",

@@ -56,7 +56,7 @@ impl<'a> SimExecution<'a> {
     pub(super) fn new(plan: &'a Plan, target: &'a str, power_ns: u64, real_time: bool) -> Self {
         let slot = SharedStats::default();
         let count = (plan.depth * plan.workers) as usize;
-        let lane = |worker| WorkerId {
+        let worker_id = |worker| WorkerId {
             worker,
             thread: 0,
             threads_per_worker: 1,
@@ -70,7 +70,7 @@ impl<'a> SimExecution<'a> {
                 .map(|worker| SimWorker {
                     generator: RequestGenerator::new(
                         plan,
-                        lane(worker),
+                        worker_id(worker),
                         SequenceCounter::PerThread(0),
                     ),
                     free_slots: plan.depth,

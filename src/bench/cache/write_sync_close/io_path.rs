@@ -162,17 +162,17 @@ pub(crate) fn record_size_variants(
         u64::from(*record) * 2 <= bytes.min(window.end.saturating_sub(window.start))
             && *record >= target.logical_block_bytes
     };
-    let mut passes = Vec::new();
+    let mut variants = Vec::new();
     for way in IoPath::available_on(target) {
         for record in RECORD_SIZES.into_iter().filter(fits) {
             let plan = plan_for_record((record, bytes), *way, target, parameters)?;
             let size = units::format_block_size(f64::from(record));
             let label = format!("{} records of {size}", way.name());
             let key = way.variant_key().kibibytes(u64::from(record >> 10));
-            passes.push((record, *way, Variant::new(label, key, plan)));
+            variants.push((record, *way, Variant::new(label, key, plan)));
         }
     }
-    Ok(passes)
+    Ok(variants)
 }
 
 /// Every sync method with each I/O path.
@@ -182,7 +182,7 @@ pub(crate) fn sync_method_variants(
 ) -> Result<Vec<Variant>, BenchError> {
     let bytes = parameters.get(METHOD_BYTES);
     let record = framework::request_bytes(parameters.get(METHOD_BLOCK_BYTES))?;
-    let mut passes = Vec::new();
+    let mut variants = Vec::new();
     for way in IoPath::available_on(target) {
         for method in SYNC_METHODS {
             let mut plan = plan_for_record(
@@ -197,8 +197,8 @@ pub(crate) fn sync_method_variants(
                 IoPath::Buffered => method.buffered,
                 IoPath::Direct => method.direct,
             };
-            passes.push(Variant::new(label, key, plan));
+            variants.push(Variant::new(label, key, plan));
         }
     }
-    Ok(passes)
+    Ok(variants)
 }

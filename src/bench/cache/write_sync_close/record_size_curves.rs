@@ -64,7 +64,7 @@ impl<'a> RecordTimes<'a> {
     pub(crate) fn cut_short(&self) -> Vec<&'a str> {
         let cut = self.records.iter().zip(&self.cut_short);
         cut.filter(|(_, cut)| **cut)
-            .map(|((_, _, pass), _)| pass.label.as_str())
+            .map(|((_, _, variant), _)| variant.label.as_str())
             .collect()
     }
 
@@ -72,8 +72,8 @@ impl<'a> RecordTimes<'a> {
         let bytes = outcome.stats.bytes();
         let rate = bytes as f64 / total_time(outcome).as_secs_f64();
         self.throughputs.set_value(point, round, rate);
-        let whole = self.records[point].2.plan.limits.bytes;
-        if whole.is_some_and(|whole| bytes < whole) {
+        let planned_bytes = self.records[point].2.plan.limits.bytes;
+        if planned_bytes.is_some_and(|planned_bytes| bytes < planned_bytes) {
             self.cut_short[point] = true;
             return;
         }
@@ -88,14 +88,14 @@ impl<'a> RecordTimes<'a> {
 
     /// Sets the three times of a variant; those of buffered 1 MiB records are the headline metrics.
     fn set_times(&self, findings: &mut Findings, point: usize) {
-        let (record, way, pass) = &self.records[point];
+        let (record, way, variant) = &self.records[point];
         for ((time, _), rounds) in STEPS.into_iter().zip(&self.step_times) {
             let mut put = |id| {
                 if let Some(metric) = rounds.metric_of_point(point, id) {
                     findings.set_metric(metric);
                 }
             };
-            put(MetricId::of_variant(pass.key.clone(), time));
+            put(MetricId::of_variant(variant.key.clone(), time));
             if *record == DEFAULT_RECORD_BYTES && *way == IoPath::Buffered {
                 put(time.into());
             }
@@ -108,11 +108,15 @@ impl<'a> RecordTimes<'a> {
             let points: Vec<usize> = (0..self.records.len())
                 .filter(|point| self.records[*point].1 == way)
                 .collect();
-            let places: Vec<f64> = points
+            let positions: Vec<f64> = points
                 .iter()
                 .map(|point| f64::from(self.records[*point].0))
                 .collect();
-            findings.set_series(rounds.select_points(&points).series_of_means(kind, &places));
+            findings.set_series(
+                rounds
+                    .select_points(&points)
+                    .series_of_means(kind, &positions),
+            );
         };
         for ((_, curve), rounds) in STEPS.into_iter().zip(&self.step_times) {
             put(curve, IoPath::Buffered, rounds);
@@ -131,12 +135,13 @@ impl PassHook for RecordTimes<'_> {
         outcome: &ExecutionOutcome,
         _: &VariantTotal,
     ) {
-        let Some((_, _, pass)) = self.records.get(turn.point) else {
+        let Some((_, _, variant)) = self.records.get(turn.point) else {
             return;
         };
         self.add(turn, outcome);
         findings.figures.retain(|metric| {
-            metric.id.variant() != Some(&pass.key) || !metric.id.kind().is_some_and(is_meaningless)
+            metric.id.variant() != Some(&variant.key)
+                || !metric.id.kind().is_some_and(is_meaningless)
         });
         self.set_times(findings, turn.point);
         self.set_series(findings);

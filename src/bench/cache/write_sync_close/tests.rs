@@ -11,7 +11,7 @@ use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 #[test]
 fn write_sync_close_times_each_step_separately() {
-    let fake = FakeDrive::new(|asked| Some(u64::from(asked.bytes)));
+    let fake = FakeDrive::new(|request| Some(u64::from(request.bytes)));
     let target = fake::simulated_target(64 << 20);
     let finished = fake::run_on_fake(find_benchmark("wsc").unwrap(), &target, &[], &fake);
     assert_eq!(
@@ -98,9 +98,9 @@ fn write_sync_close_intervals_of_noisy_drive_cover_truth() {
     let (mut covered, mut orders) = (0, BTreeSet::new());
     for seed in 0..30_u64 {
         // 10 ns per byte, up to 10 % variation between phases.
-        let fake = FakeDrive::new(move |asked: &fake::FakeRequest<'_>| {
-            let noise = 0.9 + 0.2 * unit_interval(splitmix64(asked.plan.seed ^ (seed << 50)));
-            Some((10.0 * f64::from(asked.bytes) * noise) as u64)
+        let fake = FakeDrive::new(move |request: &fake::FakeRequest<'_>| {
+            let noise = 0.9 + 0.2 * unit_interval(splitmix64(request.plan.seed ^ (seed << 50)));
+            Some((10.0 * f64::from(request.bytes) * noise) as u64)
         });
         let set = [("file-bytes", "4MiB"), ("seed", &*seed.to_string())];
         let finished = fake::run_on_fake(
@@ -109,9 +109,9 @@ fn write_sync_close_intervals_of_noisy_drive_cover_truth() {
             &set,
             &fake,
         );
-        let figure = finished.findings.metric(&MetricId::WRITE_TIME).unwrap();
+        let metric = finished.findings.metric(&MetricId::WRITE_TIME).unwrap();
         let truth = 10.0 * f64::from(4 << 20);
-        let limits = figure.low.unwrap()..=figure.high.unwrap();
+        let limits = metric.low.unwrap()..=metric.high.unwrap();
         covered += u32::from(limits.contains(&truth));
         let rate = finished
             .findings

@@ -237,17 +237,17 @@ fn offset_and_size(plan: &Plan, target: &Target) -> Result<(u64, u64), FioGap> {
     let block = u64::from(plan.block_size.min_bytes());
     let first = plan.window.start.next_multiple_of(align);
     let room = plan.window.end.checked_sub(first + block);
-    let places = room.ok_or(FioGap::Parameters)? / align + 1;
+    let blocks = room.ok_or(FioGap::Parameters)? / align + 1;
     if align <= block {
         if plan.block_size != BlockSize::Fixed(plan.block_size.min_bytes()) {
             return Ok((first, (plan.window.end - first) / align * align));
         }
         // fio's requests end within the size, whatever their alignment.
-        return Ok((first, (places - 1) * align + block));
+        return Ok((first, (blocks - 1) * align + block));
     }
     // fio counts complete units of the alignment: the last unit must be complete as well, even if a
     // request only uses its beginning.
-    let size = places * align;
+    let size = blocks * align;
     if first + size > target.size_bytes {
         return Err(FioGap::Alignment);
     }

@@ -264,9 +264,9 @@ fn escaped_filename(path: &Path) -> Vec<u8> {
 
 /// Formats a duration for fio with microsecond precision.
 fn runtime_argument(time: Duration) -> String {
-    let (whole, micros) = (time.as_secs(), time.as_micros());
-    if time == Duration::from_secs(whole) {
-        format!("{whole}")
+    let (seconds, micros) = (time.as_secs(), time.as_micros());
+    if time == Duration::from_secs(seconds) {
+        format!("{seconds}")
     } else if micros.is_multiple_of(1000) {
         format!("{}ms", micros / 1000)
     } else {

@@ -38,10 +38,10 @@ fn confidence_intervals_of_steady_run_are_narrow() {
     let mut findings = findings_of_latency(&latency);
     set_intervals(&mut findings, &latency, &timeline, Duration::from_secs(10));
     for name in ["iops", "latency_mean", "latency_p50", "latency_p99.9"] {
-        let figure = findings.metric(&MetricId::parse(name)).unwrap();
-        let (low, high) = (figure.low.unwrap(), figure.high.unwrap());
-        assert!(low <= figure.value && figure.value <= high, "{figure:?}");
-        assert!(high - low < 0.05 * figure.value, "{figure:?}");
+        let metric = findings.metric(&MetricId::parse(name)).unwrap();
+        let (low, high) = (metric.low.unwrap(), metric.high.unwrap());
+        assert!(low <= metric.value && metric.value <= high, "{metric:?}");
+        assert!(high - low < 0.05 * metric.value, "{metric:?}");
     }
     assert_eq!(findings.metric(&MetricId::LATENCY_MAX).unwrap().low, None);
 }
@@ -60,7 +60,7 @@ fn confidence_intervals_of_short_run_are_absent() {
         &timeline,
         Duration::from_millis(500),
     );
-    assert!(findings.figures.iter().all(|figure| figure.low.is_none()));
+    assert!(findings.figures.iter().all(|metric| metric.low.is_none()));
 }
 
 /// A drive with one request in flight and autocorrelated lognormal latencies: each keeps the
@@ -119,8 +119,8 @@ fn interval_coverage(memory: f64, runs: u64, truths: &[(&str, f64)]) -> Vec<(u32
         }
         set_intervals(&mut findings, &latency, &timeline, elapsed);
         for ((name, truth), (given, held)) in truths.iter().zip(&mut counts) {
-            let figure = findings.metric(&MetricId::parse(name)).unwrap();
-            if let (Some(low), Some(high)) = (figure.low, figure.high) {
+            let metric = findings.metric(&MetricId::parse(name)).unwrap();
+            if let (Some(low), Some(high)) = (metric.low, metric.high) {
                 *given += 1;
                 *held += u32::from(low <= *truth && *truth <= high);
             }

@@ -66,7 +66,7 @@ pub enum InvalidValue {
     #[error("must be longer than 0s, such as 10s")]
     ZeroDuration,
     /// Not an integer within the bounds.
-    #[error("write a whole number from {min} to {max}")]
+    #[error("write an integer from {min} to {max}")]
     Count {
         /// Minimum.
         min: u64,

@@ -94,6 +94,6 @@ fn sweep_with_one_round_has_means_without_intervals() {
         Err(NoOptimum::TooFewRounds)
     );
     assert_eq!(rounds.ratio_of_points(0, 1), None);
-    let figure = rounds.metric_of_point(0, MetricId::THROUGHPUT).unwrap();
-    assert_eq!((figure.value, figure.low), (5.0, None));
+    let metric = rounds.metric_of_point(0, MetricId::THROUGHPUT).unwrap();
+    assert_eq!((metric.value, metric.low), (5.0, None));
 }

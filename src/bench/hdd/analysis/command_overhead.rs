@@ -21,7 +21,7 @@ pub struct CommandOverhead {
 }
 
 impl CommandOverhead {
-    /// Whether a response time in seconds is that of a cache hit, without mechanical delay.
+    /// Whether a latency in seconds is that of a cache hit, without mechanical delay.
     #[must_use]
     pub fn is_cached(&self, response: f64) -> bool {
         self.is_known
@@ -47,7 +47,7 @@ pub fn measure_command_overhead(
     let addresses: Vec<u64> = (0..SAMPLED_ADDRESSES)
         .flat_map(|_| [prober.random_address(&near); 2])
         .collect();
-    let probes = prober.read_addresses("time of a command", share, &addresses)?;
+    let probes = prober.read_addresses("command overhead", share, &addresses)?;
     let again: Vec<f64> = repeated_reads(&probes).map(TimedRead::response).collect();
     Ok(overhead_of_repeats(&again, revolution))
 }
@@ -60,19 +60,19 @@ pub fn repeated_reads(probes: &[TimedRead]) -> impl Iterator<Item = &TimedRead> 
         .map(|two| &two[1])
 }
 
-/// Command overhead from response times of repeated reads, all in seconds.
+/// Command overhead from latencies of repeated reads, all in seconds.
 #[must_use]
 pub fn overhead_of_repeats(again: &[f64], revolution: f64) -> CommandOverhead {
-    let quick: Vec<f64> = again
+    let fast: Vec<f64> = again
         .iter()
         .copied()
         .filter(|time| *time < 0.5 * revolution)
         .collect();
-    let known = quick.len() >= 4 && 2 * quick.len() > again.len();
-    match (known, robust::median(quick.iter().copied())) {
+    let known = fast.len() >= 4 && 2 * fast.len() > again.len();
+    match (known, robust::median(fast.iter().copied())) {
         (true, Some(time)) => CommandOverhead {
             median_seconds: time,
-            spread: robust::median_absolute_deviation(&quick).unwrap_or(0.0),
+            spread: robust::median_absolute_deviation(&fast).unwrap_or(0.0),
             is_known: known,
             caches_last_read: true,
         },
@@ -88,10 +88,10 @@ pub fn overhead_of_repeats(again: &[f64], revolution: f64) -> CommandOverhead {
 /// Command overhead of a drive that does not cache the last read: from responses that are too fast
 /// for any platter. They must agree with each other.
 #[must_use]
-pub fn overhead_of_fast_reads(quick: &[f64]) -> CommandOverhead {
+pub fn overhead_of_fast_reads(fast: &[f64]) -> CommandOverhead {
     const MAX_RELATIVE_SPREAD: f64 = 0.2;
     const NO_REVOLUTION: f64 = f64::INFINITY;
-    let found = overhead_of_repeats(quick, NO_REVOLUTION);
+    let found = overhead_of_repeats(fast, NO_REVOLUTION);
     CommandOverhead {
         is_known: found.is_known && found.spread < MAX_RELATIVE_SPREAD * found.median_seconds,
         caches_last_read: false,

@@ -31,13 +31,14 @@ pub fn find_cylinder(skews: &[(i64, f64)]) -> Option<CylinderSkew> {
     let (first, last) = (skews.first()?.0, skews.last()?.0);
     let center = median_skew(skews)?;
     let deviations = clipped_deviations(skews, center)?;
-    let whole = mean_square_deviation(deviations.iter().map(|deviation| deviation.1));
+    let total_variance = mean_square_deviation(deviations.iter().map(|deviation| deviation.1));
     let splits = (2..=MAX_PERIOD.min((last - first) / MIN_PERIODS))
         .filter_map(|period| split_by_period(&deviations, period));
     // A longer period explains some variance by chance alone; the cost compensates for that.
-    let cost = |split: &SkewSplit| split.residual_variance / whole + 0.002 * split.period as f64;
+    let cost =
+        |split: &SkewSplit| split.residual_variance / total_variance + 0.002 * split.period as f64;
     let best = splits.min_by(|left, right| cost(left).total_cmp(&cost(right)))?;
-    let clear = best.residual_variance < MAX_RESIDUAL_FRACTION * whole
+    let clear = best.residual_variance < MAX_RESIDUAL_FRACTION * total_variance
         && best.difference.abs() > SKEW_RESOLUTION.max(MIN_SIGMAS * best.standard_error)
         && best.median_difference.abs() > MIN_MEDIAN_FRACTION * best.difference.abs()
         && best.log_likelihood_ratio > MIN_LIKELIHOOD_RATIO.ln();

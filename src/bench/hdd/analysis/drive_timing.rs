@@ -93,7 +93,7 @@ impl DriveTiming {
     /// previous one. Each with its predecessor.
     pub fn seeks_between(&self, probes: &[TimedRead]) -> Vec<(TimedRead, TimedRead)> {
         let cached = |probe: &TimedRead| self.command_overhead.is_cached(probe.response());
-        // Of two consecutive reads of a block, the first one determines the arm's position.
+        // Of two consecutive reads of a block, the first one determines the actuator position.
         let mut first = probes.to_vec();
         first.dedup_by_key(|probe| probe.address);
         first
@@ -103,7 +103,7 @@ impl DriveTiming {
             .collect()
     }
 
-    /// The part of a response time in seconds that command and host add to the mechanical delays.
+    /// The part of a latency in seconds that command and host add to the mechanical delays.
     /// The command overhead is measured on fast cache hits; after a long wait the host itself takes
     /// longer to wake up.
     #[must_use]

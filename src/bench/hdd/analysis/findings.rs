@@ -50,18 +50,18 @@ pub fn set_rotation_metrics(prober: &mut SeekProber<'_, '_>, found: &RevolutionE
         (found.pair_count - found.cached_pairs) as u64,
     );
     let (low, high) = folding.frequency_interval;
-    let figure = |id, value: f64, low: f64, high: f64| {
+    let metric = |id, value: f64, low: f64, high: f64| {
         Metric::new(id, value)
             .with_interval(low, high)
             .with_observations(pairs)
     };
-    prober.context.set_metric(figure(
+    prober.context.set_metric(metric(
         MetricId::ROTATION_SPEED,
         folding.frequency * 60.0,
         low * 60.0,
         high * 60.0,
     ));
-    prober.context.set_metric(figure(
+    prober.context.set_metric(metric(
         MetricId::REVOLUTION_TIME,
         1e9 / folding.frequency,
         1e9 / high,

@@ -77,7 +77,7 @@ pub fn fit_layout(samples: &[SectorAngle], about: f64, width: f64) -> Option<Tra
     if !found.is_seamless() {
         return Some(found);
     }
-    // Tracks that join seamlessly have the skew in their slope, because no arm moves in zero time.
+    // Tracks that join seamlessly have the skew in their slope, because no actuator moves in zero time.
     // Their true length is greater by that amount.
     const MIN_SKEW: f64 = 0.055;
     refine_layout(

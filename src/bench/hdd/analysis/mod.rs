@@ -1,5 +1,5 @@
 //! Shared by the hard disk benchmarks: single reads with exact times, revolution, command overhead,
-//! track layout, and the edges of response times.
+//! track layout, and the edges of latencies.
 
 mod observations;
 mod rotation_state;

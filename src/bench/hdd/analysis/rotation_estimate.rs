@@ -27,14 +27,14 @@ const CACHE_THRESHOLD_FRACTION: f64 = 0.125;
 #[derive(Debug, Clone, Default)]
 pub struct ReadPairs {
     differences: Vec<f64>,
-    /// Logarithm of the second response time over the first, per pair.
+    /// Logarithm of the second latency over the first, per pair.
     log_response_ratios: Vec<f64>,
     cached_pairs: usize,
     /// Completion times of different sectors, by round: they only share a clock within a round.
     completions_by_round: Vec<Vec<f64>>,
-    /// Response times of the reads that are in pairs.
+    /// Latencies of the reads that are in pairs.
     responses: Vec<f64>,
-    /// Response times of the reads that a cache answered.
+    /// Latencies of the reads that a cache answered.
     cached_responses: Vec<f64>,
 }
 
@@ -157,7 +157,7 @@ impl ReadPairs {
     }
 }
 
-/// Response time in seconds below which the drive's cache must have answered.
+/// Latency in seconds below which the drive's cache must have answered.
 #[must_use]
 pub fn cache_threshold(probes: &[TimedRead]) -> f64 {
     let responses = robust::sorted_finite(probes.iter().map(TimedRead::response));
@@ -212,7 +212,7 @@ pub fn find_revolution(
     let mut pairs = ReadPairs::default();
     let mut rotation = RotationState::TooFewPairs(0);
     for _ in 0..MAX_ROUNDS {
-        pairs.read_round(prober, "speed of rotation", share / f64::from(MAX_ROUNDS))?;
+        pairs.read_round(prober, "rotational speed", share / f64::from(MAX_ROUNDS))?;
         rotation = pairs.assess_rotation();
         let clear = match &rotation {
             RotationState::Rotating(found) => found.epoch_folding.coherence >= STOP_COHERENCE,

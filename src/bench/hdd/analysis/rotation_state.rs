@@ -32,14 +32,14 @@ pub struct RevolutionEstimate {
     /// Coherence between different sectors: near 0 on a platter, where their angles are spread
     /// evenly.
     pub cross_sector_coherence: f64,
-    /// Median response time in seconds.
+    /// Median latency in seconds.
     pub median_response: f64,
     /// Increase of the wake-up latency per e-fold of waiting time, in seconds: the longer
     /// processors idle, the deeper their sleep state. At least 0.
     pub wakeup_latency: f64,
     /// Standard error of `wakeup_latency`.
     pub wakeup_latency_error: f64,
-    /// Response times in seconds of reads that a cache answered.
+    /// Latencies in seconds of reads that a cache answered.
     pub cached_responses: Vec<f64>,
     /// C(f): frequency in 1/s, coherence.
     pub spectrum: Vec<(f64, f64)>,

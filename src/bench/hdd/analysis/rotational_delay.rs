@@ -1,4 +1,4 @@
-//! The rotational delay in response times: its lower edge, its width, and whether it has the
+//! The rotational delay in latencies: its lower edge, its width, and whether it has the
 //! uniform distribution of a platter.
 
 use crate::session::document::check::SeekDoubt;
@@ -96,7 +96,7 @@ pub fn measure_rotational_delay(
     })
 }
 
-/// Estimates the revolution in seconds from response times alone: the width of their distribution,
+/// Estimates the revolution in seconds from latencies alone: the width of their distribution,
 /// by quarters of the address range, because seek times differ between outer and inner tracks.
 fn estimate_revolution(responses: &[(u64, f64)]) -> Option<f64> {
     let mut by_address = responses.to_vec();

@@ -147,7 +147,7 @@ pub fn scan_cylinders(
             highest_address: chain.highest_address + u64::from(attempt) * reach,
             ..chain
         };
-        let phase = ("skew of tracks", share / f64::from(MAX_SCANS));
+        let phase = ("track skew", share / f64::from(MAX_SCANS));
         if let Some((layout, samples)) = scan_tracks(prober, clockwork, phase, chain, true)? {
             match &mut best {
                 Some(known) => known.add_scan(&layout),
@@ -161,10 +161,10 @@ pub fn scan_cylinders(
                 }
             }
         }
-        let told = best.as_ref().is_some_and(|known| {
+        let is_known = best.as_ref().is_some_and(|known| {
             known.cylinder.is_some() || attempt + 1 >= CONCLUSIVE_SCANS && known.is_conclusive()
         });
-        if prober.is_over() || told {
+        if prober.is_over() || is_known {
             break;
         }
     }
@@ -202,7 +202,7 @@ pub fn first_track_length(
             addresses.extend(descending_addresses(prober, &chain));
             next -= (1.0 + prober.random.uniform()) * (4.0 * piece + 2000.0) * SECTOR_BYTES;
         }
-        let probes = prober.read_addresses("length of a track", share / 5.0, &addresses)?;
+        let probes = prober.read_addresses("track length", share / 5.0, &addresses)?;
         let pieces: Vec<Vec<SectorAngle>> = probes
             .chunks(addresses.len().div_ceil(PIECE_COUNT))
             .map(|part| clockwork.sector_angles(part))

@@ -6,7 +6,7 @@ use crate::session::document::{Metric, MetricId};
 
 pub use crate::bench::hdd::analysis::observations::{too_few_observations, tracks_undetermined};
 
-/// A seek time as a metric: the edge of the response times, minus the command overhead and the
+/// A seek time as a metric: the edge of the latencies, minus the command overhead and the
 /// `passing` time of the block (in seconds). The spread of the command overhead widens the
 /// confidence interval, as does the wake-up latency, which is as uncertain as it is long. An
 /// unknown command overhead remains in the metric; the lower bound then excludes it.

@@ -9,7 +9,7 @@ use crate::bench::hdd::analysis::seek_prober::SeekProber;
 /// Number of offsets at which the track length is sampled.
 const SAMPLED_ADDRESSES: usize = 17;
 
-/// Arm position over address, from track lengths at sampled offsets.
+/// Actuator position over address, from track lengths at sampled offsets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeekPositionMap {
     /// Address and position, both ascending; the position is the number of tracks passed.
@@ -53,7 +53,7 @@ impl SeekPositionMap {
             let found = sector_scan::scan_tracks(
                 prober,
                 clockwork,
-                ("length of tracks", share),
+                ("track lengths", share),
                 chain,
                 false,
             )?;
@@ -62,7 +62,7 @@ impl SeekPositionMap {
         Ok(Self::new(&lengths, window.start as f64, window.end as f64))
     }
 
-    /// Arm positions from `(address, sectors per track)`, which may be empty.
+    /// Actuator positions from `(address, sectors per track)`, which may be empty.
     #[must_use]
     pub fn new(lengths: &[(f64, f64)], begin: f64, end: f64) -> Self {
         let Some((_, first)) = lengths.first() else {
@@ -100,13 +100,13 @@ impl SeekPositionMap {
         }
     }
 
-    /// Arm position at an address, 0 at the window's begin to 1 at its end.
+    /// Actuator position at an address, 0 at the window's begin to 1 at its end.
     #[must_use]
     pub fn position_of_address(&self, address: u64) -> f64 {
         interpolate(&self.address_positions, address as f64, |point| *point)
     }
 
-    /// Address at an arm position.
+    /// Address at an actuator position.
     #[must_use]
     pub fn address_of_position(&self, position: f64) -> u64 {
         interpolate(&self.address_positions, position, |(address, position)| {

@@ -22,7 +22,7 @@ pub struct TimedRead {
 }
 
 impl TimedRead {
-    /// Response time in seconds.
+    /// Latency in seconds.
     #[must_use]
     pub fn response(&self) -> f64 {
         self.end - self.start

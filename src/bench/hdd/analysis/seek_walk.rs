@@ -32,7 +32,7 @@ const DELAY_DEVIATIONS: f64 = 8.0;
 pub const MAX_REPEATS: u64 = 3;
 /// Deviation of a jump's length from [`JumpPattern::jump_sectors`] in tracks. A jump of a whole
 /// cylinder crosses as many track boundaries as the cylinder has, exactly one of which is a
-/// cylinder boundary: the arm moves by one cylinder. A jump that is longer or shorter by this much
+/// cylinder boundary: the actuator moves by one cylinder. A jump that is longer or shorter by this much
 /// does so at least half the time, and the angle of its block shows whether it did.
 const OFF_CYLINDER_TRACKS: f64 = 0.5;
 /// Jumps up to this much longer or shorter mostly cross as many tracks as a cylinder has.
@@ -65,7 +65,7 @@ pub struct JumpPattern {
 pub struct SeekJump {
     /// Address at which it ended.
     pub address: u64,
-    /// Response time of the read in seconds.
+    /// Latency of the read in seconds.
     pub response: f64,
     /// Excess length over a cylinder in tracks, -0.5 to 0.5.
     pub excess_tracks: f64,
@@ -79,7 +79,7 @@ pub struct SeekJump {
 pub struct JumpBatch {
     /// The jumps.
     pub jumps: Vec<SeekJump>,
-    /// Response times of repeated reads in seconds.
+    /// Latencies of repeated reads in seconds.
     pub command_responses: Vec<f64>,
 }
 
@@ -292,13 +292,13 @@ impl SeekWalk {
         let Some(line) = self.jump_line(revolution) else {
             return 0.0;
         };
-        let whole: Vec<&SeekJump> = all_jumps(&self.uniform_batches)
+        let cylinder_jumps: Vec<&SeekJump> = all_jumps(&self.uniform_batches)
             .filter(|jump| jump.is_about_one_cylinder())
             .collect();
-        let on = whole
+        let on = cylinder_jumps
             .iter()
             .filter(|jump| jump.lies_on_line(line, revolution));
-        on.count() as f64 / whole.len().max(1) as f64
+        on.count() as f64 / cylinder_jumps.len().max(1) as f64
     }
 
     /// Common angle after a seek of one cylinder, on which most jumps of about a cylinder agree;
@@ -312,8 +312,8 @@ impl SeekWalk {
         }
         let near = |line: f64, width: f64| -> Vec<f64> {
             let jumps = self.batches().flat_map(|batch| &batch.jumps);
-            let whole = jumps.filter(|jump| jump.is_about_one_cylinder());
-            whole
+            let cylinder_jumps = jumps.filter(|jump| jump.is_about_one_cylinder());
+            cylinder_jumps
                 .map(|jump| signed_turns(jump.elapsed_turns - line))
                 .filter(|off| off.abs() < width)
                 .collect()
@@ -346,7 +346,7 @@ impl SeekJump {
         (revolution * signed_turns(self.elapsed_turns - line.median_turns)).abs() < line.max_delay
     }
 
-    /// The response time corrected for host delays, which show in the angle. A response that is
+    /// The latency corrected for host delays, which show in the angle. A response that is
     /// early for its angle needs no correction: there the previous completion was seen late.
     #[must_use]
     pub fn punctual(&self, line: Option<JumpLine>, revolution: f64) -> f64 {

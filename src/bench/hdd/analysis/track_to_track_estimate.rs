@@ -20,7 +20,7 @@ const MIN_FRACTION_ON_LINE: f64 = 0.6;
 /// Seek time estimate from a walk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrackToTrackEstimate {
-    /// The edge from the jumps that moved the arm by one cylinder; the distribution within the
+    /// The edge from the jumps that moved the actuator by one cylinder; the distribution within the
     /// revolution from all jumps that were not aimed.
     pub rotational_delay: RotationalDelay,
     /// Drive timing with the command overhead measured between the jumps.
@@ -60,7 +60,7 @@ pub fn analyse_walk(walk: &SeekWalk, clockwork: &DriveTiming) -> Option<TrackToT
     })
 }
 
-/// The edge of the jumps that moved the arm by one cylinder; of all jumps if these cannot be
+/// The edge of the jumps that moved the actuator by one cylinder; of all jumps if these cannot be
 /// identified.
 fn single_cylinder_edge<'a>(
     jumps: impl Iterator<Item = &'a SeekJump>,
@@ -95,18 +95,18 @@ impl TrackToTrackEstimate {
     /// The seek time as a metric; the block passes under the head in `passing` seconds.
     #[must_use]
     pub fn seek_metric(&self, passing: f64) -> Metric {
-        let figure = super::seek_metric(
+        let metric = super::seek_metric(
             MetricId::TRACK_TO_TRACK_SEEK,
             &self.rotational_delay,
             &self.drive_timing,
             passing,
         );
         let margin = 1e9 * self.batch_margin.unwrap_or(0.0);
-        let (low, high) = (figure.value - margin, figure.value + margin);
+        let (low, high) = (metric.value - margin, metric.value + margin);
         let low =
-            figure.low.map_or(low, |known| known.min(low)) - 1e9 * self.edge_resolution(passing);
-        let high = figure.high.map_or(high, |known| known.max(high));
-        figure.with_interval(low, high)
+            metric.low.map_or(low, |known| known.min(low)) - 1e9 * self.edge_resolution(passing);
+        let high = metric.high.map_or(high, |known| known.max(high));
+        metric.with_interval(low, high)
     }
 
     /// Resolution of the edge in seconds. Blocks arrive at intervals of their passage time, and the

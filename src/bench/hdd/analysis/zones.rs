@@ -51,8 +51,8 @@ fn step_height(left: &TrackLengthSample, right: &TrackLengthSample) -> f64 {
 /// Midpoint of the widest interval, above `finest` bytes, that contains a boundary; `None` when all
 /// boundaries are known to that resolution. Samples are in ascending order.
 #[must_use]
-pub fn widest_boundary_interval(places: &[TrackLengthSample], finest: f64) -> Option<f64> {
-    places
+pub fn widest_boundary_interval(samples: &[TrackLengthSample], finest: f64) -> Option<f64> {
+    samples
         .windows(2)
         .filter(|two| two[1].address - two[0].address > finest && two[0].is_in_other_zone(&two[1]))
         .max_by(|left, right| {
@@ -62,28 +62,28 @@ pub fn widest_boundary_interval(places: &[TrackLengthSample], finest: f64) -> Op
         .map(|two| 0.5 * (two[0].address + two[1].address))
 }
 
-/// Merges neighbours with tracks of equal length: begin and mean length of each zone. A single
-/// sample with neighbours nearer than `finest` lies across a boundary and forms no zone; nor does
-/// one between two neighbours that are alike.
+/// Merges adjacent samples with tracks of equal length: begin and mean length of each zone. A single
+/// sample with adjacent samples nearer than `finest` lies across a boundary and forms no zone; nor does
+/// one between two adjacent samples that are alike.
 #[must_use]
-pub fn group_zones(places: &[TrackLengthSample], finest: f64) -> Vec<(f64, f64)> {
+pub fn group_zones(samples: &[TrackLengthSample], finest: f64) -> Vec<(f64, f64)> {
     let astray = |index: usize| {
-        let neighbours = index.checked_sub(1).and_then(|before| {
-            let (before, after) = (places.get(before)?, places.get(index + 1)?);
+        let adjacent = index.checked_sub(1).and_then(|before| {
+            let (before, after) = (samples.get(before)?, samples.get(index + 1)?);
             Some((before, after))
         });
-        neighbours.is_some_and(|(before, after)| {
+        adjacent.is_some_and(|(before, after)| {
             !before.is_in_other_zone(after)
-                && places[index].is_in_other_zone(before)
-                && places[index].is_in_other_zone(after)
+                && samples[index].is_in_other_zone(before)
+                && samples[index].is_in_other_zone(after)
         })
     };
     let mut zones: Vec<Vec<TrackLengthSample>> = Vec::new();
-    for index in (0..places.len()).filter(|index| !astray(*index)) {
-        let place = places[index];
+    for index in (0..samples.len()).filter(|index| !astray(*index)) {
+        let sample = samples[index];
         match zones.last_mut() {
-            Some(zone) if !mean_track_length(zone).is_in_other_zone(&place) => zone.push(place),
-            _ => zones.push(vec![place]),
+            Some(zone) if !mean_track_length(zone).is_in_other_zone(&sample) => zone.push(sample),
+            _ => zones.push(vec![sample]),
         }
     }
     let across = |index: usize| {
@@ -109,8 +109,8 @@ fn mean_track_length(zone: &[TrackLengthSample]) -> TrackLengthSample {
     let sum = |of: fn(&TrackLengthSample) -> f64| zone.iter().map(of).sum::<f64>();
     TrackLengthSample {
         address: zone[0].address,
-        sectors_per_track: sum(|place| place.sectors_per_track) / count,
-        standard_error: sum(|place| place.standard_error * place.standard_error).sqrt() / count,
+        sectors_per_track: sum(|sample| sample.sectors_per_track) / count,
+        standard_error: sum(|sample| sample.standard_error * sample.standard_error).sqrt() / count,
     }
 }
 
@@ -132,23 +132,23 @@ mod tests {
 
     #[test]
     fn zones_are_found_at_steps_and_not_in_noise() {
-        let places = samples_of_lengths(&[1000.0, 1002.0, 999.0, 950.0, 951.0, 800.0]);
-        let zones = group_zones(&places, 0.1);
+        let samples = samples_of_lengths(&[1000.0, 1002.0, 999.0, 950.0, 951.0, 800.0]);
+        let zones = group_zones(&samples, 0.1);
         assert_eq!(
             zones.iter().map(|zone| zone.0).collect::<Vec<_>>(),
             [0.0, 3.0, 5.0]
         );
-        assert_eq!(group_zones(&places[3..], 1.5).len(), 2);
-        assert_eq!(group_zones(&places, 1.5).len(), 3);
-        assert_eq!(widest_boundary_interval(&places, 0.5), Some(4.5));
-        assert_eq!(widest_boundary_interval(&places, 1.0), None);
+        assert_eq!(group_zones(&samples[3..], 1.5).len(), 2);
+        assert_eq!(group_zones(&samples, 1.5).len(), 3);
+        assert_eq!(widest_boundary_interval(&samples, 0.5), Some(4.5));
+        assert_eq!(widest_boundary_interval(&samples, 1.0), None);
         assert!(group_zones(&[], 0.1).is_empty());
     }
 
     #[test]
     fn zone_of_single_outlier_is_rejected() {
-        let places = samples_of_lengths(&[1000.0, 1000.0, 640.0, 1000.0, 1000.0, 900.0, 900.0]);
-        let zones = group_zones(&places, 0.1);
+        let samples = samples_of_lengths(&[1000.0, 1000.0, 640.0, 1000.0, 1000.0, 900.0, 900.0]);
+        let zones = group_zones(&samples, 0.1);
         assert_eq!(zones, [(0.0, 1000.0), (5.0, 900.0)]);
     }
 }

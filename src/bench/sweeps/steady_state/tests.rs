@@ -30,9 +30,9 @@ fn steady_state_throughput_drop_names_cache_size() {
 
 #[test]
 fn steady_state_of_drifting_drive_is_not_reached() {
-    let fake = FakeDrive::new(|asked| {
+    let fake = FakeDrive::new(|request| {
         // Each round has its own seed.
-        Some(if asked.plan.seed.is_multiple_of(2) {
+        Some(if request.plan.seed.is_multiple_of(2) {
             100_000
         } else {
             200_000
@@ -76,11 +76,13 @@ fn steady_state_forecast_names_bytes_and_fraction() {
     let forecast = test.forecast(&target, &parameters).unwrap();
     assert_eq!(forecast.max_written_bytes, Some(400 << 30));
     assert!(
-        forecast.sentence.contains("200 GiB (2.00 times over it)"),
+        forecast
+            .sentence
+            .contains("200 GiB (2.00 times the target)"),
         "{forecast:?}"
     );
     assert!(
-        forecast.sentence.contains("4.00 times over it"),
+        forecast.sentence.contains("4.00 times the target"),
         "{forecast:?}"
     );
 }

@@ -30,7 +30,7 @@ impl ThroughputByBytesWritten {
         let rates = timeline.rates_over_time(elapsed_ns);
         for (index, bucket) in timeline.buckets().iter().enumerate() {
             self.written_bytes += bucket.bytes as f64;
-            // The last bucket may be too short for a rate; its bytes count all the same.
+            // The last bucket may be too short for a rate; its bytes still count.
             if let Some(rate) = rates.get(index) {
                 self.points.push([self.written_bytes, rate[2]]);
             }
