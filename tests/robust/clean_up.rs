@@ -70,7 +70,7 @@ fn hanging_run_directory_delays_commands_at_most_one_second() {
         let took = began.elapsed();
         let said = stderr(&output);
         assert!(took < MAX_COMMAND_TIME, "{words:?}: {took:?}\n{said}");
-        assert!(said.contains("does not answer"), "{words:?}: {said}");
+        assert!(said.contains("does not respond"), "{words:?}: {said}");
         assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
         assert!(!stdout(&output).is_empty(), "{words:?}");
         assert!(disk.is_waited_for(Operation::Lookup), "{words:?}");
@@ -92,7 +92,7 @@ fn command_with_hanging_run_directory_can_be_cancelled() {
     let mut first = String::new();
     let mut told = BufReader::new(child.stderr.take().unwrap());
     told.read_line(&mut first).unwrap();
-    assert!(first.contains("does not answer"), "{first}");
+    assert!(first.contains("does not respond"), "{first}");
     wait_until("its worker waits for /run", || {
         worker(&child).is_some_and(|worker| {
             let stat = std::fs::read_to_string(worker.join("stat"));
@@ -108,7 +108,7 @@ fn command_with_hanging_run_directory_can_be_cancelled() {
     // The process that stays has the output open, too: its end is not waited for.
     let is_named = told
         .lines()
-        .any(|line| line.unwrap().contains("stays behind"));
+        .any(|line| line.unwrap().contains("continues to run"));
     assert!(is_named);
     disk.be_quick();
     wait_until("all answers", || !disk.is_waited_for(Operation::Lookup));
