@@ -42,7 +42,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         print_result(&pretty_json(&listed)?)?;
     } else if drives.is_empty() {
         print_result(
-            "no block devices; a directory can be measured all the same: diskscope run random-read .\n",
+            "no block devices; a directory can still be measured: diskscope run random-read .\n",
         )?;
     } else {
         print_result(&devices_text(&drives, &file_systems))?;
@@ -88,7 +88,7 @@ fn devices_text(drives: &[BlockDevice], file_systems: &[MountedFileSystem]) -> S
         })
         .collect();
     if !advice.is_empty() {
-        text.push_str("\nadvice (nothing is changed by itself)\n");
+        text.push_str("\nadvice (no setting is changed automatically)\n");
     }
     for (drive, advice) in advice {
         let _ = writeln!(text, "  {}: {}", drive.name, advice.reason);

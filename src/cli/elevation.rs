@@ -46,13 +46,11 @@ impl PrivilegeSource {
     pub(super) fn refusal_text(self) -> &'static str {
         match self {
             Self::SetUserId => {
-                "refused: the program file is set-uid or set-gid; take that away (chmod ug-s) and \
-                 use sudo, or give ambient capabilities (setpriv --ambient-caps, \
+                "refused: the program file is set-uid or set-gid; remove these bits (chmod ug-s) and use sudo, or set ambient capabilities (setpriv --ambient-caps, \
                  AmbientCapabilities= in a systemd unit)"
             }
             Self::FileCapabilities => {
-                "refused: the program file has capabilities; take them away (setcap -r) and give \
-                 ambient ones (setpriv --ambient-caps, AmbientCapabilities= in a systemd unit)"
+                "refused: the program file has capabilities; remove them (setcap -r) and set ambient ones (setpriv --ambient-caps, AmbientCapabilities= in a systemd unit)"
             }
             Self::Unknown => "refused: cannot read this process's own capabilities (capget)",
         }

@@ -5,7 +5,7 @@ use crate::session::store::StoreError;
 
 /// Advice if files are too large together for a comparison.
 pub(super) const FEWER_FILES: &str =
-    "name fewer files, or list them by one metric: diskscope compare --by iops FILE...";
+    "name fewer files, or rank them by one metric: diskscope compare --by iops FILE...";
 
 /// Exit status of the program; scripts may rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ pub(super) fn interface_arguments() -> [Arg; 3] {
         switch("ascii", "draw with ASCII characters only"),
         switch(
             "mouse",
-            "take the mouse wheel too: the terminal then selects text only with Shift",
+            "use the mouse wheel; the terminal then selects text only with Shift",
         ),
         Arg::new("interval")
             .long("interval")

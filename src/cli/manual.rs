@@ -28,13 +28,12 @@ const FILES_TABLE: &[(&str, &str)] = &[
     ),
     (
         "/run/diskscope/settings",
-        "the old values of system settings that a test has changed, as long as they are changed, \
-         and a lock for each; of users other than root below $XDG_RUNTIME_DIR, else \
+        "the old values of system settings that a test has changed, until they are restored, and a lock for each; for users other than root below $XDG_RUNTIME_DIR, else \
          $XDG_STATE_HOME",
     ),
     (
         "/run/diskscope/tracing",
-        "names of the trace buffers in use, so that the next start removes what a kill left",
+        "names of the trace buffers in use, so that the next start removes those of killed runs",
     ),
 ];
 
@@ -43,10 +42,7 @@ const ENVIRONMENT_TABLE: &[(&str, &str)] = &[
         "XDG_STATE_HOME",
         "where sessions are kept; ~/.local/state when it is not set",
     ),
-    (
-        "NO_COLOR",
-        "set to anything, the interface draws without colours",
-    ),
+    ("NO_COLOR", "if set, the interface uses no colours"),
 ];
 
 const EXAMPLES_TABLE: &[(&str, &str)] = &[
@@ -94,15 +90,13 @@ fn manual_page(program: &Command) -> String {
     append_synopsis(&mut page, program);
     append_section(&mut page, "DESCRIPTION");
     page.text([roman(
-        "Without a command the terminal interface opens: devices, transfers and processes as they \
-         are, benchmarks of any drive, single requests, saved sessions. The ? key lists the keys.",
+        "Without a command the terminal interface opens: live devices, transfers and processes, benchmarks of any drive, single requests, saved sessions. The ? key lists the keys.",
     )]);
     page.control("PP", []);
     page.text([roman(
         "Nothing is ever written to a drive or an existing file without consent that names it \
          (--overwrite, or typing the path), and never to one that is mounted, used for swap or held. \
-         File systems, partition tables, RAID, LVM and encryption on it need --overwrite-signatures \
-         beside that.",
+         File systems, partition tables, RAID, LVM and encryption on it also need --overwrite-signatures.",
     )]);
     append_section(&mut page, "OPTIONS");
     append_options(&mut page, program);

@@ -34,7 +34,7 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("new file; a recording can be replayed however it ended"),
+                .help("new file; a truncated recording can be replayed too"),
         )
         .arg(
             option("interval", "DURATION", "time between two views, such as 1s")
@@ -53,7 +53,7 @@ pub(super) fn command() -> Command {
         .arg(option(
             "requests",
             "DEVICE",
-            "keep also the single requests of this device (root); the file grows fast",
+            "also record the single requests of this device (root); the file grows fast",
         ))
 }
 
@@ -89,9 +89,9 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         path.display()
     ));
     if reason == NO_ROOM {
-        let message = "the recording ended before its time: its file system is almost full";
+        let message = "the recording ended early: its file system is almost full";
         return Err(CommandFailure::failed(message).with_advice(
-            "make room, name a file elsewhere, or set --limit; what is there can be replayed",
+            "free some space, name a file on another file system, or set --limit; the part recorded so far can be replayed",
         ));
     }
     Ok(if control.is_cancelled() {
@@ -174,7 +174,7 @@ impl RecordingSession {
             }
             due += interval;
             if end.is_some_and(|end| due > end) {
-                return Ok("the time was over");
+                return Ok("the time limit was reached");
             }
             if !pace::wait_until_due(due, control) {
                 return Ok("of a signal");

@@ -62,7 +62,7 @@ pub(super) fn command() -> Command {
             text(
                 "repeat",
                 "N",
-                "measure so many times, one after the other, and judge how alike they are",
+                "number of runs, one after the other; a check tells whether they agree",
             )
             .value_parser(value_parser!(u32).range(1..=1000))
             .default_value("1"),
@@ -71,7 +71,7 @@ pub(super) fn command() -> Command {
             text(
                 "json",
                 "FILE",
-                "write the session document there; - is stdout",
+                "write the session document to this file; - is stdout",
             )
             .value_parser(value_parser!(PathBuf)),
         )
@@ -79,7 +79,7 @@ pub(super) fn command() -> Command {
             text(
                 "overwrite",
                 "PATH",
-                "consent to lose what is on TARGET; must equal TARGET",
+                "consent to overwrite the data on TARGET; must equal TARGET",
             )
             .value_parser(value_parser!(PathBuf)),
         )
@@ -89,8 +89,7 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .requires("overwrite")
                 .help(
-                    "with --overwrite: also lose the file systems, partition tables, RAID, LVM and \
-                     encryption that are found on TARGET, and what cannot be examined",
+                    "with --overwrite: also overwrite file systems, partition tables, RAID, LVM and encryption found on TARGET, and contents that cannot be examined",
                 ),
         )
 }

@@ -80,9 +80,7 @@ fn misaligned_partition_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     Some(TuningAdvice {
         code: "misaligned-partition",
         reason: format!(
-            "it begins at byte {start}, which is no multiple of the drive's physical blocks of \
-             {physical} bytes: every write reads two blocks first; back it up and make it anew at \
-             a multiple of 1 MiB"
+            "it starts at byte {start}, not at a multiple of the physical block size of {physical} bytes: every write reads two blocks first; save the data, and create the partition again at a multiple of 1 MiB"
         ),
         command: shell::command_line([
             "parted",
@@ -100,24 +98,22 @@ fn scheduler_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let now = drive.scheduler.as_deref()?;
     let virtual_disk = matches!(drive.transport.as_deref(), Some("virtio" | "xen" | "nbd"));
     let (wanted, reason) = match (drive.kind, drive.rotational?) {
-        (DriveKind::Loop, _) if now != "none" => (
-            "none",
-            "requests are ordered again by the drive below the file",
-        ),
+        (DriveKind::Loop, _) if now != "none" => {
+            ("none", "the underlying drive sorts the requests again")
+        }
         (DriveKind::Disk, true) if now == "none" && !virtual_disk => (
             "mq-deadline",
-            "a disk with arms serves sorted requests faster, and no reader starves behind writes",
+            "a rotational disk completes sorted requests faster, and reads do not starve behind writes",
         ),
         (DriveKind::Disk, false) if drive.transport.as_deref() == Some("nvme") && now != "none" => {
             (
                 "none",
-                "the drive has queues of its own and gains nothing from ordering; the scheduler \
-                 costs processor time for each request",
+                "the drive has hardware queues and gains nothing from sorting; the scheduler costs CPU time per request",
             )
         }
         (DriveKind::Disk, false) if now == "bfq" => (
             "mq-deadline",
-            "nothing turns here: bfq's work for each request limits how many a second it serves",
+            "the drive does not rotate: bfq's CPU time per request limits the IOPS",
         ),
         _ => return None,
     };
@@ -153,8 +149,7 @@ fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAd
     Some(TuningAdvice {
         code: "read-ahead",
         reason: format!(
-            "it is read sequentially at {} in requests of {}, as large as the read-ahead of \
-             {window} KiB allows: a larger one keeps the drive streaming",
+            "sequential reads run at {} in requests of {}, the maximum for a read-ahead of {window} KiB: a larger one keeps the drive streaming",
             crate::units::format_throughput(load.read_bytes_per_s),
             crate::units::format_block_size((load.read_request_bytes / 1024.0).round() * 1024.0),
         ),
@@ -180,8 +175,7 @@ fn write_cache_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     };
     (off && disk).then(|| TuningAdvice {
         code: "write-cache",
-        reason: "its write cache is off: each write waits for the platter. File systems flush a \
-                 cache where it matters; leave it off if something else counts on it"
+        reason: "its write cache is off: each write waits for the medium. File systems flush the cache when needed; leave it off if other software relies on that"
             .to_owned(),
         command,
     })
@@ -194,8 +188,7 @@ fn loop_direct_io_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
         && drive.details.direct_io == Some(false);
     wanted.then(|| TuningAdvice {
         code: "loop-direct-io",
-        reason: "the file behind it goes through the page cache: everything is kept in memory \
-                 twice, and a flush takes longer"
+        reason: "the backing file is accessed through the page cache: data is cached twice, and a flush takes longer"
             .to_owned(),
         command: shell::command_line([
             "losetup",
@@ -210,7 +203,7 @@ fn access_time_advice(file_system: &MountedFileSystem) -> Option<TuningAdvice> {
     file_system.has_strictatime().then(|| TuningAdvice {
         code: "access-time",
         reason: format!(
-            "{} on {} notes the time of every access: reading writes",
+            "{} on {} records the time of every access: reads cause writes",
             file_system.kind, file_system.mount_point
         ),
         // A name that was changed for display would name another file.

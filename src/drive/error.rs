@@ -32,7 +32,7 @@ pub enum DriveError {
         device: bool,
     },
     /// The kernel refuses to open a device although its node exists.
-    #[error("the system does not let {name} be opened{root}", root = if *.root { ", not even by root" } else { "" })]
+    #[error("cannot open {name}: not permitted{root}", root = if *.root { ", even for root" } else { "" })]
     PermissionDenied {
         /// Name as the user gave it.
         name: String,
@@ -41,7 +41,7 @@ pub enum DriveError {
     },
     /// Not enough free space for a scratch file.
     #[error(
-        "{directory} {free}, and {reserve} have to stay free: no room for a scratch file of {wanted}",
+        "{directory} {free}, and {reserve} must stay free: not enough space for a scratch file of {wanted}",
         free = describe_free_space(.limit.as_ref(), *.free),
         reserve = crate::units::format_size(*.reserve),
         wanted = crate::units::format_size(*.wanted)
@@ -60,8 +60,8 @@ pub enum DriveError {
     },
     /// Overwriting a sparse file would fill its file system.
     #[error(
-        "{missing} of {name} are holes or compressed and need room when they are written: {place} \
-         {free}, and {reserve} have to stay free",
+        "{missing} of {name} are holes or compressed and need space when they are written: {place} \
+         {free}, and {reserve} must stay free",
         free = describe_free_space(.limit.as_ref(), *.free),
         reserve = crate::units::format_size(*.reserve),
         place = if matches!(.limit, Some(SpaceLimit::Image(_))) { "it" } else { "its file system" },
@@ -80,7 +80,7 @@ pub enum DriveError {
         limit: Option<SpaceLimit>,
     },
     /// The target is no longer the one that was checked.
-    #[error("{name} is not the target any more that was checked")]
+    #[error("{name} is no longer the target that was checked")]
     TargetChanged {
         /// Name as the user gave it.
         name: String,
@@ -111,10 +111,10 @@ fn describe_free_space(limit: Option<&SpaceLimit>, bytes: u64) -> String {
     let bytes = crate::units::format_size(bytes);
     match limit {
         Some(SpaceLimit::Memory(limit)) => {
-            format!("lies in memory, of which {limit} leaves {bytes}")
+            format!("is in memory, of which {limit} leaves {bytes}")
         }
         Some(SpaceLimit::Image(path)) => {
-            format!("lies in the sparse image {path}, whose file system has {bytes} free")
+            format!("is in the sparse image {path}, whose file system has {bytes} free")
         }
         None => format!("has {bytes} free"),
     }
@@ -142,32 +142,32 @@ impl DriveError {
     #[must_use]
     pub fn advice(&self) -> String {
         let text = match self {
-            Self::NotFound { .. } => "see `diskscope devices` for the drives that are here",
+            Self::NotFound { .. } => "`diskscope devices` lists the drives",
             Self::UnsupportedFileType { .. } => {
                 "name a block device, a regular file or a directory"
             }
-            Self::ZeroSize { device: true, .. } => "put a medium in, or attach a file to it",
+            Self::ZeroSize { device: true, .. } => "insert a medium, or attach a file to it",
             Self::ZeroSize { device: false, .. } => {
-                "name a file with content, or its directory: a scratch file is made there"
+                "name a file with content, or its directory: a scratch file is created there"
             }
             Self::PermissionDenied { root: true, .. } => {
-                "some virtual machines guard their root disk like this: name a directory on it \
-                 instead (such as /var/tmp), a scratch file is made there and removed"
+                "some virtual machines protect their root disk in this way: name a directory on it \
+                 instead (such as /var/tmp), a scratch file is created there and removed"
             }
             Self::PermissionDenied { root: false, .. } => {
                 return privilege::root_advice(
-                    " (sudo), or name a directory on it: a scratch file is made there",
-                    "name a directory on it: a scratch file is made there",
+                    " (sudo), or name a directory on it: a scratch file is created there",
+                    "name a directory on it: a scratch file is created there",
                 );
             }
             Self::InsufficientSpace { .. } => {
-                "make room, choose a smaller size, or name another directory"
+                "free some space, choose a smaller size, or name another directory"
             }
             Self::InsufficientSpaceForHoles { .. } => {
-                "make room, choose a smaller --window-end, or name a file without holes"
+                "free some space, choose a smaller --window-end, or name a file without holes"
             }
-            Self::TargetChanged { .. } => "look again what is behind the name, then start again",
-            Self::Cancelled { .. } => "start it again when it suits",
+            Self::TargetChanged { .. } => "check what the name refers to, then start again",
+            Self::Cancelled { .. } => "start it again",
             Self::Refused(refusal) => return refusal.advice(),
             Self::Io { source, .. } => match source.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM) => {
@@ -179,7 +179,7 @@ impl DriveError {
                 Some(libc::EROFS) => "name a directory on a file system that can be written",
                 Some(libc::EBUSY) => "end the program that holds it, then start again",
                 Some(libc::EINVAL) => "try --cache keep",
-                Some(libc::ENOMEDIUM) => "put a medium in",
+                Some(libc::ENOMEDIUM) => "insert a medium",
                 Some(libc::ENXIO | libc::ENODEV) => "the drive is gone: check cable and power",
                 _ => "see the kernel's log (dmesg)",
             },
@@ -219,7 +219,7 @@ mod unit_tests {
         }
         .to_string();
         assert!(
-            text.contains("has 357 MB free, and 1 GiB have to stay free"),
+            text.contains("has 357 MB free, and 1 GiB must stay free"),
             "{text}"
         );
     }

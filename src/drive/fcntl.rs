@@ -65,7 +65,7 @@ fn can_take_lease(file: &File, kind: libc::c_int) -> io::Result<bool> {
     if !counts_openers(file) {
         return Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "the kernel does not count who has shared memory without a path",
+            "the kernel does not count the users of shared memory without a path",
         ));
     }
     let descriptor = file.as_raw_fd();

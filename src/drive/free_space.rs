@@ -92,7 +92,7 @@ impl FreeSpace {
     /// The same without the file systems below it.
     fn of_file_system(roots: &SysPaths, file: &File, directory: &str) -> Result<Self, DriveError> {
         let facts = rustix::fs::fstatvfs(file)
-            .map_err(io_error_context("ask for the free space of", directory))?;
+            .map_err(io_error_context("get the free space of", directory))?;
         let own = Self::new(
             facts.f_blocks.saturating_mul(facts.f_frsize),
             facts.f_bavail.saturating_mul(facts.f_frsize),

@@ -34,7 +34,7 @@ pub(super) fn create_scratch_file(directory: &Path, name: &str) -> Result<File, 
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
             create_named(directory, name, flags, owner)
         }
-        Err(error) => Err(io_error_context("make a scratch file in", name)(error)),
+        Err(error) => Err(io_error_context("create a scratch file in", name)(error)),
     }
 }
 
@@ -49,7 +49,7 @@ fn create_named(
         ".diskscope-{:016x}",
         Xoshiro256::from_entropy().next_u64()
     ));
-    let context = || io_error_context("make a scratch file in", name);
+    let context = || io_error_context("create a scratch file in", name);
     let file =
         rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, owner).map_err(context())?;
     rustix::fs::unlinkat(rustix::fs::CWD, &path, AtFlags::empty()).map_err(context())?;

@@ -66,8 +66,7 @@ impl Engine for AutoEngine {
 
     fn selection_reason(&self) -> Option<String> {
         self.used.buffered.load(Ordering::Relaxed).then(|| {
-            "requests through the page cache use read(2) and write(2): io_uring would hand \
-             buffered writes to kernel threads"
+            "requests through the page cache use read(2) and write(2): io_uring would pass buffered writes to kernel threads"
                 .to_owned()
         })
     }

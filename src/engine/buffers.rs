@@ -29,7 +29,7 @@ impl RequestBuffers {
         };
         let mut area =
             AlignedBuffer::new(count, length).map_err(|source| EngineError::EngineStart {
-                tried: format!("get memory for {count} buffers of {length} bytes"),
+                tried: format!("allocate memory for {count} buffers of {length} bytes"),
                 source,
             })?;
         let mut content = DataPattern::new(plan.data_kind);

@@ -53,7 +53,7 @@ pub enum OutputError {
         path: PathBuf,
     },
     /// The name leads to another file than when the output was prepared.
-    #[error("{} is another file now than at the start: it is left alone", path.display())]
+    #[error("{} is no longer the same file as at the start: it is not changed", path.display())]
     PathChanged {
         /// Path as the user gave it.
         path: PathBuf,
@@ -79,7 +79,7 @@ impl OutputError {
                 "name a regular file, a new one or one to replace; - is stdout".to_owned()
             }
             Self::InUse { .. } => {
-                "name another file; if this one may really go, detach, unmount or swapoff it first"
+                "name another file; to overwrite this one, detach, unmount or swapoff it first"
                     .to_owned()
             }
             Self::UntrustedPath { .. } => {
@@ -87,7 +87,7 @@ impl OutputError {
             }
             Self::AlreadyExists { .. } | Self::Name { .. } => "name a new file".to_owned(),
             Self::PathChanged { .. } => {
-                "find out who else writes it, or name another file".to_owned()
+                "find out which other program writes it, or name another file".to_owned()
             }
             Self::Io { source, path, .. } => io_error_advice(source, path),
         }
@@ -117,12 +117,12 @@ impl OutputError {
 
 fn io_error_advice(error: &io::Error, path: &Path) -> String {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::NOENT) => "make the directory first".to_owned(),
+        Some(Errno::NOENT) => "create the directory first".to_owned(),
         Some(Errno::NXIO) => {
             format!("start a program that reads {} first", path.display())
         }
         Some(Errno::FBIG) => "raise the file size limit (ulimit -f)".to_owned(),
-        Some(Errno::NOSPC | Errno::DQUOT) => "make room, or name another file".to_owned(),
+        Some(Errno::NOSPC | Errno::DQUOT) => "free some space, or name another file".to_owned(),
         Some(Errno::ROFS) => "the file system is mounted read-only: name another file".to_owned(),
         _ => "name a file that you may write".to_owned(),
     }

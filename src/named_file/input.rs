@@ -38,7 +38,7 @@ pub fn open_input(path: &Path, input: InputKind) -> Result<(File, FileId), Input
     };
     let looked_at =
         openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(failed("open"))?;
-    let stat = fstat(&looked_at).map_err(failed("look at"))?;
+    let stat = fstat(&looked_at).map_err(failed("examine"))?;
     let kind = FileType::from_raw_mode(stat.st_mode);
     let is_nameless_pipe = || {
         kind == FileType::Fifo
@@ -51,7 +51,7 @@ pub fn open_input(path: &Path, input: InputKind) -> Result<(File, FileId), Input
         });
     }
     // Opening and reading these has side effects, as for trace_pipe, kmsg or device registers.
-    if let Some(what) = kernel_files::look(&looked_at).map_err(failed("look at"))? {
+    if let Some(what) = kernel_files::look(&looked_at).map_err(failed("examine"))? {
         return Err(InputError::UnsupportedFileType {
             path: path.to_owned(),
             what,

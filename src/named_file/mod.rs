@@ -176,7 +176,7 @@ impl OutputFile {
         let same = |entry: &DirectoryEntry| match entry.directory.stat_entry(&entry.name) {
             Ok(found) if found.as_ref().map(FileId::of_stat) == id => Ok(()),
             Ok(_) => Err(OutputError::changed(&path)),
-            Err(error) => Err(OutputError::io("look at", &path, error)),
+            Err(error) => Err(OutputError::io("examine", &path, error)),
         };
         let written = match self.destination {
             OutputDestination::Stdout => {
@@ -406,7 +406,7 @@ fn check_not_planted(
     let around = entry
         .directory
         .stat()
-        .map_err(|error| OutputError::io("look at the directory of", path, error))?;
+        .map_err(|error| OutputError::io("examine the directory of", path, error))?;
     let owner_around = FileOwner::of_file(entry.directory.descriptor(), &around);
     let owner = found.owner();
     let untrusted = |reason: String| {
@@ -419,7 +419,7 @@ fn check_not_planted(
     let is_shared = is_shared(&around);
     if is_shared && !is_device && !owner.is_effective_user() && owner != owner_around {
         return untrusted(format!(
-            "it belongs to {owner} and lies in a directory that others can write"
+            "it belongs to {owner} and is in a directory that others can write"
         ));
     }
     let is_foreign = !owner_around.is_trusted() && owner != owner_around;

@@ -57,7 +57,7 @@ impl fmt::Display for FileOwner {
         match self {
             Self::User(user) => write!(out, "user {user}"),
             Self::UnknownFuseUser => out.write_str("an unknown user (a FUSE file system)"),
-            Self::Anybody => out.write_str("anybody who can write to its directory"),
+            Self::Anybody => out.write_str("any user who can write to its directory"),
         }
     }
 }

@@ -143,7 +143,7 @@ impl<'a> PathWalk<'a> {
     /// the same file.
     fn open_entry(&self, name: &OsStr) -> Result<Option<FoundFile>, OutputError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let failed = |error| OutputError::io("look at", self.path, error);
+        let failed = |error| OutputError::io("examine", self.path, error);
         let descriptor = match openat(&self.directory, name, flags, Mode::empty()) {
             Ok(descriptor) => descriptor,
             Err(Errno::NOENT) => return Ok(None),
@@ -189,7 +189,7 @@ impl<'a> PathWalk<'a> {
         // The same rule as fs.protected_symlinks, which may be off.
         if is_shared(&around) && !owner.is_effective_user() && !owner.is_same(owner_around) {
             return Err(self.untrusted_error(format!(
-                "{} is a symbolic link that {owner} made in a directory that others can write",
+                "{} is a symbolic link that {owner} created in a directory that others can write",
                 name.display(),
             )));
         }
@@ -234,7 +234,7 @@ impl<'a> PathWalk<'a> {
         (owner, around): (FileOwner, &Stat),
         parent: &OwnedFd,
     ) -> Result<(), OutputError> {
-        let about = fstat(parent).map_err(|error| OutputError::io("look at", self.path, error))?;
+        let about = fstat(parent).map_err(|error| OutputError::io("examine", self.path, error))?;
         let is_open = is_writable_by_others(parent, &about);
         if !is_open && FileOwner::of_file(parent, &about).is_trusted() {
             return Ok(());
@@ -266,7 +266,7 @@ impl<'a> PathWalk<'a> {
     /// Status of the current directory.
     fn stat_directory(&self) -> Result<Stat, OutputError> {
         fstat(&self.directory)
-            .map_err(|error| OutputError::io("look at the directory of", self.path, error))
+            .map_err(|error| OutputError::io("examine the directory of", self.path, error))
     }
 
     /// A redirect of another user may lead to files of that user only.
@@ -285,7 +285,7 @@ impl<'a> PathWalk<'a> {
         match self.redirects.iter().find(refused) {
             None => Ok(()),
             Some(Redirect::Medium(_)) => Err(self.untrusted_error(
-                "a symbolic link on a medium leads off it, which may have been made elsewhere: it \
+                "a symbolic link on a medium leads off it, which may have been created elsewhere: it \
                  is mounted nosuid and nodev and not listed in /etc/fstab"
                     .to_owned(),
             )),

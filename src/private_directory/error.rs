@@ -160,7 +160,7 @@ impl PrivateDirectoryError {
                 path.display()
             ),
             Self::WritableByOthers { path, .. } => format!(
-                "look at what is in it, then take the permission away: chmod go-w {}",
+                "check its contents, then remove the permission: chmod go-w {}",
                 path.display()
             ),
             Self::HardLinks { path, .. } => {

@@ -125,7 +125,7 @@ impl Recording {
             }
         };
         let (file, _) = input::open_input(path, InputKind::RegularFile)?;
-        let size = file.metadata().map_err(failed("look at"))?.len();
+        let size = file.metadata().map_err(failed("examine"))?.len();
         let mut reader = BufReader::with_capacity(1 << 18, &file);
         check_file_header(path, &mut reader)?;
         let mut scan = FrameScan {

@@ -18,40 +18,34 @@ pub fn fio_command_lines(run: &BenchmarkRun) -> Vec<String> {
 pub fn fio_gap_reason(gap: FioGap) -> &'static str {
     match gap {
         FioGap::SimulatedDrive => "the simulated drive exists in diskscope only",
-        FioGap::SeveralPoints => {
-            "the benchmark measures several points, and one fio job is one of them"
-        }
+        FioGap::SeveralPoints => "the benchmark measures several points; a fio job measures one",
         FioGap::SettingChange => "fio does not change the setting that the benchmark changes",
         FioGap::ConcurrentLoads => {
             "the benchmark runs two loads at once and compares before, during and after"
         }
         FioGap::AdaptiveRequests => {
-            "where a request goes depends on what earlier ones took, which fio cannot do"
+            "the address of a request depends on the latency of earlier ones, which fio does not support"
         }
         FioGap::ListedAddresses => {
-            "fio cannot send requests in the order that the benchmark computes"
+            "fio cannot issue requests in the order that the benchmark computes"
         }
-        FioGap::SteadyState => "fio's steady state is not the one of the SNIA test",
+        FioGap::SteadyState => "fio's steady-state criterion is not that of the SNIA test",
         FioGap::OpenLoopLatency => {
-            "with a rate, fio counts response times from the submission, not from the intended start"
+            "with a rate, fio measures latency from the submission, not from the scheduled start"
         }
-        FioGap::TimeLimitedZones => "fio cannot share out --duration to the zones",
+        FioGap::TimeLimitedZones => "fio cannot divide --duration among the zones",
         FioGap::UnevenZones => {
-            "fio's zones are all alike, and these limits do not divide evenly by them"
+            "fio's zones have equal limits, and these limits are not divisible by the number of zones"
         }
-        FioGap::SharedLimit => {
-            "fio's limits are per job, and these do not divide evenly by --workers"
-        }
-        FioGap::RampLimit => {
-            "fio does not count the requests of the ramp where --requests limits them"
-        }
+        FioGap::SharedLimit => "fio's limits are per job, and these are not divisible by --workers",
+        FioGap::RampLimit => "with --requests, fio does not count the requests during ramp_time",
         FioGap::NoLimit => "without a limit fio ends after the size of the window",
         FioGap::Alignment => "fio cannot choose from the same addresses with this --align",
         FioGap::BlockSizes => "fio does not draw the same sizes from this range of block sizes",
-        FioGap::ZipfExponent => "fio does not take this exponent for a skewed pattern",
-        FioGap::FractionalReadPercentage => "fio takes whole percentages of reads only",
-        FioGap::TargetName => "fio would cut the target's name and open another file",
+        FioGap::ZipfExponent => "fio does not support this exponent of a skewed pattern",
+        FioGap::FractionalReadPercentage => "fio supports only whole percentages of reads",
+        FioGap::TargetName => "fio would truncate the target's name and open another file",
         FioGap::Parameters => "the parameters do not fit the target",
-        FioGap::Other => "the version that wrote this knows why",
+        FioGap::Other => "this version of diskscope does not know the reason",
     }
 }

@@ -22,8 +22,7 @@ const MAX_LISTED_THREADS: usize = 10;
 pub type DeviceNames = BTreeMap<DeviceNumber, String>;
 
 /// Heading of the rows.
-pub const REQUEST_HEADING: &str = "    time s    pid process          operation       sector     size     \
-                           queue     drive     total";
+pub const REQUEST_HEADING: &str = "    time s    pid process          operation       sector     size       Q2D       D2C       Q2C";
 
 /// One request as a row of slightly more than 80 columns, without a newline.
 #[must_use]
@@ -110,7 +109,7 @@ fn stage_times(distribution: &OperationLatency) -> String {
     for (count, word) in [
         (distribution.merged_count, "merged"),
         (distribution.split_requests, "split"),
-        (distribution.requeue_count, "given back"),
+        (distribution.requeue_count, "requeued"),
         (distribution.failed_requests, "FAILED"),
     ] {
         if count > 0 {
@@ -119,20 +118,20 @@ fn stage_times(distribution: &OperationLatency) -> String {
     }
     let mean = |stage: &StageLatency| format_time(stage.mean_ns());
     format!(
-        "{}\n  mean: Q2G {}, G2I {}, I2D {}, D2C {}, Q2C {}; before the drive {}\n",
+        "{}\n  mean: Q2G {}, G2I {}, I2D {}, Q2D {}, D2C {}, Q2C {}\n",
         words.join(", "),
         mean(&distribution.q2g),
         mean(&distribution.g2i),
         mean(&distribution.i2d),
+        format_time(distribution.q2d.mean()),
         format_time(distribution.d2c.mean()),
         format_time(distribution.q2c.mean()),
-        format_time(distribution.q2d.mean()),
     )
 }
 
 fn process_table(summary: &RequestSummary) -> String {
     let mut text = String::from(
-        "\n   pid process          requests       read    written   mean time  charged\n",
+        "\n   pid process          requests       read    written    mean Q2C  writeback\n",
     );
     for (actor, toll) in summary.top_threads().into_iter().take(MAX_LISTED_THREADS) {
         let (pid, name) = actor.map_or_else(
@@ -148,7 +147,7 @@ fn process_table(summary: &RequestSummary) -> String {
             units::format_capacity(toll.written_bytes as f64),
             format_time(toll.q2c.mean_ns()),
             if toll.writeback_requests > 0 {
-                format!("{} made dirty, *", units::format_percent(share))
+                format!("{} dirtied, *", units::format_percent(share))
             } else {
                 String::new()
             },
@@ -163,7 +162,7 @@ fn caveats(summary: &RequestSummary) -> String {
     for (count, words) in [
         (
             summary.lost_events,
-            "events lost: the machine was faster than this program; figures are too low",
+            "events lost: the kernel's buffer overflowed; counts are too low",
         ),
         (
             summary.match_errors.unmatched_completions,
@@ -171,7 +170,7 @@ fn caveats(summary: &RequestSummary) -> String {
         ),
         (
             summary.match_errors.abandoned_requests,
-            "requests given up: they were not seen to be completed",
+            "requests without a completion event",
         ),
         (
             summary.in_flight,

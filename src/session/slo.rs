@@ -62,7 +62,7 @@ pub enum GoalProblem {
     )]
     UnknownMetric(String),
     /// The limit is a quantity of another unit than the metric's.
-    #[error("that is no limit for {name}: write one such as {}", example_limit(*unit))]
+    #[error("invalid limit for {name}: write one such as {}", example_limit(*unit))]
     WrongUnit {
         /// The metric as the user wrote it.
         name: String,

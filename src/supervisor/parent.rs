@@ -271,8 +271,7 @@ impl Supervisor<'_> {
         let mut lines = Vec::new();
         if self.delivered_status.is_none() && self.target.is_some() {
             lines.push(
-                "diskscope: ended before the result was saved: the journal of the session holds \
-                 what was measured until a second before (diskscope show)"
+                "diskscope: ended before the result was saved: the journal of the session contains the results up to a second before (diskscope show)"
                     .to_owned(),
             );
         }
@@ -320,12 +319,10 @@ impl Supervisor<'_> {
         };
         match &self.target {
             Some(target) => format!(
-                "diskscope: process {pid} stays behind: it {waits} for {target} and keeps it open, \
-                 and exclusively held where it was to be written; it ends when {target} answers"
+                "diskscope: process {pid} continues to run: it {waits} for {target} and keeps it open, exclusively if it was to be written; it ends when {target} responds"
             ),
             None => format!(
-                "diskscope: process {pid} stays behind: it {waits} for a file or device and keeps \
-                 it open; it ends when that answers"
+                "diskscope: process {pid} continues to run: it {waits} for a file or device and keeps it open; it ends when that responds"
             ),
         }
     }

@@ -49,8 +49,10 @@ impl ImportGraph {
     /// Groups of files that use each other, directly or through others.
     pub fn cycles(&self) -> Vec<Vec<ModulePath>> {
         let modules: Vec<&ModulePath> = self.uses.keys().collect();
-        let reachable: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> =
-            modules.iter().map(|module| (*module, self.reachable(module))).collect();
+        let reachable: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = modules
+            .iter()
+            .map(|module| (*module, self.reachable(module)))
+            .collect();
         let mut seen: BTreeSet<&ModulePath> = BTreeSet::new();
         let mut cycles = Vec::new();
         for module in &modules {
@@ -62,7 +64,12 @@ impl ImportGraph {
                 .filter(|other| reachable[**other].contains(module))
                 .map(|other| (*other).clone())
                 .collect();
-            seen.extend(modules.iter().copied().filter(|other| group.contains(other)));
+            seen.extend(
+                modules
+                    .iter()
+                    .copied()
+                    .filter(|other| group.contains(other)),
+            );
             cycles.push(group);
         }
         cycles
@@ -217,7 +224,10 @@ fn used_files(
     let mut used = UsedFiles::new();
     for path in collector.paths {
         let first = &path[0];
-        let alias = scope.aliases.iter().find(|alias| alias.name.as_ref() == Some(first));
+        let alias = scope
+            .aliases
+            .iter()
+            .find(|alias| alias.name.as_ref() == Some(first));
         let child: ModulePath = module.iter().chain([first]).cloned().collect();
         let full = if let Some(full) = absolute(&path, &collector.module) {
             full
@@ -258,7 +268,10 @@ impl<'ast> Visit<'ast> for PathCollector {
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let words = path.segments.iter().map(|segment| segment.ident.to_string());
+        let words = path
+            .segments
+            .iter()
+            .map(|segment| segment.ident.to_string());
         self.paths.push(words.collect());
         visit::visit_path(self, path);
     }
@@ -278,14 +291,16 @@ impl PathCollector {
             match token {
                 TokenTree::Ident(name) => {
                     if colons != 2 {
-                        self.paths.extend((!path.is_empty()).then(|| std::mem::take(&mut path)));
+                        self.paths
+                            .extend((!path.is_empty()).then(|| std::mem::take(&mut path)));
                     }
                     path.push(name.to_string());
                     colons = 0;
                 }
                 TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
                 other => {
-                    self.paths.extend((!path.is_empty()).then(|| std::mem::take(&mut path)));
+                    self.paths
+                        .extend((!path.is_empty()).then(|| std::mem::take(&mut path)));
                     colons = 0;
                     if let TokenTree::Group(group) = other {
                         self.visit_tokens(group.stream());

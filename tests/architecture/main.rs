@@ -68,7 +68,9 @@ fn files_do_not_import_each_other_in_cycles() {
         .iter()
         .map(|files| {
             let uses = files.iter().map(|file| {
-                let used = graph.uses[file].iter().filter(|(used, _)| files.contains(used));
+                let used = graph.uses[file]
+                    .iter()
+                    .filter(|(used, _)| files.contains(used));
                 let used: Vec<String> = used
                     .map(|(used, names)| format!("{} {names:?}", name(used)))
                     .collect();
@@ -103,7 +105,11 @@ fn modules_use_lower_layers_only() {
         }
     }
     // A module that no longer exists must not stay in the lists.
-    let listed = LAYERS.iter().copied().flatten().chain(FORBIDDEN.iter().map(|(from, _)| from));
+    let listed = LAYERS
+        .iter()
+        .copied()
+        .flatten()
+        .chain(FORBIDDEN.iter().map(|(from, _)| from));
     for module in listed {
         assert!(known.contains(*module), "there is no module {module}");
     }
@@ -118,9 +124,21 @@ fn import_graph_sees_uses_of_all_kinds() {
         names.is_some_and(|names| names.contains(used))
     };
     // An import through a re-export, and a use by path without an import.
-    assert!(uses("benchmark_run::runner", "bench::framework::run", "run_benchmark"));
-    assert!(uses("bench::suites::survey", "bench::framework::metric_families", "MetricFamily"));
-    assert!(uses("drive::guard::write_access", "drive::guard::write_permit", "WritePermit"));
+    assert!(uses(
+        "benchmark_run::runner",
+        "bench::framework::run",
+        "run_benchmark"
+    ));
+    assert!(uses(
+        "bench::suites::survey",
+        "bench::framework::metric_families",
+        "MetricFamily"
+    ));
+    assert!(uses(
+        "drive::guard::write_access",
+        "drive::guard::write_permit",
+        "WritePermit"
+    ));
 }
 
 /// Lines of a module that hold one of these words.

@@ -49,25 +49,37 @@ fn add_module(
     module: ModulePath,
     files: &mut BTreeMap<ModulePath, SourceFile>,
 ) {
-    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let syntax = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let text =
+        fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let syntax =
+        syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let mut lines: Vec<String> = text.lines().map(without_comment).collect();
     let mut items = syntax.items;
     remove_tests(&mut items, &mut lines);
     for item in &items {
-        let Item::Mod(declaration) = item else { continue };
+        let Item::Mod(declaration) = item else {
+            continue;
+        };
         if declaration.content.is_some() {
             continue;
         }
         let name = declaration.ident.to_string();
         let directory = children.join(&name);
         let flat = children.join(format!("{name}.rs"));
-        let child = if flat.exists() { flat } else { directory.join("mod.rs") };
+        let child = if flat.exists() {
+            flat
+        } else {
+            directory.join("mod.rs")
+        };
         let path = module.iter().cloned().chain([name]).collect();
         add_module(&child, &directory, path, files);
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let path = file.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+    let path = file
+        .strip_prefix(&root)
+        .unwrap()
+        .to_string_lossy()
+        .into_owned();
     files.insert(module, SourceFile { path, items, lines });
 }
 
@@ -126,10 +138,14 @@ fn remove_tests(items: &mut Vec<Item>, lines: &mut [String]) {
 fn is_for_tests(attribute: &Attribute) -> bool {
     match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),
-        Meta::List(list) => list.path.is_ident("cfg") && {
-            let condition = list.tokens.to_string();
-            condition == "test" || condition.starts_with("all (test") || condition.starts_with("all(test")
-        },
+        Meta::List(list) => {
+            list.path.is_ident("cfg") && {
+                let condition = list.tokens.to_string();
+                condition == "test"
+                    || condition.starts_with("all (test")
+                    || condition.starts_with("all(test")
+            }
+        }
         Meta::NameValue(_) => false,
     }
 }

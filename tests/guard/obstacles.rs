@@ -17,7 +17,7 @@ fn immutable_and_append_only_files_are_refused() {
     let place = Place::new();
     let file = place.create_image("file");
     let name = file.to_str().unwrap();
-    for (attribute, reason) in [("i", "is immutable"), ("a", "may only be appended to")] {
+    for (attribute, reason) in [("i", "is immutable"), ("a", "is append-only")] {
         if command_output("chattr", &[&format!("+{attribute}"), name]).is_none() {
             return skip(Requirement::Files, "no attributes here");
         }

@@ -43,7 +43,7 @@ fn device_in_sparse_image_without_room_below_is_refused() {
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    assert_refused(&run_overwrite(device.path()), "lies in the sparse image");
+    assert_refused(&run_overwrite(device.path()), "is in the sparse image");
     drop(device);
     let image = directory.join("allocated");
     let size = IMAGE_BYTES.to_string();
@@ -76,7 +76,7 @@ fn scratch_file_in_sparse_image_without_room_below_is_refused() {
     let output = command.args(["--requests", "20"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("lies in the sparse image"), "{said}");
+    assert!(said.contains("is in the sparse image"), "{said}");
 }
 
 fn free_bytes(directory: &Path) -> u64 {

@@ -48,13 +48,13 @@ leave() {
     check $in_time "$what: SIG$signal, ended after $took hundredths of a second"
     [ $code = 130 ] && as_promised=yes || as_promised=no
     check $as_promised "$what: exit status $code"
-    stays=$(grep -o 'process [0-9]* stays behind' /tmp/err.txt | cut -d' ' -f2)
+    stays=$(grep -o 'process [0-9]* continues to run' /tmp/err.txt | cut -d' ' -f2)
     if [ -n "$stays" ]; then
         states=$(cat /proc/"$stays"/task/*/stat 2>/dev/null | sed 's/.*) //' | cut -c1 | tr -d '\n')
         [ -n "$states" ] && there=yes || there=no
-        check $there "$what: process $stays stays behind and is named; states of its threads: $states"
+        check $there "$what: process $stays continues to run and is named; states of its threads: $states"
     else
-        echo "        $what: no process stays behind"
+        echo "        $what: no process continues to run"
     fi
     sed 's/^/        /' /tmp/err.txt
     ls /tmp/state/diskscope/sessions 2>/dev/null | sed "s/^/        saved: /"

@@ -85,7 +85,7 @@ fn extra_device_file_of_a_mounted_file_system_is_not_written_in_place() {
         let told = stderr(&output);
         assert_eq!(exit_code(&output), 2, "{told}");
         assert!(
-            told.contains("cannot find out whether it is in use"),
+            told.contains("cannot determine whether it is in use"),
             "{told}"
         );
     }

@@ -287,7 +287,7 @@ fn link_of_root_that_a_group_can_move_is_not_followed() {
         symlink("../../victim", shared.join("below/link")).unwrap();
         fs::set_permissions(&shared, fs::Permissions::from_mode(mode)).unwrap();
         fs::rename(shared.join("current"), shared.join("out.json")).unwrap();
-        let why = "a symbolic link of anybody who can write to its directory";
+        let why = "a symbolic link of any user who can write to its directory";
         for name in ["shared/out.json", "shared/below/link"] {
             assert_refused(&place, &place.run_to(name), why);
         }

@@ -108,7 +108,7 @@ fn command_with_hanging_run_directory_can_be_cancelled() {
     // The process that stays has the output open, too: its end is not waited for.
     let is_named = told
         .lines()
-        .any(|line| line.unwrap().contains("stays behind"));
+        .any(|line| line.unwrap().contains("continues to run"));
     assert!(is_named);
     disk.be_quick();
     wait_until("all answers", || !disk.is_waited_for(Operation::Lookup));

@@ -112,7 +112,7 @@ fn write_without_space_fails_run_and_keeps_results() {
     assert_eq!(run.state, RunState::Failed);
     let error = run.error.as_ref().unwrap();
     assert!(error.message.contains("sparse"), "{}", error.message);
-    assert!(error.advice.contains("make room"), "{}", error.advice);
+    assert!(error.advice.contains("free some space"), "{}", error.advice);
     assert!(!run.findings.series.is_empty(), "{}", stdout(&output));
 }
 

@@ -74,8 +74,8 @@ fn insufficient_space_error_names_memory_limit() {
     );
     let room = FreeSpace::new(400 * GIB, 400 * GIB).limited_by_memory(true, vec![group]);
     let text = room.insufficient_space("/tmp", 100 * GIB).to_string();
-    let expected = "/tmp lies in memory, of which memory.max (256 MiB) of the control group /job \
-                    leaves 128 MiB, and 1 GiB have to stay free: no room for a scratch file of 100 GiB";
+    let expected = "/tmp is in memory, of which memory.max (256 MiB) of the control group /job \
+                    leaves 128 MiB, and 1 GiB must stay free: not enough space for a scratch file of 100 GiB";
     assert_eq!(text, expected);
 }
 

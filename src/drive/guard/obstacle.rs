@@ -25,16 +25,14 @@ impl Obstacle {
     pub fn advice(self) -> &'static str {
         match self {
             Self::ReadOnlyDevice => {
-                "lift the write protection (blockdev --setrw, or a switch on the medium) if its \
-                 content may really go"
+                "remove the write protection (blockdev --setrw, or a switch on the medium) if its content may be lost"
             }
-            Self::ReadOnlyMount => "name it below a mount that may be written",
-            Self::Immutable => "chattr -i lifts that, if its content may really go",
-            Self::AppendOnly => "chattr -a lifts that, if its content may really go",
+            Self::ReadOnlyMount => "name it below a writable mount",
+            Self::Immutable => "chattr -i removes that, if its content may be lost",
+            Self::AppendOnly => "chattr -a removes that, if its content may be lost",
             Self::TextBusy => "end the program that runs from it (see fuser FILE) first",
             Self::PermissionDenied => {
-                "some virtual machines guard their root disk like this: name a directory, a scratch \
-                 file is made there"
+                "some virtual machines protect their root disk in this way: name a directory, a scratch file is created there"
             }
         }
     }
@@ -44,9 +42,9 @@ impl fmt::Display for Obstacle {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::ReadOnlyDevice => "is read-only",
-            Self::ReadOnlyMount => "lies on a file system that is mounted read-only",
+            Self::ReadOnlyMount => "is on a file system that is mounted read-only",
             Self::Immutable => "is immutable (chattr +i)",
-            Self::AppendOnly => "may only be appended to (chattr +a)",
+            Self::AppendOnly => "is append-only (chattr +a)",
             Self::TextBusy => "is being executed, or swapped to",
             Self::PermissionDenied => "may not be opened for writing",
         })

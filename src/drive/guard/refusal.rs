@@ -52,7 +52,7 @@ pub enum Refusal {
     /// Opening a file of a lower directory for writing copies it, and there is not enough free
     /// space for the copy.
     #[error(
-        "{name} lies in a lower directory of an overlay: writing copies all {size} of it, and {free} \
+        "{name} is in a lower directory of an overlay: writing copies all {size} of it, and {free} \
          are free of which {reserve} must stay free",
         size = crate::units::format_capacity(*.size as f64),
         free = crate::units::format_capacity(*.free as f64),
@@ -85,7 +85,7 @@ pub enum Refusal {
         obstacle: Obstacle,
     },
     /// Some uses cannot be determined, which counts as in use.
-    #[error("cannot find out whether {name} is in use: {}", unresolved_text(.unresolved))]
+    #[error("cannot determine whether {name} is in use: {}", unresolved_text(.unresolved))]
     Unresolved {
         /// The target.
         name: String,
@@ -93,7 +93,7 @@ pub enum Refusal {
         unresolved: Vec<UnresolvedUse>,
     },
     /// Its users cannot be determined.
-    #[error("cannot find out who uses {name}: {tried}: {source}")]
+    #[error("cannot determine the users of {name}: {tried}: {source}")]
     UseUnknown {
         /// The target.
         name: String,
@@ -128,35 +128,30 @@ impl Refusal {
     pub fn advice(&self) -> String {
         match self {
             Self::NoConsent { name } => format!(
-                "everything on it would be lost; if that is meant, add --overwrite {name}, else \
-                 name a directory: a scratch file is made there"
+                "all data on it would be lost; to overwrite it, add --overwrite {name}, or name a directory: a scratch file is created there"
             ),
             Self::ConsentPathMismatch { name, .. } => {
                 format!("--overwrite must name the target itself: --overwrite {name}")
             }
             Self::MediumChanged { .. } => {
-                "nothing was written; look again what is there now, then start again".to_owned()
+                "nothing was written; check what the target contains now, then start again".to_owned()
             }
             Self::SignaturesNotIncluded { name, .. } => format!(
-                "all of that would be lost; if that is meant, add --overwrite-signatures beside \
-                 --overwrite {name}"
+                "all of that would be lost; to overwrite it, add --overwrite-signatures to --overwrite {name}"
             ),
             Self::Untrusted { .. } => {
                 "name the target by its real path, without links of other users".to_owned()
             }
             Self::NoRoomForCopy { .. } => {
-                "make room on the file system of the upper directory, or name another file"
+                "free some space on the file system of the upper directory, or name another file"
                     .to_owned()
             }
-            Self::InUse { .. } => "unmount it, swapoff, or stop what holds it, if its content may \
-                                   really go; no option overrides this"
+            Self::InUse { .. } => "unmount it, swapoff, or stop its users, if its content may be lost; no option overrides this"
                 .to_owned(),
             Self::NotWritable { obstacle, .. } => obstacle.advice().to_owned(),
             Self::Unresolved { .. } => privilege::root_advice(
-                " on the host, with /proc and /sys mounted, or name a directory: a scratch file is \
-                 made there",
-                "run it on the host, with /proc and /sys mounted, or name a directory: a scratch \
-                 file is made there",
+                " on the host, with /proc and /sys mounted, or name a directory: a scratch file is created there",
+                "run it on the host, with /proc and /sys mounted, or name a directory: a scratch file is created there",
             ),
             Self::UseUnknown { .. } => privilege::root_advice(
                 ", with /proc and /sys mounted",

@@ -29,7 +29,7 @@ impl fmt::Display for IdentityChange {
             }
             Self::Model => f.write_str("the drive reports another model"),
             Self::Serial => f.write_str("the drive reports another serial number"),
-            Self::DeviceGone => f.write_str("the device does not answer any more"),
+            Self::DeviceGone => f.write_str("the device no longer responds"),
         }
     }
 }

@@ -60,11 +60,11 @@ pub fn describe_directory(roots: &SysPaths, path: &Path) -> Result<Target, Drive
     let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     // Also fails for a file system that is mounted read-only.
     rustix::fs::accessat(&directory, ".", access, AtFlags::empty())
-        .map_err(io_error_context("make a file in", &name))?;
+        .map_err(io_error_context("create a file in", &name))?;
     let size = scratch::scratch_size(roots, &directory, &name, None)?;
     let metadata = directory
         .metadata()
-        .map_err(io_error_context("look at", &name))?;
+        .map_err(io_error_context("examine", &name))?;
     let drive = identity::block_device_by_number(roots, split_device_number(metadata.dev()));
     let file_system = file_system_type(roots, &directory, &metadata);
     let logical = drive.as_ref().and_then(|drive| drive.logical_block_bytes);
@@ -109,12 +109,12 @@ fn open_path(
             rustix::io::Errno::NOENT => DriveError::NotFound {
                 name: name.to_owned(),
             },
-            _ => io_error_context("look at", name)(error),
+            _ => io_error_context("examine", name)(error),
         })?;
     let looked_at = File::from(looked_at);
     let metadata = looked_at
         .metadata()
-        .map_err(io_error_context("look at", name))?;
+        .map_err(io_error_context("examine", name))?;
     let kind = metadata.file_type();
     if kind.is_dir() {
         let file = scratch::create_scratch_file(path, name)?;
@@ -133,7 +133,7 @@ fn open_path(
     }
     if kind.is_file()
         && let Some(what) =
-            named_file::acts_on_kernel(&looked_at).map_err(io_error_context("look at", name))?
+            named_file::acts_on_kernel(&looked_at).map_err(io_error_context("examine", name))?
     {
         return Err(unsuitable(what));
     }
@@ -161,7 +161,7 @@ fn open_anchor(path: &Path, name: &str, expected: &Metadata) -> Result<File, Dri
             }
             _ => io_error_context("open", name)(error),
         })?;
-    let opened = file.metadata().map_err(io_error_context("look at", name))?;
+    let opened = file.metadata().map_err(io_error_context("examine", name))?;
     if FileId::of_metadata(&opened) != FileId::of_metadata(expected) {
         return Err(DriveError::TargetChanged {
             name: name.to_owned(),
@@ -177,7 +177,7 @@ fn device_medium(
     metadata: &Metadata,
 ) -> Result<OpenMedium, DriveError> {
     let size =
-        ioctl::block_device_size(&anchor).map_err(io_error_context("ask the size of", name))?;
+        ioctl::block_device_size(&anchor).map_err(io_error_context("get the size of", name))?;
     if size == 0 {
         return Err(DriveError::ZeroSize {
             name: name.to_owned(),
@@ -185,7 +185,7 @@ fn device_medium(
         });
     }
     let logical = rustix::fs::ioctl_blksszget(&anchor)
-        .map_err(io_error_context("ask the block size of", name))?;
+        .map_err(io_error_context("get the block size of", name))?;
     let physical = rustix::fs::ioctl_blkpbszget(&anchor).unwrap_or(logical);
     let alignment =
         DirectAlignment::of_file(&anchor).filter(|alignment| alignment.buffer_alignment > 0);
@@ -218,7 +218,7 @@ fn file_medium(
     }
     let metadata = anchor
         .metadata()
-        .map_err(io_error_context("look at", name))?;
+        .map_err(io_error_context("examine", name))?;
     let drive = identity::block_device_by_number(roots, split_device_number(metadata.dev()));
     let logical_of = |drive: &BlockDevice| drive.logical_block_bytes;
     let physical_of = |drive: &BlockDevice| drive.physical_block_bytes;

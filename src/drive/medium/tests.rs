@@ -50,7 +50,7 @@ fn unopenable_device_error_advises_scratch_file() {
         root: true,
     };
     assert_eq!(error.kind(), ErrorKind::Failed);
-    let text = "the system does not let /dev/vda be opened, not even by root";
+    let text = "cannot open /dev/vda: not permitted, even for root";
     assert_eq!(error.to_string(), text);
     assert!(error.advice().contains("name a directory"));
 }
@@ -114,7 +114,7 @@ fn cancelled_scratch_fill_releases_space() {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let name = directory.path().to_str().unwrap();
     let Ok(medium) = open_target(&SysPaths::default(), name, Some(64 << 20)) else {
-        return skip(Requirement::Files, "no room for a scratch file");
+        return skip(Requirement::Files, "not enough space for a scratch file");
     };
     let written = std::cell::Cell::new(0);
     let result = scratch::fill_scratch(&medium, &|| written.get() > 0, &mut |done, _| {

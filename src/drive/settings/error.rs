@@ -22,12 +22,11 @@ pub enum SettingError {
     },
     /// There is no usable directory for the record, without which no setting is changed.
     #[error(
-        "none of XDG_RUNTIME_DIR, XDG_STATE_HOME and HOME is set: there is no place to note the \
-         old value"
+        "none of XDG_RUNTIME_DIR, XDG_STATE_HOME and HOME is set: the old value cannot be saved"
     )]
     NoRecordDirectory,
     /// The record directory, or a record, cannot be trusted or used.
-    #[error("the noted settings are ignored: {0}")]
+    #[error("the saved settings are ignored: {0}")]
     RecordDirectory(#[from] PrivateDirectoryError),
     /// A record that this program did not write.
     #[error("{} is ignored: {reason}", path.display())]
@@ -57,7 +56,7 @@ pub enum SettingError {
         holder: Option<u32>,
     },
     /// The path does not lead to a file of the kernel.
-    #[error("{} is not a file of the kernel's", path.display())]
+    #[error("{} is not a kernel file", path.display())]
     NotKernelFile {
         /// The path.
         path: PathBuf,
@@ -68,7 +67,7 @@ pub enum SettingError {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Malformed: not what this program writes.
-    #[error("it is no record of a setting ({0})")]
+    #[error("it is not a record of a setting ({0})")]
     Json(#[from] serde_json::Error),
     /// Not a valid value of the setting.
     #[error("{setting} cannot be {value:?}")]
@@ -79,13 +78,13 @@ pub enum RecordError {
         value: String,
     },
     /// The record's setting does not match its file name.
-    #[error("it is about {found}, its name about something else")]
+    #[error("it describes {found}, but is named after another setting")]
     NameMismatch {
         /// The setting in the record.
         found: SystemSetting,
     },
     /// A device identity for a system-wide setting, or none for a device setting.
-    #[error("the device's identity does not fit {0}")]
+    #[error("the device's identity does not match {0}")]
     UnexpectedIdentity(SystemSetting),
     /// Larger, or with more values, than any record that this program writes.
     #[error("it is too large")]
@@ -108,19 +107,22 @@ impl SettingError {
                     );
                 }
                 io::ErrorKind::NotFound => "this kernel or driver has no such setting",
-                _ => "the kernel or the drive does not let it be changed",
+                _ => "the kernel or the drive does not allow the change",
             }
             .to_owned(),
             Self::NoRecordDirectory => "set HOME or XDG_STATE_HOME".to_owned(),
             Self::RecordDirectory(error) => error.advice(),
             Self::InvalidRecord { path, .. } => {
-                format!("find out who wrote {}, and remove it", path.display())
+                format!(
+                    "find out which program wrote {}, and remove it",
+                    path.display()
+                )
             }
             Self::InvalidDeviceName(_) => "`diskscope devices` lists the block devices".to_owned(),
-            Self::InvalidValue { setting, .. } => format!("look at what {setting} is now"),
+            Self::InvalidValue { setting, .. } => format!("check the current value of {setting}"),
             Self::LockedByProcess { holder, .. } => match holder {
                 Some(id) => format!("wait until process {id} has ended"),
-                None => "wait until it has ended; lslocks lists who locks what".to_owned(),
+                None => "wait until it has ended; lslocks lists the locks".to_owned(),
             },
             Self::NotKernelFile { .. } => "mount sysfs on /sys and procfs on /proc".to_owned(),
         }

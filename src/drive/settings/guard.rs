@@ -38,7 +38,7 @@ impl SettingLock {
         if now != value {
             // The kernel set another value as a result of this write.
             self.record_value(&now)?;
-            let refused = io::Error::other(format!("it did not take {value:?}"));
+            let refused = io::Error::other(format!("it did not accept {value:?}"));
             return Err(io_error("change", self.file.path())(refused));
         }
         Ok(())

@@ -69,7 +69,7 @@ pub fn unavailable_reason(roots: &SysPaths, error: &io::Error) -> String {
     let switch = std::fs::read_to_string(path).unwrap_or_default();
     match (error.raw_os_error(), switch.trim()) {
         (Some(libc::EPERM), level @ ("1" | "2")) => {
-            format!("io_uring is switched off: sysctl kernel.io_uring_disabled is {level}")
+            format!("io_uring is disabled: sysctl kernel.io_uring_disabled is {level}")
         }
         (Some(libc::EPERM | libc::EACCES), _) => {
             "io_uring is forbidden here, probably by the container's seccomp filter".to_owned()
@@ -78,7 +78,7 @@ pub fn unavailable_reason(roots: &SysPaths, error: &io::Error) -> String {
             "this kernel has no io_uring, or the container's seccomp filter hides it".to_owned()
         }
         (Some(libc::ENOMEM), _) => {
-            "io_uring gets no memory: raise the limit MEMLOCK (ulimit -l)".to_owned()
+            "io_uring cannot allocate memory: raise the limit MEMLOCK (ulimit -l)".to_owned()
         }
         (None, _) => "io_uring of this kernel is too old: 5.11 is needed".to_owned(),
         _ => format!("io_uring cannot be set up: {error}"),
@@ -103,8 +103,7 @@ impl Engine for UringEngine {
 
     fn selection_reason(&self) -> Option<String> {
         self.used.buffered_writes.load(Ordering::Relaxed).then(|| {
-            "the kernel hands buffered writes of io_uring to threads of its own (io-wq): their \
-             time includes the hand-over; --engine auto uses write(2)"
+            "the kernel passes buffered writes of io_uring to its own threads (io-wq): their latency includes the hand-over; --engine auto uses write(2)"
                 .to_owned()
         })
     }

@@ -163,7 +163,7 @@ impl UringWorker {
             // to this slot only and is not accessed until the slot is free again.
             if unsafe { self.ring.submission().push(&entry) }.is_err() {
                 return Err(EngineError::EngineStart {
-                    tried: "hand a request to io_uring".to_owned(),
+                    tried: "submit a request to io_uring".to_owned(),
                     source: std::io::ErrorKind::WouldBlock.into(),
                 });
             }

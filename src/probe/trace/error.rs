@@ -76,7 +76,7 @@ impl TraceError {
             }
             Self::NoTracefs { .. } => {
                 "mount it (mount -t tracefs none /sys/kernel/tracing), or use a kernel with CONFIG_FTRACE; \
-                 in a container it has to be passed in; rates, transfers and benchmarks work without it"
+                 in a container, bind-mount it; rates, transfers and benchmarks work without it"
             }
             Self::NoBlockEvents { .. } => {
                 "use a kernel with CONFIG_BLK_DEV_IO_TRACE or CONFIG_EVENT_TRACING; rates, transfers \

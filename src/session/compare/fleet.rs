@@ -132,7 +132,7 @@ pub fn compare_fleet(
         if rows == 0 {
             left_out.push(ExcludedSession {
                 name: input.name.into(),
-                reason: format!("no run in it found {metric}").into(),
+                reason: format!("none of its runs has {metric}").into(),
             });
         }
     }

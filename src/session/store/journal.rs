@@ -234,7 +234,7 @@ fn exists(directory: &PrivateDirectory, name: &OsStr) -> Result<bool, StoreError
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(_) => Ok(true),
         Err(Errno::NOENT) => Ok(false),
-        Err(error) => Err(io_error("look at", &directory.path().join(name))(
+        Err(error) => Err(io_error("examine", &directory.path().join(name))(
             error.into(),
         )),
     }

@@ -28,14 +28,14 @@ impl fmt::Display for UseConflict {
             Self::AttachedLoopDevice { device, by } => {
                 write!(formatter, "{by} is attached to {device}")
             }
-            Self::HeldByDevice { device, by } => write!(formatter, "{by} lies on {device}"),
+            Self::HeldByDevice { device, by } => write!(formatter, "{by} is stacked on {device}"),
             Self::OverlappingSectors { device, lower } => write!(
                 formatter,
                 "{device} is in use and has, or may have, the same sectors of {lower}"
             ),
             Self::OtherPath { device, disk } => write!(
                 formatter,
-                "{device}, which came up meanwhile, is another path to the disk {disk}"
+                "{device}, which appeared meanwhile, is another path to the disk {disk}"
             ),
             Self::Exported { device, by } => write!(formatter, "{by} exports {device}"),
             Self::OpenByProcess {
@@ -89,12 +89,11 @@ impl fmt::Display for UseConflict {
             }
             Self::AliasOpenedExclusively { device } => write!(
                 formatter,
-                "another program or file system has opened {device}, which has the same bytes, for \
-                 itself alone"
+                "another program or file system has opened {device}, which has the same bytes, exclusively"
             ),
             Self::OpenedExclusively => write!(
                 formatter,
-                "another program or file system has opened it for itself alone"
+                "another program or file system has opened it exclusively"
             ),
         }
     }
@@ -116,7 +115,7 @@ impl fmt::Display for UnresolvedUse {
             ),
             Self::OpenForReading => write!(
                 formatter,
-                "who has it open for reading: no process that can be seen; perhaps the kernel, for \
+                "which process has it open for reading: none is visible; perhaps the kernel, for \
                  a file system in it"
             ),
             Self::AliasInUse { device, reason } => write!(
@@ -125,7 +124,7 @@ impl fmt::Display for UnresolvedUse {
             ),
             Self::OverlayUpperFile { at } => write!(
                 formatter,
-                "who uses the file in the upper directory of the overlay at {at}"
+                "which process uses the file in the upper directory of the overlay at {at}"
             ),
             Self::Export { by } => write!(
                 formatter,
@@ -136,7 +135,7 @@ impl fmt::Display for UnresolvedUse {
                 write!(formatter, "which processes have it open ({unseen})")
             }
             Self::UnreadableTable { path, reason } => {
-                write!(formatter, "what {path} says ({reason})")
+                write!(formatter, "the contents of {path} ({reason})")
             }
             Self::UseWhileWriting { reason } => {
                 write!(formatter, "whether it came into use meanwhile ({reason})")
@@ -148,7 +147,7 @@ impl fmt::Display for UnresolvedUse {
             Self::LeaseUnavailable { reason } => {
                 write!(
                     formatter,
-                    "whether anybody has it open (no lease: {reason})"
+                    "whether another process has it open (no lease: {reason})"
                 )
             }
         }

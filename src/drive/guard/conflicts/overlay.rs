@@ -52,7 +52,7 @@ pub(super) fn underlying_file(roots: &SysPaths, file: &File) -> UnderlyingFile {
         .and_then(|mount| locate_layer_file(roots, file, mount));
     located.unwrap_or_else(|| UnderlyingFile::Unknown {
         at: mount.map_or_else(
-            || "a place of another mount namespace".to_owned(),
+            || "a path of another mount namespace".to_owned(),
             |mount| sanitized(&mount.mount_point),
         ),
     })

@@ -64,7 +64,7 @@ fn device_below_device_mapper_is_refused() {
         return skip(Requirement::DeviceMapper, "no device mapper here");
     }
     let _undo = CleanupCommand("dmsetup", vec!["remove".to_owned(), name]);
-    assert!(refusal(&device.device).contains("lies on"));
+    assert!(refusal(&device.device).contains("is stacked on"));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn raid_member_device_is_refused() {
         return skip(Requirement::Md, "no software RAID here");
     }
     let _undo = CleanupCommand("mdadm", vec!["--stop".to_owned(), array.to_owned()]);
-    assert!(refusal(&device.device).contains("lies on"));
+    assert!(refusal(&device.device).contains("is stacked on"));
 }
 
 #[test]

@@ -90,8 +90,8 @@ fn device_mapper_on_partition_conflicts_with_all_lower_devices() {
         .add_device("virtual/block/dm-1", "253:1", &[]);
     let below = [
         "dm-1 is mounted at /home",
-        "dm-1 lies on dm-0",
-        "dm-0 lies on sda1",
+        "dm-1 is stacked on dm-0",
+        "dm-0 is stacked on sda1",
     ];
     for number in [(8, 0), (8, 1)] {
         let mut found = tree.conflicts(number);
@@ -214,8 +214,8 @@ fn appearing_alias_device_is_reported_by_kind() {
         .map(|alias| alias.conflict().to_string())
         .collect();
     let expected = [
-        "dm-1 lies on sda",
-        "sdb, which came up meanwhile, is another path to the disk sda",
+        "dm-1 is stacked on sda",
+        "sdb, which appeared meanwhile, is another path to the disk sda",
     ];
     assert_eq!(words, expected);
 }
