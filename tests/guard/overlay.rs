@@ -288,7 +288,7 @@ fn metacopy_lower_file_used_through_overlay_is_refused() {
     let Some(second) = LoopDevice::attach(&lower, &[]) else {
         return;
     };
-    assert_refused(&run_overwrite(second.path()), "cannot find out");
+    assert_refused(&run_overwrite(second.path()), "cannot determine");
     drop((second, device));
 }
 

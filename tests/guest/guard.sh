@@ -48,18 +48,18 @@ map apart "0 200000 linear /dev/$nvme 400000"
 written /dev/mapper/same
 mkfs.ext4 -q /dev/mapper/one && mount /dev/mapper/one /tmp/point
 refused "is mounted at" /dev/mapper/same
-refused "lies on" /dev/$nvme
+refused "is stacked on" /dev/$nvme
 written /dev/mapper/apart
 umount /tmp/point
 what="device-mapper beside a map that is held"
 map above "0 1000 linear /dev/mapper/one 0"
-refused "lies on" /dev/mapper/same
+refused "is stacked on" /dev/mapper/same
 unmap above; unmap same; unmap apart; unmap one
 written /dev/$nvme
 
 what="member of a RAID"
 mdadm --create /dev/md7 --run --level=1 --metadata=1.2 --raid-devices=2 --force /dev/$nvme missing >/dev/null 2>&1
-refused "lies on" /dev/$nvme
+refused "is stacked on" /dev/$nvme
 written /dev/md7
 mkfs.ext4 -q /dev/md7 && mount /dev/md7 /tmp/point
 refused "is mounted at" /dev/md7
@@ -79,7 +79,7 @@ dmsetup mknodes
 if [ -e /dev/mapper/vg-a ]; then
     mkfs.ext4 -q /dev/mapper/vg-a && mount /dev/mapper/vg-a /tmp/point
     refused "is mounted at" /dev/mapper/vg-a
-    refused "lies on" /dev/$nvme
+    refused "is stacked on" /dev/$nvme
     written /dev/mapper/vg-b
     umount /tmp/point
     unmap vg-a; unmap vg-b
@@ -215,7 +215,7 @@ if [ -n "$2" ] && [ "$(cat /sys/block/$1/device/wwid)" = "$(cat /sys/block/$2/de
     umount /tmp/point
     what="multipath"
     map mpath "0 131072 multipath 0 0 1 1 round-robin 0 2 1 /dev/$1 1 /dev/$2 1" 2>/dev/null &&
-        { refused "lies on" /dev/$1; written /dev/mapper/mpath; unmap mpath; }
+        { refused "is stacked on" /dev/$1; written /dev/mapper/mpath; unmap mpath; }
 else
     echo "skipped $what: $paths"
 fi
