@@ -52,7 +52,7 @@ fn check_unused(roots: &SysPaths, output: &OutputFile) -> Result<(), OutputError
     if !uses.unresolved.is_empty() {
         let questions = join_lines(&uses.unresolved);
         return Err(in_use(format!(
-            "it is open elsewhere, or may be, and cannot find out whether it is in use: {questions}"
+            "it is open elsewhere, or may be, and diskscope cannot determine whether it is in use: {questions}"
         )));
     }
     Ok(())

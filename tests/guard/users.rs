@@ -172,7 +172,10 @@ fn file_with_invisible_reader_is_refused() {
     sendmsg(&sender, &bytes, &mut message, SendFlags::empty()).unwrap();
     drop(open);
     let before = test_content(&file);
-    assert_refused(&run_overwrite(&file), "which process has it open for reading");
+    assert_refused(
+        &run_overwrite(&file),
+        "which process has it open for reading",
+    );
     assert!(test_content(&file) == before);
     drop((sender, receiver));
     assert_written(&run_overwrite(&file));

@@ -132,7 +132,7 @@ fn output_file_created_during_run_is_not_overwritten() {
         let output = child.wait_with_output().unwrap();
         let told = stderr(&output);
         assert_eq!(exit_code(&output), 1, "{told}");
-        assert!(told.contains("is another file now"), "{told}");
+        assert!(told.contains("no longer the same file"), "{told}");
         assert!(
             stdout(&output).contains("INTERRUPTED"),
             "{}",

@@ -41,13 +41,13 @@ fn link_of_another_user_as_output_is_refused() {
     }
     for name in ["shared/out.json", "shared/way/victim", "shared/dangling"] {
         let output = place.run_to(name);
-        assert_refused(&place, &output, "a symbolic link that user 1000 made");
+        assert_refused(&place, &output, "a symbolic link that user 1000 created");
     }
     let output = place
         .command(&["record", "shared/way/day.rec"])
         .output()
         .unwrap();
-    assert_refused(&place, &output, "a symbolic link that user 1000 made");
+    assert_refused(&place, &output, "a symbolic link that user 1000 created");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     assert_eq!(place.file_names("."), ["shared", "victim"]);
 }
@@ -257,7 +257,7 @@ fn directory_writable_by_group_or_acl_is_shared() {
         fs::hard_link(place.join("link-of-root"), shared.join("second")).unwrap();
         for (name, why) in [
             ("shared/theirs", "belongs to user 1000"),
-            ("shared/planted", "a symbolic link that user 1000 made"),
+            ("shared/planted", "a symbolic link that user 1000 created"),
             ("shared/hard", "another name of a file of user 0"),
             ("shared/second", "another name of a symbolic link of user 0"),
         ] {

@@ -293,6 +293,6 @@ fn directory_of_the_users_private_group_is_the_users_own() {
         "{told}{}",
         stderr(&output)
     );
-    assert!(told.contains("a symbolic link of anybody"), "{told}");
+    assert!(told.contains("a symbolic link of any user"), "{told}");
     assert!(told.contains("the session is not saved"), "{told}");
 }
