@@ -8,7 +8,7 @@ use crate::drive::guard::refusal::Refusal;
 use crate::drive::medium::open_medium::OpenMedium;
 use crate::drive::medium::{FileId, TargetKind};
 
-/// The permission to write one medium. [`permit_writing`] grants it; scratch files carry their own.
+/// The permission to write one medium. [`permit_writing`](super::permit_writing) grants it; scratch files carry their own.
 #[derive(Debug)]
 pub struct WritePermit {
     pub(super) id: FileId,

@@ -1,7 +1,7 @@
 //! fio jobs equivalent to a benchmark: the options as data, rendered in one place.
 //!
 //! A job exists only if it reads and writes the same ranges, the same amounts and in the same way.
-//! Otherwise a [`FioGap`] states the reason. Behaviour of fio's options, as determined with fio
+//! Otherwise a [`FioGap`](crate::session::document::FioGap) states the reason. Behaviour of fio's options, as determined with fio
 //! 3.33 by counting on loop devices:
 //!
 //! * `--time_based` makes fio ignore `--io_size`: the two are never used together. `--runtime`
