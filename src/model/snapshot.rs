@@ -203,8 +203,12 @@ pub struct ProcessView {
     /// Start time in ticks since boot: unique together with the process id.
     #[serde(skip)]
     pub start_ticks: u64,
-    /// Thread id; equal to `pid` in lines of whole processes.
+    /// Thread id; equal to `pid` in lines of whole processes, 0 in those of ended children.
     pub tid: u32,
+    /// Whether the line is what the children of the process did that ended in the interval: after
+    /// they were last sampled, or all of it where no sample has seen them. `pid`, `user` and
+    /// `command` are those of the parent.
+    pub exited: bool,
     /// Owner's name, or number where it has none.
     pub user: Option<SafeText>,
     /// Command line, safe to print.

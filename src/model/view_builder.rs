@@ -7,6 +7,7 @@ use crate::probe::sample::{CpuTicks, HostSample, ProbeNotice};
 
 use super::interval::SampleInterval;
 use super::processes::ProcessBaselines;
+use super::processes::ended::EndedChildren;
 use super::snapshot::{HostView, Snapshot};
 use super::transfers::TransferTracker;
 use super::transfers::context::TransferContext;
@@ -38,6 +39,7 @@ pub struct ViewBuilder {
     settings: ViewSettings,
     previous: Option<Arc<SystemSample>>,
     baselines: ProcessBaselines,
+    ended_children: EndedChildren,
     tracker: TransferTracker,
 }
 
@@ -55,6 +57,7 @@ impl ViewBuilder {
             settings,
             previous: None,
             baselines: ProcessBaselines::default(),
+            ended_children: EndedChildren::default(),
             tracker: TransferTracker::new(settings.min_transfer_bytes),
         }
     }
@@ -73,6 +76,7 @@ impl ViewBuilder {
         let devices = devices::device_views(before, &now);
         let written = devices::media_write_rate(&devices, &now.drives);
         self.baselines.record_first_sample(&now);
+        let ended = self.ended_children.update(&interval);
         let mut live = Snapshot {
             time: now.time.clone().into(),
             interval: before.and_then(|before| now.boot_time.checked_sub(before.boot_time)),
@@ -81,6 +85,7 @@ impl ViewBuilder {
             processes: processes::process_views(
                 &interval,
                 &self.baselines,
+                &ended,
                 self.settings.all_processes,
             ),
             process_count: now.processes.len(),

@@ -158,6 +158,10 @@ pub struct ProcessSample {
     pub identity: Arc<ProcessIdentity>,
     /// Its I/O counters.
     pub io: Availability<ProcessIo>,
+    /// The part of them that its ended children have done: wait(2) adds a child's counters to those
+    /// of its parent (kernel/exit.c, `wait_task_zombie`). `None` where it cannot be separated, as in
+    /// a process with several threads.
+    pub ended_io: Option<ProcessIo>,
     /// Time at which they were read, on the clock of the samples: for an idle process this may be a
     /// few samples ago.
     pub read_at: Duration,
@@ -244,6 +248,39 @@ pub struct ProcessIo {
     pub write_bytes: u64,
     /// Bytes of `write_bytes` that were deleted before they were written.
     pub cancelled_write_bytes: u64,
+}
+
+impl ProcessIo {
+    /// Each counter as computed from those of two readings; `None` when one of them is `None`.
+    #[must_use]
+    pub fn combine(&self, other: &Self, compute: impl Fn(u64, u64) -> Option<u64>) -> Option<Self> {
+        Some(Self {
+            rchar: compute(self.rchar, other.rchar)?,
+            wchar: compute(self.wchar, other.wchar)?,
+            read_calls: compute(self.read_calls, other.read_calls)?,
+            write_calls: compute(self.write_calls, other.write_calls)?,
+            read_bytes: compute(self.read_bytes, other.read_bytes)?,
+            write_bytes: compute(self.write_bytes, other.write_bytes)?,
+            cancelled_write_bytes: compute(
+                self.cancelled_write_bytes,
+                other.cancelled_write_bytes,
+            )?,
+        })
+    }
+
+    /// Each counter less that of another reading, at least 0.
+    #[must_use]
+    pub fn saturating_sub(&self, other: &Self) -> Self {
+        self.combine(other, |own, other| Some(own.saturating_sub(other)))
+            .unwrap_or_default()
+    }
+
+    /// Each counter plus that of another reading.
+    #[must_use]
+    pub fn saturating_add(&self, other: &Self) -> Self {
+        self.combine(other, |own, other| Some(own.saturating_add(other)))
+            .unwrap_or_default()
+    }
 }
 
 /// A value, or why it is missing.
