@@ -22,6 +22,8 @@ pub struct SystemSample {
     pub host: HostSample,
     /// `/proc/diskstats`, in the kernel's order.
     pub disks: Vec<DiskCounters>,
+    /// Dirty memory of each device; empty where it is not readable or the machine has little of it.
+    pub device_writeback: Vec<DeviceWriteback>,
     /// Facts about the block devices, shared between samples as long as they stay the same.
     pub drives: Arc<[BlockDevice]>,
     /// File systems on block devices, read together with the facts about drives.
@@ -82,6 +84,22 @@ pub struct MemoryCounters {
     pub throttle_threshold: Option<u64>,
     /// Dirty and writeback bytes above which the kernel writes back in the background.
     pub background_threshold: Option<u64>,
+    /// Longest time for which data stay dirty before they are written back: their age
+    /// (`vm.dirty_expire_centisecs`), and the time until it is checked
+    /// (`vm.dirty_writeback_centisecs`). `None` where the kernel does not check.
+    pub flush_delay: Option<Duration>,
+}
+
+/// Dirty memory of a device (`stats` of its backing device in debugfs, kernel
+/// mm/backing-dev.c, `bdi_debug_stats_show`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceWriteback {
+    /// Major and minor number.
+    pub device_number: (u32, u32),
+    /// Bytes that are dirty and not under writeback.
+    pub dirty_bytes: u64,
+    /// Bytes under writeback.
+    pub writeback_bytes: u64,
 }
 
 /// Pressure stall information (kernel Documentation/accounting/psi.rst).

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod ended;
 mod eye;
 mod files;
 mod ordinary;
