@@ -1,0 +1,8 @@
+//! Real processes that move real files are found and followed.
+
+mod eye;
+mod files;
+mod ordinary;
+mod throttled;
+mod trees;
+mod watch;
