@@ -102,8 +102,8 @@ fn skipped_or_unreached_phases_are_reported() {
         ),
         (
             "concurrency-read sim:hdd,clock=virtual --requests 2000",
-            "queue-depth-not-reached",
-            "in flight",
+            "too-few-samples-at-depth",
+            "p90",
         ),
         // The optimum on a disk is found in the time that a survey gives it.
         (
