@@ -302,7 +302,8 @@ pub struct ForegroundLoss {
 }
 
 /// Why there was no background load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingLoad {
     /// The clock of the simulated drive is virtual.
@@ -314,7 +315,8 @@ pub enum MissingLoad {
 }
 
 /// A benchmark without the background load that it needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MissingBackgroundLoad {
     /// Why it is missing.
     pub cause: MissingLoad,

@@ -79,7 +79,8 @@ pub enum NonRotation {
 }
 
 /// Reads that waited for a CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DelayedReads {
     /// Mean time per read for which this program was ready and waited for a CPU, in seconds.
     pub run_delay_seconds: f64,
