@@ -7,6 +7,7 @@ use std::path::Path;
 
 mod benchmarks_page;
 mod checks_page;
+mod commands_page;
 mod fields;
 mod keys_page;
 
