@@ -11,6 +11,7 @@ pub mod goals;
 pub mod html;
 mod layout;
 pub mod openmetrics;
+pub mod processes;
 pub mod repeated;
 pub mod requests;
 pub mod text;
