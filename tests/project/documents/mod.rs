@@ -3,6 +3,7 @@
 
 mod benchmarks_page;
 mod checks_page;
+mod commands_page;
 mod fields;
 mod keys_page;
 
