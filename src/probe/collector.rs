@@ -9,7 +9,7 @@ use super::control_groups::{ControlGroupReader, IoHierarchies};
 use super::copy_jobs::CopyJobs;
 use super::process::table::{ProcessTable, WaitSource};
 use super::process::taskstats::TaskstatsSocket;
-use super::sample::{DiskCounters, HostSample, ProbeNotice, SystemSample};
+use super::sample::{DiskCounters, HostSample, IoAccounting, ProbeNotice, SystemSample};
 use super::system::mounts::MountWatch;
 use super::system::{diskstats, host, writeback};
 use super::text::{read_file, read_word};
@@ -123,6 +123,15 @@ impl SampleCollector {
         if self.host.pressure.is_none() {
             notices.push(ProbeNotice::NoPressure);
         }
+        let control_groups = self
+            .control_groups
+            .as_mut()
+            .map(|reader| reader.read(&self.roots, &self.hierarchies));
+        match control_groups.as_ref().map(|groups| groups.accounting) {
+            Some(IoAccounting::None) => notices.push(ProbeNotice::NoControlGroupIo),
+            Some(IoAccounting::V1) => notices.push(ProbeNotice::BufferedWritesUnattributed),
+            Some(IoAccounting::V2) | None => {}
+        }
         let mut processes = self.processes.snapshot();
         self.copy_jobs.update_counts(&self.roots, &mut processes);
         SystemSample {
@@ -134,10 +143,7 @@ impl SampleCollector {
             drives: Arc::clone(&self.drives),
             file_systems: Arc::clone(&self.file_systems),
             processes,
-            control_groups: self
-                .control_groups
-                .as_mut()
-                .map(|reader| reader.read(&self.roots, &self.hierarchies)),
+            control_groups,
             notices,
         }
     }
