@@ -67,8 +67,10 @@ pub struct HostPoint {
     pub pressure_some: Option<f32>,
     /// Fraction of time in which all tasks waited for I/O.
     pub pressure_full: Option<f32>,
-    /// Bytes dirty or under writeback.
-    pub unwritten_bytes: Option<f32>,
+    /// Bytes dirty and not under writeback.
+    pub dirty_bytes: Option<f32>,
+    /// Bytes under writeback.
+    pub writeback_bytes: Option<f32>,
     /// Fraction of the bytes read that came from the page cache.
     pub cache_hit_fraction: Option<f32>,
 }
@@ -76,14 +78,12 @@ pub struct HostPoint {
 impl HostPoint {
     fn from_host(host: &HostView) -> Self {
         let short = |value: Option<f64>| value.map(|value| value as f32);
-        let unwritten = host
-            .dirty_bytes
-            .zip(host.writeback_bytes)
-            .map(|(dirty, writeback)| dirty.saturating_add(writeback) as f32);
+        let bytes = |value: Option<u64>| value.map(|bytes| bytes as f32);
         Self {
             pressure_some: short(host.pressure_some),
             pressure_full: short(host.pressure_full),
-            unwritten_bytes: unwritten,
+            dirty_bytes: bytes(host.dirty_bytes),
+            writeback_bytes: bytes(host.writeback_bytes),
             cache_hit_fraction: short(host.cache_hit_fraction),
         }
     }

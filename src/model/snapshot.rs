@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drive::{BlockDevice, MountedFileSystem};
+use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
 use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
 
@@ -135,6 +135,8 @@ pub struct DeviceView {
     pub name: SafeText,
     /// Label: model and size are shown in the heading.
     pub label: SafeText,
+    /// Its kind; `None` where it is unknown.
+    pub kind: Option<DriveKind>,
     /// Its size in bytes.
     pub size_bytes: Option<u64>,
     /// Name of the device that it is part of or on top of.

@@ -7,6 +7,8 @@ pub enum KeyContext {
     Global,
     /// The Live screen.
     Live,
+    /// A pane of the Live screen; bindings that are missing here come from the Live context.
+    LivePane,
     /// The Live screen with a recording; bindings that are missing here come from the Live context.
     Replay,
     /// The Requests screen with a recording. It has no bindings of its own: the replay bindings
@@ -40,15 +42,18 @@ pub enum KeyContext {
     Help,
     /// A yes/no question.
     Question,
+    /// A question about something that cannot be undone: Enter does not confirm it.
+    DestructiveQuestion,
     /// A list to choose from.
     ChoiceList,
 }
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Global,
         Self::Live,
+        Self::LivePane,
         Self::Replay,
         Self::Filter,
         Self::Launcher,
@@ -64,6 +69,7 @@ impl KeyContext {
         Self::Comparison,
         Self::Help,
         Self::Question,
+        Self::DestructiveQuestion,
         Self::ChoiceList,
     ];
 
@@ -73,6 +79,7 @@ impl KeyContext {
         match self {
             Self::Global => "Global",
             Self::Live => "Live",
+            Self::LivePane => "Live: panes",
             Self::Replay | Self::RecordedRequests => "Replay of a recording",
             Self::Filter => "Filter",
             Self::Launcher => "Bench: launcher",
@@ -88,6 +95,7 @@ impl KeyContext {
             Self::Comparison => "Sessions: comparison",
             Self::Help => "Help",
             Self::Question => "Questions",
+            Self::DestructiveQuestion => "Questions about what cannot be undone",
             Self::ChoiceList => "Choice of an action on a process",
         }
     }
@@ -96,6 +104,7 @@ impl KeyContext {
     #[must_use]
     pub fn lookup_chain(self) -> [Self; 2] {
         match self {
+            Self::LivePane => [Self::LivePane, Self::Live],
             Self::Replay => [Self::Replay, Self::Live],
             Self::RecordedRequests => [Self::Replay, Self::Requests],
             typing if typing.takes_text() => [typing, Self::TextEditing],
@@ -114,7 +123,11 @@ impl KeyContext {
 
     /// Whether only its own bindings and those with Ctrl apply here.
     #[must_use]
-    pub(super) fn is_modal(self) -> bool {
-        self.takes_text() || matches!(self, Self::Help | Self::Question | Self::ChoiceList)
+    pub fn is_modal(self) -> bool {
+        self.takes_text()
+            || matches!(
+                self,
+                Self::Help | Self::Question | Self::DestructiveQuestion | Self::ChoiceList
+            )
     }
 }

@@ -5,6 +5,16 @@ use std::sync::Arc;
 use crate::app::error::OpenFilesError;
 use crate::model::files::{DeletedView, FileView};
 
+/// A list of the Live screen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LiveList {
+    /// Block devices.
+    Devices,
+    /// Processes.
+    #[default]
+    Processes,
+}
+
 /// The pane shown in place of the lists.
 #[derive(Debug, Clone, Default)]
 pub enum LivePane {

@@ -33,6 +33,9 @@ const LISTING_INTERVAL_SAMPLES: u64 = 16;
 /// When more process ids than this were assigned, listing all is cheaper than trying each.
 const MAX_PID_PROBES: u64 = 512;
 
+/// Process id of init.
+const INIT_PID: u32 = 1;
+
 /// Source of delay times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitSource {
@@ -190,7 +193,10 @@ impl ProcessTable {
     #[must_use]
     pub fn notice(&self) -> Option<ProbeNotice> {
         let all = || self.entries.values().map(|entry| entry.process.io);
-        if all().any(|io| io == Availability::NotPermitted) {
+        // In a container, init alone may be hidden from root: that is not worth a notice.
+        let others = self.entries.iter().filter(|(pid, _)| **pid != INIT_PID);
+        let mut others = others.map(|(_, entry)| entry.process.io);
+        if others.any(|io| io == Availability::NotPermitted) {
             Some(ProbeNotice::OthersIoNotPermitted)
         } else if !self.entries.is_empty() && all().all(|io| io == Availability::Absent) {
             Some(ProbeNotice::NoIoAccounting)

@@ -164,6 +164,7 @@ fn volume_selected() -> AppState {
     let mut state = live_state();
     canned::press_code(&mut state, KeySymbol::Tab);
     canned::press_code(&mut state, KeySymbol::End);
+    canned::press_code(&mut state, KeySymbol::Up);
     state
 }
 
@@ -212,7 +213,6 @@ fn a_process() {
 #[test]
 fn open_files() {
     let mut state = live_state();
-    canned::press_code(&mut state, KeySymbol::Down);
     let effects = press_letters(&mut state, "f");
     assert!(matches!(effects[..], [Effect::ListOpenFiles(5120)]));
     let file = |descriptor, path: &str, deleted| FileView {

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::keymap::{self, KeyCommand};
+use diskscope::app::live::LivePane;
 use diskscope::app::{AppEvent, AppState, BenchStage, Effect, KeyContext, update};
+use diskscope::model::files::FileView;
 use diskscope::session::document::{Severity, Verdict};
 use diskscope::ui::Theme;
 use ratatui::buffer::Buffer;
@@ -89,6 +91,22 @@ fn scroll_keys_between_frames_stop_at_the_end() {
     assert!(back.contains("more below"), "{back}");
 }
 
+/// The pane of open files with more lines than fit.
+fn many_open_files() -> AppState {
+    let mut state = canned::live_state();
+    press_code(&mut state, KeySymbol::Char('f'));
+    let file = |descriptor| FileView {
+        descriptor,
+        path: format!("/srv/{descriptor}").into(),
+        position_bytes: None,
+        size_bytes: None,
+        flags: None,
+        deleted: false,
+    };
+    state.live.pane = LivePane::OpenFiles(Some(Ok((0..90).map(file).collect())));
+    state
+}
+
 /// Every screen, and what the keys lead to from there: whatever has a list or a page.
 fn lists_and_pages() -> Vec<(String, AppState)> {
     let mut all: Vec<(String, AppState)> = canned::screens()
@@ -127,8 +145,9 @@ fn lists_and_pages() -> Vec<(String, AppState)> {
             &[KeySymbol::Down, KeySymbol::Char(pane)],
         );
     }
-    let device = [KeySymbol::Tab, KeySymbol::Down, KeySymbol::Enter];
+    let device = [KeySymbol::Tab, KeySymbol::Enter];
     led_to("live, a device", canned::live_state(), &device);
+    led_to("live, many open files", many_open_files(), &[]);
     all
 }
 
