@@ -26,6 +26,8 @@ pub enum KeyContext {
     Field,
     /// Typing the path of the target to overwrite.
     OverwriteConsent,
+    /// The target cannot be overwritten: nothing to confirm.
+    OverwriteRefused,
     /// Keys that edit text; they apply in every context that takes text.
     TextEditing,
     /// A benchmark that runs.
@@ -40,6 +42,8 @@ pub enum KeyContext {
     Comparison,
     /// The help.
     Help,
+    /// Typing the search of the help.
+    HelpSearch,
     /// A yes/no question.
     Question,
     /// A question about something that cannot be undone: Enter does not confirm it.
@@ -50,7 +54,7 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Global,
         Self::Live,
         Self::LivePane,
@@ -61,6 +65,7 @@ impl KeyContext {
         Self::Form,
         Self::Field,
         Self::OverwriteConsent,
+        Self::OverwriteRefused,
         Self::TextEditing,
         Self::Running,
         Self::Result,
@@ -68,6 +73,7 @@ impl KeyContext {
         Self::Sessions,
         Self::Comparison,
         Self::Help,
+        Self::HelpSearch,
         Self::Question,
         Self::DestructiveQuestion,
         Self::ChoiceList,
@@ -87,6 +93,7 @@ impl KeyContext {
             Self::Search => "Bench: search",
             Self::Field => "Bench: editing a value",
             Self::OverwriteConsent => "Bench: consent to overwrite",
+            Self::OverwriteRefused => "Bench: target that cannot be overwritten",
             Self::TextEditing => "Text fields",
             Self::Running => "Bench: running",
             Self::Result => "Result",
@@ -94,6 +101,7 @@ impl KeyContext {
             Self::Sessions => "Sessions",
             Self::Comparison => "Sessions: comparison",
             Self::Help => "Help",
+            Self::HelpSearch => "Help: search",
             Self::Question => "Questions",
             Self::DestructiveQuestion => "Questions about what cannot be undone",
             Self::ChoiceList => "Choice of an action on a process",
@@ -117,7 +125,7 @@ impl KeyContext {
     pub fn takes_text(self) -> bool {
         matches!(
             self,
-            Self::Filter | Self::Search | Self::Field | Self::OverwriteConsent
+            Self::Filter | Self::Search | Self::Field | Self::OverwriteConsent | Self::HelpSearch
         )
     }
 
@@ -127,7 +135,11 @@ impl KeyContext {
         self.takes_text()
             || matches!(
                 self,
-                Self::Help | Self::Question | Self::DestructiveQuestion | Self::ChoiceList
+                Self::Help
+                    | Self::Question
+                    | Self::DestructiveQuestion
+                    | Self::ChoiceList
+                    | Self::OverwriteRefused
             )
     }
 }
