@@ -70,7 +70,12 @@ fn headline_metric(run: &BenchmarkRun) -> Option<String> {
         .description()
         .headline_metrics;
     let metric = names.iter().find_map(|name| run.findings.metric(name))?;
-    Some(metric.value_text())
+    let text = format!(
+        "{} {}",
+        metric.value_with_named_unit(),
+        metric.label_without_unit()
+    );
+    Some(text.trim_end().to_owned())
 }
 
 /// Reads a session.

@@ -149,8 +149,8 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
 
     binding(KeyContext::Result, &[KeyPress::char('e')], KeyCommand::ExportSession, "export the session as a JSON file", "export JSON"),
     binding(KeyContext::Result, &[KeyPress::char('h')], KeyCommand::WriteReport, "write an HTML report", "HTML report"),
-    binding(KeyContext::Result, &[KeyPress::new(KeySymbol::Right), KeyPress::new(KeySymbol::Tab)], KeyCommand::Next, "next chart", "chart"),
-    binding(KeyContext::Result, &[KeyPress::new(KeySymbol::Left), KeyPress::new(KeySymbol::BackTab)], KeyCommand::Previous, "previous chart", ""),
+    binding(KeyContext::Result, &[KeyPress::new(KeySymbol::Right), KeyPress::new(KeySymbol::Tab)], KeyCommand::Next, "next page: chart, latency, block layer", "next page"),
+    binding(KeyContext::Result, &[KeyPress::new(KeySymbol::Left), KeyPress::new(KeySymbol::BackTab)], KeyCommand::Previous, "previous page", ""),
     binding(KeyContext::Result, UP, KeyCommand::Up, "scroll up", ""),
     binding(KeyContext::Result, DOWN, KeyCommand::Down, "scroll down", ""),
     binding(KeyContext::Result, PAGE_UP, KeyCommand::PageUp, "one page up", ""),

@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn metric_table_drops_bars_when_narrow_and_scrolls_when_low() {
         assert_eq!(drawn(30, 3, 0)[1], "one read    200 MB/s 81.0 us");
-        assert_eq!(drawn(30, 2, 0)[1], "2 more below");
+        assert_eq!(drawn(30, 2, 0)[1], "+2 more");
         assert_eq!(drawn(30, 2, 1)[1], "other write 100 MB/s     n/a");
     }
 }

@@ -69,7 +69,7 @@ fn metric_row(metric: &ComparedMetric, pair: SessionPair, theme: Theme) -> Optio
     }
     let of = |side: usize| metric.samples.get(side)?.as_ref();
     let (first, sample) = (of(pair.baseline)?, of(pair.other)?);
-    let value = |sample: &MetricSample| metric.metric_of(sample).value_text();
+    let value = |sample: &MetricSample| metric.metric_of(sample).value_beside_label();
     let against = sample.against_baseline.as_ref();
     let [ratio, interval, parts] = against.map(|it| it.ratio_columns()).unwrap_or_default();
     let judgement = match against.and_then(|against| against.judgement) {
