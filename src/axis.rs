@@ -117,15 +117,19 @@ pub fn log_axis_ticks(unit: MetricUnit, bounds: [f64; 2], most: usize) -> Vec<(f
     ticks.into_iter().map(labelled).collect()
 }
 
+/// Larger exponents are beyond the range of floating-point numbers.
+const MAX_POWER: f64 = 2000.0;
+
 /// Number of powers of ten within the bounds.
 fn decades(bounds: [f64; 2]) -> i32 {
-    (bounds[1].log10() + 1e-9).floor() as i32 - (bounds[0].log10() - 1e-9).ceil() as i32 + 1
+    let power = |value: f64| value.log10().clamp(-MAX_POWER, MAX_POWER);
+    (power(bounds[1]) + 1e-9).floor() as i32 - (power(bounds[0]) - 1e-9).ceil() as i32 + 1
 }
 
 /// Values within the bounds that are `anchor` times a power of `base`; where there are more than
 /// `most`, every second, third ... of them.
 fn geometric_ticks(bounds: [f64; 2], base: f64, anchor: f64, most: usize) -> Vec<f64> {
-    let power = |value: f64| (value / anchor).ln() / base.ln();
+    let power = |value: f64| ((value / anchor).ln() / base.ln()).clamp(-MAX_POWER, MAX_POWER);
     let first = (power(bounds[0]) - 1e-9).ceil() as i32;
     let last = (power(bounds[1]) + 1e-9).floor() as i32;
     let count = usize::try_from(last - first + 1).unwrap_or(0);

@@ -116,7 +116,11 @@ fn draw_metric(
         ..cell
     };
     // Without large digits the prefix of the unit belongs to the number: 83.9k.
-    let gap = u16::from(parts.digits.is_some() || !parts.unit.starts_with(is_prefix));
+    let gap = u16::from(
+        parts.digits.is_some()
+            || metric.unit != MetricUnit::PerSecond
+            || !parts.unit.starts_with(is_prefix),
+    );
     let style = theme.role_style(role);
     let unit_area = Rect {
         x: cell.x + digits + gap,

@@ -35,7 +35,9 @@ const KERNEL_PANEL_MIN_WIDTH: u16 = 110;
 /// Minimum height for gaps.
 const GAP_MIN_HEIGHT: u16 = 26;
 /// Maximum number of rows of problems where space is short; otherwise a quarter of all.
-const COMPACT_PROBLEM_ROWS: u16 = 5;
+const COMPACT_PROBLEM_ROWS: u16 = 6;
+/// Lower pages are not drawn: their rows are for the metrics and checks.
+const MIN_PAGE_ROWS: u16 = 6;
 /// Rows of metrics and checks that a chart leaves, where there are so many.
 const MIN_METRIC_ROWS: u16 = 5;
 
@@ -92,7 +94,12 @@ pub(in crate::ui) fn draw(result: &ResultState, theme: Theme, area: Rect, buf: &
 /// Rows of the selected page: as many as it can use, and at most what the metrics leave.
 fn page_rows(run: &BenchmarkRun, page: usize, room: u16) -> u16 {
     let most = room.saturating_sub(MIN_METRIC_ROWS).max(room / 2);
-    pages::useful_rows(run, page).min(most)
+    let useful = pages::useful_rows(run, page);
+    if most < useful.min(MIN_PAGE_ROWS) {
+        // Only the names.
+        return 1;
+    }
+    useful.min(most)
 }
 
 fn draw_title(

@@ -56,7 +56,7 @@ impl PlotWidget<'_> {
                 .set_char(glyphs.horizontal)
                 .set_style(style);
         }
-        let most = max_horizontal_marks(plot.width);
+        let most = ground.max_x_marks;
         let (mut marks, unit) = ground.x_scale.axis_ticks(self.x_axis.unit, most);
         if let Some((_, label)) = marks.last_mut() {
             *label = format!("{label} {unit}").trim_end().to_owned();

@@ -90,6 +90,8 @@ pub struct PlotWidget<'a> {
 /// Layout of a chart.
 struct PlotArea {
     x_scale: PlotScale,
+    /// Maximum number of ticks of the horizontal axis.
+    max_x_marks: usize,
     /// Area of the curves.
     curve_area: Rect,
     /// Columns to the left of them, including the axis line.
@@ -273,18 +275,19 @@ impl Widget for &PlotWidget<'_> {
         }
         let [x_scale, y_scale] = scales;
         let most = axes::max_vertical_marks(area.height);
-        let y_scale = y_scale.aligned_to_cells(self.y_axis.unit, most, area.height - 3);
+        let (y_scale, most) = y_scale.aligned_to_cells(self.y_axis.unit, most, area.height - 3);
         let (up, unit) = y_scale.axis_ticks(self.y_axis.unit, most);
         let widest = up.iter().map(|(_, label)| label.width()).max();
         let left = (widest.unwrap_or(0) as u16).min(area.width / 3) + 1;
         let width = area.width - left;
-        let x_scale = x_scale.aligned_to_cells(
+        let (x_scale, max_x_marks) = x_scale.aligned_to_cells(
             self.x_axis.unit,
             axes::max_horizontal_marks(width),
             width.saturating_sub(1),
         );
         let ground = PlotArea {
             x_scale,
+            max_x_marks,
             curve_area: Rect {
                 x: area.x + left,
                 y: area.y + 1,

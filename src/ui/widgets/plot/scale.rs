@@ -93,8 +93,28 @@ impl PlotScale {
     }
 
     /// Extends the scale so that its ticks are a whole number of cells apart on an axis of `cells`
-    /// cells.
-    pub(super) fn aligned_to_cells(mut self, unit: MetricUnit, most: usize, cells: u16) -> Self {
+    /// cells; returns the maximum number of ticks with it. Of the numbers of ticks up to `most`, the
+    /// one that wastes least of the axis, and the largest of these.
+    pub(super) fn aligned_to_cells(
+        self,
+        unit: MetricUnit,
+        most: usize,
+        cells: u16,
+    ) -> (Self, usize) {
+        /// Waste that is accepted for more ticks, as a fraction of the length.
+        const ACCEPTED_WASTE: f64 = 0.06;
+        let length = |scale: &Self| scale.bounds[1] - scale.bounds[0];
+        let mut best = (self.aligned_with(unit, most, cells), most);
+        for fewer in (2..most).rev() {
+            let candidate = self.aligned_with(unit, fewer, cells);
+            if length(&candidate) < length(&best.0) - length(&self) * ACCEPTED_WASTE {
+                best = (candidate, fewer);
+            }
+        }
+        best
+    }
+
+    fn aligned_with(mut self, unit: MetricUnit, most: usize, cells: u16) -> Self {
         /// A wider range may have other ticks, which may have to be aligned again.
         const MAX_ROUNDS: usize = 4;
         for _ in 0..MAX_ROUNDS {
