@@ -53,6 +53,10 @@ pub enum Effect {
     ListSessions,
     /// Read a saved session.
     OpenSession(PathBuf),
+    /// Delete a saved session.
+    DeleteSession(PathBuf),
+    /// Store a note in a saved session; an empty one removes it.
+    SetSessionNote(PathBuf, String),
     /// Compare these saved sessions; parameters of these names may differ.
     CompareSessions(Vec<PathBuf>, Vec<String>),
     /// Copy the saved session to the user's working directory.

@@ -12,7 +12,7 @@ use super::process_action::ProcessActionOutcome;
 use super::replay::Frame;
 use super::requests::TraceUnavailable;
 use super::result::SavedRun;
-use super::sessions::{OpenedSession, SessionEntry};
+use super::sessions::{OpenedSession, SessionEdit, SessionEntry};
 use super::target_choice::TargetChoice;
 use crate::bench::RunEvent;
 use crate::drive::settings::SettingError;
@@ -67,6 +67,8 @@ pub enum Message {
     },
     /// The saved sessions, the latest first.
     Sessions(Result<Vec<SessionEntry>, Arc<ArchiveError>>),
+    /// A saved session was changed, so that the list has to be read again.
+    SessionEdited(Result<SessionEdit, Arc<ArchiveError>>),
     /// A saved session was read.
     SessionOpened(Box<Result<OpenedSession, Arc<ArchiveError>>>),
     /// Saved sessions were compared.

@@ -142,11 +142,7 @@ impl AppState {
                 KeyContext::RecordedRequests
             }
             (None, Screen::Requests) => KeyContext::Requests,
-            (None, Screen::Sessions) if self.sessions.open_result.is_some() => KeyContext::Result,
-            (None, Screen::Sessions) if self.sessions.comparison.is_some() => {
-                KeyContext::Comparison
-            }
-            (None, Screen::Sessions) => KeyContext::Sessions,
+            (None, Screen::Sessions) => self.sessions.key_context(),
         }
     }
 

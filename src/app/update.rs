@@ -78,6 +78,9 @@ fn handle_text_input(state: &mut AppState, input: TextInput) {
         KeyContext::Filter if state.screen == Screen::Requests => {
             state.requests.filter.apply_input(input)
         }
+        KeyContext::Filter | KeyContext::Note if state.screen == Screen::Sessions => {
+            state.sessions.type_input(input);
+        }
         KeyContext::Filter => state.live.filter.apply_input(input),
         KeyContext::Search | KeyContext::Field | KeyContext::OverwriteConsent => {
             state.bench.launcher.type_input(input);
@@ -133,6 +136,7 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
         KeyContext::Filter if state.screen == Screen::Requests => {
             state.requests.handle_command(command, &state.live)
         }
+        KeyContext::Filter if state.screen == Screen::Sessions => handle_sessions(state, command),
         // The recorded processes and settings may be of another machine.
         KeyContext::Replay if command.changes_machine() => {
             state.show_error("not available in a recording: it shows past snapshots");
@@ -151,7 +155,9 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
             _ => Vec::new(),
         },
         KeyContext::Result => handle_result(state, command),
-        KeyContext::Sessions => handle_sessions(state, command),
+        KeyContext::Sessions | KeyContext::Note | KeyContext::Deletion => {
+            handle_sessions(state, command)
+        }
         KeyContext::Comparison => handle_comparison(state, command),
         KeyContext::Global | KeyContext::TextEditing => Vec::new(),
     }

@@ -921,14 +921,20 @@ pub fn sessions_state() -> AppState {
         )),
         started: started.into(),
         summary: summary.into(),
+        model: Some("Samsung PM9A3".into()),
+        parameters: "block-size 4KiB, depth 32, duration 10s".into(),
         headline: headline.into(),
+        invalid_check: (state == RunState::Interrupted).then(|| "served-from-cache".into()),
+        note: started
+            .ends_with("06")
+            .then(|| "after the firmware update".into()),
         status: SessionStatus::LastRun(state),
     };
     let entries = vec![
         entry(
             "2026-02-03T14:05:06",
             "random-read of /home/jane",
-            "83.9k /s",
+            "83.9k IOPS",
             RunState::Finished,
         ),
         entry(
@@ -940,7 +946,7 @@ pub fn sessions_state() -> AppState {
         entry(
             "2026-01-17T09:12:44",
             "random-read of /dev/sda",
-            "118 /s",
+            "118 IOPS",
             RunState::Finished,
         ),
     ];

@@ -84,6 +84,10 @@ pub enum KeyCommand {
     ExportSession,
     /// Write a report to a file.
     WriteReport,
+    /// Type a note.
+    EditNote,
+    /// Delete the selected item, after a question.
+    DeleteItem,
     /// Mark the session, or remove the mark.
     ToggleMark,
     /// Compare the marked sessions.

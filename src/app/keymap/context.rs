@@ -34,6 +34,10 @@ pub enum KeyContext {
     Requests,
     /// The list of saved sessions.
     Sessions,
+    /// Typing the note of a session.
+    Note,
+    /// Whether a session is deleted.
+    Deletion,
     /// Comparison of sessions.
     Comparison,
     /// The help.
@@ -46,7 +50,7 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Global,
         Self::Live,
         Self::Replay,
@@ -61,6 +65,8 @@ impl KeyContext {
         Self::Result,
         Self::Requests,
         Self::Sessions,
+        Self::Note,
+        Self::Deletion,
         Self::Comparison,
         Self::Help,
         Self::Question,
@@ -85,6 +91,8 @@ impl KeyContext {
             Self::Result => "Result",
             Self::Requests => "Requests",
             Self::Sessions => "Sessions",
+            Self::Note => "Sessions: note",
+            Self::Deletion => "Sessions: deletion",
             Self::Comparison => "Sessions: comparison",
             Self::Help => "Help",
             Self::Question => "Questions",
@@ -108,13 +116,17 @@ impl KeyContext {
     pub fn takes_text(self) -> bool {
         matches!(
             self,
-            Self::Filter | Self::Search | Self::Field | Self::OverwriteConsent
+            Self::Filter | Self::Search | Self::Field | Self::OverwriteConsent | Self::Note
         )
     }
 
     /// Whether only its own bindings and those with Ctrl apply here.
     #[must_use]
     pub(super) fn is_modal(self) -> bool {
-        self.takes_text() || matches!(self, Self::Help | Self::Question | Self::ChoiceList)
+        self.takes_text()
+            || matches!(
+                self,
+                Self::Help | Self::Question | Self::Deletion | Self::ChoiceList
+            )
     }
 }

@@ -7,6 +7,7 @@ use crate::app::effect::Effect;
 use crate::app::error::{ArchiveError, RunError};
 use crate::app::message::Message;
 use crate::app::result::{ResultState, SavedRun};
+use crate::app::sessions::SessionEdit;
 use crate::app::state::{AppState, BenchStage};
 
 /// Applies a message to the state and returns the requested effects.
@@ -32,6 +33,14 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
             state.bench.launcher.set_impact(&path, impact);
         }
         Message::Sessions(entries) => state.sessions.set_entries(entries),
+        Message::SessionEdited(Ok(edit)) => {
+            state.show_success(match edit {
+                SessionEdit::Deleted => "session deleted",
+                SessionEdit::NoteStored => "note saved in the session",
+            });
+            return vec![Effect::ListSessions];
+        }
+        Message::SessionEdited(Err(error)) => state.show_error(error.to_string()),
         Message::SessionOpened(result) => match *result {
             Ok(opened) => {
                 let result = ResultState::new(opened.session.runs, Some(opened.path));
