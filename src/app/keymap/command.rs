@@ -36,6 +36,8 @@ pub enum KeyCommand {
     Previous,
     /// Reverse the sort order.
     ReverseSort,
+    /// Sort by total time, or by age.
+    SortByTotal,
     /// Type a filter.
     EditFilter,
     /// To the next snapshot of a recording.

@@ -159,6 +159,8 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Result, END, KeyCommand::GoToLast, "to the last line", ""),
     binding(KeyContext::Result, &[KeyPress::new(KeySymbol::Esc), KeyPress::new(KeySymbol::Enter)], KeyCommand::Cancel, "back", "back"),
 
+    binding(KeyContext::Requests, ENTER, KeyCommand::Accept, "stages and flags of the request", "stages"),
+    binding(KeyContext::Requests, &[KeyPress::char('s')], KeyCommand::SortByTotal, "slowest (Q2C) first, or newest first", "slowest first"),
     binding(KeyContext::Requests, &[KeyPress::new(KeySymbol::Right), KeyPress::new(KeySymbol::Tab)], KeyCommand::Next, "trace the next device", "device"),
     binding(KeyContext::Requests, &[KeyPress::new(KeySymbol::Left), KeyPress::new(KeySymbol::BackTab)], KeyCommand::Previous, "trace the previous device", ""),
     binding(KeyContext::Requests, &[KeyPress::char(' ')], KeyCommand::TogglePause, "freeze or resume the display", "freeze"),
@@ -168,9 +170,9 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Requests, DOWN, KeyCommand::Down, "one request down", ""),
     binding(KeyContext::Requests, PAGE_UP, KeyCommand::PageUp, "one page up", ""),
     binding(KeyContext::Requests, PAGE_DOWN, KeyCommand::PageDown, "one page down", ""),
-    binding(KeyContext::Requests, HOME, KeyCommand::GoToFirst, "to the newest request", ""),
-    binding(KeyContext::Requests, END, KeyCommand::GoToLast, "to the oldest request", ""),
-    binding(KeyContext::Requests, ESC, KeyCommand::Cancel, "clear the filter", ""),
+    binding(KeyContext::Requests, HOME, KeyCommand::GoToFirst, "to the first request", ""),
+    binding(KeyContext::Requests, END, KeyCommand::GoToLast, "to the last request", ""),
+    binding(KeyContext::Requests, ESC, KeyCommand::Cancel, "close the stages; clear the filter", "back"),
 
     binding(KeyContext::Sessions, ENTER, KeyCommand::Accept, "open the session", "open"),
     binding(KeyContext::Sessions, &[KeyPress::char(' ')], KeyCommand::ToggleMark, "mark for comparison; baseline first", "mark"),
