@@ -25,6 +25,13 @@ pub enum Effect {
     ShowAllProcesses(bool),
     /// Seek in the recording.
     Seek(Seek),
+    /// Seek to the next view of the recording with a process or a device that matches a text.
+    FindFrame {
+        /// The text.
+        text: String,
+        /// Forwards, or backwards.
+        forward: bool,
+    },
     /// Write the current view of the recording to a file.
     ExportFrame,
     /// Trace the requests of this device, or stop tracing.

@@ -9,7 +9,7 @@ use super::error::{
 };
 use super::key::KeyPress;
 use super::process_action::ProcessActionOutcome;
-use super::replay::Frame;
+use super::replay::{FoundItem, Frame};
 use super::requests::TraceUnavailable;
 use super::result::SavedRun;
 use super::sessions::{OpenedSession, SessionEdit, SessionEntry};
@@ -44,6 +44,9 @@ pub enum Message {
     Snapshot(Arc<Snapshot>),
     /// A snapshot of a recording.
     Frame(Box<Frame>),
+    /// The search in the recording ended: what was found in the frame that is shown now, or
+    /// nothing.
+    FrameFound(Option<FoundItem>),
     /// The recording cannot be read further.
     ReplayFailed(Arc<ReplayError>),
     /// The requests of the traced device; only the latest view is kept.

@@ -182,6 +182,7 @@ impl AppServices for MachineServices {
             | Effect::Suspend
             | Effect::Redraw
             | Effect::Seek(_)
+            | Effect::FindFrame { .. }
             | Effect::ExportFrame => {}
         }
     }

@@ -52,6 +52,14 @@ pub enum KeyCommand {
     FirstFrame,
     /// To the last snapshot of a recording.
     LastFrame,
+    /// Type the time to go to in a recording.
+    GoToTime,
+    /// Type what to search in a recording.
+    FindFrame,
+    /// To the next snapshot that the search finds.
+    FindNext,
+    /// To the previous snapshot that the search finds.
+    FindPrevious,
     /// To the busiest snapshot of a recording.
     BusiestFrame,
     /// Pause or resume sampling.

@@ -12,6 +12,8 @@ pub enum KeyContext {
     /// The Requests screen with a recording. It has no bindings of its own: the replay bindings
     /// apply, and those missing there come from the Requests context.
     RecordedRequests,
+    /// Typing the time to go to, or what to search, in a recording.
+    ReplayField,
     /// Typing the filter of a list.
     Filter,
     /// The launcher, its lists of targets and benchmarks.
@@ -50,10 +52,11 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Global,
         Self::Live,
         Self::Replay,
+        Self::ReplayField,
         Self::Filter,
         Self::Launcher,
         Self::Search,
@@ -80,6 +83,7 @@ impl KeyContext {
             Self::Global => "Global",
             Self::Live => "Live",
             Self::Replay | Self::RecordedRequests => "Replay of a recording",
+            Self::ReplayField => "Replay: time or search",
             Self::Filter => "Filter",
             Self::Launcher => "Bench: launcher",
             Self::Form => "Bench: parameters",
@@ -116,7 +120,12 @@ impl KeyContext {
     pub fn takes_text(self) -> bool {
         matches!(
             self,
-            Self::Filter | Self::Search | Self::Field | Self::OverwriteConsent | Self::Note
+            Self::Filter
+                | Self::ReplayField
+                | Self::Search
+                | Self::Field
+                | Self::OverwriteConsent
+                | Self::Note
         )
     }
 

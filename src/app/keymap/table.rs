@@ -85,8 +85,15 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Replay, &[KeyPress::char('{')], KeyCommand::FirstFrame, "first snapshot", ""),
     binding(KeyContext::Replay, &[KeyPress::char('}')], KeyCommand::LastFrame, "last snapshot", ""),
     binding(KeyContext::Replay, &[KeyPress::char('m')], KeyCommand::BusiestFrame, "snapshot with the highest throughput", "busiest"),
+    binding(KeyContext::Replay, &[KeyPress::char('@')], KeyCommand::GoToTime, "go to a time, HH:MM:SS", "time"),
+    binding(KeyContext::Replay, &[KeyPress::char('F')], KeyCommand::FindFrame, "search I/O of a process or device", "find"),
+    binding(KeyContext::Replay, &[KeyPress::char('n')], KeyCommand::FindNext, "next match of the search", ""),
+    binding(KeyContext::Replay, &[KeyPress::char('N')], KeyCommand::FindPrevious, "previous match of the search", ""),
     binding(KeyContext::Replay, &[KeyPress::char(' ')], KeyCommand::TogglePause, "play or pause", "play"),
     binding(KeyContext::Replay, &[KeyPress::char('e')], KeyCommand::ExportSession, "export this snapshot as a JSON file", "export JSON"),
+
+    binding(KeyContext::ReplayField, ENTER, KeyCommand::Accept, "go there", "go"),
+    binding(KeyContext::ReplayField, ESC, KeyCommand::Cancel, "cancel", "cancel"),
 
     binding(KeyContext::Filter, ENTER, KeyCommand::Accept, "apply the filter", "apply"),
     binding(KeyContext::Filter, ESC, KeyCommand::Cancel, "clear the filter", "clear"),

@@ -18,6 +18,10 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
             state.requests.show_frame(frame.requests.clone());
             state.live.show_frame(*frame);
         }
+        Message::FrameFound(Some(found)) => state.show_success(found.to_string()),
+        Message::FrameFound(None) => {
+            state.show_error("no further snapshot has I/O of a process or a device that matches");
+        }
         Message::ReplayFailed(error) => state.show_error(error.to_string()),
         Message::Requests(view) => state.requests.update_view(view),
         Message::FollowFailed(unavailable) => state.requests.unavailable = Some(unavailable),
