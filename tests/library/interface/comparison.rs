@@ -153,7 +153,7 @@ fn page_keys_move_by_the_visible_lines() {
         &mut state,
         AppEvent::Message(Message::Sessions(Ok(entries))),
     );
-    crate::screens::draw_to_buffer(&state, diskscope::ui::Theme::FULL, 80, 24);
+    super::screens::draw_to_buffer(&state, diskscope::ui::Theme::FULL, 80, 24);
     press_code(&mut state, KeySymbol::PageDown);
     let rows = usize::from(state.sessions.page_rows.get().unwrap());
     assert_eq!(state.sessions.cursor, rows - 1);
