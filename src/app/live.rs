@@ -261,7 +261,7 @@ impl LiveState {
 
     /// Handles a key command of this screen.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
-        let timeline = self.timeline.as_ref();
+        let timeline = self.timeline.as_mut();
         if let Some(effects) = timeline.and_then(|timeline| timeline.handle_command(command)) {
             return effects;
         }

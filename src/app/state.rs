@@ -133,6 +133,9 @@ impl AppState {
                 _,
             ) => KeyContext::Question,
             (Some(Dialog::ChooseProcessAction(..)), _) => KeyContext::ChoiceList,
+            (None, Screen::Live | Screen::Requests) if self.is_replay_field_open() => {
+                KeyContext::ReplayField
+            }
             (None, Screen::Live) if self.live.is_editing_filter => KeyContext::Filter,
             (None, Screen::Live) if self.live.timeline.is_some() => KeyContext::Replay,
             (None, Screen::Live) if !self.live.pane.is_lists() => KeyContext::LivePane,
@@ -147,12 +150,14 @@ impl AppState {
                 KeyContext::RecordedRequests
             }
             (None, Screen::Requests) => KeyContext::Requests,
-            (None, Screen::Sessions) if self.sessions.open_result.is_some() => KeyContext::Result,
-            (None, Screen::Sessions) if self.sessions.comparison.is_some() => {
-                KeyContext::Comparison
-            }
-            (None, Screen::Sessions) => KeyContext::Sessions,
+            (None, Screen::Sessions) => self.sessions.key_context(),
         }
+    }
+
+    /// Whether a time or a search is typed below the time line of a recording.
+    fn is_replay_field_open(&self) -> bool {
+        let timeline = self.live.timeline.as_ref();
+        timeline.is_some_and(|timeline| timeline.input.is_some())
     }
 
     /// Shows an error in the footer.

@@ -77,8 +77,16 @@ fn handle_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
 fn handle_text_input(state: &mut AppState, input: TextInput) {
     match state.key_context() {
         KeyContext::HelpSearch => state.help.type_input(input),
+        KeyContext::ReplayField => {
+            if let Some(timeline) = &mut state.live.timeline {
+                timeline.type_input(input);
+            }
+        }
         KeyContext::Filter if state.screen == Screen::Requests => {
             state.requests.filter.apply_input(input)
+        }
+        KeyContext::Filter | KeyContext::Note if state.screen == Screen::Sessions => {
+            state.sessions.type_input(input);
         }
         KeyContext::Filter => state.live.type_filter(input),
         KeyContext::Search | KeyContext::Field | KeyContext::OverwriteConsent => {
@@ -135,6 +143,8 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
         KeyContext::Filter if state.screen == Screen::Requests => {
             state.requests.handle_command(command, &state.live)
         }
+        KeyContext::Filter if state.screen == Screen::Sessions => handle_sessions(state, command),
+        KeyContext::ReplayField => handle_replay_field(state, command),
         // The recorded processes and settings may be of another machine.
         KeyContext::Replay if command.changes_machine() => {
             state.show_error("not available in a recording: it shows past snapshots");
@@ -156,15 +166,31 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
             _ => Vec::new(),
         },
         KeyContext::Result => handle_result(state, command),
-        KeyContext::Sessions => handle_sessions(state, command),
+        KeyContext::Sessions | KeyContext::Note | KeyContext::Deletion => {
+            handle_sessions(state, command)
+        }
         KeyContext::Comparison => handle_comparison(state, command),
         KeyContext::Global | KeyContext::TextEditing => Vec::new(),
     }
 }
 
+/// Handles a command while a time or a search is typed below the time line.
+fn handle_replay_field(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
+    let Some(timeline) = &mut state.live.timeline else {
+        return Vec::new();
+    };
+    match timeline.handle_input_command(command) {
+        Ok(effects) => effects,
+        Err(error) => {
+            state.show_error(error.to_string());
+            Vec::new()
+        }
+    }
+}
+
 /// Handles a command of the Requests screen in a recording, where no device can be traced.
 fn handle_recorded_requests(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
-    let timeline = state.live.timeline.as_ref();
+    let timeline = state.live.timeline.as_mut();
     if let Some(effects) = timeline.and_then(|timeline| timeline.handle_command(command)) {
         return effects;
     }

@@ -111,12 +111,24 @@ impl VisibleColumns {
 /// Moves a cursor in a list of `count` lines.
 #[must_use]
 pub fn step_cursor(cursor: usize, count: usize, movement: KeyCommand) -> usize {
+    step_cursor_by_page(cursor, count, movement, None)
+}
+
+/// As [`step_cursor`], with the number of lines that a page key moves where it is known.
+#[must_use]
+pub fn step_cursor_by_page(
+    cursor: usize,
+    count: usize,
+    movement: KeyCommand,
+    page: Option<usize>,
+) -> usize {
+    let page = page.unwrap_or(DEFAULT_PAGE_LINES);
     let last = count.saturating_sub(1);
     match movement {
         KeyCommand::Up => cursor.saturating_sub(1),
         KeyCommand::Down => cursor.saturating_add(1),
-        KeyCommand::PageUp => cursor.saturating_sub(DEFAULT_PAGE_LINES),
-        KeyCommand::PageDown => cursor.saturating_add(DEFAULT_PAGE_LINES),
+        KeyCommand::PageUp => cursor.saturating_sub(page),
+        KeyCommand::PageDown => cursor.saturating_add(page),
         KeyCommand::GoToFirst => 0,
         KeyCommand::GoToLast => last,
         _ => cursor,

@@ -19,7 +19,7 @@ use super::signals;
 use super::terminal::{PanicReport, TerminalGuard};
 use super::terminal_kind::TerminalKind;
 use crate::app::AppState;
-use crate::recording::Recording;
+use crate::recording::RecordingCursor;
 use crate::roots::SysPaths;
 use crate::supervisor;
 use crate::supervisor::descriptors;
@@ -74,11 +74,12 @@ pub fn run(options: &InterfaceOptions) -> Result<LoopEnd, InterfaceError> {
 pub fn replay(
     options: &InterfaceOptions,
     path: &Path,
-    recording: Recording,
+    mut cursor: RecordingCursor,
 ) -> Result<LoopEnd, InterfaceError> {
-    let state = AppState::for_replay(player::timeline(path, &recording), options.interval);
+    let timeline = player::timeline(path, &mut cursor);
+    let state = AppState::for_replay(timeline, options.interval);
     run_with(options, state, |senders| {
-        RecordingPlayer::start(recording, senders)
+        RecordingPlayer::start(cursor, senders)
     })
 }
 

@@ -11,8 +11,8 @@ use crate::named_file::OutputError;
 use crate::report;
 use crate::report::html;
 use crate::safe_text::SafeText;
-use crate::session::compare::ComparisonInput;
-use crate::session::document::{BenchmarkRun, Session};
+use crate::session::compare::{ComparisonInput, format_parameters};
+use crate::session::document::{BenchmarkRun, Session, Severity};
 use crate::session::store;
 use crate::session::store::ReadBudget;
 
@@ -34,7 +34,11 @@ pub fn list_sessions(directory: &Path) -> Result<Vec<SessionEntry>, ArchiveError
             path,
             started: SafeText::new(),
             summary: error.to_string().into(),
+            model: None,
+            parameters: SafeText::new(),
             headline: SafeText::new(),
+            invalid_check: None,
+            note: None,
             status: SessionStatus::Unreadable,
         },
     };
@@ -59,9 +63,22 @@ fn session_entry(path: PathBuf, session: &Session) -> SessionEntry {
         path,
         started: session.started.clone(),
         summary: runs.join(", ").into(),
+        model: last.and_then(|run| run.target.model.clone()),
+        parameters: last.map_or_else(SafeText::new, |run| {
+            format_parameters(run).join(", ").into()
+        }),
         headline: last.and_then(headline_metric).unwrap_or_default().into(),
+        invalid_check: last.and_then(invalid_check),
+        note: session.note.clone(),
         status,
     }
+}
+
+/// The first check that makes the metrics of the run invalid.
+fn invalid_check(run: &BenchmarkRun) -> Option<SafeText> {
+    let mut checks = run.findings.verdicts.iter();
+    let invalid = checks.find(|verdict| verdict.severity == Severity::Invalid)?;
+    Some(invalid.code.to_string().into())
 }
 
 /// The first headline metric of the benchmark.
@@ -70,7 +87,12 @@ fn headline_metric(run: &BenchmarkRun) -> Option<String> {
         .description()
         .headline_metrics;
     let metric = names.iter().find_map(|name| run.findings.metric(name))?;
-    Some(metric.value_text())
+    let text = format!(
+        "{} {}",
+        metric.value_with_named_unit(),
+        metric.label_without_unit()
+    );
+    Some(text.trim_end().to_owned())
 }
 
 /// Reads a session.

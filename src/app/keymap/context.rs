@@ -14,6 +14,8 @@ pub enum KeyContext {
     /// The Requests screen with a recording. It has no bindings of its own: the replay bindings
     /// apply, and those missing there come from the Requests context.
     RecordedRequests,
+    /// Typing the time to go to, or what to search, in a recording.
+    ReplayField,
     /// Typing the filter of a list.
     Filter,
     /// The launcher, its lists of targets and benchmarks.
@@ -38,6 +40,10 @@ pub enum KeyContext {
     Requests,
     /// The list of saved sessions.
     Sessions,
+    /// Typing the note of a session.
+    Note,
+    /// Whether a session is deleted.
+    Deletion,
     /// Comparison of sessions.
     Comparison,
     /// The help.
@@ -54,11 +60,12 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 25] = [
         Self::Global,
         Self::Live,
         Self::LivePane,
         Self::Replay,
+        Self::ReplayField,
         Self::Filter,
         Self::Launcher,
         Self::Search,
@@ -71,6 +78,8 @@ impl KeyContext {
         Self::Result,
         Self::Requests,
         Self::Sessions,
+        Self::Note,
+        Self::Deletion,
         Self::Comparison,
         Self::Help,
         Self::HelpSearch,
@@ -87,6 +96,7 @@ impl KeyContext {
             Self::Live => "Live",
             Self::LivePane => "Live: panes",
             Self::Replay | Self::RecordedRequests => "Replay of a recording",
+            Self::ReplayField => "Replay: time or search",
             Self::Filter => "Filter",
             Self::Launcher => "Bench: launcher",
             Self::Form => "Bench: parameters",
@@ -99,6 +109,8 @@ impl KeyContext {
             Self::Result => "Result",
             Self::Requests => "Requests",
             Self::Sessions => "Sessions",
+            Self::Note => "Sessions: note",
+            Self::Deletion => "Sessions: deletion",
             Self::Comparison => "Sessions: comparison",
             Self::Help => "Help",
             Self::HelpSearch => "Help: search",
@@ -125,7 +137,13 @@ impl KeyContext {
     pub fn takes_text(self) -> bool {
         matches!(
             self,
-            Self::Filter | Self::Search | Self::Field | Self::OverwriteConsent | Self::HelpSearch
+            Self::Filter
+                | Self::ReplayField
+                | Self::Search
+                | Self::Field
+                | Self::OverwriteConsent
+                | Self::HelpSearch
+                | Self::Note
         )
     }
 
@@ -138,6 +156,7 @@ impl KeyContext {
                 Self::Help
                     | Self::Question
                     | Self::DestructiveQuestion
+                    | Self::Deletion
                     | Self::ChoiceList
                     | Self::OverwriteRefused
             )

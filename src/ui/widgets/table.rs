@@ -194,10 +194,17 @@ pub struct TableWidget<'a> {
 }
 
 impl TableWidget<'_> {
-    /// The first visible row, chosen so that the selected one is visible.
-    fn first_visible_row(&self, height: usize) -> usize {
+    /// The first visible row and the number of visible rows, chosen so that the selected one is
+    /// visible. The last line of a list that is cut says how many rows follow.
+    fn visible_rows(&self, height: usize) -> (usize, usize) {
         let selected = self.selected_row.unwrap_or(0);
-        selected.saturating_sub(height.saturating_sub(1))
+        let first = |height: usize| selected.saturating_sub(height.saturating_sub(1));
+        if height > 1 && self.row_count > first(height) + height {
+            let first = first(height - 1);
+            return (first, height - 1);
+        }
+        let first = first(height);
+        (first, height.min(self.row_count.saturating_sub(first)))
     }
 
     fn heading(&self, index: usize, short: bool) -> Line<'static> {
@@ -266,8 +273,7 @@ impl Widget for &TableWidget<'_> {
         }
         let fitted = fit_columns(self.columns, area.width);
         let rows = usize::from(area.height - 1);
-        let offset = self.first_visible_row(rows);
-        let shown = rows.min(self.row_count.saturating_sub(offset));
+        let (offset, shown) = self.visible_rows(rows);
         for ColumnPosition { index, left, width } in &fitted.positions {
             let align = |line: Line<'_>, top: u16, buf: &mut Buffer| {
                 let cell = Rect::new(area.x + left, top, *width, 1);
@@ -289,6 +295,12 @@ impl Widget for &TableWidget<'_> {
                 let line = (self.cell)(offset + row, *index, *width);
                 align(line, area.y + 1 + row as u16, buf);
             }
+        }
+        let hidden = self.row_count.saturating_sub(offset + shown);
+        if hidden > 0 && shown < rows {
+            let row = Rect::new(area.x, area.y + 1 + shown as u16, area.width, 1);
+            let style = self.theme.role_style(StyleRole::Faint);
+            Line::styled(format!("+{hidden} more"), style).render(row, buf);
         }
         if let Some(selected) = self.selected_row
             && (offset..offset + shown).contains(&selected)
@@ -360,6 +372,30 @@ mod tests {
             fit_columns(&COLUMNS, 27).uses_short_headings
                 && !fit_columns(&COLUMNS, 80).uses_short_headings
         );
+    }
+
+    #[test]
+    fn table_that_is_cut_counts_the_rows_below() {
+        let drawn = |rows: usize, selected: usize| {
+            let cell = |row: usize, _: usize, _: u16| Line::raw(format!("row {row}"));
+            let table = TableWidget {
+                columns: &COLUMNS[..1],
+                row_count: rows,
+                cell: &cell,
+                selected_row: Some(selected),
+                sorted_by: None,
+                theme: Theme::FULL,
+            };
+            let area = Rect::new(0, 0, 10, 4);
+            let mut buf = Buffer::empty(area);
+            (&table).render(area, &mut buf);
+            let line = |y| (0..10).map(|x| buf[(x, y)].symbol()).collect::<String>();
+            [1, 2, 3].map(|y| line(y).trim_end().to_owned())
+        };
+        assert_eq!(drawn(3, 0), ["row 0", "row 1", "row 2"]);
+        assert_eq!(drawn(5, 0), ["row 0", "row 1", "+3 more"]);
+        assert_eq!(drawn(5, 2), ["row 1", "row 2", "+2 more"]);
+        assert_eq!(drawn(5, 4), ["row 2", "row 3", "row 4"]);
     }
 
     proptest! {
