@@ -11,14 +11,14 @@ use super::replay::{Frame, ReplayTimeline};
 use super::text::EditableText;
 use super::viewport::{Viewport, step_cursor};
 use crate::model::files::{DeletedView, FileView};
-use crate::model::snapshot::{DeviceView, ProcessView};
+use crate::model::snapshot::{DeviceView, ProcessView, TransferKey, TransferView};
 use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
 
 mod pane;
 pub mod tree;
 
-pub use self::pane::LivePane;
+pub use self::pane::{LiveList, LivePane};
 
 /// Intervals that `+` and `-` step through, in milliseconds.
 const INTERVALS_MS: [u64; 8] = [200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
@@ -50,8 +50,10 @@ pub struct LiveState {
     pub selected_process_id: Option<(u32, u32)>,
     /// Name of the selected device.
     pub selected_device_name: Option<SafeText>,
-    /// Whether movement keys select devices instead of processes.
-    pub devices_focused: bool,
+    /// Key of the selected transfer.
+    pub selected_transfer_key: Option<TransferKey>,
+    /// The list in which movement keys select.
+    pub focused_list: LiveList,
     /// Whether processes show totals since the first sample instead of rates.
     pub show_totals: bool,
     /// Whether processes are shown as a tree.
@@ -83,7 +85,8 @@ impl LiveState {
             timeline: None,
             selected_process_id: None,
             selected_device_name: None,
-            devices_focused: false,
+            selected_transfer_key: None,
+            focused_list: LiveList::default(),
             show_totals: false,
             show_tree: false,
             show_threads: false,
@@ -148,6 +151,16 @@ impl LiveState {
         processes.find(|process| Some((process.pid, process.tid)) == self.selected_process_id)
     }
 
+    /// The selected transfer, while it is listed.
+    #[must_use]
+    pub fn selected_transfer(&self) -> Option<&TransferView> {
+        let (sample, key) = (
+            self.snapshot.as_ref()?,
+            self.selected_transfer_key.as_ref()?,
+        );
+        sample.transfers.iter().find(|it| it.key() == *key)
+    }
+
     /// The selected device, while it is there.
     #[must_use]
     pub fn selected_device(&self) -> Option<&DeviceView> {
@@ -166,7 +179,7 @@ impl LiveState {
             KeyCommand::Accept if self.is_editing_filter => self.is_editing_filter = false,
             KeyCommand::Accept => self.open_selected(),
             KeyCommand::Cancel => self.close_pane(),
-            KeyCommand::SwitchList => self.devices_focused = !self.devices_focused,
+            KeyCommand::SwitchList => self.focus_next_list(),
             KeyCommand::ToggleTotals => self.show_totals = !self.show_totals,
             KeyCommand::ToggleTree => self.show_tree = !self.show_tree,
             KeyCommand::ToggleThreads => {
@@ -195,8 +208,11 @@ impl LiveState {
             KeyCommand::LongerInterval => return self.step_interval(true),
             KeyCommand::ShorterInterval => return self.step_interval(false),
             movement if !self.pane.is_lists() => self.viewport.scroll(movement),
-            movement if self.devices_focused => self.select_device(movement),
-            movement => self.select_process(movement),
+            movement => match self.focused_list {
+                LiveList::Devices => self.select_device(movement),
+                LiveList::Transfers => self.select_transfer(movement),
+                LiveList::Processes => self.select_process(movement),
+            },
         }
         Vec::new()
     }
@@ -223,10 +239,17 @@ impl LiveState {
 
     /// Opens the pane of the selection.
     fn open_selected(&mut self) {
-        if self.devices_focused && self.selected_device_name.is_some() {
-            self.show_pane(LivePane::Device);
-        } else if !self.devices_focused && self.selected_process_id.is_some() {
-            self.show_pane(LivePane::Process);
+        match self.focused_list {
+            LiveList::Devices if self.selected_device_name.is_some() => {
+                self.show_pane(LivePane::Device);
+            }
+            LiveList::Transfers if self.selected_transfer_key.is_some() => {
+                self.show_pane(LivePane::Transfer);
+            }
+            LiveList::Processes if self.selected_process_id.is_some() => {
+                self.show_pane(LivePane::Process);
+            }
+            _ => {}
         }
     }
 
@@ -237,7 +260,8 @@ impl LiveState {
             self.filter = EditableText::default();
             self.selected_process_id = None;
             self.selected_device_name = None;
-            self.devices_focused = false;
+            self.selected_transfer_key = None;
+            self.focused_list = LiveList::Processes;
         } else {
             self.pane = LivePane::Lists;
         }
@@ -255,7 +279,7 @@ impl LiveState {
     fn filter_by_device(&mut self) {
         if let Some(device) = &self.selected_device_name {
             self.filter = EditableText::new(device);
-            self.devices_focused = false;
+            self.focused_list = LiveList::Processes;
             self.pane = LivePane::Lists;
         }
     }
@@ -286,6 +310,32 @@ impl LiveState {
         };
         self.interval = interval;
         vec![Effect::SetInterval(interval)]
+    }
+
+    /// Focuses the next list; without transfers there are two.
+    fn focus_next_list(&mut self) {
+        let has_transfers = self
+            .snapshot
+            .as_ref()
+            .is_some_and(|sample| !sample.transfers.is_empty());
+        self.focused_list = match self.focused_list {
+            LiveList::Processes => LiveList::Devices,
+            LiveList::Devices if has_transfers => LiveList::Transfers,
+            LiveList::Devices | LiveList::Transfers => LiveList::Processes,
+        };
+        if self.focused_list == LiveList::Transfers && self.selected_transfer().is_none() {
+            self.select_transfer(KeyCommand::GoToFirst);
+        }
+    }
+
+    fn select_transfer(&mut self, movement: KeyCommand) {
+        let transfers = self.snapshot.iter().flat_map(|sample| &sample.transfers);
+        let keys: Vec<TransferKey> = transfers.map(TransferView::key).collect();
+        let index = keys
+            .iter()
+            .position(|key| Some(key) == self.selected_transfer_key.as_ref());
+        self.selected_transfer_key =
+            moved_index(movement, index, keys.len()).map(|index| keys[index].clone());
     }
 
     fn select_process(&mut self, movement: KeyCommand) {
@@ -335,6 +385,7 @@ fn matches_filter(process: &ProcessView, filter: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ViewBuilder;
 
     #[test]
     fn sampling_interval_steps_stay_within_limits() {
@@ -346,6 +397,36 @@ mod tests {
         live.interval = Duration::from_millis(700);
         let effects = live.handle_command(KeyCommand::LongerInterval);
         assert!(matches!(effects[..], [Effect::SetInterval(interval)] if interval.as_secs() == 1));
+    }
+
+    #[test]
+    fn transfer_is_selected_by_its_file_and_shown_in_its_pane() {
+        let transfer = |pid, source: &str| TransferView {
+            pid,
+            source: Some(source.into()),
+            ..TransferView::default()
+        };
+        let with = |transfers| {
+            let mut snapshot = ViewBuilder::default().update(Arc::default());
+            snapshot.transfers = transfers;
+            Arc::new(snapshot)
+        };
+        let mut live = LiveState::new(Duration::from_secs(1));
+        live.set_snapshot(with(vec![transfer(7, "/a"), transfer(8, "/b")]));
+        live.handle_command(KeyCommand::SwitchList);
+        assert_eq!(live.focused_list, LiveList::Devices);
+        live.handle_command(KeyCommand::SwitchList);
+        live.handle_command(KeyCommand::Down);
+        // The other order in the next sample.
+        live.set_snapshot(with(vec![transfer(8, "/b"), transfer(7, "/a")]));
+        assert_eq!(live.selected_transfer().map(|it| it.pid), Some(8));
+        live.handle_command(KeyCommand::Accept);
+        assert!(matches!(live.pane, LivePane::Transfer));
+        live.set_snapshot(with(Vec::new()));
+        assert!(live.selected_transfer().is_none());
+        live.handle_command(KeyCommand::Cancel);
+        live.handle_command(KeyCommand::SwitchList);
+        assert_eq!(live.focused_list, LiveList::Processes);
     }
 
     #[test]

@@ -16,7 +16,10 @@ use crate::safe_text::SafeText;
 mod nanoseconds;
 mod transfer;
 
-pub use self::transfer::{Bottleneck, Throttle, TransferState, TransferView};
+pub use self::transfer::{
+    Bottleneck, BottleneckReason, Throttle, TransferKey, TransferOperation, TransferState,
+    TransferView,
+};
 
 /// State of the machine at one time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::copy_jobs::CopyJobs;
+use super::process::closed_files;
 use super::process::table::{ProcessTable, WaitSource};
 use super::process::taskstats::TaskstatsSocket;
 use super::sample::{DiskCounters, HostSample, ProbeNotice, SystemSample};
@@ -104,7 +105,7 @@ impl SampleCollector {
             notices.push(ProbeNotice::NoPressure);
         }
         let mut processes = self.processes.snapshot();
-        self.copy_jobs.update_counts(&self.roots, &mut processes);
+        let ended_jobs = self.copy_jobs.update_counts(&self.roots, &mut processes);
         SystemSample {
             boot_time: at,
             time: jiff::Timestamp::now().to_string(),
@@ -113,8 +114,20 @@ impl SampleCollector {
             drives: Arc::clone(&self.drives),
             file_systems: Arc::clone(&self.file_systems),
             processes,
+            closed_files: closed_files::last_look(
+                &self.processes.take_closed_files(),
+                // The kernel gives file systems without a block device of their own major number 0.
+                |number| number.0 != 0 || self.has_block_device(number),
+            ),
+            ended_jobs,
             notices,
         }
+    }
+
+    /// Whether a mounted file system with this device number is on a block device: btrfs has numbers
+    /// of its own.
+    fn has_block_device(&self, number: (u32, u32)) -> bool {
+        self.file_systems.iter().any(|it| it.device_id == number)
     }
 
     /// Whether delay accounting is on. Before kernel 5.14 there is no switch for it, and it is on

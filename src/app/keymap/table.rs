@@ -58,7 +58,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Live, &[KeyPress::char('-')], KeyCommand::ShorterInterval, "shorten the interval", "shorter"),
     binding(KeyContext::Live, &[KeyPress::char('i')], KeyCommand::ToggleIdleDevices, "show or hide idle devices", "idle"),
     binding(KeyContext::Live, &[KeyPress::char('a')], KeyCommand::ToggleAllProcesses, "show or hide processes without I/O", "all"),
-    binding(KeyContext::Live, TAB, KeyCommand::SwitchList, "switch between devices and processes", "devices"),
+    binding(KeyContext::Live, TAB, KeyCommand::SwitchList, "next list: devices, transfers, processes", "devices"),
     binding(KeyContext::Live, ENTER, KeyCommand::Accept, "details of the selection", "details"),
     binding(KeyContext::Live, &[KeyPress::char('f')], KeyCommand::ShowOpenFiles, "open files of the selected process", "files"),
     binding(KeyContext::Live, &[KeyPress::char('d')], KeyCommand::ShowDeletedFiles, "deleted files that still occupy space", "deleted"),

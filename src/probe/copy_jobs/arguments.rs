@@ -33,6 +33,9 @@ pub struct CopyOrder {
     /// Per source, whether a directory stands for its content instead of itself: for rsync, when
     /// the name ends in a slash.
     pub copies_contents: Vec<bool>,
+    /// Whether the program changes its working directory, so that relative paths are relative to
+    /// another one: rsync changes into the directories of its sources.
+    pub changes_directory: bool,
 }
 
 /// Short options with a value, and long options whose value is the next argument.
@@ -190,7 +193,11 @@ fn parse_rsync(words: &[&[u8]]) -> Option<CopyOrder> {
     } else {
         CountMethod::DestinationFiles
     };
-    copy_order(&parsed.operands, contents, Some(destination), measure)
+    let order = copy_order(&parsed.operands, contents, Some(destination), measure)?;
+    Some(CopyOrder {
+        changes_directory: true,
+        ..order
+    })
 }
 
 fn parse_scp(words: &[&[u8]]) -> Option<CopyOrder> {
@@ -271,6 +278,7 @@ fn copy_order(
         directory: None,
         count_method: measure,
         copies_contents: contents,
+        changes_directory: false,
     };
     (!order.sources.is_empty()).then_some(order)
 }

@@ -13,4 +13,8 @@ pub struct FileCount {
     pub files_done: Option<u64>,
     /// Bytes copied, including those of the current file; `None` if unknown.
     pub bytes_done: Option<u64>,
+    /// Device number of the file system that is read; `None` until a source was found.
+    pub source_file_system: Option<(u32, u32)>,
+    /// Device number of the file system that is written; `None` if unknown.
+    pub destination_file_system: Option<(u32, u32)>,
 }

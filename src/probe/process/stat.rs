@@ -14,6 +14,10 @@ pub struct ProcessStat<'a> {
     pub state: char,
     /// Parent's process id.
     pub parent_pid: u32,
+    /// Process group: the processes of a pipeline share one.
+    pub process_group: u32,
+    /// Processor time in user and kernel mode, in ticks.
+    pub cpu_ticks: u64,
     /// Number of threads.
     pub thread_count: u32,
     /// Start time in ticks since boot.
@@ -32,13 +36,18 @@ pub fn parse_stat(text: &[u8]) -> Option<ProcessStat<'_>> {
     let mut words = split_fields(text.get(close + 1..)?.trim_ascii_end());
     let state = char::from(*words.next()?.first()?);
     let parent = u32::try_from(parse_number(words.next()?)?).ok()?;
-    let threads = u32::try_from(parse_number(words.nth(15)?)?).ok()?;
+    let process_group = parse_number(words.next()?).unwrap_or(0);
+    let user_ticks = parse_number(words.nth(8)?)?;
+    let system_ticks = parse_number(words.next()?)?;
+    let threads = u32::try_from(parse_number(words.nth(4)?)?).ok()?;
     let start_ticks = parse_number(words.nth(1)?)?;
     let waited_ticks = words.nth(19).and_then(parse_number).unwrap_or(0);
     Some(ProcessStat {
         name,
         state,
         parent_pid: parent,
+        process_group: u32::try_from(process_group).unwrap_or(0),
+        cpu_ticks: user_ticks.saturating_add(system_ticks),
         thread_count: threads,
         start_ticks,
         blkio_delay_ticks: waited_ticks,

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::app::live::LiveState;
+use crate::app::live::{LiveList, LiveState};
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
 use crate::ui::theme::{StyleRole, Theme};
@@ -78,7 +78,7 @@ fn selected_row(devices: &[&DeviceView], live: &LiveState) -> Option<usize> {
     let name = live
         .selected_device_name
         .as_ref()
-        .filter(|_| live.devices_focused)?;
+        .filter(|_| live.focused_list == LiveList::Devices)?;
     devices.iter().position(|device| device.name == *name)
 }
 

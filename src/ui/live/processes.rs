@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::app::live::LiveState;
 use crate::app::live::tree::tree_depths;
+use crate::app::live::{LiveList, LiveState};
 use crate::app::process::{ProcessColumn, transferred_bytes};
 use crate::model::snapshot::ProcessView;
 use crate::ui::theme::{StyleRole, Theme};
@@ -62,7 +62,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
         columns: &columns,
         row_count: listed.len(),
         cell: &cell,
-        selected_row: selected.filter(|_| !live.devices_focused),
+        selected_row: selected.filter(|_| live.focused_list == LiveList::Processes),
         sorted_by: sorted,
         theme,
     };

@@ -1,0 +1,149 @@
+//! Sentences about transfers, for the screen and for `watch`.
+
+use crate::model::snapshot::{
+    Bottleneck, BottleneckReason, Throttle, TransferOperation, TransferState, TransferView,
+};
+use crate::units;
+
+/// The bottleneck with its reason, such as `destination: sdc, w_await 48 ms`; `None` where it is
+/// unknown.
+#[must_use]
+pub fn bottleneck_text(view: &TransferView) -> Option<String> {
+    let name = bottleneck_name(view.bottleneck?);
+    let reason = view.bottleneck_reason.as_ref().map(reason_text);
+    Some(match reason {
+        Some(reason) => format!("{name}: {reason}"),
+        None => name.to_owned(),
+    })
+}
+
+/// The bottleneck in a word or two.
+#[must_use]
+pub fn bottleneck_name(bottleneck: Bottleneck) -> &'static str {
+    match bottleneck {
+        Bottleneck::Source => "source",
+        Bottleneck::Destination => "destination",
+        Bottleneck::SameDisk => "same disk",
+        Bottleneck::NotDiskBound => "not disk-bound",
+    }
+}
+
+fn reason_text(reason: &BottleneckReason) -> String {
+    match reason {
+        BottleneckReason::Device {
+            device,
+            operation,
+            await_ns,
+            busy,
+        } => {
+            let column = match operation {
+                TransferOperation::Read => "r_await",
+                TransferOperation::Write => "w_await",
+            };
+            match (await_ns, busy) {
+                (Some(time), _) => format!("{device}, {column} {}", units::format_latency(*time)),
+                (None, Some(busy)) => format!("{device}, {} busy", units::format_percent(*busy)),
+                (None, None) => String::from(&**device),
+            }
+        }
+        BottleneckReason::DirtyLimit { device } => match device {
+            Some(device) => format!("{device}, dirty limit reached"),
+            None => "dirty limit reached".to_owned(),
+        },
+        BottleneckReason::ControlGroup { device } => format!("{device}, cgroup limit"),
+        BottleneckReason::Processor { fraction } => {
+            format!("{} CPU", units::format_percent(*fraction))
+        }
+        BottleneckReason::HardlyWaits { fraction } => {
+            format!("IO% {}", units::format_percent(*fraction))
+        }
+    }
+}
+
+/// What throttles a transfer.
+#[must_use]
+pub fn throttle_text(throttle: Throttle) -> &'static str {
+    match throttle {
+        Throttle::DirtyMemory => "dirty limit reached",
+        Throttle::ControlGroup => "cgroup limit reached",
+        Throttle::OwnLimit => "own rate limit",
+    }
+}
+
+/// The state of a transfer in a word.
+#[must_use]
+pub fn state_text(state: TransferState) -> &'static str {
+    match state {
+        TransferState::Moving => "transferring",
+        TransferState::Stalled => "stalled",
+        TransferState::UnknownPosition => "no position",
+        TransferState::Finished => "finished",
+        TransferState::Ended | TransferState::Closed => "ended",
+    }
+}
+
+/// How a transfer is over: `finished`, `ended at 77 %`, or where it was seen last; `None` while it is
+/// not.
+#[must_use]
+pub fn end_text(view: &TransferView) -> Option<String> {
+    let percent = || {
+        // Rounded down: 99.9 % is not everything.
+        view.progress_fraction()
+            .map(|fraction| format!("{:.0} %", (fraction * 100.0).floor()))
+    };
+    match (view.state, percent()) {
+        (TransferState::Finished, _) => Some("finished".to_owned()),
+        (TransferState::Ended, Some(at)) => Some(format!("ended at {at}")),
+        (TransferState::Closed, Some(at)) => Some(format!("ended, {at} seen")),
+        (TransferState::Ended | TransferState::Closed, None) => Some("ended".to_owned()),
+        (TransferState::Moving | TransferState::Stalled | TransferState::UnknownPosition, _) => {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(bottleneck: Bottleneck, reason: BottleneckReason) -> TransferView {
+        TransferView {
+            bottleneck: Some(bottleneck),
+            bottleneck_reason: Some(reason),
+            ..TransferView::default()
+        }
+    }
+
+    #[test]
+    fn bottleneck_is_a_sentence_with_its_reason() {
+        let device = BottleneckReason::Device {
+            device: "sdc".into(),
+            operation: TransferOperation::Write,
+            await_ns: Some(48e6),
+            busy: Some(0.99),
+        };
+        let text = bottleneck_text(&view(Bottleneck::Destination, device));
+        assert_eq!(text.as_deref(), Some("destination: sdc, w_await 48.0 ms"));
+        let cpu = BottleneckReason::Processor { fraction: 0.97 };
+        let text = bottleneck_text(&view(Bottleneck::NotDiskBound, cpu));
+        assert_eq!(text.as_deref(), Some("not disk-bound: 97 % CPU"));
+        assert_eq!(bottleneck_text(&TransferView::default()), None);
+    }
+
+    #[test]
+    fn end_names_the_last_position() {
+        let at = |state, position| {
+            end_text(&TransferView {
+                state,
+                position_bytes: Some(position),
+                size_bytes: Some(1000),
+                ..TransferView::default()
+            })
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(at(TransferState::Finished, 1000), text("finished"));
+        assert_eq!(at(TransferState::Ended, 777), text("ended at 77 %"));
+        assert_eq!(at(TransferState::Closed, 929), text("ended, 92 % seen"));
+        assert_eq!(at(TransferState::Moving, 929), None);
+    }
+}
