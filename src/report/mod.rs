@@ -10,6 +10,7 @@ pub mod fleet;
 pub mod goals;
 pub mod html;
 mod layout;
+pub mod processes;
 pub mod repeated;
 pub mod requests;
 pub mod text;

@@ -4,7 +4,7 @@ use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use crate::bench::framework;
-use crate::bench::framework::background_load::BackgroundLoad;
+use crate::bench::framework::background_load::{BackgroundLoad, NotStarted};
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::parameter::keyword::keywords;
@@ -17,7 +17,9 @@ use crate::engine::{
     AccessPattern, BlockSize, ExecutionOutcome, IoSchedulingClass, IoStats, Plan, PlanLimits,
 };
 use crate::session::checks::Workload;
-use crate::session::document::check::{ActiveScheduler, CheckEvidence, CheckId, ForegroundLoss};
+use crate::session::document::check::{
+    ActiveScheduler, CheckEvidence, CheckId, ForegroundLoss, MissingBackgroundLoad, MissingLoad,
+};
 use crate::session::document::{
     Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind,
 };
@@ -167,11 +169,19 @@ impl Benchmark for InterferenceBenchmark {
             &background,
             &mut set_metrics,
         )?;
-        match both.background {
-            Some(outcome) if outcome.stats.requests() > 0 => {
+        let missing = match both.background {
+            Ok(outcome) if outcome.stats.requests() > 0 => {
                 set_results(bench, &both.foreground, &outcome, third);
+                None
             }
-            _ => bench.set_check(CheckEvidence::BackgroundLoadNotStarted),
+            Ok(_) => Some(MissingLoad::NoRequestCompleted),
+            Err(NotStarted::ForegroundEnded) => Some(MissingLoad::ForegroundEnded),
+            Err(NotStarted::VirtualTime) => Some(MissingLoad::VirtualTime),
+        };
+        // A benchmark that was stopped is interrupted, which says more.
+        if let Some(cause) = missing.filter(|_| !bench.is_stopped()) {
+            let load = MissingBackgroundLoad { cause };
+            bench.set_check(CheckEvidence::BackgroundLoadNotStarted(load));
         }
         if let Some(evidence) = scheduler_ignores_io_class(bench.target) {
             bench.set_check(evidence);
@@ -294,6 +304,10 @@ mod tests {
             &set,
         );
         assert_eq!(check_codes(&finished), ["background-load-not-started"]);
+        let load = finished.findings.check(CheckId::BackgroundLoadNotStarted);
+        let cause = MissingLoad::VirtualTime;
+        let expected = CheckEvidence::BackgroundLoadNotStarted(MissingBackgroundLoad { cause });
+        assert_eq!(load, Some(&expected));
         metric_value(&finished, &MetricId::IOPS);
     }
 

@@ -60,7 +60,7 @@ If one skew in every few differs from the others, the drive seeks there, and tha
 cylinder: one track per surface. On drives that switch heads only after a band of many tracks, the number \
 of surfaces cannot be measured this way; the benchmark then says so.",
     may_write: false,
-    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::TracksUndetermined, CheckId::SurfacesUndetermined, CheckId::ZonesUndetermined],
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationUndetermined, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::TracksUndetermined, CheckId::SurfacesUndetermined, CheckId::ZonesUndetermined],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::SectorsPerTrackOuter, MetricKind::SectorsPerTrackInner, MetricKind::Surfaces, MetricKind::HeadSkew, MetricKind::CylinderSkew, MetricKind::TrackSkew, MetricKind::Zones, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(&DURATION),

@@ -58,7 +58,7 @@ the platter; at the break, the block was missed and arrives one revolution later
 With --span the steps have another length; if it is less than a cylinder, some steps need no seek, and \
 the benchmark says so instead of reporting a value.",
     may_write: false,
-    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful, CheckId::SeekUncertain, CheckId::SpanBelowCylinder, CheckId::TracksUndetermined, CheckId::CylinderUndetermined],
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationUndetermined, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful, CheckId::SeekUncertain, CheckId::SpanBelowCylinder, CheckId::TracksUndetermined, CheckId::CylinderUndetermined],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::TrackToTrackSeek, MetricKind::CylinderSize, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &[

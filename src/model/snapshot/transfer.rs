@@ -46,6 +46,9 @@ pub struct TransferView {
     /// dirty or under writeback.
     #[serde(alias = "unwritten_bytes")]
     pub not_on_disk_bytes: Option<u64>,
+    /// Time within which these are flushed, as for its destination device.
+    #[serde(rename = "flush_ns", with = "nanoseconds", default)]
+    pub time_to_flush: Option<Duration>,
     /// What limits it.
     #[serde(rename = "waits_for")]
     pub bottleneck: Option<Bottleneck>,

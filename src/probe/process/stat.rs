@@ -18,6 +18,9 @@ pub struct ProcessStat<'a> {
     pub process_group: u32,
     /// Processor time in user and kernel mode, in ticks.
     pub cpu_ticks: u64,
+    /// Fields 11 and 13, `cminflt` and `cmajflt`: page faults of the children that it has waited
+    /// for. The sum rises with each of them, because every process has page faults.
+    pub reaped_faults: u64,
     /// Number of threads.
     pub thread_count: u32,
     /// Start time in ticks since boot.
@@ -37,8 +40,8 @@ pub fn parse_stat(text: &[u8]) -> Option<ProcessStat<'_>> {
     let state = char::from(*words.next()?.first()?);
     let parent = u32::try_from(parse_number(words.next()?)?).ok()?;
     let process_group = parse_number(words.next()?).unwrap_or(0);
-    let user_ticks = parse_number(words.nth(8)?)?;
-    let system_ticks = parse_number(words.next()?)?;
+    let (minor, major) = (parse_number(words.nth(5)?)?, parse_number(words.nth(1)?)?);
+    let (user_ticks, system_ticks) = (parse_number(words.next()?)?, parse_number(words.next()?)?);
     let threads = u32::try_from(parse_number(words.nth(4)?)?).ok()?;
     let start_ticks = parse_number(words.nth(1)?)?;
     let waited_ticks = words.nth(19).and_then(parse_number).unwrap_or(0);
@@ -48,6 +51,7 @@ pub fn parse_stat(text: &[u8]) -> Option<ProcessStat<'_>> {
         parent_pid: parent,
         process_group: u32::try_from(process_group).unwrap_or(0),
         cpu_ticks: user_ticks.saturating_add(system_ticks),
+        reaped_faults: minor.saturating_add(major),
         thread_count: threads,
         start_ticks,
         blkio_delay_ticks: waited_ticks,
@@ -141,7 +145,7 @@ mod tests {
     use super::*;
 
     const STAT: &[u8] =
-        b"12032 (a) b (c) D 12030 12030 8179 0 -1 4194304 97 0 0 0 0 0 0 0 20 0 1 0 \
+        b"12032 (a) b (c) D 12030 12030 8179 0 -1 4194304 97 31 2 4 0 0 0 0 20 0 1 0 \
         149866 3133440 360 18446744073709551615 1 2 3 0 0 0 0 0 0 0 0 0 17 1 0 0 42 0 0 94 9\n";
 
     #[test]
@@ -149,7 +153,7 @@ mod tests {
         let stat = parse_stat(STAT).unwrap();
         assert_eq!(stat.name, b"a) b (c");
         assert_eq!((stat.state, stat.parent_pid), ('D', 12030));
-        assert_eq!(stat.thread_count, 1);
+        assert_eq!((stat.thread_count, stat.reaped_faults), (1, 35));
         assert_eq!((stat.start_ticks, stat.blkio_delay_ticks), (149_866, 42));
     }
 

@@ -15,10 +15,13 @@ use super::identifier::ProcessIdentifier;
 use super::reused_file::{DescriptorBudget, ReusedFile};
 use super::stat::parse_stat;
 use super::taskstats::DelayTotals;
-use crate::probe::sample::{Availability, OpenFile, ProbeNotice, ProcessIdentity, ProcessSample};
+use crate::probe::sample::{
+    Availability, OpenFile, ProbeNotice, ProcessIdentity, ProcessIo, ProcessSample,
+};
 use crate::probe::text::open_relative;
 use crate::roots::SysPaths;
 
+mod ended;
 mod reading;
 
 /// Unexplained bytes per sample above which all quiet processes are read at once.
@@ -263,6 +266,10 @@ impl ProcessTable {
         entry.process.thread_count = stat.thread_count;
         entry.process_group = stat.process_group;
         entry.process.cpu_time = Some(self.identifier.ticks_to_duration(stat.cpu_ticks));
+        entry.reaped_faults = stat.reaped_faults;
+        // A process that has had no children has none of their I/O.
+        entry.process.ended_io = (stat.reaped_faults == 0).then(ProcessIo::default);
+        entry.recheck_ended = stat.reaped_faults > 0;
         entry.stat = handle;
         Some(entry)
     }

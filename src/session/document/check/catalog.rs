@@ -244,8 +244,8 @@ checks! {
     UnsortedReadsChanged(RateRange) = "unsorted-reads-changed", Warning;
     /// The background load takes much of the foreground load's IOPS.
     UsersAreDisturbed(ForegroundLoss) = "users-are-disturbed", Warning;
-    /// The benchmark ended before the background load completed a request.
-    BackgroundLoadNotStarted = "background-load-not-started", Warning;
+    /// The background load completed no request while the foreground load ran.
+    BackgroundLoadNotStarted(MissingBackgroundLoad) = "background-load-not-started", Warning;
     /// The I/O scheduler ignores I/O priority classes.
     SchedulerIgnoresClasses(ActiveScheduler) = "scheduler-ignores-classes", Note;
 
@@ -270,6 +270,8 @@ checks! {
     TooFewProbes(ProbeShortage) = "too-few-probes", Warning;
     /// Reads of the same sector do not complete at multiples of a revolution.
     DoesNotRotate(NonRotation) = "does-not-rotate", Invalid;
+    /// The processors were too busy to tell whether the drive rotates.
+    RotationUndetermined(DelayedReads) = "rotation-undetermined", Invalid;
     /// The latency shows a rotation, but not beyond doubt.
     RotationDoubtful(PairCoherence) = "rotation-doubtful", Warning;
     /// The class of rotation speeds that the drive belongs to.

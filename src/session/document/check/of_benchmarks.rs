@@ -274,6 +274,25 @@ pub struct ForegroundLoss {
     pub background_throughput: f64,
 }
 
+/// Why there was no background load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingLoad {
+    /// The clock of the simulated drive is virtual.
+    VirtualTime,
+    /// The foreground load ended before the background load was due.
+    ForegroundEnded,
+    /// The drive completed no request of the background load.
+    NoRequestCompleted,
+}
+
+/// A benchmark without the background load that it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MissingBackgroundLoad {
+    /// Why it is missing.
+    pub cause: MissingLoad,
+}
+
 /// The active I/O scheduler.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActiveScheduler {

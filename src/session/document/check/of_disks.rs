@@ -57,6 +57,13 @@ pub struct PairCoherence {
 pub enum NonRotation {
     /// The completion times have no common period.
     Incoherent(PairCoherence),
+    /// The reads are faster than the fastest platter.
+    FastReads {
+        /// Median latency of the reads in seconds.
+        median_response_seconds: f64,
+        /// Number of pairs of reads, without those that a cache served.
+        pairs: usize,
+    },
     /// All sectors complete in step with a clock.
     PeriodicClock {
         /// Frequency of the clock in hertz.
@@ -64,6 +71,13 @@ pub enum NonRotation {
         /// Coherence of different sectors, 0 to 1.
         cross_sector_coherence: f64,
     },
+}
+
+/// Reads that waited for a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DelayedReads {
+    /// Mean time per read for which this program was ready and waited for a CPU, in seconds.
+    pub run_delay_seconds: f64,
 }
 
 /// The class of a rotation speed.
