@@ -70,6 +70,18 @@ pub fn throttle_text(throttle: Throttle) -> &'static str {
     }
 }
 
+/// The bytes that may be in memory only, and when they are flushed, such as
+/// `812 MB not on disk, flushed in ~9 s`; `None` if there are none, or it is unknown.
+#[must_use]
+pub fn dirty_text(view: &TransferView) -> Option<String> {
+    let bytes = view.not_on_disk_bytes.filter(|bytes| *bytes > 0)?;
+    let held = format!("{} not on disk", units::format_capacity(bytes as f64));
+    Some(match view.time_to_flush {
+        Some(time) => format!("{held}, flushed in ~{}", units::format_wait(time)),
+        None => held,
+    })
+}
+
 /// The state of a transfer in a word.
 #[must_use]
 pub fn state_text(state: TransferState) -> &'static str {
@@ -128,6 +140,20 @@ mod tests {
         let text = bottleneck_text(&view(Bottleneck::NotDiskBound, cpu));
         assert_eq!(text.as_deref(), Some("not disk-bound: 97 % CPU"));
         assert_eq!(bottleneck_text(&TransferView::default()), None);
+    }
+
+    #[test]
+    fn dirty_bytes_are_told_with_the_time_to_flush_where_it_is_known() {
+        let mut view = TransferView {
+            not_on_disk_bytes: Some(812_000_000),
+            ..TransferView::default()
+        };
+        assert_eq!(dirty_text(&view).as_deref(), Some("812 MB not on disk"));
+        view.time_to_flush = Some(std::time::Duration::from_secs(9));
+        let text = dirty_text(&view).unwrap();
+        assert_eq!(text, "812 MB not on disk, flushed in ~9.0 s");
+        view.not_on_disk_bytes = Some(0);
+        assert_eq!(dirty_text(&view), None);
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub struct TransferView {
     #[serde(alias = "unwritten_bytes")]
     pub not_on_disk_bytes: Option<u64>,
     /// Time within which these are flushed, as for its destination device.
-    #[serde(rename = "flush_ns", with = "nanoseconds", default)]
+    #[serde(rename = "drain_ns", with = "nanoseconds", default)]
     pub time_to_flush: Option<Duration>,
     /// What limits it.
     #[serde(rename = "waits_for")]

@@ -107,16 +107,27 @@ pub(super) fn add_bottleneck(
     }
 }
 
-/// Bytes of a transfer that may be in memory only: at most what it has written, and at most all dirty
-/// bytes.
-pub(super) fn not_on_disk_bytes(
-    view: &TransferView,
+/// Adds the bytes that may be in memory only, and when they are flushed: at most what it has written,
+/// and at most all dirty bytes, of its destination device where the kernel tells.
+pub(super) fn add_dirty_bytes(
+    view: &mut TransferView,
     devices: TransferDevices<'_>,
     context: &TransferContext<'_>,
-) -> Option<u64> {
-    devices.destination?;
-    let dirty = unwritten_bytes(&context.sample.host.memory)?;
-    Some(view.position_bytes?.min(dirty))
+) {
+    let Some(device) = devices.destination else {
+        return;
+    };
+    let of_device = device.dirty_bytes.zip(device.writeback_bytes);
+    let dirty = of_device
+        .map(|(dirty, writeback)| dirty.saturating_add(writeback))
+        .or_else(|| unwritten_bytes(&context.sample.host.memory));
+    view.not_on_disk_bytes = view
+        .position_bytes
+        .zip(dirty)
+        .map(|(written, dirty)| written.min(dirty));
+    if view.not_on_disk_bytes.is_some_and(|bytes| bytes > 0) {
+        view.time_to_flush = device.time_to_flush;
+    }
 }
 
 /// The bottleneck according to the observations of the last seconds; `None` where the evidence is not
@@ -168,7 +179,11 @@ impl BottleneckEvidence {
     fn from_observations(observations: &VecDeque<WaitObservation>, is_same_device: bool) -> Self {
         let count = observations.len().max(1) as f64;
         let fraction = |holds: &dyn Fn(&WaitObservation) -> bool| {
-            observations.iter().filter(|it| holds(it)).count() as f64 / count
+            // Seen once, it is a coincidence.
+            match observations.iter().filter(|it| holds(it)).count() {
+                0 | 1 => 0.0,
+                times => times as f64 / count,
+            }
         };
         let mean = |value: &dyn Fn(&WaitObservation) -> Option<f64>| mean_of(observations, value);
         let read = mean(&|it| it.reader.map(|reader| reader.read_bytes_per_s));

@@ -24,6 +24,9 @@ const MIN_ACTIVE_BYTES: u64 = 64 << 10;
 /// The last look at the destination is waited for this long.
 const LAST_LOOK_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Unit in which tar writes an archive, by default.
+const ARCHIVE_BLOCK: u64 = 20 * 512;
+
 /// The jobs that are tracked.
 #[derive(Debug, Default)]
 pub struct FollowedJobs(Vec<FollowedJob>);
@@ -146,11 +149,12 @@ impl FollowedJob {
         let position = match job.order.count_method {
             CountMethod::DestinationFiles => job.count.bytes_done,
             CountMethod::ReadBytes => io.map(|io| io.rchar),
+            CountMethod::ArchiveBytes => io.map(|io| io.wchar),
         };
         if let Some(position) = position {
             // Bytes read in addition to the files: libraries, directories.
             self.estimator
-                .observe_position(now.boot_time, position.min(job.count.bytes));
+                .observe_position(now.boot_time, position.min(total_bytes(job)));
         }
     }
 
@@ -165,8 +169,8 @@ impl FollowedJob {
             .find(|job| (job.pid, job.start_ticks) == (self.pid, self.start_ticks));
         let state = match last.map(|job| job.count) {
             Some(count) => self.state_after(count),
-            None if self.last_count.order.count_method == CountMethod::ReadBytes => {
-                self.state_without_last_look(now.boot_time)
+            None if self.last_count.order.count_method != CountMethod::DestinationFiles => {
+                self.state_without_destination(now)
             }
             None if now.boot_time.saturating_sub(end.at) >= LAST_LOOK_TIMEOUT => {
                 TransferState::Closed
@@ -195,12 +199,20 @@ impl FollowedJob {
         }
     }
 
-    /// How far an archive or a transfer to another machine came after the last sample is unknown.
-    fn state_without_last_look(&self, at: Duration) -> TransferState {
-        let count = &self.last_count.count;
-        if self.estimator.last_position() == Some(count.bytes) && count.is_complete {
+    /// The state after a transfer to another machine or to an archive. An archive that is not
+    /// compressed has its expected length, but for the last block.
+    fn state_without_destination(&mut self, now: &SystemSample) -> TransferState {
+        let is_complete = self.last_count.count.is_complete;
+        let size = total_bytes(&self.last_count);
+        let archive = now.closed_files.iter().find(|file| {
+            (file.pid, file.start_ticks) == (self.pid, self.start_ticks)
+                && file.size >= size
+                && file.size <= size + 2 * ARCHIVE_BLOCK
+        });
+        if is_complete && (self.estimator.last_position() == Some(size) || archive.is_some()) {
+            self.estimator.set_final_position(size);
             TransferState::Finished
-        } else if self.estimator.can_have_reached(at, count.bytes) {
+        } else if self.estimator.can_have_reached(now.boot_time, size) {
             TransferState::Closed
         } else {
             TransferState::Ended
@@ -209,7 +221,8 @@ impl FollowedJob {
 
     fn state(&self, at: Duration, position: Option<u64>, size: Option<u64>) -> TransferState {
         if let Some(end) = self.end {
-            return end.state.unwrap_or(TransferState::Closed);
+            // Until the last look is done.
+            return end.state.unwrap_or(TransferState::Moving);
         }
         let active = at.saturating_sub(self.last_activity) < super::estimate::STALLED_AFTER;
         match position {
@@ -224,11 +237,13 @@ impl FollowedJob {
     fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
         let at = context.sample.boot_time;
         let count = self.last_count.count;
-        let size = count.is_complete.then_some(count.bytes);
+        let size = count.is_complete.then_some(total_bytes(&self.last_count));
         let position = self.estimator.last_position();
         let state = self.state(at, position, size);
         let eta = match (state, size) {
-            (TransferState::Moving, Some(size)) => self.estimator.eta(at, size),
+            (TransferState::Moving, Some(size)) if self.end.is_none() => {
+                self.estimator.eta(at, size)
+            }
             _ => Eta::default(),
         };
         let mut view = TransferView {
@@ -270,10 +285,18 @@ impl FollowedJob {
                 destination: device(count.destination_file_system),
             },
         };
-        view.not_on_disk_bytes = bottleneck::not_on_disk_bytes(view, participants.devices, context);
+        bottleneck::add_dirty_bytes(view, participants.devices, context);
         if !view.state.is_over() {
             bottleneck::add_bottleneck(view, &mut self.bottleneck, &participants, context);
         }
+    }
+}
+
+/// Bytes of a job that is complete, on the scale of its position.
+fn total_bytes(job: &JobCount) -> u64 {
+    match job.order.count_method {
+        CountMethod::DestinationFiles | CountMethod::ReadBytes => job.count.bytes,
+        CountMethod::ArchiveBytes => job.count.archive_bytes,
     }
 }
 

@@ -38,6 +38,8 @@ use self::transfer::{FINISHED_DISPLAY_TIME, ProgressBasis, Transfer, TransferFil
 
 /// A pair of files that does not move for this long is no longer a transfer.
 const IDLE_TIMEOUT_OF_PAIR: Duration = Duration::from_secs(300);
+/// Nor is a process that reads without a position and then stops.
+const IDLE_TIMEOUT_WITHOUT_POSITION: Duration = Duration::from_secs(5);
 /// Nor is a single file: one that is left open in the middle, such as a pager's.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// A file that is only written, at a lower rate, is a log instead of a transfer.
@@ -117,6 +119,11 @@ impl TransferTracker {
                 job.throttle = file.throttle.or(job.throttle);
             }
         }
+        // The archive that a job writes is its destination.
+        let is_archive = |file: &TransferView| {
+            file.source.is_none() && views.iter().any(|job| job.pid == file.pid)
+        };
+        let files: Vec<TransferView> = files.into_iter().filter(|it| !is_archive(it)).collect();
         views.extend(files);
         views
     }
@@ -303,7 +310,9 @@ impl TransferTracker {
 
 /// How long a transfer is shown without a movement.
 fn idle_timeout(transfer: &Transfer) -> Duration {
-    if transfer.source.is_some() && transfer.destination.is_some() {
+    if !transfer.has_position() {
+        IDLE_TIMEOUT_WITHOUT_POSITION
+    } else if transfer.source.is_some() && transfer.destination.is_some() {
         IDLE_TIMEOUT_OF_PAIR
     } else {
         IDLE_TIMEOUT
@@ -326,7 +335,7 @@ fn view_of(transfer: &mut Transfer, context: &TransferContext<'_>) -> TransferVi
             destination: device(destination),
         },
     };
-    view.not_on_disk_bytes = bottleneck::not_on_disk_bytes(&view, participants.devices, context);
+    bottleneck::add_dirty_bytes(&mut view, participants.devices, context);
     if !view.state.is_over() {
         view.throttle = transfer.is_rate_limited.then_some(Throttle::OwnLimit);
         bottleneck::add_bottleneck(&mut view, &mut transfer.bottleneck, &participants, context);

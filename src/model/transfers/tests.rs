@@ -323,6 +323,34 @@ fn stalled_transfer_resumes() {
     assert!(view.eta.is_some());
 }
 
+#[test]
+fn pipeline_is_not_over_before_its_last_process_has_written_everything() {
+    let mut story = TrackerScenario::new();
+    let pipe = |descriptor| open_fixture(descriptor, "pipe:[9]", 9).with_kind(FileKind::Pipe);
+    let reader = |done: u64| {
+        let files = [
+            open_fixture(0, "/a", 1).open_for_reading(done * MIB, 40 * MIB),
+            pipe(1).open_for_writing(0, 0),
+        ];
+        process(6, "cat", "", 0, &files)
+    };
+    let writer = |done: u64| {
+        let files = [
+            pipe(0).open_for_reading(0, 0),
+            open_fixture(1, "/b", 2).open_for_writing(done * MIB, done * MIB),
+        ];
+        process(7, "cat", "", 0, &files)
+    };
+    story.next_sample(vec![reader(10), writer(9)]);
+    story.next_sample(vec![reader(38), writer(37)]);
+    let view = only_view(story.next_sample(vec![writer(39)]));
+    assert_eq!(view.state, TransferState::Moving);
+    story.closed = vec![closed_destination(40)];
+    let view = only_view(story.next_sample(Vec::new()));
+    assert_eq!(view.state, TransferState::Finished);
+    assert_eq!(view.position_bytes, Some(40 * MIB));
+}
+
 /// A process that reads sequentially or not, with the bytes that its system calls read so far.
 fn reader(name: &str, position: u64, size: u64, called: u64) -> Vec<ProcessSample> {
     let files = [open_fixture(3, "/big", 1).open_for_reading(position * MIB, size * MIB)];

@@ -213,7 +213,10 @@ impl Transfer {
             .as_ref()
             .map(|end| end.find_open_file(sample));
         let Some(leading) = source.or(destination).flatten() else {
-            self.finish(sample);
+            // The writer of a pipeline has not received everything yet.
+            if destination.flatten().is_none() || !self.has_two_processes() {
+                self.finish(sample);
+            }
             return;
         };
         self.expected_size = self.end_position(leading);
@@ -244,6 +247,12 @@ impl Transfer {
                 held.max(file.position).abs_diff(leading.position) <= lag
             });
         self.finish_at_end(leading, sample.boot_time);
+    }
+
+    /// Whether one process reads and another one writes.
+    fn has_two_processes(&self) -> bool {
+        let pid = |end: &Option<TransferFile>| end.as_ref().map(|end| end.pid);
+        self.destination.is_some() && pid(&self.source) != pid(&self.destination)
     }
 
     /// A file that stays open at its end is finished after a while.
@@ -308,6 +317,12 @@ impl Transfer {
             self.progress_basis = ProgressBasis::IoCounters;
             self.estimator = RateEstimator::default();
         }
+    }
+
+    /// Whether its position is known.
+    #[must_use]
+    pub fn has_position(&self) -> bool {
+        self.progress_basis != ProgressBasis::IoCounters
     }
 
     /// Whether it writes in place: without a source, and seeking.

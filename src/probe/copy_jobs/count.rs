@@ -7,6 +7,8 @@ pub struct FileCount {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Bytes of an archive (tar) of all that was found, with a header for each file and directory.
+    pub archive_bytes: u64,
     /// Whether all of them were found; otherwise the counts still grow.
     pub is_complete: bool,
     /// Files that are copied completely; `None` if unknown.

@@ -6,7 +6,7 @@ use super::columns::{
     DEFAULT_TERMINAL_WIDTH, UNKNOWN_VALUE, display_width, fit_to_width, format_known, keep_end,
 };
 use crate::model::snapshot::{GrowingFile, TransferState, TransferView};
-use crate::report::transfer_text::{bottleneck_text, end_text, throttle_text};
+use crate::report::transfer_text::{bottleneck_text, dirty_text, end_text, throttle_text};
 use crate::units;
 
 /// Maximum number of listed growing files.
@@ -65,11 +65,7 @@ fn transfer_remarks(view: &TransferView) -> Vec<String> {
         view.throttle
             .map(|throttle| format!("throttled: {}", throttle_text(throttle))),
     );
-    let unwritten = view.not_on_disk_bytes.filter(|bytes| *bytes > 0);
-    remarks.extend(
-        unwritten
-            .map(|bytes| format!("up to {} not on disk", units::format_capacity(bytes as f64))),
-    );
+    remarks.extend(dirty_text(view).map(|text| format!("up to {text}")));
     remarks
 }
 

@@ -7,7 +7,9 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
 use crate::model::snapshot::TransferView;
-use crate::report::transfer_text::{bottleneck_text, end_text, state_text, throttle_text};
+use crate::report::transfer_text::{
+    bottleneck_text, dirty_text, end_text, state_text, throttle_text,
+};
 use crate::session::document::MetricUnit;
 use crate::ui::live::charts::{ChartHistory, draw_history};
 use crate::ui::live::rows::fact_line;
@@ -125,10 +127,8 @@ fn facts(transfer: &TransferView) -> Vec<(&'static str, Option<String>)> {
             .map(|throttle| ("throttled", Some(throttle_text(throttle).to_owned()))),
     );
     facts.push((
-        "not on disk",
-        transfer
-            .not_on_disk_bytes
-            .map(|bytes| format!("up to {}", capacity(bytes))),
+        "dirty",
+        dirty_text(transfer).map(|text| format!("up to {text}")),
     ));
     facts
 }

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::app::live::{LiveList, LiveState};
 use crate::model::Snapshot;
 use crate::model::snapshot::{Throttle, TransferState, TransferView, is_other_users_notice};
-use crate::report::transfer_text::{bottleneck_text, end_text, throttle_text};
+use crate::report::transfer_text::{bottleneck_text, dirty_text, end_text, throttle_text};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::table::{TableColumn, TableWidget};
@@ -79,7 +79,14 @@ pub(super) fn draw(
         sorted_by: None,
         theme,
     };
-    (&table).render(area, buf);
+    let rows = usize::from(area.height.saturating_sub(1));
+    let mut table_area = area;
+    if transfers.len() > rows && rows > 0 {
+        let more = super::rows::take_bottom(&mut table_area, 1);
+        let text = format!("+{} more", transfers.len() + 1 - rows);
+        Line::styled(text, theme.role_style(StyleRole::Faint)).render(more, buf);
+    }
+    (&table).render(table_area, buf);
 }
 
 /// The selected line, if the transfers are focused.
@@ -180,14 +187,16 @@ fn eta_range_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
 
 /// The bottleneck with its reason, or how the transfer is over.
 fn bottleneck_cell(transfer: &TransferView, width: u16, theme: Theme) -> Line<'static> {
-    let unwritten = transfer.not_on_disk_bytes.filter(|bytes| *bytes > 0);
     let (text, role) = if let Some(end) = end_text(transfer) {
-        let dirty = |bytes| format!("{end}, {} dirty", units::format_capacity(bytes as f64));
         let role = match transfer.state {
             TransferState::Ended => StyleRole::Warning,
             _ => StyleRole::Faint,
         };
-        (unwritten.map_or_else(|| end.clone(), dirty), role)
+        let dirty = dirty_text(transfer);
+        (
+            dirty.map_or_else(|| end.clone(), |dirty| format!("{end}, {dirty}")),
+            role,
+        )
     } else if let Some(text) = bottleneck_text(transfer) {
         let limited = transfer.throttle.is_some_and(|it| it != Throttle::OwnLimit);
         let role = if limited {

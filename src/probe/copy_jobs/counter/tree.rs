@@ -142,6 +142,7 @@ impl CopyTree {
         total
             .source_file_system
             .get_or_insert_with(|| split_device_number(metadata.dev()));
+        total.archive_bytes += archive_bytes(&name, &metadata);
         if metadata.is_dir() {
             if let Ok(directory) = fs::read_dir(&path) {
                 self.expected_files.add_directory(&name);
@@ -159,6 +160,21 @@ impl CopyTree {
         }
         true
     }
+}
+
+/// Bytes that a file or directory takes in an archive (tar(5), GNU format).
+fn archive_bytes(name: &Path, metadata: &fs::Metadata) -> u64 {
+    const BLOCK: u64 = 512;
+    /// Longer names take a header and a block of their own.
+    const MAX_NAME_BYTES: usize = 100;
+    let long_name = name.as_os_str().len() > MAX_NAME_BYTES;
+    let header = if long_name { 3 * BLOCK } else { BLOCK };
+    let content = if metadata.is_file() {
+        metadata.size().next_multiple_of(BLOCK)
+    } else {
+        0
+    };
+    header + content
 }
 
 #[cfg(test)]
@@ -234,5 +250,7 @@ mod tests {
             (count.bytes, count.files_done, count.bytes_done),
             (100, None, None)
         );
+        // Two headers, and a block of content.
+        assert_eq!(count.archive_bytes, 3 * 512);
     }
 }
