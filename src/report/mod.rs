@@ -3,6 +3,7 @@
 pub mod again;
 pub mod checks;
 pub mod compare;
+pub mod csv;
 pub mod evidence;
 pub mod files;
 pub mod fio;
@@ -10,6 +11,7 @@ pub mod fleet;
 pub mod goals;
 pub mod html;
 mod layout;
+pub mod openmetrics;
 pub mod processes;
 pub mod repeated;
 pub mod requests;
