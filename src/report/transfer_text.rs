@@ -17,6 +17,20 @@ pub fn bottleneck_text(view: &TransferView) -> Option<String> {
     })
 }
 
+/// The bottleneck in at most `width` columns: with its reason, with its device, or alone.
+#[must_use]
+pub fn short_bottleneck_text(view: &TransferView, width: usize) -> Option<String> {
+    let whole = bottleneck_text(view)?;
+    let without_value = whole.split_once(", ").map(|(start, _)| start.to_owned());
+    let name = bottleneck_name(view.bottleneck?).to_owned();
+    let mut texts = [Some(whole), without_value].into_iter().flatten();
+    Some(
+        texts
+            .find(|text| text.chars().count() <= width)
+            .unwrap_or(name),
+    )
+}
+
 /// The bottleneck in a word or two.
 #[must_use]
 pub fn bottleneck_name(bottleneck: Bottleneck) -> &'static str {
@@ -54,6 +68,7 @@ fn reason_text(reason: &BottleneckReason) -> String {
         BottleneckReason::Processor { fraction } => {
             format!("{} CPU", units::format_percent(*fraction))
         }
+        BottleneckReason::Pipeline => "waits for the pipeline".to_owned(),
         BottleneckReason::HardlyWaits { fraction } => {
             format!("IO% {}", units::format_percent(*fraction))
         }
@@ -136,6 +151,18 @@ mod tests {
         };
         let text = bottleneck_text(&view(Bottleneck::Destination, device));
         assert_eq!(text.as_deref(), Some("destination: sdc, w_await 48.0 ms"));
+        let short = |width| {
+            let device = BottleneckReason::Device {
+                device: "sdc".into(),
+                operation: TransferOperation::Write,
+                await_ns: Some(48e6),
+                busy: None,
+            };
+            short_bottleneck_text(&view(Bottleneck::Destination, device), width).unwrap()
+        };
+        assert_eq!(short(34), "destination: sdc, w_await 48.0 ms");
+        assert_eq!(short(20), "destination: sdc");
+        assert_eq!(short(14), "destination");
         let cpu = BottleneckReason::Processor { fraction: 0.97 };
         let text = bottleneck_text(&view(Bottleneck::NotDiskBound, cpu));
         assert_eq!(text.as_deref(), Some("not disk-bound: 97 % CPU"));

@@ -134,6 +134,8 @@ pub enum BottleneckReason {
         /// Fraction, 0 to 1; above 1 with several threads.
         fraction: f64,
     },
+    /// The reader waits for the next program of its pipeline, and the writer for the previous one.
+    Pipeline,
     /// The process waits for block I/O in this small fraction of the time.
     HardlyWaits {
         /// Fraction, 0 to 1.

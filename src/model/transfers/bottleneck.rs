@@ -23,6 +23,8 @@ const HIGH_IO_WAIT: f64 = 0.5;
 const HIGH_CPU: f64 = 0.85;
 /// Seen in this fraction of the samples, a wait is what limits the process.
 const FREQUENT_WAIT: f64 = 0.3;
+/// Seen in this fraction of the samples, a wait is where a process spends its time.
+const MOST_SAMPLES: f64 = 0.5;
 /// A source that supplies a smaller fraction of the bytes than this from its device is cached.
 const MIN_DEVICE_FRACTION: f64 = 0.1;
 /// Writes of at least this fraction of a disk's bytes compete with its reads.
@@ -171,6 +173,10 @@ pub struct BottleneckEvidence {
     pub write_waits: f64,
     /// Fraction of the samples in which the writer waited because of the limit of dirty memory.
     pub writer_dirty_waits: f64,
+    /// Fraction of the samples in which the reader waited for the next process of a pipeline.
+    pub reader_pipe_waits: f64,
+    /// Fraction of the samples in which the writer waited for the previous process of a pipeline.
+    pub writer_pipe_waits: f64,
     /// Fraction of the samples in which a process was in uninterruptible sleep.
     pub blocked: f64,
 }
@@ -208,6 +214,8 @@ impl BottleneckEvidence {
             read_waits: fraction(&|it| it.reader_place == Some(WaitPlace::Read)),
             write_waits: fraction(&|it| it.writer_place == Some(WaitPlace::Write)),
             writer_dirty_waits: fraction(&|it| it.writer_place == Some(WaitPlace::DirtyLimit)),
+            reader_pipe_waits: fraction(&|it| it.reader_place == Some(WaitPlace::Pipe)),
+            writer_pipe_waits: fraction(&|it| it.writer_place == Some(WaitPlace::Pipe)),
             blocked: fraction(&|it| it.is_blocked),
         }
     }
@@ -257,6 +265,8 @@ pub enum Judgement {
     SameDisk,
     /// A processor.
     Processor,
+    /// Another program of its pipeline.
+    Pipeline,
     /// No device: the process hardly waits for I/O.
     HardlyWaits,
 }
@@ -271,7 +281,10 @@ pub fn judge(evidence: &BottleneckEvidence) -> Option<Judgement> {
         load.and_then(|load| load.busy)
             .is_some_and(|busy| busy >= BUSY_UTILIZATION)
     };
+    let waits_for_next = evidence.reader_pipe_waits >= MOST_SAMPLES;
+    let waits_for_previous = evidence.writer_pipe_waits >= MOST_SAMPLES;
     let reads_device = evidence.source.is_some()
+        && !waits_for_next
         && evidence
             .device_fraction
             .is_none_or(|fraction| fraction >= MIN_DEVICE_FRACTION);
@@ -294,7 +307,10 @@ pub fn judge(evidence: &BottleneckEvidence) -> Option<Judgement> {
         && (busy(evidence.source) || evidence.read_waits >= FREQUENT_WAIT || waits)
     {
         Some(Judgement::Source)
+    } else if waits_for_next && waits_for_previous {
+        Some(Judgement::Pipeline)
     } else if evidence.destination.is_some()
+        && !waits_for_previous
         && (busy(evidence.destination)
             || (!reads_device && (evidence.blocked >= FREQUENT_WAIT || waits)))
     {
@@ -357,6 +373,7 @@ fn finding(
                 fraction: evidence.cpu.unwrap_or_default(),
             },
         ),
+        Judgement::Pipeline => (Bottleneck::NotDiskBound, BottleneckReason::Pipeline),
         Judgement::HardlyWaits => (
             Bottleneck::NotDiskBound,
             BottleneckReason::HardlyWaits {
@@ -443,6 +460,26 @@ mod tests {
             ..idle
         };
         assert_eq!(judge(&rarely), Some(Judgement::HardlyWaits));
+    }
+
+    #[test]
+    fn pipeline_that_waits_for_its_middle_is_not_limited_by_a_busy_disk() {
+        let both = BottleneckEvidence {
+            reader_pipe_waits: 1.0,
+            writer_pipe_waits: 0.8,
+            ..of(0.9, 0.97)
+        };
+        assert_eq!(judge(&both), Some(Judgement::Pipeline));
+        let slow_writer = BottleneckEvidence {
+            writer_pipe_waits: 0.0,
+            ..both
+        };
+        assert_eq!(judge(&slow_writer), Some(Judgement::Destination));
+        let slow_reader = BottleneckEvidence {
+            reader_pipe_waits: 0.0,
+            ..both
+        };
+        assert_eq!(judge(&slow_reader), Some(Judgement::Source));
     }
 
     #[test]

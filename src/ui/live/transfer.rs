@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
+use unicode_width::UnicodeWidthStr;
 
 use crate::app::live::LiveState;
 use crate::model::snapshot::TransferView;
@@ -12,7 +13,7 @@ use crate::report::transfer_text::{
 };
 use crate::session::document::MetricUnit;
 use crate::ui::live::charts::{ChartHistory, draw_history};
-use crate::ui::live::rows::fact_line;
+use crate::ui::live::rows::{FACT_NAME_WIDTH, fact_line};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrap_text;
@@ -72,10 +73,13 @@ fn description_lines(transfer: &TransferView, width: u16, theme: Theme) -> Vec<L
         let Some(path) = path else {
             continue;
         };
-        lines.push(Line::styled(name, theme.role_style(StyleRole::Faint)));
-        lines.extend(wrap_text(path, width).into_iter().map(Line::raw));
+        if path.width() + FACT_NAME_WIDTH <= usize::from(width) {
+            lines.push(fact_line(name, Some(path.to_string()), theme));
+        } else {
+            lines.push(Line::styled(name, theme.role_style(StyleRole::Faint)));
+            lines.extend(wrap_text(path, width).into_iter().map(Line::raw));
+        }
     }
-    lines.push(Line::default());
     for (name, value) in facts(transfer) {
         lines.push(fact_line(name, value, theme));
     }
@@ -89,25 +93,33 @@ fn facts(transfer: &TransferView) -> Vec<(&'static str, Option<String>)> {
         Some(done) => format!("{done} of {total}"),
         None => total.to_string(),
     });
-    let range = transfer.eta_low.zip(transfer.eta_high);
-    let range = range.map(|(low, high)| {
-        format!(
-            "{} to {}",
-            units::format_wait(low),
-            units::format_wait(high)
-        )
+    let eta = transfer.eta.map(|eta| {
+        let eta = units::format_wait(eta);
+        match (transfer.eta_low, transfer.eta_high) {
+            (Some(low), Some(high)) if low != high => {
+                let (low, high) = (units::format_wait(low), units::format_wait(high));
+                format!("{eta} ({low} to {high})")
+            }
+            _ => eta,
+        }
     });
+    let size = transfer
+        .size_bytes
+        .map_or_else(String::new, |size| format!(" of {}", capacity(size)));
     let percent = transfer
         .progress_fraction()
-        .map(|fraction| format!("{:.1} %", (fraction * 1000.0).floor() / 10.0));
+        .map_or_else(String::new, |fraction| {
+            format!(", {:.1} %", (fraction * 1000.0).floor() / 10.0)
+        });
+    let done = transfer
+        .position_bytes
+        .map(|done| format!("{}{size}{percent}", capacity(done)));
     let mut facts = vec![
         (
             "state",
             end_text(transfer).or_else(|| Some(state_text(transfer.state).to_owned())),
         ),
-        ("progress", percent),
-        ("done", transfer.position_bytes.map(capacity)),
-        ("of", transfer.size_bytes.map(capacity)),
+        ("done", done),
     ];
     facts.extend(files.map(|files| ("files", Some(files))));
     let rate = transfer.rate_bytes_per_s.map(units::format_throughput);
@@ -116,8 +128,7 @@ fn facts(transfer: &TransferView) -> Vec<(&'static str, Option<String>)> {
     } else {
         facts.extend([
             ("rate", rate),
-            ("ETA", transfer.eta.map(units::format_wait)),
-            ("ETA range", range),
+            ("ETA", eta),
             ("bottleneck", bottleneck_text(transfer)),
         ]);
     }

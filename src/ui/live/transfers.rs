@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::app::live::{LiveList, LiveState};
 use crate::model::Snapshot;
 use crate::model::snapshot::{Throttle, TransferState, TransferView, is_other_users_notice};
-use crate::report::transfer_text::{bottleneck_text, dirty_text, end_text, throttle_text};
+use crate::report::transfer_text::{dirty_text, end_text, short_bottleneck_text, throttle_text};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::table::{TableColumn, TableWidget};
@@ -197,7 +197,7 @@ fn bottleneck_cell(transfer: &TransferView, width: u16, theme: Theme) -> Line<'s
             dirty.map_or_else(|| end.clone(), |dirty| format!("{end}, {dirty}")),
             role,
         )
-    } else if let Some(text) = bottleneck_text(transfer) {
+    } else if let Some(text) = short_bottleneck_text(transfer, usize::from(width)) {
         let limited = transfer.throttle.is_some_and(|it| it != Throttle::OwnLimit);
         let role = if limited {
             StyleRole::Warning
