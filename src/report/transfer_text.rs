@@ -17,10 +17,17 @@ pub fn bottleneck_text(view: &TransferView) -> Option<String> {
     })
 }
 
-/// The bottleneck in at most `width` columns: with its reason, with its device, or alone.
+/// The bottleneck in at most `width` columns: with its reason, with its device, or alone; a limit of
+/// the kernel before the bottleneck that it causes.
 #[must_use]
 pub fn short_bottleneck_text(view: &TransferView, width: usize) -> Option<String> {
     let whole = bottleneck_text(view)?;
+    let limit = view.throttle.filter(|it| *it != Throttle::OwnLimit);
+    if let Some(limit) = limit.map(throttle_text)
+        && (whole.chars().count() > width || !whole.contains(limit))
+    {
+        return Some(limit.to_owned());
+    }
     let without_value = whole.split_once(", ").map(|(start, _)| start.to_owned());
     let name = bottleneck_name(view.bottleneck?).to_owned();
     let mut texts = [Some(whole), without_value].into_iter().flatten();
@@ -79,8 +86,8 @@ fn reason_text(reason: &BottleneckReason) -> String {
 #[must_use]
 pub fn throttle_text(throttle: Throttle) -> &'static str {
     match throttle {
-        Throttle::DirtyMemory => "dirty limit reached",
-        Throttle::ControlGroup => "cgroup limit reached",
+        Throttle::DirtyMemory => "dirty limit",
+        Throttle::ControlGroup => "cgroup limit",
         Throttle::OwnLimit => "own rate limit",
     }
 }
