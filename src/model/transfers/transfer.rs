@@ -157,8 +157,8 @@ pub struct Transfer {
     source_data_bytes: Option<u64>,
     /// Whether the destination has its full length before its data.
     is_preallocated: bool,
-    /// Whether the destination held about as many bytes as were read.
-    is_plain_copy: bool,
+    /// Whether the destination held about as many bytes as were read; `None` until both were seen.
+    is_plain_copy: Option<bool>,
     end: Option<TransferEnd>,
 }
 
@@ -191,7 +191,7 @@ impl Transfer {
             seeks: 0,
             source_data_bytes: None,
             is_preallocated: false,
-            is_plain_copy: false,
+            is_plain_copy: None,
             end: None,
         }
     }
@@ -240,12 +240,13 @@ impl Transfer {
         if let Some(position) = position {
             self.estimator.observe_position(sample.boot_time, position);
         }
-        self.is_plain_copy = self.progress_basis == ProgressBasis::DestinationGrowth
-            || destination.is_some_and(|file| {
-                let held = file.size.unwrap_or(0).min(file.allocated_bytes);
-                let lag = MAX_LAG_BYTES.max(leading.position / MAX_LAG_DIVISOR);
-                held.max(file.position).abs_diff(leading.position) <= lag
-            });
+        if let Some(file) = destination {
+            let held = file.size.unwrap_or(0).min(file.allocated_bytes);
+            self.is_plain_copy = Some(
+                self.progress_basis == ProgressBasis::DestinationGrowth
+                    || holds_about(held.max(file.position), leading.position),
+            );
+        }
         self.finish_at_end(leading, sample.boot_time);
     }
 
@@ -351,7 +352,7 @@ impl Transfer {
             return TransferState::Closed;
         };
         if let Some(closed) = closed
-            && (self.is_plain_copy || closed.size == size)
+            && (closed.size == size || self.is_copied_to(closed))
         {
             let position = self.grown_position(closed.size, closed.allocated_bytes);
             self.estimator.set_final_position(position);
@@ -369,6 +370,14 @@ impl Transfer {
         } else {
             TransferState::Ended
         }
+    }
+
+    /// Whether the destination holds a copy instead of, say, a compressed archive.
+    fn is_copied_to(&self, closed: ClosedFile) -> bool {
+        self.is_plain_copy.unwrap_or_else(|| {
+            let position = self.estimator.last_position();
+            position.is_some_and(|position| holds_about(closed.size, position))
+        })
     }
 
     /// An offset that moves after all is better than its substitute.
@@ -546,6 +555,11 @@ impl Transfer {
             ProgressBasis::Position | ProgressBasis::DestinationGrowth => TransferState::Moving,
         }
     }
+}
+
+/// Whether a destination with this length holds what was read up to a position.
+fn holds_about(length: u64, position: u64) -> bool {
+    length.abs_diff(position) <= MAX_LAG_BYTES.max(position / MAX_LAG_DIVISOR)
 }
 
 /// Whether the bytes between a position and the file's present one can be a hole, which programs skip.
