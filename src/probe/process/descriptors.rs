@@ -112,13 +112,13 @@ impl ProcessDescriptors {
         self.refresh_moved_except(&listed, roots);
         if complete {
             let pass = self.listing_pass;
-            let unseen = |entry: &DescriptorEntry| entry.seen_in_pass != pass;
-            let gone: Vec<_> = self
-                .entries
-                .extract_if(.., |_, entry| unseen(entry))
-                .collect();
-            for (_, entry) in gone {
-                self.record_closed(&entry);
+            let entries = std::mem::take(&mut self.entries);
+            for (descriptor, entry) in entries {
+                if entry.seen_in_pass == pass {
+                    self.entries.insert(descriptor, entry);
+                } else {
+                    self.record_closed(&entry);
+                }
             }
             self.listing_pass += 1;
         }

@@ -32,7 +32,7 @@ impl MappedFiles {
     /// did so before.
     pub(crate) fn update(&mut self, reads_mappings: bool, proc: BorrowedFd<'_>, pid: u32) {
         self.pause_samples = self.pause_samples.saturating_sub(1);
-        if self.pause_samples > 0 || !(reads_mappings || !self.files.is_empty()) {
+        if self.pause_samples > 0 || (!reads_mappings && self.files.is_empty()) {
             return;
         }
         self.pause_samples = REFRESH_SAMPLES;

@@ -243,13 +243,13 @@ impl ProcessTable {
     fn list_all(&mut self, proc: BorrowedFd<'_>, roots: &SysPaths) {
         let mut listed = list_pids(roots);
         listed.sort_unstable();
-        let gone: Vec<_> = self
-            .entries
-            .extract_if(.., |pid, _| listed.binary_search(pid).is_err())
-            .collect();
-        for (_, mut entry) in gone {
-            self.record_closed(&mut entry, true);
-            entry.close_descriptors(&mut self.budget);
+        let is_gone = |pid: &&u32| listed.binary_search(pid).is_err();
+        let gone: Vec<u32> = self.entries.keys().filter(is_gone).copied().collect();
+        for pid in gone {
+            if let Some(mut entry) = self.entries.remove(&pid) {
+                self.record_closed(&mut entry, true);
+                entry.close_descriptors(&mut self.budget);
+            }
         }
         for pid in listed {
             self.add_process(proc, pid);

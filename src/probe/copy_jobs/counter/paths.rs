@@ -54,11 +54,11 @@ impl JobPaths {
 
     /// The path under which this program finds a path of the process.
     pub(super) fn resolve(&self, path: &Path) -> PathBuf {
-        self.from_here(&self.base.join(path))
+        self.visible_path(&self.base.join(path))
     }
 
     /// The path under which this program finds an absolute path of the process.
-    fn from_here(&self, absolute: &Path) -> PathBuf {
+    fn visible_path(&self, absolute: &Path) -> PathBuf {
         match absolute.strip_prefix("/") {
             Ok(below) if !self.is_same_root => self.process.join("root").join(below),
             _ => absolute.to_owned(),
@@ -78,10 +78,10 @@ impl JobPaths {
         let has_sources = |base: &Path| {
             relative
                 .iter()
-                .all(|source| self.from_here(&base.join(source)).exists())
+                .all(|source| self.visible_path(&base.join(source)).exists())
         };
         let is_reached_from = |base: &Path| {
-            let target = |path: &Path| fs::canonicalize(self.from_here(path)).ok();
+            let target = |path: &Path| fs::canonicalize(self.visible_path(path)).ok();
             let here = target(&self.base);
             here.is_some()
                 && (target(base) == here
