@@ -11,7 +11,9 @@ use super::replay::{Frame, ReplayTimeline};
 use super::text::{EditableText, TextInput};
 use super::viewport::{Viewport, VisibleColumns, step_cursor};
 use crate::model::files::{DeletedView, FileView};
-use crate::model::snapshot::{DeviceView, ProcessView, is_delay_accounting_notice};
+use crate::model::snapshot::{
+    DeviceView, ProcessView, TransferKey, TransferView, is_delay_accounting_notice,
+};
 use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
 
@@ -67,6 +69,8 @@ pub struct LiveState {
     is_device_chosen: bool,
     /// Name of the selected device.
     pub selected_device_name: Option<SafeText>,
+    /// Key of the selected transfer.
+    pub selected_transfer_key: Option<TransferKey>,
     /// The list in which movement keys select.
     pub focused_list: LiveList,
     /// Whether processes show totals since the first sample instead of rates.
@@ -107,6 +111,7 @@ impl LiveState {
             is_process_chosen: false,
             is_device_chosen: false,
             selected_device_name: None,
+            selected_transfer_key: None,
             focused_list: LiveList::default(),
             show_totals: false,
             show_tree: false,
@@ -252,6 +257,16 @@ impl LiveState {
         processes.find(|process| Some((process.pid, process.tid)) == self.selected_process_id)
     }
 
+    /// The selected transfer, while it is listed.
+    #[must_use]
+    pub fn selected_transfer(&self) -> Option<&TransferView> {
+        let (sample, key) = (
+            self.snapshot.as_ref()?,
+            self.selected_transfer_key.as_ref()?,
+        );
+        sample.transfers.iter().find(|it| it.key() == *key)
+    }
+
     /// The selected device, while it is there.
     #[must_use]
     pub fn selected_device(&self) -> Option<&DeviceView> {
@@ -304,6 +319,7 @@ impl LiveState {
             movement if !self.pane.is_lists() => self.viewport.scroll(movement),
             movement => match self.focused_list {
                 LiveList::Devices => self.select_device(movement),
+                LiveList::Transfers => self.select_transfer(movement),
                 LiveList::Processes => self.select_process(movement),
             },
         }
@@ -346,6 +362,9 @@ impl LiveState {
             LiveList::Devices if self.selected_device_name.is_some() => {
                 self.show_pane(LivePane::Device);
             }
+            LiveList::Transfers if self.selected_transfer_key.is_some() => {
+                self.show_pane(LivePane::Transfer);
+            }
             LiveList::Processes if self.selected_process_id.is_some() => {
                 self.show_pane(LivePane::Process);
             }
@@ -361,6 +380,7 @@ impl LiveState {
             self.device_filter = EditableText::default();
             self.is_process_chosen = false;
             self.is_device_chosen = false;
+            self.selected_transfer_key = None;
             self.focused_list = LiveList::Processes;
             self.select_listed();
         } else {
@@ -420,11 +440,30 @@ impl LiveState {
         vec![Effect::SetInterval(interval)]
     }
 
+    /// Focuses the next list; without transfers there are two.
     fn focus_next_list(&mut self) {
+        let has_transfers = self
+            .snapshot
+            .as_ref()
+            .is_some_and(|sample| !sample.transfers.is_empty());
         self.focused_list = match self.focused_list {
             LiveList::Processes => LiveList::Devices,
-            LiveList::Devices => LiveList::Processes,
+            LiveList::Devices if has_transfers => LiveList::Transfers,
+            LiveList::Devices | LiveList::Transfers => LiveList::Processes,
         };
+        if self.focused_list == LiveList::Transfers && self.selected_transfer().is_none() {
+            self.select_transfer(KeyCommand::GoToFirst);
+        }
+    }
+
+    fn select_transfer(&mut self, movement: KeyCommand) {
+        let transfers = self.snapshot.iter().flat_map(|sample| &sample.transfers);
+        let keys: Vec<TransferKey> = transfers.map(TransferView::key).collect();
+        let index = keys
+            .iter()
+            .position(|key| Some(key) == self.selected_transfer_key.as_ref());
+        self.selected_transfer_key =
+            moved_index(movement, index, keys.len()).map(|index| keys[index].clone());
     }
 
     /// The filter of the focused list.
@@ -551,5 +590,35 @@ mod tests {
         live.interval = Duration::from_millis(700);
         let effects = live.handle_command(KeyCommand::LongerInterval);
         assert!(matches!(effects[..], [Effect::SetInterval(interval)] if interval.as_secs() == 1));
+    }
+
+    #[test]
+    fn transfer_is_selected_by_its_file_and_shown_in_its_pane() {
+        let transfer = |pid, source: &str| TransferView {
+            pid,
+            source: Some(source.into()),
+            ..TransferView::default()
+        };
+        let with = |transfers| {
+            let mut snapshot = ViewBuilder::default().update(Arc::default());
+            snapshot.transfers = transfers;
+            Arc::new(snapshot)
+        };
+        let mut live = LiveState::new(Duration::from_secs(1));
+        live.set_snapshot(with(vec![transfer(7, "/a"), transfer(8, "/b")]));
+        live.handle_command(KeyCommand::SwitchList);
+        assert_eq!(live.focused_list, LiveList::Devices);
+        live.handle_command(KeyCommand::SwitchList);
+        live.handle_command(KeyCommand::Down);
+        // The other order in the next sample.
+        live.set_snapshot(with(vec![transfer(8, "/b"), transfer(7, "/a")]));
+        assert_eq!(live.selected_transfer().map(|it| it.pid), Some(8));
+        live.handle_command(KeyCommand::Accept);
+        assert!(matches!(live.pane, LivePane::Transfer));
+        live.set_snapshot(with(Vec::new()));
+        assert!(live.selected_transfer().is_none());
+        live.handle_command(KeyCommand::Cancel);
+        live.handle_command(KeyCommand::SwitchList);
+        assert_eq!(live.focused_list, LiveList::Processes);
     }
 }

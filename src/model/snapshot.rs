@@ -17,7 +17,10 @@ mod nanoseconds;
 mod transfer;
 mod unit;
 
-pub use self::transfer::{Bottleneck, Throttle, TransferState, TransferView};
+pub use self::transfer::{
+    Bottleneck, BottleneckReason, Throttle, TransferKey, TransferOperation, TransferState,
+    TransferView,
+};
 pub use self::unit::{UnitLimit, UnitView};
 
 /// State of the machine at one time.

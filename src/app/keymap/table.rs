@@ -58,7 +58,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Live, &[KeyPress::char('-')], KeyCommand::ShorterInterval, "shorten the interval", ""),
     binding(KeyContext::Live, &[KeyPress::char('i')], KeyCommand::ToggleIdleDevices, "all devices, or without idle loops etc.", ""),
     binding(KeyContext::Live, &[KeyPress::char('a')], KeyCommand::ToggleAllProcesses, "show or hide processes without I/O", ""),
-    binding(KeyContext::Live, TAB, KeyCommand::SwitchList, "switch between devices and processes", "devices"),
+    binding(KeyContext::Live, TAB, KeyCommand::SwitchList, "next list: devices, transfers, processes", "list"),
     binding(KeyContext::Live, ENTER, KeyCommand::Accept, "details of the selection", "details"),
     binding(KeyContext::Live, &[KeyPress::char('f')], KeyCommand::ShowOpenFiles, "open files of the selected process", "files"),
     binding(KeyContext::Live, &[KeyPress::char('d')], KeyCommand::ShowDeletedFiles, "deleted files that still occupy space", ""),

@@ -10,6 +10,8 @@ use crate::model::files::{DeletedView, FileView};
 pub enum LiveList {
     /// Block devices.
     Devices,
+    /// Transfers.
+    Transfers,
     /// Processes.
     #[default]
     Processes,
@@ -23,6 +25,8 @@ pub enum LivePane {
     Lists,
     /// The selected device: history, identity, stack, file systems, advice.
     Device,
+    /// The selected transfer: whole paths, and its rate over time.
+    Transfer,
     /// The selected process.
     Process,
     /// Open files of the selected process; `None` until they are listed.

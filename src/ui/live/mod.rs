@@ -29,6 +29,7 @@ mod files;
 mod memory;
 mod processes;
 pub(super) mod timeline;
+mod transfer;
 mod transfers;
 
 /// Minimum width for details of the selected process beside the list.
@@ -84,7 +85,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let max = (area.height / 2).saturating_sub(2).max(1);
     let count = (sample.transfers.len() as u16).min(max);
     let transfers = take_top(&mut area, count + 1);
-    transfers::draw(sample, theme, transfers, buf);
+    transfers::draw(live, sample, theme, transfers, buf);
     take_top(&mut area, 1);
 
     if live.is_editing_filter || !live.focused_filter().is_empty() {
@@ -112,6 +113,7 @@ fn draw_pane(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     match &live.pane {
         LivePane::Lists => {}
         LivePane::Device => device::draw(live, theme, area, buf),
+        LivePane::Transfer => transfer::draw(live, theme, area, buf),
         LivePane::Process => detail::draw(live, &live.viewport, theme, area, buf),
         LivePane::OpenFiles(files) => {
             files::draw_open_files(live, files.as_ref(), theme, area, buf)
