@@ -88,7 +88,7 @@ kill -STOP $program
 sleep 2
 kill -CONT $program
 wait $program
-grep -q 'paused: did not run' /tmp/out.txt && found=yes || found=no
+grep -q 'paused: the program did not run' /tmp/out.txt && found=yes || found=no
 check $found "a stop of two seconds: $(grep 'paused' /tmp/out.txt)"
 
 echo "$failed failed"
