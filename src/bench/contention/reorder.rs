@@ -3,6 +3,9 @@
 use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
@@ -14,7 +17,6 @@ use crate::bench::{
     ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::drive::random::{Xoshiro256, scale_to_bound};
 use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::check::{CheckEvidence, CheckId, RateRange};
@@ -96,10 +98,10 @@ fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) ->
         .end
         .saturating_sub(start + u64::from(plan.block_size.max_bytes()));
     let blocks = room / plan.alignment + 1;
-    let mut random = Xoshiro256::new(seed);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let all = count.next_multiple_of(batch) + batch;
     let mut addresses: Vec<u64> = (0..all)
-        .map(|_| start + scale_to_bound(random.next_u64(), blocks) * plan.alignment)
+        .map(|_| start + random.random_range(0..blocks) * plan.alignment)
         .collect();
     for (index, batch) in addresses.chunks_mut(batch).enumerate() {
         batch.sort_unstable();
@@ -107,7 +109,7 @@ fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) ->
             batch.reverse();
         }
     }
-    let first = scale_to_bound(random.next_u64(), batch as u64) as usize;
+    let first = random.random_range(0..batch);
     addresses[first..first + count].to_vec()
 }
 

@@ -1,5 +1,7 @@
 //! Detects rotation and its speed by folding the intervals between two reads of the same sectors.
 
+use rand::seq::SliceRandom as _;
+
 use crate::bench::BenchError;
 use crate::bench::hdd::analysis::findings;
 use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
@@ -192,7 +194,7 @@ fn round_addresses(prober: &mut SeekProber<'_, '_>) -> Vec<u64> {
     for order in [&mut first, &mut second] {
         order
             .chunks_mut(8)
-            .for_each(|few| prober.random.shuffle(few));
+            .for_each(|few| few.shuffle(&mut prober.random));
     }
     first.extend(second);
     first
