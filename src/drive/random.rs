@@ -1,5 +1,9 @@
-//! Random numbers as a function of a counter, for the hot path: the request with a number is the same
-//! in whatever order the requests are made. Everything else uses the generators of `rand`.
+//! What a `--seed` determines: random addresses as a function of a counter (the request with a number
+//! is the same in whatever order the requests are made) and orders of measurement. The same seed has to
+//! give the same ones in every version of this program; `rand` keeps the sequences of its generators,
+//! but not of its ranges and shuffles. Everything else uses `rand`.
+
+use rand::Rng;
 
 /// Added to the state at each step (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
 /// Generators, OOPSLA 2014).
@@ -30,9 +34,34 @@ pub fn unit_interval(word: u64) -> f64 {
     (word >> 11) as f64 / (1_u64 << 53) as f64
 }
 
+/// Shuffles the items (Fisher and Yates).
+pub fn shuffle<T>(items: &mut [T], random: &mut impl Rng) {
+    for last in (1..items.len()).rev() {
+        let other = scale_to_bound(random.next_u64(), last as u64 + 1) as usize;
+        items.swap(last, other);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng as _;
+    use rand::rngs::Xoshiro256PlusPlus;
+
     use super::*;
+
+    #[test]
+    fn shuffle_preserves_every_item_and_repeats_for_same_seed() {
+        let shuffled = || {
+            let mut items: Vec<u32> = (0..8).collect();
+            shuffle(&mut items, &mut Xoshiro256PlusPlus::seed_from_u64(3));
+            items
+        };
+        let mut items = shuffled();
+        assert_eq!(items, shuffled());
+        assert!(items.windows(2).any(|pair| pair[0] > pair[1]));
+        items.sort_unstable();
+        assert!(items.iter().copied().eq(0..8));
+    }
 
     #[test]
     fn splitmix64_matches_reference_values() {

@@ -4,7 +4,7 @@ use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::{RngExt as _, SeedableRng as _};
+use rand::{Rng as _, SeedableRng as _};
 
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
@@ -17,6 +17,7 @@ use crate::bench::{
     ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::Target;
+use crate::drive::random::scale_to_bound;
 use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::check::{CheckEvidence, CheckId, RateRange};
@@ -101,7 +102,7 @@ fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) ->
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let all = count.next_multiple_of(batch) + batch;
     let mut addresses: Vec<u64> = (0..all)
-        .map(|_| start + random.random_range(0..blocks) * plan.alignment)
+        .map(|_| start + scale_to_bound(random.next_u64(), blocks) * plan.alignment)
         .collect();
     for (index, batch) in addresses.chunks_mut(batch).enumerate() {
         batch.sort_unstable();
@@ -109,7 +110,7 @@ fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) ->
             batch.reverse();
         }
     }
-    let first = random.random_range(0..batch);
+    let first = scale_to_bound(random.next_u64(), batch as u64) as usize;
     addresses[first..first + count].to_vec()
 }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rand::SeedableRng as _;
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::seq::SliceRandom as _;
 
+use crate::drive::random::shuffle;
 use crate::safe_text::SafeText;
 use crate::session::document::check::{OptimumDoubt, VariantRatio};
 use crate::session::document::{Metric, MetricId, Series, SeriesKind};
@@ -121,7 +121,7 @@ pub fn measurement_order(points: usize, rounds: usize, seed: u64) -> Vec<usize> 
     let mut order = Vec::with_capacity(rounds * points);
     for _ in 0..rounds {
         let mut round: Vec<usize> = (0..points).collect();
-        round.shuffle(&mut random);
+        shuffle(&mut round, &mut random);
         order.append(&mut round);
     }
     order
@@ -311,7 +311,7 @@ impl SweepRounds {
         let mut as_large = 0_u32;
         for _ in 0..PERMUTATION_COUNT {
             for round in &mut by_round {
-                round.shuffle(&mut random);
+                shuffle(round, &mut random);
             }
             as_large += u32::from(variance_of_sums(&by_round) >= measured * (1.0 - 1e-9));
         }

@@ -1,10 +1,9 @@
 //! Detects rotation and its speed by folding the intervals between two reads of the same sectors.
 
-use rand::seq::SliceRandom as _;
-
 use crate::bench::BenchError;
 use crate::bench::hdd::analysis::findings;
 use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
+use crate::drive::random::shuffle;
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 use crate::stats::rotation::epoch_folding;
@@ -194,7 +193,7 @@ fn round_addresses(prober: &mut SeekProber<'_, '_>) -> Vec<u64> {
     for order in [&mut first, &mut second] {
         order
             .chunks_mut(8)
-            .for_each(|few| few.shuffle(&mut prober.random));
+            .for_each(|few| shuffle(few, &mut prober.random));
     }
     first.extend(second);
     first

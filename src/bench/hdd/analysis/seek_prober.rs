@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::{RngExt as _, SeedableRng as _};
+use rand::{Rng as _, SeedableRng as _};
 
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::check_window;
 use crate::bench::{BenchError, RunContext, framework};
+use crate::drive::random::scale_to_bound;
 use crate::engine::{AccessPattern, LoggedRequest, Plan, PlanLimits};
 
 /// One read. Times in seconds on the clock of its phase.
@@ -115,7 +116,7 @@ impl<'b, 'a> SeekProber<'b, 'a> {
     /// A random block from `range`.
     pub fn random_address(&mut self, range: &Range<u64>) -> u64 {
         let length = range.end.saturating_sub(range.start);
-        let offset = self.random.random_range(0..length.max(1));
+        let offset = scale_to_bound(self.random.next_u64(), length);
         self.align_down(range.start + offset)
     }
 

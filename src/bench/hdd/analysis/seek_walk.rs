@@ -4,13 +4,14 @@
 //! If the drive's cache answers repeated reads, the walk reads every block twice: the second read
 //! takes the command overhead only, under the same conditions as the jump before it.
 
-use rand::RngExt as _;
+use rand::{Rng as _, RngExt as _};
 
 use crate::bench::BenchError;
 use crate::bench::hdd::analysis::command_overhead;
 use crate::bench::hdd::analysis::command_overhead::CommandOverhead;
 use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
 use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
+use crate::drive::random::scale_to_bound;
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 
@@ -198,7 +199,7 @@ impl SeekWalk {
         clockwork: &DriveTiming,
     ) -> usize {
         match clockwork.command_overhead.caches_last_read {
-            true => 1 + prober.random.random_range(0..MAX_REPEATS) as usize,
+            true => 1 + scale_to_bound(prober.random.next_u64(), MAX_REPEATS) as usize,
             false => 0,
         }
     }
@@ -227,9 +228,8 @@ impl SeekWalk {
                 Some(next) if next >= to => next,
                 // Restarts at the top on other tracks.
                 _ => {
-                    from - prober
-                        .random
-                        .random_range(0..((length * SECTOR_BYTES) as u64).max(1))
+                    let length = (length * SECTOR_BYTES) as u64;
+                    from - scale_to_bound(prober.random.next_u64(), length)
                 }
             };
             addresses.push(prober.align_down(self.current_address));
