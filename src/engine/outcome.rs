@@ -184,6 +184,10 @@ pub struct ExecutionOutcome {
     pub pauses: Vec<std::ops::Range<u64>>,
     /// CPU time, including ramp_time.
     pub cpu_time: CpuTime,
+    /// Time in which the threads that submitted the requests were ready and waited for a CPU, summed
+    /// over the threads, ramp_time included (/proc/thread-self/schedstat); `None` in virtual time, or
+    /// where the kernel does not report it.
+    pub run_delay: Option<Duration>,
     /// Durations of the steps after the last request, where the plan has them; excluded from
     /// `elapsed`.
     pub finish_times: Option<FinishTimes>,

@@ -218,16 +218,16 @@ fn time_suspended_since_boot() -> Duration {
     time(ClockId::Boottime).saturating_sub(awake)
 }
 
-/// The run delay of the calling thread.
-struct ReadyDelay(Option<File>);
+/// The run delay of the thread that opened it: how long it was ready and waited for a CPU.
+pub(super) struct ReadyDelay(Option<File>);
 
 impl ReadyDelay {
-    fn open() -> Self {
+    pub(super) fn open() -> Self {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// Run delay since the last call; `None` where the kernel does not report it.
-    fn elapsed_delay(&mut self) -> Option<Duration> {
+    /// Run delay since the thread began; `None` where the kernel does not report it.
+    pub(super) fn elapsed_delay(&mut self) -> Option<Duration> {
         let file = self.0.as_mut()?;
         let mut text = String::with_capacity(64);
         file.rewind().ok()?;

@@ -264,6 +264,7 @@ impl<'a> WorkerPool<'a> {
             request_log: Vec::new(),
             pauses: Vec::new(),
             cpu_time: CpuTime::default(),
+            run_delay: None,
             finish_times: None,
         };
         for report in self.reports {
@@ -271,6 +272,9 @@ impl<'a> WorkerPool<'a> {
             outcome.request_log.extend(report.log);
             outcome.cpu_time.user_time += report.cpu.user_time;
             outcome.cpu_time.system_time += report.cpu.system_time;
+            if let Some(delay) = report.run_delay {
+                *outcome.run_delay.get_or_insert_default() += delay;
+            }
             if let (Some(error), EndReason::Completed | EndReason::Cancelled) =
                 (report.error, &outcome.end_reason)
             {
@@ -323,6 +327,7 @@ struct WorkerReport {
     log: Vec<LoggedRequest>,
     last_completion_ns: u64,
     cpu: CpuTime,
+    run_delay: Option<Duration>,
 }
 
 impl WorkerReport {
@@ -333,6 +338,7 @@ impl WorkerReport {
             log: Vec::new(),
             last_completion_ns: 0,
             cpu: CpuTime::default(),
+            run_delay: None,
         }
     }
 }
@@ -374,11 +380,16 @@ impl StartGate {
 /// Runs one worker from the start to its report.
 fn run_worker(work: &mut dyn Submitter, mut context: WorkerContext) -> WorkerReport {
     let before = threads::thread_cpu_time();
+    let mut delay = pauses::ReadyDelay::open();
+    let delay_before = delay.elapsed_delay();
     let result = work.submit_all(&mut context);
     if result.is_err() {
         context.shared.stop();
     }
     let cpu = threads::cpu_time_between(before, threads::thread_cpu_time());
+    let run_delay = delay_before
+        .zip(delay.elapsed_delay())
+        .map(|(before, after)| after.saturating_sub(before));
     let id = context.id;
     let (log, last_end_ns) = context.recorder.finish();
     WorkerReport {
@@ -387,5 +398,6 @@ fn run_worker(work: &mut dyn Submitter, mut context: WorkerContext) -> WorkerRep
         log,
         last_completion_ns: last_end_ns,
         cpu,
+        run_delay,
     }
 }

@@ -2,6 +2,7 @@
 //! raw samples in, one view out.
 
 pub mod devices;
+mod dirty_memory;
 pub mod file_locations;
 pub mod files;
 mod growing;

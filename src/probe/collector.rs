@@ -10,7 +10,7 @@ use super::process::table::{ProcessTable, WaitSource};
 use super::process::taskstats::TaskstatsSocket;
 use super::sample::{DiskCounters, HostSample, ProbeNotice, SystemSample};
 use super::system::mounts::MountWatch;
-use super::system::{diskstats, host};
+use super::system::{diskstats, host, writeback};
 use super::text::{read_file, read_word};
 use crate::drive::identity::list_block_devices;
 use crate::drive::{BlockDevice, MountedFileSystem, file_systems};
@@ -90,6 +90,8 @@ impl SampleCollector {
             self.refresh_drives();
         }
         self.disks.clone_from(&disks);
+        let device_writeback =
+            writeback::read_device_writeback(&self.roots, &self.host.memory, &disks);
         let waits = self.wait_source();
         self.processes.update(&self.roots, waits, (at, charged));
         if waits == WaitSource::Taskstats {
@@ -110,6 +112,7 @@ impl SampleCollector {
             time: jiff::Timestamp::now().to_string(),
             host: self.host.clone(),
             disks,
+            device_writeback,
             drives: Arc::clone(&self.drives),
             file_systems: Arc::clone(&self.file_systems),
             processes,

@@ -22,6 +22,8 @@ pub struct SystemSample {
     pub host: HostSample,
     /// `/proc/diskstats`, in the kernel's order.
     pub disks: Vec<DiskCounters>,
+    /// Dirty memory of each device; empty where it is not readable or the machine has little of it.
+    pub device_writeback: Vec<DeviceWriteback>,
     /// Facts about the block devices, shared between samples as long as they stay the same.
     pub drives: Arc<[BlockDevice]>,
     /// File systems on block devices, read together with the facts about drives.
@@ -82,6 +84,22 @@ pub struct MemoryCounters {
     pub throttle_threshold: Option<u64>,
     /// Dirty and writeback bytes above which the kernel writes back in the background.
     pub background_threshold: Option<u64>,
+    /// Longest time for which data stay dirty before they are written back: their age
+    /// (`vm.dirty_expire_centisecs`), and the time until it is checked
+    /// (`vm.dirty_writeback_centisecs`). `None` where the kernel does not check.
+    pub flush_delay: Option<Duration>,
+}
+
+/// Dirty memory of a device (`stats` of its backing device in debugfs, kernel
+/// mm/backing-dev.c, `bdi_debug_stats_show`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceWriteback {
+    /// Major and minor number.
+    pub device_number: (u32, u32),
+    /// Bytes that are dirty and not under writeback.
+    pub dirty_bytes: u64,
+    /// Bytes under writeback.
+    pub writeback_bytes: u64,
 }
 
 /// Pressure stall information (kernel Documentation/accounting/psi.rst).
@@ -158,6 +176,10 @@ pub struct ProcessSample {
     pub identity: Arc<ProcessIdentity>,
     /// Its I/O counters.
     pub io: Availability<ProcessIo>,
+    /// The part of them that its ended children have done: wait(2) adds a child's counters to those
+    /// of its parent (kernel/exit.c, `wait_task_zombie`). `None` where it cannot be separated, as in
+    /// a process with several threads.
+    pub ended_io: Option<ProcessIo>,
     /// Time at which they were read, on the clock of the samples: for an idle process this may be a
     /// few samples ago.
     pub read_at: Duration,
@@ -244,6 +266,39 @@ pub struct ProcessIo {
     pub write_bytes: u64,
     /// Bytes of `write_bytes` that were deleted before they were written.
     pub cancelled_write_bytes: u64,
+}
+
+impl ProcessIo {
+    /// Each counter as computed from those of two readings; `None` when one of them is `None`.
+    #[must_use]
+    pub fn combine(&self, other: &Self, compute: impl Fn(u64, u64) -> Option<u64>) -> Option<Self> {
+        Some(Self {
+            rchar: compute(self.rchar, other.rchar)?,
+            wchar: compute(self.wchar, other.wchar)?,
+            read_calls: compute(self.read_calls, other.read_calls)?,
+            write_calls: compute(self.write_calls, other.write_calls)?,
+            read_bytes: compute(self.read_bytes, other.read_bytes)?,
+            write_bytes: compute(self.write_bytes, other.write_bytes)?,
+            cancelled_write_bytes: compute(
+                self.cancelled_write_bytes,
+                other.cancelled_write_bytes,
+            )?,
+        })
+    }
+
+    /// Each counter less that of another reading, at least 0.
+    #[must_use]
+    pub fn saturating_sub(&self, other: &Self) -> Self {
+        self.combine(other, |own, other| Some(own.saturating_sub(other)))
+            .unwrap_or_default()
+    }
+
+    /// Each counter plus that of another reading.
+    #[must_use]
+    pub fn saturating_add(&self, other: &Self) -> Self {
+        self.combine(other, |own, other| Some(own.saturating_add(other)))
+            .unwrap_or_default()
+    }
 }
 
 /// A value, or why it is missing.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A drive that hangs for good, and a prompt that comes back: what tests/robust/cancel.rs shows with a
+# A drive that hangs for good, and a prompt that comes back: what tests/program/robust/cancel.rs shows with a
 # slow file system, on a device-mapper device that is suspended, where threads are in state D. By
 # hand, in a virtual machine that is thrown away:
 #

@@ -1,6 +1,7 @@
 //! Sequential reads or writes: throughput over the address space.
 
 mod description;
+mod fast_start;
 #[cfg(test)]
 mod tests;
 mod zones;
@@ -9,6 +10,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use self::description::ZONE_BYTES;
+use self::fast_start::{addresses_are_of_medium, partition_advice};
 use self::zones::MeasuredZone;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
@@ -22,11 +24,10 @@ use crate::engine::{
     AccessPattern, EndReason, ExecutionOutcome, IoStats, Plan, PlanLimits, ZoneMap,
 };
 use crate::session::document::check::{
-    CheckEvidence, UniformThroughput, UnmeasuredZones, ZoneCountDoubt, ZoneRequests,
-    ZoneThroughputs,
+    CheckEvidence, UnmeasuredZones, ZoneCountDoubt, ZoneRequests,
 };
 use crate::session::document::{Findings, Metric, MetricId, Series, SeriesKind};
-use crate::stats::general::segments::{LevelSegment, find_segments};
+use crate::stats::general::segments::find_segments;
 use crate::stats::latency::histogram::LatencyHistogram;
 use crate::units;
 
@@ -41,8 +42,6 @@ const MIN_REQUESTS_PER_DEPTH: u64 = 10;
 const ENOUGH_TO_COUNT: u64 = 32;
 /// Minimum mean number of measured zones per zone of the drive for a complete count.
 const ENOUGH_IN_ZONE: usize = 5;
-/// Minimum ratio of the rates at the beginning and the end for partition advice.
-const MIN_ADVICE_RATIO: f64 = 1.15;
 
 /// Large requests in 100 equidistant zones of the window, ascending.
 pub struct SequentialBenchmark {
@@ -340,34 +339,9 @@ fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, w
         ]
     });
     bench.set_series(Series::new(SeriesKind::ZonesOverAddress, edges.collect()));
-    if framework::addresses_are_physical(bench.target)
+    if addresses_are_of_medium(bench.target)
         && let Some(evidence) = partition_advice(&rates, &steps, bench.target.is_rotational())
     {
         bench.set_check(evidence);
     }
-}
-
-/// The check with the location for a fast partition, or with the reason why it does not matter.
-fn partition_advice(
-    rates: &[f64],
-    steps: &[LevelSegment],
-    rotational: Option<bool>,
-) -> Option<CheckEvidence> {
-    let tenth = (rates.len() / 10).max(1);
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let throughputs = ZoneThroughputs {
-        first_tenth: mean(&rates[..tenth]),
-        last_tenth: mean(&rates[rates.len() - tenth..]),
-    };
-    let falls = steps
-        .windows(2)
-        .all(|pair| pair[1].mean < pair[0].mean * 1.05);
-    if throughputs.first_tenth / throughputs.last_tenth >= MIN_ADVICE_RATIO && falls {
-        return Some(CheckEvidence::FastStart(throughputs));
-    }
-    (rotational == Some(true) && steps.len() == 1).then(|| {
-        CheckEvidence::NoZones(UniformThroughput {
-            throughput: mean(rates),
-        })
-    })
 }

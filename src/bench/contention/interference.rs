@@ -4,20 +4,22 @@ use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use crate::bench::framework;
-use crate::bench::framework::background_load::BackgroundLoad;
+use crate::bench::framework::background_load::{BackgroundLoad, NotStarted};
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::parameter::keyword::keywords;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Keyword,
-    Parameter, ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Keyword, Parameter, ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{
     AccessPattern, BlockSize, ExecutionOutcome, IoSchedulingClass, IoStats, Plan, PlanLimits,
 };
 use crate::session::checks::Workload;
-use crate::session::document::check::{ActiveScheduler, CheckEvidence, CheckId, ForegroundLoss};
+use crate::session::document::check::{
+    ActiveScheduler, CheckEvidence, CheckId, ForegroundLoss, MissingBackgroundLoad, MissingLoad,
+};
 use crate::session::document::{
     Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind,
 };
@@ -70,7 +72,9 @@ const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration:
 
 static DESCRIPTION: Description = Description {
     name: "interference",
-    aliases: &[],
+    aliases: &["noisy-neighbor"],
+    group: BenchmarkGroup::Throughput,
+    example: "/srv --class best-effort",
     summary: "random reads with a sequential background job in an I/O scheduling class",
     explanation: "\
 Issues random reads during the whole run, as the foreground load. After a third of the time, a background \
@@ -167,11 +171,19 @@ impl Benchmark for InterferenceBenchmark {
             &background,
             &mut set_metrics,
         )?;
-        match both.background {
-            Some(outcome) if outcome.stats.requests() > 0 => {
+        let missing = match both.background {
+            Ok(outcome) if outcome.stats.requests() > 0 => {
                 set_results(bench, &both.foreground, &outcome, third);
+                None
             }
-            _ => bench.set_check(CheckEvidence::BackgroundLoadNotStarted),
+            Ok(_) => Some(MissingLoad::NoRequestCompleted),
+            Err(NotStarted::ForegroundEnded) => Some(MissingLoad::ForegroundEnded),
+            Err(NotStarted::VirtualTime) => Some(MissingLoad::VirtualTime),
+        };
+        // A benchmark that was stopped is interrupted, which says more.
+        if let Some(cause) = missing.filter(|_| !bench.is_stopped()) {
+            let load = MissingBackgroundLoad { cause };
+            bench.set_check(CheckEvidence::BackgroundLoadNotStarted(load));
         }
         if let Some(evidence) = scheduler_ignores_io_class(bench.target) {
             bench.set_check(evidence);
@@ -294,6 +306,10 @@ mod tests {
             &set,
         );
         assert_eq!(check_codes(&finished), ["background-load-not-started"]);
+        let load = finished.findings.check(CheckId::BackgroundLoadNotStarted);
+        let cause = MissingLoad::VirtualTime;
+        let expected = CheckEvidence::BackgroundLoadNotStarted(MissingBackgroundLoad { cause });
+        assert_eq!(load, Some(&expected));
         metric_value(&finished, &MetricId::IOPS);
     }
 

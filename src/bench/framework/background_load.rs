@@ -22,9 +22,17 @@ pub struct BackgroundLoad<'a> {
 pub struct ConcurrentOutcome {
     /// Outcome of the foreground plan.
     pub foreground: ExecutionOutcome,
-    /// Outcome of the background load; `None` if the foreground ended before the background
-    /// started, or if the engine uses virtual time.
-    pub background: Option<ExecutionOutcome>,
+    /// Outcome of the background load, or why it did not start.
+    pub background: Result<ExecutionOutcome, NotStarted>,
+}
+
+/// Why a background load did not start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotStarted {
+    /// The engine uses virtual time, in which two loads cannot overlap.
+    VirtualTime,
+    /// The foreground ended before the load was due.
+    ForegroundEnded,
 }
 
 /// Start message from the foreground to the background thread.
@@ -83,7 +91,10 @@ impl RunContext<'_> {
         }
         Ok(ConcurrentOutcome {
             foreground,
-            background: background_outcome,
+            background: background_outcome.ok_or(match engine.has_virtual_time() {
+                true => NotStarted::VirtualTime,
+                false => NotStarted::ForegroundEnded,
+            }),
         })
     }
 }

@@ -81,6 +81,7 @@ mod tests {
                 user_time: Duration::from_millis(cpu_ms),
                 system_time: Duration::ZERO,
             },
+            run_delay: None,
             finish_times: None,
         }
     }

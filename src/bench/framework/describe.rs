@@ -63,10 +63,21 @@ pub fn describe_written_limit(bytes: Option<u64>, target: &Target) -> String {
     })
 }
 
-/// The evidence of a queue below its target depth.
+/// Fraction of the requested queue depth below which the drive was not kept busy. A tenth is more than
+/// the time between a completion and the next submission takes on an idle machine.
+const MIN_DEPTH_FRACTION: f64 = 0.9;
+
+/// The evidence of a queue that stayed below its target depth, of which at most `bound` requests were
+/// in flight on average. At depth 1 only the time between two requests is missing, which says nothing
+/// about the queue.
 #[must_use]
-pub fn below_target_depth(requested: f64, reached: f64) -> CheckEvidence {
-    CheckEvidence::QueueDepthNotReached(DepthShortfall { requested, reached })
+pub fn below_target_depth(requested: f64, bound: f64) -> Option<CheckEvidence> {
+    (requested > 1.0 && bound < MIN_DEPTH_FRACTION * requested).then_some(
+        CheckEvidence::QueueDepthNotReached(DepthShortfall {
+            requested,
+            reached: bound,
+        }),
+    )
 }
 
 /// Why a system setting could not be changed.

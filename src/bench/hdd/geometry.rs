@@ -15,8 +15,8 @@ use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::checks::Workload;
@@ -45,6 +45,8 @@ const DURATION: Parameter<Option<Duration>> =
 static DESCRIPTION: Description = Description {
     name: "geometry",
     aliases: &[],
+    group: BenchmarkGroup::HardDisks,
+    example: "/dev/sda",
     summary: "sectors per track, zones, skew and surfaces",
     explanation: "\
 Once the revolution is known (see `rotation`), the completion time of a read gives the angle of its \
@@ -62,7 +64,7 @@ If one skew in every few differs from the others, the drive seeks there, and tha
 cylinder: one track per surface. On drives that switch heads only after a band of many tracks, the number \
 of surfaces cannot be measured this way; the benchmark then says so.",
     may_write: false,
-    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::TracksUndetermined, CheckId::SurfacesUndetermined, CheckId::ZonesUndetermined],
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationUndetermined, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::TracksUndetermined, CheckId::SurfacesUndetermined, CheckId::ZonesUndetermined],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::SectorsPerTrackOuter, MetricKind::SectorsPerTrackInner, MetricKind::Surfaces, MetricKind::HeadSkew, MetricKind::CylinderSkew, MetricKind::TrackSkew, MetricKind::Zones, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(&DURATION),

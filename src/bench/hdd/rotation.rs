@@ -12,8 +12,8 @@ use super::analysis::{SeekProber, TimedRead, findings};
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::checks::Workload;
@@ -41,6 +41,8 @@ const DURATION: Parameter<Option<Duration>> =
 static DESCRIPTION: Description = Description {
     name: "rotation",
     aliases: &["rpm"],
+    group: BenchmarkGroup::HardDisks,
+    example: "/dev/sda",
     summary: "rotational speed to 0.01 %, or evidence that nothing rotates",
     explanation: "\
 Reads 128 sectors distributed over the drive, then the same sectors again in another order. The platter \
@@ -59,7 +61,7 @@ determined the completion times.
 The speed class (5400, 7200 ...) is reported only if the 95 % CI contains just one. It only reads, about \
 256 blocks in each of up to three rounds.",
     may_write: false,
-    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::RotationClass, CheckId::RotationAsReported, CheckId::RotationDiffers, CheckId::RotationalFlagWrong],
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationUndetermined, CheckId::RotationDoubtful, CheckId::RotationClass, CheckId::RotationAsReported, CheckId::RotationDiffers, CheckId::RotationalFlagWrong],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(&DURATION),
@@ -126,10 +128,13 @@ fn set_results(prober: &mut SeekProber<'_, '_>, rotation: &RotationState, probes
             set_charts(prober, found, probes);
             check_speed_class(prober, found);
         }
-        RotationState::NotRotating(found) | RotationState::PeriodicClock(found) => {
+        RotationState::NotRotating(found)
+        | RotationState::TooFast(found)
+        | RotationState::PeriodicClock(found) => {
             prober.context.findings.figures.clear();
             prober.context.set_series(spectrum_series(found));
         }
+        RotationState::ProcessorsBusy(_) => prober.context.findings.figures.clear(),
         RotationState::TooFewPairs(_) => {}
     }
     check_rotational_flag(prober, rotation);
@@ -238,7 +243,9 @@ fn check_rotational_flag(prober: &mut SeekProber<'_, '_>, rotation: &RotationSta
     let window = prober.window();
     let is_rotating = match rotation {
         RotationState::Rotating(_) => true,
-        RotationState::NotRotating(_) | RotationState::PeriodicClock(_)
+        RotationState::NotRotating(_)
+        | RotationState::TooFast(_)
+        | RotationState::PeriodicClock(_)
             if window.end - window.start > MAX_DRIVE_CACHE_BYTES =>
         {
             false

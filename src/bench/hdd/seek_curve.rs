@@ -12,8 +12,8 @@ use super::analysis::seek_position_map::SeekPositionMap;
 use super::analysis::{DriveTiming, SeekProber, TimedRead, command_overhead};
 use crate::bench::framework;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::checks::Workload;
@@ -43,6 +43,8 @@ const DURATION: Parameter<Option<Duration>> =
 static DESCRIPTION: Description = Description {
     name: "seek-curve",
     aliases: &["seekcurve"],
+    group: BenchmarkGroup::HardDisks,
+    example: "/dev/sda",
     summary: "seek time against distance, and average seek time of a hard disk",
     explanation: "\
 Reads single blocks at distances from a few tracks to the full stroke, short ones as often as long ones. \
@@ -58,7 +60,7 @@ Distances are fractions of the stroke: outer tracks hold more bytes, and the ben
 The average seek time is that over a third of the stroke, the mean distance between two random tracks. \
 Typical: 4 to 9 ms.",
     may_write: false,
-    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful],
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationUndetermined, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::AverageSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &analysis::probing_parameters(&DURATION),

@@ -12,8 +12,8 @@ use super::analysis::track_to_track_estimate::TrackToTrackEstimate;
 use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterKind, ParameterSet, RunContext, framework,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterKind, ParameterSet, RunContext, framework,
 };
 use crate::drive::Target;
 use crate::session::checks::Workload;
@@ -41,6 +41,8 @@ const SPAN: Parameter<Option<u64>> = Parameter {
 static DESCRIPTION: Description = Description {
     name: "track-to-track",
     aliases: &["tracktotrack"],
+    group: BenchmarkGroup::HardDisks,
+    example: "/dev/sda",
     summary: "track-to-track seek time of a hard disk",
     explanation: "\
 First measures the length of a cylinder: reads adjacent sectors, whose angles rise linearly along a track \
@@ -58,7 +60,7 @@ the platter; at the break, the block was missed and arrives one revolution later
 With --span the steps have another length; if it is less than a cylinder, some steps need no seek, and \
 the benchmark says so instead of reporting a value.",
     may_write: false,
-    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful, CheckId::SeekUncertain, CheckId::SpanBelowCylinder, CheckId::TracksUndetermined, CheckId::CylinderUndetermined],
+    checks: &[CheckId::TooFewProbes, CheckId::DoesNotRotate, CheckId::RotationUndetermined, CheckId::RotationDoubtful, CheckId::CommandOverheadUnknown, CheckId::SeekDoubtful, CheckId::SeekUncertain, CheckId::SpanBelowCylinder, CheckId::TracksUndetermined, CheckId::CylinderUndetermined],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[MetricKind::TrackToTrackSeek, MetricKind::CylinderSize, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
     parameters: &[

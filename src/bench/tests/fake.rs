@@ -136,6 +136,7 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> Engine for FakeDrive<
             request_log: Vec::new(),
             pauses: Vec::new(),
             cpu_time: CpuTime::default(),
+            run_delay: None,
             finish_times: plan.end_fsync.map(|_| FinishTimes {
                 sync_time: Duration::from_millis(20),
                 close_time: Duration::from_micros(10),

@@ -258,6 +258,7 @@ impl<'a> SimExecution<'a> {
             request_log: log,
             pauses: Vec::new(),
             cpu_time: cpu,
+            run_delay: None,
             finish_times: end_fsync::simulated_finish_times(self.plan),
         }
     }

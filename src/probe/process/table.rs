@@ -18,10 +18,11 @@ use super::identifier::ProcessIdentifier;
 use super::reused_file::{DescriptorBudget, ReusedFile};
 use super::stat::parse_stat;
 use super::taskstats::DelayTotals;
-use crate::probe::sample::{Availability, ProbeNotice, ProcessIdentity, ProcessSample};
+use crate::probe::sample::{Availability, ProbeNotice, ProcessIdentity, ProcessIo, ProcessSample};
 use crate::probe::text::open_relative;
 use crate::roots::SysPaths;
 
+mod ended;
 mod reading;
 
 /// Unexplained bytes per sample above which all quiet processes are read at once.
@@ -253,6 +254,10 @@ impl ProcessTable {
         let mut entry = ProcessEntry::new(self.identifier.identity_from_stat(pid, &stat));
         entry.process.state = Some(stat.state);
         entry.process.thread_count = stat.thread_count;
+        entry.reaped_faults = stat.reaped_faults;
+        // A process that has had no children has none of their I/O.
+        entry.process.ended_io = (stat.reaped_faults == 0).then(ProcessIo::default);
+        entry.recheck_ended = stat.reaped_faults > 0;
         entry.stat = handle;
         Some(entry)
     }

@@ -6,3 +6,4 @@ pub(crate) mod limits;
 pub(crate) mod mounts;
 pub(crate) mod paging;
 pub(crate) mod users;
+pub(crate) mod writeback;

@@ -2,9 +2,9 @@
 
 use super::text::CheckText;
 use crate::session::document::check::{
-    ActiveScheduler, BlockSizes, DataRatios, ForegroundLoss, ObstacleCause, RateRange,
-    SettingFailure, SettingObstacle, StarvedWrites, TestedSetting, ThroughputRange, TruncatedFiles,
-    UnsupportedDirectIo, VariantRatio,
+    ActiveScheduler, BlockSizes, DataRatios, ForegroundLoss, MissingBackgroundLoad, MissingLoad,
+    ObstacleCause, RateRange, SettingFailure, SettingObstacle, StarvedWrites, TestedSetting,
+    ThroughputRange, TruncatedFiles, UnsupportedDirectIo, VariantRatio,
 };
 use crate::units;
 
@@ -186,12 +186,22 @@ pub(super) fn users_are_disturbed(load: &ForegroundLoss) -> CheckText {
     )
 }
 
-pub(super) fn background_load_not_started() -> CheckText {
-    CheckText::new(
-        "the benchmark ended before the background load completed a request",
-        "use a longer --duration, and let the benchmark finish; a simulated drive with a virtual clock \
-         cannot run both loads at once",
-    )
+pub(super) fn background_load_not_started(load: &MissingBackgroundLoad) -> CheckText {
+    match load.cause {
+        MissingLoad::VirtualTime => CheckText::new(
+            "the simulated drive has a virtual clock, on which two loads cannot run at once",
+            "add clock=real to the parameters of the simulated drive",
+        ),
+        MissingLoad::ForegroundEnded => CheckText::new(
+            "the foreground load ended before a third of the duration, when the background load starts",
+            "use a longer --duration, and let the benchmark finish",
+        ),
+        MissingLoad::NoRequestCompleted => CheckText::new(
+            "the background load started, but the drive completed none of its requests before the end",
+            "use a longer --duration; the class idle gets no request through while other users keep the \
+             drive busy: compare with --class best-effort",
+        ),
+    }
 }
 
 pub(super) fn scheduler_ignores_classes(active: &ActiveScheduler) -> CheckText {

@@ -2,9 +2,9 @@
 
 use super::text::CheckText;
 use crate::session::document::check::{
-    CylinderScan, FoundZones, NonRotation, PairCoherence, ProbeShortage, ProbedQuantity,
-    ReportedSpeed, RotationalFlag, SeekDoubt, SeekMargin, ShortSpan, SkewPattern, SpeedClass,
-    SurfaceScan,
+    CylinderScan, DelayedReads, FoundZones, NonRotation, PairCoherence, ProbeShortage,
+    ProbedQuantity, ReportedSpeed, RotationalFlag, SeekDoubt, SeekMargin, ShortSpan, SkewPattern,
+    SpeedClass, SurfaceScan,
 };
 use crate::units;
 
@@ -53,6 +53,17 @@ pub(super) fn does_not_rotate(reason: &NonRotation) -> CheckText {
             coherence_text(pairs),
             "this is an SSD, a virtual disk, a RAID or a cache: its mechanics cannot be measured",
         ),
+        NonRotation::FastReads {
+            median_response_seconds,
+            pairs,
+        } => CheckText::new(
+            format!(
+                "half of the reads of {pairs} pairs take at most {}: a disk waits half a revolution on \
+                 average, 2 ms even at 15,000 rpm",
+                units::format_latency(1e9 * median_response_seconds)
+            ),
+            "this is an SSD, a virtual disk, a RAID or a cache: its mechanics cannot be measured",
+        ),
         NonRotation::PeriodicClock {
             frequency_hz,
             cross_sector_coherence,
@@ -65,6 +76,17 @@ pub(super) fn does_not_rotate(reason: &NonRotation) -> CheckText {
              measured",
         ),
     }
+}
+
+pub(super) fn rotation_undetermined(reads: &DelayedReads) -> CheckText {
+    CheckText::new(
+        format!(
+            "cannot tell: processors busy; this program waited {} per read for a CPU, which hides the \
+             rotation of a disk",
+            units::format_latency(1e9 * reads.run_delay_seconds)
+        ),
+        "stop other programs, or start diskscope with a higher priority (nice -n -10), and repeat the run",
+    )
 }
 
 pub(super) fn rotation_doubtful(pairs: &PairCoherence) -> CheckText {

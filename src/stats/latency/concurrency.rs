@@ -56,6 +56,22 @@ pub fn knee_index(steps: &[DepthStep]) -> Option<usize> {
         .filter(|index| above(index) > 0.05)
 }
 
+/// Upper bound of the mean number of requests in flight while the queue was kept full, from
+/// `requests` of mean latency `mean_ns` and at most `max_ns` over a run of `elapsed_ns`.
+///
+/// Little's law over the whole run also counts its end, when no request follows and the queue drains.
+/// That lasts at most as long as the slowest request. The bound attributes a full queue of `depth`
+/// requests to that time. In a run that is short compared with its latency it is no restriction.
+#[must_use]
+pub fn max_mean_in_flight(
+    requests: u64,
+    (mean_ns, max_ns): (f64, f64),
+    elapsed_ns: f64,
+    depth: f64,
+) -> f64 {
+    (requests as f64 * mean_ns + depth * max_ns.min(elapsed_ns)) / elapsed_ns
+}
+
 /// Mean number of requests in flight: rate times mean latency (Little, "A Proof for the Queuing
 /// Formula L = lambda W", Operations Research 9 (1961)).
 #[must_use]
@@ -155,6 +171,12 @@ mod tests {
     #[test]
     fn littles_law() {
         assert!((mean_in_flight(10_000.0, 800_000.0) - 8.0).abs() < 1e-12);
+        // 128 requests in flight for four rounds of 50 ms: a fifth of the time is the drain.
+        let bound = max_mean_in_flight(512, (50e6, 50e6), 250e6, 128.0);
+        assert!((bound - 128.0).abs() < 1e-9, "{bound}");
+        // Half of the queue is used, for a long time.
+        let bound = max_mean_in_flight(640_000, (1e6, 2e6), 10e9, 128.0);
+        assert!(bound < 65.0, "{bound}");
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use super::workload::{LATENCY_P50, LATENCY_P99, P90, P99_9, RandomWorkload};
 use crate::bench::framework;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
-use crate::bench::{ChartShape, ChartSpec, Description};
+use crate::bench::{BenchmarkGroup, ChartShape, ChartSpec, Description};
 use crate::session::checks::Workload;
 use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId, VariantKey};
@@ -97,6 +97,8 @@ many independent users. Latency then counts from the scheduled arrival, so that 
 const SHARED: Description = Description {
     name: "",
     aliases: &[],
+    group: BenchmarkGroup::Throughput,
+    example: "",
     summary: "",
     explanation: "",
     may_write: false,
@@ -117,7 +119,8 @@ const SHARED: Description = Description {
 
 static READ: Description = Description {
     name: "random-read",
-    aliases: &["rndread"],
+    aliases: &["rndread", "randread"],
+    example: "/srv --depth 32 --duration 30s",
     summary: "random reads: IOPS and latency",
     explanation: explanation!(
         "Reads",
@@ -135,7 +138,8 @@ those that users notice.",
 
 static WRITE: Description = Description {
     name: "random-write",
-    aliases: &["rndwrite"],
+    aliases: &["rndwrite", "randwrite"],
+    example: "/srv --depth 1 --sync dsync",
     summary: "random writes: IOPS and latency",
     explanation: explanation!(
         "Writes",
@@ -154,7 +158,8 @@ drives compress. It overwrites the window, by default at most 8 GiB (--bytes)."
 
 static MIXED: Description = Description {
     name: "mixed",
-    aliases: &[],
+    aliases: &["randrw"],
+    example: "/srv --reads 70% --block-size 8KiB",
     summary: "mixed random reads and writes: IOPS and latency of each direction",
     explanation: "\
 Reads or writes aligned blocks at random offsets in the window; the direction of each request is random. \

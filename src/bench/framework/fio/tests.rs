@@ -1,4 +1,4 @@
-//! fio command lines of plans, and plans without one. `tests/printed_commands` verifies that fio
+//! fio command lines of plans, and plans without one. `tests/program/printed_commands` verifies that fio
 //! behaves accordingly.
 
 use std::path::Path;

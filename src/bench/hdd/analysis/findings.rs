@@ -3,7 +3,9 @@
 use crate::bench::hdd::analysis::observations::too_few_observations;
 use crate::bench::hdd::analysis::rotation_state::{MIN_PAIRS, RevolutionEstimate, RotationState};
 use crate::bench::hdd::analysis::seek_prober::SeekProber;
-use crate::session::document::check::{CheckEvidence, NonRotation, PairCoherence, ProbedQuantity};
+use crate::session::document::check::{
+    CheckEvidence, DelayedReads, NonRotation, PairCoherence, ProbedQuantity,
+};
 use crate::session::document::{Metric, MetricId};
 use crate::stats::rotation::epoch_folding;
 
@@ -18,6 +20,17 @@ pub fn rotation_check(rotation: &RotationState) -> Option<CheckEvidence> {
         RotationState::NotRotating(found) => Some(CheckEvidence::DoesNotRotate(
             NonRotation::Incoherent(pair_coherence(found)),
         )),
+        RotationState::TooFast(found) => {
+            Some(CheckEvidence::DoesNotRotate(NonRotation::FastReads {
+                median_response_seconds: found.median_response,
+                pairs: found.pair_count - found.cached_pairs,
+            }))
+        }
+        RotationState::ProcessorsBusy(delay) => {
+            Some(CheckEvidence::RotationUndetermined(DelayedReads {
+                run_delay_seconds: delay.as_secs_f64(),
+            }))
+        }
         RotationState::PeriodicClock(found) => {
             Some(CheckEvidence::DoesNotRotate(NonRotation::PeriodicClock {
                 frequency_hz: found.epoch_folding.frequency,

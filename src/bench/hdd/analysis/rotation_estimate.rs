@@ -1,5 +1,7 @@
 //! Detects rotation and its speed by folding the intervals between two reads of the same sectors.
 
+use std::time::Duration;
+
 use crate::bench::BenchError;
 use crate::bench::hdd::analysis::findings;
 use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
@@ -7,6 +9,7 @@ use crate::drive::random::shuffle;
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 use crate::stats::rotation::epoch_folding;
+use crate::stats::rotation::epoch_folding::EpochFolding;
 
 pub use crate::bench::hdd::analysis::rotation_state::{
     MIN_PAIRS, RevolutionEstimate, RotationState,
@@ -24,6 +27,18 @@ const CERTAIN_COHERENCE: f64 = 0.75;
 /// medium. Most, not nearly all: other users may delay a quarter of them.
 const CACHE_THRESHOLD_FRACTION: f64 = 0.125;
 
+/// Fraction of a revolution below which the median read cannot have waited for a platter: the mean
+/// rotational delay is half a revolution, and seek times come on top.
+const TOO_FAST_FRACTION: f64 = 0.25;
+/// Mean time per read that this program may wait for a CPU before the absence of a period means
+/// nothing: 5 % of a revolution at 15,000 rpm (4 ms). Delays that are exponentially distributed with
+/// that mean lower the coherence of such a disk by a tenth (1/(1 + (2 pi 0.05)^2)), and of a slower
+/// one by less; delays of a whole revolution, which destroy it, are far above.
+const MAX_RUN_DELAY: Duration = Duration::from_micros(200);
+/// Minimum number of periods in a round for its sectors to be compared with a common clock: over a
+/// part of one period all angles are similar.
+const MIN_CLOCK_PERIODS: f64 = 8.0;
+
 /// Pairs of reads from all rounds.
 #[derive(Debug, Clone, Default)]
 pub struct ReadPairs {
@@ -37,6 +52,8 @@ pub struct ReadPairs {
     responses: Vec<f64>,
     /// Latencies of the reads that a cache answered.
     cached_responses: Vec<f64>,
+    /// Mean time per read for which this program waited for a CPU, if known.
+    run_delay: Option<Duration>,
 }
 
 impl ReadPairs {
@@ -56,6 +73,7 @@ impl ReadPairs {
         let order = round_addresses(prober);
         let probes = prober.read_addresses(phase, share, &order)?;
         self.add_pairs(&probes);
+        self.run_delay = prober.mean_run_delay();
         Ok(probes)
     }
 
@@ -105,18 +123,27 @@ impl ReadPairs {
             cached_responses: self.cached_responses.clone(),
             spectrum,
         };
+        self.classify(revolution)
+    }
+
+    /// Decides whether the best period of all pairs is the rotation of a platter.
+    fn classify(&self, revolution: RevolutionEstimate) -> RotationState {
+        let folding = revolution.epoch_folding;
         let chance = epoch_folding::chance_coherence(self.differences.len());
-        // A platter delays random sectors by half a revolution on average.
-        let too_quick = revolution.median_response < 0.25 * revolution.revolution_seconds();
+        if revolution.median_response < TOO_FAST_FRACTION * shortest_revolution(&folding) {
+            return RotationState::TooFast(revolution);
+        }
         // Sectors in phase with a common clock make pairs coherent by the square of that coherence.
-        if too_quick {
-            RotationState::NotRotating(revolution)
-        } else if revolution.cross_sector_coherence.powi(2) > 0.5 * folding.coherence {
+        let in_phase = revolution.cross_sector_coherence.powi(2) > 0.5 * folding.coherence;
+        let is_period = SEARCHED_FREQUENCIES.contains(&folding.frequency);
+        if is_period && in_phase {
             RotationState::PeriodicClock(revolution)
-        } else if folding.coherence >= CERTAIN_COHERENCE.max(chance) {
+        } else if is_period && folding.coherence >= CERTAIN_COHERENCE.max(chance) {
             RotationState::Rotating(revolution)
-        } else if folding.coherence >= 1.1 * chance {
+        } else if is_period && folding.coherence >= 1.1 * chance {
             RotationState::Doubtful(revolution)
+        } else if let Some(delay) = self.run_delay.filter(|delay| *delay >= MAX_RUN_DELAY) {
+            RotationState::ProcessorsBusy(delay)
         } else {
             RotationState::NotRotating(revolution)
         }
@@ -145,16 +172,36 @@ impl ReadPairs {
         }
     }
 
+    /// Coherence between different sectors of a round, 0 to 1; 0 where a round is too short for it.
     fn cross_sector_coherence(&self, frequency: f64) -> f64 {
+        let covers_periods = |ends: &Vec<f64>| {
+            let span = ends
+                .last()
+                .zip(ends.first())
+                .map(|(last, first)| last - first);
+            span.is_some_and(|span| span * frequency >= MIN_CLOCK_PERIODS)
+        };
         let length = |ends: &Vec<f64>| {
             let angles = ends.iter().map(|end| end * frequency);
             angles.collect::<ResultantVector>().mean_resultant_length()
         };
         self.completions_by_round
             .iter()
-            .filter(|ends| ends.len() >= MIN_PAIRS)
+            .filter(|ends| ends.len() >= MIN_PAIRS && covers_periods(ends))
             .map(length)
             .fold(0.0, f64::max)
+    }
+}
+
+/// The revolution that was found, in seconds; the shortest that is searched for where the fit left the
+/// search range, as it does without a period.
+fn shortest_revolution(folding: &EpochFolding) -> f64 {
+    let range = SEARCHED_FREQUENCIES;
+    let is_searched = range.contains(&folding.frequency);
+    1.0 / if is_searched {
+        folding.frequency
+    } else {
+        range.end
     }
 }
 
@@ -217,8 +264,12 @@ pub fn find_revolution(
         rotation = pairs.assess_rotation();
         let clear = match &rotation {
             RotationState::Rotating(found) => found.epoch_folding.coherence >= STOP_COHERENCE,
-            RotationState::NotRotating(_) | RotationState::PeriodicClock(_) => true,
-            RotationState::Doubtful(_) | RotationState::TooFewPairs(_) => false,
+            RotationState::NotRotating(_)
+            | RotationState::TooFast(_)
+            | RotationState::PeriodicClock(_) => true,
+            RotationState::Doubtful(_)
+            | RotationState::ProcessorsBusy(_)
+            | RotationState::TooFewPairs(_) => false,
         };
         if clear || prober.is_over() {
             break;
@@ -233,7 +284,140 @@ pub fn find_revolution(
             Ok(Some(revolution))
         }
         RotationState::NotRotating(_)
+        | RotationState::TooFast(_)
         | RotationState::PeriodicClock(_)
+        | RotationState::ProcessorsBusy(_)
         | RotationState::TooFewPairs(_) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt as _, SeedableRng as _};
+
+    use super::*;
+
+    /// Reads of 128 sectors and of the same ones again, in another order, each with the latency
+    /// (seconds) that the closure returns for its address and start.
+    fn pairs_of(mut latency: impl FnMut(u64, f64) -> f64) -> ReadPairs {
+        let mut now = 0.0;
+        let sectors = SECTORS_PER_ROUND as u64;
+        let probes: Vec<TimedRead> = (0..sectors)
+            .chain((0..sectors).rev())
+            .map(|address| {
+                let start = now;
+                now += latency(address, start);
+                let end = now;
+                TimedRead {
+                    address,
+                    start,
+                    end,
+                }
+            })
+            .collect();
+        let mut pairs = ReadPairs::default();
+        pairs.add_pairs(&probes);
+        pairs
+    }
+
+    /// A number between 0 and 1 from the seed.
+    fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
+        random.random()
+    }
+
+    /// Reads of a disk with 7200 rpm, with an exponentially distributed delay of this mean.
+    fn pairs_of_disk(seed: u64, mean_delay: f64) -> ReadPairs {
+        const REVOLUTION: f64 = 60.0 / 7200.0;
+        let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
+        let angles: Vec<f64> = (0..SECTORS_PER_ROUND).map(|_| uniform(random)).collect();
+        pairs_of(|address, start| {
+            let arrives = start + 1.5e-3 + 1e-3 * uniform(random);
+            let turns = (arrives / REVOLUTION - angles[address as usize]).ceil();
+            let ready = (turns + angles[address as usize]) * REVOLUTION;
+            ready - start - mean_delay * (1.0 - uniform(random)).ln()
+        })
+    }
+
+    #[test]
+    fn fast_reads_are_no_clock_and_no_rotation() {
+        for seed in 0..200 {
+            for latency in [20e-6, 100e-6, 400e-6] {
+                let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
+                let pairs = pairs_of(|_, _| latency * (1.0 + 0.2 * uniform(random)));
+                let state = pairs.assess_rotation();
+                assert!(
+                    matches!(state, RotationState::TooFast(_)),
+                    "{seed} {latency}: {state:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn completions_in_step_with_a_timer_are_a_clock() {
+        let random = &mut Xoshiro256PlusPlus::seed_from_u64(1);
+        let pairs = pairs_of(|_, start| {
+            const TICK: f64 = 0.01;
+            let ready = start + 3e-3 + 12e-3 * uniform(random);
+            (ready / TICK).ceil() * TICK - start
+        });
+        match pairs.assess_rotation() {
+            RotationState::PeriodicClock(found) => {
+                let clocks = found.epoch_folding.frequency / 100.0;
+                assert!(
+                    (clocks - clocks.round()).abs() < 0.01 && clocks > 0.5,
+                    "{clocks}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn disk_behind_busy_processors_is_never_denied() {
+        let mut hidden = 0;
+        for seed in 0..200 {
+            for delay in [0.2e-3, 0.5e-3, 1e-3, 2e-3, 5e-3, 20e-3] {
+                let mut pairs = pairs_of_disk(seed, delay);
+                pairs.run_delay = Some(Duration::from_secs_f64(delay));
+                match pairs.assess_rotation() {
+                    RotationState::ProcessorsBusy(_) => hidden += 1,
+                    RotationState::Rotating(_) | RotationState::Doubtful(_) => {}
+                    other => panic!("{seed} {delay}: {other:?}"),
+                }
+            }
+        }
+        assert!(
+            hidden > 200,
+            "{hidden}: the delays hide nothing, and the test shows nothing"
+        );
+    }
+
+    #[test]
+    fn drive_without_rotation_is_denied_only_with_a_processor_at_hand() {
+        let state = |seed: u64, delay: Option<Duration>| {
+            let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
+            let mut pairs = pairs_of(|_, _| 4e-3 + 8e-3 * uniform(random));
+            pairs.run_delay = delay;
+            pairs.assess_rotation()
+        };
+        for seed in 0..200 {
+            let idle = state(seed, Some(Duration::from_micros(20)));
+            assert!(
+                matches!(idle, RotationState::NotRotating(_)),
+                "{seed}: {idle:?}"
+            );
+            let unknown = state(seed, None);
+            assert!(
+                matches!(unknown, RotationState::NotRotating(_)),
+                "{seed}: {unknown:?}"
+            );
+            let busy = state(seed, Some(Duration::from_millis(1)));
+            assert!(
+                matches!(busy, RotationState::ProcessorsBusy(_)),
+                "{seed}: {busy:?}"
+            );
+        }
     }
 }

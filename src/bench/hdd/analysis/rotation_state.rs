@@ -1,5 +1,7 @@
 //! The rotation that was found, and how certain it is.
 
+use std::time::Duration;
+
 use crate::stats::rotation::epoch_folding::EpochFolding;
 
 /// Minimum number of pairs for a result.
@@ -14,6 +16,11 @@ pub enum RotationState {
     Doubtful(RevolutionEstimate),
     /// Nothing rotates; holds the period of highest coherence.
     NotRotating(RevolutionEstimate),
+    /// Nothing rotates: the reads are faster than any platter.
+    TooFast(RevolutionEstimate),
+    /// No period was found, but this program waited for a CPU so long that a platter's may be hidden;
+    /// holds the mean of that time per read.
+    ProcessorsBusy(Duration),
     /// Completions follow a clock common to all sectors: no platter.
     PeriodicClock(RevolutionEstimate),
     /// Too few pairs; holds their number.

@@ -50,6 +50,8 @@ pub struct SeekProber<'b, 'a> {
     pub random: Xoshiro256PlusPlus,
     plan: Plan,
     budget: PhaseBudget,
+    /// Run delay of the worker threads, and the reads that they submitted meanwhile.
+    run_delay: (Duration, u64),
 }
 
 impl<'b, 'a> SeekProber<'b, 'a> {
@@ -71,6 +73,7 @@ impl<'b, 'a> SeekProber<'b, 'a> {
             budget: PhaseBudget::new(framework::plan_limits(bench.parameters)),
             context: bench,
             plan,
+            run_delay: (Duration::ZERO, 0),
         })
     }
 
@@ -84,6 +87,14 @@ impl<'b, 'a> SeekProber<'b, 'a> {
     #[must_use]
     pub fn window(&self) -> Range<u64> {
         self.plan.window.clone()
+    }
+
+    /// Mean time per read for which this program waited for a CPU; `None` in virtual time, or where the
+    /// kernel does not report it.
+    #[must_use]
+    pub fn mean_run_delay(&self) -> Option<Duration> {
+        let (delay, reads) = self.run_delay;
+        (reads > 0).then(|| delay.div_f64(reads as f64))
     }
 
     /// Remaining run time; `None` without a time limit.
@@ -143,6 +154,10 @@ impl<'b, 'a> SeekProber<'b, 'a> {
         plan.limits = left;
         let outcome = self.context.execute(phase, share, &plan)?;
         self.budget.consume_outcome(&outcome);
+        if let Some(delay) = outcome.run_delay {
+            self.run_delay.0 += delay;
+            self.run_delay.1 += outcome.stats.requests();
+        }
         Ok(outcome.request_log.iter().map(TimedRead::from).collect())
     }
 }

@@ -8,7 +8,7 @@ use crate::engine::{ExecutionOutcome, Plan};
 use crate::session::document::check::{CheckEvidence, KneeDepths, OptimumDoubt, UnsampledDepths};
 use crate::session::document::{Metric, MetricId, SeriesKind};
 use crate::stats::latency::concurrency::{
-    DepthStep, depth_score, is_saturated, knee_index, mean_in_flight,
+    DepthStep, depth_score, is_saturated, knee_index, max_mean_in_flight, mean_in_flight,
 };
 use crate::stats::latency::histogram::LatencyHistogram;
 
@@ -31,6 +31,8 @@ pub(crate) struct DepthSweep {
     p90_latencies: SweepRounds,
     /// Mean requests in flight by Little's law.
     reached_depths: SweepRounds,
+    /// Upper bounds of these while the queue was kept full.
+    reached_bounds: SweepRounds,
 }
 
 impl DepthSweep {
@@ -43,7 +45,8 @@ impl DepthSweep {
             latencies: vec![LatencyHistogram::default(); depths.len()],
             iops: rounds.clone(),
             p90_latencies: rounds.clone(),
-            reached_depths: rounds,
+            reached_depths: rounds.clone(),
+            reached_bounds: rounds,
         }
     }
 
@@ -62,6 +65,13 @@ impl DepthSweep {
         let depth = f64::from(plan.depth);
         self.reached_depths
             .set_value(point, round, reached.min(depth));
+        let bound = max_mean_in_flight(
+            latency.count(),
+            (mean, latency.max().unwrap_or_default() as f64),
+            outcome.elapsed.as_nanos() as f64,
+            depth,
+        );
+        self.reached_bounds.set_value(point, round, bound);
         let enough = latency.count() >= MIN_REQUESTS_IN_ROUND;
         if let Some(p90) = latency.value_at_percent(90.0).filter(|_| enough) {
             self.p90_latencies.set_value(point, round, p90 as f64);
@@ -285,14 +295,11 @@ impl DepthSweep {
     /// Sets the checks on the quality of the measurement.
     fn check_quality(&self, bench: &mut RunContext<'_>) {
         let missed = (0..self.depths.len()).find_map(|point| {
-            let (depth, reached) = (
-                f64::from(self.depths[point]),
-                self.reached_depths.mean(point)?,
-            );
-            (reached < 0.9 * depth && depth > 1.0).then_some((depth, reached))
+            let bound = self.reached_bounds.mean(point)?;
+            framework::below_target_depth(f64::from(self.depths[point]), bound)
         });
-        if let Some((depth, reached)) = missed {
-            bench.set_check(framework::below_target_depth(depth, reached));
+        if let Some(evidence) = missed {
+            bench.set_check(evidence);
         }
         let depths: Vec<u32> = (0..self.depths.len())
             // After a stop, missing depths are expected.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use super::ended::update_ended_io;
 use super::{ProcessTable, WaitSource};
 use crate::probe::process::entry::ProcessEntry;
 use crate::probe::process::stat::{parse_io, parse_stat};
@@ -76,6 +77,7 @@ impl ProcessTable {
             entry.close_descriptors(&mut self.budget);
             return self.replace_process(proc, pid, entry);
         }
+        update_ended_io(proc, pid, entry);
         if self.own_pid != Some(pid) {
             entry.update_descriptors(proc, pid, moved, roots);
         }
@@ -198,6 +200,10 @@ impl ProcessTable {
         }
         entry.process.state = Some(now.state);
         entry.process.thread_count = now.thread_count;
+        if now.reaped_faults != entry.reaped_faults {
+            entry.reaped_faults = now.reaped_faults;
+            entry.ended_changed = true;
+        }
         // A count of 0 may also belong to a process that began before accounting was switched on.
         entry.process.io_delay = match waits {
             WaitSource::Stat => (now.blkio_delay_ticks > 0)

@@ -1,5 +1,6 @@
 //! All checks.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +63,8 @@ macro_rules! checks {
         }
 
         /// The measured values that triggered a check.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(JsonSchema))]
         #[serde(tag = "check")]
         pub enum CheckEvidence {
             $($(#[doc = $meaning])+ #[serde(rename = $code)] $check $(($evidence))?,)+
@@ -244,8 +246,8 @@ checks! {
     UnsortedReadsChanged(RateRange) = "unsorted-reads-changed", Warning;
     /// The background load takes much of the foreground load's IOPS.
     UsersAreDisturbed(ForegroundLoss) = "users-are-disturbed", Warning;
-    /// The benchmark ended before the background load completed a request.
-    BackgroundLoadNotStarted = "background-load-not-started", Warning;
+    /// The background load completed no request while the foreground load ran.
+    BackgroundLoadNotStarted(MissingBackgroundLoad) = "background-load-not-started", Warning;
     /// The I/O scheduler ignores I/O priority classes.
     SchedulerIgnoresClasses(ActiveScheduler) = "scheduler-ignores-classes", Note;
 
@@ -270,6 +272,8 @@ checks! {
     TooFewProbes(ProbeShortage) = "too-few-probes", Warning;
     /// Reads of the same sector do not complete at multiples of a revolution.
     DoesNotRotate(NonRotation) = "does-not-rotate", Invalid;
+    /// The processors were too busy to tell whether the drive rotates.
+    RotationUndetermined(DelayedReads) = "rotation-undetermined", Invalid;
     /// The latency shows a rotation, but not beyond doubt.
     RotationDoubtful(PairCoherence) = "rotation-doubtful", Warning;
     /// The class of rotation speeds that the drive belongs to.

@@ -1,0 +1,303 @@
+//! What the Live screen shows instead of its lists, and what it asks.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use diskscope::app::error::OpenFilesError;
+use diskscope::app::key::{KeyPress, KeySymbol};
+use diskscope::app::{AppEvent, AppState, Effect, Message, update};
+use diskscope::drive::file_systems::FileSystemUsage;
+use diskscope::drive::{MountedFileSystem, identity};
+use diskscope::model::Snapshot;
+use diskscope::model::files::{DeletedView, FileHolder, FileView};
+use diskscope::model::snapshot::{
+    Bottleneck, DeviceView, GrowingFile, HostView, Throttle, TransferState, TransferView,
+};
+use diskscope::probe::sample::ProbeNotice;
+use diskscope::roots::SysPaths;
+use diskscope::ui::Theme;
+
+use crate::interface::canned;
+use crate::interface::screens::{buffer_text, draw_to_buffer};
+
+/// Draws at the size of an old terminal and of a usual one.
+fn assert_snapshots(name: &str, state: &AppState) {
+    for (width, height) in [(80, 24), (120, 40)] {
+        let buffer = draw_to_buffer(state, Theme::FULL, width, height);
+        insta::assert_snapshot!(format!("{name}-{width}x{height}"), buffer_text(&buffer));
+    }
+}
+
+fn press_letters(state: &mut AppState, keys: &str) -> Vec<Effect> {
+    let press = |letter| update(state, AppEvent::Key(KeyPress::char(letter)));
+    keys.chars().flat_map(press).collect()
+}
+
+fn send_message(state: &mut AppState, news: Message) {
+    update(state, AppEvent::Message(news));
+}
+
+/// A logical volume on a mirror of two disks, one of them partitioned, in a machine that is short
+/// of memory.
+fn snapshot_at(step: usize) -> Snapshot {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/4.15/before");
+    let mut live = canned::sample_snapshot(step);
+    live.drives = identity::list_block_devices(&SysPaths::under_root(&tree)).into();
+    live.file_systems = vec![file_system((253, 0))].into();
+    live.devices = devices(step);
+    live.transfers.extend(throttled_transfers());
+    live.notices = vec![ProbeNotice::DelayAccountingOff.message().into()];
+    live.host = HostView {
+        memory_bytes: Some(16_700_000_000),
+        cached_bytes: Some(9_100_000_000),
+        background_threshold_bytes: Some(1_400_000_000),
+        throttle_threshold_bytes: Some(2_100_000_000),
+        time_to_throttle: Some(Duration::from_secs(13)),
+        cache_hit_fraction: Some(0.874),
+        pressure_some: Some(0.12 + 0.001 * step as f64),
+        ..live.host
+    };
+    live.growing_files = vec![GrowingFile {
+        path: "/srv/log/a-rather-long-name-of-a-file/access.log".into(),
+        pid: 1207,
+        command: "nginx".into(),
+        size_bytes: 18_400_000_000,
+        growth_bytes_per_s: 2.4e6,
+    }];
+    live
+}
+
+fn file_system(device: (u32, u32)) -> MountedFileSystem {
+    MountedFileSystem {
+        device_id: device,
+        block_device: device,
+        mount_point: "/srv".to_owned(),
+        mount_point_is_exact: true,
+        kind: "xfs".to_owned(),
+        options: ["rw", "strictatime", "discard"].map(str::to_owned).to_vec(),
+        usage: Some(FileSystemUsage {
+            size_bytes: 8_000_000_000_000,
+            free_bytes: 1_200_000_000_000,
+            available_bytes: 800_000_000_000,
+            inodes: 1_000_000,
+            free_inodes: 20_000,
+        }),
+    }
+}
+
+fn devices(step: usize) -> Vec<DeviceView> {
+    let device = |name: &str, lies_on: &[&str], milliseconds: f64| DeviceView {
+        name: name.into(),
+        label: "ST8000NM000A".into(),
+        size_bytes: Some(8_001_563_222_016),
+        parent: lies_on.first().map(|it| (*it).into()),
+        underlying: lies_on.iter().map(|it| (*it).into()).collect(),
+        serves_serially: true,
+        read_ios_per_s: Some(96.0),
+        write_ios_per_s: Some(41.0),
+        read_bytes_per_s: Some(1e6 * (step % 17) as f64),
+        write_bytes_per_s: Some(9.8e7),
+        read_await_ns: Some(milliseconds * 1e6),
+        write_await_ns: Some(milliseconds * 4e6),
+        in_flight: Some(7),
+        queue_size: Some(6.9),
+        request_bytes: Some(733_184.0),
+        read_request_bytes: Some(16_384.0),
+        write_request_bytes: Some(1_048_576.0),
+        read_merged_fraction: Some(0.04),
+        write_merged_fraction: Some(0.61),
+        busy: Some(0.97),
+        ..DeviceView::default()
+    };
+    let mounted = DeviceView {
+        mount_point: Some("/srv".into()),
+        discard_ios_per_s: Some(12.0),
+        discard_bytes_per_s: Some(4e6),
+        discard_await_ns: Some(800_000.0),
+        ..device("dm-0", &["md0"], 12.5)
+    };
+    vec![
+        device("sda", &[], 11.2),
+        device("sda1", &["sda"], 11.3),
+        device("sdb", &[], 10.9),
+        device("md0", &["sda1", "sdb"], 12.0),
+        mounted,
+    ]
+}
+
+/// A stalled transfer, a throttled one and a job.
+fn throttled_transfers() -> Vec<TransferView> {
+    let dump = TransferView {
+        command: "mysqldump".into(),
+        destination: Some("/srv/dump.sql".into()),
+        position_bytes: Some(4_000_000_000),
+        state: TransferState::Stalled,
+        ..TransferView::default()
+    };
+    let job = TransferView {
+        command: "rsync".into(),
+        source: Some("/home".into()),
+        destination: Some("/mnt/backup".into()),
+        position_bytes: Some(12_400_000_000),
+        size_bytes: Some(31_000_000_000),
+        rate_bytes_per_s: Some(2e6),
+        files_done: Some(4118),
+        files_total: Some(9301),
+        bottleneck: Some(Bottleneck::Destination),
+        throttle: Some(Throttle::ControlGroup),
+        ..TransferView::default()
+    };
+    vec![job, dump]
+}
+
+fn live_state() -> AppState {
+    let mut state = AppState::new(Duration::from_secs(1));
+    for step in 0..120 {
+        send_message(&mut state, Message::Snapshot(Arc::new(snapshot_at(step))));
+    }
+    state
+}
+
+/// The line of the logical volume is selected.
+fn volume_selected() -> AppState {
+    let mut state = live_state();
+    canned::press_code(&mut state, KeySymbol::Tab);
+    canned::press_code(&mut state, KeySymbol::End);
+    state
+}
+
+#[test]
+fn lists() {
+    assert_snapshots("pane-lists", &volume_selected());
+}
+
+#[test]
+fn device_pane_shows_stack_and_advice() {
+    let mut state = volume_selected();
+    canned::press_code(&mut state, KeySymbol::Enter);
+    assert_snapshots("pane-device", &state);
+    // How far a page can be scrolled is measured when it is drawn.
+    draw_to_buffer(&state, Theme::FULL, 80, 24);
+    canned::press_code(&mut state, KeySymbol::PageDown);
+    canned::press_code(&mut state, KeySymbol::PageDown);
+    assert_snapshots("pane-device-below", &state);
+}
+
+#[test]
+fn device_pane_shows_whole_drive() {
+    let mut state = live_state();
+    canned::press_code(&mut state, KeySymbol::Tab);
+    canned::press_code(&mut state, KeySymbol::Home);
+    canned::press_code(&mut state, KeySymbol::Enter);
+    assert_snapshots("pane-drive", &state);
+}
+
+#[test]
+fn process_list_filtered_by_selected_device() {
+    let mut state = volume_selected();
+    press_letters(&mut state, "o");
+    assert_eq!(state.live.filter.as_string(), "dm-0");
+    assert!(state.live.visible_processes().is_empty());
+}
+
+#[test]
+fn a_process() {
+    let mut state = live_state();
+    canned::press_code(&mut state, KeySymbol::Down);
+    canned::press_code(&mut state, KeySymbol::Enter);
+    assert_snapshots("pane-process", &state);
+}
+
+#[test]
+fn open_files() {
+    let mut state = live_state();
+    canned::press_code(&mut state, KeySymbol::Down);
+    let effects = press_letters(&mut state, "f");
+    assert!(matches!(effects[..], [Effect::ListOpenFiles(5120)]));
+    let file = |descriptor, path: &str, deleted| FileView {
+        descriptor,
+        path: path.into(),
+        position_bytes: Some(3_100_000_000),
+        size_bytes: (!path.starts_with("pipe")).then_some(3_990_000_000),
+        flags: Some("r direct".into()),
+        deleted,
+    };
+    let files = vec![
+        file(0, "pipe:[4711]", false),
+        file(3, "/srv/iso/debian-12.5.0-amd64-DVD-1.iso", false),
+        file(4, "/var/tmp/scratch (deleted)", true),
+    ];
+    send_message(
+        &mut state,
+        Message::OpenFiles {
+            pid: 5120,
+            files: Ok(files),
+        },
+    );
+    assert_snapshots("pane-files", &state);
+    let ended = Message::OpenFiles {
+        pid: 5120,
+        files: Err(Arc::new(OpenFilesError::Ended { pid: 5120 })),
+    };
+    send_message(&mut state, ended);
+    assert_snapshots("pane-files-refused", &state);
+}
+
+#[test]
+fn deleted_files() {
+    let mut state = live_state();
+    press_letters(&mut state, "d");
+    let holder = |pid, command: &str| FileHolder {
+        pid,
+        command: command.into(),
+        descriptor: 7,
+    };
+    send_message(
+        &mut state,
+        Message::DeletedFiles(vec![DeletedView {
+            path: "/var/log/nginx/access.log".into(),
+            device: Some("dm-0".into()),
+            mount_point: Some("/srv".into()),
+            held_bytes: 41_000_000_000,
+            size_bytes: 41_000_000_001,
+            holders: vec![holder(1207, "nginx"), holder(1208, "nginx")],
+            truncate_command: ": > /proc/1207/fd/7".into(),
+            copy_command: "cp --sparse=always /proc/1207/fd/7 /where/there/is/room".into(),
+        }]),
+    );
+    assert_snapshots("pane-deleted", &state);
+    send_message(&mut state, Message::DeletedFiles(Vec::new()));
+    assert_snapshots("pane-deleted-none", &state);
+}
+
+#[test]
+fn memory_pane_snapshot() {
+    let mut state = live_state();
+    press_letters(&mut state, "m");
+    assert_snapshots("pane-memory", &state);
+}
+
+#[test]
+fn questions() {
+    let mut state = live_state();
+    canned::press_code(&mut state, KeySymbol::Down);
+    press_letters(&mut state, "c");
+    assert_snapshots("question-class", &state);
+    press_letters(&mut state, "1");
+    assert_snapshots("question-class-confirm", &state);
+    assert!(matches!(press_letters(&mut state, "n")[..], []));
+    press_letters(&mut state, "x");
+    assert_snapshots("question-signal", &state);
+    press_letters(&mut state, "1");
+    assert!(matches!(
+        press_letters(&mut state, "y")[..],
+        [Effect::ApplyProcessAction(..)]
+    ));
+    press_letters(&mut state, "w");
+    assert_snapshots("question-accounting", &state);
+    assert!(matches!(
+        press_letters(&mut state, "y")[..],
+        [Effect::SetAccounting(true)]
+    ));
+}

@@ -1,0 +1,9 @@
+//! Real processes that move real files are found and followed.
+
+mod ended;
+mod eye;
+mod files;
+mod ordinary;
+mod throttled;
+mod trees;
+mod watch;

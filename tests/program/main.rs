@@ -1,0 +1,27 @@
+//! The program as its users run it: subcommands, loads, checks, kills.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod command_line;
+mod compare;
+mod day;
+mod fio;
+mod fuse;
+mod live;
+#[path = "../support/loop_device.rs"]
+mod loop_device;
+#[path = "../support/median.rs"]
+mod median;
+mod printed_commands;
+#[path = "../support/process.rs"]
+mod process;
+mod recording;
+mod requests;
+#[path = "../support/requirement.rs"]
+mod requirement;
+mod robust;
+#[path = "../support/slow_disk.rs"]
+mod slow_disk;
+#[path = "../support/mod.rs"]
+mod support;
+mod verdicts;

@@ -1,0 +1,156 @@
+//! Commands for deleted files, and advice on drives.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::loop_device::LoopDevice;
+use crate::printed_commands::medium::run_pasted_command;
+use crate::requirement::{Requirement, skip};
+
+/// What the program says of one of this test's deleted files.
+fn deleted_file_report(of: &fs::File) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["files", "--json"])
+        .output()
+        .unwrap();
+    let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let listed = listed
+        .as_array()
+        .cloned()
+        .or_else(|| listed["files"].as_array().cloned());
+    let pid = u64::from(std::process::id());
+    let descriptor = u64::try_from(of.as_raw_fd()).unwrap();
+    let is_ours = |file: &&Value| {
+        let holders = file["holders"].as_array().unwrap();
+        holders
+            .iter()
+            .any(|h| h["pid"] == pid && h["descriptor"] == descriptor)
+    };
+    listed.unwrap().iter().find(is_ours).cloned().unwrap()
+}
+
+#[test]
+fn deleted_file_commands_copy_and_truncate_only_that_file() {
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let name = OsStr::from_bytes(b"it's $(x)\n\xff\x1b log");
+    let path = place.path().join(name);
+    let content = b"content ".repeat(5000);
+    fs::write(&path, &content).unwrap();
+    let held = fs::File::open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let room = place.path().join("room");
+    fs::create_dir(&room).unwrap();
+    let file = deleted_file_report(&held);
+    let rescue = file["rescue"].as_str().unwrap();
+    let rescue = rescue.replace("/where/there/is/room", room.to_str().unwrap());
+    let output = Command::new("sh").args(["-c", &rescue]).output().unwrap();
+    assert!(output.status.success(), "{rescue}: {output:?}");
+    assert_eq!(fs::read(room.join(name)).unwrap(), content, "{rescue}");
+    // A file of that name is kept.
+    fs::write(room.join(name), "newer").unwrap();
+    run_pasted_command(&rescue, &room);
+    assert_eq!(fs::read(room.join(name)).unwrap(), b"newer");
+    let release = file["release"].as_str().unwrap();
+    // The same descriptor, but another file: the commands leave it alone.
+    let other = place.path().join("other");
+    fs::write(&other, "precious").unwrap();
+    let number = held.as_raw_fd();
+    let aside = held.try_clone().unwrap();
+    let precious = fs::File::open(&other).unwrap();
+    let mut slot = std::os::fd::OwnedFd::from(held);
+    rustix::io::dup2(&precious, &mut slot).unwrap();
+    assert_eq!(slot.as_raw_fd(), number);
+    for command in [release, &rescue] {
+        let output = run_pasted_command(command, &room);
+        assert!(!output.status.success(), "{command}: {output:?}");
+    }
+    assert_eq!(fs::read(&other).unwrap(), b"precious");
+    rustix::io::dup2(&aside, &mut slot).unwrap();
+    let output = run_pasted_command(release, &room);
+    assert!(output.status.success(), "{release}: {output:?}");
+    assert_eq!(aside.metadata().unwrap().len(), 0);
+}
+
+#[test]
+fn loop_device_advice_command_has_stated_effect() {
+    let Some(device) = LoopDevice::with(&vec![0; 8 << 20]) else {
+        return;
+    };
+    let empty = tempfile::tempdir().unwrap();
+    let name = device.path().trim_start_matches("/dev/").to_owned();
+    let devices = || {
+        let binary = env!("CARGO_BIN_EXE_diskscope");
+        Command::new(binary)
+            .args(["devices", "--json"])
+            .output()
+            .unwrap()
+            .stdout
+    };
+    let advice = |code: &str| advice_command(&devices(), &name, code);
+    let direct = advice("loop-direct-io").unwrap();
+    let output = run_pasted_command(&direct, empty.path());
+    assert!(output.status.success(), "{direct}: {output:?}");
+    assert_eq!(advice("loop-direct-io"), None);
+    if device.set("scheduler", "mq-deadline") {
+        let scheduler = advice("scheduler").unwrap();
+        let output = run_pasted_command(&scheduler, empty.path());
+        assert!(output.status.success(), "{scheduler}: {output:?}");
+        assert!(device.queue("scheduler").contains("[none]"));
+        assert_eq!(advice("scheduler"), None);
+    }
+}
+
+/// The command of one piece of advice on a drive, from what `diskscope devices --json` printed.
+fn advice_command(devices: &[u8], name: &str, code: &str) -> Option<String> {
+    let listed: Value = serde_json::from_slice(devices).unwrap();
+    let drives = listed
+        .as_array()
+        .or_else(|| listed["devices"].as_array())
+        .unwrap();
+    let drive = drives.iter().find(|drive| drive["name"] == name).unwrap();
+    let mut advice = drive["advice"].as_array().unwrap().iter();
+    let found = advice.find(|advice| advice["code"] == code)?;
+    Some(found["command"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn strictatime_advice_command_remounts_named_mount_point() {
+    let Some(device) = LoopDevice::with(&vec![0; 8 << 20]) else {
+        return;
+    };
+    let made = Command::new("mkfs.ext4")
+        .args(["-q", device.path()])
+        .output();
+    if !made.is_ok_and(|output| output.status.success()) {
+        return skip(Requirement::Ext4, "no mkfs.ext4");
+    }
+    let place = tempfile::tempdir().unwrap();
+    let name = device.path().trim_start_matches("/dev/");
+    for (directory, command) in [("it's $(here) a\\b", "mount "), ("line\nbreak", "findmnt ")] {
+        let at = place.path().join(directory);
+        fs::create_dir(&at).unwrap();
+        // In a mount namespace of its own: nothing of it is seen outside.
+        let mounted = |script: &str| {
+            let output = Command::new("unshare")
+                .args(["--mount", "sh", "-e", "-c"])
+                .arg(format!("mount -o strictatime \"$1\" \"$2\"; {script}"))
+                .args(["sh", device.path(), at.to_str().unwrap()])
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{script}: {output:?}");
+            output.stdout
+        };
+        let binary = env!("CARGO_BIN_EXE_diskscope");
+        let devices = mounted(&format!("'{binary}' devices --json"));
+        let advised = advice_command(&devices, name, "access-time").unwrap();
+        assert!(advised.starts_with(command), "{advised}");
+        let after = mounted(&format!("{advised} >&2; grep \"^$1 \" /proc/mounts"));
+        let relatime = String::from_utf8_lossy(&after).contains("relatime");
+        assert_eq!(relatime, command == "mount ", "{advised}: {after:?}");
+    }
+}

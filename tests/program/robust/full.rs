@@ -1,0 +1,253 @@
+//! A full file system: under the scratch file, the sessions, a recording, a document.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use diskscope::recording::Recording;
+use diskscope::session::document::RunState;
+use diskscope::session::store;
+
+use crate::requirement::{Requirement, skip};
+use crate::robust::place::{Place, covered_time, is_root, stderr, stdout, wait_until};
+
+/// A small file system in memory, unmounted afterwards.
+struct Small {
+    at: PathBuf,
+}
+
+impl Small {
+    fn with_size(at: PathBuf, size: &str) -> Option<Self> {
+        if !is_root() {
+            return None;
+        }
+        fs::create_dir_all(&at).unwrap();
+        let options = format!("size={size}");
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "none"])
+            .arg(&at)
+            .status();
+        if status.is_ok_and(|status| status.success()) {
+            return Some(Self { at });
+        }
+        skip(Requirement::Tmpfs, "no tmpfs can be mounted here");
+        None
+    }
+
+    /// Takes all but a few bytes.
+    fn fill_leaving(&self, leave: u64) -> PathBuf {
+        let path = self.at.join("filler");
+        let mut filler = fs::File::create(&path).unwrap();
+        while filler.write_all(&[0; 4096]).is_ok() {}
+        let length = filler.metadata().unwrap().len();
+        filler.set_len(length - leave).unwrap();
+        path
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg("-l").arg(&self.at).status();
+        assert!(status.is_ok_and(|status| status.success()));
+    }
+}
+
+fn assert_no_partial_file(directory: &Path) {
+    let left: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with('.') || name.ends_with(".partial"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn scratch_file_keeps_reserve_free() {
+    let place = Place::new();
+    let Some(small) = Small::with_size(place.path().join("small"), "64m") else {
+        return;
+    };
+    let output = place
+        .command(&["run", "random-read", "small", "--scratch-size", "16MiB"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let told = stderr(&output);
+    assert!(told.contains("free") && told.contains("small"), "{told}");
+    assert_eq!(fs::read_dir(&small.at).unwrap().count(), 0);
+}
+
+#[test]
+fn write_without_space_fails_run_and_keeps_results() {
+    let place = Place::new();
+    // The reserve of a file system is 1 GiB: holes beside it may be filled.
+    let Some(small) = Small::with_size(place.path().join("small"), "1200m") else {
+        return;
+    };
+    let file = small.at.join("sparse");
+    fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
+    let name = file.to_str().unwrap();
+    let options = "--cache keep --duration 60s --ramp 0s --rate 20/s --overwrite";
+    let mut words = vec!["run", "random-write", name];
+    words.extend(options.split(' ').chain([name]));
+    let child = place.command(&words).spawn().unwrap();
+    wait_until("something was measured", || {
+        let journal = place
+            .saved_sessions()
+            .first()
+            .map(|path| store::load_session(path));
+        let run = journal.and_then(|session| session.ok()?.runs.into_iter().next());
+        run.is_some_and(|run| !run.findings.series.is_empty())
+    });
+    let filler = fs::File::create(small.at.join("filler")).unwrap();
+    let most = rustix::fs::fstatvfs(&filler).unwrap();
+    // The holes may be filled meanwhile: what they need is left to them.
+    let free = most.f_bavail * most.f_frsize - (64 << 20);
+    rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, free).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let session = place.session();
+    let run = &session.runs[0];
+    assert_eq!(run.state, RunState::Failed);
+    let error = run.error.as_ref().unwrap();
+    assert!(error.message.contains("sparse"), "{}", error.message);
+    assert!(error.advice.contains("free some space"), "{}", error.advice);
+    assert!(!run.findings.series.is_empty(), "{}", stdout(&output));
+}
+
+#[test]
+fn run_continues_without_space_for_session() {
+    let place = Place::new();
+    let Some(small) = Small::with_size(place.state(), "64k") else {
+        return;
+    };
+    small.fill_leaving(0);
+    let output = place
+        .run("random-read", &["--duration", "300ms", "--json", "-"])
+        .output()
+        .unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(
+        told.contains("not saved") && told.contains("No space"),
+        "{told}"
+    );
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["runs"][0]["state"], "finished");
+}
+
+#[test]
+fn journal_on_temporarily_full_disk_becomes_document() {
+    let place = Place::new();
+    let Some(small) = Small::with_size(place.state(), "256k") else {
+        return;
+    };
+    let child = place
+        .run("random-read", &["--duration", "4s"])
+        .spawn()
+        .unwrap();
+    let journal = || {
+        place
+            .saved_sessions()
+            .first()
+            .map(|path| fs::metadata(path).unwrap())
+    };
+    wait_until("the journal", || journal().is_some_and(|it| it.len() > 0));
+    let filler = small.fill_leaving(0);
+    let look = || journal().map(|it| (it.len(), it.modified().unwrap()));
+    let mut before = look();
+    // What does not fit is taken back: the time of the last change moves, and the length does not.
+    wait_until("a line that found no room", || {
+        let now = look();
+        let taken_back = now.map(|it| it.0) == before.map(|it| it.0) && now != before;
+        before = now;
+        taken_back
+    });
+    fs::remove_file(filler).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.contains("saved: "), "{told}");
+    assert!(told.contains("cannot append to"), "{told}");
+    assert_eq!(place.session().runs[0].state, RunState::Finished);
+    assert!(covered_time(&place.session().runs[0]).as_secs() >= 3);
+}
+
+#[test]
+fn document_without_space_keeps_previous_file() {
+    let place = Place::new();
+    let Some(small) = Small::with_size(place.path().join("small"), "64k") else {
+        return;
+    };
+    let document = small.at.join("out.json");
+    fs::write(&document, "before").unwrap();
+    small.fill_leaving(0);
+    let json = document.to_str().unwrap();
+    let output = place
+        .run("random-read", &["--duration", "300ms", "--json", json])
+        .output()
+        .unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("out.json") && told.contains("No space"),
+        "{told}"
+    );
+    assert!(
+        stdout(&output).contains("IOPS"),
+        "it is printed all the same"
+    );
+    assert_eq!(fs::read_to_string(&document).unwrap(), "before");
+    assert_no_partial_file(&small.at);
+    assert_eq!(place.session().runs[0].state, RunState::Finished);
+}
+
+#[test]
+fn recording_on_full_disk_can_be_replayed_until_then() {
+    let place = Place::new();
+    let Some(small) = Small::with_size(place.path().join("small"), "64k") else {
+        return;
+    };
+    let file = small.at.join("day.rec");
+    let filler = small.fill_leaving(16 * 1024);
+    let options = ["--interval", "100ms", "--duration", "60s"];
+    let output = place
+        .command(&[&["record", file.to_str().unwrap()], &options[..]].concat())
+        .output()
+        .unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("day.rec") && told.contains("almost full"),
+        "{told}"
+    );
+    assert!(told.contains("can be replayed"), "{told}");
+    fs::remove_file(filler).unwrap();
+    let mut recording = Recording::open(&file).unwrap();
+    assert!(!recording.is_empty());
+    let last = recording.view_count() - 1;
+    assert!(recording.read_view(last).unwrap().is_some());
+}
+
+#[test]
+fn unprintable_result_is_still_saved() {
+    let place = Place::new();
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = place
+        .run("random-read", &["--duration", "300ms"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("cannot write to stdout"), "{told}");
+    let saved = place.saved_sessions();
+    assert_eq!(
+        store::load_session(&saved[0]).unwrap().runs[0].state,
+        RunState::Finished
+    );
+}

@@ -1,0 +1,12 @@
+//! What may go wrong around a run, done for real: the program is killed, the file system is full,
+//! the drive goes away, the clock is stepped. What needs root or FUSE says so in one line where it
+//! cannot be tried.
+
+mod cancel;
+mod clean_up;
+mod clock;
+mod full;
+mod kill;
+mod place;
+mod signals;
+mod unmount;

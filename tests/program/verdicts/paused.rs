@@ -1,0 +1,103 @@
+//! A program that is stopped for a while (SIGSTOP): its latencies are not the drive's.
+
+use std::process::Child;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::process::{wait_until, worker_id};
+use crate::requirement::{Requirement, skip};
+use crate::verdicts::place::{Place, Run};
+
+const PAUSE_TIME: Duration = Duration::from_secs(2);
+
+/// The process that measures, and the program that waits for it.
+fn diskscope_processes(child: &Child) -> Vec<Pid> {
+    let mut found = None;
+    wait_until("the worker is there", || {
+        found = worker_id(child).and_then(Pid::from_raw);
+        found.is_some()
+    });
+    vec![Pid::from_child(child), found.unwrap()]
+}
+
+/// A run of four seconds that is stopped in its middle; `both` as the freezer and a suspended
+/// machine do, else only the process that the shell knows.
+fn run_with_pause(options: &[&str], both: bool) -> Run {
+    let place = Place::new();
+    let file = place.create_random_file("disk", 16 << 20);
+    let words = [&["random-read", file.to_str().unwrap()][..], options].concat();
+    place.run_benchmark_while(&words, |child| {
+        let processes = diskscope_processes(child);
+        thread::sleep(Duration::from_millis(1200));
+        let last = if both { processes.len() } else { 1 };
+        for process in &processes[..last] {
+            kill_process(*process, Signal::STOP).unwrap();
+        }
+        thread::sleep(PAUSE_TIME);
+        for process in processes[..last].iter().rev() {
+            kill_process(*process, Signal::CONT).unwrap();
+        }
+    })
+}
+
+fn metric_value(run: &Run, name: &str) -> f64 {
+    let figures = run.value_at("/figures").as_array().unwrap();
+    let figure = figures.iter().find(|figure| figure["name"] == name);
+    figure.unwrap()["value"].as_f64().unwrap()
+}
+
+#[test]
+fn paused_run_is_flagged_and_latencies_exclude_pause() {
+    for (engine, both) in [("uring", true), ("pread", true), ("auto", false)] {
+        let options = ["--duration", "5s", "--depth", "4", "--engine", engine];
+        let run = run_with_pause(&options, both);
+        run.assert_check("paused", &["did not run for", "once"]);
+        let slowest = metric_value(&run, "latency_max");
+        assert!(slowest < 1e9, "{engine}: {slowest} ns");
+        // The time of the pause is no time of the curve.
+        let curve = run.value_at("/series").as_array().unwrap();
+        let curve = curve
+            .iter()
+            .find(|series| series["name"] == "iops-over-time")
+            .unwrap();
+        let points = curve["points"].as_array().unwrap();
+        let last = points.last().unwrap()[0].as_f64().unwrap();
+        assert!(last < 4e9, "{engine}: {last} ns");
+    }
+}
+
+#[test]
+fn paused_run_with_arrival_rate_is_invalid() {
+    let run = run_with_pause(&["--duration", "5s", "--rate", "100/s"], true);
+    run.assert_check("paused-open-loop", &["did not run for"]);
+    assert!(!run.check_codes().contains(&"paused"));
+}
+
+#[test]
+fn busy_machine_is_not_reported_as_pause() {
+    let place = Place::new();
+    let file = place.create_random_file("disk", 16 << 20);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let mut hogs = Vec::new();
+    for _ in 0..cores * 8 {
+        let hog = std::process::Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn();
+        match hog {
+            Ok(hog) => hogs.push(hog),
+            Err(error) => return skip(Requirement::Program, error),
+        }
+    }
+    let run = place.run_benchmark(&["random-read", file.to_str().unwrap(), "--duration", "3s"]);
+    for mut hog in hogs {
+        hog.kill().unwrap();
+        hog.wait().unwrap();
+    }
+    assert!(
+        !run.check_codes().contains(&"paused"),
+        "{:?}",
+        run.check_codes()
+    );
+}

@@ -1,0 +1,186 @@
+//! Which test provokes which check of every run.
+//!
+//! `docs/developers/checks.md` holds the table; run with DISKSCOPE_BLESS=1 to update it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use diskscope::session::checks::all_rules;
+use diskscope::session::document::check::CheckId;
+
+/// How a check is provoked on a real system.
+#[derive(Clone, Copy)]
+enum Provocation {
+    /// By the test of this name in `tests/program/verdicts`.
+    Test(&'static str),
+    /// By `tests/guest/verdicts.sh`, run by hand in a virtual machine: the check needs a drive that
+    /// no automated test can create.
+    VirtualMachine,
+}
+
+use Provocation::{Test, VirtualMachine};
+
+/// Every check of `session::checks`.
+const PROVOCATIONS: &[(CheckId, Provocation)] = &[
+    (
+        CheckId::ServedFromCache,
+        Test("full_file_has_no_holes_and_cached_file_is_served_from_memory"),
+    ),
+    (
+        CheckId::StillInMemory,
+        Test("writes_into_page_cache_are_flagged"),
+    ),
+    (
+        CheckId::OtherUsers,
+        Test("competing_process_on_same_device_is_named"),
+    ),
+    (
+        CheckId::RequestsSplit,
+        Test("requests_above_queue_limit_are_flagged_as_split"),
+    ),
+    (
+        CheckId::RequestsMerged,
+        Test("adjacent_requests_merged_by_kernel_are_flagged"),
+    ),
+    (
+        CheckId::FileHasHoles,
+        Test("holes_and_unwritten_extents_are_flagged"),
+    ),
+    (
+        CheckId::BlocksNotAllocated,
+        Test("holes_and_unwritten_extents_are_flagged"),
+    ),
+    (CheckId::NeverWritten, VirtualMachine),
+    (CheckId::CompressibleData, Test("zero_data_is_flagged")),
+    (CheckId::MemoryBacked, Test("target_in_memory_is_flagged")),
+    (
+        CheckId::Buffered,
+        Test("full_file_has_no_holes_and_cached_file_is_served_from_memory"),
+    ),
+    (
+        CheckId::LoopWithoutDirectIo,
+        Test("loop_device_through_page_cache_is_flagged"),
+    ),
+    (
+        CheckId::VirtualDisk,
+        Test("virtual_machine_disk_is_flagged"),
+    ),
+    (CheckId::HostCacheLikely, VirtualMachine),
+    (CheckId::MisalignedPartition, VirtualMachine),
+    (
+        CheckId::BelowPhysicalBlock,
+        Test("blocks_below_physical_sector_are_flagged"),
+    ),
+    (
+        CheckId::SchedulerUnsuited,
+        Test("scheduler_on_loop_device_is_flagged_unsuited"),
+    ),
+    (CheckId::DeeperThanDrive, VirtualMachine),
+    (CheckId::LinkBound, VirtualMachine),
+    (CheckId::FasterThanLink, VirtualMachine),
+    (
+        CheckId::GeneratorBusy,
+        Test("cpu_bound_load_generator_is_flagged"),
+    ),
+    (
+        CheckId::MachineBusy,
+        Test("saturated_processors_are_flagged"),
+    ),
+    (
+        CheckId::ThroughputCliff,
+        Test("filling_cache_is_flagged_as_throughput_drop"),
+    ),
+    (
+        CheckId::ThroughputDrifted,
+        Test("slowing_drive_is_flagged_as_drift"),
+    ),
+    (CheckId::TemperatureThrottled, VirtualMachine),
+    (CheckId::TemperatureHigh, VirtualMachine),
+    (
+        CheckId::Paused,
+        Test("paused_run_is_flagged_and_latencies_exclude_pause"),
+    ),
+    (
+        CheckId::PausedOpenLoop,
+        Test("paused_run_with_arrival_rate_is_invalid"),
+    ),
+    (
+        CheckId::TooFewSamples,
+        Test("run_of_hundred_requests_is_flagged_as_too_short"),
+    ),
+    (
+        CheckId::BimodalLatency,
+        Test("bimodal_latencies_are_flagged"),
+    ),
+    (
+        CheckId::SyncTooFast,
+        Test("durable_writes_faster_than_disk_rotation_are_flagged"),
+    ),
+    (
+        CheckId::RotationalFlagDoubtful,
+        Test("device_wrongly_claiming_rotation_is_flagged"),
+    ),
+    (
+        CheckId::UnitsConfused,
+        Test("goal_between_decimal_and_binary_units_is_flagged"),
+    ),
+];
+
+/// Whether a text names the check as one that must be present.
+fn expects_check(text: &str, code: &str) -> bool {
+    text.contains(&format!("\"{code}\"")) || text.contains(&format!("/{code}\""))
+}
+
+#[test]
+fn every_rule_is_provoked_by_named_test() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let read = |name: &str| std::fs::read_to_string(tests.join(name)).unwrap();
+    let sources = ["paused", "real", "shared", "simulated"]
+        .map(|name| read(&format!("program/verdicts/{name}.rs")));
+    let script = read("guest/verdicts.sh");
+    for rule in all_rules() {
+        let code = rule.id.code();
+        let known = PROVOCATIONS.iter().find(|(check, _)| *check == rule.id);
+        match known.unwrap_or_else(|| panic!("nothing provokes {code}")).1 {
+            Test(name) => {
+                let begin = format!("\nfn {name}() {{");
+                let body = sources.iter().find_map(|source| {
+                    let (_, rest) = source.split_once(&begin)?;
+                    rest.split("\n#[test]").next()
+                });
+                let body = body.unwrap_or_else(|| panic!("there is no test {name}"));
+                assert!(expects_check(body, code), "{name} does not provoke {code}");
+            }
+            VirtualMachine => {
+                let expects = |line: &str| {
+                    line.starts_with("run ") && line.split(' ').any(|word| word == code)
+                };
+                assert!(script.lines().any(expects), "nothing provokes {code}");
+            }
+        }
+    }
+}
+
+#[test]
+fn provocations_in_developer_documents_are_current() {
+    let mut table = String::from("| check | provoked by |\n|---|---|\n");
+    for (check, provocation) in PROVOCATIONS {
+        let _ = match provocation {
+            Test(name) => writeln!(table, "| `{}` | `{name}` |", check.code()),
+            VirtualMachine => writeln!(table, "| `{}` | `tests/guest/verdicts.sh` |", check.code()),
+        };
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/developers/checks.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let begin = "<!-- generated by tests/program/verdicts/provoked.rs: DISKSCOPE_BLESS=1 cargo test provocations -->\n";
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (_, after) = rest.split_once("<!-- end -->\n").unwrap();
+    let current = format!("{before}{begin}\n{table}<!-- end -->\n{after}");
+    if std::env::var_os("DISKSCOPE_BLESS").is_some() {
+        std::fs::write(path, &current).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(path).unwrap() == current,
+        "{path} is out of date: run DISKSCOPE_BLESS=1 cargo test provocations"
+    );
+}

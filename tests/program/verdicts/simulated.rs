@@ -1,0 +1,128 @@
+//! On simulated drives: everything that response times and the course of a run give away.
+
+use crate::verdicts::place::Place;
+
+#[test]
+fn clean_simulated_runs_have_no_checks() {
+    let place = Place::new();
+    for words in [
+        ["random-read", "sim:constant,latency=100us", "--depth", "1"],
+        ["random-read", "sim:ssd,clock=virtual", "--depth", "8"],
+        [
+            "random-write",
+            "sim:constant,latency=200us,parallel=4",
+            "--depth",
+            "4",
+        ],
+    ] {
+        let run = place.run_benchmark(&[&words[..], &["--duration", "3s"]].concat());
+        run.assert_only_checks(&[]);
+        assert!(run.value_at("/evidence/issued/reads").as_u64().is_some());
+    }
+    let disk = place.run_benchmark(&["random-read", "sim:hdd,clock=virtual", "--duration", "30s"]);
+    disk.assert_only_checks(&[]);
+}
+
+#[test]
+fn filling_cache_is_flagged_as_throughput_drop() {
+    let run = Place::new().run_benchmark(&[
+        "random-write",
+        "sim:cliff,latency=100us,slow=1ms,cache=40MB",
+        "--depth",
+        "1",
+        "--duration",
+        "10s",
+    ]);
+    // 4 KiB each 100 us, then each 1 ms.
+    run.assert_check("throughput-cliff", &["4.10 MB/s"]);
+}
+
+#[test]
+fn slowing_drive_is_flagged_as_drift() {
+    let run = Place::new().run_benchmark(&[
+        "random-read",
+        "sim:fading,latency=100us,slow=125us,requests=80000",
+        "--depth",
+        "1",
+        "--duration",
+        "10s",
+    ]);
+    // From 100 us to 125 us each: to four fifths of the throughput, without a cliff.
+    run.assert_check("throughput-drifted", &["fell"]);
+    assert!(!run.check_codes().contains(&"throughput-cliff"));
+}
+
+#[test]
+fn bimodal_latencies_are_flagged() {
+    let drive = "sim:bimodal,latency=100us,slow=8ms,percent=30";
+    let run =
+        Place::new().run_benchmark(&["random-read", drive, "--depth", "1", "--duration", "30s"]);
+    run.assert_check("bimodal-latency", &["70 %"]);
+}
+
+#[test]
+fn run_of_hundred_requests_is_flagged_as_too_short() {
+    let run = Place::new().run_benchmark(&["random-read", "sim:constant", "--requests", "100"]);
+    run.assert_check("too-few-samples", &["100 reads"]);
+}
+
+#[test]
+fn durable_writes_faster_than_disk_rotation_are_flagged() {
+    let words = ["--sync", "dsync", "--depth", "1", "--duration", "30s"];
+    let honest = [&["random-write", "sim:hdd,clock=virtual"][..], &words].concat();
+    let cached = [
+        &["random-write", "sim:hdd,clock=virtual,write-cache=256MiB"][..],
+        &words,
+    ]
+    .concat();
+    let place = Place::new();
+    place.run_benchmark(&honest).assert_only_checks(&[]);
+    let run = place.run_benchmark(&cached);
+    run.assert_check("sync-too-fast", &["half a revolution"]);
+}
+
+#[test]
+fn zero_data_is_flagged() {
+    let words = [
+        "random-write",
+        "sim:constant",
+        "--data",
+        "zero",
+        "--duration",
+        "1s",
+    ];
+    Place::new()
+        .run_benchmark(&words)
+        .assert_check("compressible-data", &["--data zero"]);
+}
+
+#[test]
+fn goal_between_decimal_and_binary_units_is_flagged() {
+    // 4 KiB each 100 us: 40.96 MB/s; 40 MiB/s are 41.94.
+    let run = Place::new().run_benchmark(&[
+        "random-read",
+        "sim:constant,latency=100us",
+        "--depth",
+        "1",
+        "--duration",
+        "5s",
+        "--goal",
+        "throughput>=40MB/s",
+    ]);
+    run.assert_check("units-confused", &["41.0 MB/s", "met"]);
+}
+
+#[test]
+fn requests_below_physical_block_are_flagged() {
+    let words = [
+        "random-read",
+        "sim:ssd,clock=virtual",
+        "--block-size",
+        "512",
+        "--duration",
+        "1s",
+    ];
+    Place::new()
+        .run_benchmark(&words)
+        .assert_check("below-physical-block", &["512", "4 KiB"]);
+}

@@ -1,0 +1,6 @@
+//! The project itself: layers and cycles of the sources, generated documents.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod architecture;
+mod documents;

@@ -1,0 +1,17 @@
+//! The write guard, by the real program on real loop devices, overlays and mount namespaces: which
+//! targets it refuses to overwrite, and that nothing was written to them then.
+
+mod place;
+
+mod locks;
+mod mounted_files;
+mod namespaces;
+mod obstacles;
+mod other_ways;
+mod overlay;
+mod planted;
+mod privileges;
+mod sparse_images;
+mod stale_cache;
+mod users;
+mod while_writing;

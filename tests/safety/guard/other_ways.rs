@@ -1,0 +1,150 @@
+//! The same bytes by another way.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use crate::guard::place::{
+    Place, assert_refused, assert_written, command_output, is_root, overwrite_arguments,
+    run_overwrite, test_content,
+};
+use crate::loop_device::LoopDevice;
+use crate::requirement::{Requirement, skip};
+
+#[test]
+fn second_loop_device_on_image_of_mounted_one_is_refused() {
+    let mut place = Place::new();
+    let image = place.create_image("image");
+    let Some(first) = place.mounted_loop_device(&image, &[]) else {
+        return;
+    };
+    let Some(second) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let before = test_content(&image);
+    assert_refused(&run_overwrite(second.path()), "is mounted at");
+    assert_refused(&run_overwrite(first.path()), "is mounted at");
+    assert_refused(&run_overwrite(&image), "is attached to");
+    assert!(test_content(&image) == before);
+}
+
+#[test]
+fn loop_device_with_offset_into_image_of_mounted_one_is_refused() {
+    let mut place = Place::new();
+    let image = place.create_image("image");
+    let Some(first) = place.mounted_loop_device(&image, &[]) else {
+        return;
+    };
+    let Some(second) = LoopDevice::attach(&image, &["--offset", "1048576"]) else {
+        return;
+    };
+    assert_refused(&run_overwrite(second.path()), "is mounted at");
+    drop(first);
+}
+
+#[test]
+fn loop_device_with_idle_sibling_is_written_and_blocks_sibling_mount() {
+    let place = Place::new();
+    let image = place.create_image("image");
+    let Some(first) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let Some(second) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    assert_written(&run_overwrite(second.path()));
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL;
+    let taken = rustix::fs::open(first.path(), flags, rustix::fs::Mode::empty()).unwrap();
+    assert_refused(&run_overwrite(second.path()), "which has the same bytes");
+    drop(taken);
+}
+
+#[test]
+fn loop_device_below_a_mounted_stack_of_loop_devices_is_refused() {
+    let mut place = Place::new();
+    let image = place.create_image("image");
+    let Some(lower) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let Some(upper) = place.mounted_loop_device(lower.path().as_ref(), &[]) else {
+        return;
+    };
+    let Some(beside) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    assert_refused(&run_overwrite(beside.path()), "is attached to");
+    assert_refused(&run_overwrite(lower.path()), "is mounted at");
+    let Some(third) = LoopDevice::attach(lower.path().as_ref(), &[]) else {
+        return;
+    };
+    assert_refused(&run_overwrite(third.path()), "is mounted at");
+    drop(third);
+    drop((beside, upper));
+}
+
+#[test]
+fn image_with_unlinked_path_is_refused_by_hard_link_for_user() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let image = place.create_image("image");
+    let Some(_device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let link = place.path("link");
+    fs::hard_link(&image, &link).unwrap();
+    fs::remove_file(&image).unwrap();
+    fs::set_permissions(place.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::chown(&link, Some(1000), Some(1000)).unwrap();
+    let state = place.subdirectory("state");
+    std::os::unix::fs::chown(&state, Some(1000), Some(1000)).unwrap();
+    let before = test_content(&link);
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "1000", "--regid", "1000", "--clear-groups"]);
+    command.arg(env!("CARGO_BIN_EXE_diskscope"));
+    overwrite_arguments(&mut command, link.as_ref(), &["--requests", "20"]);
+    let output = command.env("XDG_STATE_HOME", &state).output().unwrap();
+    if output.status.code() == Some(127) || output.status.code() == Some(126) {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return skip(Requirement::Program, said);
+    }
+    assert_refused(&output, "open for writing");
+    assert!(test_content(&link) == before);
+}
+
+#[test]
+fn file_with_a_file_system_mounted_from_it_by_relative_path_is_refused() {
+    let mut place = Place::exclusive();
+    let image = place.create_image("image.erofs");
+    let tree = place.subdirectory("tree");
+    if command_output(
+        "mkfs.erofs",
+        &[image.to_str().unwrap(), tree.to_str().unwrap()],
+    )
+    .is_none()
+    {
+        return skip(Requirement::Program, "no mkfs.erofs");
+    }
+    let point = place.subdirectory("mounted");
+    let command = format!(
+        "cd {} && mount -t erofs image.erofs {}",
+        place.directory.path().display(),
+        point.display()
+    );
+    if command_output("sh", &["-c", &command]).is_none() {
+        return skip(Requirement::Kernel, "erofs cannot be mounted from a file");
+    }
+    let _undo = Undo(point.to_str().unwrap().to_owned());
+    let output = run_overwrite(&image);
+    assert_refused(&output, "image.erofs");
+    let _ = &mut place;
+}
+
+struct Undo(String);
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        command_output("umount", &[&self.0]);
+    }
+}

@@ -1,0 +1,274 @@
+//! Processes that have the target open.
+
+use std::fs::{File, OpenOptions};
+use std::process::{Command, Stdio};
+
+use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::guard::place::{
+    Background, Place, assert_refused, assert_written, command_output, is_root,
+    overwrite_arguments, run_overwrite, test_content, wait_until,
+};
+use crate::loop_device::LoopDevice;
+use crate::requirement::{Requirement, skip};
+
+fn open_for_writing(path: impl AsRef<std::path::Path>) -> File {
+    OpenOptions::new().write(true).open(path).unwrap()
+}
+
+#[test]
+fn file_open_for_writing_is_refused_and_process_named() {
+    let place = Place::new();
+    let file = place.create_image("file");
+    let open = open_for_writing(&file);
+    let expected = format!("process {} (", std::process::id());
+    assert_refused(&run_overwrite(&file), &expected);
+    drop(open);
+    assert_written(&run_overwrite(&file));
+}
+
+#[test]
+fn file_open_for_reading_is_written() {
+    let place = Place::new();
+    let file = place.create_image("file");
+    let open = File::open(&file).unwrap();
+    assert_written(&run_overwrite(&file));
+    drop(open);
+}
+
+#[test]
+fn device_open_for_writing_is_refused() {
+    let place = Place::new();
+    let image = place.create_image("image");
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let open = open_for_writing(device.path());
+    assert_refused(&run_overwrite(device.path()), "open for writing");
+    drop(open);
+    let open = open_for_writing(&image);
+    assert_refused(&run_overwrite(device.path()), "open for writing");
+    drop(open);
+    assert_written(&run_overwrite(device.path()));
+}
+
+#[test]
+fn file_or_device_mapped_for_writing_is_refused() {
+    let place = Place::new();
+    let file = place.create_image("file");
+    let image = place.create_image("image");
+    let device = LoopDevice::attach(&image, &[]);
+    let mut targets = vec![file.clone()];
+    targets.extend(device.iter().map(|device| device.path().into()));
+    for target in &targets {
+        let open = OpenOptions::new().read(true).write(true).open(target);
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: nothing in this process touches the mapping, which is taken away below.
+        let mapping = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                4096,
+                rights,
+                MapFlags::SHARED,
+                open.unwrap(),
+                0,
+            )
+        };
+        let mapping = mapping.unwrap();
+        assert_refused(&run_overwrite(target), "mapped for writing");
+        // SAFETY: it was mapped above with that length.
+        unsafe { rustix::mm::munmap(mapping, 4096) }.unwrap();
+        assert_written(&run_overwrite(target));
+    }
+}
+
+#[test]
+fn file_mapped_as_library_is_refused() {
+    let place = Place::new();
+    let file = place.create_image("file");
+    let open = File::open(&file).unwrap();
+    // SAFETY: nothing in this process touches the mapping, which is taken away below.
+    let mapping = unsafe {
+        let flags = MapFlags::PRIVATE;
+        rustix::mm::mmap(std::ptr::null_mut(), 4096, ProtFlags::READ, flags, &open, 0)
+    };
+    let mapping = mapping.unwrap();
+    drop(open);
+    let expected = format!("process {} (", std::process::id());
+    let output = run_overwrite(&file);
+    assert_refused(&output, "mapped");
+    assert_refused(&output, &expected);
+    // SAFETY: it was mapped above with that length.
+    unsafe { rustix::mm::munmap(mapping, 4096) }.unwrap();
+    assert_written(&run_overwrite(&file));
+}
+
+/// The first thread ends, the second one keeps a shared mapping of the file.
+const ORPHANED_MAPPING_SCRIPT: &str = "
+import ctypes, mmap, os, sys, threading, time
+file = os.open(sys.argv[1], os.O_RDWR)
+memory = mmap.mmap(file, 4096)
+os.close(file)
+def stay():
+    time.sleep(0.2)
+    open(sys.argv[2], 'w').close()
+    time.sleep(600)
+threading.Thread(target=stay).start()
+ctypes.CDLL(None).pthread_exit(None)
+";
+
+#[test]
+fn device_mapped_by_process_with_ended_main_thread_is_refused() {
+    let place = Place::new();
+    let image = place.create_image("image");
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let done = place.path("done");
+    let child = Command::new("python3")
+        .args([
+            "-c",
+            ORPHANED_MAPPING_SCRIPT,
+            device.path(),
+            done.to_str().unwrap(),
+        ])
+        .stdin(Stdio::null())
+        .spawn();
+    let Ok(child) = child else {
+        return skip(Requirement::Program, "no python3");
+    };
+    let mut child = Background(child);
+    let status = format!("/proc/{}/stat", child.0.id());
+    wait_until("its first thread has ended", || {
+        let stat = std::fs::read_to_string(&status).unwrap_or_default();
+        done.exists() && stat.contains(") Z ") || child.0.try_wait().unwrap().is_some()
+    });
+    if child.0.try_wait().unwrap().is_some() {
+        return skip(
+            Requirement::Program,
+            "python3 cannot end its first thread alone",
+        );
+    }
+    assert_refused(&run_overwrite(device.path()), "mapped for writing");
+    drop(child);
+}
+
+/// A descriptor in a message that nobody has received is in no process.
+#[test]
+fn file_with_invisible_reader_is_refused() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    use std::io::IoSlice;
+    use std::mem::MaybeUninit;
+    use std::os::fd::AsFd;
+    let place = Place::new();
+    let file = place.create_image("file");
+    let (sender, receiver) = std::os::unix::net::UnixStream::pair().unwrap();
+    let open = File::open(&file).unwrap();
+    let descriptors = [open.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = SendAncillaryBuffer::new(&mut space);
+    assert!(message.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    let bytes = [IoSlice::new(b"x")];
+    sendmsg(&sender, &bytes, &mut message, SendFlags::empty()).unwrap();
+    drop(open);
+    let before = test_content(&file);
+    assert_refused(
+        &run_overwrite(&file),
+        "which process has it open for reading",
+    );
+    assert!(test_content(&file) == before);
+    drop((sender, receiver));
+    assert_written(&run_overwrite(&file));
+}
+
+#[test]
+fn file_with_visible_reader_is_refused_while_processes_are_hidden() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let (file, state) = (place.create_image("file"), place.subdirectory("state"));
+    for path in [&file, &state] {
+        chown(path, Some(1000), Some(1000)).unwrap();
+    }
+    let everybody = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.directory.path(), everybody).unwrap();
+    let user = ["--reuid", "1000", "--regid", "1000", "--clear-groups"];
+    let write = || {
+        let mut command = Command::new("setpriv");
+        command.args(user).arg(env!("CARGO_BIN_EXE_diskscope"));
+        overwrite_arguments(&mut command, file.as_ref(), &["--requests", "20"]);
+        command.env("XDG_STATE_HOME", &state).output().unwrap()
+    };
+    let output = write();
+    if matches!(output.status.code(), Some(126 | 127)) {
+        return skip(Requirement::Program, "setpriv cannot start the program");
+    }
+    assert_written(&output);
+    let reader = Command::new("setpriv")
+        .args(user)
+        .args(["sleep", "600"])
+        .stdin(File::open(&file).unwrap())
+        .spawn();
+    let reader = Background(reader.unwrap());
+    let status = format!("/proc/{}/status", reader.0.id());
+    wait_until("it is the user's", || {
+        std::fs::read_to_string(&status).is_ok_and(|text| text.contains("Uid:\t1000\t1000"))
+    });
+    assert_refused(&write(), "may not be examined");
+    drop(reader);
+    assert_written(&write());
+}
+
+/// Files of two subvolumes have the same number, and their mappings show the same device.
+#[test]
+fn btrfs_files_with_equal_mapping_numbers_are_distinguished() {
+    if !is_root() {
+        return;
+    }
+    let mut place = Place::new();
+    let image = place.path("btrfs");
+    File::create(&image).unwrap().set_len(128 << 20).unwrap();
+    if command_output("mkfs.btrfs", &["-q", image.to_str().unwrap()]).is_none() {
+        return skip(Requirement::Btrfs, "no mkfs.btrfs");
+    }
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let point = place.path("point");
+    let point = point.to_str().unwrap();
+    if !place.mount(&["-t", "btrfs", device.path(), point], Requirement::Btrfs) {
+        return;
+    }
+    let files = ["one", "two"].map(|name| {
+        let volume = format!("{point}/{name}");
+        assert!(command_output("btrfs", &["subvolume", "create", &volume]).is_some());
+        let file = std::path::PathBuf::from(volume).join("file");
+        std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+        file
+    });
+    let inodes = files.each_ref().map(|file| {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(file).unwrap().ino()
+    });
+    assert_eq!(inodes[0], inodes[1], "each is the first of its subvolume");
+    let mappings = files.each_ref().map(|file| {
+        let open = OpenOptions::new().read(true).write(true).open(file);
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        let (start, flags) = (std::ptr::null_mut(), MapFlags::SHARED);
+        // SAFETY: nothing in this process touches the mapping, which is taken away below.
+        unsafe { rustix::mm::mmap(start, 4096, rights, flags, open.unwrap(), 0) }.unwrap()
+    });
+    // Whichever stands first in the table of mappings does not hide the other.
+    for file in &files {
+        assert_refused(&run_overwrite(file), "mapped for writing");
+    }
+    for mapping in mappings {
+        // SAFETY: it was mapped above with that length.
+        unsafe { rustix::mm::munmap(mapping, 4096) }.unwrap();
+    }
+    for file in &files {
+        assert_written(&run_overwrite(file));
+    }
+}

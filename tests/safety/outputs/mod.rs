@@ -1,0 +1,10 @@
+//! Outputs and inputs that the user names, and what the program keeps: nothing else is written.
+
+mod inputs;
+mod kinds;
+mod limits;
+mod mounted_files;
+mod ownership;
+mod place;
+mod planted;
+mod privacy;
