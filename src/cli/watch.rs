@@ -65,6 +65,12 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("also list the threads of busy processes"),
         )
+        .arg(
+            Arg::new("units")
+                .long("units")
+                .action(ArgAction::SetTrue)
+                .help("also list services, containers and sessions (control groups); always in JSON"),
+        )
         .args(format_arguments(FORMATS))
         .after_help(
             "csv lists the devices; openmetrics is one exposition of devices and memory and needs --count 1.\n\n\
@@ -85,6 +91,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         ViewBuilder::default(),
     );
     collector.set_show_threads(matches.get_flag("threads"));
+    collector.set_show_units(matches.get_flag("units") || format == OutputFormat::Ndjson);
     // The first printed sample is relative to this one: a single sample has no rates.
     modeler.update(Arc::new(collector.collect()));
     let mut due = Instant::now();

@@ -14,6 +14,7 @@ pub mod requests;
 pub mod snapshot;
 pub mod stack;
 pub mod transfers;
+pub mod units;
 pub mod view_builder;
 
 pub use self::history::SampleHistory;

@@ -15,8 +15,10 @@ use crate::safe_text::SafeText;
 
 mod nanoseconds;
 mod transfer;
+mod unit;
 
 pub use self::transfer::{Bottleneck, Throttle, TransferState, TransferView};
+pub use self::unit::{UnitLimit, UnitView};
 
 /// State of the machine at one time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +47,10 @@ pub struct Snapshot {
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
     #[serde(rename = "growing")]
     pub growing_files: Vec<GrowingFile>,
+    /// Control groups, the busiest first; `None` where they were not sampled.
+    #[serde(default)]
+    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 20_000>")]
+    pub units: Option<Vec<UnitView>>,
     /// What could not be read and why, each notice once, such as a missing permission.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     pub notices: Vec<SafeText>,
@@ -222,6 +228,9 @@ pub struct ProcessView {
     pub user: Option<SafeText>,
     /// Command line, safe to print.
     pub command: SafeText,
+    /// Name of the service, container, session or other control group that it belongs to; `None` in
+    /// the root group.
+    pub unit: Option<SafeText>,
     /// Bytes read from devices per second.
     pub read_bytes_per_s: Option<f64>,
     /// Bytes written to devices per second, without cancelled ones.

@@ -12,7 +12,7 @@ use super::processes::ended::EndedChildren;
 use super::snapshot::{HostView, Snapshot};
 use super::transfers::TransferTracker;
 use super::transfers::context::TransferContext;
-use super::{devices, growing, memory, processes};
+use super::{devices, growing, memory, processes, units};
 use crate::safe_text::SafeText;
 
 /// Settings of the view.
@@ -95,10 +95,12 @@ impl ViewBuilder {
             process_count: now.processes.len(),
             transfers: Vec::new(),
             growing_files: growing::growing_files(&interval),
+            units: None,
             notices: notice_texts(&now.notices),
             drives: Arc::clone(&now.drives),
             file_systems: Arc::clone(&now.file_systems),
         };
+        live.units = units::unit_views(&interval, &live.devices);
         live.host.time_to_flush = self.dirty_memory.time_to_flush(&now, &live.devices);
         live.host.time_to_throttle = self.dirty_memory.time_to_throttle(&now.host.memory);
         if before.is_some() {

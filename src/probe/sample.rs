@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use super::control_groups::DeviceIo;
+pub use super::control_groups::limits::IoLimit;
+pub use super::control_groups::unit::{Unit, UnitKind};
 pub use super::notice::ProbeNotice;
-pub use super::system::limits::IoLimit;
 pub use super::system::paging::PagingCounters;
 
 use super::copy_jobs::JobCount;
@@ -30,6 +32,8 @@ pub struct SystemSample {
     pub file_systems: Arc<[MountedFileSystem]>,
     /// Processes by ascending process id.
     pub processes: Vec<ProcessSample>,
+    /// Control groups, where they were requested.
+    pub control_groups: Option<ControlGroupsSample>,
     /// What could not be read and why.
     pub notices: Vec<ProbeNotice>,
 }
@@ -100,6 +104,42 @@ pub struct DeviceWriteback {
     pub dirty_bytes: u64,
     /// Bytes under writeback.
     pub writeback_bytes: u64,
+}
+
+/// All control groups.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ControlGroupsSample {
+    /// What their counters contain.
+    pub accounting: IoAccounting,
+    /// The groups; a parent precedes its children.
+    pub groups: Vec<ControlGroupSample>,
+}
+
+/// What the I/O counters of control groups contain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IoAccounting {
+    /// Version 2: buffered writes are charged to the group that dirtied the memory.
+    V2,
+    /// Version 1: buffered writes are charged to the root group.
+    V1,
+    /// Nothing is counted: no hierarchy has the controller.
+    #[default]
+    None,
+}
+
+/// One control group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ControlGroupSample {
+    /// The innermost unit that it belongs to.
+    pub unit: Arc<Unit>,
+    /// Whether it is the unit's own group, not one inside of it.
+    pub is_unit: bool,
+    /// Its I/O by device, that of the groups below it included; `None` where it is not counted.
+    pub io: Option<Vec<DeviceIo>>,
+    /// Pressure of its processes; `None` without PSI.
+    pub pressure: Option<PressureStall>,
+    /// Its own I/O limits.
+    pub limits: Vec<IoLimit>,
 }
 
 /// Pressure stall information (kernel Documentation/accounting/psi.rst).
@@ -201,6 +241,8 @@ pub struct ProcessSample {
     pub thread_samples: Option<Arc<[ThreadSample]>>,
     /// Recent I/O limits of its control groups; empty without limits, and for idle processes.
     pub io_limits: Arc<[IoLimit]>,
+    /// The unit that it belongs to; `None` in the root group, and for idle processes.
+    pub unit: Option<Arc<Unit>>,
     /// Progress over all files that its arguments name, where it copies several.
     pub job_count: Option<JobCount>,
 }

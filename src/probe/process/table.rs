@@ -18,6 +18,7 @@ use super::identifier::ProcessIdentifier;
 use super::reused_file::{DescriptorBudget, ReusedFile};
 use super::stat::parse_stat;
 use super::taskstats::DelayTotals;
+use crate::probe::control_groups::{IoHierarchies, UnitNames};
 use crate::probe::sample::{Availability, ProbeNotice, ProcessIdentity, ProcessIo, ProcessSample};
 use crate::probe::text::open_relative;
 use crate::roots::SysPaths;
@@ -54,6 +55,8 @@ pub struct ProcessTable {
     /// them would be most of the work.
     own_pid: Option<u32>,
     identifier: ProcessIdentifier,
+    hierarchies: IoHierarchies,
+    units: UnitNames,
     entries: BTreeMap<u32, ProcessEntry>,
     budget: DescriptorBudget,
     last_created_pid: Option<u32>,
@@ -75,6 +78,8 @@ impl ProcessTable {
             proc: open_relative(rustix::fs::CWD, roots.proc.as_path()).ok(),
             own_pid: find_own_pid(roots),
             identifier: ProcessIdentifier::new(roots),
+            hierarchies: IoHierarchies::find(roots),
+            units: UnitNames::default(),
             entries: BTreeMap::new(),
             budget: DescriptorBudget::from_limit(),
             last_created_pid: None,
@@ -85,6 +90,11 @@ impl ProcessTable {
             explained_bytes: 0,
             next_search_sample: 0,
         }
+    }
+
+    /// Sets where control groups are mounted, after the mounts have changed.
+    pub(crate) fn set_hierarchies(&mut self, hierarchies: IoHierarchies) {
+        self.hierarchies = hierarchies;
     }
 
     /// Reads the processes; `at` is the time of the sample, and `charged` the bytes accounted to

@@ -11,7 +11,6 @@ use crate::probe::process::entry::ProcessEntry;
 use crate::probe::process::stat::{parse_io, parse_stat};
 use crate::probe::process::threads;
 use crate::probe::sample::{Availability, ProcessIo};
-use crate::probe::system::limits;
 use crate::probe::text::open_relative;
 use crate::roots::SysPaths;
 
@@ -88,7 +87,7 @@ impl ProcessTable {
 
     /// Reads details that are needed only for active or blocked processes.
     fn read_details(
-        &self,
+        &mut self,
         proc: BorrowedFd<'_>,
         pid: u32,
         entry: &mut ProcessEntry,
@@ -105,7 +104,11 @@ impl ProcessTable {
             // Some programs write their status into their arguments.
             entry.is_identified &= entry.facts_due_age == 0;
             entry.facts_due_age = entry.age_samples.saturating_add(FACTS_REFRESH_SAMPLES);
-            process.io_limits = limits::limits_of_process(roots, pid).into();
+            let membership = self.hierarchies.membership(roots, pid);
+            process.io_limits = membership.limits.into();
+            process.unit = membership
+                .group
+                .and_then(|group| self.units.unit_of(roots, &group));
         }
         process.priority = threads::io_priority(pid);
         process.wait_channel = threads::wait_channel(proc, pid);
