@@ -79,14 +79,7 @@ pub(super) fn draw(
         sorted_by: None,
         theme,
     };
-    let rows = usize::from(area.height.saturating_sub(1));
-    let mut table_area = area;
-    if transfers.len() > rows && rows > 0 {
-        let more = super::rows::take_bottom(&mut table_area, 1);
-        let text = format!("+{} more", transfers.len() + 1 - rows);
-        Line::styled(text, theme.role_style(StyleRole::Faint)).render(more, buf);
-    }
-    (&table).render(table_area, buf);
+    (&table).render(area, buf);
 }
 
 /// The selected line, if the transfers are focused.
