@@ -21,8 +21,10 @@ pub struct SessionEntry {
     pub started: SafeText,
     /// Its benchmarks and their targets.
     pub summary: SafeText,
-    /// The most significant metric, such as `83.9k IOPS`.
+    /// The most significant metric, such as `83.9k IOPS`; of an invalid run its first invalid check.
     pub headline: SafeText,
+    /// Whether the last run is invalid.
+    pub is_invalid: bool,
     /// Its state.
     pub status: SessionStatus,
 }

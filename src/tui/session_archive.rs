@@ -35,6 +35,7 @@ pub fn list_sessions(directory: &Path) -> Result<Vec<SessionEntry>, ArchiveError
             started: SafeText::new(),
             summary: error.to_string().into(),
             headline: SafeText::new(),
+            is_invalid: false,
             status: SessionStatus::Unreadable,
         },
     };
@@ -55,11 +56,18 @@ fn session_entry(path: PathBuf, session: &Session) -> SessionEntry {
         .iter()
         .map(|run| format!("{} of {}", run.test, run.target.path))
         .collect();
+    let invalid = last.and_then(|run| run.findings.invalid_check());
+    let headline = match invalid {
+        // A number that must not be used is not shown where it could be taken for a result.
+        Some(check) => Some(format!("INVALID {check}")),
+        None => last.and_then(headline_metric),
+    };
     SessionEntry {
         path,
         started: session.started.clone(),
         summary: runs.join(", ").into(),
-        headline: last.and_then(headline_metric).unwrap_or_default().into(),
+        headline: headline.unwrap_or_default().into(),
+        is_invalid: invalid.is_some(),
         status,
     }
 }

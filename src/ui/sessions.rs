@@ -63,7 +63,10 @@ pub(super) fn draw(sessions: &SessionsState, theme: Theme, area: Rect, buf: &mut
             1 => Line::raw(cut_end(&entry.summary, width, theme)),
             2 => Line::styled(
                 cut_end(&entry.headline, width, theme),
-                theme.role_style(StyleRole::Title),
+                theme.role_style(match entry.is_invalid {
+                    true => StyleRole::Error,
+                    false => StyleRole::Title,
+                }),
             ),
             3 => Line::raw(cut_end(status_label(entry.status), width, theme)),
             _ => Line::styled(
@@ -87,7 +90,7 @@ fn status_label(status: SessionStatus) -> &'static str {
     match status {
         SessionStatus::Unreadable => "unreadable",
         SessionStatus::Empty => "empty",
-        SessionStatus::LastRun(RunState::Running) => "incomplete",
+        SessionStatus::LastRun(RunState::Running) => "running",
         SessionStatus::LastRun(RunState::Finished) => "finished",
         SessionStatus::LastRun(RunState::Interrupted) => "interrupted",
         SessionStatus::LastRun(RunState::Failed) => "failed",

@@ -922,6 +922,7 @@ pub fn sessions_state() -> AppState {
         started: started.into(),
         summary: summary.into(),
         headline: headline.into(),
+        is_invalid: false,
         status: SessionStatus::LastRun(state),
     };
     let entries = vec![

@@ -7,7 +7,7 @@ use crate::session::document::{BenchmarkRun, ProcessorLoad};
 /// CPU utilization of a worker thread above which the thread itself limits the rate.
 const BUSY_THREAD_UTILIZATION: f64 = 0.9;
 /// Utilization of all CPUs above which no time is left for the kernel's own workers.
-const BUSY_MACHINE_UTILIZATION: f64 = 0.95;
+pub(super) const BUSY_MACHINE_UTILIZATION: f64 = 0.95;
 
 pub(super) const PROCESSOR_RULES: &[CheckRule] = &[
     CheckRule::new(CheckId::GeneratorBusy, generator_busy),

@@ -2,7 +2,7 @@
 
 use super::rule::CheckRule;
 use crate::session::document::check::{
-    CheckEvidence, CheckId, HighTemperature, Throttling, ThroughputChange, TimedDrop,
+    CheckEvidence, CheckId, HighTemperature, Stall, Throttling, ThroughputChange, TimedDrop,
 };
 use crate::session::document::{BenchmarkRun, Series, SeriesId};
 use crate::stats::general::segments;
@@ -27,6 +27,7 @@ pub(super) const TIME_RULES: &[CheckRule] = &[
     CheckRule::new(CheckId::TemperatureThrottled, temperature_throttled).for_constant_load(),
     CheckRule::new(CheckId::TemperatureHigh, temperature_high)
         .unless(CheckId::TemperatureThrottled),
+    CheckRule::new(CheckId::Stalled, stalled),
     CheckRule::new(CheckId::Paused, paused),
     CheckRule::new(CheckId::PausedOpenLoop, paused_open_loop),
 ];
@@ -34,6 +35,16 @@ pub(super) const TIME_RULES: &[CheckRule] = &[
 fn is_open_loop(run: &BenchmarkRun) -> bool {
     let rate = run.parameters.get("rate");
     rate.is_some_and(|rate| !rate.is_null())
+}
+
+fn stalled(run: &BenchmarkRun) -> Option<CheckEvidence> {
+    let stalls = run.evidence.stalls?;
+    Some(CheckEvidence::Stalled(Stall {
+        count: stalls.count,
+        longest_ns: stalls.longest_ns as f64,
+        longest_start_ns: stalls.longest_start_ns as f64,
+        total_ns: stalls.total_ns as f64,
+    }))
 }
 
 fn paused(run: &BenchmarkRun) -> Option<CheckEvidence> {

@@ -8,6 +8,7 @@ mod directory;
 mod error;
 mod journal;
 mod read;
+mod running_lock;
 mod serialize;
 #[cfg(test)]
 mod tests;
