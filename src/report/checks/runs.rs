@@ -123,7 +123,7 @@ pub(super) fn too_few_samples(samples: &SampleCount) -> CheckText {
             samples.requests,
             direction_name(samples.direction)
         ),
-        "measure longer, or use a smaller --block-size",
+        "use a longer --duration or more --requests",
     )
 }
 
