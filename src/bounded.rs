@@ -22,6 +22,27 @@ where
     deserializer.deserialize_seq(BoundedList::<T, MOST>(PhantomData))
 }
 
+/// A list of at most `MOST` elements, or null.
+///
+/// # Errors
+/// When it is longer, or when an element is invalid.
+pub fn optional_bounded_list<'de, D, T, const MOST: usize>(
+    deserializer: D,
+) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct List<T, const MOST: usize>(Vec<T>);
+    impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for List<T, MOST> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            bounded_list::<_, _, MOST>(deserializer).map(Self)
+        }
+    }
+    let list = Option::<List<T, MOST>>::deserialize(deserializer)?;
+    Ok(list.map(|List(elements)| elements))
+}
+
 /// A map of at most `MOST` entries.
 ///
 /// # Errors

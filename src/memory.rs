@@ -3,8 +3,9 @@
 //! exceeds the limit instead of failing the allocation.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::control_groups::{Hierarchy, HierarchyMount};
 use crate::roots::SysPaths;
 use crate::units::format_block_size;
 
@@ -41,23 +42,13 @@ pub(crate) fn exceeded_limit(roots: &SysPaths, bytes: u64) -> Option<String> {
 #[must_use]
 pub(crate) fn memory_limits(roots: &SysPaths) -> Vec<MemoryLimit> {
     let mut limits: Vec<MemoryLimit> = machine_limit(roots).into_iter().collect();
-    let groups = fs::read_to_string(roots.proc.join("self/cgroup")).unwrap_or_default();
-    let mounts = fs::read_to_string(roots.proc.join("self/mountinfo")).unwrap_or_default();
-    for line in groups.lines() {
-        // ID:CONTROLLERS:PATH (cgroups(7)); version 2 has the id 0 and no controllers.
-        let mut fields = line.splitn(3, ':');
-        let (Some(id), Some(controllers), Some(path)) =
-            (fields.next(), fields.next(), fields.next())
-        else {
+    let groups = fs::read(roots.proc.join("self/cgroup")).unwrap_or_default();
+    for version in [&CGROUP_V2, &CGROUP_V1] {
+        let Some(group) = version.hierarchy.group_of(&groups) else {
             continue;
         };
-        let version = match (id, controllers) {
-            ("0", "") => &CGROUP_V2,
-            (_, names) if names.split(',').any(|name| name == "memory") => &CGROUP_V1,
-            _ => continue,
-        };
-        for mount in mounts.lines().filter_map(|line| version.parse_mount(line)) {
-            limits.extend(hierarchy_limits(roots, version, &mount, path));
+        for mount in version.hierarchy.mounts(roots) {
+            limits.extend(hierarchy_limits(version, &mount, &group));
         }
     }
     limits
@@ -82,9 +73,7 @@ fn machine_limit(roots: &SysPaths) -> Option<MemoryLimit> {
 /// The files of a control group version (kernel Documentation/admin-guide/cgroup-v2.rst,
 /// cgroup-v1/memory.rst).
 struct MemoryCgroupVersion {
-    file_system: &'static str,
-    /// Mount option that identifies the hierarchy.
-    mount_option: Option<&'static str>,
+    hierarchy: Hierarchy,
     limit: &'static str,
     usage_file: &'static str,
     /// Field of `memory.stat`: reclaimable file pages.
@@ -92,46 +81,20 @@ struct MemoryCgroupVersion {
 }
 
 const CGROUP_V2: MemoryCgroupVersion = MemoryCgroupVersion {
-    file_system: "cgroup2",
-    mount_option: None,
+    hierarchy: Hierarchy::V2,
     limit: "memory.max",
     usage_file: "memory.current",
     page_cache_key: "inactive_file",
 };
 
 const CGROUP_V1: MemoryCgroupVersion = MemoryCgroupVersion {
-    file_system: "cgroup",
-    mount_option: Some("memory"),
+    hierarchy: Hierarchy::V1("memory"),
     limit: "memory.limit_in_bytes",
     usage_file: "memory.usage_in_bytes",
     page_cache_key: "total_inactive_file",
 };
 
-/// Mount point of a control group hierarchy.
-struct CgroupMount {
-    /// The control group at the root of the mount.
-    group_root: String,
-    /// Path of the mount point.
-    mount_point: String,
-}
-
 impl MemoryCgroupVersion {
-    /// Parses a line of mountinfo; `None` where it is not a mount of this version.
-    fn parse_mount(&self, line: &str) -> Option<CgroupMount> {
-        let (front, back) = line.split_once(" - ")?;
-        let mut back = back.split(' ');
-        let fits = back.next()? == self.file_system;
-        let options = back.nth(1).unwrap_or_default();
-        let chosen = self
-            .mount_option
-            .is_none_or(|wanted| options.split(',').any(|option| option == wanted));
-        let mut front = front.split(' ').skip(3);
-        (fits && chosen).then_some(CgroupMount {
-            group_root: front.next()?.to_owned(),
-            mount_point: front.next()?.to_owned(),
-        })
-    }
-
     fn limit(&self, directory: &Path, group: &str) -> Option<MemoryLimit> {
         let number = |name| -> Option<u64> {
             let text = fs::read_to_string(directory.join(name)).ok()?;
@@ -160,29 +123,19 @@ impl MemoryCgroupVersion {
 
 /// The limits of a group and of all visible groups above it.
 fn hierarchy_limits(
-    roots: &SysPaths,
     version: &MemoryCgroupVersion,
-    mount: &CgroupMount,
-    group: &str,
+    mount: &HierarchyMount,
+    group: &Path,
 ) -> Vec<MemoryLimit> {
-    let at = match mount.mount_point.strip_prefix("/sys/") {
-        Some(below) => roots.sys.join(below),
-        None => PathBuf::from(&mount.mount_point),
-    };
-    // In a container the path may be that of the host, of which the mount shows only a part.
-    let below = group
-        .strip_prefix(mount.group_root.trim_end_matches('/'))
-        .unwrap_or_default();
-    let mut path = Path::new(below.trim_start_matches('/'));
-    let mut limits = Vec::new();
-    loop {
-        let name = Path::new("/").join(path);
-        limits.extend(version.limit(&at.join(path), &name.display().to_string()));
-        match path.parent() {
-            Some(parent) => path = parent,
-            None => return limits,
-        }
-    }
+    let own = mount.group_directory(group);
+    own.ancestors()
+        .take_while(|directory| directory.starts_with(&mount.directory))
+        .filter_map(|directory| {
+            let below = directory.strip_prefix(&mount.directory).ok()?;
+            let name = Path::new("/").join(below);
+            version.limit(directory, &name.display().to_string())
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::private_directory;
 /// State directory relative to the home directory, unless `$XDG_STATE_HOME` is set.
 const STATE_IN_HOME: &str = ".local/state";
 
-/// The directories that replace `/proc`, `/sys`, `/dev` and `/run` in all paths.
+/// The directories that replace `/proc`, `/sys`, `/dev`, `/run` and `/var` in all paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SysPaths {
     /// procfs, `/proc`.
@@ -25,6 +25,8 @@ pub struct SysPaths {
     pub dev: PathBuf,
     /// runtime state of other programs (the udev database), `/run`.
     pub run: PathBuf,
+    /// persistent state of other programs (container runtimes), `/var`.
+    pub var: PathBuf,
 }
 
 impl Default for SysPaths {
@@ -43,6 +45,7 @@ impl SysPaths {
             tracing: root.join("sys/kernel/tracing"),
             dev: root.join("dev"),
             run: root.join("run"),
+            var: root.join("var"),
         }
     }
 }

@@ -102,8 +102,15 @@ fn factor_of(unit: &str, number: &str) -> Result<u64, UnitError> {
     let letter = unit.chars().next().unwrap_or_default().to_ascii_uppercase();
     if "KMGTP".contains(letter) {
         let decimal = if letter == 'K' { 'k' } else { letter };
+        let bytes = |unit: &str| match parse_size(&format!("{number}{unit}")) {
+            Ok(bytes) => format!(", {bytes} bytes"),
+            Err(_) => String::new(),
+        };
+        let (decimal, binary) = (format!("{decimal}B"), format!("{letter}iB"));
         return Err(UnitError(format!(
-            "is ambiguous: write {number}{decimal}B (decimal) or {number}{letter}iB (binary)"
+            "is ambiguous: write {number}{binary} (binary{}) or {number}{decimal} (decimal{})",
+            bytes(&binary),
+            bytes(&decimal)
         )));
     }
     Err(UnitError(format!(
@@ -131,6 +138,33 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
         .and_then(|duration| Duration::try_from(duration).ok())
         .filter(|duration| *duration <= MAX_DURATION)
         .ok_or_else(|| UnitError("write a duration such as 500us, 10ms, 2s or 1m".to_owned()))
+}
+
+/// Parses a time to wait or to run, as [`parse_duration`]; a bare number is seconds, as in the
+/// interval of iostat and the runtime of fio.
+///
+/// # Errors
+/// As [`parse_duration`], except for a missing unit.
+pub fn parse_time(text: &str) -> Result<Duration, UnitError> {
+    match text.trim().parse::<f64>() {
+        Ok(_) => parse_duration(&format!("{}s", text.trim())),
+        Err(_) => parse_duration(text),
+    }
+}
+
+/// The size, or range of sizes, with fio's prefixes `k`, `m`, `g`, `t` and `p` written as binary units:
+/// `4k` becomes `4KiB`, `4k-64k` becomes `4KiB-64KiB`. Everything else is unchanged.
+#[must_use]
+pub fn expand_fio_units(text: &str) -> String {
+    let expanded = text.split('-').map(|size| {
+        let size = size.trim();
+        let prefix = size.chars().next_back().map(|it| it.to_ascii_uppercase());
+        match prefix.filter(|it| "KMGTP".contains(*it)) {
+            Some(prefix) => format!("{}{prefix}iB", &size[..size.len() - 1]),
+            None => size.to_owned(),
+        }
+    });
+    expanded.collect::<Vec<_>>().join("-")
 }
 
 /// Parses a rate per second: `1000/s`, `2.5k/s`, or a bare number.
@@ -370,6 +404,10 @@ mod tests {
                 "{text}: {message}"
             );
         }
+        assert_eq!(
+            parse_size("4k").unwrap_err().to_string(),
+            "is ambiguous: write 4KiB (binary, 4096 bytes) or 4kB (decimal, 4000 bytes)"
+        );
     }
 
     #[test]
@@ -401,6 +439,33 @@ mod tests {
         assert_eq!(parse_duration("1m"), Ok(Duration::from_secs(60)));
         for text in ["10", "", "-1s", "soon", "1 parsec", "876001h"] {
             assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parse_time_of_bare_number_is_seconds() {
+        assert_eq!(parse_time("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(parse_time(" 0.5 "), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
+        for text in ["", "-1", "soon", "NaN", "inf", "1e400", "4e9"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn fio_units_are_binary() {
+        for (text, expanded) in [
+            ("4k", "4KiB"),
+            ("4K", "4KiB"),
+            ("1m", "1MiB"),
+            ("4k-64k", "4KiB-64KiB"),
+            ("4096", "4096"),
+            ("4kB", "4kB"),
+            ("4KiB", "4KiB"),
+            ("", ""),
+            ("k", "KiB"),
+        ] {
+            assert_eq!(expand_fio_units(text), expanded);
         }
     }
 

@@ -244,7 +244,12 @@ impl LiveState {
     }
 
     fn list_open_files(&mut self) -> Vec<Effect> {
-        let Some((pid, _)) = self.selected_process_id else {
+        let is_alive = |process: &&ProcessView| !process.exited;
+        let Some(pid) = self
+            .selected_process()
+            .filter(is_alive)
+            .map(|process| process.pid)
+        else {
             return Vec::new();
         };
         self.show_pane(LivePane::OpenFiles(None));

@@ -211,6 +211,10 @@ fn open_action_choice(state: &mut AppState, actions: &'static [ProcessAction]) {
         state.show_error("select a process with the arrow keys first");
         return;
     };
+    if process.exited {
+        state.show_error("these processes have ended");
+        return;
+    }
     let id = ProcessId {
         pid: process.pid,
         start_ticks: process.start_ticks,

@@ -16,7 +16,7 @@ pub mod sweeps;
 #[cfg(test)]
 mod tests;
 
-pub use self::framework::benchmark::{Benchmark, Description};
+pub use self::framework::benchmark::{Benchmark, BenchmarkGroup, Description};
 pub use self::framework::context::RunContext;
 pub use self::framework::error::BenchError;
 pub use self::framework::fio::FioJob;
@@ -27,7 +27,7 @@ pub use self::framework::parameter::{
 };
 pub use self::framework::run_event::{RunEvent, RunProgress, RunSink, RunStart};
 pub use self::framework::spec::BenchmarkSpec;
-pub use self::registry::{BENCHMARKS, find_benchmark};
+pub use self::registry::{BENCHMARKS, find_benchmark, suggest_benchmark};
 
 pub use crate::session::chart::{ChartShape, ChartSpec};
 pub use crate::session::document::FioGap;

@@ -8,16 +8,22 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use super::failure::{
     CommandFailure, CommandResult, ExitStatus, FEWER_FILES, session_load_failure,
 };
-use super::options::json_switch;
-use super::output::{pretty_json, print_result};
+use super::format::{OutputFormat, format_arguments, selected_format};
+use super::output::{ResultOutput, converted, pretty_json};
 use crate::bench;
+use crate::named_file::FileId;
 use crate::nearest;
 use crate::report;
+use crate::report::csv;
 use crate::session::compare::ComparisonInput;
 use crate::session::compare::fleet::ExcludedSession;
 use crate::session::document::{MetricId, Session};
 use crate::session::store;
 use crate::session::store::ReadBudget;
+
+/// Formats of this command.
+pub(super) const FORMATS: &[OutputFormat] =
+    &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Csv];
 
 pub(super) fn command() -> Command {
     Command::new("compare")
@@ -37,20 +43,32 @@ pub(super) fn command() -> Command {
                 .help("rank all drives by this metric, such as iops, and mark outliers"),
         )
         .arg(ignore_option())
-        .arg(json_switch())
+        .args(format_arguments(FORMATS))
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let paths: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
     let ignored = ignored_parameters(matches);
-    match matches.get_one::<String>("by") {
-        Some(figure) => compare_by_metric(&paths, figure, &ignored, matches.get_flag("json")),
-        None => compare_side_by_side(&paths, &ignored, matches.get_flag("json")),
-    }
+    let format = selected_format(matches, FORMATS)?;
+    let inputs: Vec<FileId> = paths
+        .iter()
+        .filter_map(|path| Some(FileId::of_metadata(&path.metadata().ok()?)))
+        .collect();
+    let output = ResultOutput::from_options(matches, &inputs)?;
+    let (text, exit) = match matches.get_one::<String>("by") {
+        Some(metric) => compare_by_metric(&paths, metric, &ignored, format)?,
+        None => compare_side_by_side(&paths, &ignored, format)?,
+    };
+    output.deliver(&text)?;
+    Ok(exit)
 }
 
 /// Compares all files; a file that cannot be read is an error.
-fn compare_side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> CommandResult {
+fn compare_side_by_side(
+    paths: &[&PathBuf],
+    ignored: &[String],
+    format: OutputFormat,
+) -> Result<(String, ExitStatus), CommandFailure> {
     check_combined_size(paths)?;
     let mut budget = ReadBudget::default();
     let sessions = paths
@@ -64,16 +82,16 @@ fn compare_side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -
         .collect::<Result<Vec<_>, CommandFailure>>()?;
     check_ignored_parameters(ignored, sessions.iter().map(|(_, session)| session))?;
     let comparison = report::compare::compare_sessions(&comparison_inputs(&sessions), ignored);
-    print_result(&if as_json {
-        pretty_json(&comparison)?
-    } else {
-        report::compare::comparison_text(&comparison)
-    })?;
-    Ok(if comparison.benchmarks.is_empty() {
-        ExitStatus::Failed
-    } else {
-        ExitStatus::Success
-    })
+    let text = match format {
+        OutputFormat::Json => pretty_json(&comparison)?,
+        OutputFormat::Csv => converted(csv::comparison_csv(&comparison))?,
+        _ => report::compare::comparison_text(&comparison),
+    };
+    let exit = match comparison.benchmarks.is_empty() {
+        true => ExitStatus::Failed,
+        false => ExitStatus::Success,
+    };
+    Ok((text, exit))
 }
 
 /// Compares many files by one metric. Among many files some are usually damaged: those are
@@ -82,8 +100,8 @@ fn compare_by_metric(
     paths: &[&PathBuf],
     name: &str,
     ignored: &[String],
-    as_json: bool,
-) -> CommandResult {
+    format: OutputFormat,
+) -> Result<(String, ExitStatus), CommandFailure> {
     let metric = MetricId::parse(name);
     let (mut sessions, mut unreadable) = (Vec::new(), Vec::new());
     for path in paths {
@@ -107,16 +125,16 @@ fn compare_by_metric(
     let mut fleet = report::fleet::compare_fleet(&comparison_inputs(&sessions), &metric, ignored);
     let complete = unreadable.is_empty() && !fleet.tables.is_empty();
     fleet.excluded.extend(unreadable);
-    print_result(&if as_json {
-        pretty_json(&fleet)?
-    } else {
-        report::fleet::fleet_text(&fleet)
-    })?;
-    Ok(if complete {
-        ExitStatus::Success
-    } else {
-        ExitStatus::Failed
-    })
+    let text = match format {
+        OutputFormat::Json => pretty_json(&fleet)?,
+        OutputFormat::Csv => converted(csv::fleet_csv(&fleet))?,
+        _ => report::fleet::fleet_text(&fleet),
+    };
+    let exit = match complete {
+        true => ExitStatus::Success,
+        false => ExitStatus::Failed,
+    };
+    Ok((text, exit))
 }
 
 /// Refuses files that together need too much memory for a comparison.

@@ -6,19 +6,56 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
 use super::failure::{CommandResult, ExitStatus};
-use super::options::json_switch;
-use super::output::{pretty_json, print_result};
+use super::format::{OutputFormat, format_arguments, selected_format};
+use super::output::{ResultOutput, converted, json_lines, pretty_json};
 use crate::drive::{
     BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
     identity,
 };
+use crate::report::csv::CsvTable;
 use crate::roots::SysPaths;
 use crate::units;
+
+/// Formats of this command.
+pub(super) const FORMATS: &[OutputFormat] = &[
+    OutputFormat::Text,
+    OutputFormat::Json,
+    OutputFormat::Ndjson,
+    OutputFormat::Csv,
+];
+
+/// The devices; the keys are those of `--json`.
+const DEVICE_TABLE: CsvTable = CsvTable {
+    columns: &[
+        "name",
+        "path",
+        "kind",
+        "size_bytes",
+        "vendor",
+        "model",
+        "serial",
+        "firmware",
+        "transport",
+        "rotational",
+        "rotation_rate",
+        "removable",
+        "read_only",
+        "logical_block_bytes",
+        "physical_block_bytes",
+        "scheduler",
+        "queue_depth",
+        "read_ahead_kib",
+        "write_cache",
+        "signature",
+        "parent",
+        "slaves",
+    ],
+};
 
 pub(super) fn command() -> Command {
     Command::new("devices")
         .about("List the drives: identity, stacking, users, tuning advice")
-        .arg(json_switch())
+        .args(format_arguments(FORMATS))
         .arg(
             Arg::new("all")
                 .long("all")
@@ -28,27 +65,38 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
+    let format = selected_format(matches, FORMATS)?;
+    let output = ResultOutput::from_options(matches, &[])?;
     let roots = SysPaths::default();
     let mut drives = identity::list_block_devices(&roots);
     let file_systems = file_systems::list_file_systems(&roots);
     if !matches.get_flag("all") {
         drives.retain(|drive| drive.size_bytes > 0);
     }
-    if matches.get_flag("json") {
-        let listed: Vec<DeviceListing<'_>> = drives
+    let listings = || {
+        drives
             .iter()
             .map(|drive| DeviceListing::new(drive, &file_systems))
-            .collect();
-        print_result(&pretty_json(&listed)?)?;
-    } else if drives.is_empty() {
-        print_result(
-            "no block devices; a directory can still be measured: diskscope run random-read .\n",
-        )?;
-    } else {
-        print_result(&devices_text(&drives, &file_systems))?;
-    }
+    };
+    let text = match format {
+        OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
+        OutputFormat::Ndjson => json_lines(listings())?,
+        OutputFormat::Csv => {
+            let rows: serde_json::Result<String> = listings()
+                .map(|listing| DEVICE_TABLE.row(&listing))
+                .collect();
+            DEVICE_TABLE.heading() + &converted(rows)?
+        }
+        _ if drives.is_empty() => NO_DEVICES.to_owned(),
+        _ => devices_text(&drives, &file_systems),
+    };
+    output.deliver(&text)?;
     Ok(ExitStatus::Success)
 }
+
+/// The text where there is no device.
+const NO_DEVICES: &str =
+    "no block devices; a directory can still be measured: diskscope run random-read .\n";
 
 /// A drive with its file systems and tuning advice, as JSON.
 #[derive(Serialize)]

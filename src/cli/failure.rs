@@ -1,5 +1,7 @@
 //! Exit statuses, and the failure of a command.
 
+use std::path::Path;
+
 use crate::named_file::OutputError;
 use crate::session::store::StoreError;
 
@@ -22,6 +24,34 @@ pub enum ExitStatus {
     GoalMissed = 4,
     /// Interrupted; the partial result was saved and printed.
     Interrupted = 130,
+}
+
+impl ExitStatus {
+    /// All statuses, in order.
+    pub const ALL: [Self; 6] = [
+        Self::Success,
+        Self::Failed,
+        Self::UsageError,
+        Self::Refused,
+        Self::GoalMissed,
+        Self::Interrupted,
+    ];
+
+    /// What the status means, for the manual page and the documentation.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => "done",
+            Self::Failed => "failed; the partial result is saved and printed",
+            Self::UsageError => {
+                "usage error: an option, a benchmark, a target or a file that is missing or not of \
+                 the right kind"
+            }
+            Self::Refused => "refused for safety",
+            Self::GoalMissed => "done, but a goal was missed",
+            Self::Interrupted => "interrupted; the partial result is saved and printed",
+        }
+    }
 }
 
 /// A command that failed: the messages, and the exit status.
@@ -72,6 +102,17 @@ pub(super) fn session_load_failure(error: StoreError) -> CommandFailure {
             CommandFailure::usage_error(error).with_advice(FEWER_FILES)
         }
         true => CommandFailure::usage_error(error),
-        false => CommandFailure::failed(error),
+        // As for `run`: a file that has no content, or is of another kind, is a usage error.
+        // As for `run`: a file without content is a usage error.
+        false => match &error {
+            StoreError::NotASession { path, .. } if is_empty(path) => {
+                CommandFailure::usage_error(error)
+            }
+            _ => CommandFailure::failed(error),
+        },
     }
+}
+
+fn is_empty(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.len() == 0)
 }

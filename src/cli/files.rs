@@ -5,20 +5,46 @@ use std::fmt::Write as _;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::json_switch;
-use super::output::{pretty_json, print_result};
+use super::format::{OutputFormat, format_arguments, selected_format};
+use super::output::{ResultOutput, converted, json_lines, pretty_json};
 use crate::drive::{file_systems, identity};
 use crate::model::files;
 use crate::model::files::{DeletedView, FileView};
 use crate::privilege;
 use crate::probe::process::open_files;
+use crate::report::csv::CsvTable;
 use crate::roots::SysPaths;
 use crate::units;
+
+/// Formats of this command.
+pub(super) const FORMATS: &[OutputFormat] = &[
+    OutputFormat::Text,
+    OutputFormat::Json,
+    OutputFormat::Ndjson,
+    OutputFormat::Csv,
+];
+
+/// The open files of a process; the keys are those of `--json`.
+const OPEN_FILE_TABLE: CsvTable = CsvTable {
+    columns: &[
+        "descriptor",
+        "path",
+        "position_bytes",
+        "size_bytes",
+        "flags",
+        "deleted",
+    ],
+};
+
+/// The deleted files; the keys are those of `--json`.
+const DELETED_FILE_TABLE: CsvTable = CsvTable {
+    columns: &["path", "device", "mount_point", "held_bytes", "size_bytes"],
+};
 
 pub(super) fn command() -> Command {
     Command::new("files")
         .about("List deleted files that still use space, or the open files of a process")
-        .arg(json_switch())
+        .args(format_arguments(FORMATS))
         .arg(
             Arg::new("pid")
                 .value_name("PID")
@@ -29,17 +55,14 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let roots = SysPaths::default();
-    let as_json = matches.get_flag("json");
+    let format = selected_format(matches, FORMATS)?;
+    let output = ResultOutput::from_options(matches, &[])?;
     let text = match matches.get_one::<u32>("pid") {
         Some(pid) => {
             let opened = open_files::files_of_process(&roots, *pid)
                 .map_err(|error| CommandFailure::failed(unreadable_message(*pid, &error)))?;
             let views = files::open_file_views(&opened);
-            if as_json {
-                pretty_json(&views)?
-            } else {
-                open_files_text(&views)
-            }
+            listing(&views, format, OPEN_FILE_TABLE, open_files_text)?
         }
         None => {
             let (drives, systems) = (
@@ -48,15 +71,30 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
             );
             let views =
                 files::deleted_file_views(&open_files::deleted_files(&roots), &drives, &systems);
-            if as_json {
-                pretty_json(&views)?
-            } else {
-                deleted_files_text(&views)
-            }
+            listing(&views, format, DELETED_FILE_TABLE, deleted_files_text)?
         }
     };
-    print_result(&text)?;
+    output.deliver(&text)?;
     Ok(ExitStatus::Success)
+}
+
+/// A list of files in the selected format.
+fn listing<T: serde::Serialize>(
+    files: &[T],
+    format: OutputFormat,
+    table: CsvTable,
+    text: fn(&[T]) -> String,
+) -> Result<String, CommandFailure> {
+    match format {
+        OutputFormat::Json => pretty_json(&files),
+        OutputFormat::Ndjson => json_lines(files),
+        OutputFormat::Csv => {
+            let rows: serde_json::Result<String> =
+                files.iter().map(|file| table.row(file)).collect();
+            Ok(table.heading() + &converted(rows)?)
+        }
+        _ => Ok(text(files)),
+    }
 }
 
 /// The message for a process whose files cannot be listed.

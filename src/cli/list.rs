@@ -1,62 +1,120 @@
-//! `diskscope tests`: lists the benchmarks.
+//! `diskscope tests`: lists the benchmarks, or shows one in full.
 
 use std::fmt::Write as _;
 
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use serde_json::json;
+use textwrap::{Options, fill};
 
-use super::failure::{CommandResult, ExitStatus};
-use super::options::json_switch;
-use super::output::{pretty_json as pretty, print_result};
-use crate::bench::{AnyParameter, BENCHMARKS, Description, ParameterKind, ParameterValue};
-use crate::drive::Target;
+use super::benchmark_help::{benchmark_help, default_value};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::format::{OutputFormat, format_arguments, selected_format};
+use super::output::{ResultOutput, json_lines, pretty_json};
+use crate::bench::{
+    self, AnyParameter, BENCHMARKS, BenchmarkGroup, Description, ParameterKind, ParameterValue,
+};
+
+/// Formats of this command.
+pub(super) const FORMATS: &[OutputFormat] =
+    &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Ndjson];
 
 pub(super) fn command() -> Command {
     Command::new("tests")
-        .about("List the benchmarks: what each measures, whether it writes, its parameters")
-        .arg(json_switch())
+        .visible_alias("benchmarks")
+        .about("List the benchmarks, or show one in full: what it does, its options, an example")
+        .arg(
+            Arg::new("name")
+                .value_name("BENCHMARK")
+                .help("show this benchmark in full"),
+        )
+        .args(format_arguments(FORMATS))
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let descriptions = || BENCHMARKS.iter().map(|test| test.description());
-    if matches.get_flag("json") {
-        let tests: Vec<_> = descriptions().map(benchmark_json).collect();
-        print_result(&pretty(&tests)?)?;
-    } else {
-        let text: Vec<String> = descriptions().map(benchmark_text).collect();
-        print_result(&text.join("\n"))?;
-    }
+    let format = selected_format(matches, FORMATS)?;
+    let output = ResultOutput::from_options(matches, &[])?;
+    let all = || BENCHMARKS.iter().map(|benchmark| benchmark.description());
+    let text = match (matches.get_one::<String>("name"), format) {
+        (Some(name), OutputFormat::Text) => benchmark_help(find_described(name)?),
+        (Some(name), OutputFormat::Json) => pretty_json(&benchmark_json(find_described(name)?))?,
+        (Some(name), _) => json_lines([benchmark_json(find_described(name)?)])?,
+        (None, OutputFormat::Text) => list_text(),
+        (None, OutputFormat::Json) => pretty_json(&all().map(benchmark_json).collect::<Vec<_>>())?,
+        (None, _) => json_lines(all().map(benchmark_json))?,
+    };
+    output.deliver(&text)?;
     Ok(ExitStatus::Success)
 }
 
-fn benchmark_text(test: &Description) -> String {
-    let aliases = match test.aliases {
-        [] => String::new(),
-        aliases => format!(" ({})", aliases.join(", ")),
-    };
-    let writes = if test.may_write { "  WRITES" } else { "" };
-    let mut text = format!("{}{aliases}{writes}\n  {}\n", test.name, test.summary);
-    for parameter in test.parameters {
-        let default = match default_value(*parameter) {
-            ParameterValue::Unset => String::new(),
-            value => format!(" [{value}]"),
-        };
-        let _ = writeln!(
-            text,
-            "    --{:<14} {}{default}",
-            parameter.name(),
-            parameter.help()
-        );
+/// The description of a benchmark, or the failure that names the nearest.
+pub(super) fn find_described(name: &str) -> Result<&'static Description, CommandFailure> {
+    bench::find_benchmark(name)
+        .map(|benchmark| benchmark.description())
+        .ok_or_else(|| unknown_benchmark(name))
+}
+
+/// The failure for a name that no benchmark has.
+pub(super) fn unknown_benchmark(name: &str) -> CommandFailure {
+    let known: Vec<_> = BENCHMARKS
+        .iter()
+        .map(|benchmark| benchmark.description().name)
+        .collect();
+    CommandFailure::usage_error(format!(
+        "there is no benchmark {name:?}{}",
+        bench::suggest_benchmark(name)
+    ))
+    .with_advice(format!("there are {}", known.join(", ")))
+}
+
+/// All benchmarks by group, with their options and defaults.
+fn list_text() -> String {
+    let mut text = String::new();
+    for group in BenchmarkGroup::ALL {
+        let mut members = BENCHMARKS
+            .iter()
+            .map(|benchmark| benchmark.description())
+            .filter(|description| description.group == group)
+            .peekable();
+        if members.peek().is_some() {
+            let _ = writeln!(text, "{}:", group.title());
+        }
+        for description in members {
+            append_benchmark(&mut text, description);
+        }
     }
+    text.push_str("one benchmark in full: diskscope tests NAME\n");
     text
 }
 
-/// The default for an ordinary target; the form in the TUI shows the one for the selected target.
-fn default_value(parameter: &dyn AnyParameter) -> ParameterValue {
-    parameter.default_value(&Target::example_drive())
+fn append_benchmark(text: &mut String, benchmark: &Description) {
+    let aliases = match benchmark.aliases {
+        [] => String::new(),
+        aliases => format!(" ({})", aliases.join(", ")),
+    };
+    let writes = if benchmark.may_write { "  WRITES" } else { "" };
+    let _ = writeln!(
+        text,
+        "  {}{aliases}{writes}\n    {}",
+        benchmark.name, benchmark.summary
+    );
+    let options: Vec<String> = benchmark
+        .parameters
+        .iter()
+        .map(|parameter| match default_value(*parameter) {
+            ParameterValue::Unset => format!("--{}", parameter.name()),
+            value => format!("--{}\u{a0}{value}", parameter.name()),
+        })
+        .collect();
+    let wrapping = Options::new(80)
+        .initial_indent("      ")
+        .subsequent_indent("      ")
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let options = fill(&options.join(" "), wrapping).replace('\u{a0}', " ");
+    let _ = writeln!(text, "{options}\n");
 }
 
-fn benchmark_json(test: &Description) -> serde_json::Value {
+fn benchmark_json(benchmark: &Description) -> serde_json::Value {
     let parameter = |parameter: &&dyn AnyParameter| {
         json!({
             "name": parameter.name(),
@@ -67,12 +125,14 @@ fn benchmark_json(test: &Description) -> serde_json::Value {
         })
     };
     json!({
-        "name": test.name,
-        "aliases": test.aliases,
-        "summary": test.summary,
-        "explanation": test.explanation,
-        "writes": test.may_write,
-        "parameters": test.parameters.iter().map(parameter).collect::<Vec<_>>(),
+        "name": benchmark.name,
+        "aliases": benchmark.aliases,
+        "group": benchmark.group.title(),
+        "summary": benchmark.summary,
+        "explanation": benchmark.explanation,
+        "writes": benchmark.may_write,
+        "example": format!("diskscope run {} {}", benchmark.name, benchmark.example),
+        "parameters": benchmark.parameters.iter().map(parameter).collect::<Vec<_>>(),
     })
 }
 
@@ -81,7 +141,9 @@ fn kind_name(kind: ParameterKind) -> &'static str {
         ParameterKind::Size { .. } => "size",
         ParameterKind::SizeOrRange { .. } => "size-or-range",
         ParameterKind::Fraction => "share",
-        ParameterKind::Duration | ParameterKind::NonZeroDuration => "duration",
+        ParameterKind::Duration | ParameterKind::NonZeroDuration | ParameterKind::Latency => {
+            "duration"
+        }
         ParameterKind::Count { .. } => "count",
         ParameterKind::Number { .. } => "number",
         ParameterKind::Rate => "rate",

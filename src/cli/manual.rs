@@ -7,19 +7,6 @@ use super::failure::{CommandResult, ExitStatus};
 use super::output::print_result;
 use crate::bench::BENCHMARKS;
 
-/// Exit statuses and their meaning; the descriptions of [`ExitStatus`].
-const EXIT_STATUS_TABLE: &[(&str, &str)] = &[
-    ("0", "done"),
-    ("1", "failed; the partial result is saved and printed"),
-    ("2", "usage error"),
-    ("3", "refused for safety"),
-    ("4", "done, but a goal was missed"),
-    (
-        "130",
-        "interrupted; the partial result is saved and printed",
-    ),
-];
-
 const FILES_TABLE: &[(&str, &str)] = &[
     (
         "$XDG_STATE_HOME/diskscope/sessions",
@@ -109,10 +96,20 @@ fn manual_page(program: &Command) -> String {
     append_section(&mut page, "UNITS");
     page.text([roman(
         "Sizes are decimal (kB, MB, GB, TB) or binary (KiB, MiB, GiB, TiB); a bare number is bytes. \
-         Durations are such as 500us, 10ms, 2s, 1m; rates such as 1000/s.",
+         Durations are such as 500us, 10ms, 2s, 1m, and a bare number is seconds; latencies always \
+         have a unit; rates are such as 1000/s. run also accepts the options of fio: --bs, --iodepth, \
+         --numjobs, --runtime, --ramp_time and --rate_iops; in --bs 4k is 4 KiB.",
     )]);
+    let statuses: Vec<(String, &str)> = ExitStatus::ALL
+        .iter()
+        .map(|status| ((*status as u8).to_string(), status.meaning()))
+        .collect();
+    let statuses: Vec<(&str, &str)> = statuses
+        .iter()
+        .map(|(number, meaning)| (number.as_str(), *meaning))
+        .collect();
     for (heading, rows) in [
-        ("EXIT STATUS", EXIT_STATUS_TABLE),
+        ("EXIT STATUS", &statuses[..]),
         ("FILES", FILES_TABLE),
         ("ENVIRONMENT", ENVIRONMENT_TABLE),
         ("EXAMPLES", EXAMPLES_TABLE),

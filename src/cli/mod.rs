@@ -3,23 +3,30 @@
 //! stdout carries only the result; everything else goes to stderr.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command};
+use textwrap::{Options, fill};
 
+use crate::bench;
 use crate::drive::ioctl;
 use crate::safe_text::printable::{printable_bytes, printable_str};
 use crate::supervisor;
 use crate::supervisor::ProcessRole;
 
+mod benchmark_help;
 mod cleanup;
 mod compare;
 mod completions;
+mod device_names;
 mod devices;
 mod elevation;
 mod failure;
 mod files;
+mod format;
 mod interface;
 mod list;
 mod manual;
@@ -30,6 +37,7 @@ mod record;
 mod replay;
 mod report;
 mod run;
+mod schema;
 mod show;
 mod signals;
 mod trace;
@@ -37,68 +45,138 @@ mod watch;
 
 pub use self::failure::ExitStatus;
 use self::failure::{CommandFailure, CommandResult};
+pub use self::format::OutputFormat;
 use self::output::print_status_line;
+
+/// The groups in which the help lists the subcommands, in listing order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CommandGroup {
+    Watch,
+    Measure,
+    Results,
+    Setup,
+}
+
+impl CommandGroup {
+    const ALL: [Self; 4] = [Self::Watch, Self::Measure, Self::Results, Self::Setup];
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Watch => "What happens on this machine",
+            Self::Measure => "How good a drive is",
+            Self::Results => "Results of earlier runs",
+            Self::Setup => "The program itself",
+        }
+    }
+}
 
 /// A subcommand: its arguments and its function.
 struct Subcommand {
+    group: CommandGroup,
+    /// Formats of `--format`, the default first; empty if it has no such option.
+    formats: &'static [OutputFormat],
     command: fn() -> Command,
     run: fn(&ArgMatches) -> CommandResult,
 }
 
 const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
-        command: run::command,
-        run: run::run,
-    },
-    Subcommand {
-        command: list::command,
-        run: list::run,
-    },
-    Subcommand {
-        command: devices::command,
-        run: devices::run,
-    },
-    Subcommand {
-        command: files::command,
-        run: files::run,
-    },
-    Subcommand {
+        group: CommandGroup::Watch,
+        formats: watch::FORMATS,
         command: watch::command,
         run: watch::run,
     },
     Subcommand {
+        group: CommandGroup::Watch,
+        formats: trace::FORMATS,
         command: trace::command,
         run: trace::run,
     },
     Subcommand {
+        group: CommandGroup::Watch,
+        formats: devices::FORMATS,
+        command: devices::command,
+        run: devices::run,
+    },
+    Subcommand {
+        group: CommandGroup::Watch,
+        formats: files::FORMATS,
+        command: files::command,
+        run: files::run,
+    },
+    Subcommand {
+        group: CommandGroup::Watch,
+        formats: &[],
         command: record::command,
         run: record::run,
     },
     Subcommand {
+        group: CommandGroup::Watch,
+        formats: replay::FORMATS,
         command: replay::command,
         run: replay::run,
     },
     Subcommand {
+        group: CommandGroup::Measure,
+        formats: run::FORMATS,
+        command: run::command,
+        run: run::run,
+    },
+    Subcommand {
+        group: CommandGroup::Measure,
+        formats: list::FORMATS,
+        command: list::command,
+        run: list::run,
+    },
+    Subcommand {
+        group: CommandGroup::Results,
+        formats: show::FORMATS,
         command: show::command,
         run: show::run,
     },
     Subcommand {
+        group: CommandGroup::Results,
+        formats: compare::FORMATS,
         command: compare::command,
         run: compare::run,
     },
     Subcommand {
+        group: CommandGroup::Results,
+        formats: &[],
         command: report::command,
         run: report::run,
     },
     Subcommand {
+        group: CommandGroup::Setup,
+        formats: &[],
+        command: schema::command,
+        run: schema::run,
+    },
+    Subcommand {
+        group: CommandGroup::Setup,
+        formats: &[],
         command: completions::command,
         run: |matches| completions::run(matches, command()),
     },
     Subcommand {
+        group: CommandGroup::Setup,
+        formats: &[],
         command: manual::command,
         run: |_| manual::run(&command()),
     },
 ];
+
+/// Examples below the general help.
+const EXAMPLES: &str = "\
+Examples:
+  diskscope                                    the live screen
+  diskscope watch --interval 2                 the same as text, every 2 seconds
+  diskscope run random-read /srv               IOPS and latency in a scratch file
+  diskscope run survey /dev/sda                all benchmarks that only read
+  diskscope tests random-read                  what a benchmark does, and its options
+  diskscope compare before.json after.json     faster, slower, or no difference
+
+Without a command the terminal interface opens, the Live screen first.";
 
 /// The complete definition of the command line for clap.
 #[must_use]
@@ -106,11 +184,44 @@ pub fn command() -> Command {
     let command = Command::new("diskscope")
         .version(clap::crate_version!())
         .about("What is using my disks, how far along is that copy, and how good is this drive?")
-        .after_help("Without a command the terminal interface opens, the Live screen first.")
+        .after_help(EXAMPLES)
+        .help_template(format!(
+            "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}\n\n{{after-help}}\n",
+            grouped_commands()
+        ))
         .args(interface::interface_arguments());
     SUBCOMMANDS
         .iter()
         .fold(command, |command, one| command.subcommand((one.command)()))
+}
+
+/// The subcommands by group, each with its description.
+fn grouped_commands() -> String {
+    let mut text = String::new();
+    for group in CommandGroup::ALL {
+        let _ = writeln!(text, "{}:", group.title());
+        for one in SUBCOMMANDS.iter().filter(|one| one.group == group) {
+            let command = (one.command)();
+            let about = command.get_about().map(ToString::to_string);
+            let first = format!("  {:<12} ", command.get_name());
+            let wrapping = Options::new(80)
+                .initial_indent(&first)
+                .subsequent_indent("               ");
+            let _ = writeln!(text, "{}", fill(&about.unwrap_or_default(), wrapping));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The formats of each subcommand that has a choice, the default first, for the documentation.
+#[must_use]
+pub fn formats_by_command() -> Vec<(String, &'static [OutputFormat])> {
+    SUBCOMMANDS
+        .iter()
+        .filter(|one| !one.formats.is_empty())
+        .map(|one| ((one.command)().get_name().to_owned(), one.formats))
+        .collect()
 }
 
 /// Runs the program.
@@ -157,6 +268,7 @@ fn parse_arguments(arguments: impl Iterator<Item = OsString>) -> Result<ArgMatch
 fn may_block_on_devices(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         None => io::stdout().is_terminal(),
+        Some(("run", matches)) if matches.get_flag("help") => false,
         Some((name, _)) => [
             "run", "devices", "show", "compare", "report", "record", "replay", "watch", "files",
         ]
@@ -196,6 +308,9 @@ fn print_clap_error(error: &clap::Error, arguments: &[OsString]) {
     // A closed stderr or stdout is no error.
     if arguments.iter().all(is_plain) {
         let _ = error.print();
+        if let Some(advice) = advice_on_unknown_command(error) {
+            print_status_line(&advice);
+        }
         return;
     }
     let escaped = arguments
@@ -207,6 +322,18 @@ fn print_clap_error(error: &clap::Error, arguments: &[OsString]) {
     }
 }
 
+/// Advice where the name of a benchmark stands in place of a command.
+fn advice_on_unknown_command(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let benchmark = bench::find_benchmark(word)?;
+    Some(format!(
+        "{word} is a benchmark: diskscope run {word} {}",
+        benchmark.description().example
+    ))
+}
+
 #[cfg(test)]
 mod unit_tests {
     use super::*;
@@ -214,6 +341,83 @@ mod unit_tests {
     #[test]
     fn clap_command_definition_is_consistent() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn commands_with_formats_have_the_option() {
+        for one in SUBCOMMANDS {
+            let command = (one.command)();
+            let has = |id: &str| command.get_arguments().any(|it| it.get_id() == id);
+            assert_eq!(
+                has("format"),
+                !one.formats.is_empty(),
+                "{}",
+                command.get_name()
+            );
+            assert!(
+                has("output") || one.formats.is_empty(),
+                "{}",
+                command.get_name()
+            );
+        }
+    }
+
+    #[test]
+    fn general_help_lists_every_command_in_a_group_and_fits_80_columns() {
+        let text = command().term_width(80).render_help().to_string();
+        for one in SUBCOMMANDS {
+            let name = (one.command)().get_name().to_owned();
+            assert!(text.contains(&format!("\n  {name} ")), "{name}: {text}");
+        }
+        let longest = text.lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(80), "{text}");
+        assert!(
+            text.contains("Examples:") && text.contains("--interval"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn benchmark_in_place_of_a_command_is_recognized() {
+        let error = command()
+            .try_get_matches_from(["diskscope", "randread", "/srv"])
+            .unwrap_err();
+        let advice = advice_on_unknown_command(&error).unwrap();
+        assert!(advice.contains("diskscope run randread /srv"), "{advice}");
+    }
+
+    #[test]
+    fn examples_of_benchmarks_are_valid_command_lines() {
+        for benchmark in bench::BENCHMARKS {
+            let description = benchmark.description();
+            let line = format!("diskscope run {} {}", description.name, description.example);
+            let words = shlex::split(&line).unwrap();
+            let matches = command()
+                .try_get_matches_from(&words)
+                .unwrap_or_else(|error| panic!("{line}: {error}"));
+            let (_, matches) = matches.subcommand().unwrap();
+            assert!(run::spec_of(matches).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn fio_names_of_options_set_the_same_parameters() {
+        let line = |words: &str| {
+            let words = shlex::split(&format!("diskscope run randread /srv {words}")).unwrap();
+            let matches = command().try_get_matches_from(&words).unwrap();
+            let (_, matches) = matches.subcommand().unwrap();
+            run::spec_of(matches).map(|mut spec| {
+                spec.set.sort_by_key(|(name, _)| *name);
+                spec.command_line()
+            })
+        };
+        assert_eq!(
+            line("--bs 4k --iodepth 8 --numjobs 2 --runtime 5 --ramp_time 1 --rate_iops 1k")
+                .unwrap(),
+            line("--block-size 4KiB --depth 8 --workers 2 --duration 5s --ramp 1s --rate 1000/s")
+                .unwrap()
+        );
+        assert!(line("--block-size 4k").is_err());
     }
 
     #[test]

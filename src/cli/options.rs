@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::ArgMatches;
 
 use super::failure::CommandFailure;
 use crate::units;
@@ -20,10 +20,16 @@ pub(super) fn duration_option(
         .map_err(|error| CommandFailure::usage_error(format!("--{name} {text:?}: {error}")))
 }
 
-/// The `--json` option of commands that print a list.
-pub(super) fn json_switch() -> Arg {
-    Arg::new("json")
-        .long("json")
-        .action(ArgAction::SetTrue)
-        .help("print JSON instead of text")
+/// The value of an option that is a time to wait, if given: a bare number is seconds, as in the
+/// interval of iostat and the runtime of fio.
+pub(super) fn time_option(
+    matches: &ArgMatches,
+    name: &str,
+) -> Result<Option<Duration>, CommandFailure> {
+    let Some(text) = matches.get_one::<String>(name) else {
+        return Ok(None);
+    };
+    units::parse_time(text)
+        .map(Some)
+        .map_err(|error| CommandFailure::usage_error(format!("--{name} {text:?}: {error}")))
 }

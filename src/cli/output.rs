@@ -1,8 +1,15 @@
 //! What a command prints: the result on stdout, everything else on stderr.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use super::failure::CommandFailure;
+use clap::ArgMatches;
+
+use super::failure::{CommandFailure, output_refused};
+use crate::benchmark_run::output;
+use crate::named_file::{self, FileId, OutputFile};
+use crate::roots::SysPaths;
 use crate::safe_text::json;
 use crate::safe_text::printable::{printable_lines, printable_str};
 
@@ -35,4 +42,93 @@ pub(super) fn pretty_json(document: &impl serde::Serialize) -> Result<String, Co
     json::to_string_pretty(document)
         .map(|text| text + "\n")
         .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
+}
+
+fn json_failure(error: serde_json::Error) -> CommandFailure {
+    CommandFailure::failed(format!("cannot write JSON: {error}"))
+}
+
+/// Serializes records as one JSON object per line.
+pub(super) fn json_lines(
+    records: impl IntoIterator<Item = impl serde::Serialize>,
+) -> Result<String, CommandFailure> {
+    let mut text = String::new();
+    for record in records {
+        text += &json::to_string(&record).map_err(json_failure)?;
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// A text of values that were converted to JSON on the way, as those of CSV are.
+pub(super) fn converted(text: serde_json::Result<String>) -> Result<String, CommandFailure> {
+    text.map_err(json_failure)
+}
+
+/// Where a complete result goes: stdout, or the file of `-o`, checked before the command starts.
+pub(super) struct ResultOutput(Option<Box<OutputFile>>);
+
+impl ResultOutput {
+    /// The output that `-o` names. `inputs` are the files that the command reads.
+    pub(super) fn from_options(
+        matches: &ArgMatches,
+        inputs: &[FileId],
+    ) -> Result<Self, CommandFailure> {
+        let path = matches.get_one::<PathBuf>("output");
+        path.map(|path| output::prepare_output(&SysPaths::default(), path, inputs))
+            .transpose()
+            .map(|file| Self(file.map(Box::new)))
+            .map_err(output_refused)
+    }
+
+    /// Identity of an existing file.
+    pub(super) fn id(&self) -> Option<FileId> {
+        self.0.as_ref().and_then(|file| file.id())
+    }
+
+    /// Writes the complete result.
+    pub(super) fn deliver(self, text: &str) -> Result<(), CommandFailure> {
+        match self.0 {
+            Some(file) if !file.is_stdout() => {
+                let text = printable_lines(text);
+                output::write_output(&SysPaths::default(), *file, text.as_bytes())
+                    .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))
+            }
+            _ => print_result(text).map(drop),
+        }
+    }
+}
+
+/// Where results go that are written one after the other: stdout, or a new file of `-o`. An existing
+/// file is refused: what it contains would be lost with the first line.
+pub(super) enum StreamOutput {
+    Stdout,
+    File(PathBuf, File),
+}
+
+impl StreamOutput {
+    /// The output that `-o` names.
+    pub(super) fn from_options(matches: &ArgMatches) -> Result<Self, CommandFailure> {
+        match matches.get_one::<PathBuf>("output") {
+            Some(path) if path != Path::new("-") => named_file::create_private(path)
+                .map(|file| Self::File(path.clone(), file))
+                .map_err(output_refused),
+            _ => Ok(Self::Stdout),
+        }
+    }
+
+    /// Writes some lines; false if the reader closed stdout.
+    pub(super) fn write(&mut self, text: &str) -> Result<bool, CommandFailure> {
+        match self {
+            Self::Stdout => print_result(text),
+            Self::File(path, file) => match file.write_all(printable_lines(text).as_bytes()) {
+                Ok(()) => Ok(true),
+                Err(error) => Err(CommandFailure::failed(format!(
+                    "cannot write to {}: {error}",
+                    path.display()
+                ))
+                .with_advice("what was written until then is kept")),
+            },
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::ArgMatches;
 
 use super::failure::CommandFailure;
-use super::options::duration_option;
+use super::options::time_option;
 use crate::engine::CancellationToken;
 
 /// Maximum delay before a signal is noticed by a thread that also waits for something else.
@@ -17,7 +17,7 @@ const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The value of `--interval`, which has a default; at least [`MIN_INTERVAL`].
 pub(super) fn interval_option(matches: &ArgMatches) -> Result<Duration, CommandFailure> {
-    match duration_option(matches, "interval")? {
+    match time_option(matches, "interval")? {
         Some(interval) if interval >= MIN_INTERVAL => Ok(interval),
         _ => Err(CommandFailure::usage_error(
             "--interval: the shortest interval is 100ms",

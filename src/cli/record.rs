@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::duration_option;
+use super::options::time_option;
 use super::output::print_status_line;
 use super::{pace, signals};
 use crate::engine::CancellationToken;
@@ -59,7 +59,7 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let interval = pace::interval_option(matches)?;
-    let end = duration_option(matches, "duration")?.map(|lasts| Instant::now() + lasts);
+    let end = time_option(matches, "duration")?.map(|lasts| Instant::now() + lasts);
     let limit = limit_option(matches)?;
     let Some(path) = matches.get_one::<PathBuf>("file") else {
         return Err(CommandFailure::usage_error("record needs a FILE"));

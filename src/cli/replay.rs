@@ -7,14 +7,17 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::format::{OutputFormat, format_arguments, selected_format};
 use super::interface;
-use super::options::json_switch;
-use super::output::{print_result, print_status_line};
-use crate::model::Snapshot;
+use super::output::{StreamOutput, print_status_line};
+use super::watch::SampleWriter;
 use crate::recording::{Recording, RecordingCursor, RecordingReadError};
-use crate::report::watch;
 use crate::tui;
 use crate::tui::InterfaceOptions;
+
+/// Formats of this command.
+pub(super) const FORMATS: &[OutputFormat] =
+    &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
 
 pub(super) fn command() -> Command {
     let switch = |name: &'static str, help| {
@@ -47,7 +50,8 @@ pub(super) fn command() -> Command {
             "print the recorded requests, one JSON object per line",
         ))
         .arg(switch("ascii", "draw with ASCII characters only"))
-        .arg(json_switch().help("one JSON object per view and line, as `watch --json`"))
+        .args(format_arguments(FORMATS))
+        .after_help("The formats are those of watch.")
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
@@ -69,10 +73,13 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
             path.display()
         )));
     }
+    let format = selected_format(matches, FORMATS)?;
     let is_plain = ["json", "busiest", "requests"]
         .iter()
         .all(|switch| !matches.get_flag(switch))
-        && !matches.contains_id("at");
+        && ["at", "format", "output"]
+            .iter()
+            .all(|option| !matches.contains_id(option));
     if is_plain && io::stdout().is_terminal() {
         let options = InterfaceOptions {
             ascii: matches.get_flag("ascii"),
@@ -83,11 +90,18 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     }
     let mut replay = RecordingCursor::new(recording);
     let is_single = seek_by_options(matches, &mut replay)?;
+    let with_requests = matches.get_flag("requests");
+    let mut printer = match with_requests {
+        true => ReplayPrinter::Requests(StreamOutput::from_options(matches)?),
+        false => ReplayPrinter::Views(SampleWriter::new(matches, format, None)?),
+    };
     loop {
-        let goes_on = if matches.get_flag("requests") {
-            print_recorded_requests(&mut replay)?
-        } else {
-            print_result(&current_text(matches, &mut replay)?)?
+        let goes_on = match &mut printer {
+            ReplayPrinter::Requests(output) => print_recorded_requests(&mut replay, output)?,
+            ReplayPrinter::Views(writer) => match replay.read_view().map_err(read_failure)? {
+                Some(live) => writer.write(&live)?,
+                None => true,
+            },
         };
         if !goes_on || is_single || !replay.step(1) {
             return Ok(ExitStatus::Success);
@@ -95,8 +109,17 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     }
 }
 
+/// What is printed of a recording.
+enum ReplayPrinter {
+    Requests(StreamOutput),
+    Views(SampleWriter),
+}
+
 /// Prints the requests since the previous view in chunks; false if the reader closed stdout.
-fn print_recorded_requests(replay: &mut RecordingCursor) -> Result<bool, CommandFailure> {
+fn print_recorded_requests(
+    replay: &mut RecordingCursor,
+    output: &mut StreamOutput,
+) -> Result<bool, CommandFailure> {
     /// Size of a chunk in bytes.
     const PRINT_CHUNK_BYTES: usize = 64 << 10;
     let mut waiting = String::new();
@@ -105,7 +128,7 @@ fn print_recorded_requests(replay: &mut RecordingCursor) -> Result<bool, Command
         waiting.push_str(line);
         waiting.push('\n');
         if waiting.len() >= PRINT_CHUNK_BYTES {
-            printed = print_result(&waiting);
+            printed = output.write(&waiting);
             waiting.clear();
         }
         matches!(printed, Ok(true))
@@ -114,7 +137,7 @@ fn print_recorded_requests(replay: &mut RecordingCursor) -> Result<bool, Command
         return Ok(false);
     }
     // Print what was read before the damage, too.
-    let goes_on = print_result(&waiting)?;
+    let goes_on = output.write(&waiting)?;
     read.map_err(read_failure)?;
     Ok(goes_on)
 }
@@ -152,23 +175,4 @@ fn seek_by_options(
         .map_err(|error| CommandFailure::usage_error(format!("--at {text:?}: {error}")))?;
     replay.seek_time(u64::try_from(time.as_millisecond()).unwrap_or(0));
     Ok(true)
-}
-
-fn current_text(
-    matches: &ArgMatches,
-    replay: &mut RecordingCursor,
-) -> Result<String, CommandFailure> {
-    let Some(live) = replay.read_view().map_err(read_failure)? else {
-        return Ok(String::new());
-    };
-    view_text(&live, matches.get_flag("json"))
-}
-
-fn view_text(live: &Snapshot, as_json: bool) -> Result<String, CommandFailure> {
-    if !as_json {
-        return Ok(watch::watch_text(live));
-    }
-    watch::json_line(live)
-        .map(|line| line + "\n")
-        .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
 }

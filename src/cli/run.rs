@@ -7,18 +7,22 @@ use std::sync::Arc;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use super::benchmark_help::benchmark_help;
+use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus, output_refused};
-use super::output::{pretty_json, print_result, print_status_line};
+use super::format::{OutputFormat, format_option, output_option, selected_format};
+use super::list::{find_described, unknown_benchmark};
+use super::output::{ResultOutput, pretty_json, print_result, print_status_line};
+use super::show::session_data;
 use super::signals;
 use crate::bench;
 use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
 use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec};
 use crate::benchmark_run::output;
 use crate::benchmark_run::{RunReport, RunSpec, StartError, run_detached};
-use crate::drive::{Consent, ErrorKind};
-use crate::engine::CancellationToken;
+use crate::drive::{Consent, DriveError, ErrorKind};
+use crate::engine::{CancellationToken, OpenError};
 use crate::named_file::OutputFile;
-use crate::nearest;
 use crate::report::{repeated, text};
 use crate::roots::SysPaths;
 use crate::session::document::RunState;
@@ -28,26 +32,68 @@ use crate::units;
 
 mod progress;
 
+/// Formats of this command.
+pub(super) const FORMATS: &[OutputFormat] = &[
+    OutputFormat::Text,
+    OutputFormat::Json,
+    OutputFormat::Csv,
+    OutputFormat::OpenMetrics,
+];
+
+/// The option of fio whose sizes are written as in fio: `4k` is 4096 bytes.
+const FIO_BLOCK_SIZE: &str = "bs";
+
+/// Names that fio has for parameters, accepted and not listed.
+const FIO_NAMES: [(&str, &[&str]); 5] = [
+    ("depth", &["iodepth"]),
+    ("workers", &["numjobs"]),
+    ("duration", &["runtime"]),
+    ("ramp", &["ramp_time", "ramp-time"]),
+    ("rate", &["rate_iops", "rate-iops"]),
+];
+
 pub(super) fn command() -> Command {
     let text = |name: &'static str, value: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(value).help(help)
     };
     Command::new("run")
-        .about("Run one test; the result goes to stdout, the progress to stderr")
+        .about("Run one benchmark; the result goes to stdout, the progress to stderr")
+        .override_usage("diskscope run <BENCHMARK> <TARGET> [OPTIONS]\n       diskscope run <BENCHMARK> --help")
+        .after_help(
+            "Examples:\n  diskscope run random-read /srv --depth 32 --duration 30\n  \
+             diskscope run quartet . --format csv -o drive.csv\n  \
+             diskscope run survey /dev/sda --json sda.json",
+        )
+        .disable_help_flag(true)
+        .arg(
+            Arg::new("help")
+                .short('h')
+                .long("help")
+                .action(ArgAction::SetTrue)
+                .help("print this, or the help of the BENCHMARK that is named"),
+        )
         .arg(
             Arg::new("test")
-                .value_name("TEST")
-                .required(true)
+                .value_name("BENCHMARK")
+                .required_unless_present("help")
                 .help("see `diskscope tests`"),
         )
         .arg(
             Arg::new("target")
                 .value_name("TARGET")
-                .required(true)
+                .required_unless_present("help")
                 .value_parser(value_parser!(OsString))
                 .help("a block device, a file, a directory (for a scratch file), or sim:NAME"),
         )
         .args(parameters_by_name().into_values().map(parameter_argument))
+        .arg(
+            Arg::new(FIO_BLOCK_SIZE)
+                .long(FIO_BLOCK_SIZE)
+                .value_name("SIZE")
+                .conflicts_with("block-size")
+                .hide(true)
+                .help("the block size as fio reads it: 4k is 4 KiB"),
+        )
         .arg(text(ENGINE.name, "ENGINE", ENGINE.help))
         .arg(text(SCRATCH_SIZE.name, "SIZE", SCRATCH_SIZE.help))
         .arg(
@@ -73,8 +119,11 @@ pub(super) fn command() -> Command {
                 "FILE",
                 "write the session document to this file; - is stdout",
             )
-            .value_parser(value_parser!(PathBuf)),
+            .value_parser(value_parser!(PathBuf))
+            .conflicts_with("format"),
         )
+        .arg(format_option(FORMATS))
+        .arg(output_option())
         .arg(
             text(
                 "overwrite",
@@ -104,28 +153,47 @@ fn parameters_by_name() -> BTreeMap<&'static str, &'static dyn AnyParameter> {
 }
 
 fn parameter_argument(parameter: &'static dyn AnyParameter) -> Arg {
+    let fio_names = FIO_NAMES
+        .iter()
+        .find(|(name, _)| *name == parameter.name())
+        .map_or(&[] as &[&str], |(_, names)| *names);
     Arg::new(parameter.name())
         .long(parameter.name())
+        .aliases(fio_names)
         .value_name(parameter.name().to_uppercase())
         .help(parameter.help())
         .allow_hyphen_values(true)
-        .help_heading("Parameters of the tests")
+        .help_heading(
+            "Parameters of the benchmarks: `diskscope run BENCHMARK --help` lists its own",
+        )
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
+    if matches.get_flag("help") {
+        return print_help(matches);
+    }
     let mut spec = run_spec(matches)?;
-    let output = matches
+    let format = selected_format(matches, FORMATS)?;
+    let output = ResultOutput::from_options(matches, &[])?;
+    let json_file = matches
         .get_one::<PathBuf>("json")
         .map(|path| output::prepare_output(&SysPaths::default(), path, &[]).map_err(output_refused))
         .transpose()?;
-    spec.output_files = output.iter().filter_map(OutputFile::id).collect();
+    if json_file.as_ref().is_some_and(OutputFile::is_stdout) && matches.contains_id("output") {
+        return Err(CommandFailure::usage_error(
+            "--json - writes the document to stdout: it cannot be combined with -o",
+        )
+        .with_advice("name the file once: --json FILE, or --format json -o FILE"));
+    }
+    let json_id = json_file.iter().filter_map(OutputFile::id);
+    spec.output_files = json_id.chain(output.id()).collect();
     let cancellation = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&cancellation))?;
     let mut line = progress::ProgressLine::new();
     let sink = Box::new(move |event| line.show_event(&event));
     let report = run_detached(spec, SysPaths::default(), &cancellation, sink)
         .map_err(|error| start_failure(&error, &cancellation))?;
-    write_result(&report, output)?;
+    write_result(&report, format, output, json_file)?;
     Ok(exit_status(&report))
 }
 
@@ -144,6 +212,9 @@ fn start_failure(error: &StartError, cancellation: &CancellationToken) -> Comman
         } => inspection.description_lines(),
         _ => Vec::new(),
     };
+    if let StartError::OpenTarget(OpenError::Medium(DriveError::NotFound { name })) = error {
+        details.extend(device_names::did_you_mean(&SysPaths::default(), name));
+    }
     details.push(error.advice());
     CommandFailure {
         exit,
@@ -152,30 +223,25 @@ fn start_failure(error: &StartError, cancellation: &CancellationToken) -> Comman
     }
 }
 
+/// What the options ask for, for tests of the command line.
+#[cfg(test)]
+pub(super) fn spec_of(matches: &ArgMatches) -> Result<BenchmarkSpec, CommandFailure> {
+    run_spec(matches).map(|run| run.spec)
+}
+
 fn run_spec(matches: &ArgMatches) -> Result<RunSpec, CommandFailure> {
     let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
-    let test = bench::find_benchmark(word("test")).ok_or_else(|| {
-        let known: Vec<_> = BENCHMARKS
-            .iter()
-            .map(|test| test.description().name)
-            .collect();
-        let names = BENCHMARKS.iter().flat_map(|test| {
-            let description = test.description();
-            std::iter::once(description.name).chain(description.aliases.iter().copied())
-        });
-        CommandFailure::usage_error(format!(
-            "there is no benchmark {:?}{}",
-            word("test"),
-            nearest::suggestion(word("test"), names)
-        ))
-        .with_advice(format!("there are {}", known.join(", ")))
-    })?;
+    let test =
+        bench::find_benchmark(word("test")).ok_or_else(|| unknown_benchmark(word("test")))?;
     let target = matches.get_one::<OsString>("target");
     let mut spec = BenchmarkSpec::new(test, target.map_or(OsStr::new(""), OsString::as_os_str));
     for name in parameters_by_name().into_keys() {
         if let Some(text) = matches.get_one::<String>(name) {
             spec.set(name, text).map_err(CommandFailure::usage_error)?;
         }
+    }
+    if let Some(text) = matches.get_one::<String>(FIO_BLOCK_SIZE) {
+        set_fio_block_size(&mut spec, text)?;
     }
     if let Some(text) = matches.get_one::<String>(ENGINE.name) {
         spec.set_engine(text).map_err(CommandFailure::usage_error)?;
@@ -202,6 +268,27 @@ fn run_spec(matches: &ArgMatches) -> Result<RunSpec, CommandFailure> {
     })
 }
 
+/// Sets the block size to a size as fio reads it, and says so where this program reads it otherwise.
+fn set_fio_block_size(spec: &mut BenchmarkSpec, text: &str) -> Result<(), CommandFailure> {
+    let expanded = units::expand_fio_units(text);
+    spec.set("block-size", &expanded)
+        .map_err(CommandFailure::usage_error)?;
+    if expanded != text {
+        print_status_line(&format!("note: --bs {text} is read as in fio: {expanded}"));
+    }
+    Ok(())
+}
+
+/// Prints the help of the named benchmark, or of the command.
+fn print_help(matches: &ArgMatches) -> CommandResult {
+    let text = match matches.get_one::<String>("test") {
+        Some(name) => benchmark_help(find_described(name)?),
+        None => command().render_long_help().to_string(),
+    };
+    print_result(&text)?;
+    Ok(ExitStatus::Success)
+}
+
 /// The overwriting that the user consents to.
 fn overwrite_consent(matches: &ArgMatches) -> Option<Consent> {
     let consent = Consent::for_path(matches.get_one::<PathBuf>("overwrite")?);
@@ -212,21 +299,24 @@ fn overwrite_consent(matches: &ArgMatches) -> Option<Consent> {
 }
 
 /// Writes the result to the requested outputs.
-fn write_result(report: &RunReport, output: Option<OutputFile>) -> Result<(), CommandFailure> {
+fn write_result(
+    report: &RunReport,
+    format: OutputFormat,
+    output: ResultOutput,
+    json_file: Option<OutputFile>,
+) -> Result<(), CommandFailure> {
     for error in &report.save_errors {
         print_status_line(&format!("diskscope: {error}"));
     }
-    let delivered = match output {
-        Some(output) if output.is_stdout() => {
-            print_result(&pretty_json(&report.session)?).map(drop)
-        }
-        output => {
+    let delivered = match json_file {
+        Some(file) if file.is_stdout() => print_result(&pretty_json(&report.session)?).map(drop),
+        json_file => {
             // If one of the two outputs fails, still write the other.
-            let printed = print_result(&report_text(report)).map(drop);
-            let written = output.map_or(Ok(()), |output| write_output(report, output));
-            match (printed, written) {
-                (Err(printed), Err(written)) => Err(printed.with_advice(&written.message)),
-                (printed, written) => printed.and(written),
+            let delivered = deliver_result(report, format, output);
+            let written = json_file.map_or(Ok(()), |file| write_document(report, file));
+            match (delivered, written) {
+                (Err(delivered), Err(written)) => Err(delivered.with_advice(&written.message)),
+                (delivered, written) => delivered.and(written),
             }
         }
     };
@@ -236,6 +326,17 @@ fn write_result(report: &RunReport, output: Option<OutputFile>) -> Result<(), Co
     delivered
 }
 
+fn deliver_result(
+    report: &RunReport,
+    format: OutputFormat,
+    output: ResultOutput,
+) -> Result<(), CommandFailure> {
+    output.deliver(&match format {
+        OutputFormat::Text => report_text(report),
+        format => session_data(&report.session, format)?,
+    })
+}
+
 fn report_text(report: &RunReport) -> String {
     let runs = &report.session.runs;
     let mut texts: Vec<String> = runs.iter().map(text::run_text).collect();
@@ -243,7 +344,7 @@ fn report_text(report: &RunReport) -> String {
     texts.join("\n")
 }
 
-fn write_output(report: &RunReport, output: OutputFile) -> Result<(), CommandFailure> {
+fn write_document(report: &RunReport, output: OutputFile) -> Result<(), CommandFailure> {
     let text = pretty_json(&report.session)?;
     output::write_output(&SysPaths::default(), output, text.as_bytes())
         .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))

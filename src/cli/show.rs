@@ -5,10 +5,19 @@ use std::path::PathBuf;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus, session_load_failure};
-use super::options::json_switch;
-use super::output::{pretty_json, print_result};
-use crate::report::text;
+use super::format::{OutputFormat, format_arguments, selected_format};
+use super::output::{ResultOutput, converted, pretty_json};
+use crate::report::{csv, openmetrics, text};
+use crate::session::document::Session;
 use crate::session::store;
+
+/// Formats of this command.
+pub(super) const FORMATS: &[OutputFormat] = &[
+    OutputFormat::Text,
+    OutputFormat::Json,
+    OutputFormat::Csv,
+    OutputFormat::OpenMetrics,
+];
 
 pub(super) fn command() -> Command {
     Command::new("show")
@@ -20,19 +29,31 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("session file: document (.json) or journal (.journal)"),
         )
-        .arg(json_switch())
+        .args(format_arguments(FORMATS))
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let Some(path) = matches.get_one::<PathBuf>("file") else {
         return Err(CommandFailure::usage_error("show needs a FILE"));
     };
-    let session = store::load_session(path).map_err(session_load_failure)?;
-    let shown = if matches.get_flag("json") {
-        pretty_json(&session)?
-    } else {
-        text::session_text(&session)
-    };
-    print_result(&shown)?;
+    let format = selected_format(matches, FORMATS)?;
+    let (session, id) = store::load_session_with_id(path).map_err(session_load_failure)?;
+    let output = ResultOutput::from_options(matches, &[id])?;
+    output.deliver(&match format {
+        OutputFormat::Text => text::session_text(&session),
+        format => session_data(&session, format)?,
+    })?;
     Ok(ExitStatus::Success)
+}
+
+/// A session in a format for programs.
+pub(super) fn session_data(
+    session: &Session,
+    format: OutputFormat,
+) -> Result<String, CommandFailure> {
+    match format {
+        OutputFormat::Csv => converted(csv::session_csv(session)),
+        OutputFormat::OpenMetrics => Ok(openmetrics::session_metrics(session)),
+        _ => pretty_json(session),
+    }
 }

@@ -6,15 +6,18 @@ use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches, Command};
 
+use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{duration_option, json_switch};
-use super::output::print_result;
+use super::format::{OutputFormat, format_arguments, selected_format};
+use super::options::{duration_option, time_option};
+use super::output::{StreamOutput, converted, json_lines};
 use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
 use crate::engine::CancellationToken;
 use crate::model::requests::{RequestLine, RequestSummary, TracedRequest};
 use crate::probe::boot_time;
 use crate::probe::trace::CaptureControl;
+use crate::report::csv::CsvTable;
 use crate::report::requests::{LastLine, REQUEST_HEADING, request_row, summary_text};
 use crate::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use crate::roots::SysPaths;
@@ -22,6 +25,31 @@ use crate::roots::SysPaths;
 /// Capacity of the queue of batches to print. If the reader is slower than the drive, the kernel's
 /// buffer fills up next, and the events that it loses are counted.
 const REQUEST_QUEUE_BATCHES: usize = 1024;
+
+/// Formats of this command.
+pub(super) const FORMATS: &[OutputFormat] =
+    &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
+
+/// The requests; the keys are those of `--json`.
+const REQUEST_TABLE: CsvTable = CsvTable {
+    columns: &[
+        "time_ns",
+        "pid",
+        "command",
+        "device",
+        "operation",
+        "flags",
+        "sector",
+        "bytes",
+        "q2g_ns",
+        "g2i_ns",
+        "i2d_ns",
+        "q2d_ns",
+        "d2c_ns",
+        "q2c_ns",
+        "error",
+    ],
+};
 
 pub(super) fn command() -> Command {
     Command::new("trace")
@@ -37,7 +65,7 @@ pub(super) fn command() -> Command {
                 .long("duration")
                 .value_name("DURATION")
                 .default_value("10s")
-                .help("duration of the trace, such as 10s"),
+                .help("duration of the trace, such as 10s; a bare number is seconds"),
         )
         .arg(
             Arg::new("slower")
@@ -45,21 +73,32 @@ pub(super) fn command() -> Command {
                 .value_name("DURATION")
                 .help("print only requests with a higher latency, such as 20ms; the summary covers all"),
         )
-        .arg(json_switch().help("one JSON object per request and line, the summary last"))
+        .args(format_arguments(FORMATS))
+        .after_help(
+            "ndjson ends with a line that has the summary; csv has the requests only.\n\n\
+             Examples:\n  diskscope trace sda --duration 30\n  diskscope trace nvme0n1 --slower 20ms --json",
+        )
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let device = matches
         .get_one::<String>("device")
         .map_or("", String::as_str);
-    let lasts = duration_option(matches, "duration")?.unwrap_or(Duration::from_secs(10));
+    let lasts = time_option(matches, "duration")?.unwrap_or(Duration::from_secs(10));
     let slower = duration_option(matches, "slower")?;
-    let scope = TraceScope::of_device(&SysPaths::default(), device)
-        .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
+    let scope = TraceScope::of_device(&SysPaths::default(), device).map_err(|error| {
+        let failure = CommandFailure::usage_error(&error);
+        let failure = device_names::did_you_mean(&SysPaths::default(), device)
+            .into_iter()
+            .fold(failure, CommandFailure::with_advice);
+        failure.with_advice(error.advice())
+    })?;
+    let format = selected_format(matches, FORMATS)?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let mut printer = RequestPrinter {
-        as_json: matches.get_flag("json"),
+        format,
+        output: StreamOutput::from_options(matches)?,
         min_latency: slower,
         start_ns: to_nanoseconds(boot_time()),
         drive: scope.drive_name.clone(),
@@ -112,7 +151,8 @@ fn to_nanoseconds(duration: Duration) -> u64 {
 
 /// Prints requests as they arrive and summarizes them.
 struct RequestPrinter {
-    as_json: bool,
+    format: OutputFormat,
+    output: StreamOutput,
     min_latency: Option<Duration>,
     start_ns: u64,
     drive: String,
@@ -124,11 +164,12 @@ struct RequestPrinter {
 type PrintResult = Result<bool, CommandFailure>;
 
 impl RequestPrinter {
-    fn print_heading(&self) -> PrintResult {
-        if self.as_json {
-            return Ok(true);
+    fn print_heading(&mut self) -> PrintResult {
+        match self.format {
+            OutputFormat::Text => self.output.write(&format!("{REQUEST_HEADING}\n")),
+            OutputFormat::Csv => self.output.write(&REQUEST_TABLE.heading()),
+            _ => Ok(true),
         }
-        print_result(&format!("{REQUEST_HEADING}\n"))
     }
 
     /// Prints until the deadline or a signal; false if the reader closed stdout.
@@ -162,7 +203,6 @@ impl RequestPrinter {
             self.summary.record(request);
             if self.matches_filter(request) {
                 text.push_str(&self.format_request(request)?);
-                text.push('\n');
             }
         }
         self.summary.lost_events = told.lost_events;
@@ -173,7 +213,7 @@ impl RequestPrinter {
         if text.is_empty() {
             return Ok(true);
         }
-        print_result(&text)
+        self.output.write(&text)
     }
 
     fn matches_filter(&self, request: &TracedRequest) -> bool {
@@ -188,27 +228,21 @@ impl RequestPrinter {
     }
 
     fn format_request(&self, request: &TracedRequest) -> Result<String, CommandFailure> {
-        if !self.as_json {
-            return Ok(request_row(request, self.start_ns));
+        let line = || RequestLine::new(request, &self.drive, self.start_ns);
+        match self.format {
+            OutputFormat::Text => Ok(request_row(request, self.start_ns) + "\n"),
+            OutputFormat::Csv => converted(REQUEST_TABLE.row(&line())),
+            _ => json_lines([line()]),
         }
-        json_line(&RequestLine::new(request, &self.drive, self.start_ns))
     }
 
-    fn print_summary(&self, names: &crate::report::requests::DeviceNames) -> PrintResult {
+    fn print_summary(&mut self, names: &crate::report::requests::DeviceNames) -> PrintResult {
         let elapsed = self.last_event_ns.saturating_sub(self.start_ns);
-        if self.as_json {
-            return print_result(
-                &(json_line(&LastLine::new(&self.summary, names, elapsed))? + "\n"),
-            );
-        }
-        print_result(&format!(
-            "\n{}",
-            summary_text(&self.summary, names, elapsed)
-        ))
+        let text = match self.format {
+            OutputFormat::Text => format!("\n{}", summary_text(&self.summary, names, elapsed)),
+            OutputFormat::Csv => return Ok(true),
+            _ => json_lines([LastLine::new(&self.summary, names, elapsed)])?,
+        };
+        self.output.write(&text)
     }
-}
-
-fn json_line(line: &impl serde::Serialize) -> Result<String, CommandFailure> {
-    crate::safe_text::json::to_string(line)
-        .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
 }

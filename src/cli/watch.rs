@@ -6,14 +6,41 @@ use std::time::Instant;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::json_switch;
-use super::output::{print_result, print_status_line};
+use super::format::{OutputFormat, format_arguments, selected_format};
+use super::output::{ResultOutput, StreamOutput, converted, print_status_line};
 use super::{pace, signals};
 use crate::engine::CancellationToken;
 use crate::model::{Snapshot, ViewBuilder};
 use crate::probe::SampleCollector;
-use crate::report::watch;
+use crate::report::csv::CsvTable;
+use crate::report::{openmetrics, watch};
 use crate::roots::SysPaths;
+
+/// Formats of this command.
+pub(super) const FORMATS: &[OutputFormat] = &[
+    OutputFormat::Text,
+    OutputFormat::Ndjson,
+    OutputFormat::Csv,
+    OutputFormat::OpenMetrics,
+];
+
+/// The devices, a row for each and sample.
+const DEVICE_TABLE: CsvTable = CsvTable {
+    columns: &[
+        "time",
+        "name",
+        "read_ios_per_s",
+        "write_ios_per_s",
+        "read_bytes_per_s",
+        "write_bytes_per_s",
+        "read_await_ns",
+        "write_await_ns",
+        "queue_size",
+        "request_bytes",
+        "in_flight",
+        "busy",
+    ],
+};
 
 pub(super) fn command() -> Command {
     Command::new("watch")
@@ -38,13 +65,25 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("also list the threads of busy processes"),
         )
-        .arg(json_switch().help("one JSON object per sample and line"))
+        .arg(
+            Arg::new("units")
+                .long("units")
+                .action(ArgAction::SetTrue)
+                .help("also list services, containers and sessions (control groups); always in JSON"),
+        )
+        .args(format_arguments(FORMATS))
+        .after_help(
+            "csv lists the devices; openmetrics is one exposition of devices and memory and needs --count 1.\n\n\
+             Examples:\n  diskscope watch --interval 2\n  diskscope watch --json | jq .transfers\n  \
+             diskscope watch --count 1 --format openmetrics -o /var/lib/node_exporter/diskscope.prom",
+        )
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let interval = pace::interval_option(matches)?;
     let count = matches.get_one::<u64>("count").copied();
-    let as_json = matches.get_flag("json");
+    let format = selected_format(matches, FORMATS)?;
+    let mut writer = SampleWriter::new(matches, format, count)?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let (mut collector, mut modeler) = (
@@ -52,6 +91,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         ViewBuilder::default(),
     );
     collector.set_show_threads(matches.get_flag("threads"));
+    collector.set_show_units(matches.get_flag("units") || format == OutputFormat::Ndjson);
     // The first printed sample is relative to this one: a single sample has no rates.
     modeler.update(Arc::new(collector.collect()));
     let mut due = Instant::now();
@@ -65,12 +105,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         for notice in watch::new_notices(&live, &mut said).lines() {
             print_status_line(notice);
         }
-        let text = if as_json {
-            view_json(&live)?
-        } else {
-            watch::watch_text(&live)
-        };
-        if !print_result(&text)? {
+        if !writer.write(&live)? {
             break;
         }
         printed += 1;
@@ -78,8 +113,66 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     Ok(ExitStatus::Success)
 }
 
-fn view_json(live: &Snapshot) -> Result<String, CommandFailure> {
-    watch::json_line(live)
-        .map(|line| line + "\n")
-        .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
+/// Writes samples in one format.
+pub(super) enum SampleWriter {
+    Text(StreamOutput),
+    JsonLines(StreamOutput),
+    DeviceRows(StreamOutput),
+    /// One exposition; the output is taken when it is written.
+    Exposition(Option<ResultOutput>),
+}
+
+impl SampleWriter {
+    pub(super) fn new(
+        matches: &ArgMatches,
+        format: OutputFormat,
+        count: Option<u64>,
+    ) -> Result<Self, CommandFailure> {
+        if format == OutputFormat::OpenMetrics {
+            return match count {
+                Some(1) => Ok(Self::Exposition(Some(ResultOutput::from_options(
+                    matches,
+                    &[],
+                )?))),
+                _ => Err(CommandFailure::usage_error(
+                    "--format openmetrics: an exposition is one sample",
+                )
+                .with_advice("add --count 1")),
+            };
+        }
+        let mut output = StreamOutput::from_options(matches)?;
+        Ok(match format {
+            OutputFormat::Csv => {
+                output.write(&DEVICE_TABLE.heading())?;
+                Self::DeviceRows(output)
+            }
+            OutputFormat::Ndjson => Self::JsonLines(output),
+            _ => Self::Text(output),
+        })
+    }
+
+    /// Writes a sample; false if the reader closed stdout.
+    pub(super) fn write(&mut self, live: &Snapshot) -> Result<bool, CommandFailure> {
+        match self {
+            Self::Text(output) => output.write(&watch::watch_text(live)),
+            Self::JsonLines(output) => output.write(&(converted(watch::json_line(live))? + "\n")),
+            Self::DeviceRows(output) => output.write(&device_rows(live)?),
+            Self::Exposition(output) => match output.take() {
+                Some(output) => output
+                    .deliver(&openmetrics::snapshot_metrics(live))
+                    .map(|()| true),
+                None => Ok(false),
+            },
+        }
+    }
+}
+
+fn device_rows(live: &Snapshot) -> Result<String, CommandFailure> {
+    let mut text = String::new();
+    for device in &live.devices {
+        let mut record = serde_json::to_value(device).unwrap_or_default();
+        record["time"] = live.time.as_str().into();
+        text += &converted(DEVICE_TABLE.row(&record))?;
+    }
+    Ok(text)
 }

@@ -196,23 +196,15 @@ fn serves_serially(drive: &BlockDevice) -> bool {
         && !matches!(drive.transport.as_deref(), Some("virtio" | "nvme" | "loop"))
 }
 
-/// Bytes per second written to media: devices on top of other devices or in memory are not counted
-/// again.
+/// Whether a device is a medium of its own: not on top of another device, nor in memory.
 #[must_use]
-pub fn media_write_rate(views: &[DeviceView], drives: &[BlockDevice]) -> Option<f64> {
-    let on_medium = |view: &&DeviceView| {
-        let drive = drives.iter().find(|drive| drive.name == view.name);
-        drive.is_none_or(|drive| {
-            drive.parent.is_none()
-                && drive.slaves.is_empty()
-                && matches!(drive.kind, DriveKind::Disk | DriveKind::Optical)
-        })
-    };
-    views
-        .iter()
-        .filter(on_medium)
-        .filter_map(|view| view.write_bytes_per_s)
-        .reduce(|sum, rate| sum + rate)
+pub fn is_medium(view: &DeviceView, drives: &[BlockDevice]) -> bool {
+    let drive = drives.iter().find(|drive| drive.name == view.name);
+    drive.is_none_or(|drive| {
+        drive.parent.is_none()
+            && drive.slaves.is_empty()
+            && matches!(drive.kind, DriveKind::Disk | DriveKind::Optical)
+    })
 }
 
 #[cfg(test)]

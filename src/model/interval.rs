@@ -76,7 +76,8 @@ impl<'s> SampleInterval<'s> {
 }
 
 impl<'s> ProcessPair<'s> {
-    /// I/O of the process between two readings of its counters, and the time between them.
+    /// I/O of the process between two readings of its counters, and the time between them: without
+    /// that of its ended children, as far as it can be separated.
     ///
     /// The counters of a process that has been idle for a while are not read for every sample. In
     /// the samples between, it counts as idle, and its I/O is spread over the time since the
@@ -85,17 +86,31 @@ impl<'s> ProcessPair<'s> {
     pub fn io_delta(&self) -> Option<(ProcessIo, Duration)> {
         let (since, _) = self.previous_sample_age?;
         let after = self.current.io.value()?;
-        let before = match self.previous {
-            Some(earlier) => earlier.io.value()?,
+        let (before, ended_before) = match self.previous {
+            Some(earlier) => (earlier.io.value()?, earlier.ended_io),
             None if self.current.identity.started + CLOCK_RESOLUTION >= since => {
-                ProcessIo::default()
+                (ProcessIo::default(), Some(ProcessIo::default()))
             }
             None => return None,
         };
-        Some((
-            io_difference(&before, &after)?,
-            self.time_between_readings()?,
-        ))
+        let io = own_io_difference((&before, ended_before), (&after, self.current.ended_io))?;
+        Some((io, self.time_between_readings()?))
+    }
+
+    /// I/O that the ended children of the process have added to its counters; `None` where it cannot
+    /// be separated.
+    #[must_use]
+    pub fn ended_io_delta(&self) -> Option<(ProcessIo, Duration)> {
+        let before = self.previous?.ended_io?;
+        let io = self.current.ended_io?.saturating_sub(&before);
+        Some((io, self.time_between_readings()?))
+    }
+
+    /// Whether its counters were read again.
+    #[must_use]
+    pub fn was_read_again(&self) -> bool {
+        self.previous
+            .is_none_or(|earlier| earlier.read_at != self.current.read_at)
     }
 
     /// Fraction of the time, 0 to 1, by which a time counter rose. Several threads may wait at
@@ -125,19 +140,22 @@ impl<'s> ProcessPair<'s> {
     }
 }
 
+/// I/O between two readings without that of ended children, each a total with the part of these;
+/// `None` when a counter went backwards.
+pub(super) fn own_io_difference(
+    (before, ended_before): (&ProcessIo, Option<ProcessIo>),
+    (now, ended): (&ProcessIo, Option<ProcessIo>),
+) -> Option<ProcessIo> {
+    let total = io_difference(before, now)?;
+    Some(match ended_before.zip(ended) {
+        Some((before, now)) => total.saturating_sub(&now.saturating_sub(&before)),
+        None => total,
+    })
+}
+
 /// I/O between two readings; `None` when a counter went backwards.
 pub(super) fn io_difference(before: &ProcessIo, now: &ProcessIo) -> Option<ProcessIo> {
-    Some(ProcessIo {
-        rchar: now.rchar.checked_sub(before.rchar)?,
-        wchar: now.wchar.checked_sub(before.wchar)?,
-        read_calls: now.read_calls.checked_sub(before.read_calls)?,
-        write_calls: now.write_calls.checked_sub(before.write_calls)?,
-        read_bytes: now.read_bytes.checked_sub(before.read_bytes)?,
-        write_bytes: now.write_bytes.checked_sub(before.write_bytes)?,
-        cancelled_write_bytes: now
-            .cancelled_write_bytes
-            .checked_sub(before.cancelled_write_bytes)?,
-    })
+    now.combine(before, u64::checked_sub)
 }
 
 /// The file at a descriptor of a process, if it is the expected one.

@@ -2,6 +2,7 @@
 //! raw samples in, one view out.
 
 pub mod devices;
+mod dirty_memory;
 pub mod file_locations;
 pub mod files;
 mod growing;
@@ -13,6 +14,7 @@ pub mod requests;
 pub mod snapshot;
 pub mod stack;
 pub mod transfers;
+pub mod units;
 pub mod view_builder;
 
 pub use self::history::SampleHistory;

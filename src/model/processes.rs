@@ -5,9 +5,10 @@ mod rates;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use self::ended::{EndedInInterval, EndedIo};
 use crate::drive::ioctl::IoClass;
 use crate::model::file_locations::{device_at_location, location_of};
-use crate::model::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, io_difference};
+use crate::model::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, own_io_difference};
 use crate::model::processes::rates::{is_active, set_rates};
 use crate::model::snapshot::ProcessView;
 use crate::probe::SystemSample;
@@ -15,6 +16,7 @@ use crate::probe::sample::{IoPriority, ProcessIo, ProcessSample};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_command_line;
 
+pub mod ended;
 mod threads;
 
 /// Counters of each process when it was first sampled.
@@ -22,8 +24,9 @@ mod threads;
 pub struct ProcessBaselines {
     /// When the first sample was taken.
     since: Option<Duration>,
-    /// Counters of the processes that existed before that, by process id and start time.
-    initial_counters: HashMap<(u32, u64), ProcessIo>,
+    /// Counters of the processes that existed before that, by process id and start time: the total,
+    /// and the part of ended children.
+    initial_counters: HashMap<(u32, u64), (ProcessIo, Option<ProcessIo>)>,
 }
 
 impl ProcessBaselines {
@@ -35,12 +38,14 @@ impl ProcessBaselines {
         self.since = Some(sample.boot_time);
         let known = |process: &ProcessSample| {
             let identity = &process.identity;
-            Some(((identity.pid, identity.start_ticks), process.io.value()?))
+            let counters = (process.io.value()?, process.ended_io);
+            Some(((identity.pid, identity.start_ticks), counters))
         };
         self.initial_counters = sample.processes.iter().filter_map(known).collect();
     }
 
-    /// I/O of a process since the first sample; `None` where its initial counters are unknown.
+    /// I/O of a process since the first sample, without that of its ended children; `None` where its
+    /// initial counters are unknown.
     fn since(&self, process: &ProcessSample) -> Option<ProcessIo> {
         let identity = &process.identity;
         let now = process.io.value()?;
@@ -48,8 +53,11 @@ impl ProcessBaselines {
             .initial_counters
             .get(&(identity.pid, identity.start_ticks))
         {
-            Some(before) => io_difference(before, &now),
-            None => (identity.started + CLOCK_RESOLUTION >= self.since?).then_some(now),
+            Some((before, ended)) => own_io_difference((before, *ended), (&now, process.ended_io)),
+            None if identity.started + CLOCK_RESOLUTION >= self.since? => {
+                Some(now.saturating_sub(&process.ended_io.unwrap_or_default()))
+            }
+            None => None,
         }
     }
 }
@@ -60,11 +68,16 @@ impl ProcessBaselines {
 pub fn process_views(
     interval: &SampleInterval<'_>,
     first: &ProcessBaselines,
+    ended: &EndedInInterval,
     all: bool,
 ) -> Vec<ProcessView> {
     let mut views: Vec<ProcessView> = Vec::new();
     for pair in &interval.process_pairs {
-        let view = process_view(pair);
+        let pid = pair.current.identity.pid;
+        let view = process_view(pair, ended.counted_twice.get(&pid));
+        if let Some(children) = ended.unseen.get(&pid) {
+            views.push(ended_children_view(pair, children));
+        }
         if all || is_active(&view) {
             let whole = add_identity(view, interval.current, pair, first);
             views.extend(threads::thread_views(interval, pair, &whole));
@@ -99,7 +112,9 @@ pub fn cache_hit_fraction(interval: &SampleInterval<'_>) -> Option<f64> {
 }
 
 /// Only the numbers: names are made printable only for processes that are shown.
-fn process_view(pair: &ProcessPair<'_>) -> ProcessView {
+///
+/// `counted_twice` is taken off its I/O.
+fn process_view(pair: &ProcessPair<'_>, counted_twice: Option<&ProcessIo>) -> ProcessView {
     let process = pair.current;
     let mut view = ProcessView {
         pid: process.identity.pid,
@@ -108,10 +123,35 @@ fn process_view(pair: &ProcessPair<'_>) -> ProcessView {
         ..ProcessView::default()
     };
     if let Some((io, elapsed)) = pair.io_delta() {
-        set_rates(&mut view, &io, elapsed);
+        let own = counted_twice.map_or(io, |twice| io.saturating_sub(twice));
+        set_rates(&mut view, &own, elapsed);
     }
     view.io_wait = pair.time_fraction(|process| process.io_delay);
     view.swap_in = pair.time_fraction(|process| process.swap_in_delay);
+    view
+}
+
+/// The children of a process that ended in the interval, as one line.
+fn ended_children_view(pair: &ProcessPair<'_>, ended: &EndedIo) -> ProcessView {
+    let identity = &pair.current.identity;
+    let mut view = ProcessView {
+        pid: identity.pid,
+        tid: 0,
+        start_ticks: identity.start_ticks,
+        exited: true,
+        user: identity.user.clone().map(Into::into),
+        command: printable_command_line(&identity.arguments, &identity.name).into(),
+        parent_pid: identity.pid,
+        read_accumulated_bytes: Some(ended.accumulated.read_bytes),
+        write_accumulated_bytes: Some(
+            ended
+                .accumulated
+                .write_bytes
+                .saturating_sub(ended.accumulated.cancelled_write_bytes),
+        ),
+        ..ProcessView::default()
+    };
+    set_rates(&mut view, &ended.io, ended.elapsed);
     view
 }
 
@@ -127,6 +167,7 @@ fn add_identity(
     view.start_ticks = identity.start_ticks;
     view.command = printable_command_line(&identity.arguments, &identity.name).into();
     view.user = identity.user.clone().map(Into::into);
+    view.unit = process.unit.as_ref().map(|unit| unit.name.clone());
     if let Some(io) = process.io.value() {
         view.read_total_bytes = Some(io.read_bytes);
         view.write_total_bytes = Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes));

@@ -15,8 +15,10 @@ use crate::safe_text::SafeText;
 
 mod nanoseconds;
 mod transfer;
+mod unit;
 
 pub use self::transfer::{Bottleneck, Throttle, TransferState, TransferView};
+pub use self::unit::{UnitLimit, UnitView};
 
 /// State of the machine at one time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +47,10 @@ pub struct Snapshot {
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
     #[serde(rename = "growing")]
     pub growing_files: Vec<GrowingFile>,
+    /// Control groups, the busiest first; `None` where they were not sampled.
+    #[serde(default)]
+    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 20_000>")]
+    pub units: Option<Vec<UnitView>>,
     /// What could not be read and why, each notice once, such as a missing permission.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     pub notices: Vec<SafeText>,
@@ -100,8 +106,8 @@ pub struct HostView {
     pub dirty_bytes: Option<u64>,
     /// Bytes under writeback.
     pub writeback_bytes: Option<u64>,
-    /// Time until the dirty memory is flushed at the current write rate; `None` when nothing is
-    /// dirty or no rate is known.
+    /// Time within which the memory that is dirty now is flushed, at the speed at which the devices
+    /// write back; `None` when nothing is dirty or no speed is known.
     #[serde(rename = "drain_ns", with = "nanoseconds", default)]
     pub time_to_flush: Option<Duration>,
     /// Bytes dirty and under writeback above which the kernel writes back in the background.
@@ -110,8 +116,9 @@ pub struct HostView {
     /// Bytes dirty and under writeback above which writers are throttled.
     #[serde(rename = "throttled_from_bytes")]
     pub throttle_threshold_bytes: Option<u64>,
-    /// Time until writers are throttled, if dirty memory keeps growing at this rate; 0 when they
-    /// are throttled already, `None` while it does not grow.
+    /// Time until writers are throttled, if dirty memory keeps growing as in the last seconds; 0 when
+    /// they are throttled already, `None` while it does not grow, or when it takes more than ten
+    /// minutes.
     #[serde(rename = "throttle_ns", with = "nanoseconds", default)]
     pub time_to_throttle: Option<Duration>,
     /// Fraction of the bytes read by all processes, 0 to 1, that came from the page cache; `None`
@@ -192,6 +199,14 @@ pub struct DeviceView {
     pub flush_ios_per_s: Option<f64>,
     /// Mean time of the flushes; `None` when none completed.
     pub flush_await_ns: Option<f64>,
+    /// Bytes written by programs to it and not yet under writeback; `None` without root and debugfs,
+    /// and while the machine has little dirty memory.
+    pub dirty_bytes: Option<u64>,
+    /// Bytes under writeback to it; `None` as `dirty_bytes`.
+    pub writeback_bytes: Option<u64>,
+    /// Time within which these are flushed, at the speed at which the device writes back.
+    #[serde(rename = "drain_ns", with = "nanoseconds", default)]
+    pub time_to_flush: Option<Duration>,
 }
 
 /// One process over the interval.
@@ -203,12 +218,19 @@ pub struct ProcessView {
     /// Start time in ticks since boot: unique together with the process id.
     #[serde(skip)]
     pub start_ticks: u64,
-    /// Thread id; equal to `pid` in lines of whole processes.
+    /// Thread id; equal to `pid` in lines of whole processes, 0 in those of ended children.
     pub tid: u32,
+    /// Whether the line is what the children of the process did that ended in the interval: after
+    /// they were last sampled, or all of it where no sample has seen them. `pid`, `user` and
+    /// `command` are those of the parent.
+    pub exited: bool,
     /// Owner's name, or number where it has none.
     pub user: Option<SafeText>,
     /// Command line, safe to print.
     pub command: SafeText,
+    /// Name of the service, container, session or other control group that it belongs to; `None` in
+    /// the root group.
+    pub unit: Option<SafeText>,
     /// Bytes read from devices per second.
     pub read_bytes_per_s: Option<f64>,
     /// Bytes written to devices per second, without cancelled ones.

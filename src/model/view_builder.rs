@@ -5,12 +5,14 @@ use std::sync::Arc;
 use crate::probe::SystemSample;
 use crate::probe::sample::{CpuTicks, HostSample, ProbeNotice};
 
+use super::dirty_memory::DirtyMemory;
 use super::interval::SampleInterval;
 use super::processes::ProcessBaselines;
+use super::processes::ended::EndedChildren;
 use super::snapshot::{HostView, Snapshot};
 use super::transfers::TransferTracker;
 use super::transfers::context::TransferContext;
-use super::{devices, growing, memory, processes};
+use super::{devices, growing, memory, processes, units};
 use crate::safe_text::SafeText;
 
 /// Settings of the view.
@@ -38,6 +40,8 @@ pub struct ViewBuilder {
     settings: ViewSettings,
     previous: Option<Arc<SystemSample>>,
     baselines: ProcessBaselines,
+    ended_children: EndedChildren,
+    dirty_memory: DirtyMemory,
     tracker: TransferTracker,
 }
 
@@ -55,6 +59,8 @@ impl ViewBuilder {
             settings,
             previous: None,
             baselines: ProcessBaselines::default(),
+            ended_children: EndedChildren::default(),
+            dirty_memory: DirtyMemory::default(),
             tracker: TransferTracker::new(settings.min_transfer_bytes),
         }
     }
@@ -70,28 +76,34 @@ impl ViewBuilder {
         let before = before.as_deref();
         let interval = SampleInterval::new(before, &now);
         self.tracker.update(&interval);
-        let devices = devices::device_views(before, &now);
-        let written = devices::media_write_rate(&devices, &now.drives);
+        let mut devices = devices::device_views(before, &now);
+        self.dirty_memory.update(before, &now, &devices);
+        self.dirty_memory.set_device_values(&now, &mut devices);
         self.baselines.record_first_sample(&now);
+        let ended = self.ended_children.update(&interval);
         let mut live = Snapshot {
             time: now.time.clone().into(),
             interval: before.and_then(|before| now.boot_time.checked_sub(before.boot_time)),
-            host: host_view(before.map(|before| &before.host), &now.host, written),
+            host: host_view(before.map(|before| &before.host), &now.host),
             devices,
             processes: processes::process_views(
                 &interval,
                 &self.baselines,
+                &ended,
                 self.settings.all_processes,
             ),
             process_count: now.processes.len(),
             transfers: Vec::new(),
             growing_files: growing::growing_files(&interval),
+            units: None,
             notices: notice_texts(&now.notices),
             drives: Arc::clone(&now.drives),
             file_systems: Arc::clone(&now.file_systems),
         };
-        if let Some(before) = before {
-            live.host.time_to_throttle = memory::time_to_throttle(before, &now);
+        live.units = units::unit_views(&interval, &live.devices);
+        live.host.time_to_flush = self.dirty_memory.time_to_flush(&now, &live.devices);
+        live.host.time_to_throttle = self.dirty_memory.time_to_throttle(&now.host.memory);
+        if before.is_some() {
             live.host.cache_hit_fraction = processes::cache_hit_fraction(&interval);
         }
         live.transfers = self.tracker.transfer_views(&TransferContext {
@@ -111,8 +123,7 @@ fn notice_texts(notices: &[ProbeNotice]) -> Vec<SafeText> {
         .collect()
 }
 
-/// View of the machine; `written` is the rate of writes to media, in bytes per second.
-fn host_view(before: Option<&HostSample>, now: &HostSample, written: Option<f64>) -> HostView {
+fn host_view(before: Option<&HostSample>, now: &HostSample) -> HostView {
     let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
     let share = |stall: f64| stall / 100.0;
     let cpu = before.and_then(|before| cpu_fractions(before.cpu?, now.cpu?));
@@ -137,7 +148,7 @@ fn host_view(before: Option<&HostSample>, now: &HostSample, written: Option<f64>
         },
         dirty_bytes: now.memory.dirty,
         writeback_bytes: now.memory.writeback,
-        time_to_flush: memory::time_to_flush(&now.memory, written),
+        time_to_flush: None,
         background_threshold_bytes: now.memory.background_threshold,
         throttle_threshold_bytes: memory::throttle_threshold(&now.memory),
         time_to_throttle: None,

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::control_groups::{ControlGroupReader, IoHierarchies};
 use super::copy_jobs::CopyJobs;
 use super::process::table::{ProcessTable, WaitSource};
 use super::process::taskstats::TaskstatsSocket;
-use super::sample::{DiskCounters, HostSample, ProbeNotice, SystemSample};
+use super::sample::{DiskCounters, HostSample, IoAccounting, ProbeNotice, SystemSample};
 use super::system::mounts::MountWatch;
-use super::system::{diskstats, host};
+use super::system::{diskstats, host, writeback};
 use super::text::{read_file, read_word};
 use crate::drive::identity::list_block_devices;
 use crate::drive::{BlockDevice, MountedFileSystem, file_systems};
@@ -31,6 +32,9 @@ pub struct SampleCollector {
     drives: Arc<[BlockDevice]>,
     file_systems: Arc<[MountedFileSystem]>,
     copy_jobs: CopyJobs,
+    hierarchies: IoHierarchies,
+    /// Reads the control groups, where they are requested.
+    control_groups: Option<ControlGroupReader>,
     drives_read_at: Option<Duration>,
 }
 
@@ -54,6 +58,8 @@ impl SampleCollector {
             drives: Arc::default(),
             file_systems: Arc::default(),
             copy_jobs: CopyJobs::default(),
+            hierarchies: IoHierarchies::default(),
+            control_groups: None,
             drives_read_at: None,
             roots,
         }
@@ -68,6 +74,13 @@ impl SampleCollector {
     /// not looked up.
     pub fn set_show_all(&mut self, shown: bool) {
         self.processes.set_show_all(shown);
+    }
+
+    /// Sets whether control groups are sampled, from the next sample on.
+    pub fn set_show_units(&mut self, shown: bool) {
+        if shown != self.control_groups.is_some() {
+            self.control_groups = shown.then(ControlGroupReader::default);
+        }
     }
 
     /// Takes a sample. Unreadable values are missing from it, and a notice says why.
@@ -85,11 +98,18 @@ impl SampleCollector {
                 Vec::new()
             }
         };
-        if self.mounts.has_changed() || self.facts_are_stale(&disks, at) {
+        let new_mounts = self.mounts.has_changed();
+        if new_mounts || self.drives_read_at.is_none() {
+            self.hierarchies = IoHierarchies::find(&self.roots);
+            self.processes.set_hierarchies(self.hierarchies.clone());
+        }
+        if new_mounts || self.facts_are_stale(&disks, at) {
             self.drives_read_at = Some(at);
             self.refresh_drives();
         }
         self.disks.clone_from(&disks);
+        let device_writeback =
+            writeback::read_device_writeback(&self.roots, &self.host.memory, &disks);
         let waits = self.wait_source();
         self.processes.update(&self.roots, waits, (at, charged));
         if waits == WaitSource::Taskstats {
@@ -103,6 +123,15 @@ impl SampleCollector {
         if self.host.pressure.is_none() {
             notices.push(ProbeNotice::NoPressure);
         }
+        let control_groups = self
+            .control_groups
+            .as_mut()
+            .map(|reader| reader.read(&self.roots, &self.hierarchies));
+        match control_groups.as_ref().map(|groups| groups.accounting) {
+            Some(IoAccounting::None) => notices.push(ProbeNotice::NoControlGroupIo),
+            Some(IoAccounting::V1) => notices.push(ProbeNotice::BufferedWritesUnattributed),
+            Some(IoAccounting::V2) | None => {}
+        }
         let mut processes = self.processes.snapshot();
         self.copy_jobs.update_counts(&self.roots, &mut processes);
         SystemSample {
@@ -110,9 +139,11 @@ impl SampleCollector {
             time: jiff::Timestamp::now().to_string(),
             host: self.host.clone(),
             disks,
+            device_writeback,
             drives: Arc::clone(&self.drives),
             file_systems: Arc::clone(&self.file_systems),
             processes,
+            control_groups,
             notices,
         }
     }

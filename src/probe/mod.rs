@@ -2,6 +2,7 @@
 //! time out. Independent of rates and screens.
 
 mod collector;
+pub mod control_groups;
 pub mod copy_jobs;
 mod notice;
 pub mod process;

@@ -13,6 +13,10 @@ pub enum ProbeNotice {
     DelayAccountingOff,
     /// No pressure stall information.
     NoPressure,
+    /// Control groups of version 1: buffered writes are charged to the root group.
+    BufferedWritesUnattributed,
+    /// No hierarchy of control groups counts I/O.
+    NoControlGroupIo,
 }
 
 impl ProbeNotice {
@@ -35,6 +39,13 @@ impl ProbeNotice {
             }
             Self::NoPressure => {
                 "I/O pressure: n/a, this kernel has no pressure stall information (psi=1?)"
+            }
+            Self::BufferedWritesUnattributed => {
+                "units: buffered writes are not attributed (control groups of version 1 charge them \
+                 to the root group)"
+            }
+            Self::NoControlGroupIo => {
+                "units: n/a, no control group counts I/O (mounted? is the controller io enabled?)"
             }
         }
     }

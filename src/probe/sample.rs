@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use super::control_groups::DeviceIo;
+pub use super::control_groups::limits::IoLimit;
+pub use super::control_groups::unit::{Unit, UnitKind};
 pub use super::notice::ProbeNotice;
-pub use super::system::limits::IoLimit;
 pub use super::system::paging::PagingCounters;
 
 use super::copy_jobs::JobCount;
@@ -22,12 +24,16 @@ pub struct SystemSample {
     pub host: HostSample,
     /// `/proc/diskstats`, in the kernel's order.
     pub disks: Vec<DiskCounters>,
+    /// Dirty memory of each device; empty where it is not readable or the machine has little of it.
+    pub device_writeback: Vec<DeviceWriteback>,
     /// Facts about the block devices, shared between samples as long as they stay the same.
     pub drives: Arc<[BlockDevice]>,
     /// File systems on block devices, read together with the facts about drives.
     pub file_systems: Arc<[MountedFileSystem]>,
     /// Processes by ascending process id.
     pub processes: Vec<ProcessSample>,
+    /// Control groups, where they were requested.
+    pub control_groups: Option<ControlGroupsSample>,
     /// What could not be read and why.
     pub notices: Vec<ProbeNotice>,
 }
@@ -82,6 +88,58 @@ pub struct MemoryCounters {
     pub throttle_threshold: Option<u64>,
     /// Dirty and writeback bytes above which the kernel writes back in the background.
     pub background_threshold: Option<u64>,
+    /// Longest time for which data stay dirty before they are written back: their age
+    /// (`vm.dirty_expire_centisecs`), and the time until it is checked
+    /// (`vm.dirty_writeback_centisecs`). `None` where the kernel does not check.
+    pub flush_delay: Option<Duration>,
+}
+
+/// Dirty memory of a device (`stats` of its backing device in debugfs, kernel
+/// mm/backing-dev.c, `bdi_debug_stats_show`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceWriteback {
+    /// Major and minor number.
+    pub device_number: (u32, u32),
+    /// Bytes that are dirty and not under writeback.
+    pub dirty_bytes: u64,
+    /// Bytes under writeback.
+    pub writeback_bytes: u64,
+}
+
+/// All control groups.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ControlGroupsSample {
+    /// What their counters contain.
+    pub accounting: IoAccounting,
+    /// The groups; a parent precedes its children.
+    pub groups: Vec<ControlGroupSample>,
+}
+
+/// What the I/O counters of control groups contain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IoAccounting {
+    /// Version 2: buffered writes are charged to the group that dirtied the memory.
+    V2,
+    /// Version 1: buffered writes are charged to the root group.
+    V1,
+    /// Nothing is counted: no hierarchy has the controller.
+    #[default]
+    None,
+}
+
+/// One control group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ControlGroupSample {
+    /// The innermost unit that it belongs to.
+    pub unit: Arc<Unit>,
+    /// Whether it is the unit's own group, not one inside of it.
+    pub is_unit: bool,
+    /// Its I/O by device, that of the groups below it included; `None` where it is not counted.
+    pub io: Option<Vec<DeviceIo>>,
+    /// Pressure of its processes; `None` without PSI.
+    pub pressure: Option<PressureStall>,
+    /// Its own I/O limits.
+    pub limits: Vec<IoLimit>,
 }
 
 /// Pressure stall information (kernel Documentation/accounting/psi.rst).
@@ -158,6 +216,10 @@ pub struct ProcessSample {
     pub identity: Arc<ProcessIdentity>,
     /// Its I/O counters.
     pub io: Availability<ProcessIo>,
+    /// The part of them that its ended children have done: wait(2) adds a child's counters to those
+    /// of its parent (kernel/exit.c, `wait_task_zombie`). `None` where it cannot be separated, as in
+    /// a process with several threads.
+    pub ended_io: Option<ProcessIo>,
     /// Time at which they were read, on the clock of the samples: for an idle process this may be a
     /// few samples ago.
     pub read_at: Duration,
@@ -179,6 +241,8 @@ pub struct ProcessSample {
     pub thread_samples: Option<Arc<[ThreadSample]>>,
     /// Recent I/O limits of its control groups; empty without limits, and for idle processes.
     pub io_limits: Arc<[IoLimit]>,
+    /// The unit that it belongs to; `None` in the root group, and for idle processes.
+    pub unit: Option<Arc<Unit>>,
     /// Progress over all files that its arguments name, where it copies several.
     pub job_count: Option<JobCount>,
 }
@@ -244,6 +308,39 @@ pub struct ProcessIo {
     pub write_bytes: u64,
     /// Bytes of `write_bytes` that were deleted before they were written.
     pub cancelled_write_bytes: u64,
+}
+
+impl ProcessIo {
+    /// Each counter as computed from those of two readings; `None` when one of them is `None`.
+    #[must_use]
+    pub fn combine(&self, other: &Self, compute: impl Fn(u64, u64) -> Option<u64>) -> Option<Self> {
+        Some(Self {
+            rchar: compute(self.rchar, other.rchar)?,
+            wchar: compute(self.wchar, other.wchar)?,
+            read_calls: compute(self.read_calls, other.read_calls)?,
+            write_calls: compute(self.write_calls, other.write_calls)?,
+            read_bytes: compute(self.read_bytes, other.read_bytes)?,
+            write_bytes: compute(self.write_bytes, other.write_bytes)?,
+            cancelled_write_bytes: compute(
+                self.cancelled_write_bytes,
+                other.cancelled_write_bytes,
+            )?,
+        })
+    }
+
+    /// Each counter less that of another reading, at least 0.
+    #[must_use]
+    pub fn saturating_sub(&self, other: &Self) -> Self {
+        self.combine(other, |own, other| Some(own.saturating_sub(other)))
+            .unwrap_or_default()
+    }
+
+    /// Each counter plus that of another reading.
+    #[must_use]
+    pub fn saturating_add(&self, other: &Self) -> Self {
+        self.combine(other, |own, other| Some(own.saturating_add(other)))
+            .unwrap_or_default()
+    }
 }
 
 /// A value, or why it is missing.

@@ -3,12 +3,15 @@
 pub mod again;
 pub mod checks;
 pub mod compare;
+pub mod csv;
 pub mod evidence;
 pub mod fio;
 pub mod fleet;
 pub mod goals;
 pub mod html;
 mod layout;
+pub mod openmetrics;
+pub mod processes;
 pub mod repeated;
 pub mod requests;
 pub mod text;

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use crate::model::Snapshot;
 use crate::model::snapshot::HostView;
-use crate::units;
+use crate::units::{format_capacity, format_estimate, format_percent};
 
 mod columns;
 mod devices;
 mod processes;
 mod transfers;
+mod units;
 
 use self::columns::{DEFAULT_TERMINAL_WIDTH, fit_to_width};
 use crate::safe_text::SafeText;
@@ -34,6 +35,7 @@ pub fn watch_text(live: &Snapshot) -> String {
     devices::append_devices(&mut text, &live.devices);
     transfers::append_transfers(&mut text, &live.transfers);
     transfers::append_growing_files(&mut text, &live.growing_files);
+    units::append_units(&mut text, live.units.as_deref());
     processes::append_processes(&mut text, &live.processes, live.process_count);
     text
 }
@@ -68,18 +70,18 @@ fn host_heading(live: &Snapshot) -> String {
     if let (Some(some), Some(full)) = (pressure_some, pressure_full) {
         second.push(format!(
             "PSI io some {} full {}",
-            units::format_percent(*some),
-            units::format_percent(*full)
+            format_percent(*some),
+            format_percent(*full)
         ));
     }
     second.extend(live.host.dirty_bytes.map(|bytes| {
         let flush_time = live
             .host
             .time_to_flush
-            .map(|time| format!(", flushed in {}", units::format_estimate(time)));
+            .map(|time| format!(", flushed in {}", format_estimate(time)));
         format!(
             "dirty {}{}{}",
-            units::format_capacity(bytes as f64),
+            format_capacity(bytes as f64),
             flush_time.unwrap_or_default(),
             dirty_limit_text(&live.host)
         )
@@ -100,7 +102,7 @@ fn dirty_limit_text(host: &HostView) -> String {
     match host.time_to_throttle {
         Some(left) if left.is_zero() => ", writers throttled".to_owned(),
         Some(left) if left <= DIRTY_LIMIT_HORIZON => {
-            format!(", writers throttled in {}", units::format_estimate(left))
+            format!(", writers throttled in {}", format_estimate(left))
         }
         _ => String::new(),
     }
@@ -112,7 +114,10 @@ mod tests {
 
     use super::columns::display_width;
     use super::*;
-    use crate::model::snapshot::{DeviceView, ProcessView, TransferState, TransferView};
+    use crate::model::snapshot::{
+        DeviceView, ProcessView, TransferState, TransferView, UnitLimit, UnitView,
+    };
+    use crate::probe::sample::UnitKind;
 
     fn test_view() -> Snapshot {
         Snapshot {
@@ -172,6 +177,7 @@ mod tests {
                 ..TransferView::default()
             }],
             growing_files: Vec::new(),
+            units: None,
             drives: Default::default(),
             file_systems: Default::default(),
             notices: vec!["I/O wait: n/a".into()],
@@ -181,6 +187,38 @@ mod tests {
     #[test]
     fn watch_sample_is_formatted_as_text() {
         insta::assert_snapshot!(watch_text(&test_view()));
+    }
+
+    #[test]
+    fn busy_units_are_listed_with_pressure_and_use_of_their_limits() {
+        let unit = |name: &str, kind, rate| UnitView {
+            path: format!("/{name}").into(),
+            name: name.into(),
+            kind,
+            read_bytes_per_s: Some(rate),
+            write_bytes_per_s: Some(0.0),
+            read_ios_per_s: Some(rate / 1e6),
+            write_ios_per_s: Some(0.0),
+            pressure_some: Some(0.38),
+            pressure_full: None,
+            limits: Vec::new(),
+        };
+        let mut live = test_view();
+        let mut limited = unit("nightly-backup.service", UnitKind::Service, 101.2e6);
+        limited.limits = vec![UnitLimit {
+            device: "sda".into(),
+            read_bytes_per_s: Some(104_857_600),
+            write_bytes_per_s: None,
+            read_ios_per_s: None,
+            write_ios_per_s: None,
+            usage: Some(0.965),
+        }];
+        live.units = Some(vec![
+            limited,
+            unit("system.slice", UnitKind::Slice, 101.2e6),
+            unit("shop/db-0/postgres", UnitKind::Container, 12e6),
+        ]);
+        insta::assert_snapshot!(watch_text(&live));
     }
 
     #[test]

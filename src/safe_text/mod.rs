@@ -11,6 +11,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -243,6 +244,7 @@ where
     Ok(names.into_iter().map(|name| name.0).collect())
 }
 
+#[cfg(test)]
 impl JsonSchema for SafeText {
     fn inline_schema() -> bool {
         true
@@ -300,6 +302,7 @@ impl<'de> Deserialize<'de> for SafeLines {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for SafeLines {
     fn inline_schema() -> bool {
         true

@@ -9,8 +9,5 @@ pub mod slo;
 pub mod stability;
 pub mod store;
 
-/// The document's JSON schema, generated from its types; `assets/session.schema.json` holds a copy.
-#[must_use]
-pub fn session_schema() -> serde_json::Value {
-    schemars::schema_for!(document::Session).to_value()
-}
+#[cfg(test)]
+mod schema_file;

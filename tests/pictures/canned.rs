@@ -199,6 +199,7 @@ pub fn sample_snapshot(step: usize) -> Snapshot {
         process_count: 212,
         transfers: transfers(),
         growing_files: Vec::new(),
+        units: None,
         drives: Default::default(),
         file_systems: Default::default(),
         notices: vec!["I/O wait of processes: needs root and kernel.task_delayacct=1".into()],

@@ -283,11 +283,41 @@ fn invalid_input_is_reported_in_one_sentence() {
             2,
             "--depth",
         ),
-        (&["run", "rndread", scratch, "--duration", "10"], 2, "10s"),
+        (
+            &["run", "rndread", scratch, "--slower-than", "10"],
+            2,
+            "10s",
+        ),
         (&["run", "rndread", "sim:nothing"], 2, "nothing"),
         (&["run", "dance", scratch], 2, "random-read"),
+        (&["run", "randred", scratch], 2, "did you mean randread?"),
+        (&["run", "rndread", "sim:hddd"], 2, "did you mean hdd?"),
+        (&["randread", scratch], 2, "diskscope run randread"),
+        (&["wacth"], 2, "watch"),
+        (
+            &["run", "rndread", scratch, "--blok-size", "4KiB"],
+            2,
+            "--block-size",
+        ),
+        (&["tests", "seek-curv"], 2, "did you mean seek-curve?"),
+        (
+            &["watch", "--format", "json"],
+            2,
+            "text, ndjson, csv and openmetrics",
+        ),
+        (&["watch", "--format", "openmetrics"], 2, "--count 1"),
+        (
+            &["run", "rndread", scratch, "--format", "ndjson"],
+            2,
+            "text, json, csv and openmetrics",
+        ),
+        (
+            &["run", "rndread", scratch, "--json", "-", "-o", &missing],
+            2,
+            "--format json -o",
+        ),
         (&["show", &missing], 2, "missing"),
-        (&["show", &empty], 1, "not a diskscope session"),
+        (&["show", &empty], 2, "not a diskscope session"),
     ];
     for (words, exit, hint) in cases {
         let output = place.run_command(words);
@@ -372,7 +402,7 @@ fn list_commands_print_json_with_switch() {
     let tests: Value = parse_document(&place.run_command(&["tests", "--json"]));
     let first = &tests.as_array().unwrap()[0];
     assert!(first["name"].is_string() && first["parameters"].is_array());
-    assert!(stdout(&place.run_command(&["tests"])).contains("random-read (rndread)"));
+    assert!(stdout(&place.run_command(&["tests"])).contains("random-read (rndread, randread)"));
     let devices = place.run_command(&["devices", "--json"]);
     assert_eq!(devices.status.code(), Some(0));
     assert!(parse_document(&devices).is_array());
@@ -538,5 +568,148 @@ fn forecast_on_scratch_file_includes_fill_time() {
             "{test}: {elapsed} s, {message}"
         );
         assert!(elapsed <= at_most + 1.0, "{test}: {elapsed} s, {message}");
+    }
+}
+
+#[test]
+fn help_of_one_benchmark_is_the_same_by_both_commands() {
+    let place = Place::new();
+    let help = place.run_command(&["run", "randread", "--help"]);
+    assert_eq!(help.status.code(), Some(0), "{}", stderr(&help));
+    let text = stdout(&help);
+    for part in [
+        "random-read (rndread, randread)",
+        "--rate RATE",
+        "[default: 32]",
+        "Example:",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for words in [["tests", "rndread"], ["benchmarks", "random-read"]] {
+        assert_eq!(stdout(&place.run_command(&words)), text);
+    }
+    let general = place.run_command(&["run", "--help"]);
+    assert!(stdout(&general).contains("diskscope run <BENCHMARK> --help"));
+    let unknown = place.run_command(&["run", "randred", "--help"]);
+    assert_eq!(unknown.status.code(), Some(2));
+}
+
+#[test]
+fn bare_duration_is_seconds_and_fio_block_size_is_binary() {
+    let place = Place::new();
+    let options = [
+        "--bs",
+        "8k",
+        "--iodepth",
+        "2",
+        "--runtime",
+        "1",
+        "--json",
+        "-",
+    ];
+    let output = place.run("randread", &options);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--bs 8k is read as in fio: 8KiB"));
+    let run = &parse_document(&output)["runs"][0];
+    assert_eq!(run["parameters"]["block-size"], 8192);
+    assert_eq!(run["parameters"]["depth"], 2);
+    assert_eq!(run["parameters"]["duration"], 1_000_000_000_u64);
+}
+
+#[test]
+fn result_formats_contain_the_same_value_on_stdout_and_in_a_file() {
+    let place = Place::new();
+    let output = place.run("randread", &["--requests", "2000"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let saved = place.saved_sessions("json")[0].to_str().unwrap().to_owned();
+    let document: Value = serde_json::from_slice(&std::fs::read(&saved).unwrap()).unwrap();
+    let iops = metric_value(&document["runs"][0], "iops")
+        .unwrap()
+        .to_string();
+    let csv = place.run_command(&["show", &saved, "--format", "csv"]);
+    let row = stdout(&csv);
+    let row = row.lines().find(|line| line.contains(",iops,")).unwrap();
+    assert!(row.contains(&format!(",iops,{iops},1/s,")), "{row}");
+    let exposition = stdout(&place.run_command(&["show", &saved, "--format", "openmetrics"]));
+    assert!(exposition.contains(&format!("}} {iops}\n")), "{exposition}");
+    assert!(exposition.ends_with("# EOF\n"));
+    let file = place.directory.path().join("out.csv");
+    let written = [
+        "show",
+        &saved,
+        "--format",
+        "csv",
+        "-o",
+        file.to_str().unwrap(),
+    ];
+    let written = place.run_command(&written);
+    assert!(written.stdout.is_empty());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), stdout(&csv));
+    let input = place.run_command(&["show", &saved, "-o", &saved]);
+    assert_eq!(input.status.code(), Some(2), "{}", stderr(&input));
+}
+
+#[test]
+fn watch_writes_every_format() {
+    let place = Place::new();
+    let file = place.directory.path().join("devices.csv");
+    let file = file.to_str().unwrap();
+    let watch = |options: &[&str]| {
+        let fixed = ["watch", "--count", "1", "--interval", "0.1"];
+        place.run_command(&[&fixed[..], options].concat())
+    };
+    let sample: Value = serde_json::from_slice(&watch(&["--format", "ndjson"]).stdout).unwrap();
+    let names: Vec<&str> = sample["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|device| device["name"].as_str().unwrap())
+        .collect();
+    let written = watch(&["--format", "csv", "-o", file]);
+    assert_eq!(written.status.code(), Some(0), "{}", stderr(&written));
+    let rows = std::fs::read_to_string(file).unwrap();
+    assert!(rows.starts_with("time,name,read_ios_per_s,"), "{rows}");
+    let exposition = stdout(&watch(&["--format", "openmetrics"]));
+    assert!(exposition.ends_with("# EOF\n"), "{exposition}");
+    for name in names {
+        assert!(rows.contains(&format!(",{name},")), "{name}: {rows}");
+        assert!(
+            exposition.contains(&format!("device=\"{name}\"")),
+            "{exposition}"
+        );
+    }
+    let again = watch(&["--format", "csv", "-o", file]);
+    assert_eq!(again.status.code(), Some(2), "an existing file is kept");
+}
+
+#[test]
+fn schema_is_that_of_the_documents() {
+    let place = Place::new();
+    let printed: Value = serde_json::from_slice(&place.run_command(&["schema"]).stdout).unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/session.schema.json");
+    let kept: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(printed, kept);
+}
+
+/// The same fault has the same exit status, whether the file is to be measured or shown.
+#[test]
+fn run_and_show_have_the_same_exit_status_for_the_same_fault() {
+    let place = Place::new();
+    let directory = place.directory.path();
+    let named = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+    std::fs::write(named("empty"), "").unwrap();
+    let faults = [
+        (named("missing"), 2),
+        (named("missing/file"), 2),
+        (named("empty"), 2),
+        (named("empty/file"), 2),
+        ("/dev/null".to_owned(), 2),
+    ];
+    for (path, exit) in faults {
+        for words in [&["run", "rndread", &path][..], &["show", &path]] {
+            let output = place.run_command(words);
+            let message = stderr(&output);
+            assert_eq!(output.status.code(), Some(exit), "{words:?}: {message}");
+        }
     }
 }

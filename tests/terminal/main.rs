@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod form;
+mod frozen_threads;
 mod hang;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
@@ -22,6 +23,7 @@ use std::process::Command;
 
 use diskscope::session::document::{MetricId, RunState, SeriesId};
 use diskscope::session::store;
+use frozen_threads::FrozenThreads;
 use pty::PtyTerminal;
 use rustix::process::Signal;
 use session::{
@@ -181,6 +183,26 @@ fn resize_redraws_down_to_too_small_terminal() {
     terminal.wait_for_text("40x10 is too small");
     terminal.resize(24, 80);
     terminal.wait_for_text("DEVICES");
+    terminal.send_keys("q");
+    assert!(terminal.wait_for_exit().success());
+}
+
+#[test]
+fn key_pressed_right_after_a_resize_takes_effect() {
+    if !setsid_is_available() {
+        return;
+    }
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
+    terminal.wait_for_text("DEVICES");
+    // The thread that reads the terminal is late, as on a busy machine: it finds both at once.
+    let frozen = FrozenThreads::all_but_main(terminal.worker_id());
+    terminal.resize(40, 120);
+    terminal.wait_for_handled_resize();
+    terminal.send_keys("b");
+    terminal.wait_for_unread_keys();
+    drop(frozen);
+    terminal.wait_for_text("scratch-size");
     terminal.send_keys("q");
     assert!(terminal.wait_for_exit().success());
 }

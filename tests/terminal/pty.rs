@@ -117,6 +117,29 @@ impl PtyTerminal {
         tcsetwinsize(self.master.as_ref().unwrap(), size).unwrap();
     }
 
+    /// Waits until the program has been told of the last `resize`.
+    #[allow(dead_code, reason = "not every test program needs it")]
+    pub fn wait_for_handled_resize(&self) {
+        let path = format!("/proc/{}/status", self.worker_id());
+        wait_until("a handled SIGWINCH", || {
+            let status = std::fs::read_to_string(&path).unwrap();
+            let pending = |name| {
+                let line = status.lines().find_map(|line| line.strip_prefix(name));
+                u64::from_str_radix(line.unwrap().trim(), 16).unwrap()
+            };
+            let both = pending("SigPnd:") | pending("ShdPnd:");
+            both & 1 << (Signal::WINCH.as_raw() - 1) == 0
+        });
+    }
+
+    /// Waits until what was typed can be read by the program.
+    #[allow(dead_code, reason = "not every test program needs it")]
+    pub fn wait_for_unread_keys(&self) {
+        wait_until("keys to read", || {
+            rustix::io::ioctl_fionread(&self.slave).unwrap() > 0
+        });
+    }
+
     /// The connection breaks.
     pub fn hang_up(&mut self) {
         self.master = None;
@@ -208,6 +231,15 @@ impl PtyTerminal {
         assert!(!screen.bracketed_paste(), "pasted text is still bracketed");
         let mouse = screen.mouse_protocol_mode();
         assert_eq!(mouse, vt100::MouseProtocolMode::None);
+    }
+}
+
+/// Waits for something that draws nothing.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + WAIT_TIMEOUT;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited for {what}");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -4,8 +4,8 @@ use super::random;
 use super::random::CHART;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
-    framework,
+    BenchError, Benchmark, BenchmarkGroup, Description, FioGap, FioJob, Forecast, ParameterSet,
+    RunContext, framework,
 };
 use crate::drive::Target;
 use crate::engine::IoOperation;
@@ -17,7 +17,9 @@ pub struct MixedReadWrite;
 
 static DESCRIPTION: Description = Description {
     name: "mixed",
-    aliases: &[],
+    aliases: &["randrw"],
+    group: BenchmarkGroup::Throughput,
+    example: "/srv --reads 70% --block-size 8KiB",
     summary: "mixed random reads and writes: IOPS and latency of each direction",
     explanation: "\
 Reads or writes aligned blocks at random offsets in the window; the direction of each request is random. \

@@ -10,8 +10,8 @@ use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{PassHook, VARIANT_METRICS, Variant, VariantTotal};
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, DataKind, ExecutionOutcome, IoOperation, Plan, PlanLimits};
@@ -43,6 +43,8 @@ const SEED: Parameter<u64> = Parameter {
 static DESCRIPTION: Description = Description {
     name: "compression",
     aliases: &[],
+    group: BenchmarkGroup::Throughput,
+    example: "/srv",
     summary: "writes of random, zero and repeated data: compression and deduplication",
     explanation: "\
 Writes the same amount to the same window with random bytes, with zeros and with one random block \

@@ -9,8 +9,8 @@ use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds, measurement_order};
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::settings::{SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target, TargetKind};
@@ -49,6 +49,8 @@ const READ_AHEAD: VariantKey = VariantKey::new("read_ahead");
 static DESCRIPTION: Description = Description {
     name: "read-ahead",
     aliases: &[],
+    group: BenchmarkGroup::Sweeps,
+    example: "/srv",
     summary: "sequential reads through the page cache with a read-ahead of 4 KiB to 8 MiB (root)",
     explanation: "\
 Reads sequentially through the page cache in requests of 16 KiB, as many programs do, with the device's \

@@ -12,8 +12,8 @@ use crate::bench::framework::variants::{
     LATENCY_COLUMNS, PassHook, VARIANT_METRICS, Variant, VariantTotal,
 };
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, ParameterSet, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{
@@ -51,6 +51,8 @@ const LATENCY_SERIES: [(VariantKey, SeriesKind); 4] = [
 static DESCRIPTION: Description = Description {
     name: "read-modify-write",
     aliases: &[],
+    group: BenchmarkGroup::Throughput,
+    example: "/srv",
     summary: "penalty of 4000-byte against 4096-byte writes, and of 512 bytes on 4096-byte sectors",
     explanation: "\
 Writes records at random offsets in two pairs. Through the page cache, fsync included: records of 4000 \

@@ -11,7 +11,8 @@ use crate::bench::framework::variants::{
     LATENCY_COLUMNS, NoHook, PassHook, VARIANT_METRICS, Variant,
 };
 use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, Description, FioGap, FioJob, Forecast, ParameterSet,
+    RunContext,
 };
 use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target};
@@ -51,6 +52,8 @@ const CACHE_STATES: [(&str, StateVariants, &str); 2] = [
 static DESCRIPTION: Description = Description {
     name: "write-cache",
     aliases: &[],
+    group: BenchmarkGroup::Durability,
+    example: "/dev/sdb --overwrite /dev/sdb",
     summary: "plain and O_DSYNC writes with the drive's volatile cache on and off (SCSI, SATA; root)",
     explanation: "\
 Writes 4 KiB blocks at random offsets, plain and with O_DSYNC, with the drive's volatile write cache on \

@@ -21,8 +21,8 @@ use crate::bench::framework::rounds::DEFAULT_ROUNDS;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{LATENCY_COLUMNS, VARIANT_METRICS, Variant};
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::safe_text::SafeText;
@@ -43,6 +43,8 @@ const SEED: Parameter<u64> = Parameter {
 static DESCRIPTION: Description = Description {
     name: "write-sync-close",
     aliases: &["wsc"],
+    group: BenchmarkGroup::Durability,
+    example: "/srv --file-bytes 64MiB",
     summary: "writes with records of 4 KiB to 16 MiB, fsync and close: time of each step",
     explanation: "\
 Writes the same amount with records of 4 KiB to 16 MiB, through the page cache and with O_DIRECT, then \

@@ -9,8 +9,8 @@ use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::parameter::keyword::keywords;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Keyword,
-    Parameter, ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Keyword, Parameter, ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{
@@ -72,7 +72,9 @@ const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration:
 
 static DESCRIPTION: Description = Description {
     name: "interference",
-    aliases: &[],
+    aliases: &["noisy-neighbor"],
+    group: BenchmarkGroup::Throughput,
+    example: "/srv --class best-effort",
     summary: "random reads with a sequential background job in an I/O scheduling class",
     explanation: "\
 Issues random reads during the whole run, as the foreground load. After a third of the time, a background \

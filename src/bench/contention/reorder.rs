@@ -10,8 +10,8 @@ use crate::bench::framework::rounds;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds};
 use crate::bench::framework::sweep::{SweepSchedule, SweepTurn};
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::drive::random::{Xoshiro256, scale_to_bound};
@@ -44,6 +44,8 @@ const READS_PER_SIZE: Parameter<u64> = Parameter {
 static DESCRIPTION: Description = Description {
     name: "reorder",
     aliases: &[],
+    group: BenchmarkGroup::HardDisks,
+    example: "/dev/sda --reads-each 500",
     summary: "random reads sorted in batches of 1 to 1024: gain of reordering",
     explanation: "\
 Issues 1000 random reads for each size of a reorder buffer. The buffer is filled, sorted by address and \

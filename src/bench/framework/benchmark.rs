@@ -43,6 +43,48 @@ pub trait Benchmark: Sync + Send {
     fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap>;
 }
 
+/// The groups in which lists show the benchmarks, in listing order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BenchmarkGroup {
+    /// Several benchmarks in one run: a first look at a drive.
+    Quick,
+    /// One workload: its throughput, IOPS and latency.
+    Throughput,
+    /// One parameter over its range.
+    Sweeps,
+    /// What a power failure would leave on the medium, and its price.
+    Durability,
+    /// Mechanics of rotational disks.
+    HardDisks,
+    /// Whether the data that is read is the data that was written.
+    Integrity,
+}
+
+impl BenchmarkGroup {
+    /// All groups, in listing order.
+    pub const ALL: [Self; 6] = [
+        Self::Quick,
+        Self::Throughput,
+        Self::Sweeps,
+        Self::Durability,
+        Self::HardDisks,
+        Self::Integrity,
+    ];
+
+    /// Heading of the group in lists.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Throughput => "throughput and latency",
+            Self::Sweeps => "sweeps",
+            Self::Durability => "durability",
+            Self::HardDisks => "hard disks",
+            Self::Integrity => "integrity",
+        }
+    }
+}
+
 /// Static description of a benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct Description {
@@ -50,6 +92,10 @@ pub struct Description {
     pub name: &'static str,
     /// Alternative names.
     pub aliases: &'static [&'static str],
+    /// The group in which lists show it.
+    pub group: BenchmarkGroup,
+    /// Target and options of an example, as they follow `diskscope run NAME`.
+    pub example: &'static str,
     /// One-line summary of what it measures.
     pub summary: &'static str,
     /// Paragraphs for the info pane and `docs/tests.md`: method, how to read the chart, cost.

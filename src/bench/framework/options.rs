@@ -199,7 +199,7 @@ pub const READ_FRACTION: Parameter<f64> = Parameter {
 /// Latency threshold for the fraction of slow requests.
 pub const SLOWER_THAN: Parameter<Option<Duration>> = Parameter {
     name: "slower-than",
-    kind: ParameterKind::Duration,
+    kind: ParameterKind::Latency,
     help: "report the fraction of requests with a higher latency than this",
     default: |_| None,
 };

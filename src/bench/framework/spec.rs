@@ -269,8 +269,8 @@ mod tests {
     fn benchmark_spec_with_bad_value_explains_syntax() {
         for (name, text, hint) in [
             ("depth", "0", "from 1 to 4096"),
-            ("block-size", "4K", "4KiB"),
-            ("duration", "10", "10s"),
+            ("block-size", "4K", "4KiB (binary, 4096 bytes)"),
+            ("slower-than", "10", "10ms"),
             ("duration", "0s", "longer than 0s"),
             ("window-end", "120%", "100%"),
             ("cache", "kepe", "bypass, drop, keep, did you mean keep?"),

@@ -10,8 +10,8 @@ use super::analysis::sector_scan;
 use super::analysis::{DriveTiming, SeekProber, TimedRead, command_overhead};
 use crate::bench::framework;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::checks::Workload;
@@ -31,6 +31,8 @@ const DURATION: Parameter<Option<Duration>> =
 static DESCRIPTION: Description = Description {
     name: "full-stroke",
     aliases: &["fullstroke"],
+    group: BenchmarkGroup::HardDisks,
+    example: "/dev/sda",
     summary: "full-stroke seek time of a hard disk",
     explanation: "\
 Reads single blocks alternately at the first and the last sectors of the drive. Each read takes the \

@@ -13,8 +13,8 @@ use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::checks::Workload;
@@ -43,6 +43,8 @@ const DURATION: Parameter<Option<Duration>> =
 static DESCRIPTION: Description = Description {
     name: "geometry",
     aliases: &[],
+    group: BenchmarkGroup::HardDisks,
+    example: "/dev/sda",
     summary: "sectors per track, zones, skew and surfaces",
     explanation: "\
 Once the revolution is known (see `rotation`), the completion time of a read gives the angle of its \

@@ -12,8 +12,8 @@ use super::analysis::{SeekProber, TimedRead, findings};
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::checks::Workload;
@@ -41,6 +41,8 @@ const DURATION: Parameter<Option<Duration>> =
 static DESCRIPTION: Description = Description {
     name: "rotation",
     aliases: &["rpm"],
+    group: BenchmarkGroup::HardDisks,
+    example: "/dev/sda",
     summary: "rotational speed to 0.01 %, or evidence that nothing rotates",
     explanation: "\
 Reads 128 sectors distributed over the drive, then the same sectors again in another order. The platter \

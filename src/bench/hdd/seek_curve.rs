@@ -10,8 +10,8 @@ use super::analysis::seek_position_map::SeekPositionMap;
 use super::analysis::{DriveTiming, SeekProber, TimedRead, command_overhead};
 use crate::bench::framework;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::session::checks::Workload;
@@ -41,6 +41,8 @@ const DURATION: Parameter<Option<Duration>> =
 static DESCRIPTION: Description = Description {
     name: "seek-curve",
     aliases: &["seekcurve"],
+    group: BenchmarkGroup::HardDisks,
+    example: "/dev/sda",
     summary: "seek time against distance, and average seek time of a hard disk",
     explanation: "\
 Reads single blocks at distances from a few tracks to the full stroke, short ones as often as long ones. \

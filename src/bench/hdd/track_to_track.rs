@@ -12,8 +12,8 @@ use super::analysis::track_to_track_estimate::TrackToTrackEstimate;
 use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast, Parameter,
-    ParameterKind, ParameterSet, RunContext, framework,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, Parameter, ParameterKind, ParameterSet, RunContext, framework,
 };
 use crate::drive::Target;
 use crate::session::checks::Workload;
@@ -41,6 +41,8 @@ const SPAN: Parameter<Option<u64>> = Parameter {
 static DESCRIPTION: Description = Description {
     name: "track-to-track",
     aliases: &["tracktotrack"],
+    group: BenchmarkGroup::HardDisks,
+    example: "/dev/sda",
     summary: "track-to-track seek time of a hard disk",
     explanation: "\
 First measures the length of a cylinder: reads adjacent sectors, whose angles rise linearly along a track \

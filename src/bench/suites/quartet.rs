@@ -9,8 +9,8 @@ use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{VARIANT_METRICS, Variant};
 use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, Keyword, Parameter,
-    ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, Description, FioGap, FioJob, Forecast, Keyword,
+    Parameter, ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
@@ -41,7 +41,9 @@ const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration:
 
 static DESCRIPTION: Description = Description {
     name: "quartet",
-    aliases: &[],
+    aliases: &["diskmark"],
+    group: BenchmarkGroup::Quick,
+    example: "/srv --scratch-size 4GiB",
     summary: "SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1: the usual comparison",
     explanation: "\
 Four short measurements, reads first, then writes: 1 MiB sequential with a queue depth of 8 and of 1, 4 \

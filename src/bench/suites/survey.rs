@@ -17,8 +17,8 @@ use crate::bench::hdd::track_to_track::TrackToTrack;
 use crate::bench::sweeps::block_size::BlockSizeBenchmark;
 use crate::bench::sweeps::concurrency::ConcurrencyBenchmark;
 use crate::bench::{
-    AnyParameter, BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, ParameterSet, RunContext, RunTime,
+    AnyParameter, BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description,
+    FioGap, FioJob, Forecast, ParameterSet, RunContext, RunTime,
 };
 use crate::drive::Target;
 use crate::safe_text::SafeText;
@@ -165,6 +165,8 @@ static OPTIMAL_DEPTH: [MetricId; 1] = [MetricId::of_nested(
 static DESCRIPTION: Description = Description {
     name: "survey",
     aliases: &[],
+    group: BenchmarkGroup::Quick,
+    example: "/srv",
     summary: "all read-only benchmarks that apply to the drive, and one page of advice",
     explanation: "\
 Runs the read-only benchmarks that apply to this drive with short durations: sequential, random, \

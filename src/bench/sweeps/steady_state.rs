@@ -14,8 +14,8 @@ use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::{describe_target, random_pattern};
 use crate::bench::{
-    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
+    Forecast, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
@@ -34,6 +34,8 @@ const PRECONDITION_BLOCK: u32 = 128 << 10;
 static DESCRIPTION: Description = Description {
     name: "steady-state",
     aliases: &[],
+    group: BenchmarkGroup::Throughput,
+    example: "/dev/sdb --overwrite /dev/sdb",
     summary: "writes until steady state (SNIA): steady-state IOPS, size of the write cache",
     explanation: "\
 A new or trimmed SSD is fast until its spare blocks and its write cache are used up. The benchmark \

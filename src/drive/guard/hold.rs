@@ -10,6 +10,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::drive::fcntl;
+use crate::drive::guard::busy_retry::retry_while_busy;
 use crate::drive::guard::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
 use crate::drive::guard::conflicts::use_conflict::UseConflict;
 use crate::drive::guard::obstacles;
@@ -75,17 +76,9 @@ fn open_exclusively(medium: &OpenMedium, access: OFlags) -> Result<File, Refusal
     flags.set(OFlags::EXCL, medium.target.kind == TargetKind::BlockDevice);
     let path = format!("/proc/self/fd/{}", medium.anchor().as_fd().as_raw_fd());
     let name = || medium.target.name.clone();
-    let began = Instant::now();
-    // Another program may hold it only briefly.
-    let opened = loop {
-        match rustix::fs::open(&path, flags, Mode::empty()) {
-            Err(Errno::BUSY) if began.elapsed() < LOCK_TIMEOUT => {
-                std::thread::sleep(LOCK_RETRY_INTERVAL)
-            }
-            opened => break opened,
-        }
-    };
-    opened.map(File::from).map_err(|error| {
+    let opened = retry_while_busy(|| Ok(rustix::fs::open(&path, flags, Mode::empty())?.into()));
+    opened.map_err(|source| {
+        let error = Errno::from_io_error(&source).unwrap_or(Errno::IO);
         match (error, obstacles::obstacle_of_open_error(medium, error)) {
             (_, Some(obstacle)) => Refusal::NotWritable {
                 name: name(),
@@ -98,7 +91,7 @@ fn open_exclusively(medium: &OpenMedium, access: OFlags) -> Result<File, Refusal
             _ => Refusal::UseUnknown {
                 name: name(),
                 tried: "open it for writing",
-                source: error.into(),
+                source,
             },
         }
     })

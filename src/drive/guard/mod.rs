@@ -4,6 +4,7 @@
 //! the lifetime of a [`WritePermit`] for a block device the kernel refuses file systems, swap and
 //! stacked devices on it.
 
+mod busy_retry;
 mod bytes;
 pub mod conflicts;
 mod consent;

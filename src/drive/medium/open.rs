@@ -106,7 +106,8 @@ fn open_path(
     let look = OFlags::PATH | OFlags::CLOEXEC;
     let looked_at =
         rustix::fs::open(path, look, Permissions::empty()).map_err(|error| match error {
-            rustix::io::Errno::NOENT => DriveError::NotFound {
+            // A file in the middle of the path: what the path names does not exist either.
+            rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR => DriveError::NotFound {
                 name: name.to_owned(),
             },
             _ => io_error_context("examine", name)(error),

@@ -2,6 +2,7 @@
 
 use super::settings::{COMMON_PARAMETERS, NAME_PREFIX, SimError, SimParameters, SimulatedKind};
 use super::{drives, hdd_model, ssd_model};
+use crate::nearest;
 
 /// All kinds of simulated drives.
 pub const SIMULATED_KINDS: &[SimulatedKind] = &[
@@ -26,7 +27,8 @@ impl SimParameters {
         let Some(kind) = SIMULATED_KINDS.iter().find(|kind| kind.name == drive) else {
             let known: Vec<&str> = SIMULATED_KINDS.iter().map(|kind| kind.name).collect();
             return Err(SimError(format!(
-                "there is no simulated drive {drive:?}; there are {}",
+                "there is no simulated drive {drive:?}{}; there are {}",
+                nearest::suggestion(drive, known.iter().copied()),
                 known.join(", ")
             )));
         };
@@ -35,8 +37,12 @@ impl SimParameters {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             if !COMMON_PARAMETERS.contains(&key) && !kind.parameters.contains(&key) {
                 return Err(SimError(format!(
-                    "sim:{} has no parameter {key:?}; it has {}, {}",
+                    "sim:{} has no parameter {key:?}{}; it has {}, {}",
                     kind.name,
+                    nearest::suggestion(
+                        key,
+                        kind.parameters.iter().chain(&COMMON_PARAMETERS).copied()
+                    ),
                     kind.parameters.join(", "),
                     COMMON_PARAMETERS.join(", ")
                 )));

@@ -19,6 +19,13 @@ pub(crate) struct ProcessEntry {
     pub(crate) io: ReusedFile,
     pub(crate) stat: ReusedFile,
     pub(crate) descriptors: Option<ProcessDescriptors>,
+    /// Page faults of its ended children, as of the last reading.
+    pub(crate) reaped_faults: u64,
+    /// Whether children have ended since the I/O of its ended children was read.
+    pub(crate) ended_changed: bool,
+    /// Whether a child may have ended between the last readings of its counters and of its page
+    /// faults.
+    pub(crate) recheck_ended: bool,
     pub(crate) age_samples: u32,
     /// Age at which facts that rarely change are read again.
     pub(crate) facts_due_age: u32,
@@ -42,6 +49,9 @@ impl ProcessEntry {
             io: ReusedFile::NotOpen,
             stat: ReusedFile::NotOpen,
             descriptors: None,
+            reaped_faults: 0,
+            ended_changed: false,
+            recheck_ended: false,
             age_samples: 0,
             facts_due_age: 0,
             idle_samples: 0,

@@ -14,6 +14,9 @@ pub struct ProcessStat<'a> {
     pub state: char,
     /// Parent's process id.
     pub parent_pid: u32,
+    /// Fields 11 and 13, `cminflt` and `cmajflt`: page faults of the children that it has waited
+    /// for. The sum rises with each of them, because every process has page faults.
+    pub reaped_faults: u64,
     /// Number of threads.
     pub thread_count: u32,
     /// Start time in ticks since boot.
@@ -32,13 +35,15 @@ pub fn parse_stat(text: &[u8]) -> Option<ProcessStat<'_>> {
     let mut words = split_fields(text.get(close + 1..)?.trim_ascii_end());
     let state = char::from(*words.next()?.first()?);
     let parent = u32::try_from(parse_number(words.next()?)?).ok()?;
-    let threads = u32::try_from(parse_number(words.nth(15)?)?).ok()?;
+    let (minor, major) = (parse_number(words.nth(6)?)?, parse_number(words.nth(1)?)?);
+    let threads = u32::try_from(parse_number(words.nth(6)?)?).ok()?;
     let start_ticks = parse_number(words.nth(1)?)?;
     let waited_ticks = words.nth(19).and_then(parse_number).unwrap_or(0);
     Some(ProcessStat {
         name,
         state,
         parent_pid: parent,
+        reaped_faults: minor.saturating_add(major),
         thread_count: threads,
         start_ticks,
         blkio_delay_ticks: waited_ticks,
@@ -132,7 +137,7 @@ mod tests {
     use super::*;
 
     const STAT: &[u8] =
-        b"12032 (a) b (c) D 12030 12030 8179 0 -1 4194304 97 0 0 0 0 0 0 0 20 0 1 0 \
+        b"12032 (a) b (c) D 12030 12030 8179 0 -1 4194304 97 31 2 4 0 0 0 0 20 0 1 0 \
         149866 3133440 360 18446744073709551615 1 2 3 0 0 0 0 0 0 0 0 0 17 1 0 0 42 0 0 94 9\n";
 
     #[test]
@@ -140,7 +145,7 @@ mod tests {
         let stat = parse_stat(STAT).unwrap();
         assert_eq!(stat.name, b"a) b (c");
         assert_eq!((stat.state, stat.parent_pid), ('D', 12030));
-        assert_eq!(stat.thread_count, 1);
+        assert_eq!((stat.thread_count, stat.reaped_faults), (1, 35));
         assert_eq!((stat.start_ticks, stat.blkio_delay_ticks), (149_866, 42));
     }
 

@@ -15,10 +15,12 @@ use super::identifier::ProcessIdentifier;
 use super::reused_file::{DescriptorBudget, ReusedFile};
 use super::stat::parse_stat;
 use super::taskstats::DelayTotals;
-use crate::probe::sample::{Availability, ProbeNotice, ProcessIdentity, ProcessSample};
+use crate::probe::control_groups::{IoHierarchies, UnitNames};
+use crate::probe::sample::{Availability, ProbeNotice, ProcessIdentity, ProcessIo, ProcessSample};
 use crate::probe::text::open_relative;
 use crate::roots::SysPaths;
 
+mod ended;
 mod reading;
 
 /// Unexplained bytes per sample above which all quiet processes are read at once.
@@ -50,6 +52,8 @@ pub struct ProcessTable {
     /// them would be most of the work.
     own_pid: Option<u32>,
     identifier: ProcessIdentifier,
+    hierarchies: IoHierarchies,
+    units: UnitNames,
     entries: BTreeMap<u32, ProcessEntry>,
     budget: DescriptorBudget,
     last_created_pid: Option<u64>,
@@ -71,6 +75,8 @@ impl ProcessTable {
             proc: open_relative(rustix::fs::CWD, roots.proc.as_path()).ok(),
             own_pid: find_own_pid(roots),
             identifier: ProcessIdentifier::new(roots),
+            hierarchies: IoHierarchies::find(roots),
+            units: UnitNames::default(),
             entries: BTreeMap::new(),
             budget: DescriptorBudget::from_limit(),
             last_created_pid: None,
@@ -81,6 +87,11 @@ impl ProcessTable {
             explained_bytes: 0,
             next_search_sample: 0,
         }
+    }
+
+    /// Sets where control groups are mounted, after the mounts have changed.
+    pub(crate) fn set_hierarchies(&mut self, hierarchies: IoHierarchies) {
+        self.hierarchies = hierarchies;
     }
 
     /// Reads the processes; `at` is the time of the sample, and `charged` the bytes accounted to
@@ -251,6 +262,10 @@ impl ProcessTable {
         let mut entry = ProcessEntry::new(self.identifier.identity_from_stat(pid, &stat));
         entry.process.state = Some(stat.state);
         entry.process.thread_count = stat.thread_count;
+        entry.reaped_faults = stat.reaped_faults;
+        // A process that has had no children has none of their I/O.
+        entry.process.ended_io = (stat.reaped_faults == 0).then(ProcessIo::default);
+        entry.recheck_ended = stat.reaped_faults > 0;
         entry.stat = handle;
         Some(entry)
     }

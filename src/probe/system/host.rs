@@ -45,7 +45,22 @@ fn read_memory(proc: &Path, statistics: &[u8], page: u64) -> MemoryCounters {
     let mut memory = read_file(&proc.join("meminfo"))
         .map_or_else(MemoryCounters::default, |text| parse_memory(&text));
     (memory.background_threshold, memory.throttle_threshold) = parse_dirty_limits(statistics, page);
+    memory.flush_delay = read_flush_delay(proc);
     memory
+}
+
+/// The longest time for which data stay dirty before they are written back.
+fn read_flush_delay(proc: &Path) -> Option<Duration> {
+    let centiseconds = |name: &str| {
+        let text = read_file(&proc.join("sys/vm").join(name))?;
+        parse_number(text.trim_ascii())
+    };
+    let expire = centiseconds("dirty_expire_centisecs")?;
+    // With an interval of 0, the age of dirty data is never checked.
+    let check = centiseconds("dirty_writeback_centisecs").filter(|interval| *interval > 0)?;
+    Some(Duration::from_millis(
+        expire.saturating_add(check).saturating_mul(10),
+    ))
 }
 
 /// The limits of dirty memory in bytes from `/proc/vmstat`: above the first the kernel writes back

@@ -2,7 +2,7 @@
 
 pub mod diskstats;
 pub mod host;
-pub(crate) mod limits;
 pub(crate) mod mounts;
 pub(crate) mod paging;
 pub(crate) mod users;
+pub(crate) mod writeback;

@@ -7,6 +7,7 @@ use super::columns::{
     format_megabytes_per_s,
 };
 use crate::model::snapshot::ProcessView;
+use crate::report::processes::command_text;
 
 /// Maximum number of listed processes; the busiest are listed.
 const MAX_LISTED_PROCESSES: usize = 10;
@@ -45,7 +46,7 @@ pub(super) fn append_processes(text: &mut String, processes: &[ProcessView], cou
         let _ = writeln!(
             text,
             "{start}{}",
-            fit_to_width(&view.command, room).trim_end()
+            fit_to_width(&command_text(view), room).trim_end()
         );
     }
 }

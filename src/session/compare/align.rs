@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +15,8 @@ use crate::units;
 const IGNORED_PARAMETERS: [&str; 1] = ["seed"];
 
 /// A parameter in which two runs of one benchmark differ.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ParameterDifference {
     /// Name, such as `depth`.
     pub parameter: SafeText,
@@ -99,7 +101,8 @@ pub fn format_parameters(run: &BenchmarkRun) -> Vec<String> {
 }
 
 /// An ignored parameter with different values, and the values of each side.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DifferingParameter {
     /// Name, such as `depth`.
     pub parameter: SafeText,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,7 +20,8 @@ pub const COMPARISON_SCHEMA: &str = "diskscope-comparison";
 pub(super) const COMPARISON_VERSION: u32 = 2;
 
 /// A comparison of two or more sessions.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Comparison {
     /// Always `diskscope-comparison`.
     pub schema: SafeText,
@@ -35,7 +37,8 @@ pub struct Comparison {
 }
 
 /// One session of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ComparedSession {
     /// Name, such as that of its file.
     pub name: SafeText,
@@ -48,7 +51,8 @@ pub struct ComparedSession {
 }
 
 /// One benchmark with one set of parameters on several sides.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ComparedBenchmark {
     /// Name of the benchmark.
     #[serde(rename = "test")]
@@ -69,7 +73,8 @@ pub struct ComparedBenchmark {
 }
 
 /// The target of one side.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MeasuredTarget {
     /// Path of the target, as the user specified it.
     pub target: SafeText,
@@ -85,7 +90,8 @@ pub struct MeasuredTarget {
 }
 
 /// One metric on all sides.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ComparedMetric {
     /// Name of the metric.
     #[serde(rename = "name")]
@@ -137,7 +143,8 @@ impl ComparedBenchmark {
 
 /// A measurement that some sides have and others lack. Two measurements that differ only in
 /// parameters are listed once.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct UnmatchedMeasurement {
     /// Indices of the sides that have it.
     pub present_in: Vec<usize>,

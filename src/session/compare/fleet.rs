@@ -1,5 +1,6 @@
 //! Compares many drives of many hosts by one metric, and finds outliers.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,7 +27,8 @@ const MAD_TO_SIGMA: f64 = 0.6745;
 const MIN_OUTLIER_DISTANCE: f64 = 0.05;
 
 /// One metric of many sessions.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FleetComparison {
     /// Always `diskscope-fleet`.
     pub schema: SafeText,
@@ -44,7 +46,8 @@ pub struct FleetComparison {
 }
 
 /// A session that is in no table.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ExcludedSession {
     /// Name of the session.
     pub name: SafeText,
@@ -53,7 +56,8 @@ pub struct ExcludedSession {
 }
 
 /// The drives that ran one benchmark with one set of parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FleetTable {
     /// Name of the benchmark.
     #[serde(rename = "test")]
@@ -69,7 +73,8 @@ pub struct FleetTable {
 }
 
 /// One drive of a fleet.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FleetRow {
     /// Name of the session.
     pub name: SafeText,
@@ -96,7 +101,8 @@ pub struct FleetRow {
 }
 
 /// A drive compared with all drives of its model.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PeerGroup {
     /// Number of drives of the model, this one included.
     pub count: usize,

@@ -1,5 +1,6 @@
 //! Reasons why a metric has no 95 % confidence interval.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,7 +11,8 @@ use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricKind};
 const MIN_ELAPSED_NS: u64 = 2_000_000_000;
 
 /// Why a side has no 95 % confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingInterval {
     /// The run is too short, or has too few requests for this percentile.
@@ -37,7 +39,8 @@ impl MissingInterval {
 }
 
 /// A side that prevents the judgement of a ratio.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct NotDetermined {
     /// Index of the side.
     pub session: usize,

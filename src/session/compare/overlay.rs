@@ -1,5 +1,6 @@
 //! Series of all sides on shared axes.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,7 +11,8 @@ use crate::session::document::{BenchmarkRun, ChartAxis, Series, SeriesId, Series
 const DISTRIBUTIONS: [SeriesKind; 2] = [SeriesKind::LatencyRead, SeriesKind::LatencyWrite];
 
 /// A chart with one curve for each side that has the series.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ChartOverlay {
     /// Name of the series; `latency-read` or `latency-write` for the latency distributions.
     #[serde(rename = "name")]
@@ -26,7 +28,8 @@ pub struct ChartOverlay {
 }
 
 /// The curve of one side.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct OverlayCurve {
     /// Index of the side.
     pub session: usize,

@@ -1,5 +1,6 @@
 //! Ratios of two metrics, with confidence intervals.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -9,7 +10,8 @@ use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricKind, Metri
 use crate::stats::general::confidence::independent_mean_estimate;
 
 /// The direction in which a metric is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BetterDirection {
     /// Higher is better, as with IOPS.
@@ -21,7 +23,8 @@ pub enum BetterDirection {
 }
 
 /// The result of comparing one side with the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RatioJudgement {
     /// Better: the 95 % interval of the ratio excludes 1.
@@ -48,7 +51,8 @@ impl RatioJudgement {
 }
 
 /// A metric of one side, from one run or from several.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MetricSample {
     /// The value; the mean of repeated runs.
     pub value: f64,
@@ -65,7 +69,8 @@ pub struct MetricSample {
 }
 
 /// A metric of one side compared with that of the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BaselineRatio {
     /// This side's value divided by the baseline's.
     pub ratio: f64,

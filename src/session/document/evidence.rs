@@ -2,6 +2,7 @@
 //!
 //! Every field is optional: what the kernel does not report, or not to this user, is absent.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use super::record::KernelCounts;
 use crate::safe_text::SafeText;
 
 /// Evidence collected during a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunEvidence {
     /// Requests and bytes that the benchmark issued, ramp time included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +80,8 @@ pub struct DeviceHistory {
 }
 
 /// Times at which this program was stopped or the machine was suspended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PauseEvidence {
     /// Number of pauses.
     pub count: u64,
@@ -92,7 +95,8 @@ pub struct PauseEvidence {
 }
 
 /// Requests and bytes by direction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DirectionCounts {
     /// Number of reads.
     pub reads: u64,
@@ -106,7 +110,8 @@ pub struct DirectionCounts {
 
 /// Bytes that a process submitted to the block layer (kernel Documentation/filesystems/proc.rst,
 /// `/proc/PID/io`); a buffered write counts when its page becomes dirty.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SubmittedBytes {
     /// Bytes read.
     pub read_bytes: u64,
@@ -115,7 +120,8 @@ pub struct SubmittedBytes {
 }
 
 /// A device below another, and its counters over the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LayerCounts {
     /// Relation to the device above it.
     pub relation_to_upper: LayerRelation,
@@ -125,7 +131,8 @@ pub struct LayerCounts {
 }
 
 /// Relation of a device to the one above it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LayerRelation {
     /// The whole disk of a partition.
@@ -137,7 +144,8 @@ pub enum LayerRelation {
 }
 
 /// Another process that used drives during the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct OtherUser {
     /// Process id; the thread id if the process ended before its process id was read.
     pub pid: u32,
@@ -152,7 +160,8 @@ pub struct OtherUser {
 }
 
 /// How traffic was attributed to another process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Attribution {
     /// Its requests to this drive were traced individually.
@@ -164,7 +173,8 @@ pub enum Attribution {
 }
 
 /// CPU utilization during a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ProcessorLoad {
     /// CPU utilization per worker thread in the busiest phase, 0 to 1; null if no phase
     /// was long enough.
@@ -178,7 +188,8 @@ pub struct ProcessorLoad {
 }
 
 /// Temperature of the drive in degrees Celsius (kernel Documentation/hwmon/sysfs-interface.rst).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DriveTemperature {
     /// Temperature at the start.
     pub initial_celsius: f64,
@@ -189,7 +200,8 @@ pub struct DriveTemperature {
 }
 
 /// How much of a file has data on the medium, within the benchmark's window.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FileAllocation {
     /// The file: the target, or the backing file of a loop device.
     pub file: SafeText,
@@ -204,7 +216,8 @@ pub struct FileAllocation {
 }
 
 /// Contents of blocks sampled at random offsets before the benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BlockSample {
     /// Number of sampled blocks.
     pub blocks: u32,
@@ -213,7 +226,8 @@ pub struct BlockSample {
 }
 
 /// How the drive is attached and configured.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DriveSetup {
     /// Write cache mode: `write back` or `write through`.
     pub write_cache: Option<SafeText>,

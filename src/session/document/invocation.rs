@@ -1,12 +1,14 @@
 //! Command lines that repeat a run.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::safe_text::{SafeLines, SafeText};
 
 /// Command lines that repeat a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Invocation {
     /// The command line of diskscope.
     pub diskscope: SafeText,
@@ -20,7 +22,8 @@ pub struct Invocation {
 }
 
 /// Why there is no fio command for a run: a code for scripts. The report turns it into a sentence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FioGap {
     /// The target is a simulated drive of this program.

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::latency::histogram::{LatencyHistogram, PERCENTILES};
 
 /// Latency of reads and of writes; a direction without requests is absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LatencyByDirection {
     /// Latency of reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,7 +21,8 @@ pub struct LatencyByDirection {
 }
 
 /// A latency distribution.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LatencySummary {
     /// Number of requests.
     pub count: u64,

@@ -1,5 +1,6 @@
 //! A metric and its unit.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use super::metric_unit::MetricUnit;
 use crate::units;
 
 /// A metric: one result with its unit. Every output is rendered from it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Metric {
     /// Name, such as `iops`.
     #[serde(rename = "name")]

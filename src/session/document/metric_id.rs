@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -299,6 +300,7 @@ impl<'de> Deserialize<'de> for MetricId {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for MetricId {
     fn inline_schema() -> bool {
         true

@@ -1,14 +1,14 @@
 //! Units of metrics and of chart axes.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units;
 
 /// The unit of a metric or of a chart's axis.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub enum MetricUnit {
     /// Requests or events per second.
     #[serde(rename = "1/s")]

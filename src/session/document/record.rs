@@ -1,5 +1,6 @@
 //! Records of a run's target, engine, kernel counters, CPU time and error.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,8 @@ use super::latency::LatencyByDirection;
 use crate::safe_text::SafeText;
 
 /// The error that stopped a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunError {
     /// What went wrong and on what, in one sentence.
     pub message: SafeText,
@@ -16,7 +18,8 @@ pub struct RunError {
 }
 
 /// The target of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TargetRecord {
     /// Path, as the user specified it.
     pub path: SafeText,
@@ -47,7 +50,8 @@ pub struct TargetRecord {
 }
 
 /// The engine that executed the requests.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct EngineRecord {
     /// `uring`, `pread` or `simulated`.
     pub name: SafeText,
@@ -61,7 +65,8 @@ pub struct EngineRecord {
 
 /// A block device's counters over a run, from /proc/diskstats (kernel
 /// Documentation/admin-guide/iostats.rst).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct KernelCounts {
     /// Name of the device, such as `sda`.
     pub device: SafeText,
@@ -93,7 +98,8 @@ pub struct KernelCounts {
 
 /// Time of the run's own requests in the block layer (Q2D) and in the drive (D2C), from the block
 /// layer's trace events. Later writeback by kernel threads is not included.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StageBreakdown {
     /// Name of the device, such as `sda`.
     pub device: SafeText,
@@ -109,7 +115,8 @@ pub struct StageBreakdown {
 }
 
 /// CPU time of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunCpuTime {
     /// User time of the worker threads in nanoseconds.
     pub user_ns: u64,

@@ -1,5 +1,6 @@
 //! Series and their axes.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use crate::safe_text::SafeText;
 use crate::units;
 
 /// Name and unit of a chart's axis.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ChartAxis {
     /// The quantity on the axis.
     #[serde(deserialize_with = "crate::safe_text::name")]
@@ -51,7 +53,8 @@ impl ChartAxis {
 }
 
 /// A series of points, drawn as a curve or a scatter plot.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Series {
     /// Name, such as `iops-over-time`.
     #[serde(rename = "name")]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -307,6 +308,7 @@ impl<'de> Deserialize<'de> for SeriesId {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for SeriesId {
     fn inline_schema() -> bool {
         true

@@ -1,5 +1,6 @@
 //! A saved session.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,8 @@ pub const SCHEMA: &str = "diskscope-session";
 pub const VERSION: u32 = 1;
 
 /// A saved session: the host, and the runs on it in order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Session {
     /// Always `diskscope-session`.
     pub schema: SafeText,
@@ -30,7 +32,8 @@ pub struct Session {
 }
 
 /// The machine that ran a session.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct HostRecord {
     /// Host name.
     pub name: Option<SafeText>,

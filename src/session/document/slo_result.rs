@@ -1,5 +1,6 @@
 //! Results of the service level goals of a run.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,8 @@ use super::metric_unit::MetricUnit;
 use crate::safe_text::SafeText;
 
 /// On which side of its limit a metric meets a goal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub enum GoalComparison {
     /// The metric must be at least the limit.
     #[serde(rename = ">=")]
@@ -30,7 +32,8 @@ impl GoalComparison {
 }
 
 /// Prefix of a limit in bytes or bytes per second as the user wrote it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub enum BytePrefix {
     /// 1000.
     #[serde(rename = "k")]
@@ -118,7 +121,8 @@ impl BytePrefix {
 }
 
 /// A service level goal and whether the run met it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SloResult {
     /// The goal as the user specified it, such as `p95<=500ms`; for display only.
     #[serde(deserialize_with = "crate::safe_text::name")]

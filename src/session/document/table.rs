@@ -3,12 +3,14 @@
 use super::metric_id::{MetricId, VariantKey};
 use super::metric_kind::MetricKind;
 use crate::safe_text::SafeText;
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Metrics arranged in rows and columns. The table holds only names, so that it cannot disagree
 /// with the list of metrics.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MetricTable {
     /// Name, which is also the heading.
     #[serde(deserialize_with = "crate::safe_text::name")]
@@ -22,7 +24,8 @@ pub struct MetricTable {
 }
 
 /// One row of a [`MetricTable`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MetricTableRow {
     /// Heading of the row.
     #[serde(deserialize_with = "crate::safe_text::name")]

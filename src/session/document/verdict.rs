@@ -1,5 +1,6 @@
 //! The result of a validity check.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -13,7 +14,8 @@ use crate::safe_text::SafeText;
 const MAX_FACTS_BYTES: usize = 64 << 10;
 
 /// The result of a validity check that did not pass.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Verdict {
     /// Stable identifier, such as `served-from-cache`; for a nested benchmark with its name in front,
     /// such as `random-read/rate-not-reached`.

@@ -9,6 +9,7 @@ use crate::app::live::LiveState;
 use crate::app::live::tree::tree_depths;
 use crate::app::process::{ProcessColumn, transferred_bytes};
 use crate::model::snapshot::ProcessView;
+use crate::report::processes::command_text;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget, number_cell};
 use crate::ui::widgets::text::{cut_end, unknown_value};
@@ -103,6 +104,7 @@ impl ProcessRow<'_> {
         let percent = |share: f64| format!("{:.0}", share * 100.0);
         let (read, written) = transferred_bytes(process, self.totals);
         match column {
+            ProcessColumn::Pid if process.exited => Line::raw(format!("{:>7}", process.pid)),
             ProcessColumn::Pid => Line::raw(format!("{:>7}", process.tid)),
             ProcessColumn::User => match &process.user {
                 Some(user) => Line::raw(cut_end(user, width, theme)),
@@ -131,10 +133,13 @@ impl ProcessRow<'_> {
                 None => Line::from(unknown_value(theme)),
             },
             ProcessColumn::Device => Line::raw(cut_end(&process.devices.join(","), width, theme)),
+            ProcessColumn::KernelState if process.exited => {
+                Line::styled("ended", theme.role_style(StyleRole::Faint))
+            }
             ProcessColumn::KernelState => state_cell(process.state, theme),
             ProcessColumn::Command => {
                 let indent = "  ".repeat(self.depth.min(8));
-                let command = format!("{indent}{}", process.command);
+                let command = format!("{indent}{}", command_text(process));
                 Line::raw(cut_end(&command, width, theme))
             }
         }

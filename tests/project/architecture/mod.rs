@@ -25,6 +25,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["named_file", "private_directory", "safe_text"],
     &["format_version", "local_time", "roots", "shell"],
+    &["control_groups"],
     &["memory", "session"],
     &["axis", "drive"],
     &["engine", "probe"],

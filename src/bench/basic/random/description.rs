@@ -3,7 +3,7 @@
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
-use crate::bench::{ChartShape, ChartSpec, Description};
+use crate::bench::{BenchmarkGroup, ChartShape, ChartSpec, Description};
 use crate::session::checks::Workload;
 use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
@@ -50,6 +50,8 @@ many independent users. Latency then counts from the scheduled arrival, so that 
 const SHARED: Description = Description {
     name: "",
     aliases: &[],
+    group: BenchmarkGroup::Quick,
+    example: "",
     summary: "",
     explanation: "",
     may_write: false,
@@ -78,7 +80,9 @@ const SHARED: Description = Description {
 
 static READ: Description = Description {
     name: "random-read",
-    aliases: &["rndread"],
+    aliases: &["rndread", "randread"],
+    group: BenchmarkGroup::Throughput,
+    example: "/srv --depth 32 --duration 30s",
     summary: "random reads: IOPS and latency",
     explanation: explanation!(
         "Reads",
@@ -113,7 +117,9 @@ those that users notice.",
 
 static WRITE: Description = Description {
     name: "random-write",
-    aliases: &["rndwrite"],
+    aliases: &["rndwrite", "randwrite"],
+    group: BenchmarkGroup::Throughput,
+    example: "/srv --depth 1 --sync dsync",
     summary: "random writes: IOPS and latency",
     explanation: explanation!(
         "Writes",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
-use crate::bench::{ChartShape, ChartSpec, Description, Parameter, ParameterKind};
+use crate::bench::{BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter, ParameterKind};
 use crate::session::checks::Workload;
 use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
@@ -60,6 +60,8 @@ run still reaches the end of the drive."
 const SHARED: Description = Description {
     name: "",
     aliases: &[],
+    group: BenchmarkGroup::Quick,
+    example: "",
     summary: "",
     explanation: "",
     may_write: false,
@@ -97,7 +99,9 @@ const SHARED: Description = Description {
 
 static READ: Description = Description {
     name: "sequential-read",
-    aliases: &["seqread"],
+    aliases: &["seqread", "read"],
+    group: BenchmarkGroup::Throughput,
+    example: "/dev/sda",
     summary: "sequential reads of large blocks: throughput against offset",
     explanation: explanation!(
         "reads",
@@ -124,7 +128,9 @@ regions. A flat top is the limit of the interface, not of the medium.",
 
 static WRITE: Description = Description {
     name: "sequential-write",
-    aliases: &["seqwrite"],
+    aliases: &["seqwrite", "write"],
+    group: BenchmarkGroup::Throughput,
+    example: "/srv --scratch-size 16GiB",
     summary: "sequential writes of large blocks: throughput against offset",
     explanation: explanation!(
         "writes",

@@ -19,9 +19,11 @@ pub enum ParameterKind {
     },
     /// A percentage such as `70%`.
     Fraction,
-    /// A duration such as `10s`.
+    /// A time to wait, such as `10s`; a bare number is seconds.
     Duration,
-    /// A non-zero duration such as `10s`, for run times.
+    /// A latency such as `5ms`, always with its unit.
+    Latency,
+    /// A non-zero time such as `10s`, for run times; a bare number is seconds.
     NonZeroDuration,
     /// An integer within inclusive bounds.
     Count {
@@ -125,8 +127,9 @@ impl ParameterKind {
             Self::Size { min } => parse_size(text, min).map(ParameterValue::Size),
             Self::SizeOrRange { min } => parse_size_range(text, min),
             Self::Fraction => parse_fraction(text).map(ParameterValue::Fraction),
-            Self::Duration => Ok(ParameterValue::Duration(units::parse_duration(text)?)),
-            Self::NonZeroDuration => match units::parse_duration(text)? {
+            Self::Duration => Ok(ParameterValue::Duration(units::parse_time(text)?)),
+            Self::Latency => Ok(ParameterValue::Duration(units::parse_duration(text)?)),
+            Self::NonZeroDuration => match units::parse_time(text)? {
                 duration if duration.is_zero() => Err(InvalidValue::ZeroDuration),
                 duration => Ok(ParameterValue::Duration(duration)),
             },

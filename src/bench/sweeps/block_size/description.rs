@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
-use crate::bench::{ChartShape, ChartSpec, Description, Parameter, ParameterKind};
+use crate::bench::{BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter, ParameterKind};
 use crate::session::checks::Workload;
 use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
@@ -89,6 +89,8 @@ requests above max_sectors_kb, so that the line may bend there.
 const SHARED: Description = Description {
     name: "",
     aliases: &[],
+    group: BenchmarkGroup::Quick,
+    example: "",
     summary: "",
     explanation: "",
     may_write: false,
@@ -149,6 +151,9 @@ const SHARED: Description = Description {
 
 static READ: Description = Description {
     name: "block-size-read",
+    aliases: &["bs-sweep"],
+    group: BenchmarkGroup::Sweeps,
+    example: "/srv --max-block 4MiB",
     summary: "random reads of 512 B to 16 MiB: access time, media throughput, balanced block size",
     explanation: explanation!("reads", "It only reads."),
     parameters: &[
@@ -170,6 +175,9 @@ static READ: Description = Description {
 
 static WRITE: Description = Description {
     name: "block-size-write",
+    aliases: &["bs-sweep-write"],
+    group: BenchmarkGroup::Sweeps,
+    example: "/srv --max-block 4MiB",
     summary: "random writes of 512 B to 16 MiB: access time, media throughput, balanced block size",
     explanation: explanation!(
         "writes",

@@ -5,7 +5,9 @@ use std::time::Duration;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
-use crate::bench::{ChartShape, ChartSpec, Description, Keyword, Parameter, ParameterKind};
+use crate::bench::{
+    BenchmarkGroup, ChartShape, ChartSpec, Description, Keyword, Parameter, ParameterKind,
+};
 use crate::session::checks::Workload;
 use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
@@ -82,6 +84,8 @@ From the second round on, depths after two doublings without a gain are skipped 
 const SHARED: Description = Description {
     name: "",
     aliases: &[],
+    group: BenchmarkGroup::Quick,
+    example: "",
     summary: "",
     explanation: "",
     may_write: false,
@@ -133,7 +137,9 @@ const SHARED: Description = Description {
 
 static READ: Description = Description {
     name: "concurrency-read",
-    aliases: &["cncread"],
+    aliases: &["cncread", "qd-sweep"],
+    group: BenchmarkGroup::Sweeps,
+    example: "/srv --max-depth 64",
     summary: "random reads at queue depths 1 to 256: IOPS, latency, optimal depth",
     explanation: explanation!("reads", "It only reads."),
     workload: Workload::RANDOM_READS,
@@ -157,7 +163,9 @@ static READ: Description = Description {
 
 static WRITE: Description = Description {
     name: "concurrency-write",
-    aliases: &["cncwrite"],
+    aliases: &["cncwrite", "qd-sweep-write"],
+    group: BenchmarkGroup::Sweeps,
+    example: "/srv --max-depth 64",
     summary: "random writes at queue depths 1 to 256: IOPS, latency, optimal depth",
     explanation: explanation!(
         "writes",

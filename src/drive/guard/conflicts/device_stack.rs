@@ -9,6 +9,7 @@ use std::rc::Rc;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use crate::drive::guard::busy_retry::retry_while_busy;
 use crate::drive::guard::conflicts::alias::{Alias, AliasKind};
 use crate::drive::guard::conflicts::device_mapper::MappedRange;
 use crate::drive::guard::conflicts::exports::ExportedTarget;
@@ -157,7 +158,9 @@ impl<'a> StackSearch<'a> {
                 continue;
             };
             let device = sanitized(&name);
-            match device_nodes::open_device_node(self.sys_paths, &name, number, OFlags::EXCL) {
+            let open =
+                || device_nodes::open_device_node(self.sys_paths, &name, number, OFlags::EXCL);
+            match retry_while_busy(open) {
                 Ok(file) => self.usage.alias_holds.push(file.into()),
                 Err(error) if error.raw_os_error() == Some(Errno::BUSY.raw_os_error()) => {
                     self.usage

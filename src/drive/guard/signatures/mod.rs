@@ -11,6 +11,10 @@ const TAIL_BYTES: u64 = 256 << 10;
 const ZFS_LABEL_BYTES: u64 = 256 << 10;
 /// Offset of the uberblocks in a label, 1 KiB apart.
 const ZFS_UBERBLOCK_OFFSET: u64 = 128 << 10;
+/// `XLOG_HEADER_MAGIC_NUM` (kernel fs/xfs/libxfs/xfs_log_format.h), then the cycle and a version.
+const XFS_LOG_RECORD_MAGIC: [u8; 4] = [0xfe, 0xed, 0xba, 0xbe];
+/// Versions of a log record: `XLOG_VERSION_1`, `XLOG_VERSION_2`.
+const XFS_LOG_VERSIONS: [[u8; 4]; 3] = [[0, 0, 0, 1], [0, 0, 0, 2], [0, 0, 0, 3]];
 /// `0x00bab10c`, in both byte orders.
 const ZFS_UBERBLOCK_MAGICS: [[u8; 8]; 2] = [
     [0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0],
@@ -124,6 +128,18 @@ impl<'w> SignatureWindow<'w> {
         })
     }
 
+    /// The first record of an XFS log on a device of its own: in one of the sectors at the start.
+    /// A log inside of a file system is at another place.
+    fn find_xfs_log(&self) -> Option<u64> {
+        let is_record = |sector: &[u8]| {
+            let version = sector.get(8..12);
+            sector.starts_with(&XFS_LOG_RECORD_MAGIC)
+                && XFS_LOG_VERSIONS.iter().any(|known| version == Some(known))
+        };
+        let index = self.head.chunks(512).position(is_record)?;
+        Some(index as u64 * 512)
+    }
+
     /// The version of an ext file system, from its features (kernel
     /// Documentation/filesystems/ext4/super.rst); `None` if the superblock is invalid.
     fn ext_version(&self) -> Option<&'static str> {
@@ -159,6 +175,10 @@ pub(super) fn find_signatures(region: MediumRegion<'_, '_>) -> Vec<(&'static str
     }
     window.find_swap(&mut found);
     found.extend(window.find_zfs().map(|offset| ("zfs_member", offset)));
+    if !found.iter().any(|(name, _)| *name == "xfs") {
+        let log = window.find_xfs_log();
+        found.extend(log.map(|offset| ("xfs_external_log", offset)));
+    }
     if let Some(place) = found.iter().position(|(name, _)| *name == "ext") {
         match window.ext_version() {
             Some(name) => found[place].0 = name,

@@ -177,6 +177,7 @@ made_by_its_program! {
     ext3_is_what_blkid_says: "mkfs.ext4 -q -t ext3 $f", "ext3";
     ext4_is_what_blkid_says: "mkfs.ext4 -q $f", "ext4";
     xfs_is_what_blkid_says: "truncate -s 400M $f && mkfs.xfs -q $f", "xfs";
+    xfs_external_log_is_what_blkid_says: "truncate -s 400M $f.fs && mkfs.xfs -q -l logdev=$f,size=64m $f.fs", "xfs_external_log";
     btrfs_is_what_blkid_says: "mkfs.btrfs -q $f", "btrfs";
     swap_is_what_blkid_says: "mkswap -q $f || mkswap $f", "swap";
     minix_is_what_blkid_says: "mkfs.minix $f", "minix";
@@ -218,6 +219,20 @@ fn secondary_luks2_header_alone_is_found() {
         signatures_of_marks(&[(0x4000, b"SKUL\xba\xbe")]),
         ["crypto_LUKS"]
     );
+}
+
+#[test]
+fn xfs_log_is_found_in_any_sector_of_the_start_and_beside_no_xfs() {
+    let record: &[u8] = &[0xfe, 0xed, 0xba, 0xbe, 0, 0, 0, 9, 0, 0, 0, 2];
+    for offset in [0, 512, HEAD_BYTES - 512] {
+        assert_eq!(
+            signatures_of_marks(&[(offset, record)]),
+            ["xfs_external_log"]
+        );
+    }
+    assert_eq!(signatures_of_marks(&[(0, b"XFSB"), (512, record)]), ["xfs"]);
+    assert!(signatures_of_marks(&[(100, record)]).is_empty());
+    assert!(signatures_of_marks(&[(0, &record[..8])]).is_empty());
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use super::ended::update_ended_io;
 use super::{ProcessTable, WaitSource};
 use crate::probe::process::entry::ProcessEntry;
 use crate::probe::process::stat::{parse_io, parse_stat};
 use crate::probe::process::threads;
 use crate::probe::sample::{Availability, ProcessIo};
-use crate::probe::system::limits;
 use crate::probe::text::open_relative;
 use crate::roots::SysPaths;
 
@@ -76,6 +76,7 @@ impl ProcessTable {
             entry.close_descriptors(&mut self.budget);
             return self.replace_process(proc, pid, entry);
         }
+        update_ended_io(proc, pid, entry);
         if self.own_pid != Some(pid) {
             entry.update_descriptors(proc, pid, moved, roots);
         }
@@ -86,7 +87,7 @@ impl ProcessTable {
 
     /// Reads details that are needed only for active or blocked processes.
     fn read_details(
-        &self,
+        &mut self,
         proc: BorrowedFd<'_>,
         pid: u32,
         entry: &mut ProcessEntry,
@@ -103,7 +104,11 @@ impl ProcessTable {
             // Some programs write their status into their arguments.
             entry.is_identified &= entry.facts_due_age == 0;
             entry.facts_due_age = entry.age_samples.saturating_add(FACTS_REFRESH_SAMPLES);
-            process.io_limits = limits::limits_of_process(roots, pid).into();
+            let membership = self.hierarchies.membership(roots, pid);
+            process.io_limits = membership.limits.into();
+            process.unit = membership
+                .group
+                .and_then(|group| self.units.unit_of(roots, &group));
         }
         process.priority = threads::io_priority(pid);
         process.wait_channel = threads::wait_channel(proc, pid);
@@ -198,6 +203,10 @@ impl ProcessTable {
         }
         entry.process.state = Some(now.state);
         entry.process.thread_count = now.thread_count;
+        if now.reaped_faults != entry.reaped_faults {
+            entry.reaped_faults = now.reaped_faults;
+            entry.ended_changed = true;
+        }
         // A count of 0 may also belong to a process that began before accounting was switched on.
         entry.process.io_delay = match waits {
             WaitSource::Stat => (now.blkio_delay_ticks > 0)

@@ -1,5 +1,6 @@
 //! All checks.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +63,8 @@ macro_rules! checks {
         }
 
         /// The measured values that triggered a check.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(JsonSchema))]
         #[serde(tag = "check")]
         pub enum CheckEvidence {
             $($(#[doc = $meaning])+ #[serde(rename = $code)] $check $(($evidence))?,)+

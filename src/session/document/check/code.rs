@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -104,6 +105,7 @@ impl<'de> Deserialize<'de> for CheckCode {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for CheckCode {
     fn inline_schema() -> bool {
         true

@@ -1,12 +1,14 @@
 //! Evidence of the checks that benchmarks make themselves, except those of hard disks.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::safe_text::SafeText;
 
 /// Open-loop requests per second.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RateShortfall {
     /// Requested arrival rate.
     pub arrived_per_s: f64,
@@ -15,7 +17,8 @@ pub struct RateShortfall {
 }
 
 /// Requests in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DepthShortfall {
     /// Requested queue depth of all worker threads together.
     pub requested: f64,
@@ -24,7 +27,8 @@ pub struct DepthShortfall {
 }
 
 /// Throughput at the begin and the end of the address range, in bytes per second.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ZoneThroughputs {
     /// Mean of the first tenth of the zones.
     pub first_tenth: f64,
@@ -33,14 +37,16 @@ pub struct ZoneThroughputs {
 }
 
 /// A throughput that does not depend on the address.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct UniformThroughput {
     /// Mean throughput in bytes per second.
     pub throughput: f64,
 }
 
 /// Requests in the smallest zone.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ZoneRequests {
     /// Number of requests in the zone.
     pub requests: u64,
@@ -49,7 +55,8 @@ pub struct ZoneRequests {
 }
 
 /// Zones without a throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct UnmeasuredZones {
     /// Number of zones without a throughput.
     pub missing: u64,
@@ -58,7 +65,8 @@ pub struct UnmeasuredZones {
 }
 
 /// Why the number of zones of the drive is uncertain.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum ZoneCountDoubt {
     /// Half of the measured zones hold too few requests.
@@ -78,7 +86,8 @@ pub enum ZoneCountDoubt {
 }
 
 /// Why no best point of a sweep is determined. Points are values of the swept parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum OptimumDoubt {
     /// The benchmark ended before every point was measured twice.
@@ -100,28 +109,32 @@ pub enum OptimumDoubt {
 }
 
 /// Queue depth of the knee in each round.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct KneeDepths {
     /// The depth in each round; null without a knee.
     pub depths: Vec<Option<u32>>,
 }
 
 /// Queue depths without a p90.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct UnsampledDepths {
     /// The depths.
     pub depths: Vec<u32>,
 }
 
 /// Size from which the kernel splits requests.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SplitLimit {
     /// Largest unsplit request in bytes.
     pub limit_bytes: f64,
 }
 
 /// Variation of the last rounds of a steady-state benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RoundVariation {
     /// Number of rounds.
     pub rounds: usize,
@@ -134,7 +147,8 @@ pub struct RoundVariation {
 }
 
 /// A permanent drop of the write throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct WrittenDrop {
     /// Bytes written before the drop.
     pub written_bytes: f64,
@@ -145,7 +159,8 @@ pub struct WrittenDrop {
 }
 
 /// A target without O_DIRECT.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct UnsupportedDirectIo {
     /// The target.
     pub target: SafeText,
@@ -154,14 +169,16 @@ pub struct UnsupportedDirectIo {
 }
 
 /// Variants whose files were not written completely.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TruncatedFiles {
     /// The variants, such as `4 KiB, direct`.
     pub variants: Vec<SafeText>,
 }
 
 /// Block sizes of a drive.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BlockSizes {
     /// Logical block size in bytes.
     pub logical_bytes: u32,
@@ -170,7 +187,8 @@ pub struct BlockSizes {
 }
 
 /// The ratio of the IOPS of two variants, which may be 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct VariantRatio {
     /// The two variants.
     pub variants: [SafeText; 2],
@@ -181,7 +199,8 @@ pub struct VariantRatio {
 }
 
 /// A setting that a benchmark changes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TestedSetting {
     /// The drive's write cache.
@@ -191,7 +210,8 @@ pub enum TestedSetting {
 }
 
 /// A setting that could not be changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SettingObstacle {
     /// The setting.
     pub setting: TestedSetting,
@@ -202,7 +222,8 @@ pub struct SettingObstacle {
 }
 
 /// Why a setting could not be changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "cause", rename_all = "kebab-case")]
 pub enum ObstacleCause {
     /// An operation failed.
@@ -217,7 +238,8 @@ pub enum ObstacleCause {
 }
 
 /// A setting that could not be restored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SettingFailure {
     /// The setting.
     pub setting: TestedSetting,
@@ -226,7 +248,8 @@ pub struct SettingFailure {
 }
 
 /// Throughput of other data patterns as a ratio to random data.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DataRatios {
     /// Ratio for zeros.
     pub zero_ratio: f64,
@@ -235,7 +258,8 @@ pub struct DataRatios {
 }
 
 /// Writes of random data without a full queue.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StarvedWrites {
     /// The ratios of the other data patterns.
     pub ratios: DataRatios,
@@ -246,7 +270,8 @@ pub struct StarvedWrites {
 }
 
 /// Lowest and highest throughput in bytes per second.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ThroughputRange {
     /// Lowest throughput.
     pub lowest: f64,
@@ -255,7 +280,8 @@ pub struct ThroughputRange {
 }
 
 /// Lowest and highest IOPS.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RateRange {
     /// Lowest rate in requests per second.
     pub lowest: f64,
@@ -264,7 +290,8 @@ pub struct RateRange {
 }
 
 /// IOPS of the foreground load with and without the background load.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ForegroundLoss {
     /// IOPS without the background load.
     pub alone_iops: f64,
@@ -275,7 +302,8 @@ pub struct ForegroundLoss {
 }
 
 /// Why there was no background load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingLoad {
     /// The clock of the simulated drive is virtual.
@@ -287,21 +315,24 @@ pub enum MissingLoad {
 }
 
 /// A benchmark without the background load that it needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MissingBackgroundLoad {
     /// Why it is missing.
     pub cause: MissingLoad,
 }
 
 /// The active I/O scheduler.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ActiveScheduler {
     /// Its name.
     pub scheduler: SafeText,
 }
 
 /// Sequential read throughput at two queue depths, in bytes per second.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct QueueThroughputs {
     /// Throughput at depth 8.
     pub depth_8: f64,
@@ -310,7 +341,8 @@ pub struct QueueThroughputs {
 }
 
 /// A nested benchmark that could not be run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SkippedBenchmark {
     /// The error.
     pub error: SafeText,
@@ -319,14 +351,16 @@ pub struct SkippedBenchmark {
 }
 
 /// Benchmarks that apply to rotational disks only.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SkippedMechanics {
     /// Names of the skipped benchmarks.
     pub benchmarks: Vec<SafeText>,
 }
 
 /// A throughput above that of the medium.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ImplausibleThroughput {
     /// Name of the metric.
     pub metric: SafeText,
@@ -337,7 +371,8 @@ pub struct ImplausibleThroughput {
 }
 
 /// IOPS and latency at a queue depth.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DepthPoint {
     /// The queue depth.
     pub depth: f64,
@@ -348,7 +383,8 @@ pub struct DepthPoint {
 }
 
 /// The queue depths to use.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DepthAdvice {
     /// The depth with low latency.
     pub optimal: DepthPoint,
@@ -357,7 +393,8 @@ pub struct DepthAdvice {
 }
 
 /// The block sizes to use.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BlockSizeAdvice {
     /// Access time in nanoseconds.
     pub access_ns: f64,
@@ -368,7 +405,8 @@ pub struct BlockSizeAdvice {
 }
 
 /// Duration of a copy of the whole drive.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CopyAdvice {
     /// Mean read throughput in bytes per second.
     pub throughput: f64,

@@ -1,10 +1,12 @@
 //! Evidence of the checks that the benchmarks of hard disks make.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The result for which reads are collected.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbedQuantity {
     /// The rotation speed.
@@ -20,7 +22,8 @@ pub enum ProbedQuantity {
 }
 
 /// Why there are too few reads.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum ProbeShortage {
     /// Fewer usable reads than needed.
@@ -37,7 +40,8 @@ pub enum ProbeShortage {
 }
 
 /// Coherence of the completion times of pairs of reads of the same sector.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PairCoherence {
     /// Median latency of the reads in seconds.
     pub median_response_seconds: f64,
@@ -52,7 +56,8 @@ pub struct PairCoherence {
 }
 
 /// Why the drive does not rotate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum NonRotation {
     /// The completion times have no common period.
@@ -74,14 +79,16 @@ pub enum NonRotation {
 }
 
 /// Reads that waited for a CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DelayedReads {
     /// Mean time per read for which this program was ready and waited for a CPU, in seconds.
     pub run_delay_seconds: f64,
 }
 
 /// The class of a rotation speed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SpeedClass {
     /// Measured speed in revolutions per minute.
     pub measured_rpm: f64,
@@ -90,7 +97,8 @@ pub struct SpeedClass {
 }
 
 /// A rotation speed compared with the reported one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ReportedSpeed {
     /// Speed that the drive reports, in revolutions per minute.
     pub reported_rpm: u32,
@@ -99,14 +107,16 @@ pub struct ReportedSpeed {
 }
 
 /// The kernel's rotational flag, which the measurement contradicts.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RotationalFlag {
     /// Value of the flag.
     pub flag: bool,
 }
 
 /// Why a seek time is doubtful.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum SeekDoubt {
     /// The revolution is estimated from too few reads.
@@ -142,14 +152,16 @@ pub enum SeekDoubt {
 }
 
 /// A wide confidence interval of a seek time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SeekMargin {
     /// Half the width of the interval as a fraction of the seek time.
     pub relative_margin: f64,
 }
 
 /// Jumps that are shorter than a cylinder.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ShortSpan {
     /// Length of a jump in bytes.
     pub span_bytes: f64,
@@ -158,7 +170,8 @@ pub struct ShortSpan {
 }
 
 /// Pattern of the skews between tracks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SkewPattern {
     /// All skews are equal.
@@ -168,7 +181,8 @@ pub enum SkewPattern {
 }
 
 /// Skews of tracks that do not show the end of a cylinder.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CylinderScan {
     /// Number of scanned tracks.
     pub tracks: usize,
@@ -177,7 +191,8 @@ pub struct CylinderScan {
 }
 
 /// Why the number of surfaces is not determined.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum SurfaceScan {
     /// The angles of the scanned sectors show no tracks.
@@ -187,7 +202,8 @@ pub enum SurfaceScan {
 }
 
 /// Zones found before the end of the benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FoundZones {
     /// Number of zones.
     pub zones: usize,

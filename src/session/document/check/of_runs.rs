@@ -1,6 +1,7 @@
 //! Evidence of the checks on any run: stability over time, latency distribution, goals, and repeated
 //! runs.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use crate::session::document::metric::Metric;
 use crate::session::document::metric_unit::MetricUnit;
 
 /// A permanent drop of the throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TimedDrop {
     /// Time of the drop since the start of the measurement, in nanoseconds.
     pub after_ns: f64,
@@ -22,7 +24,8 @@ pub struct TimedDrop {
 }
 
 /// Throughput at the begin and at the end of a run, in bytes per second.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ThroughputChange {
     /// Throughput at the begin.
     pub begin: f64,
@@ -31,7 +34,8 @@ pub struct ThroughputChange {
 }
 
 /// Temperatures of a drive in degrees Celsius.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct HighTemperature {
     /// Temperature at the start.
     pub initial_celsius: f64,
@@ -42,7 +46,8 @@ pub struct HighTemperature {
 }
 
 /// A hot drive whose throughput fell.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Throttling {
     /// The temperatures.
     pub temperature: HighTemperature,
@@ -51,7 +56,8 @@ pub struct Throttling {
 }
 
 /// Direction of requests.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// Reads.
@@ -61,7 +67,8 @@ pub enum Direction {
 }
 
 /// Number of requests with a latency.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SampleCount {
     /// Direction of the requests.
     pub direction: Direction,
@@ -70,7 +77,8 @@ pub struct SampleCount {
 }
 
 /// The two modes of a latency distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Bimodality {
     /// Direction of the requests.
     pub direction: Direction,
@@ -83,7 +91,8 @@ pub struct Bimodality {
 }
 
 /// Synchronous writes that are too fast for the medium.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FastSync {
     /// Median write latency in nanoseconds.
     pub median_ns: f64,
@@ -118,7 +127,8 @@ pub struct DiskLikeLatency {
 }
 
 /// Random reads that are too fast for a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RotationalLatency {
     /// Number of reads.
     pub reads: u64,
@@ -127,7 +137,8 @@ pub struct RotationalLatency {
 }
 
 /// A goal between the limits of decimal and binary prefixes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PrefixAmbiguity {
     /// The goal as the user specified it.
     pub goal: SafeText,
@@ -146,7 +157,8 @@ pub struct PrefixAmbiguity {
 }
 
 /// The lowest and the highest of repeated measurements of a metric.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RepeatedExtremes {
     /// The target, in a list of several drives.
     pub target: Option<SafeText>,
@@ -161,7 +173,8 @@ pub struct RepeatedExtremes {
 }
 
 /// A compared run that did not finish.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct EndedEarly {
     /// The error, if there was one.
     pub error: Option<SafeText>,

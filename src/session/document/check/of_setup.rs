@@ -1,12 +1,14 @@
 //! Evidence of the checks on the setup: how the drive is attached and configured, and the CPUs.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::safe_text::SafeText;
 
 /// A property of the target, as the drive's identification describes it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TargetProperty {
     /// Path or name of the target.
     pub target: SafeText,
@@ -15,14 +17,16 @@ pub struct TargetProperty {
 }
 
 /// The cache mode of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CacheUse {
     /// Value of `--cache`.
     pub cache: SafeText,
 }
 
 /// A loop device that uses the page cache.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LoopLayer {
     /// The backing file, if known.
     pub backing_file: Option<SafeText>,
@@ -31,7 +35,8 @@ pub struct LoopLayer {
 }
 
 /// Bytes read and written on a loop device and on the device that holds its file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LoopTraffic {
     /// The loop device.
     pub device: SafeText,
@@ -44,7 +49,8 @@ pub struct LoopTraffic {
 }
 
 /// Why the memory of the host probably answers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "sign", rename_all = "kebab-case")]
 pub enum HostCache {
     /// The device answers much faster than it ever did.
@@ -61,7 +67,8 @@ pub enum HostCache {
 }
 
 /// A partition that does not start on a physical block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Misalignment {
     /// The partition.
     pub device: SafeText,
@@ -70,7 +77,8 @@ pub struct Misalignment {
 }
 
 /// A request size or alignment that is no multiple of the physical block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SubBlockRequest {
     /// Name of the parameter, such as `block-size`.
     pub parameter: SafeText,
@@ -81,7 +89,8 @@ pub struct SubBlockRequest {
 }
 
 /// A queue deeper than that of the drive.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct QueueOverflow {
     /// Requests kept in flight.
     pub requested_depth: u64,
@@ -90,7 +99,8 @@ pub struct QueueOverflow {
 }
 
 /// Throughput compared with the maximum of the link.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LinkUsage {
     /// Highest throughput in bytes per second.
     pub throughput: f64,
@@ -101,7 +111,8 @@ pub struct LinkUsage {
 }
 
 /// CPU time of the worker threads.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct WorkerUtilization {
     /// CPU utilization of each worker thread in the busiest phase, 0 to 1.
     pub utilization: f64,
@@ -110,7 +121,8 @@ pub struct WorkerUtilization {
 }
 
 /// Utilization of all CPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CpuUtilization {
     /// Utilization of all CPUs over the run, 0 to 1.
     pub utilization: f64,

@@ -1,5 +1,6 @@
 //! Evidence of the checks on traffic: the kernel's counters and the data on the medium.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,8 @@ use crate::safe_text::SafeText;
 use crate::session::document::evidence::OtherUser;
 
 /// Reads that did not reach the device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CacheHits {
     /// Bytes that the benchmark read, without holes of the file.
     pub issued_bytes: u64,
@@ -20,7 +22,8 @@ pub struct CacheHits {
 }
 
 /// Writes that did not reach the device before the end of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct UnflushedWrites {
     /// Bytes that the benchmark wrote.
     pub issued_bytes: u64,
@@ -31,7 +34,8 @@ pub struct UnflushedWrites {
 }
 
 /// Traffic of other processes on the drive.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CompetingTraffic {
     /// Bytes that the benchmark read and wrote.
     pub issued_bytes: u64,
@@ -66,7 +70,8 @@ pub struct CachedLayer {
 }
 
 /// Requests that the kernel split.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SplitRequests {
     /// Requests that the benchmark issued.
     pub issued_requests: u64,
@@ -79,7 +84,8 @@ pub struct SplitRequests {
 }
 
 /// Requests that the kernel merged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MergedRequests {
     /// Requests that the benchmark issued.
     pub issued_requests: u64,
@@ -90,7 +96,8 @@ pub struct MergedRequests {
 }
 
 /// Parts of a file without data on the medium, within the window of the benchmark.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MissingExtents {
     /// The file: the target, or the backing file of a loop device.
     pub file: SafeText,
@@ -103,7 +110,8 @@ pub struct MissingExtents {
 }
 
 /// Data that was written with another pattern than random data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct WrittenPattern {
     /// Value of `--data`.
     pub data: SafeText,

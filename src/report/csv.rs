@@ -1,0 +1,233 @@
+//! Comma-separated values (RFC 4180). Columns are named after the keys of the JSON, and a value is
+//! written as there: numbers unrounded, in the same unit.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::session::compare::{Comparison, FleetComparison};
+use crate::session::document::Session;
+
+/// The metrics of a session, a row for each.
+const SESSION_TABLE: CsvTable = CsvTable {
+    columns: &[
+        "run",
+        "started",
+        "test",
+        "target",
+        "state",
+        "severity",
+        "name",
+        "value",
+        "unit",
+        "low",
+        "high",
+        "observations",
+    ],
+};
+
+/// The compared metrics, a row for each session.
+const COMPARISON_TABLE: CsvTable = CsvTable {
+    columns: &[
+        "benchmark",
+        "session",
+        "baseline",
+        "metric",
+        "unit",
+        "better",
+        "value",
+        "low",
+        "high",
+        "runs",
+        "ratio",
+        "ratio_low",
+        "ratio_high",
+    ],
+};
+
+/// Many drives by one metric, a row for each.
+const FLEET_TABLE: CsvTable = CsvTable {
+    columns: &[
+        "benchmark",
+        "name",
+        "host",
+        "target",
+        "model",
+        "serial",
+        "metric",
+        "unit",
+        "value",
+        "low",
+        "high",
+        "median",
+        "relative_distance",
+        "outlier",
+        "cautions",
+    ],
+};
+
+/// A table whose rows are JSON objects.
+#[derive(Debug, Clone, Copy)]
+pub struct CsvTable {
+    /// The keys, in the order of the columns.
+    pub columns: &'static [&'static str],
+}
+
+impl CsvTable {
+    /// The heading, with its line end.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        self.columns.join(",") + "\n"
+    }
+
+    /// One record as a row with its line end. What the record lacks, or has as null, is empty; a
+    /// list is its items, separated by spaces.
+    ///
+    /// # Errors
+    /// When the record cannot be converted to JSON.
+    pub fn row(&self, record: &impl Serialize) -> serde_json::Result<String> {
+        let record = serde_json::to_value(record)?;
+        let fields = self
+            .columns
+            .iter()
+            .map(|column| field_text(&record[*column]));
+        let fields: Vec<String> = fields.map(|field| quoted(&field)).collect();
+        Ok(fields.join(",") + "\n")
+    }
+}
+
+/// The metrics of all runs; `severity` is the worst of the run's checks.
+///
+/// # Errors
+/// When a record cannot be converted to JSON.
+pub fn session_csv(session: &Session) -> serde_json::Result<String> {
+    let mut text = SESSION_TABLE.heading();
+    for (index, run) in session.runs.iter().enumerate() {
+        let worst = run
+            .findings
+            .verdicts
+            .iter()
+            .map(|verdict| verdict.severity)
+            .max();
+        for metric in &run.findings.figures {
+            text += &SESSION_TABLE.row(&json!({
+                "run": index + 1,
+                "started": run.started,
+                "test": run.test,
+                "target": run.target.path,
+                "state": run.state,
+                "severity": worst,
+                "name": metric.id,
+                "value": metric.value,
+                "unit": metric.unit,
+                "low": metric.low,
+                "high": metric.high,
+                "observations": metric.observations,
+            }))?;
+        }
+    }
+    Ok(text)
+}
+
+/// The metrics of a comparison of sessions.
+///
+/// # Errors
+/// When a record cannot be converted to JSON.
+pub fn comparison_csv(comparison: &Comparison) -> serde_json::Result<String> {
+    let mut text = COMPARISON_TABLE.heading();
+    for benchmark in &comparison.benchmarks {
+        for metric in &benchmark.metrics {
+            for (index, sample) in metric.samples.iter().enumerate() {
+                let Some(sample) = sample else { continue };
+                let ratio = sample.against_baseline.as_ref();
+                text += &COMPARISON_TABLE.row(&json!({
+                    "benchmark": benchmark.benchmark,
+                    "session": comparison.sessions.get(index).map(|session| &session.name),
+                    "baseline": index == metric.baseline,
+                    "metric": metric.id,
+                    "unit": metric.unit,
+                    "better": metric.better,
+                    "value": sample.value,
+                    "low": sample.low,
+                    "high": sample.high,
+                    "runs": sample.runs,
+                    "ratio": ratio.map(|it| it.ratio),
+                    "ratio_low": ratio.and_then(|it| it.low),
+                    "ratio_high": ratio.and_then(|it| it.high),
+                }))?;
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// The drives of a comparison by one metric.
+///
+/// # Errors
+/// When a record cannot be converted to JSON.
+pub fn fleet_csv(fleet: &FleetComparison) -> serde_json::Result<String> {
+    let mut text = FLEET_TABLE.heading();
+    for table in &fleet.tables {
+        for row in &table.rows {
+            let peers = row.peers.as_ref();
+            text += &FLEET_TABLE.row(&json!({
+                "benchmark": table.benchmark,
+                "name": row.name,
+                "host": row.host,
+                "target": row.target,
+                "model": row.model,
+                "serial": row.serial,
+                "metric": fleet.metric,
+                "unit": table.unit,
+                "value": row.value,
+                "low": row.low,
+                "high": row.high,
+                "median": peers.map(|it| it.median),
+                "relative_distance": peers.map(|it| it.relative_distance),
+                "outlier": peers.map(|it| it.outlier),
+                "cautions": row.cautions,
+            }))?;
+        }
+    }
+    Ok(text)
+}
+
+fn field_text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(field_text).collect();
+            items.join(" ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A field in quotes where it needs them.
+fn quoted(field: &str) -> String {
+    match field.contains([',', '"', '\n', '\r']) || field.starts_with(' ') || field.ends_with(' ') {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn csv_row_quotes_fields_and_leaves_unknown_ones_empty() {
+        let table = CsvTable {
+            columns: &["name", "size", "rate", "users", "gone"],
+        };
+        assert_eq!(table.heading(), "name,size,rate,users,gone\n");
+        let record = json!({
+            "name": "a \"b\", c", "size": 512, "rate": 1.5, "users": ["x", "y"], "gone": null,
+            "not listed": 1,
+        });
+        let row = table.row(&record).unwrap();
+        assert_eq!(row, "\"a \"\"b\"\", c\",512,1.5,x y,\n");
+    }
+}
