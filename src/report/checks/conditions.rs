@@ -114,11 +114,11 @@ fn run_condition(check: CheckId) -> Option<&'static str> {
     Some(match check {
         CheckId::ThroughputCliff => {
             "from some time on at least 30 % less than before (binary segmentation of the throughput \
-             over time, levels of at least a twentieth of the run)"
+             over time, levels of at least a twentieth of the run); not with busy CPUs"
         }
         CheckId::ThroughputDrifted => {
             "the regression line through the means of the run's fifths rises or falls by more than 10 % \
-             of the mean (the slope criterion of SNIA's steady state)"
+             of the mean (the slope criterion of SNIA's steady state); not with busy CPUs"
         }
         CheckId::TemperatureThrottled => {
             "the highest temperature reaches the limit that the drive reports, and the throughput fell \

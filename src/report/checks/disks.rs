@@ -92,7 +92,8 @@ pub(super) fn rotation_undetermined(reads: &DelayedReads) -> CheckText {
 pub(super) fn rotation_doubtful(pairs: &PairCoherence) -> CheckText {
     CheckText::new(
         coherence_text(pairs),
-        "stop other users of the drive and repeat the run; use a larger window if the cache is large",
+        "stop other programs and other users of the drive, and repeat the run; use a larger window if the \
+         cache is large",
     )
 }
 

@@ -1,6 +1,6 @@
 //! Checks of the latency distribution.
 
-use super::processors::BUSY_MACHINE_UTILIZATION;
+use super::processors::is_machine_busy;
 use super::rule::{CheckRule, is_direct, parameter_word};
 use crate::session::document::check::{
     Bimodality, CheckEvidence, CheckId, Direction, DiskLikeLatency, FastSync, RotationalLatency,
@@ -127,11 +127,7 @@ fn total_depth(run: &BenchmarkRun) -> Option<u64> {
 
 /// Whether something else may have delayed the reads: busy processors, other users, a stopped program.
 fn is_disturbed(run: &BenchmarkRun) -> bool {
-    let processors = run.evidence.processors.as_ref();
-    let busy = processors.and_then(|load| load.machine_utilization);
-    busy.is_some_and(|busy| busy >= BUSY_MACHINE_UTILIZATION)
-        || !run.evidence.other_users.is_empty()
-        || run.evidence.pauses.is_some()
+    is_machine_busy(run) || !run.evidence.other_users.is_empty() || run.evidence.pauses.is_some()
 }
 
 fn behaves_like_disk(run: &BenchmarkRun) -> Option<CheckEvidence> {

@@ -7,7 +7,7 @@ use crate::session::document::{BenchmarkRun, ProcessorLoad};
 /// CPU utilization of a worker thread above which the thread itself limits the rate.
 const BUSY_THREAD_UTILIZATION: f64 = 0.9;
 /// Utilization of all CPUs above which no time is left for the kernel's own workers.
-pub(super) const BUSY_MACHINE_UTILIZATION: f64 = 0.95;
+const BUSY_MACHINE_UTILIZATION: f64 = 0.95;
 
 pub(super) const PROCESSOR_RULES: &[CheckRule] = &[
     CheckRule::new(CheckId::GeneratorBusy, generator_busy),
@@ -27,6 +27,12 @@ fn generator_busy(run: &BenchmarkRun) -> Option<CheckEvidence> {
         utilization: utilization.min(1.0),
         workers: load.busiest_workers,
     }))
+}
+
+/// Whether all CPUs were busy, by whatever process.
+pub(super) fn is_machine_busy(run: &BenchmarkRun) -> bool {
+    let utilization = processor_load(run).and_then(|load| load.machine_utilization);
+    utilization.is_some_and(|utilization| utilization >= BUSY_MACHINE_UTILIZATION)
 }
 
 fn machine_busy(run: &BenchmarkRun) -> Option<CheckEvidence> {

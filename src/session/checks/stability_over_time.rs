@@ -1,5 +1,6 @@
 //! Checks whether the drive's performance was constant over the run.
 
+use super::processors::is_machine_busy;
 use super::rule::CheckRule;
 use crate::session::document::check::{
     CheckEvidence, CheckId, HighTemperature, Stall, Throttling, ThroughputChange, TimedDrop,
@@ -76,8 +77,14 @@ fn series_level_drop(series: &Series) -> Option<LevelDrop> {
     )
 }
 
+/// Throughput over time, unless busy CPUs explain its changes: `machine-busy` then names the cause.
+fn undisturbed_series(run: &BenchmarkRun) -> Option<&Series> {
+    (!is_machine_busy(run)).then_some(())?;
+    throughput_series(run)
+}
+
 fn throughput_cliff(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let series = throughput_series(run)?;
+    let series = undisturbed_series(run)?;
     let cliff = series_level_drop(series)?;
     let before = &series.points[..cliff.first_index_after];
     let bytes = point_durations(before)
@@ -116,7 +123,7 @@ fn find_drift(series: &Series) -> Option<SteadyStateWindow> {
 }
 
 fn throughput_drifted(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let window = find_drift(throughput_series(run)?)?;
+    let window = find_drift(undisturbed_series(run)?)?;
     Some(CheckEvidence::ThroughputDrifted(ThroughputChange {
         begin: window.fit_at_begin,
         end: window.fit_at_end,

@@ -54,7 +54,8 @@ pub struct RunEvidence {
 }
 
 /// Times in which requests were in flight and none completed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StallEvidence {
     /// Number of such times.
     pub count: u64,
@@ -67,7 +68,8 @@ pub struct StallEvidence {
 }
 
 /// Counters of a device from the start of the machine to the start of the run, from /proc/diskstats.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DeviceHistory {
     /// Name of the device.
     pub device: SafeText,

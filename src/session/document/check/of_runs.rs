@@ -101,7 +101,8 @@ pub struct FastSync {
 }
 
 /// A time in which no request completed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Stall {
     /// Number of such times.
     pub count: u64,
@@ -114,7 +115,8 @@ pub struct Stall {
 }
 
 /// Random reads that are as slow as those of a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DiskLikeLatency {
     /// Number of reads.
     pub reads: u64,

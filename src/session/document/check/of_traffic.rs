@@ -50,7 +50,8 @@ pub struct CompetingTraffic {
 }
 
 /// A target without a block device of its own that the kernel counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct UncountedTarget {
     /// The target.
     pub target: SafeText,
@@ -59,7 +60,8 @@ pub struct UncountedTarget {
 }
 
 /// Traffic above and below a page cache that lies below the target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CachedLayer {
     /// Bytes that the benchmark read and wrote.
     pub issued_bytes: u64,
