@@ -9,10 +9,10 @@ use super::error::{
 };
 use super::key::KeyPress;
 use super::process_action::ProcessActionOutcome;
-use super::replay::Frame;
+use super::replay::{FoundItem, Frame};
 use super::requests::TraceUnavailable;
 use super::result::SavedRun;
-use super::sessions::{OpenedSession, SessionEntry};
+use super::sessions::{OpenedSession, SessionEdit, SessionEntry};
 use super::target_choice::TargetChoice;
 use crate::bench::RunEvent;
 use crate::drive::settings::SettingError;
@@ -44,6 +44,9 @@ pub enum Message {
     Snapshot(Arc<Snapshot>),
     /// A snapshot of a recording.
     Frame(Box<Frame>),
+    /// The search in the recording ended: what was found in the frame that is shown now, or
+    /// nothing.
+    FrameFound(Option<FoundItem>),
     /// The recording cannot be read further.
     ReplayFailed(Arc<ReplayError>),
     /// The requests of the traced device; only the latest view is kept.
@@ -67,6 +70,8 @@ pub enum Message {
     },
     /// The saved sessions, the latest first.
     Sessions(Result<Vec<SessionEntry>, Arc<ArchiveError>>),
+    /// A saved session was changed, so that the list has to be read again.
+    SessionEdited(Result<SessionEdit, Arc<ArchiveError>>),
     /// A saved session was read.
     SessionOpened(Box<Result<OpenedSession, Arc<ArchiveError>>>),
     /// Saved sessions were compared.

@@ -20,6 +20,7 @@ fn test_session() -> Session {
         program: "diskscope 0.1.0".into(),
         started: "2026-01-02T03:04:05+00:00".into(),
         host: HostRecord::default(),
+        note: None,
         runs: Vec::new(),
     }
 }
@@ -65,6 +66,7 @@ fn finished_journal_becomes_document() {
         .append_progress(&test_run(1, RunState::Running))
         .unwrap();
     let whole = Session {
+        note: None,
         runs: vec![test_run(2, RunState::Finished)],
         ..test_session()
     };
@@ -382,6 +384,7 @@ fn journal_with_too_many_runs_is_refused() {
 #[test]
 fn parameter_that_is_a_list_is_refused() {
     let mut document = serde_json::to_value(Session {
+        note: None,
         runs: vec![test_run(1, RunState::Finished)],
         ..test_session()
     })
