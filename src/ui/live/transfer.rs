@@ -12,7 +12,7 @@ use crate::report::transfer_text::{
     bottleneck_text, dirty_text, end_text, state_text, throttle_text,
 };
 use crate::session::document::MetricUnit;
-use crate::ui::live::charts::{ChartHistory, draw_history};
+use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
 use crate::ui::live::rows::{FACT_NAME_WIDTH, fact_line};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
@@ -61,7 +61,11 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let history = ChartHistory {
         title: "rate",
         unit: MetricUnit::BytesPerSecond,
-        curves: vec![(rates, StyleRole::Read)],
+        curves: vec![HistoryCurve {
+            name: "rate",
+            values: rates,
+            role: StyleRole::Read,
+        }],
     };
     draw_history(&history, live.interval, theme, chart, buf);
 }
