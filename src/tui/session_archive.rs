@@ -12,7 +12,7 @@ use crate::report;
 use crate::report::html;
 use crate::safe_text::SafeText;
 use crate::session::compare::{ComparisonInput, format_parameters};
-use crate::session::document::{BenchmarkRun, Session, Severity};
+use crate::session::document::{BenchmarkRun, Session};
 use crate::session::store;
 use crate::session::store::ReadBudget;
 
