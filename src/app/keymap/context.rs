@@ -24,6 +24,8 @@ pub enum KeyContext {
     Field,
     /// Typing the path of the target to overwrite.
     OverwriteConsent,
+    /// The target cannot be overwritten: nothing to confirm.
+    OverwriteRefused,
     /// Keys that edit text; they apply in every context that takes text.
     TextEditing,
     /// A benchmark that runs.
@@ -38,6 +40,8 @@ pub enum KeyContext {
     Comparison,
     /// The help.
     Help,
+    /// Typing the search of the help.
+    HelpSearch,
     /// A yes/no question.
     Question,
     /// A list to choose from.
@@ -46,7 +50,7 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Global,
         Self::Live,
         Self::Replay,
@@ -56,6 +60,7 @@ impl KeyContext {
         Self::Form,
         Self::Field,
         Self::OverwriteConsent,
+        Self::OverwriteRefused,
         Self::TextEditing,
         Self::Running,
         Self::Result,
@@ -63,6 +68,7 @@ impl KeyContext {
         Self::Sessions,
         Self::Comparison,
         Self::Help,
+        Self::HelpSearch,
         Self::Question,
         Self::ChoiceList,
     ];
@@ -80,6 +86,7 @@ impl KeyContext {
             Self::Search => "Bench: search",
             Self::Field => "Bench: editing a value",
             Self::OverwriteConsent => "Bench: consent to overwrite",
+            Self::OverwriteRefused => "Bench: target that cannot be overwritten",
             Self::TextEditing => "Text fields",
             Self::Running => "Bench: running",
             Self::Result => "Result",
@@ -87,6 +94,7 @@ impl KeyContext {
             Self::Sessions => "Sessions",
             Self::Comparison => "Sessions: comparison",
             Self::Help => "Help",
+            Self::HelpSearch => "Help: search",
             Self::Question => "Questions",
             Self::ChoiceList => "Choice of an action on a process",
         }
@@ -108,13 +116,17 @@ impl KeyContext {
     pub fn takes_text(self) -> bool {
         matches!(
             self,
-            Self::Filter | Self::Search | Self::Field | Self::OverwriteConsent
+            Self::Filter | Self::Search | Self::Field | Self::OverwriteConsent | Self::HelpSearch
         )
     }
 
     /// Whether only its own bindings and those with Ctrl apply here.
     #[must_use]
     pub(super) fn is_modal(self) -> bool {
-        self.takes_text() || matches!(self, Self::Help | Self::Question | Self::ChoiceList)
+        self.takes_text()
+            || matches!(
+                self,
+                Self::Help | Self::Question | Self::ChoiceList | Self::OverwriteRefused
+            )
     }
 }
