@@ -1,14 +1,26 @@
 //! Unpredictable numbers: for names that no other user can create first, and for data that no drive
 //! has seen before.
 
-use std::hash::{BuildHasher, RandomState};
+use rand::rand_core::UnwrapErr;
+use rand::rngs::{SysRng, Xoshiro256PlusPlus};
+use rand::{Rng as _, SeedableRng as _};
 
-/// Returns another number at each call.
+/// Returns another number at each call, from the kernel's random numbers (getrandom(2)).
+///
+/// # Panics
+/// When the kernel returns none: no kernel that has io_uring does this.
 #[must_use]
 pub fn word() -> u64 {
-    // Each state has its own keys, which derive from the kernel's random numbers (getrandom(2)). A
-    // forked process has the keys of its parent but another process ID.
-    RandomState::new().hash_one(std::process::id())
+    UnwrapErr(SysRng).next_u64()
+}
+
+/// A fast generator with an unpredictable seed.
+///
+/// # Panics
+/// As [`word`].
+#[must_use]
+pub fn generator() -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::from_rng(&mut UnwrapErr(SysRng))
 }
 
 #[cfg(test)]

@@ -29,7 +29,9 @@ mod requirement;
 
 use std::path::PathBuf;
 
-use diskscope::drive::random::Xoshiro256;
+use rand::seq::SliceRandom as _;
+
+use diskscope::entropy;
 use median::Median;
 use medium::Medium;
 use racer::{Racer, Run};
@@ -94,11 +96,11 @@ fn main() {
 
 /// Lets all programs run, in every round in another order, and prints a row for each.
 fn compare(racers: &[Racer], medium: &Medium, depth: u32, rounds: usize) {
-    let mut random = Xoshiro256::from_entropy();
+    let mut random = entropy::generator();
     let mut runs: Vec<Vec<Run>> = racers.iter().map(|_| Vec::new()).collect();
     let mut order: Vec<usize> = (0..racers.len()).collect();
     for _ in 0..rounds {
-        random.shuffle(&mut order);
+        order.shuffle(&mut random);
         for &index in &order {
             runs[index].push(racers[index].run(medium.path(), depth));
         }

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use rand::Rng as _;
+
 use tempfile::TempDir;
 
 use crate::loop_device::LoopDevice;
@@ -26,10 +28,10 @@ impl Medium {
         let directory = tempfile::tempdir_in(TMPFS)?;
         let data = directory.path().join("data");
         let mut file = File::create(&data)?;
-        let mut random = diskscope::drive::random::Xoshiro256::from_entropy();
+        let mut random = diskscope::entropy::generator();
         let mut block = vec![0; 1 << 20];
         for _ in 0..SIZE / block.len() {
-            random.fill(&mut block);
+            random.fill_bytes(&mut block);
             file.write_all(&block)?;
         }
         let device = LoopDevice::attach(&data, &["--read-only", "--direct-io=on"])

@@ -66,6 +66,12 @@ impl OverwriteQuestion {
         self.inspected_medium().is_some()
     }
 
+    /// Whether it is known that the target cannot be overwritten: there is nothing to confirm.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.impact.is_some() && !self.accepts_input()
+    }
+
     /// Applies text input to the path, once the facts are known.
     pub fn type_input(&mut self, input: TextInput) {
         if self.accepts_input() {

@@ -4,7 +4,7 @@ use super::target_choice::TargetChoice;
 use super::text::EditableText;
 use crate::bench::framework::metric_families::{self, MetricFamily};
 use crate::bench::framework::parameter::keyword::keywords;
-use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
+use crate::bench::framework::{CACHE, ENGINE, OffsetDistribution, PATTERN, SCRATCH_SIZE, ZIPF};
 use crate::bench::{
     AnyParameter, BenchError, Benchmark, BenchmarkSpec, Forecast, Keyword, Parameter,
     ParameterError, ParameterKind, ParameterType, ParameterValue,
@@ -47,6 +47,8 @@ pub struct FormField {
     pub default_value: ParameterValue,
     /// The value that the user set in place of the default.
     pub user_value: Option<ParameterValue>,
+    /// Position among all lines, those that do not apply included.
+    position: usize,
 }
 
 impl FormField {
@@ -92,8 +94,12 @@ pub struct FieldEditor {
 /// The form: one line for each parameter.
 #[derive(Debug, Clone, Default)]
 pub struct ParameterForm {
-    /// The lines.
+    /// The lines of the parameters that apply.
     pub fields: Vec<FormField>,
+    /// Those of the parameters that have no effect with the present target and values.
+    hidden: Vec<FormField>,
+    /// Kind of the target.
+    target_kind: Option<TargetKind>,
     /// The line that is selected.
     pub cursor: usize,
     /// The editor of that line's value, while it is open.
@@ -119,25 +125,60 @@ impl ParameterForm {
             .chain(OF_EVERY_RUN)
             .copied();
         let entries: Vec<_> = parameters
-            .map(|parameter| FormField {
+            .enumerate()
+            .map(|(position, parameter)| FormField {
                 default_value: parameter.default_value(target),
                 user_value: earlier.user_value_of(parameter.name()).cloned(),
                 parameter,
+                position,
             })
             .collect();
-        Self {
-            cursor: earlier.cursor.min(entries.len().saturating_sub(1)),
+        let mut form = Self {
+            cursor: earlier.cursor,
             fields: entries,
+            hidden: Vec::new(),
+            target_kind: Some(target.kind),
             editor: None,
             metric_families: test.description().metrics,
-        }
+        };
+        form.hide_inapplicable();
+        form
+    }
+
+    /// Moves the lines between the two lists. The selection stays on its line while that is shown.
+    fn hide_inapplicable(&mut self) {
+        let selected = self.selected_field().map(|field| field.position);
+        let mut all = std::mem::take(&mut self.fields);
+        all.append(&mut self.hidden);
+        all.sort_by_key(|field| field.position);
+        let pattern = all
+            .iter()
+            .find(|field| field.parameter.name() == PATTERN.name)
+            .and_then(|field| OffsetDistribution::from_value(field.value()));
+        let target_kind = self.target_kind;
+        let applies = |field: &FormField| match field.parameter.name() {
+            name if name == ZIPF.name => pattern == Some(OffsetDistribution::Zipf),
+            // A simulated drive has neither a page cache nor an engine to choose.
+            name if name == CACHE.name || name == ENGINE.name => {
+                target_kind != Some(TargetKind::Simulated)
+            }
+            _ => true,
+        };
+        (self.fields, self.hidden) = all.into_iter().partition(applies);
+        let last = self.fields.len().saturating_sub(1);
+        self.cursor = selected
+            .and_then(|position| {
+                self.fields
+                    .iter()
+                    .position(|field| field.position == position)
+            })
+            .unwrap_or(self.cursor)
+            .min(last);
     }
 
     fn user_value_of(&self, name: &str) -> Option<&ParameterValue> {
-        let entry = self
-            .fields
-            .iter()
-            .find(|entry| entry.parameter.name() == name)?;
+        let mut all = self.fields.iter().chain(&self.hidden);
+        let entry = all.find(|entry| entry.parameter.name() == name)?;
         entry.user_value.as_ref()
     }
 
@@ -168,12 +209,14 @@ impl ParameterForm {
         if typed.trim().is_empty() {
             entry.user_value = None;
             self.editor = None;
+            self.hide_inapplicable();
             return;
         }
         match parse_value(entry.parameter, &typed, self.metric_families) {
             Ok(value) => {
                 entry.user_value = (value != entry.default_value).then_some(value);
                 self.editor = None;
+                self.hide_inapplicable();
             }
             Err(error) => editing.error = Some(error),
         }
@@ -184,6 +227,7 @@ impl ParameterForm {
         if let Some(entry) = self.fields.get_mut(self.cursor) {
             entry.user_value = None;
         }
+        self.hide_inapplicable();
     }
 
     /// Selects the next or previous word, where the selected parameter takes words.
@@ -199,6 +243,7 @@ impl ParameterForm {
         let step = if forward { 1 } else { words.len() - 1 };
         let value = ParameterValue::Choice(words[(place + step) % words.len()]);
         entry.user_value = (value != entry.default_value).then_some(value);
+        self.hide_inapplicable();
     }
 
     /// The job that the form describes.
@@ -336,6 +381,35 @@ mod tests {
         assert!(parse_goal_field("").unwrap().is_empty());
         let reason = parse_goal_field("fast").unwrap_err().to_string();
         assert!(reason.contains("p95<=500ms"), "{reason}");
+    }
+
+    #[test]
+    fn parameters_without_effect_are_hidden_and_keep_their_value() {
+        let test = bench::find_benchmark("random-read").unwrap();
+        let names = |form: &ParameterForm| -> Vec<&str> {
+            form.fields
+                .iter()
+                .map(|field| field.parameter.name())
+                .collect()
+        };
+        let mut form =
+            ParameterForm::new(test, &Target::example_drive(), &ParameterForm::default());
+        assert!(!names(&form).contains(&"zipf") && names(&form).contains(&"cache"));
+        form.cursor = names(&form)
+            .iter()
+            .position(|name| *name == "pattern")
+            .unwrap();
+        form.cycle_choice(true);
+        assert!(names(&form).contains(&"zipf"));
+        assert_eq!(form.selected_field().unwrap().parameter.name(), "pattern");
+        form.cycle_choice(true);
+        assert!(!names(&form).contains(&"zipf"));
+        let simulated = Target {
+            kind: TargetKind::Simulated,
+            ..Target::example_drive()
+        };
+        let form = ParameterForm::new(test, &simulated, &form);
+        assert!(!names(&form).contains(&"cache") && !names(&form).contains(&"engine"));
     }
 
     #[test]

@@ -90,8 +90,11 @@ impl LauncherState {
     /// The active context of the key table.
     #[must_use]
     pub fn key_context(&self) -> KeyContext {
-        if self.overwrite_question.is_some() {
-            KeyContext::OverwriteConsent
+        if let Some(question) = &self.overwrite_question {
+            match question.is_refused() {
+                true => KeyContext::OverwriteRefused,
+                false => KeyContext::OverwriteConsent,
+            }
         } else if self.search.is_some() {
             KeyContext::Search
         } else if self.form.editor.is_some() {

@@ -7,6 +7,7 @@ pub mod consent;
 mod effect;
 pub mod error;
 pub mod form;
+pub mod help;
 pub mod key;
 pub mod keymap;
 pub mod launcher;

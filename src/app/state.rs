@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::help::HelpState;
 use super::keymap::KeyContext;
 use super::launcher::LauncherState;
 use super::live::LiveState;
@@ -12,7 +13,6 @@ use super::result::ResultState;
 use super::running::RunningState;
 use super::screen::Screen;
 use super::sessions::SessionsState;
-use super::viewport::Viewport;
 use crate::safe_text::SafeText;
 
 /// Stage of the Bench screen.
@@ -80,8 +80,8 @@ pub struct AppState {
     pub requests: RequestsState,
     /// The Sessions screen.
     pub sessions: SessionsState,
-    /// Scroll position of the help.
-    pub help_viewport: Viewport,
+    /// The help.
+    pub help: HelpState,
     /// The open dialog.
     pub dialog: Option<Dialog>,
     /// The message in the footer.
@@ -101,7 +101,7 @@ impl AppState {
             },
             requests: RequestsState::default(),
             sessions: SessionsState::default(),
-            help_viewport: Viewport::default(),
+            help: HelpState::default(),
             dialog: None,
             status_message: None,
         }
@@ -119,6 +119,7 @@ impl AppState {
     #[must_use]
     pub fn key_context(&self) -> KeyContext {
         match (self.dialog, self.screen) {
+            (Some(Dialog::Help), _) if self.help.is_searching => KeyContext::HelpSearch,
             (Some(Dialog::Help), _) => KeyContext::Help,
             (
                 Some(

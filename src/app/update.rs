@@ -1,6 +1,7 @@
 //! The transition function of the state.
 
 use super::effect::Effect;
+use super::help::HelpState;
 use super::key::{KeyPress, KeySymbol};
 use super::keymap;
 use super::keymap::{KeyCommand, KeyContext};
@@ -58,7 +59,7 @@ fn handle_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
         KeyCommand::Suspend => vec![Effect::Suspend],
         KeyCommand::Redraw => vec![Effect::Redraw],
         KeyCommand::ToggleHelp => {
-            state.help_viewport.reset();
+            state.help = HelpState::new(context);
             state.dialog = Some(Dialog::Help);
             Vec::new()
         }
@@ -80,6 +81,7 @@ fn handle_text_input(state: &mut AppState, input: TextInput) {
                 timeline.type_input(input);
             }
         }
+        KeyContext::HelpSearch => state.help.type_input(input),
         KeyContext::Filter if state.screen == Screen::Requests => {
             state.requests.filter.apply_input(input)
         }
@@ -123,7 +125,7 @@ fn show_screen(state: &mut AppState, screen: Screen) -> Vec<Effect> {
 /// Handles a command of the context.
 fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> Vec<Effect> {
     match context {
-        KeyContext::Help => {
+        KeyContext::Help | KeyContext::HelpSearch => {
             handle_help(state, command);
             Vec::new()
         }
@@ -155,7 +157,8 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
         | KeyContext::Search
         | KeyContext::Form
         | KeyContext::Field
-        | KeyContext::OverwriteConsent => handle_launcher(state, command),
+        | KeyContext::OverwriteConsent
+        | KeyContext::OverwriteRefused => handle_launcher(state, command),
         KeyContext::Running => match &mut state.bench.stage {
             BenchStage::Running(running) => running.handle_command(command),
             _ => Vec::new(),
@@ -249,9 +252,8 @@ fn open_action_choice(state: &mut AppState, actions: &'static [ProcessAction]) {
 }
 
 fn handle_help(state: &mut AppState, command: KeyCommand) {
-    match command {
-        KeyCommand::Cancel => state.dialog = None,
-        movement => state.help_viewport.scroll(movement),
+    if !state.help.handle_command(command) {
+        state.dialog = None;
     }
 }
 

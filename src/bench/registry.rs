@@ -1,5 +1,6 @@
 //! The list of all benchmarks.
 
+use super::basic::random::RandomWorkload;
 use super::framework::benchmark::Benchmark;
 use super::framework::operation::Operation;
 use super::{basic, cache, contention, hdd, suites, sweeps};
@@ -16,12 +17,14 @@ pub static BENCHMARKS: &[&dyn Benchmark] = &[
         operation: Operation::Write,
     },
     &basic::random::RandomBenchmark {
-        operation: Operation::Read,
+        workload: RandomWorkload::Read,
     },
     &basic::random::RandomBenchmark {
-        operation: Operation::Write,
+        workload: RandomWorkload::Write,
     },
-    &basic::mixed::MixedReadWrite,
+    &basic::random::RandomBenchmark {
+        workload: RandomWorkload::Mixed,
+    },
     &contention::interference::InterferenceBenchmark,
     &cache::compression::CompressionBenchmark,
     &cache::read_modify_write::ReadModifyWriteCost,

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use jiff::Zoned;
+use procfs::CpuInfo;
+use procfs::prelude::FromBufRead as _;
 
 use crate::roots::SysPaths;
 use crate::session::document::HostRecord;
@@ -59,11 +61,11 @@ fn virtualization(roots: &SysPaths) -> Option<String> {
     );
     let named = VENDORS.iter().find(|(sign, _)| firmware.contains(sign));
     let flagged = || {
-        let processors = read(&roots.proc.join("cpuinfo"));
-        let flags = processors.lines().find(|line| line.starts_with("flags"))?;
+        let text = fs::read(roots.proc.join("cpuinfo")).ok()?;
+        let processors = CpuInfo::from_buf_read(&text[..]).ok()?;
+        let flags = processors.flags(0)?;
         flags
-            .split_whitespace()
-            .any(|flag| flag == "hypervisor")
+            .contains(&"hypervisor")
             .then(|| "a virtual machine".to_owned())
     };
     named.map(|(_, name)| (*name).to_owned()).or_else(flagged)
@@ -79,6 +81,17 @@ mod tests {
         let roots = SysPaths::under_root(root.path());
         assert_eq!(virtualization(&roots), None);
         fs::create_dir_all(&roots.proc).unwrap();
+        // Empty, cut short, without flags (arm64), with bytes that are no text.
+        for other in [
+            &b""[..],
+            b"\n",
+            b"flags",
+            b"processor : 0\nBogoMIPS : 50\n",
+            b"\xff:\n",
+        ] {
+            fs::write(roots.proc.join("cpuinfo"), other).unwrap();
+            assert_eq!(virtualization(&roots), None);
+        }
         fs::write(
             roots.proc.join("cpuinfo"),
             "processor\t: 0\nflags\t\t: fpu hypervisor lm\n",

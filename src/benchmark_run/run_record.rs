@@ -101,3 +101,17 @@ fn invocation(subject: &RunSubject<'_>) -> Invocation {
         fio: fio.ok().map(SafeLines::from),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::drive::TargetKind;
+    use crate::session::document::TargetRecord;
+
+    #[test]
+    fn checks_know_block_device_by_its_name_in_document() {
+        assert_eq!(
+            TargetKind::BlockDevice.document_name(),
+            TargetRecord::BLOCK_DEVICE
+        );
+    }
+}

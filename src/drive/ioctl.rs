@@ -7,30 +7,16 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// `_IOR(0x12, 114, size_t)`: size in bytes.
-const BLKGETSIZE64: libc::Ioctl = 0x8008_1272_u32 as libc::Ioctl;
-/// `_IO(0x12, 94)`: whether the device is read-only.
-const BLKROGET: libc::Ioctl = 0x125e;
-/// `_IOR(0x12, 128, __u64)`: sequence number of the disk, unique within one boot (kernel 5.15).
-const BLKGETDISKSEQ: libc::Ioctl = 0x8008_1280_u32 as libc::Ioctl;
-/// `_IO(0x12, 97)`: write back and drop the cached data.
-const BLKFLSBUF: libc::Ioctl = 0x1261;
-/// `_IOWR('f', 11, struct fiemap)`: locations of the extents of a file (kernel
-/// Documentation/filesystems/fiemap.rst).
-const FS_IOC_FIEMAP: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
-/// Write the file back first.
-const FIEMAP_FLAG_SYNC: u32 = 1;
-/// The backing file of a loop device.
-const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
+use linux_raw_sys::ioctl::{
+    BLKFLSBUF, BLKGETDISKSEQ, BLKGETSIZE64, BLKROGET, DM_TABLE_STATUS, FIEMAP_FLAG_SYNC,
+    FS_IOC_FIEMAP, FS_IOC_GETFLAGS,
+};
+use linux_raw_sys::loop_device::{LOOP_GET_STATUS64, loop_info64};
 
-/// `_IOWR(0xfd, 12, struct dm_ioctl)`: the table of a device-mapper device.
-const DM_TABLE_STATUS: libc::Ioctl = 0xc138_fd0c_u32 as libc::Ioctl;
 /// Return the table instead of the status.
 const DM_STATUS_TABLE_FLAG: u32 = 1 << 4;
 /// The response did not fit.
 const DM_BUFFER_FULL_FLAG: u32 = 1 << 8;
-/// `_IOR('f', 1, long)`: attributes of a file such as immutable (ioctl_iflags(2)).
-const FS_IOC_GETFLAGS: libc::Ioctl = 0x8008_6601_u32 as libc::Ioctl;
 
 /// The backing file of a loop device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +27,6 @@ pub struct LoopBacking {
     pub inode: u64,
     /// Device number if the file is itself a block device; otherwise 0.
     pub rdev: u64,
-}
-
-/// First fields of `struct loop_info64`; the rest is padding.
-#[repr(C)]
-struct LoopInfo {
-    device: u64,
-    inode: u64,
-    rdevice: u64,
-    remaining_fields: [u8; 256],
 }
 
 /// `struct dm_ioctl` (include/uapi/linux/dm-ioctl.h), followed by a buffer for the response.
@@ -90,7 +67,13 @@ fn check_ioctl(result: libc::c_int) -> io::Result<()> {
 pub fn block_device_size(device: impl AsFd) -> io::Result<u64> {
     let mut size = 0_u64;
     // SAFETY: BLKGETSIZE64 writes one 64-bit number to the address given, which is `size`.
-    check_ioctl(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKGETSIZE64, &raw mut size) })?;
+    check_ioctl(unsafe {
+        libc::ioctl(
+            device.as_fd().as_raw_fd(),
+            BLKGETSIZE64 as libc::Ioctl,
+            &raw mut size,
+        )
+    })?;
     Ok(size)
 }
 
@@ -101,7 +84,13 @@ pub fn block_device_size(device: impl AsFd) -> io::Result<u64> {
 pub fn is_read_only(device: impl AsFd) -> io::Result<bool> {
     let mut flag: libc::c_int = 0;
     // SAFETY: BLKROGET writes one int to the address given, which is `flag`.
-    check_ioctl(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKROGET, &raw mut flag) })?;
+    check_ioctl(unsafe {
+        libc::ioctl(
+            device.as_fd().as_raw_fd(),
+            BLKROGET as libc::Ioctl,
+            &raw mut flag,
+        )
+    })?;
     Ok(flag != 0)
 }
 
@@ -114,7 +103,11 @@ pub fn disk_sequence(device: impl AsFd) -> io::Result<u64> {
     let mut sequence = 0_u64;
     // SAFETY: BLKGETDISKSEQ writes one 64-bit number to the address given, which is `sequence`.
     check_ioctl(unsafe {
-        libc::ioctl(device.as_fd().as_raw_fd(), BLKGETDISKSEQ, &raw mut sequence)
+        libc::ioctl(
+            device.as_fd().as_raw_fd(),
+            BLKGETDISKSEQ as libc::Ioctl,
+            &raw mut sequence,
+        )
     })?;
     Ok(sequence)
 }
@@ -126,10 +119,15 @@ pub fn disk_sequence(device: impl AsFd) -> io::Result<u64> {
 /// When it is not a loop device, when it is writable, or when the sizes differ.
 #[cfg(test)]
 pub fn change_loop_file(device: &File, other: &File) -> io::Result<()> {
-    /// `LOOP_CHANGE_FD`.
-    const LOOP_CHANGE_FD: libc::Ioctl = 0x4c06;
+    use linux_raw_sys::loop_device::LOOP_CHANGE_FD;
     // SAFETY: LOOP_CHANGE_FD takes a descriptor by value and no pointer.
-    check_ioctl(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CHANGE_FD, other.as_raw_fd()) })
+    check_ioctl(unsafe {
+        libc::ioctl(
+            device.as_raw_fd(),
+            LOOP_CHANGE_FD as libc::Ioctl,
+            other.as_raw_fd(),
+        )
+    })
 }
 
 /// Writes back and drops the page cache of a block device; needs root.
@@ -138,7 +136,7 @@ pub fn change_loop_file(device: &File, other: &File) -> io::Result<()> {
 /// When it is not a block device, or without CAP_SYS_ADMIN.
 pub fn flush_buffer_cache(device: impl AsFd) -> io::Result<()> {
     // SAFETY: BLKFLSBUF takes no argument.
-    check_ioctl(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKFLSBUF, 0) })
+    check_ioctl(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKFLSBUF as libc::Ioctl, 0) })
 }
 
 /// Writes the dirty pages of a file or block device to the drive without flushing the drive's own
@@ -159,21 +157,21 @@ pub fn sync_file_data(file: impl AsFd) -> io::Result<()> {
 /// # Errors
 /// `ENXIO` when no file is attached.
 pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
-    let mut info = MaybeUninit::<LoopInfo>::zeroed();
-    // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64 (232 bytes), for which `info` has
-    // room, and all its bit patterns are valid numbers.
+    let mut info = MaybeUninit::<loop_info64>::zeroed();
+    // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64, and all its bit patterns are valid
+    // numbers.
     let info = unsafe {
         check_ioctl(libc::ioctl(
             device.as_raw_fd(),
-            LOOP_GET_STATUS64,
+            LOOP_GET_STATUS64 as libc::Ioctl,
             info.as_mut_ptr(),
         ))?;
         info.assume_init()
     };
     Ok(LoopBacking {
-        device: info.device,
-        inode: info.inode,
-        rdev: info.rdevice,
+        device: info.lo_device,
+        inode: info.lo_inode,
+        rdev: info.lo_rdevice,
     })
 }
 
@@ -212,7 +210,7 @@ pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u3
     check_ioctl(unsafe {
         libc::ioctl(
             control.as_raw_fd(),
-            DM_TABLE_STATUS,
+            DM_TABLE_STATUS as libc::Ioctl,
             std::ptr::from_mut(&mut *request),
         )
     })?;
@@ -232,7 +230,13 @@ pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u3
 pub fn inode_flags(file: &File) -> io::Result<u32> {
     let mut flags: [libc::c_uint; 2] = [0; 2];
     // SAFETY: FS_IOC_GETFLAGS writes one int to the address given, which has room for two.
-    check_ioctl(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFLAGS, flags.as_mut_ptr()) })?;
+    check_ioctl(unsafe {
+        libc::ioctl(
+            file.as_raw_fd(),
+            FS_IOC_GETFLAGS as libc::Ioctl,
+            flags.as_mut_ptr(),
+        )
+    })?;
     Ok(flags[0])
 }
 
@@ -283,7 +287,9 @@ pub fn file_extents(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<
     };
     // SAFETY: FS_IOC_FIEMAP reads the header and writes at most `room` extents behind it, for which
     // `extents` has space; all their bit patterns are valid numbers.
-    check_ioctl(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) })?;
+    check_ioctl(unsafe {
+        libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as libc::Ioctl, &raw mut map)
+    })?;
     let mapped = (map.mapped_extents as usize).min(MAX_EXTENTS);
     Ok(map.extents[..mapped].to_vec())
 }

@@ -6,6 +6,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use rand::Rng as _;
+
 use rustix::fs::{Advice, AtFlags, Mode as Permissions, OFlags};
 use rustix::io::Errno;
 
@@ -14,9 +16,9 @@ use crate::drive::free_space::{FreeSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY, S
 use crate::drive::guard::{MediumAccess, WriteMode};
 use crate::drive::medium::TargetKind;
 use crate::drive::medium::open_medium::OpenMedium;
-use crate::drive::random::Xoshiro256;
 use crate::drive::space_limit::SpaceLimit;
 use crate::drive::{extents, guard};
+use crate::entropy;
 use crate::roots::SysPaths;
 
 /// Bytes per write when filling.
@@ -47,7 +49,7 @@ fn create_named(
 ) -> Result<File, DriveError> {
     let path = directory.join(format!(
         ".diskscope-{:016x}",
-        Xoshiro256::from_entropy().next_u64()
+        entropy::generator().next_u64()
     ));
     let context = || io_error_context("create a scratch file in", name);
     let file =
@@ -114,7 +116,7 @@ fn write_random_data(
         direct: medium.target.supports_direct_io,
         ..MediumAccess::default()
     })?);
-    let mut random = Xoshiro256::from_entropy();
+    let mut random = entropy::generator();
     let mut storage = vec![0_u8; FILL_CHUNK_BYTES + SIZE_GRANULARITY as usize];
     let start = storage.as_ptr().align_offset(SIZE_GRANULARITY as usize);
     let buffer = &mut storage[start..start + FILL_CHUNK_BYTES];
@@ -130,7 +132,7 @@ fn write_random_data(
             check_free_space(medium.roots(), &file, name, left)?;
         }
         let chunk = &mut buffer[..left.min(FILL_CHUNK_BYTES as u64) as usize];
-        random.fill(chunk);
+        random.fill_bytes(chunk);
         file.write_all_at(chunk, done)
             .map_err(io_error_context("fill the scratch file in", name))?;
         done += chunk.len() as u64;

@@ -1,7 +1,10 @@
 //! Content of the write buffers.
 
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{Rng as _, SeedableRng as _};
+
 use super::plan::DataKind;
-use crate::drive::random::Xoshiro256;
+use crate::entropy;
 
 /// Unit of compression in drives. Partly compressible data has its zeros at the front of each unit.
 const COMPRESSION_UNIT: usize = 4096;
@@ -12,7 +15,7 @@ const REPEATED_BLOCK_SEED: u64 = 0x000d_15c0;
 #[derive(Debug)]
 pub struct DataPattern {
     kind: DataKind,
-    random: Xoshiro256,
+    random: Xoshiro256PlusPlus,
 }
 
 impl DataPattern {
@@ -22,7 +25,7 @@ impl DataPattern {
     pub fn new(kind: DataKind) -> Self {
         Self {
             kind,
-            random: Xoshiro256::from_entropy(),
+            random: entropy::generator(),
         }
     }
 
@@ -32,15 +35,15 @@ impl DataPattern {
             DataKind::Zero => buffer.fill(0),
             DataKind::Repeated => {
                 for unit in buffer.chunks_mut(COMPRESSION_UNIT) {
-                    Xoshiro256::new(REPEATED_BLOCK_SEED).fill(unit);
+                    Xoshiro256PlusPlus::seed_from_u64(REPEATED_BLOCK_SEED).fill_bytes(unit);
                 }
             }
-            DataKind::Random => self.random.fill(buffer),
+            DataKind::Random => self.random.fill_bytes(buffer),
             DataKind::Compressible(percent) => {
                 for unit in buffer.chunks_mut(COMPRESSION_UNIT) {
                     let (zeros, rest) = unit.split_at_mut(zero_bytes(unit.len(), percent));
                     zeros.fill(0);
-                    self.random.fill(rest);
+                    self.random.fill_bytes(rest);
                 }
             }
         }

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use crate::app::key::{KeyPress, KeySymbol};
 use crate::app::keymap::{KeyBinding, KeyContext};
 use crate::app::{AppState, keymap};
 use crate::ui::theme::{StyleRole, Theme};
@@ -34,7 +35,16 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
         return;
     }
     let mut line = Line::raw(" ");
-    for binding in bindings(state.key_context()).filter(|binding| !binding.hint.is_empty()) {
+    let mut shown: Vec<_> = bindings(state.key_context())
+        .filter(|binding| !binding.hint.is_empty())
+        .collect();
+    // The way back stays on a narrow terminal, too.
+    let leads_back = |binding: &&KeyBinding| binding.keys.contains(&KeyPress::new(KeySymbol::Esc));
+    if let Some(index) = shown.iter().position(leads_back).filter(|index| *index > 1) {
+        let back = shown.remove(index);
+        shown.insert(1, back);
+    }
+    for binding in shown {
         let Some(key) = binding.keys.first() else {
             continue;
         };

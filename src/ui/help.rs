@@ -1,14 +1,14 @@
-//! The help: the key table.
+//! The help: the key table, that of the present screen first.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
+use crate::app::help::HelpState;
 use crate::app::keymap;
-use crate::app::keymap::KeyContext;
-use crate::app::viewport::Viewport;
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::text::input_line;
 
 /// Width of the column of keys.
 const KEYS_WIDTH: usize = 16;
@@ -16,7 +16,7 @@ const KEYS_WIDTH: usize = 16;
 const COLUMN_WIDTH: u16 = 60;
 
 /// Draws the help over the whole screen.
-pub(super) fn draw(viewport: &Viewport, theme: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(help: &HelpState, theme: Theme, area: Rect, buf: &mut Buffer) {
     Clear.render(area, buf);
     let [top, body, bottom] = Layout::vertical([
         Constraint::Length(2),
@@ -24,31 +24,53 @@ pub(super) fn draw(viewport: &Viewport, theme: Theme, area: Rect, buf: &mut Buff
         Constraint::Length(1),
     ])
     .areas(area);
-    Line::styled(" diskscope: keys", theme.role_style(StyleRole::Title)).render(top, buf);
-    let lines = lines(theme);
+    title(help, theme, area.width).render(top, buf);
+    let lines = lines(help, theme);
     let height = usize::from(body.height).max(1);
     let columns = usize::from((body.width / COLUMN_WIDTH).max(1));
     let beyond = lines.len().saturating_sub(height * columns);
-    viewport.clear_extent();
-    viewport.record_extent(lines.len(), height * columns);
-    let scroll = viewport.first();
+    help.viewport.clear_extent();
+    help.viewport.record_extent(lines.len(), height * columns);
+    let scroll = help.viewport.first();
     for (index, line) in lines.iter().skip(scroll).take(height * columns).enumerate() {
         let column = (index / height) as u16;
         let left = body.x + 1 + column * COLUMN_WIDTH;
         let cell = Rect::new(left, body.y + (index % height) as u16, COLUMN_WIDTH - 2, 1);
         line.render(cell.intersection(body), buf);
     }
-    let more = if beyond > scroll {
-        format!(" Esc closes, Down shows {} more lines", beyond - scroll)
-    } else {
-        " Esc closes".to_owned()
-    };
-    Line::styled(more, theme.role_style(StyleRole::Faint)).render(bottom, buf);
+    footer(help, beyond.saturating_sub(scroll), theme).render(bottom, buf);
 }
 
-fn lines(theme: Theme) -> Vec<Line<'static>> {
+fn title(help: &HelpState, theme: Theme, width: u16) -> Line<'static> {
+    let style = theme.role_style(StyleRole::Title);
+    let mut line = Line::styled(" diskscope: keys", style);
+    if help.is_searching || !help.search.is_empty() {
+        line.push_span(Span::styled("   search: ", style));
+        if help.is_searching {
+            let room = width.saturating_sub(line.width() as u16 + 1);
+            line.extend(input_line(&help.search, room, theme, style));
+        } else {
+            line.push_span(Span::raw(help.search.as_string()));
+        }
+    }
+    line
+}
+
+fn footer(help: &HelpState, below: usize, theme: Theme) -> Line<'static> {
+    let keys = match help.is_searching {
+        true => "Enter keep   Esc clear",
+        false => "Esc close   / search   PageUp, PageDown scroll",
+    };
+    let more = match below {
+        0 => String::new(),
+        below => format!("   {below} more lines"),
+    };
+    Line::styled(format!(" {keys}{more}"), theme.role_style(StyleRole::Faint))
+}
+
+fn lines(help: &HelpState, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    for context in KeyContext::ALL {
+    for (context, bindings) in help.sections() {
         if !lines.is_empty() {
             lines.push(Line::default());
         }
@@ -56,13 +78,19 @@ fn lines(theme: Theme) -> Vec<Line<'static>> {
             context.title(),
             theme.role_style(StyleRole::Title),
         ));
-        for binding in keymap::bindings_of(context) {
+        for binding in bindings {
             let keys = Span::styled(
                 format!("  {:KEYS_WIDTH$}", keymap::key_names(binding)),
                 theme.role_style(StyleRole::Read),
             );
             lines.push(Line::from(vec![keys, Span::raw(binding.help)]));
         }
+    }
+    if lines.is_empty() {
+        lines.push(Line::styled(
+            "no key matches",
+            theme.role_style(StyleRole::Warning),
+        ));
     }
     lines
 }
@@ -71,16 +99,17 @@ fn lines(theme: Theme) -> Vec<Line<'static>> {
 mod tests {
     use super::*;
     use crate::app::KeyCommand;
+    use crate::app::keymap::KeyContext;
 
     #[test]
     fn help_lists_every_binding_when_scrolled() {
         let area = Rect::new(0, 0, 80, 24);
         let mut seen = String::new();
-        let mut viewport = Viewport::default();
+        let mut help = HelpState::new(KeyContext::Live);
         for _ in 0..keymap::line_count() {
             let mut buf = Buffer::empty(area);
-            draw(&viewport, Theme::FULL, area, &mut buf);
-            viewport.scroll(KeyCommand::Down);
+            draw(&help, Theme::FULL, area, &mut buf);
+            help.viewport.scroll(KeyCommand::Down);
             for cell in buf.content() {
                 seen.push_str(cell.symbol());
             }

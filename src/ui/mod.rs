@@ -92,7 +92,7 @@ fn draw_screen(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
     }
     footer::draw(state, theme, bottom, buf);
     match state.dialog {
-        Some(Dialog::Help) => help::draw(&state.help_viewport, theme, area, buf),
+        Some(Dialog::Help) => help::draw(&state.help, theme, area, buf),
         Some(dialog) => dialog::draw(dialog, theme, area, buf),
         None => {}
     }

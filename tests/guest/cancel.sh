@@ -81,15 +81,17 @@ leave "writing, system calls" TERM 3 -- random-write $target --engine pread --de
 leave "writing through the cache" HUP 3 -- sequential-write $target --engine pread --cache keep --duration 60s --overwrite $target
 
 # The processor is not waited for by a program that was stopped.
-diskscope run random-read /dev/"$disk" --duration 5s --depth 2 >/tmp/out.txt 2>/dev/null &
+diskscope run random-read /dev/"$disk" --duration 12s --depth 2 >/tmp/out.txt 2>/tmp/err.txt &
 program=$!
-sleep 2
+# An emulated machine takes some seconds until the first request.
+sleep 6
 kill -STOP $program
 sleep 2
 kill -CONT $program
 wait $program
-grep -q 'paused: did not run' /tmp/out.txt && found=yes || found=no
+grep -q 'paused: the program did not run' /tmp/out.txt && found=yes || found=no
 check $found "a stop of two seconds: $(grep 'paused' /tmp/out.txt)"
+[ $found = yes ] || sed 's/^/        /' /tmp/out.txt /tmp/err.txt
 
 echo "$failed failed"
 exit $failed

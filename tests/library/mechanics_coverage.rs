@@ -7,8 +7,10 @@
 
 use std::fmt::Write as _;
 
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+
 use crate::support::run_on;
-use diskscope::drive::random::Xoshiro256;
 use diskscope::engine::simulated::hdd::HardDiskSettings as Disk;
 use diskscope::engine::simulated::{self, SimParameters, SimulatedEngine};
 use diskscope::session::document::{Findings, Metric, MetricId, Severity};
@@ -46,8 +48,8 @@ const METRICS: [CoveredMetric; 4] = [
 /// A drive of the whole grid. Every parameter is drawn on its own.
 fn random_drive(number: u64) -> String {
     const SPEED_CLASSES: [f64; 6] = [4200.0, 5400.0, 5900.0, 7200.0, 10_000.0, 15_000.0];
-    let mut random = Xoshiro256::new(0x6d65_6368 ^ (number << 20));
-    let mut between = |low: f64, high: f64| low + (high - low) * random.uniform();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(0x6d65_6368 ^ (number << 20));
+    let mut between = |low: f64, high: f64| low + (high - low) * random.random::<f64>();
     let rpm = match between(0.0, 2.0) {
         class if class < 1.0 => SPEED_CLASSES[(class * 6.0) as usize] * between(0.999, 1.001),
         _ => between(4200.0, 15_000.0),
@@ -87,11 +89,11 @@ fn random_drive(number: u64) -> String {
 /// The same drive behind a host that sees its answers late, as behind FUSE and a loop device: by 10
 /// to 80 µs and more.
 fn random_drive_with_delayed_completions(number: u64) -> String {
-    let mut random = Xoshiro256::new(0x6c61_7465 ^ (number << 20));
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(0x6c61_7465 ^ (number << 20));
     format!(
         "{},lateness={:.0}us",
         random_drive(number),
-        10.0 + 70.0 * random.uniform()
+        10.0 + 70.0 * random.random::<f64>()
     )
 }
 

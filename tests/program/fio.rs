@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rand::Rng as _;
+
 use crate::loop_device::LoopDevice;
 use crate::median::Median;
 use serde_json::Value;
@@ -29,7 +31,7 @@ impl Medium {
         let directory = tempfile::tempdir_in("/dev/shm").unwrap();
         let data = directory.path().join("data");
         let mut bytes = vec![0; FILE_BYTES];
-        diskscope::drive::random::Xoshiro256::from_entropy().fill(&mut bytes);
+        diskscope::entropy::generator().fill_bytes(&mut bytes);
         fs::write(&data, bytes).unwrap();
         fs::File::open(&data).unwrap().sync_all().unwrap();
         let device = LoopDevice::attach(&data, &["--read-only", "--direct-io=on"]);

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod few_keys;
 mod form;
 mod frozen_threads;
 mod hang;

@@ -30,14 +30,17 @@ pub fn start_benchmark(terminal: &mut PtyTerminal, duration: &str) {
     terminal.send_keys("s");
 }
 
-/// The place of a parameter among those of its test.
+/// The place of a parameter among those of its benchmark that the form shows.
 pub fn benchmark_position(test: &str, name: &str) -> usize {
     let parameters = bench::find_benchmark(test)
         .unwrap()
         .description()
         .parameters;
+    // Shown with the zipf pattern only.
+    let is_hidden = |name: &str| name == "zipf";
     parameters
         .iter()
+        .filter(|parameter| !is_hidden(parameter.name()))
         .position(|parameter| parameter.name() == name)
         .unwrap()
 }

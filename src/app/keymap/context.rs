@@ -26,6 +26,8 @@ pub enum KeyContext {
     Field,
     /// Typing the path of the target to overwrite.
     OverwriteConsent,
+    /// The target cannot be overwritten: nothing to confirm.
+    OverwriteRefused,
     /// Keys that edit text; they apply in every context that takes text.
     TextEditing,
     /// A benchmark that runs.
@@ -44,6 +46,8 @@ pub enum KeyContext {
     Comparison,
     /// The help.
     Help,
+    /// Typing the search of the help.
+    HelpSearch,
     /// A yes/no question.
     Question,
     /// A list to choose from.
@@ -52,7 +56,7 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Global,
         Self::Live,
         Self::Replay,
@@ -63,6 +67,7 @@ impl KeyContext {
         Self::Form,
         Self::Field,
         Self::OverwriteConsent,
+        Self::OverwriteRefused,
         Self::TextEditing,
         Self::Running,
         Self::Result,
@@ -72,6 +77,7 @@ impl KeyContext {
         Self::Deletion,
         Self::Comparison,
         Self::Help,
+        Self::HelpSearch,
         Self::Question,
         Self::ChoiceList,
     ];
@@ -90,6 +96,7 @@ impl KeyContext {
             Self::Search => "Bench: search",
             Self::Field => "Bench: editing a value",
             Self::OverwriteConsent => "Bench: consent to overwrite",
+            Self::OverwriteRefused => "Bench: target that cannot be overwritten",
             Self::TextEditing => "Text fields",
             Self::Running => "Bench: running",
             Self::Result => "Result",
@@ -99,6 +106,7 @@ impl KeyContext {
             Self::Deletion => "Sessions: deletion",
             Self::Comparison => "Sessions: comparison",
             Self::Help => "Help",
+            Self::HelpSearch => "Help: search",
             Self::Question => "Questions",
             Self::ChoiceList => "Choice of an action on a process",
         }
@@ -126,6 +134,7 @@ impl KeyContext {
                 | Self::Field
                 | Self::OverwriteConsent
                 | Self::Note
+                | Self::HelpSearch
         )
     }
 
@@ -135,7 +144,11 @@ impl KeyContext {
         self.takes_text()
             || matches!(
                 self,
-                Self::Help | Self::Question | Self::Deletion | Self::ChoiceList
+                Self::Help
+                    | Self::Question
+                    | Self::Deletion
+                    | Self::ChoiceList
+                    | Self::OverwriteRefused
             )
     }
 }

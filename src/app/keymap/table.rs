@@ -98,11 +98,11 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Filter, ENTER, KeyCommand::Accept, "apply the filter", "apply"),
     binding(KeyContext::Filter, ESC, KeyCommand::Cancel, "clear the filter", "clear"),
 
-    binding(KeyContext::Launcher, ENTER, KeyCommand::Accept, "select; on a TEST: start it", "select, start"),
+    binding(KeyContext::Launcher, ENTER, KeyCommand::Accept, "select; on a BENCHMARK: start it", "select, start"),
     binding(KeyContext::Launcher, &[KeyPress::new(KeySymbol::Tab), KeyPress::new(KeySymbol::Right)], KeyCommand::Next, "next list", "next list"),
     binding(KeyContext::Launcher, &[KeyPress::new(KeySymbol::BackTab), KeyPress::new(KeySymbol::Left)], KeyCommand::Previous, "previous list", ""),
     binding(KeyContext::Launcher, &[KeyPress::char('s')], KeyCommand::Start, "start the benchmark", "start"),
-    binding(KeyContext::Launcher, &[KeyPress::char('/')], KeyCommand::Search, "search TEST and TARGET, or type /path", "search"),
+    binding(KeyContext::Launcher, &[KeyPress::char('/')], KeyCommand::Search, "search both lists, or type /path", "search"),
     binding(KeyContext::Launcher, &[KeyPress::char('r')], KeyCommand::ReloadList, "reload the list of targets", ""),
     binding(KeyContext::Launcher, UP, KeyCommand::Up, "one line up", ""),
     binding(KeyContext::Launcher, DOWN, KeyCommand::Down, "one line down", ""),
@@ -125,8 +125,8 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Form, LEFT, KeyCommand::PreviousChoice, "previous choice", ""),
     binding(KeyContext::Form, &[KeyPress::char('d'), KeyPress::new(KeySymbol::Delete)], KeyCommand::ResetToDefault, "reset to the default", "default"),
     binding(KeyContext::Form, TAB, KeyCommand::Next, "go to TARGET", "next list"),
-    binding(KeyContext::Form, BACK_TAB, KeyCommand::Previous, "go to TEST", ""),
-    binding(KeyContext::Form, &[KeyPress::char('/')], KeyCommand::Search, "search TEST and TARGET, or type /path", "search"),
+    binding(KeyContext::Form, BACK_TAB, KeyCommand::Previous, "go to BENCHMARK", ""),
+    binding(KeyContext::Form, &[KeyPress::char('/')], KeyCommand::Search, "search both lists, or type /path", "search"),
     binding(KeyContext::Form, &[KeyPress::char('s')], KeyCommand::Start, "start the benchmark", "start"),
     binding(KeyContext::Form, UP, KeyCommand::Up, "one parameter up", ""),
     binding(KeyContext::Form, DOWN, KeyCommand::Down, "one parameter down", ""),
@@ -134,7 +134,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Form, PAGE_DOWN, KeyCommand::PageDown, "one page down", ""),
     binding(KeyContext::Form, HOME, KeyCommand::GoToFirst, "to the first parameter", ""),
     binding(KeyContext::Form, END, KeyCommand::GoToLast, "to the last parameter", ""),
-    binding(KeyContext::Form, ESC, KeyCommand::Cancel, "go to TEST", ""),
+    binding(KeyContext::Form, ESC, KeyCommand::Cancel, "go to BENCHMARK", "back"),
 
     binding(KeyContext::Field, ENTER, KeyCommand::Accept, "accept the typed value", "accept"),
     binding(KeyContext::Field, ESC, KeyCommand::Cancel, "discard the typed value", "discard"),
@@ -143,6 +143,8 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
 
     binding(KeyContext::OverwriteConsent, ENTER, KeyCommand::Accept, "start, if the typed path equals TARGET", "start, once the path is typed"),
     binding(KeyContext::OverwriteConsent, ESC, KeyCommand::Cancel, "cancel; nothing is written", "cancel"),
+
+    binding(KeyContext::OverwriteRefused, ESC, KeyCommand::Cancel, "back; nothing is written", "back"),
 
     binding(KeyContext::TextEditing, LEFT, KeyCommand::EditText(TextEdit::Left), "one character to the left", "edit"),
     binding(KeyContext::TextEditing, RIGHT, KeyCommand::EditText(TextEdit::Right), "one character to the right", ""),
@@ -218,12 +220,16 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Comparison, &[KeyPress::new(KeySymbol::Esc), KeyPress::new(KeySymbol::Enter)], KeyCommand::Cancel, "back", "back"),
 
     binding(KeyContext::Help, &[KeyPress::new(KeySymbol::Esc), KeyPress::char('?'), KeyPress::char('q'), KeyPress::new(KeySymbol::Enter)], KeyCommand::Cancel, "close the help", "close"),
+    binding(KeyContext::Help, &[KeyPress::char('/')], KeyCommand::EditFilter, "search the keys", "search"),
     binding(KeyContext::Help, UP, KeyCommand::Up, "scroll up", ""),
     binding(KeyContext::Help, DOWN, KeyCommand::Down, "scroll down", "scroll"),
     binding(KeyContext::Help, PAGE_UP, KeyCommand::PageUp, "one page up", ""),
     binding(KeyContext::Help, PAGE_DOWN, KeyCommand::PageDown, "one page down", ""),
     binding(KeyContext::Help, HOME, KeyCommand::GoToFirst, "to the first line", ""),
     binding(KeyContext::Help, END, KeyCommand::GoToLast, "to the last line", ""),
+
+    binding(KeyContext::HelpSearch, ENTER, KeyCommand::Accept, "keep the search", "keep"),
+    binding(KeyContext::HelpSearch, ESC, KeyCommand::Cancel, "clear the search", "clear"),
 
     binding(KeyContext::Question, &[KeyPress::char('y'), KeyPress::new(KeySymbol::Enter)], KeyCommand::Confirm, "confirm", "confirm"),
     binding(KeyContext::Question, &[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel", "cancel"),

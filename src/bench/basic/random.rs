@@ -1,15 +1,15 @@
-//! Random reads or writes: IOPS and latency. `mixed` is the same workload with both.
+//! Random reads, writes, or both: IOPS and latency.
 
-pub(super) mod description;
+mod description;
+mod workload;
 
-pub(crate) use self::description::CHART;
-
-use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
+pub use self::workload::RandomWorkload;
+
+use self::workload::PERCENTILES;
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
-use crate::bench::framework::operation::Operation;
 use crate::bench::framework::{describe_target, random_pattern};
 use crate::bench::{
     BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
@@ -17,17 +17,9 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::{IoOperation, IoStats, Plan};
 use crate::session::document::check::{CheckEvidence, CheckId, RateShortfall};
-use crate::session::document::{Findings, Metric, MetricId, MetricKind, Percentile, VariantKey};
+use crate::session::document::{Findings, Metric, MetricId, MetricKind, VariantKey};
 use crate::stats::latency::concurrency::{max_mean_in_flight, mean_in_flight};
 use crate::units;
-
-const P50: Percentile = Percentile::from_tenths(500);
-const P90: Percentile = Percentile::from_tenths(900);
-const P99: Percentile = Percentile::from_tenths(990);
-const P99_9: Percentile = Percentile::from_tenths(999);
-
-pub(crate) const LATENCY_P50: MetricKind = MetricKind::LatencyPercentile(P50);
-pub(crate) const LATENCY_P99: MetricKind = MetricKind::LatencyPercentile(P99);
 
 /// Fraction of the arrival rate below which the drive does not keep up.
 const MIN_RATE_FRACTION: f64 = 0.98;
@@ -35,123 +27,89 @@ const MIN_RATE_FRACTION: f64 = 0.98;
 /// rate may miss.
 const MIN_BACKLOG: f64 = 10.0;
 
-/// The metrics of each direction of a benchmark that reads and writes.
-pub(crate) const DIRECTION_METRICS: &[MetricFamily] = &[MetricFamily::Own(&[
-    MetricKind::Iops,
-    MetricKind::Throughput,
-    MetricKind::LatencyMean,
-    LATENCY_P50,
-    MetricKind::LatencyPercentile(P90),
-    LATENCY_P99,
-    MetricKind::LatencyPercentile(P99_9),
-])];
-
 /// Requests at random offsets.
 pub struct RandomBenchmark {
-    /// Read or write.
-    pub operation: Operation,
+    /// The requests.
+    pub workload: RandomWorkload,
+}
+
+impl RandomBenchmark {
+    fn plan(&self, target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+        let operation = self.workload.operation(parameters);
+        framework::build_plan(target, parameters, operation, random_pattern(parameters))
+    }
 }
 
 impl Benchmark for RandomBenchmark {
     fn description(&self) -> &'static Description {
-        description::of(self.operation)
+        description::of(self.workload)
     }
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        forecast(self.operation.into(), target, parameters)
+        let plan = self.plan(target, parameters)?;
+        let operation = plan.operation;
+        let does = match operation {
+            IoOperation::Read => "reads".to_owned(),
+            IoOperation::Write => "writes".to_owned(),
+            IoOperation::Mixed { reads } => {
+                format!("reads ({}) and writes", units::format_percent(reads))
+            }
+        };
+        let load = match plan.arrival_rate {
+            Some(rate) => format!("{} arrivals/s (open loop)", units::format_count(rate)),
+            None => format!(
+                "{} in flight",
+                u64::from(plan.depth) * u64::from(plan.workers)
+            ),
+        };
+        let bytes = plan.max_bytes();
+        let written = bytes.filter(|_| operation.writes());
+        Ok(Forecast {
+            sentence: format!(
+                "{does} {} at random offsets of {}, {load}{}",
+                framework::describe_block_size(plan.block_size),
+                describe_target(target),
+                framework::describe_written_limit(written, target)
+            ),
+            run_time: PlannedPhases::single(plan).run_time(target),
+            max_read_bytes: bytes.filter(|_| operation != IoOperation::Write),
+            max_written_bytes: written,
+        })
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        run(self.operation.into(), bench)
+        let plan = self.plan(bench.target, bench.parameters)?;
+        let slower = bench.parameters.get(framework::SLOWER_THAN);
+        let phase = match self.workload {
+            RandomWorkload::Read => "random reads",
+            RandomWorkload::Write => "random writes",
+            RandomWorkload::Mixed => "random reads and writes",
+        };
+        bench.measure(phase, 1.0, &plan, &mut |findings, stats, elapsed| {
+            set_metrics(findings, &plan, stats, elapsed, slower);
+        })?;
+        Ok(())
     }
 
     fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        fio(self.operation.into(), target, parameters)
+        let plan = self
+            .plan(target, parameters)
+            .map_err(|_| FioGap::Parameters)?;
+        FioJob::random_job(&plan, target)
     }
-}
-
-fn plan(
-    operation: IoOperation,
-    target: &Target,
-    parameters: &ParameterSet,
-) -> Result<Plan, BenchError> {
-    framework::build_plan(target, parameters, operation, random_pattern(parameters))
-}
-
-pub(crate) fn forecast(
-    operation: IoOperation,
-    target: &Target,
-    parameters: &ParameterSet,
-) -> Result<Forecast, BenchError> {
-    let plan = plan(operation, target, parameters)?;
-    let does = match operation {
-        IoOperation::Read => "reads".to_owned(),
-        IoOperation::Write => "writes".to_owned(),
-        IoOperation::Mixed { reads } => {
-            format!("reads ({}) and writes", units::format_percent(reads))
-        }
-    };
-    let load = match plan.arrival_rate {
-        Some(rate) => format!("{} arrivals/s (open loop)", units::format_count(rate)),
-        None => format!(
-            "{} in flight",
-            u64::from(plan.depth) * u64::from(plan.workers)
-        ),
-    };
-    let bytes = plan.max_bytes();
-    let written = bytes.filter(|_| operation.writes());
-    let amount = written.map_or_else(String::new, |bytes| {
-        format!(
-            ", at most {}",
-            framework::describe_written_bytes(bytes, target)
-        )
-    });
-    Ok(Forecast {
-        sentence: format!(
-            "{does} {} at random offsets of {}, {load}{amount}",
-            framework::describe_block_size(plan.block_size),
-            describe_target(target)
-        ),
-        run_time: PlannedPhases::single(plan).run_time(target),
-        max_read_bytes: bytes.filter(|_| operation != IoOperation::Write),
-        max_written_bytes: written,
-    })
-}
-
-pub(crate) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-    let plan = plan(operation, bench.target, bench.parameters)?;
-    let slower = bench.parameters.get(framework::SLOWER_THAN);
-    let phase = match operation {
-        IoOperation::Read => "random reads",
-        IoOperation::Write => "random writes",
-        IoOperation::Mixed { .. } => "random reads and writes",
-    };
-    bench.measure(phase, 1.0, &plan, &mut |findings, tally, elapsed| {
-        set_metrics(findings, &plan, tally, elapsed, slower);
-    })?;
-    Ok(())
-}
-
-pub(crate) fn fio(
-    operation: IoOperation,
-    target: &Target,
-    parameters: &ParameterSet,
-) -> Result<FioJob, FioGap> {
-    let plan = plan(operation, target, parameters).map_err(|_| FioGap::Parameters)?;
-    FioJob::random_job(&plan, target)
 }
 
 fn set_metrics(
     findings: &mut Findings,
     plan: &Plan,
-    tally: &IoStats,
+    stats: &IoStats,
     elapsed: Duration,
     slower: Option<Duration>,
 ) {
-    framework::report_throughput_metrics(findings, tally, elapsed);
-    framework::report_slower_than(findings, tally, slower);
+    framework::report_throughput_metrics(findings, stats, elapsed);
+    framework::report_slower_than(findings, stats, slower);
     if let IoOperation::Mixed { .. } = plan.operation {
-        set_metrics_by_direction(findings, tally, elapsed);
+        set_metrics_by_direction(findings, stats, elapsed);
     }
     let value = |id| findings.metric(id).map(|metric: &Metric| metric.value);
     let mean_ns = value(&MetricId::LATENCY_MEAN);
@@ -175,7 +133,7 @@ fn set_metrics(
     let reached = mean_in_flight(iops, mean_ns);
     findings.set_metric(Metric::new(MetricId::DEPTH_REACHED, reached));
     let requested = f64::from(plan.depth) * f64::from(plan.workers);
-    let latency = tally.latency();
+    let latency = stats.latency();
     let bound = max_mean_in_flight(
         latency.count(),
         (mean_ns, latency.max().unwrap_or_default() as f64),
@@ -190,11 +148,11 @@ fn set_metrics(
 }
 
 /// Sets metrics for reads and writes separately: `read_iops`, `write_latency_p99` and so on.
-fn set_metrics_by_direction(findings: &mut Findings, tally: &IoStats, elapsed: Duration) {
+fn set_metrics_by_direction(findings: &mut Findings, stats: &IoStats, elapsed: Duration) {
     let seconds = elapsed.as_secs_f64();
     for (variant, direction) in [
-        (VariantKey::READ, &tally.read),
-        (VariantKey::WRITE, &tally.write),
+        (VariantKey::READ, &stats.read),
+        (VariantKey::WRITE, &stats.write),
     ] {
         let count = direction.latency.count();
         if count == 0 || seconds <= 0.0 {
@@ -209,7 +167,7 @@ fn set_metrics_by_direction(findings: &mut Findings, tally: &IoStats, elapsed: D
         if let Some(mean) = direction.latency.mean() {
             put(MetricKind::LatencyMean, mean);
         }
-        for percentile in [P50, P90, P99, P99_9] {
+        for percentile in PERCENTILES {
             if let Some(value) = direction.latency.percentile(percentile.percent()) {
                 put(MetricKind::LatencyPercentile(percentile), value as f64);
             }

@@ -394,8 +394,10 @@ mod tests {
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value};
     use crate::drive::SettingsManager;
-    use crate::drive::random::Xoshiro256;
     use crate::roots::SysPaths;
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt as _, SeedableRng as _};
+    use rand_distr::StandardNormal;
 
     /// A directory with a device `sim:constant` whose read-ahead can be set.
     fn temporary_system() -> (tempfile::TempDir, SettingsManager, PathBuf) {
@@ -437,8 +439,9 @@ mod tests {
 
     /// A time with this relative scatter between executions.
     fn scattered_time(time: u64, plan: &Plan, share: f64) -> u64 {
-        let mut random = Xoshiro256::new(plan.window.start ^ plan.seed.rotate_left(40));
-        (time as f64 * (share * random.normal()).exp()) as u64
+        let mut random =
+            Xoshiro256PlusPlus::seed_from_u64(plan.window.start ^ plan.seed.rotate_left(40));
+        (time as f64 * (share * random.sample::<f64, _>(StandardNormal)).exp()) as u64
     }
 
     #[test]

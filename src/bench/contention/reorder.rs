@@ -3,6 +3,9 @@
 use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{Rng as _, SeedableRng as _};
+
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
@@ -14,7 +17,7 @@ use crate::bench::{
     Forecast, Parameter, ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::drive::random::{Xoshiro256, scale_to_bound};
+use crate::drive::random::scale_to_bound;
 use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::check::{CheckEvidence, CheckId, RateRange};
@@ -98,7 +101,7 @@ fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) ->
         .end
         .saturating_sub(start + u64::from(plan.block_size.max_bytes()));
     let blocks = room / plan.alignment + 1;
-    let mut random = Xoshiro256::new(seed);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let all = count.next_multiple_of(batch) + batch;
     let mut addresses: Vec<u64> = (0..all)
         .map(|_| start + scale_to_bound(random.next_u64(), blocks) * plan.alignment)

@@ -5,15 +5,16 @@ use super::options::{
     ZIPF,
 };
 use super::parameter::ParameterError;
+use super::parameter_conflict::ParameterConflict;
 use crate::engine::{EngineError, OpenError, PlanError, PlanField, PlanProblem};
 use crate::privilege;
 
 /// Why a benchmark could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// The parameters are invalid; the text says how to correct them.
-    #[error("{0}")]
-    InvalidParameters(String),
+    /// The parameters do not fit the benchmark, the target or each other.
+    #[error(transparent)]
+    InvalidParameters(#[from] ParameterConflict),
     /// A goal names a metric that the benchmark does not yield.
     #[error("--goal {goal:?}: {test} does not yield that metric{suggestion}")]
     UnknownGoalMetric {

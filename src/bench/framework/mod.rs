@@ -16,6 +16,7 @@ pub(crate) mod nested;
 pub mod operation;
 mod options;
 pub mod parameter;
+pub mod parameter_conflict;
 mod plan_builder;
 pub mod progress;
 pub(crate) mod rounds;

@@ -5,10 +5,11 @@ use std::time::Duration;
 use super::parameter::keyword::keywords;
 use super::parameter::{DATA_WORDS, Keyword, Parameter, ParameterKind, SizeRange, WindowPosition};
 use crate::engine::{CacheMode, DataKind, EngineChoice, SyncMode};
+use crate::session::document::ParameterName;
 
 /// Request size.
 pub const BLOCK_SIZE: Parameter<u64> = Parameter {
-    name: "block-size",
+    name: ParameterName::BlockSize.as_str(),
     kind: ParameterKind::Size { min: 1 },
     help: "size of a request",
     default: |target| u64::from(target.physical_block_bytes.max(4096)),
@@ -30,7 +31,7 @@ pub const BLOCK_SIZES: Parameter<SizeRange> = Parameter {
 
 /// I/O depth of each worker (fio iodepth).
 pub const DEPTH: Parameter<u32> = Parameter {
-    name: "depth",
+    name: ParameterName::Depth.as_str(),
     kind: ParameterKind::Count { min: 1, max: 4096 },
     help: "requests that each worker keeps in flight",
     default: |target| match target.is_rotational() {
@@ -41,7 +42,7 @@ pub const DEPTH: Parameter<u32> = Parameter {
 
 /// Number of worker threads (fio numjobs).
 pub const WORKERS: Parameter<u32> = Parameter {
-    name: "workers",
+    name: ParameterName::Workers.as_str(),
     kind: ParameterKind::Count { min: 1, max: 256 },
     help: "worker threads, each with its own queue (fio numjobs)",
     default: |_| 1,
@@ -65,6 +66,9 @@ pub const BYTES: Parameter<Option<u64>> = Parameter {
 
 /// Limit on bytes written: 8 GiB cause no noticeable wear.
 pub const WRITTEN_BYTES: Parameter<Option<u64>> = BYTES.with_default(|_| Some(8 << 30));
+
+/// The longest request in bytes.
+pub const MAX_REQUEST_BYTES: u64 = 1 << 30;
 
 /// Limit on the number of requests (fio number_ios).
 pub const REQUESTS: Parameter<Option<u64>> = Parameter {
@@ -103,7 +107,7 @@ pub const WINDOW_END: Parameter<WindowPosition> = Parameter {
 
 /// Alignment of request addresses (fio blockalign).
 pub const ALIGN: Parameter<Option<u64>> = Parameter {
-    name: "align",
+    name: ParameterName::Align.as_str(),
     kind: ParameterKind::Size { min: 1 },
     help: "alignment of the offsets; unset: the block size",
     default: |_| None,
@@ -122,7 +126,7 @@ pub const SEED: Parameter<u64> = Parameter {
 
 /// Page cache mode (fio direct, invalidate).
 pub const CACHE: Parameter<CacheMode> = Parameter {
-    name: "cache",
+    name: ParameterName::Cache.as_str(),
     kind: ParameterKind::Choice(CacheMode::WORDS),
     help: "page cache: bypass (O_DIRECT), drop (buffered, dropped before the start) or keep",
     default: |target| match target.supports_direct_io {
@@ -166,7 +170,7 @@ pub const ZIPF: Parameter<f64> = Parameter {
 
 /// Durability of each write (fio sync).
 pub const SYNC: Parameter<SyncMode> = Parameter {
-    name: "sync",
+    name: ParameterName::Sync.as_str(),
     kind: ParameterKind::Choice(SyncMode::WORDS),
     help: "a write completes when accepted (none), when its data is durable (O_DSYNC), or also its metadata (O_SYNC)",
     default: |_| SyncMode::None,
@@ -174,7 +178,7 @@ pub const SYNC: Parameter<SyncMode> = Parameter {
 
 /// Open-loop arrival rate (fio rate_iops).
 pub const RATE: Parameter<Option<f64>> = Parameter {
-    name: "rate",
+    name: ParameterName::Rate.as_str(),
     kind: ParameterKind::Rate,
     help: "open-loop arrival rate (fio rate_iops); unset: closed loop with a constant queue depth",
     default: |_| None,
@@ -182,7 +186,7 @@ pub const RATE: Parameter<Option<f64>> = Parameter {
 
 /// Data pattern of writes.
 pub const DATA: Parameter<DataKind> = Parameter {
-    name: "data",
+    name: ParameterName::Data.as_str(),
     kind: ParameterKind::ChoiceOrPercent(DATA_WORDS),
     help: "data to write: random, zero, repeat (one random block), or random with this percentage of zeros",
     default: |_| DataKind::Random,

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use super::error::BenchError;
 use super::options::{
-    ALIGN, BLOCK_SIZES, BYTES, CACHE, DATA, DEPTH, DURATION, OffsetDistribution, PATTERN, RAMP,
-    RATE, REQUESTS, SEED, SYNC, WINDOW_BEGIN, WINDOW_END, WORKERS, ZIPF,
+    ALIGN, BLOCK_SIZES, BYTES, CACHE, DATA, DEPTH, DURATION, MAX_REQUEST_BYTES, OffsetDistribution,
+    PATTERN, RAMP, RATE, REQUESTS, SEED, SYNC, WINDOW_BEGIN, WINDOW_END, WORKERS, ZIPF,
 };
 use super::parameter::{ParameterSet, WindowPosition};
+use super::parameter_conflict::ParameterConflict;
 use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, CacheMode, IoOperation, Plan, PlanLimits};
-use crate::units;
 
 /// Request size of benchmarks without that parameter, which replace it in their plans.
 const DEFAULT_REQUEST_BYTES: u32 = 4096;
@@ -87,21 +87,22 @@ fn check_positions(target: &Target, parameters: &ParameterSet) -> Result<(), Ben
         if let WindowPosition::Bytes(bytes) = parameters.get(position)
             && bytes > target.size_bytes
         {
-            return Err(BenchError::InvalidParameters(format!(
-                "--{} {} is beyond the end of {}, which has {} bytes",
-                position.name,
-                units::format_exact_size(bytes),
-                target.name,
-                target.size_bytes
-            )));
+            return Err(ParameterConflict::BeyondEnd {
+                option: position.name,
+                bytes,
+                target: target.name.clone(),
+                size_bytes: target.size_bytes,
+            }
+            .into());
         }
     }
     let window = plan_window(target, parameters);
     if window.start > window.end {
-        return Err(BenchError::InvalidParameters(format!(
-            "--window-begin (byte {}) is greater than --window-end (byte {}): swap them",
-            window.start, window.end
-        )));
+        return Err(ParameterConflict::WindowReversed {
+            begin: window.start,
+            end: window.end,
+        }
+        .into());
     }
     Ok(())
 }
@@ -124,12 +125,8 @@ pub fn random_pattern(parameters: &ParameterSet) -> AccessPattern {
 pub fn request_bytes(bytes: u64) -> Result<u32, BenchError> {
     u32::try_from(bytes)
         .ok()
-        .filter(|size| *size <= 1 << 30)
-        .ok_or_else(|| {
-            BenchError::InvalidParameters(format!(
-                "--block-size {bytes}: the largest request is 1GiB"
-            ))
-        })
+        .filter(|_| bytes <= MAX_REQUEST_BYTES)
+        .ok_or_else(|| ParameterConflict::RequestTooLong { bytes }.into())
 }
 
 fn request_size(parameters: &ParameterSet) -> Result<BlockSize, BenchError> {
@@ -148,11 +145,12 @@ fn request_size(parameters: &ParameterSet) -> Result<BlockSize, BenchError> {
 pub(crate) fn check_window(plan: &Plan) -> Result<(), BenchError> {
     let block = u64::from(plan.block_size.max_bytes());
     if plan.window.end.saturating_sub(plan.window.start) < block {
-        return Err(BenchError::InvalidParameters(format!(
-            "the window from byte {} to byte {} is smaller than one block of {block} bytes: widen it \
-             with --window-begin and --window-end, or choose a smaller --block-size",
-            plan.window.start, plan.window.end
-        )));
+        return Err(ParameterConflict::WindowBelowBlock {
+            begin: plan.window.start,
+            end: plan.window.end,
+            block_bytes: block,
+        }
+        .into());
     }
     Ok(())
 }

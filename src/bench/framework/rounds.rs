@@ -8,7 +8,10 @@
 
 use std::time::Duration;
 
-use crate::drive::random::Xoshiro256;
+use rand::SeedableRng as _;
+use rand::rngs::Xoshiro256PlusPlus;
+
+use crate::drive::random::shuffle;
 use crate::safe_text::SafeText;
 use crate::session::document::check::{OptimumDoubt, VariantRatio};
 use crate::session::document::{Metric, MetricId, Series, SeriesKind};
@@ -114,7 +117,7 @@ impl NoOptimum {
 /// Indices of the points in measuring order, round after round.
 #[must_use]
 pub fn measurement_order(points: usize, rounds: usize, seed: u64) -> Vec<usize> {
-    let mut random = Xoshiro256::new(seed);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut order = Vec::with_capacity(rounds * points);
     for _ in 0..rounds {
         let mut round: Vec<usize> = (0..points).collect();
@@ -304,7 +307,7 @@ impl SweepRounds {
         if !measured.is_finite() || measured < 1e-18 {
             return false;
         }
-        let mut random = Xoshiro256::new(!self.seed);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(!self.seed);
         let mut as_large = 0_u32;
         for _ in 0..PERMUTATION_COUNT {
             for round in &mut by_round {
@@ -336,11 +339,4 @@ fn variance_of_sums(by_round: &[Vec<f64>]) -> f64 {
     let mean = sums.iter().sum::<f64>() / points.max(1) as f64;
     let squares: f64 = sums.iter().map(|sum| (sum - mean).powi(2)).sum();
     squares / points.max(1) as f64
-}
-
-/// Fisher-Yates shuffle.
-fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256) {
-    for last in (1..items.len()).rev() {
-        items.swap(last, random.next_below(last as u64 + 1) as usize);
-    }
 }

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use super::metric_families;
 use super::options::{ENGINE, SCRATCH_SIZE};
+use super::parameter_conflict::ParameterConflict;
 use crate::bench::{
     AnyParameter, BenchError, Benchmark, Forecast, Keyword, ParameterSet, ParameterType,
     ParameterValue,
 };
 use crate::drive::{Consent, Target, TargetKind};
 use crate::engine::EngineChoice;
-use crate::nearest;
 use crate::safe_text::printable::printable_bytes;
 use crate::session::slo::SloSpec;
 use crate::shell;
@@ -77,17 +77,13 @@ impl BenchmarkSpec {
             .iter()
             .find(|known| known.name() == name)
         else {
-            let known: Vec<_> = description
-                .parameters
-                .iter()
-                .map(|known| known.name())
-                .collect();
-            return Err(BenchError::InvalidParameters(format!(
-                "{} has no parameter --{name}{}: it takes --{}",
-                description.name,
-                nearest::suggestion(name, known.iter().copied()),
-                known.join(", --")
-            )));
+            let known = description.parameters.iter().map(|known| known.name());
+            return Err(ParameterConflict::UnknownParameter {
+                benchmark: description.name,
+                name: name.to_owned(),
+                known: known.collect(),
+            }
+            .into());
         };
         let value = parameter.parse(text)?;
         self.set.retain(|(known, _)| *known != parameter.name());

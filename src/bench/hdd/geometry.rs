@@ -3,6 +3,8 @@
 use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
+use rand::RngExt as _;
+
 use super::analysis;
 use super::analysis::layout::{SectorAngle, TrackLayout};
 use super::analysis::sector_scan;
@@ -288,7 +290,7 @@ impl GeometrySurvey {
             }
             let known = self.track_lengths.len();
             // Off centre, so that after a failure the next attempt uses another offset.
-            let aside = finest * (prober.random.uniform() - 0.5);
+            let aside = finest * (prober.random.random::<f64>() - 0.5);
             let phase = ("zone boundaries", 0.2 / MAX_BISECTIONS as f64);
             self.measure_track_length(prober, phase, (middle + aside) as u64)?;
             failures += usize::from(self.track_lengths.len() == known);

@@ -3,6 +3,8 @@
 use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
+use rand::RngExt as _;
+
 use super::analysis;
 use super::analysis::rotational_delay;
 use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
@@ -190,17 +192,17 @@ fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
 /// Offsets with random distances between them: half are uniform in the logarithm of the distance,
 /// half in the distance itself.
 fn seek_addresses(prober: &mut SeekProber<'_, '_>, stroke: &SeekPositionMap) -> Vec<u64> {
-    let mut position = prober.random.uniform();
+    let mut position = prober.random.random::<f64>();
     let mut addresses = Vec::with_capacity(READS_PER_BATCH);
     for index in 0..READS_PER_BATCH {
-        let share = prober.random.uniform();
+        let share = prober.random.random::<f64>();
         let distance = match index % 2 {
             0 => MIN_DISTANCE.powf(share),
             _ => share,
         };
         let (in_wards, out_wards) = (position + distance <= 1.0, position >= distance);
         position = match (in_wards, out_wards) {
-            (true, true) if prober.random.uniform() < 0.5 => position - distance,
+            (true, true) if prober.random.random::<f64>() < 0.5 => position - distance,
             (false, true) => position - distance,
             (true, _) => position + distance,
             // The distance fits in neither direction: go to the farther end.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::bench::basic::random::RandomBenchmark;
+use crate::bench::basic::random::{RandomBenchmark, RandomWorkload};
 use crate::bench::basic::sequential::SequentialBenchmark;
 use crate::bench::contention::interference::InterferenceBenchmark;
 use crate::bench::contention::reorder::ReorderBenchmark;
@@ -10,6 +10,7 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
+use crate::bench::framework::parameter_conflict::ParameterConflict;
 use crate::bench::hdd::full_stroke::FullStrokeSeek;
 use crate::bench::hdd::rotation::RotationSpeed;
 use crate::bench::hdd::seek_curve::SeekCurveBenchmark;
@@ -98,7 +99,7 @@ const SURVEY_PARTS: &[SurveyPart] = &[
     ),
     survey_part(
         &RandomBenchmark {
-            operation: Operation::Read,
+            workload: RandomWorkload::Read,
         },
         10,
         Applicability::AnyTarget,
@@ -472,9 +473,7 @@ impl Benchmark for SurveySuite {
             .collect();
         let window = framework::plan_window(target, parameters);
         if window.is_empty() {
-            return Err(BenchError::InvalidParameters(
-                "--window-begin must be less than --window-end".to_owned(),
-            ));
+            return Err(ParameterConflict::WindowEmpty.into());
         }
         Ok(Forecast {
             sentence: format!(

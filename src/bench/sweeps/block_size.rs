@@ -11,6 +11,7 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::operation::Operation;
+use crate::bench::framework::parameter_conflict::ParameterConflict;
 use crate::bench::framework::rounds::DEFAULT_ROUNDS;
 use crate::bench::framework::sweep::SweepSchedule;
 use crate::bench::{
@@ -32,11 +33,69 @@ impl Benchmark for BlockSizeBenchmark {
     }
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        forecast(self.operation, target, parameters)
+        let sizes = block_sizes(target, parameters)?;
+        let limits = framework::plan_limits(parameters);
+        let written = limits.bytes.filter(|_| self.operation.writes());
+        let amount = framework::describe_written_limit(written, target);
+        let word = |size: Option<&u32>| {
+            units::format_block_size(size.map_or(0.0, |size| f64::from(*size)))
+        };
+        let plans = sizes
+            .iter()
+            .map(|size| {
+                Ok(without_limits(plan_for_block_size(
+                    *size,
+                    self.operation,
+                    target,
+                    parameters,
+                )?))
+            })
+            .collect::<Result<Vec<Plan>, BenchError>>()?;
+        Ok(Forecast {
+            sentence: format!(
+                "{} {} to {} at random offsets of {}, at depth 1, in {} steps and {DEFAULT_ROUNDS} rounds{amount}",
+                self.operation.verb(),
+                word(sizes.first()),
+                word(sizes.last()),
+                describe_target(target),
+                sizes.len(),
+            ),
+            run_time: PlannedPhases::with_even_shares(limits)
+                .add_rounds(plans)
+                .run_time(target),
+            max_read_bytes: limits.bytes.filter(|_| !self.operation.writes()),
+            max_written_bytes: written,
+        })
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        run(self.operation, bench)
+        let sizes = block_sizes(bench.target, bench.parameters)?;
+        let seed = bench.parameters.get(framework::SEED);
+        let mut schedule =
+            SweepSchedule::new(sizes.len(), framework::plan_limits(bench.parameters), seed);
+        let mut measured = BlockSizePoints::new(&sizes, seed);
+        let own = |point: usize| (u64::from(sizes[point]), PlanLimits::default());
+        while let Some(turn) = schedule.next_turn(bench, own) {
+            let size = sizes[turn.point];
+            let plan = turn.turn_plan(&plan_for_block_size(
+                size,
+                self.operation,
+                bench.target,
+                bench.parameters,
+            )?);
+            let phase = turn.phase_label(&units::format_block_size(f64::from(size)));
+            let outcome = bench.execute(&phase, schedule.phase_fraction(), &plan)?;
+            schedule.consume_outcome(&outcome);
+            measured.add(turn, &outcome);
+            measured.set_series(bench);
+            if turn.ends_round {
+                measured.set_model_metrics(bench);
+            }
+            bench.phase_finished();
+        }
+        measured.set_model_metrics(bench);
+        bench.phase_finished();
+        Ok(())
     }
 
     fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
@@ -57,9 +116,7 @@ fn block_sizes(target: &Target, parameters: &ParameterSet) -> Result<Vec<u32>, B
             .collect();
     let sizes = sizes?;
     if sizes.is_empty() {
-        return Err(BenchError::InvalidParameters(format!(
-            "--min-block {least} is more than --max-block or the window holds: make it smaller"
-        )));
+        return Err(ParameterConflict::NoBlockSize { min_bytes: least }.into());
     }
     Ok(sizes)
 }
@@ -83,75 +140,4 @@ fn without_limits(plan: Plan) -> Plan {
         limits: PlanLimits::default(),
         ..plan
     }
-}
-
-fn forecast(
-    operation: Operation,
-    target: &Target,
-    parameters: &ParameterSet,
-) -> Result<Forecast, BenchError> {
-    let sizes = block_sizes(target, parameters)?;
-    let limits = framework::plan_limits(parameters);
-    let written = limits.bytes.filter(|_| operation.writes());
-    let amount = written.map_or_else(String::new, |bytes| {
-        format!(
-            ", at most {}",
-            framework::describe_written_bytes(bytes, target)
-        )
-    });
-    let word =
-        |size: Option<&u32>| units::format_block_size(size.map_or(0.0, |size| f64::from(*size)));
-    let plans = sizes
-        .iter()
-        .map(|size| {
-            Ok(without_limits(plan_for_block_size(
-                *size, operation, target, parameters,
-            )?))
-        })
-        .collect::<Result<Vec<Plan>, BenchError>>()?;
-    Ok(Forecast {
-        sentence: format!(
-            "{} {} to {} at random offsets of {}, at depth 1, in {} steps and {DEFAULT_ROUNDS} rounds{amount}",
-            operation.verb(),
-            word(sizes.first()),
-            word(sizes.last()),
-            describe_target(target),
-            sizes.len(),
-        ),
-        run_time: PlannedPhases::with_even_shares(limits)
-            .add_rounds(plans)
-            .run_time(target),
-        max_read_bytes: limits.bytes.filter(|_| !operation.writes()),
-        max_written_bytes: written,
-    })
-}
-
-fn run(operation: Operation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-    let sizes = block_sizes(bench.target, bench.parameters)?;
-    let seed = bench.parameters.get(framework::SEED);
-    let mut schedule =
-        SweepSchedule::new(sizes.len(), framework::plan_limits(bench.parameters), seed);
-    let mut measured = BlockSizePoints::new(&sizes, seed);
-    let own = |point: usize| (u64::from(sizes[point]), PlanLimits::default());
-    while let Some(turn) = schedule.next_turn(bench, own) {
-        let size = sizes[turn.point];
-        let plan = turn.turn_plan(&plan_for_block_size(
-            size,
-            operation,
-            bench.target,
-            bench.parameters,
-        )?);
-        let phase = turn.phase_label(&units::format_block_size(f64::from(size)));
-        let outcome = bench.execute(&phase, schedule.phase_fraction(), &plan)?;
-        schedule.consume_outcome(&outcome);
-        measured.add(turn, &outcome);
-        measured.set_series(bench);
-        if turn.ends_round {
-            measured.set_model_metrics(bench);
-        }
-        bench.phase_finished();
-    }
-    measured.set_model_metrics(bench);
-    bench.phase_finished();
-    Ok(())
 }

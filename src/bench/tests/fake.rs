@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::drive::random::{Xoshiro256, scale_to_bound, unit_interval};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+
 use crate::drive::{SettingsManager, Target, TargetKind};
 use crate::engine;
 use crate::engine::{
@@ -62,7 +64,7 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
 /// Addresses in the plan's order.
 struct PlannedAddresses<'a> {
     plan: &'a Plan,
-    random: Xoshiro256,
+    random: Xoshiro256PlusPlus,
     next: u64,
     index: usize,
 }
@@ -93,13 +95,13 @@ impl PlannedAddresses<'_> {
                 self.next += 1;
                 map.request_address(self.next - 1)?
             }
-            _ => start + scale_to_bound(self.random.next_u64(), blocks) * plan.alignment,
+            _ => start + self.random.random_range(0..blocks) * plan.alignment,
         };
         self.index += 1;
         let writes = match plan.operation {
             IoOperation::Read => false,
             IoOperation::Write => true,
-            IoOperation::Mixed { reads } => unit_interval(self.random.next_u64()) >= reads,
+            IoOperation::Mixed { reads } => self.random.random::<f64>() >= reads,
         };
         Some((address, bytes, writes))
     }
@@ -123,7 +125,7 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> Engine for FakeDrive<
         self.executed_plans.lock().unwrap().push(plan.clone());
         let mut walk = PlannedAddresses {
             plan,
-            random: Xoshiro256::new(plan.seed),
+            random: Xoshiro256PlusPlus::seed_from_u64(plan.seed),
             next: 0,
             index: 0,
         };

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use crate::drive::random::Xoshiro256;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+
 use crate::drive::{BlockDevice, DriveKind, Target, TargetKind, extents};
 use crate::session::document::{BlockSample, FileAllocation};
 
@@ -59,14 +61,14 @@ pub fn sample_blocks(path: &str, window: &Range<u64>, seed: u64) -> Option<Block
     // Without it each block would trigger read-ahead. A failure is harmless.
     let advice = rustix::fs::Advice::Random;
     let _ = rustix::fs::fadvise(&file, window.start, None, advice);
-    let mut random = Xoshiro256::new(seed);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut buffer = vec![0; SAMPLE_BLOCK_BYTES];
     let mut found = BlockSample {
         blocks: 0,
         zero_blocks: 0,
     };
     for _ in 0..SAMPLED_BLOCKS {
-        let address = window.start + random.next_below(room) * SAMPLE_BLOCK_BYTES as u64;
+        let address = window.start + random.random_range(0..room) * SAMPLE_BLOCK_BYTES as u64;
         file.read_exact_at(&mut buffer, address).ok()?;
         found.blocks += 1;
         found.zero_blocks += u32::from(buffer.iter().all(|byte| *byte == 0));

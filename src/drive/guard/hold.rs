@@ -88,6 +88,10 @@ fn open_exclusively(medium: &OpenMedium, access: OFlags) -> Result<File, Refusal
                 name: name(),
                 conflicts: vec![UseConflict::OpenedExclusively],
             },
+            (Errno::AGAIN, _) => Refusal::InUse {
+                name: name(),
+                conflicts: vec![UseConflict::Leased { device: name() }],
+            },
             _ => Refusal::UseUnknown {
                 name: name(),
                 tried: "open it for writing",

@@ -1,9 +1,11 @@
 //! Simple drives with known properties, against which benchmarks are tested.
 
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+
 use super::model::SimRequest;
 use super::station::{ServerQueue, ServiceTime};
 use super::{SimError, SimParameters, SimulatedDrive, SimulatedKind};
-use crate::drive::random::{Xoshiro256, unit_interval};
 
 /// Parameters common to all: the latency of one request and the throughput of its transfer.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +80,7 @@ pub const BIMODAL: SimulatedKind = SimulatedKind {
             service: LinearService::from_parameters(settings)?,
             slow_ns: settings.duration_ns("slow", 5_000_000)?,
             slow_fraction: f64::from(settings.count("percent", 10)?) / 100.0,
-            random: Xoshiro256::new(u64::from(settings.count("seed", 1)?)),
+            random: Xoshiro256PlusPlus::seed_from_u64(u64::from(settings.count("seed", 1)?)),
         };
         build_server_queue(settings, service)
     },
@@ -88,12 +90,12 @@ struct BimodalService {
     service: LinearService,
     slow_ns: u64,
     slow_fraction: f64,
-    random: Xoshiro256,
+    random: Xoshiro256PlusPlus,
 }
 
 impl ServiceTime for BimodalService {
     fn serve(&mut self, _: u64, request: SimRequest) -> (u64, Result<u32, i32>) {
-        let slow = unit_interval(self.random.next_u64()) < self.slow_fraction;
+        let slow = self.random.random::<f64>() < self.slow_fraction;
         let takes = match slow {
             true => self.slow_ns + transfer_ns(request.bytes, self.service.bytes_per_s),
             false => self.service.service_ns(request.bytes),

@@ -6,9 +6,12 @@
 
 use std::collections::VecDeque;
 
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_distr::StandardNormal;
+
 use super::geometry::{DiskGeometry, SECTOR_BYTES, SectorLocation};
 pub use super::hdd_settings::HardDiskSettings;
-use crate::drive::random::Xoshiro256;
 
 /// A request as the drive receives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +58,7 @@ struct PrefetchStream {
 pub struct HardDisk {
     settings: HardDiskSettings,
     geometry: DiskGeometry,
-    random: Xoshiro256,
+    random: Xoshiro256PlusPlus,
     cylinder: u32,
     head: u32,
     free_at: f64,
@@ -71,7 +74,7 @@ impl HardDisk {
     pub fn new(settings: HardDiskSettings) -> Self {
         Self {
             geometry: DiskGeometry::new(settings.disk_shape()),
-            random: Xoshiro256::new(settings.seed),
+            random: Xoshiro256PlusPlus::seed_from_u64(settings.seed),
             cylinder: 0,
             head: 0,
             free_at: 0.0,
@@ -186,7 +189,7 @@ impl HardDisk {
         let within =
             |piece: &std::ops::Range<u64>| piece.start <= sectors.start && sectors.end <= piece.end;
         if self.cached_ranges.iter().any(within)
-            || self.random.uniform() < self.settings.random_hit_fraction
+            || self.random.random::<f64>() < self.settings.random_hit_fraction
         {
             return begin + wire;
         }
@@ -262,7 +265,7 @@ impl HardDisk {
         let location = self.geometry.locate(sectors.start);
         let seek = self.seek_time(&location);
         let jitter = if seek > 0.0 {
-            self.random.normal().abs() * self.settings.seek_jitter
+            self.random.sample::<f64, _>(StandardNormal).abs() * self.settings.seek_jitter
         } else {
             0.0
         };
@@ -337,8 +340,8 @@ impl HardDisk {
     }
 
     fn outlier_delay(&mut self) -> f64 {
-        if self.random.uniform() < self.settings.outlier_fraction {
-            self.settings.mean_outlier_delay * (0.3 + self.random.uniform())
+        if self.random.random::<f64>() < self.settings.outlier_fraction {
+            self.settings.mean_outlier_delay * (0.3 + self.random.random::<f64>())
         } else {
             0.0
         }

@@ -1,7 +1,9 @@
 //! Delay until a host observes a drive's completions: behind FUSE, a loop device, a busy or an idle
 //! processor.
 
-use crate::drive::random::Xoshiro256;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_distr::StandardNormal;
 
 /// Correlation time of the slow component in nanoseconds.
 const CORRELATION_TIME: f64 = 0.4e9;
@@ -24,7 +26,7 @@ const MAX_DELAY: f64 = 20.0;
 #[derive(Debug)]
 pub struct Lateness {
     median_delay: f64,
-    random: Xoshiro256,
+    random: Xoshiro256PlusPlus,
     slow_component: f64,
     last_time: f64,
 }
@@ -35,7 +37,7 @@ impl Lateness {
     pub fn new(median: f64, seed: u64) -> Self {
         Self {
             median_delay: median,
-            random: Xoshiro256::new(seed ^ 0x6c61_7465),
+            random: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x6c61_7465),
             slow_component: 0.0,
             last_time: 0.0,
         }
@@ -50,12 +52,12 @@ impl Lateness {
         let kept = (-(at - self.last_time).max(0.0) / CORRELATION_TIME).exp();
         self.last_time = at;
         let fresh = (1.0 - kept * kept).sqrt();
-        self.slow_component =
-            kept * self.slow_component + fresh * SLOW_DEVIATION * self.random.normal();
-        let quick = (FAST_DEVIATION * self.random.normal()).exp();
+        self.slow_component = kept * self.slow_component
+            + fresh * SLOW_DEVIATION * self.random.sample::<f64, _>(StandardNormal);
+        let quick = (FAST_DEVIATION * self.random.sample::<f64, _>(StandardNormal)).exp();
         let asleep = WAKEUP_GROWTH * (waited / IDLE_THRESHOLD).max(1.0).ln();
-        let preempted = match self.random.uniform() < PREEMPTION_CHANCE {
-            true => MAX_DELAY * self.random.uniform(),
+        let preempted = match self.random.random::<f64>() < PREEMPTION_CHANCE {
+            true => MAX_DELAY * self.random.random::<f64>(),
             false => 0.0,
         };
         self.median_delay * (quick + self.slow_component + asleep + preempted).max(0.0)

@@ -1,8 +1,11 @@
 //! Model of a solid state drive: parallel flash units, a write buffer that fills, stalls for
 //! erasing, and optional compression. Times are nanoseconds since the clock's origin.
 
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_distr::StandardNormal;
+
 use super::hdd::{DriveAccess, DriveAnswer};
-use crate::drive::random::Xoshiro256;
 
 /// Page size: bytes that one unit reads or programs at a time.
 const PAGE_BYTES: u64 = 16 << 10;
@@ -67,7 +70,7 @@ struct FlashUnit {
 pub struct SolidStateDrive {
     settings: SsdSettings,
     flash_units: Vec<FlashUnit>,
-    random: Xoshiro256,
+    random: Xoshiro256PlusPlus,
     buffered_bytes: f64,
     last_drain: f64,
     interface_free_at: f64,
@@ -83,7 +86,7 @@ impl SolidStateDrive {
         };
         Self {
             flash_units: vec![unit; settings.units.max(1)],
-            random: Xoshiro256::new(settings.seed),
+            random: Xoshiro256PlusPlus::seed_from_u64(settings.seed),
             buffered_bytes: 0.0,
             last_drain: 0.0,
             interface_free_at: 0.0,
@@ -124,7 +127,8 @@ impl SolidStateDrive {
             ..(access.address + u64::from(access.bytes)).div_ceil(PAGE_BYTES);
         let mut done = begin;
         for page in pages {
-            let jitter = self.random.normal().abs() * self.settings.read_jitter;
+            let jitter =
+                self.random.sample::<f64, _>(StandardNormal).abs() * self.settings.read_jitter;
             let unit = self.unit_of(page);
             let ready =
                 self.flash_units[unit].free_at.max(begin) + self.settings.page_read_time + jitter;

@@ -10,6 +10,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use procfs::LoadAverage;
+use procfs::prelude::FromRead as _;
+
 use super::entry::ProcessEntry;
 use super::identifier::ProcessIdentifier;
 use super::reused_file::{DescriptorBudget, ReusedFile};
@@ -31,7 +34,7 @@ const SEARCH_BACKOFF_SAMPLES: u64 = 8;
 /// `/proc` is listed at least once in this many samples, even when no process seems to have begun.
 const LISTING_INTERVAL_SAMPLES: u64 = 16;
 /// When more process ids than this were assigned, listing all is cheaper than trying each.
-const MAX_PID_PROBES: u64 = 512;
+const MAX_PID_PROBES: u32 = 512;
 
 /// Source of delay times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +59,7 @@ pub struct ProcessTable {
     units: UnitNames,
     entries: BTreeMap<u32, ProcessEntry>,
     budget: DescriptorBudget,
-    last_created_pid: Option<u64>,
+    last_created_pid: Option<u32>,
     show_threads: bool,
     show_all: bool,
     sample_number: u64,
@@ -205,10 +208,9 @@ impl ProcessTable {
     /// process has begun, and when it has risen a little the new ids are tried. Listing `/proc` is
     /// a large part of the cost of a sample.
     fn discover_processes(&mut self, proc: BorrowedFd<'_>, roots: &SysPaths) {
-        let created = crate::probe::text::read_file(&roots.proc.join("loadavg")).and_then(|text| {
-            let last = text.trim_ascii().rsplit(|byte| *byte == b' ').next()?;
-            crate::probe::text::parse_number(last)
-        });
+        let created = crate::probe::text::read_file(&roots.proc.join("loadavg"))
+            .and_then(|text| LoadAverage::from_read(&text[..]).ok())
+            .map(|load| load.latest_pid);
         let before = std::mem::replace(&mut self.last_created_pid, created);
         let begun = match (before, created) {
             (Some(before), Some(now)) if now >= before && now - before <= MAX_PID_PROBES => {
@@ -219,7 +221,7 @@ impl ProcessTable {
         if self.sample_number.is_multiple_of(LISTING_INTERVAL_SAMPLES) {
             return self.list_all(proc, roots);
         }
-        for pid in begun.filter_map(|pid| u32::try_from(pid).ok()) {
+        for pid in begun {
             // Threads have ids too, and their directories exist although they are not listed.
             if !self.identifier.is_thread(proc, pid) {
                 self.add_process(proc, pid);

@@ -1,52 +1,60 @@
 //! `/proc/diskstats` (kernel Documentation/admin-guide/iostats.rst).
 
+use procfs::DiskStat;
+
 use crate::probe::sample::{DiskCounters, FlushCounters, RequestCounters};
-use crate::probe::text::{nonempty_lines, parse_number, split_fields};
+use crate::probe::text::nonempty_lines;
 
 /// Parses every valid line, in the kernel's order.
 ///
 /// Eleven counters follow the name in every kernel since 2.6, four more (discards) since 4.18, two
 /// more (flushes) since 5.5; further fields are ignored. Invalid lines (partitions before 2.6.25
-/// had four counters) are omitted.
+/// had four counters) are omitted: `procfs::DiskStats` would fail as a whole, so that each line is
+/// parsed apart.
 #[must_use]
 pub fn parse(text: &[u8]) -> Vec<DiskCounters> {
     nonempty_lines(text).filter_map(parse_line).collect()
 }
 
 fn parse_line(line: &[u8]) -> Option<DiskCounters> {
-    let mut words = split_fields(line);
-    let major = u32::try_from(parse_number(words.next()?)?).ok()?;
-    let minor = u32::try_from(parse_number(words.next()?)?).ok()?;
-    let name = words.next()?;
-    let mut counters = [0_u64; 17];
-    let mut count = 0;
-    for (slot, word) in counters.iter_mut().zip(words) {
-        *slot = parse_number(word)?;
-        count += 1;
-    }
-    (count >= 11).then(|| DiskCounters {
-        name: String::from_utf8_lossy(name).into_owned(),
-        device_number: (major, minor),
-        reads: request_counters(&counters[0..4]),
-        writes: request_counters(&counters[4..8]),
-        in_flight: counters[8],
-        busy_ms: counters[9],
-        weighted_ms: counters[10],
-        discards: (count >= 15).then(|| request_counters(&counters[11..15])),
-        flushes: (count >= 17).then_some(FlushCounters {
-            completed: counters[15],
-            time_ms: counters[16],
-        }),
+    let disk = DiskStat::from_line(&String::from_utf8_lossy(line)).ok()?;
+    Some(DiskCounters {
+        device_number: (
+            u32::try_from(disk.major).ok()?,
+            u32::try_from(disk.minor).ok()?,
+        ),
+        reads: RequestCounters {
+            completed: disk.reads,
+            merged: disk.merged,
+            sectors: disk.sectors_read,
+            time_ms: disk.time_reading,
+        },
+        writes: RequestCounters {
+            completed: disk.writes,
+            merged: disk.writes_merged,
+            sectors: disk.sectors_written,
+            time_ms: disk.time_writing,
+        },
+        in_flight: disk.in_progress,
+        busy_ms: disk.time_in_progress,
+        weighted_ms: disk.weighted_time_in_progress,
+        discards: discard_counters(&disk),
+        flushes: disk
+            .flushes
+            .zip(disk.time_flushing)
+            .map(|(completed, time_ms)| FlushCounters { completed, time_ms }),
+        name: disk.name,
     })
 }
 
-fn request_counters(counters: &[u64]) -> RequestCounters {
-    RequestCounters {
-        completed: counters[0],
-        merged: counters[1],
-        sectors: counters[2],
-        time_ms: counters[3],
-    }
+/// `None` where one of the four counters is missing.
+fn discard_counters(disk: &DiskStat) -> Option<RequestCounters> {
+    Some(RequestCounters {
+        completed: disk.discards?,
+        merged: disk.discards_merged?,
+        sectors: disk.sectors_discarded?,
+        time_ms: disk.time_discarding?,
+    })
 }
 
 #[cfg(test)]
@@ -81,7 +89,14 @@ mod tests {
 
     #[test]
     fn malformed_diskstats_lines_are_skipped() {
-        let text = b"8 1 sda1 1 2 3 4\nnonsense\n8 0 sda 1 2 3 4 5 6 7 8 9 x 11\n\n";
+        let text = b"8 1 sda1 1 2 3 4\nnonsense\n8 0 sda 1 2 3 4 5 6 7 8 9 x 11\n\n\
+            8 -1 sda 1 2 3 4 5 6 7 8 9 10 11\n";
         assert_eq!(parse(text), Vec::new());
+
+        // The lines around them count, and a device name that is not UTF-8 is readable.
+        let text = b"nonsense\n8 0 s\xff 1 2 3 4 5 6 7 8 9 10 11 12 13 14\n";
+        let disks = parse(text);
+        assert_eq!(disks[0].name, "s\u{fffd}");
+        assert_eq!((disks.len(), disks[0].discards), (1, None));
     }
 }

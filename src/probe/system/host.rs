@@ -4,6 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use procfs::prelude::{FromBufRead as _, FromRead as _};
+use procfs::{IoPressure, LoadAverage, PressureRecord, Uptime};
+
 use crate::probe::sample::{
     CpuTicks, HostSample, MemoryCounters, PagingCounters, PressureLine, PressureStall,
 };
@@ -82,19 +85,25 @@ pub fn parse_dirty_limits(text: &[u8], page: u64) -> (Option<u64>, Option<u64>) 
 /// Time since boot from `/proc/uptime`.
 #[must_use]
 pub fn parse_uptime(text: &[u8]) -> Option<Duration> {
-    parse_decimal(split_fields(text).next()?)
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    let uptime = Uptime::from_read(text).ok()?;
+    Duration::try_from_secs_f64(uptime.uptime).ok()
 }
 
 /// The three load averages of `/proc/loadavg`.
 #[must_use]
 pub fn parse_load(text: &[u8]) -> Option<[f64; 3]> {
-    let mut words = split_fields(text).map(parse_decimal);
-    Some([words.next()??, words.next()??, words.next()??])
+    let load = LoadAverage::from_read(text).ok()?;
+    Some([
+        hundredths(load.one)?,
+        hundredths(load.five)?,
+        hundredths(load.fifteen)?,
+    ])
 }
 
 /// The first line of `/proc/stat`: user nice system idle iowait irq softirq steal. The guest
 /// columns after them are already part of user and nice.
+///
+/// Not `procfs::KernelStats`, which parses the lines of all processors: docs/decisions.md.
 #[must_use]
 pub fn parse_cpu(text: &[u8]) -> Option<CpuTicks> {
     let mut words = split_fields(nonempty_lines(text).next()?);
@@ -114,6 +123,8 @@ pub fn parse_cpu(text: &[u8]) -> Option<CpuTicks> {
 }
 
 /// `/proc/meminfo`, whose "kB" are KiB.
+///
+/// Not `procfs::Meminfo`, which fails as a whole where one line is missing: docs/decisions.md.
 #[must_use]
 pub fn parse_memory(text: &[u8]) -> MemoryCounters {
     let mut memory = MemoryCounters::default();
@@ -138,41 +149,32 @@ pub fn parse_memory(text: &[u8]) -> MemoryCounters {
 /// A file below `/proc/pressure` (kernel Documentation/accounting/psi.rst).
 #[must_use]
 pub fn parse_pressure(text: &[u8]) -> Option<PressureStall> {
-    let (mut some, mut full) = (None, None);
-    for line in nonempty_lines(text) {
-        let mut words = split_fields(line);
-        match words.next() {
-            Some(b"some") => some = parse_pressure_line(words),
-            Some(b"full") => full = parse_pressure_line(words),
-            _ => {}
-        }
+    // The parser of procfs panics where a line ends after its first word.
+    let mut lines = text.split(|byte| *byte == b'\n');
+    if !lines.next()?.starts_with(b"some ") || !lines.next()?.starts_with(b"full ") {
+        return None;
     }
+    let pressure = IoPressure::from_buf_read(text).ok()?;
     Some(PressureStall {
-        some: some?,
-        full: full?,
+        some: pressure_line(&pressure.some)?,
+        full: pressure_line(&pressure.full)?,
     })
 }
 
-fn parse_pressure_line<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<PressureLine> {
-    let mut stall = PressureLine::default();
-    for word in words {
-        let at = word.iter().position(|byte| *byte == b'=')?;
-        let value = &word[at + 1..];
-        match &word[..at] {
-            b"avg10" => stall.average_10_s = parse_decimal(value)?,
-            b"avg60" => stall.average_60_s = parse_decimal(value)?,
-            b"avg300" => stall.average_300_s = parse_decimal(value)?,
-            b"total" => stall.total = Duration::from_micros(parse_number(value)?),
-            _ => {}
-        }
-    }
-    Some(stall)
+fn pressure_line(record: &PressureRecord) -> Option<PressureLine> {
+    Some(PressureLine {
+        average_10_s: hundredths(record.avg10)?,
+        average_60_s: hundredths(record.avg60)?,
+        average_300_s: hundredths(record.avg300)?,
+        total: Duration::from_micros(record.total),
+    })
 }
 
-/// A decimal fraction that is finite and not negative.
-fn parse_decimal(field: &[u8]) -> Option<f64> {
-    let value: f64 = std::str::from_utf8(field.trim_ascii()).ok()?.parse().ok()?;
-    (value.is_finite() && value >= 0.0).then_some(value)
+/// The decimal fraction that the kernel wrote, which has two decimals: an `f32` is only near it.
+/// `None` for what is negative or not finite.
+fn hundredths(value: f32) -> Option<f64> {
+    let exact = (f64::from(value) * 100.0).round() / 100.0;
+    (exact.is_finite() && exact >= 0.0).then_some(exact)
 }
 
 #[cfg(test)]
@@ -196,7 +198,7 @@ mod tests {
               full avg10=5.38 avg60=1.49 avg300=0.66 total=10031195\n",
         )
         .unwrap();
-        assert!((pressure.some.average_10_s - 5.68).abs() < 1e-12);
+        assert_eq!(pressure.some.average_10_s, 5.68);
         assert_eq!(pressure.full.total, Duration::from_micros(10_031_195));
         let memory = parse_memory(b"MemTotal:       24684084 kB\nDirty:             26016 kB\n");
         assert_eq!(memory.dirty, Some(26_016 * 1024));
@@ -206,11 +208,26 @@ mod tests {
     #[test]
     fn malformed_host_files_yield_none() {
         assert_eq!(parse_uptime(b"inf 1"), None);
-        assert_eq!(parse_load(b"0.1 nan 0"), None);
+        assert_eq!(parse_uptime(b"-1.00 1"), None);
+        assert_eq!(parse_uptime(b"12"), None);
+        assert_eq!(parse_load(b"0.1 nan 0 1/2 3"), None);
+        assert_eq!(parse_load(b"0.1 -1 0 1/2 3"), None);
+        assert_eq!(parse_load(b"0.10 0.15\xff"), None);
         assert_eq!(parse_cpu(b""), None);
-        assert_eq!(
-            parse_pressure(b"some avg10=1 avg60=1 avg300=1 total=1\n"),
-            None
-        );
+        assert_eq!(parse_cpu(b"cpu  1 2 3\n"), None);
+        const LINE: &str = "avg10=1.00 avg60=1.00 avg300=1.00 total=1";
+        assert!(parse_pressure(format!("some {LINE}\nfull {LINE}\n").as_bytes()).is_some());
+        for text in [
+            String::new(),
+            "some".to_owned(),
+            "some\u{e9}".to_owned(),
+            format!("some {LINE}\n"),
+            format!("some {LINE}\nfull"),
+            format!("full {LINE}\nsome {LINE}\n"),
+            format!("some {LINE}\nfull avg10=1.00 total=1\n"),
+            format!("some {LINE}\nfull {}\n", LINE.replace("1.00", "inf")),
+        ] {
+            assert_eq!(parse_pressure(text.as_bytes()), None, "{text:?}");
+        }
     }
 }

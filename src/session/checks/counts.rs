@@ -1,6 +1,6 @@
 //! Compares the benchmark's own count of requests and bytes with the kernel's.
 
-use super::rule::{CheckRule, fraction, is_block_device, is_direct};
+use super::rule::{CheckRule, fraction, is_direct};
 use crate::safe_text::SafeText;
 use crate::session::document::check::{
     CacheHits, CheckEvidence, CheckId, CompetingTraffic, MergedRequests, SplitRequests,
@@ -151,7 +151,7 @@ fn other_traffic(run: &BenchmarkRun) -> Option<OtherTraffic> {
     let side = |counted: u64, own: u64, bytes: fn(&OtherUser) -> u64| {
         let left = counted.saturating_sub(own);
         // A file system reads and writes metadata by itself: only attributed traffic counts.
-        let left = if is_block_device(run) {
+        let left = if run.target.is_block_device() {
             left
         } else {
             left.min(seen(bytes, |_| true))

@@ -1,6 +1,6 @@
 //! Checks of the latency distribution.
 
-use super::rule::{CheckRule, is_direct, parameter_word};
+use super::rule::{CheckRule, is_direct};
 use crate::session::document::check::{
     Bimodality, CheckEvidence, CheckId, Direction, FastSync, RotationalLatency, SampleCount,
 };
@@ -60,10 +60,10 @@ fn bimodal_latency(run: &BenchmarkRun) -> Option<CheckEvidence> {
 }
 
 fn sync_too_fast(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    if run.target.rotational != Some(true) || was_found_non_rotational(run) {
+    let synchronous = run.typed_parameters().has_synchronous_writes();
+    if run.target.rotational != Some(true) || was_found_non_rotational(run) || !synchronous {
         return None;
     }
-    parameter_word(run, "sync").filter(|sync| *sync != "none")?;
     let setup = run.evidence.drive_setup.as_ref();
     let reported = setup.and_then(|setup| setup.rotation_rate);
     let revolution = reported.map_or(MIN_REVOLUTION_NS, |rpm| 60e9 / f64::from(rpm));

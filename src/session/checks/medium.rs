@@ -1,6 +1,6 @@
 //! Checks whether the medium holds data to read, and whether written data resembles real data.
 
-use super::rule::{CheckRule, fraction, parameter_word};
+use super::rule::{CheckRule, fraction};
 use crate::session::document::BenchmarkRun;
 use crate::session::document::check::{
     CheckEvidence, CheckId, MissingExtents, TargetProperty, WrittenPattern,
@@ -55,7 +55,7 @@ fn mostly_zero_blocks(run: &BenchmarkRun) -> Option<CheckEvidence> {
 }
 
 fn compressible_data(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let data = parameter_word(run, "data").filter(|data| *data != "random")?;
+    let data = run.typed_parameters().compressible_data()?;
     let written_bytes = run.evidence.issued?.written_bytes;
     (written_bytes > 0).then(|| {
         CheckEvidence::CompressibleData(WrittenPattern {

@@ -126,19 +126,9 @@ impl CheckRule {
     }
 }
 
-/// Value of a parameter of type string, such as `cache`.
-pub(super) fn parameter_word<'a>(run: &'a BenchmarkRun, parameter: &str) -> Option<&'a str> {
-    run.parameters.get(parameter)?.as_str()
-}
-
 /// Whether the benchmark bypasses the page cache, according to its parameters.
 pub(super) fn is_direct(run: &BenchmarkRun) -> bool {
-    parameter_word(run, "cache").is_none_or(|cache| cache == "bypass")
-}
-
-/// Whether the target is a block device itself; unlike a file system, it writes nothing by itself.
-pub(super) fn is_block_device(run: &BenchmarkRun) -> bool {
-    run.target.kind == "block-device"
+    run.typed_parameters().page_cache_mode().is_none()
 }
 
 /// `part` as a fraction of `whole`, 0 to 1; `None` if `whole` is 0.

@@ -1,13 +1,14 @@
 //! Checks how the drive is attached, partitioned and configured.
 
 use super::distribution::median_latency;
-use super::rule::{CheckRule, is_direct, parameter_word};
+use super::rule::{CheckRule, is_direct};
 use crate::session::document::check::{
     CacheUse, CheckEvidence, CheckId, HostCache, LinkUsage, LoopLayer, LoopTraffic, Misalignment,
     QueueOverflow, SubBlockRequest, TargetProperty,
 };
-use crate::session::document::{BenchmarkRun, DriveSetup, KernelCounts, LayerRelation, MetricUnit};
-use crate::units;
+use crate::session::document::{
+    BenchmarkRun, DriveSetup, KernelCounts, LayerRelation, MetricUnit, ParameterName,
+};
 
 /// Above this fraction of the link's maximum, the benchmark measures the link.
 const LINK_BOUND_FRACTION: f64 = 0.85;
@@ -36,12 +37,8 @@ fn drive_setup(run: &BenchmarkRun) -> Option<&DriveSetup> {
 }
 
 fn buffered_io(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let cache = parameter_word(run, "cache")?;
-    (!is_direct(run)).then(|| {
-        CheckEvidence::Buffered(CacheUse {
-            cache: cache.into(),
-        })
-    })
+    let mode = run.typed_parameters().page_cache_mode()?;
+    Some(CheckEvidence::Buffered(CacheUse { cache: mode.into() }))
 }
 
 fn loop_without_direct_io(run: &BenchmarkRun) -> Option<CheckEvidence> {
@@ -87,10 +84,11 @@ fn host_cache_likely(run: &BenchmarkRun) -> Option<CheckEvidence> {
             median_ns,
         }));
     }
-    let unsynced = parameter_word(run, "sync").is_none_or(|sync| sync == "none");
     let written = run.findings.latency.write.is_some();
-    (written && unsynced && setup.write_cache.as_deref() == Some("write back"))
-        .then_some(CheckEvidence::HostCacheLikely(HostCache::WriteBack))
+    (written
+        && !run.typed_parameters().has_synchronous_writes()
+        && setup.write_cache.as_deref() == Some("write back"))
+    .then_some(CheckEvidence::HostCacheLikely(HostCache::WriteBack))
 }
 
 fn misaligned_partition(run: &BenchmarkRun) -> Option<CheckEvidence> {
@@ -108,18 +106,14 @@ fn misaligned_partition(run: &BenchmarkRun) -> Option<CheckEvidence> {
 
 fn below_physical_block(run: &BenchmarkRun) -> Option<CheckEvidence> {
     let physical = u64::from(run.target.physical_block_bytes).max(1);
-    let bytes = |name: &str| {
-        let value = run.parameters.get(name)?;
-        // A range of block sizes is a string: take its lower bound.
-        let smallest = value.as_str().and_then(|text| text.split('-').next());
-        value.as_u64().or_else(|| units::parse_size(smallest?).ok())
-    };
-    let (parameter, bytes) = ["block-size", "align"].into_iter().find_map(|name| {
-        let value = bytes(name).filter(|value| !value.is_multiple_of(physical))?;
-        Some((name, value))
+    let parameters = run.typed_parameters();
+    let names = [ParameterName::BlockSize, ParameterName::Align];
+    let (parameter, bytes) = names.into_iter().find_map(|name| {
+        let bytes = parameters.smallest_bytes(name)?;
+        (!bytes.is_multiple_of(physical)).then_some((name, bytes))
     })?;
     Some(CheckEvidence::BelowPhysicalBlock(SubBlockRequest {
-        parameter: parameter.into(),
+        parameter: parameter.as_str().into(),
         bytes,
         physical_block_bytes: physical,
     }))
@@ -135,18 +129,11 @@ fn scheduler_unsuited(run: &BenchmarkRun) -> Option<CheckEvidence> {
 
 fn depth_exceeds_device_queue(run: &BenchmarkRun) -> Option<CheckEvidence> {
     let device_depth = u64::from(drive_setup(run)?.max_queue_depth?);
-    let count = |name: &str| {
-        run.parameters
-            .get(name)
-            .map_or(Some(1), |value| value.as_u64())
-    };
-    let requested_depth = count("depth")? * count("workers")?;
-    (requested_depth > device_depth && run.parameters.contains_key("depth")).then_some(
-        CheckEvidence::DeeperThanDrive(QueueOverflow {
-            requested_depth,
-            device_depth,
-        }),
-    )
+    let requested_depth = run.typed_parameters().total_depth()?;
+    (requested_depth > device_depth).then_some(CheckEvidence::DeeperThanDrive(QueueOverflow {
+        requested_depth,
+        device_depth,
+    }))
 }
 
 /// The highest throughput among the metrics, and the link's maximum.

@@ -31,18 +31,19 @@ pub(super) const TIME_RULES: &[CheckRule] = &[
     CheckRule::new(CheckId::PausedOpenLoop, paused_open_loop),
 ];
 
-fn is_open_loop(run: &BenchmarkRun) -> bool {
-    let rate = run.parameters.get("rate");
-    rate.is_some_and(|rate| !rate.is_null())
-}
-
 fn paused(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let pauses = run.evidence.pauses.filter(|_| !is_open_loop(run))?;
+    let pauses = run
+        .evidence
+        .pauses
+        .filter(|_| !run.typed_parameters().is_open_loop())?;
     Some(CheckEvidence::Paused(pauses))
 }
 
 fn paused_open_loop(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let pauses = run.evidence.pauses.filter(|_| is_open_loop(run))?;
+    let pauses = run
+        .evidence
+        .pauses
+        .filter(|_| run.typed_parameters().is_open_loop())?;
     Some(CheckEvidence::PausedOpenLoop(pauses))
 }
 

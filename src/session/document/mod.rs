@@ -13,6 +13,7 @@ mod metric;
 mod metric_id;
 mod metric_kind;
 mod metric_unit;
+mod parameters;
 mod read;
 mod record;
 mod run;
@@ -36,6 +37,7 @@ pub use self::metric::Metric;
 pub use self::metric_id::{MetricId, VariantKey};
 pub use self::metric_kind::{MetricKind, Percentile};
 pub use self::metric_unit::MetricUnit;
+pub use self::parameters::{CACHE_BYPASS, DATA_RANDOM, ParameterName, RunParameters, SYNC_NONE};
 pub use self::record::{
     EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord,
 };

@@ -49,6 +49,17 @@ pub struct TargetRecord {
     pub file_system: Option<SafeText>,
 }
 
+impl TargetRecord {
+    /// The `kind` of a block device.
+    pub const BLOCK_DEVICE: &str = "block-device";
+
+    /// Whether the target is a block device itself; unlike a file system, it writes nothing by itself.
+    #[must_use]
+    pub fn is_block_device(&self) -> bool {
+        self.kind == *Self::BLOCK_DEVICE
+    }
+}
+
 /// The engine that executed the requests.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]

@@ -12,6 +12,7 @@ use super::invocation::Invocation;
 use super::metric::Metric;
 use super::metric_id::MetricId;
 use super::metric_unit::MetricUnit;
+use super::parameters::RunParameters;
 use super::record::{
     EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord,
 };
@@ -74,6 +75,12 @@ pub struct BenchmarkRun {
 }
 
 impl BenchmarkRun {
+    /// The parameters that checks depend on.
+    #[must_use]
+    pub fn typed_parameters(&self) -> RunParameters<'_> {
+        RunParameters(&self.parameters)
+    }
+
     /// Drops series and histograms, which take most of a run's memory.
     pub fn drop_distributions(&mut self) {
         self.findings.series = Vec::new();

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::format_error::SessionFormatError;
 use crate::format_version::UnsupportedVersion;
 use crate::named_file::InputError;
 use crate::private_directory::PrivateDirectoryError;
@@ -66,7 +67,7 @@ pub enum StoreError {
         /// Path of the file.
         path: PathBuf,
         /// What is wrong with its content.
-        reason: String,
+        reason: SessionFormatError,
     },
 }
 

@@ -7,6 +7,7 @@
 mod directory;
 mod edit;
 mod error;
+mod format_error;
 mod journal;
 mod read;
 mod serialize;
@@ -16,8 +17,7 @@ mod tests;
 pub use self::directory::{list_sessions, sessions_directory};
 pub use self::edit::{MAX_NOTE_CHARS, delete_session, set_note};
 pub use self::error::{StoreError, TooLargeTogether, check_total_size};
+pub use self::format_error::SessionFormatError;
 pub use self::journal::Journal;
-pub use self::read::{
-    ReadBudget, SessionFormatError, load_session, load_session_with_id, parse_session,
-};
+pub use self::read::{ReadBudget, load_session, load_session_with_id, parse_session};
 pub use self::serialize::serialize_session;

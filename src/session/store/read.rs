@@ -6,23 +6,13 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::error::{MAX_COMPARISON_BYTES, StoreError, io_error};
+use super::format_error::{
+    LONGEST_RUNS, MAX_DOCUMENT_BYTES, MAX_JOURNAL_BYTES, MAX_RUNS, MOST_SHOWN, SessionFormatError,
+};
 use crate::format_version::UnsupportedVersion;
 use crate::named_file::{FileId, input};
 use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
-
-/// Maximum size of a document, and of a line of a journal.
-const MAX_DOCUMENT_BYTES: u64 = 64 << 20;
-/// Maximum size in bytes of the runs of a journal, each counted by its last line: the same as of a
-/// document.
-const LONGEST_RUNS: u64 = MAX_DOCUMENT_BYTES;
-/// Maximum number of metrics and table cells of all runs together: each takes a line, or the width
-/// of its column, when printed.
-const MOST_SHOWN: usize = 500_000;
-/// Maximum size of a journal: this program rewrites journals at a small fraction of it.
-const MAX_JOURNAL_BYTES: u64 = 1 << 30;
-/// Maximum number of runs in one journal.
-const MAX_RUNS: usize = 10_000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -139,29 +129,7 @@ fn parsed(path: &Path, reader: impl BufRead) -> Result<Session, StoreError> {
                 program,
             }))
         }
-        Err(SessionFormatError::Invalid(reason)) => Err(StoreError::NotASession { path, reason }),
-    }
-}
-
-/// Why content is not a session that this program reads.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SessionFormatError {
-    /// It is a session of another version of the format.
-    #[error("its format version is {found}")]
-    OtherVersion {
-        /// Its version.
-        found: u64,
-        /// The program that wrote it, if known.
-        program: Option<SafeText>,
-    },
-    /// It is not a session, for this reason.
-    #[error("{0}")]
-    Invalid(String),
-}
-
-impl From<String> for SessionFormatError {
-    fn from(reason: String) -> Self {
-        Self::Invalid(reason)
+        Err(reason) => Err(StoreError::NotASession { path, reason }),
     }
 }
 
@@ -185,7 +153,7 @@ enum FirstLineHead {
 /// If the reader fails.
 pub fn parse_session(mut reader: impl BufRead) -> io::Result<Result<Session, SessionFormatError>> {
     let Some(first) = read_line(&mut reader)? else {
-        return Ok(Err(too_long_error()));
+        return Ok(Err(SessionFormatError::DocumentTooLong));
     };
     // The version decides first: only this version's fields are known.
     if let Ok(FirstLineHead::Session(head)) = serde_json::from_slice(&first) {
@@ -195,30 +163,29 @@ pub fn parse_session(mut reader: impl BufRead) -> io::Result<Result<Session, Ses
         return match serde_json::from_slice(&first) {
             Ok(StoredLine::Session(session)) => {
                 let session = replay_journal(*session, first.len() as u64, reader)?;
-                Ok(session.and_then(check_session).map_err(Into::into))
+                Ok(session.and_then(check_session))
             }
-            Ok(StoredLine::Run(_)) => Ok(Err("it begins with a run".to_owned().into())),
-            Err(error) => Ok(Err(error.to_string().into())),
+            Ok(StoredLine::Run(_)) => Ok(Err(SessionFormatError::BeginsWithRun)),
+            Err(error) => Ok(Err(error.into())),
         };
     }
     let mut document = first;
     let left = MAX_DOCUMENT_BYTES - document.len() as u64;
     reader.take(left).read_to_end(&mut document)?;
     if document.len() as u64 >= MAX_DOCUMENT_BYTES {
-        return Ok(Err(too_long_error()));
+        return Ok(Err(SessionFormatError::DocumentTooLong));
     }
     Ok(parse_document(&document))
 }
 
 fn parse_document(document: &[u8]) -> Result<Session, SessionFormatError> {
-    check_version(serde_json::from_slice(document).map_err(|error| error.to_string())?)?;
-    let session = serde_json::from_slice(document).map_err(|error| error.to_string())?;
-    Ok(check_session(session)?)
+    check_version(serde_json::from_slice(document)?)?;
+    check_session(serde_json::from_slice(document)?)
 }
 
 fn check_version(head: SessionHead) -> Result<(), SessionFormatError> {
     if head.schema != SCHEMA {
-        return Err(format!("its schema is {:?}, not {SCHEMA:?}", head.schema).into());
+        return Err(SessionFormatError::OtherSchema { found: head.schema });
     }
     match head.version == u64::from(VERSION) {
         true => Ok(()),
@@ -227,10 +194,6 @@ fn check_version(head: SessionHead) -> Result<(), SessionFormatError> {
             program: head.program,
         }),
     }
-}
-
-fn too_long_error() -> SessionFormatError {
-    format!("it is longer than {} MiB", MAX_DOCUMENT_BYTES >> 20).into()
 }
 
 /// The next line; empty at the end of the file, `None` if the line is too long.
@@ -248,7 +211,7 @@ fn replay_journal(
     session: Session,
     head_length: u64,
     mut reader: impl BufRead,
-) -> io::Result<Result<Session, String>> {
+) -> io::Result<Result<Session, SessionFormatError>> {
     let mut journal = JournalReader {
         session,
         last_line: None,
@@ -260,11 +223,10 @@ fn replay_journal(
     while let Some(bytes) = read_line(&mut reader)? {
         length += bytes.len() as u64;
         if length > MAX_JOURNAL_BYTES {
-            let most = MAX_JOURNAL_BYTES >> 20;
-            return Ok(Err(format!("it is a journal of more than {most} MiB")));
+            return Ok(Err(SessionFormatError::JournalTooLong));
         }
         if journal.session.runs.len() >= MAX_RUNS {
-            return Ok(Err(format!("it holds more than {MAX_RUNS} runs")));
+            return Ok(Err(SessionFormatError::TooManyRuns));
         }
         let Ok(HeadLine::Run(head)) = serde_json::from_slice(&bytes) else {
             break;
@@ -278,10 +240,7 @@ fn replay_journal(
     }
     journal.complete_run();
     if journal.is_too_large() {
-        let most = LONGEST_RUNS >> 20;
-        return Ok(Err(format!(
-            "its runs have more than {most} MiB, or {MOST_SHOWN} metrics and cells, together"
-        )));
+        return Ok(Err(SessionFormatError::RunsTooLarge));
     }
     Ok(Ok(journal.session))
 }
@@ -368,11 +327,9 @@ fn is_same_run(last: &RunHead, next: &RunHead) -> bool {
         && last.test == next.test
 }
 
-fn check_session(session: Session) -> Result<Session, String> {
+fn check_session(session: Session) -> Result<Session, SessionFormatError> {
     if session.runs.iter().map(shown).sum::<usize>() > MOST_SHOWN {
-        return Err(format!(
-            "its runs have more than {MOST_SHOWN} metrics and cells together"
-        ));
+        return Err(SessionFormatError::TooManyMetrics);
     }
     Ok(session)
 }

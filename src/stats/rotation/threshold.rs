@@ -243,19 +243,21 @@ fn normal_cdf(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::random::Xoshiro256;
     use crate::stats::general::robust;
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt as _, SeedableRng as _};
+    use rand_distr::StandardNormal;
 
     /// Responses of a drive: a seek of `base` plus a half-normal deviate times `jitter`, then the
     /// rotational latency for a random angle within a revolution of 8 ms.
     fn simulated_responses(
-        random: &mut Xoshiro256,
+        random: &mut Xoshiro256PlusPlus,
         count: usize,
         (base, jitter): (f64, f64),
     ) -> Vec<f64> {
         let mut one = || {
-            let ready = base + jitter * random.normal().abs();
-            let wait = random.uniform() * 8.0;
+            let ready = base + jitter * random.sample::<f64, _>(StandardNormal).abs();
+            let wait = random.random::<f64>() * 8.0;
             if wait >= ready.rem_euclid(8.0) {
                 (ready / 8.0).floor() * 8.0 + wait
             } else {
@@ -268,7 +270,7 @@ mod tests {
     #[test]
     fn threshold_interval_covers_fast_end_and_median() {
         for (count, jitter) in [(200, 0.0), (1000, 0.0), (1000, 0.02), (5000, 0.05)] {
-            let mut random = Xoshiro256::new(count as u64);
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(count as u64);
             let (mut covered, mut width) = (0, 0.0);
             for _ in 0..60 {
                 let sample = simulated_responses(&mut random, count, (11.3, jitter));
@@ -290,7 +292,7 @@ mod tests {
 
     #[test]
     fn threshold_with_outliers_on_both_sides_is_stable() {
-        let mut random = Xoshiro256::new(7);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
         let mut sample = simulated_responses(&mut random, 1000, (11.0, 0.01));
         sample.extend((0..30).map(|index| 0.2 + 0.01 * f64::from(index)));
         sample.extend((0..20).map(|index| 30.0 + f64::from(index)));

@@ -4,7 +4,7 @@
 //!  TARGET                                PARAMETERS             random-read
 //!  /srv          ext4   812 GB           block-size  4KiB       Reads blocks of one size ...
 //!  /dev/nvme0n1  PM9A3  1.92 TB          depth       32
-//!  TEST
+//!  BENCHMARK
 //!  random-read   IOPS and latency
 //!  reads 4 KiB at random places of a scratch file in /srv, 32 in flight
 //!  takes 10 s
@@ -15,11 +15,11 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::app::TargetChoice;
 use crate::app::form::ParameterForm;
 use crate::app::launcher::{LauncherPane, LauncherState};
 use crate::app::search::{LauncherSearch, SearchMatch};
-use crate::bench::BENCHMARKS;
+use crate::app::{TargetChoice, TargetGroup};
+use crate::bench::{BENCHMARKS, BenchmarkGroup};
 use crate::ui::bench::forecast;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget};
@@ -43,15 +43,44 @@ const TYPING_HELP: &str = "Enter to accept, Esc to cancel, empty for the default
 const TARGET_COLUMNS: [TableColumn; 5] = [
     TableColumn::text("TARGET", 14, 10, 0),
     TableColumn::text("", 10, 24, 2),
-    TableColumn::numeric("size", "size", 8, 1),
+    TableColumn::numeric("size", "size", 13, 1),
     TableColumn::text("kind", 7, 4, 0),
     TableColumn::text("used by", 10, 14, 3),
 ];
 
-const BENCHMARK_COLUMNS: [TableColumn; 2] = [
-    TableColumn::text("TEST", 18, 0, 0),
-    TableColumn::text("", 16, 60, 0),
+/// The first column has room for the titles of the groups.
+const BENCHMARK_COLUMNS: [TableColumn; 3] = [
+    TableColumn::text("BENCHMARK", 22, 0, 0),
+    TableColumn::text("", 6, 0, 0),
+    TableColumn::text("", 12, 60, 1),
 ];
+
+/// Mark of a benchmark that writes to its target.
+const WRITES_MARK: &str = "WRITES";
+
+/// A row of the list of benchmarks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BenchmarkRow {
+    /// Title of the group of the rows below.
+    Group(BenchmarkGroup),
+    /// A benchmark: its index in the list of all.
+    Benchmark(usize),
+}
+
+/// The rows of these benchmarks, each group below its title; without titles for the few matches of a
+/// search.
+fn benchmark_rows(listed: &[usize], is_search: bool) -> Vec<BenchmarkRow> {
+    let mut rows = Vec::new();
+    let mut last = None;
+    for index in listed {
+        let group = BENCHMARKS[*index].description().group;
+        if last.replace(group) != Some(group) && !is_search {
+            rows.push(BenchmarkRow::Group(group));
+        }
+        rows.push(BenchmarkRow::Benchmark(*index));
+    }
+    rows
+}
 
 const FORM_COLUMNS: [TableColumn; 2] = [
     TableColumn::text("PARAMETERS", 13, 0, 0),
@@ -114,7 +143,9 @@ fn draw_lists(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buff
     for (row, line) in above.rows().zip(search) {
         line.render(row, buf);
     }
-    let below = (benchmarks.len() as u16 + 1).min(area.height / 2);
+    let is_search = launcher.search.as_ref().is_some_and(|it| !it.is_path());
+    let benchmark_lines = benchmark_rows(&benchmarks, is_search).len() as u16 + 1;
+    let below = benchmark_lines.min(area.height * 3 / 5);
     let above = (targets.len().max(1) as u16 + 1).min(area.height.saturating_sub(below + 1));
     let [above, _, below] = Layout::vertical([
         Constraint::Length(above),
@@ -231,12 +262,17 @@ fn draw_selection(
     theme: Theme,
     buf: &mut Buffer,
 ) {
-    let Some(selected) = selected.filter(|_| !active && list.height > 1) else {
+    if selected.is_none() || active || list.height < 2 {
+        return;
+    }
+    // The table has marked the row: where it is depends on how far the table is scrolled.
+    let is_marked = |row: &Rect| {
+        let modifier = buf[(row.x, row.y)].modifier;
+        modifier.contains(ratatui::style::Modifier::REVERSED)
+    };
+    let Some(row) = list.rows().skip(1).find(is_marked) else {
         return;
     };
-    let offset = selected.saturating_sub(usize::from(list.height).saturating_sub(2));
-    let top = list.y + 1 + (selected - offset) as u16;
-    let row = Rect::new(list.x, top, list.width, 1).intersection(list);
     let style = theme
         .role_style(StyleRole::Title)
         .remove_modifier(ratatui::style::Modifier::REVERSED);
@@ -254,7 +290,7 @@ fn target_cell(choice: &TargetChoice, column: usize, width: u16, theme: Theme) -
         0 => Line::styled(cut_start(&choice.name, width, theme), name_style),
         1 => Line::styled(cut_end(&choice.label, width, theme), faint),
         2 => match choice.size_bytes {
-            Some(bytes) => Line::raw(units::format_size(bytes)),
+            Some(bytes) => Line::raw(size_text(choice.group, bytes)),
             None => Line::from(unknown_value(theme)),
         },
         3 => Line::raw(cut_end(&choice.kind, width, theme)),
@@ -264,26 +300,25 @@ fn target_cell(choice: &TargetChoice, column: usize, width: u16, theme: Theme) -
 
 fn draw_benchmarks(
     launcher: &LauncherState,
-    rows: &[usize],
+    listed: &[usize],
     theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let cell = |row: usize, column: usize, width: u16| {
-        let description = BENCHMARKS[rows[row]].description();
-        if column == 0 {
-            Line::raw(cut_end(description.name, width, theme))
-        } else {
-            let text = cut_end(description.summary, width, theme);
-            Line::styled(text, theme.role_style(StyleRole::Faint))
-        }
-    };
+    let is_search = launcher.search.as_ref().is_some_and(|it| !it.is_path());
+    let rows = benchmark_rows(listed, is_search);
+    let cell =
+        |row: usize, column: usize, width: u16| benchmark_cell(rows[row], column, width, theme);
     let (selected, active) = pane_selection(
         launcher,
         LauncherPane::Benchmarks,
         launcher.benchmark_index,
-        rows,
+        listed,
     );
+    let selected = selected.and_then(|place| {
+        let selected = BenchmarkRow::Benchmark(listed[place]);
+        rows.iter().position(|row| *row == selected)
+    });
     let table = TableWidget {
         columns: &BENCHMARK_COLUMNS,
         row_count: rows.len(),
@@ -297,6 +332,34 @@ fn draw_benchmarks(
     if rows.is_empty() {
         draw_note("no match", theme, area, buf);
     }
+}
+
+fn benchmark_cell(row: BenchmarkRow, column: usize, width: u16, theme: Theme) -> Line<'static> {
+    let faint = theme.role_style(StyleRole::Faint);
+    let description = match row {
+        BenchmarkRow::Benchmark(index) => BENCHMARKS[index].description(),
+        BenchmarkRow::Group(group) if column == 0 => {
+            return Line::styled(cut_end(group.title(), width, theme), faint);
+        }
+        BenchmarkRow::Group(_) => return Line::default(),
+    };
+    match column {
+        0 => Line::raw(cut_end(&format!("  {}", description.name), width, theme)),
+        1 if description.may_write => {
+            Line::styled(WRITES_MARK, theme.role_style(StyleRole::Warning))
+        }
+        1 => Line::default(),
+        _ => Line::styled(cut_end(description.summary, width, theme), faint),
+    }
+}
+
+/// The free space of a file system, or the size of a device or file, with the word that tells which.
+fn size_text(group: TargetGroup, bytes: u64) -> String {
+    let of = match group {
+        TargetGroup::Directory => "free",
+        TargetGroup::Drive | TargetGroup::File => "total",
+    };
+    format!("{} {of}", units::format_size(bytes))
 }
 
 fn draw_form(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffer) {

@@ -156,7 +156,10 @@ proptest! {
                 send_impact(&mut state, TARGET);
             }
             if let Some(job) = started_spec(effects) {
-                prop_assert!(!job.benchmark.description().may_write, "{job:?} after {key}");
+                let choice = state.bench.launcher.selected_choice().unwrap();
+                let target = choice.target.as_ref().unwrap();
+                let writes = job.benchmark.writes(&job.parameters(target));
+                prop_assert!(!writes, "{job:?} after {key}");
                 return Ok(());
             }
         }

@@ -278,7 +278,7 @@ async fn invalid_value_is_rejected_in_the_form_field() {
         &[],
     )
     .await;
-    assert!(outcome.screen.contains("write 4kB"), "{}", outcome.screen);
+    assert!(outcome.screen.contains("write 4KiB"), "{}", outcome.screen);
     let mended = drive_loop(
         parse_keys("b <Tab> <Tab> <Down> <Enter> <C-u> 8 K i B <Enter> s"),
         &[],

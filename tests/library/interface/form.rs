@@ -174,7 +174,7 @@ fn footer_shows_field_keys_while_field_is_open() {
     press_code(&mut state, KeySymbol::Enter);
     let refused = drawn_screen(&state);
     assert!(refused.contains("Enter to accept"), "{refused}");
-    assert!(refused.contains("write 4kB"), "{refused}");
+    assert!(refused.contains("write 4KiB"), "{refused}");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The same bytes by another way.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use crate::guard::place::{
-    Place, assert_refused, assert_written, command_output, is_root, overwrite_arguments,
-    run_overwrite, test_content,
+    IMAGE_BYTES, Place, assert_refused, assert_written, command_output, is_root,
+    overwrite_arguments, run_overwrite, test_content,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
@@ -147,4 +147,35 @@ impl Drop for Undo {
     fn drop(&mut self) {
         command_output("umount", &[&self.0]);
     }
+}
+
+#[test]
+fn copy_that_shares_extents_with_a_file_in_use_is_written_alone() {
+    let mut place = Place::new();
+    let image = place.path("file-system");
+    File::create(&image).unwrap().set_len(400 << 20).unwrap();
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    if command_output("mkfs.btrfs", &["-q", device.path()]).is_none() {
+        return skip(Requirement::Btrfs, "no mkfs.btrfs");
+    }
+    let point = place.path("mounted");
+    if !place.mount(
+        &[device.path(), point.to_str().unwrap()],
+        Requirement::Btrfs,
+    ) {
+        return;
+    }
+    let [used, copy] = ["used", "copy"].map(|name| point.join(name));
+    fs::write(&used, vec![7; IMAGE_BYTES as usize]).unwrap();
+    let names = [&used, &copy].map(|path| path.to_str().unwrap());
+    command_output("cp", &["--reflink=always", names[0], names[1]]).unwrap();
+    File::open(&copy).unwrap().sync_all().unwrap();
+    let attached = LoopDevice::attach(&used, &[]);
+    assert_refused(&run_overwrite(&used), "is attached to");
+    assert_written(&run_overwrite(&copy));
+    drop(attached);
+    let is_unchanged = |path| test_content(path).iter().all(|byte| *byte == 7);
+    assert!(is_unchanged(&used) && !is_unchanged(&copy));
 }

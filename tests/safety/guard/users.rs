@@ -1,6 +1,7 @@
 //! Processes that have the target open.
 
 use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 
 use rustix::mm::{MapFlags, ProtFlags};
@@ -34,6 +35,35 @@ fn file_open_for_reading_is_written() {
     let open = File::open(&file).unwrap();
     assert_written(&run_overwrite(&file));
     drop(open);
+}
+
+/// Takes a lease on a file. Breaking it sends SIGURG, which is ignored, instead of SIGIO.
+fn take_lease(file: &File, kind: libc::c_int) {
+    const F_SETSIG: libc::c_int = 10;
+    // SAFETY: both take a number and no pointer.
+    let taken = unsafe {
+        libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG);
+        libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind)
+    };
+    assert_eq!(taken, 0, "{}", std::io::Error::last_os_error());
+}
+
+#[test]
+fn file_with_a_lease_of_another_process_is_not_written() {
+    let place = Place::new();
+    let file = place.create_image("file");
+    let before = test_content(&file);
+    let reader = File::open(&file).unwrap();
+    take_lease(&reader, libc::F_RDLCK);
+    assert_refused(&run_overwrite(&file), "holds a lease on");
+    drop(reader);
+    let both = OpenOptions::new().read(true).write(true).open(&file);
+    let both = both.unwrap();
+    take_lease(&both, libc::F_WRLCK);
+    assert!(!run_overwrite(&file).status.success());
+    drop(both);
+    assert!(test_content(&file) == before);
+    assert_written(&run_overwrite(&file));
 }
 
 #[test]

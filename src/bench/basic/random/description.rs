@@ -1,25 +1,72 @@
-//! Descriptions of random-read and random-write.
+//! Descriptions of random-read, random-write and mixed.
 
+use super::workload::{LATENCY_P50, LATENCY_P99, P90, P99_9, RandomWorkload};
 use crate::bench::framework;
-use crate::bench::framework::metric_families::MetricFamily;
-use crate::bench::framework::operation::Operation;
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::{BenchmarkGroup, ChartShape, ChartSpec, Description};
 use crate::session::checks::Workload;
 use crate::session::document::check::CheckId;
-use crate::session::document::{MetricId, MetricKind, SeriesId};
+use crate::session::document::{MetricId, MetricKind, SeriesId, VariantKey};
 
 /// The chart of random-read, random-write and mixed.
-pub(crate) const CHART: ChartSpec = ChartSpec::new(
+const CHART: ChartSpec = ChartSpec::new(
     "IOPS over the run",
     ChartShape::Line,
     &[SeriesId::IOPS_OVER_TIME],
 );
 
-/// The description of one direction.
-pub(crate) fn of(operation: Operation) -> &'static Description {
-    match operation {
-        Operation::Read => &READ,
-        Operation::Write => &WRITE,
+/// The metrics of each direction of a benchmark that reads and writes.
+const DIRECTION_METRICS: &[MetricFamily] = &[MetricFamily::Own(&[
+    MetricKind::Iops,
+    MetricKind::Throughput,
+    MetricKind::LatencyMean,
+    LATENCY_P50,
+    MetricKind::LatencyPercentile(P90),
+    LATENCY_P99,
+    MetricKind::LatencyPercentile(P99_9),
+])];
+
+/// The metrics of all requests together.
+const OVERALL_METRICS: MetricFamily = MetricFamily::Own(&[
+    MetricKind::Iops,
+    MetricKind::Throughput,
+    MetricKind::DepthReached,
+    MetricKind::ShareSlower,
+]);
+
+/// The parameters of all three benchmarks in their order: `$first` ones, those of every workload with
+/// those of writes among them, and the limit in bytes.
+macro_rules! random_parameters {
+    ([$($first:ident),*], [$($of_writes:ident),*], $bytes:ident) => {
+        &[
+            $(&framework::$first,)*
+            &framework::BLOCK_SIZES,
+            &framework::DEPTH,
+            &framework::WORKERS,
+            &framework::PATTERN,
+            &framework::ZIPF,
+            &framework::RATE,
+            $(&framework::$of_writes,)*
+            &framework::DURATION,
+            &framework::$bytes,
+            &framework::REQUESTS,
+            &framework::RAMP,
+            &framework::WINDOW_BEGIN,
+            &framework::WINDOW_END,
+            &framework::ALIGN,
+            &framework::SEED,
+            &framework::SLOWER_THAN,
+            &framework::CACHE,
+        ]
+    };
+}
+
+/// The description of a workload.
+pub(super) fn of(workload: RandomWorkload) -> &'static Description {
+    match workload {
+        RandomWorkload::Read => &READ,
+        RandomWorkload::Write => &WRITE,
+        RandomWorkload::Mixed => &MIXED,
     }
 }
 
@@ -46,11 +93,11 @@ many independent users. Latency then counts from the scheduled arrival, so that 
     };
 }
 
-/// What both directions have in common.
+/// What the workloads have in common.
 const SHARED: Description = Description {
     name: "",
     aliases: &[],
-    group: BenchmarkGroup::Quick,
+    group: BenchmarkGroup::Throughput,
     example: "",
     summary: "",
     explanation: "",
@@ -58,15 +105,7 @@ const SHARED: Description = Description {
     checks: CHECKS,
     workload: Workload::CONSTANT,
     parameters: &[],
-    metrics: &[
-        MetricFamily::Own(&[
-            MetricKind::Iops,
-            MetricKind::Throughput,
-            MetricKind::DepthReached,
-            MetricKind::ShareSlower,
-        ]),
-        MetricFamily::Latency,
-    ],
+    metrics: &[OVERALL_METRICS, MetricFamily::Latency],
     charts: &[CHART],
     headline_metrics: &[
         MetricId::IOPS,
@@ -81,7 +120,6 @@ const SHARED: Description = Description {
 static READ: Description = Description {
     name: "random-read",
     aliases: &["rndread", "randread"],
-    group: BenchmarkGroup::Throughput,
     example: "/srv --depth 32 --duration 30s",
     summary: "random reads: IOPS and latency",
     explanation: explanation!(
@@ -94,31 +132,13 @@ those that users notice.",
 100,000 for an NVMe SSD at a sufficient depth."
     ),
     workload: Workload::RANDOM_READS,
-    parameters: &[
-        &framework::BLOCK_SIZES,
-        &framework::DEPTH,
-        &framework::WORKERS,
-        &framework::PATTERN,
-        &framework::ZIPF,
-        &framework::RATE,
-        &framework::DURATION,
-        &framework::BYTES,
-        &framework::REQUESTS,
-        &framework::RAMP,
-        &framework::WINDOW_BEGIN,
-        &framework::WINDOW_END,
-        &framework::ALIGN,
-        &framework::SEED,
-        &framework::SLOWER_THAN,
-        &framework::CACHE,
-    ],
+    parameters: random_parameters!([], [], BYTES),
     ..SHARED
 };
 
 static WRITE: Description = Description {
     name: "random-write",
     aliases: &["rndwrite", "randwrite"],
-    group: BenchmarkGroup::Throughput,
     example: "/srv --depth 1 --sync dsync",
     summary: "random writes: IOPS and latency",
     explanation: explanation!(
@@ -132,28 +152,50 @@ writes that a power failure would lose.",
 drives compress. It overwrites the window, by default at most 8 GiB (--bytes)."
     ),
     may_write: true,
-    parameters: &[
-        &framework::BLOCK_SIZES,
-        &framework::DEPTH,
-        &framework::WORKERS,
-        &framework::PATTERN,
-        &framework::ZIPF,
-        &framework::RATE,
-        &framework::SYNC,
-        &framework::DATA,
-        &framework::DURATION,
-        &framework::WRITTEN_BYTES,
-        &framework::REQUESTS,
-        &framework::RAMP,
-        &framework::WINDOW_BEGIN,
-        &framework::WINDOW_END,
-        &framework::ALIGN,
-        &framework::SEED,
-        &framework::SLOWER_THAN,
-        &framework::CACHE,
+    parameters: random_parameters!([], [SYNC, DATA], WRITTEN_BYTES),
+    ..SHARED
+};
+
+static MIXED: Description = Description {
+    name: "mixed",
+    aliases: &["randrw"],
+    example: "/srv --reads 70% --block-size 8KiB",
+    summary: "mixed random reads and writes: IOPS and latency of each direction",
+    explanation: "\
+Reads or writes aligned blocks at random offsets in the window; the direction of each request is random. \
+This is the workload of a busy server: 70 % reads are usual for databases.
+
+Reads and writes are reported separately. Compare the latency of the reads with that of random-read: on an \
+SSD, reads wait behind writes and erase operations, which shows in p99 first. The chart shows IOPS over \
+time.
+
+It overwrites the window, by default at most 8 GiB (--bytes, which counts reads too).",
+    may_write: true,
+    workload: Workload::RANDOM_READS,
+    metrics: &[
+        OVERALL_METRICS,
+        MetricFamily::Latency,
+        MetricFamily::Variants {
+            variants: &[
+                VariantFamily::One(VariantKey::READ),
+                VariantFamily::One(VariantKey::WRITE),
+            ],
+            metrics: DIRECTION_METRICS,
+        },
+    ],
+    parameters: random_parameters!([READ_FRACTION], [SYNC, DATA], WRITTEN_BYTES),
+    headline_metrics: &[
+        MetricId::IOPS,
+        MetricId::of_variant(VariantKey::READ, MetricKind::Iops),
+        MetricId::of_variant(VariantKey::WRITE, MetricKind::Iops),
+        MetricId::of_variant(VariantKey::READ, LATENCY_P50),
+        MetricId::of_variant(VariantKey::READ, LATENCY_P99),
+        MetricId::of_variant(VariantKey::WRITE, LATENCY_P50),
+        MetricId::of_variant(VariantKey::WRITE, LATENCY_P99),
+        MetricId::SHARE_SLOWER,
     ],
     ..SHARED
 };
 
 /// Checks of the benchmarks with random requests.
-pub(crate) const CHECKS: &[CheckId] = &[CheckId::RateNotReached, CheckId::QueueDepthNotReached];
+const CHECKS: &[CheckId] = &[CheckId::RateNotReached, CheckId::QueueDepthNotReached];

@@ -103,8 +103,11 @@ fn explained_fraction(rates: &[f64], levels: &[LevelSegment]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt as _, SeedableRng as _};
+    use rand_distr::StandardNormal;
+
     use super::*;
-    use crate::drive::random::{Xoshiro256, unit_interval};
     use crate::stats::general::segments::find_segments;
 
     const ZONES: usize = 100;
@@ -116,17 +119,14 @@ mod tests {
         matches!(found, Some(CheckEvidence::FastStart(_)))
     }
 
-    /// A standard normal number (the sum of twelve uniform ones).
-    fn normal(random: &mut Xoshiro256) -> f64 {
-        (0..12)
-            .map(|_| unit_interval(random.next_u64()))
-            .sum::<f64>()
-            - 6.0
+    fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
+        random.sample(StandardNormal)
     }
 
     /// Fraction of the seeds for which curves of this kind give advice.
-    fn alarm_fraction(curve: impl Fn(&mut Xoshiro256) -> Vec<f64>) -> f64 {
-        let found = (0..SEEDS).filter(|seed| advice(&curve(&mut Xoshiro256::new(*seed))));
+    fn alarm_fraction(curve: impl Fn(&mut Xoshiro256PlusPlus) -> Vec<f64>) -> f64 {
+        let found =
+            (0..SEEDS).filter(|seed| advice(&curve(&mut Xoshiro256PlusPlus::seed_from_u64(*seed))));
         found.count() as f64 / SEEDS as f64
     }
 
@@ -154,9 +154,9 @@ mod tests {
         }
         // Another user that comes and goes and takes half of the throughput.
         let fraction = alarm_fraction(|random| {
-            let mut is_shared = unit_interval(random.next_u64()) < 0.5;
+            let mut is_shared = random.random::<f64>() < 0.5;
             let mut next = || {
-                is_shared ^= unit_interval(random.next_u64()) < 0.1;
+                is_shared ^= random.random::<f64>() < 0.1;
                 (if is_shared { 0.5 } else { 1.0 }) * (1.0 + 0.02 * normal(random))
             };
             (0..ZONES).map(|_| next()).collect()

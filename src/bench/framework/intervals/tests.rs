@@ -1,7 +1,10 @@
 //! Confidence intervals for a steady drive, a short run, and drives with known true values.
 
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_distr::StandardNormal;
+
 use super::*;
-use crate::drive::random::Xoshiro256;
 use crate::session::document::{Metric, MetricId};
 
 const SECOND: u64 = 1_000_000_000;
@@ -68,7 +71,7 @@ fn confidence_intervals_of_short_run_are_absent() {
 struct CorrelatedDrive {
     log_deviation: f64,
     correlation: f64,
-    random: Xoshiro256,
+    random: Xoshiro256PlusPlus,
 }
 
 /// Median and spread (of the logarithm) of the latencies.
@@ -77,9 +80,9 @@ const SPREAD: f64 = 0.25;
 
 impl CorrelatedDrive {
     fn run(memory: f64, seed: u64, seconds: u64) -> (LatencyHistogram, RunTimeline) {
-        let mut random = Xoshiro256::new(seed);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut drive = Self {
-            log_deviation: random.normal(),
+            log_deviation: random.sample::<f64, _>(StandardNormal),
             correlation: memory,
             random,
         };
@@ -95,7 +98,8 @@ impl CorrelatedDrive {
     }
 
     fn next(&mut self) -> u64 {
-        let fresh = (1.0 - self.correlation * self.correlation).sqrt() * self.random.normal();
+        let fresh = (1.0 - self.correlation * self.correlation).sqrt()
+            * self.random.sample::<f64, _>(StandardNormal);
         self.log_deviation = self.correlation * self.log_deviation + fresh;
         (MEDIAN_NS * (SPREAD * self.log_deviation).exp()) as u64
     }

@@ -9,6 +9,7 @@ use super::kind::{ParameterError, ParameterKind};
 use super::value::{ParameterValue, SizeRange, WindowPosition};
 use crate::drive::Target;
 use crate::engine::DataKind;
+use crate::session::document::DATA_RANDOM;
 
 /// A parameter whose values are of type `T`; `Option<T>` for one that can be unset.
 #[derive(Debug, Clone, Copy)]
@@ -241,7 +242,6 @@ impl ParameterType for DataKind {
     }
 }
 
-const DATA_RANDOM: &str = "random";
 const DATA_ZERO: &str = "zero";
 const DATA_REPEATED: &str = "repeat";
 /// Keywords of [`DataKind`].

@@ -1,6 +1,7 @@
 //! Enums whose values the user writes as keywords.
 
 use crate::engine::{CacheMode, EngineChoice, SyncMode};
+use crate::session::document::{CACHE_BYPASS, SYNC_NONE};
 
 /// An enum whose values have a keyword each: on the command line, in forms and in the JSON.
 pub trait Keyword: Copy + PartialEq + 'static {
@@ -23,8 +24,8 @@ pub trait Keyword: Copy + PartialEq + 'static {
 /// Implements [`Keyword`]. Values after `hidden` have a word, but cannot be chosen.
 macro_rules! keywords {
     (
-        $type:ty { $($value:path = $word:literal),+ $(,)? }
-        $(hidden { $($hidden:path = $hidden_word:literal),+ })?
+        $type:ty { $($value:path = $word:expr),+ $(,)? }
+        $(hidden { $($hidden:path = $hidden_word:expr),+ })?
     ) => {
         impl $crate::bench::framework::parameter::Keyword for $type {
             const VALUES: &'static [Self] = &[$($value),+];
@@ -42,13 +43,13 @@ macro_rules! keywords {
 pub(crate) use keywords;
 
 keywords!(CacheMode {
-    CacheMode::Bypass = "bypass",
+    CacheMode::Bypass = CACHE_BYPASS,
     CacheMode::Drop = "drop",
     CacheMode::Keep = "keep",
 });
 
 keywords!(SyncMode {
-    SyncMode::None = "none",
+    SyncMode::None = SYNC_NONE,
     SyncMode::DataSync = "dsync",
     SyncMode::Sync = "sync",
 });

@@ -1,13 +1,21 @@
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_distr::StandardNormal;
+
 use super::*;
 
 /// Simulated rounds of points with these true means and this relative noise.
 fn simulated_rounds(means: &[f64], noise: f64, seed: u64) -> SweepRounds {
-    let mut random = Xoshiro256::new(seed ^ 0x5eed);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x5eed);
     let mut rounds = SweepRounds::new(means.len(), seed);
     for round in 0..DEFAULT_ROUNDS {
-        let drift = 1.0 + 0.2 * random.uniform();
+        let drift = 1.0 + 0.2 * random.random::<f64>();
         for (point, mean) in means.iter().enumerate() {
-            rounds.set_value(point, round, mean * drift * (noise * random.normal()).exp());
+            rounds.set_value(
+                point,
+                round,
+                mean * drift * (noise * random.sample::<f64, _>(StandardNormal)).exp(),
+            );
         }
     }
     rounds

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::bench::BenchError;
 use crate::bench::hdd::analysis::findings;
 use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
+use crate::drive::random::shuffle;
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 use crate::stats::rotation::epoch_folding;
@@ -239,7 +240,7 @@ fn round_addresses(prober: &mut SeekProber<'_, '_>) -> Vec<u64> {
     for order in [&mut first, &mut second] {
         order
             .chunks_mut(8)
-            .for_each(|few| prober.random.shuffle(few));
+            .for_each(|few| shuffle(few, &mut prober.random));
     }
     first.extend(second);
     first
@@ -292,8 +293,10 @@ pub fn find_revolution(
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt as _, SeedableRng as _};
+
     use super::*;
-    use crate::drive::random::{Xoshiro256, unit_interval};
 
     /// Reads of 128 sectors and of the same ones again, in another order, each with the latency
     /// (seconds) that the closure returns for its address and start.
@@ -319,14 +322,14 @@ mod tests {
     }
 
     /// A number between 0 and 1 from the seed.
-    fn uniform(random: &mut Xoshiro256) -> f64 {
-        unit_interval(random.next_u64())
+    fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
+        random.random()
     }
 
     /// Reads of a disk with 7200 rpm, with an exponentially distributed delay of this mean.
     fn pairs_of_disk(seed: u64, mean_delay: f64) -> ReadPairs {
         const REVOLUTION: f64 = 60.0 / 7200.0;
-        let random = &mut Xoshiro256::new(seed);
+        let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
         let angles: Vec<f64> = (0..SECTORS_PER_ROUND).map(|_| uniform(random)).collect();
         pairs_of(|address, start| {
             let arrives = start + 1.5e-3 + 1e-3 * uniform(random);
@@ -340,7 +343,7 @@ mod tests {
     fn fast_reads_are_no_clock_and_no_rotation() {
         for seed in 0..200 {
             for latency in [20e-6, 100e-6, 400e-6] {
-                let random = &mut Xoshiro256::new(seed);
+                let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
                 let pairs = pairs_of(|_, _| latency * (1.0 + 0.2 * uniform(random)));
                 let state = pairs.assess_rotation();
                 assert!(
@@ -353,7 +356,7 @@ mod tests {
 
     #[test]
     fn completions_in_step_with_a_timer_are_a_clock() {
-        let random = &mut Xoshiro256::new(1);
+        let random = &mut Xoshiro256PlusPlus::seed_from_u64(1);
         let pairs = pairs_of(|_, start| {
             const TICK: f64 = 0.01;
             let ready = start + 3e-3 + 12e-3 * uniform(random);
@@ -394,7 +397,7 @@ mod tests {
     #[test]
     fn drive_without_rotation_is_denied_only_with_a_processor_at_hand() {
         let state = |seed: u64, delay: Option<Duration>| {
-            let random = &mut Xoshiro256::new(seed);
+            let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
             let mut pairs = pairs_of(|_, _| 4e-3 + 8e-3 * uniform(random));
             pairs.run_delay = delay;
             pairs.assess_rotation()

@@ -1,6 +1,8 @@
 //! Reads nearby sectors in descending order, against the drive's read-ahead, and finds their
 //! tracks.
 
+use rand::RngExt as _;
+
 use crate::bench::BenchError;
 use crate::bench::hdd::analysis::cylinder::CylinderSkew;
 use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
@@ -22,7 +24,7 @@ pub fn descending_addresses(prober: &mut SeekProber<'_, '_>, chain: &SectorScan)
         if addresses.last() != Some(&address) {
             addresses.push(address);
         }
-        place -= gap * (0.4 + 1.2 * prober.random.uniform());
+        place -= gap * (0.4 + 1.2 * prober.random.random::<f64>());
     }
     addresses
 }
@@ -200,7 +202,7 @@ pub fn first_track_length(
                 reads_per_track: READS_PER_PIECE,
             };
             addresses.extend(descending_addresses(prober, &chain));
-            next -= (1.0 + prober.random.uniform()) * (4.0 * piece + 2000.0) * SECTOR_BYTES;
+            next -= (1.0 + prober.random.random::<f64>()) * (4.0 * piece + 2000.0) * SECTOR_BYTES;
         }
         let probes = prober.read_addresses("track length", share / 5.0, &addresses)?;
         let pieces: Vec<Vec<SectorAngle>> = probes

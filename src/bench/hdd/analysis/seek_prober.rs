@@ -4,10 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{Rng as _, SeedableRng as _};
+
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::check_window;
 use crate::bench::{BenchError, RunContext, framework};
-use crate::drive::random::Xoshiro256;
+use crate::drive::random::scale_to_bound;
 use crate::engine::{AccessPattern, LoggedRequest, Plan, PlanLimits};
 
 /// One read. Times in seconds on the clock of its phase.
@@ -44,7 +47,7 @@ pub struct SeekProber<'b, 'a> {
     /// The running benchmark.
     pub context: &'b mut RunContext<'a>,
     /// Random generator of addresses.
-    pub random: Xoshiro256,
+    pub random: Xoshiro256PlusPlus,
     plan: Plan,
     budget: PhaseBudget,
     /// Run delay of the worker threads, and the reads that they submitted meanwhile.
@@ -66,7 +69,7 @@ impl<'b, 'a> SeekProber<'b, 'a> {
         plan.seed = bench.parameters.get(framework::SEED);
         check_window(&plan)?;
         Ok(Self {
-            random: Xoshiro256::new(plan.seed),
+            random: Xoshiro256PlusPlus::seed_from_u64(plan.seed),
             budget: PhaseBudget::new(framework::plan_limits(bench.parameters)),
             context: bench,
             plan,
@@ -123,9 +126,8 @@ impl<'b, 'a> SeekProber<'b, 'a> {
 
     /// A random block from `range`.
     pub fn random_address(&mut self, range: &Range<u64>) -> u64 {
-        let offset = self
-            .random
-            .next_below(range.end.saturating_sub(range.start));
+        let length = range.end.saturating_sub(range.start);
+        let offset = scale_to_bound(self.random.next_u64(), length);
         self.align_down(range.start + offset)
     }
 

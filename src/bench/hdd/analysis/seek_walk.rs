@@ -4,11 +4,14 @@
 //! If the drive's cache answers repeated reads, the walk reads every block twice: the second read
 //! takes the command overhead only, under the same conditions as the jump before it.
 
+use rand::{Rng as _, RngExt as _};
+
 use crate::bench::BenchError;
 use crate::bench::hdd::analysis::command_overhead;
 use crate::bench::hdd::analysis::command_overhead::CommandOverhead;
 use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
 use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
+use crate::drive::random::scale_to_bound;
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 
@@ -140,7 +143,7 @@ impl SeekWalk {
         let more: Vec<(f64, usize)> = (0..count)
             .map(|_| {
                 let repeats = self.repeats_before_jump(prober, clockwork);
-                (prober.random.uniform() - OFF_CYLINDER_TRACKS, repeats)
+                (prober.random.random::<f64>() - OFF_CYLINDER_TRACKS, repeats)
             })
             .collect();
         let batch = self.measure_batch(prober, clockwork, phase, &more)?;
@@ -176,7 +179,7 @@ impl SeekWalk {
             .map(|_| {
                 let repeats = self.repeats_before_jump(prober, clockwork);
                 let before = repeats as f64 * command + edge;
-                let aside = width * (prober.random.uniform() - 0.5);
+                let aside = width * (prober.random.random::<f64>() - 0.5);
                 let more = line.median_turns - before / clockwork.revolution + aside;
                 (
                     wrap_turns(more + OFF_CYLINDER_TRACKS) - OFF_CYLINDER_TRACKS,
@@ -196,7 +199,7 @@ impl SeekWalk {
         clockwork: &DriveTiming,
     ) -> usize {
         match clockwork.command_overhead.caches_last_read {
-            true => 1 + prober.random.next_below(MAX_REPEATS) as usize,
+            true => 1 + scale_to_bound(prober.random.next_u64(), MAX_REPEATS) as usize,
             false => 0,
         }
     }
@@ -224,7 +227,10 @@ impl SeekWalk {
             self.current_address = match self.current_address.checked_sub(jump) {
                 Some(next) if next >= to => next,
                 // Restarts at the top on other tracks.
-                _ => from - prober.random.next_below((length * SECTOR_BYTES) as u64),
+                _ => {
+                    let length = (length * SECTOR_BYTES) as u64;
+                    from - scale_to_bound(prober.random.next_u64(), length)
+                }
             };
             addresses.push(prober.align_down(self.current_address));
         }

@@ -77,6 +77,10 @@ impl fmt::Display for UseConflict {
                 formatter,
                 "a process that /proc does not show, or the kernel, has {device} open for writing"
             ),
+            Self::Leased { device } => write!(
+                formatter,
+                "another process holds a lease on {device}, as file servers do"
+            ),
             Self::Locked {
                 device,
                 by: Some((process, command)),

@@ -105,6 +105,11 @@ pub enum UseConflict {
         /// The file.
         device: String,
     },
+    /// Another process holds a lease on it (fcntl(2), `F_SETLEASE`), which opening it would break.
+    Leased {
+        /// The file.
+        device: String,
+    },
     /// Another process holds a lock on it.
     Locked {
         /// The device or file.

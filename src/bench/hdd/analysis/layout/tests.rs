@@ -1,6 +1,9 @@
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_distr::StandardNormal;
+
 use super::*;
 use crate::bench::hdd::analysis::cylinder::{are_skews_uniform, find_cylinder};
-use crate::drive::random::Xoshiro256;
 use crate::stats::rotation::circular::wrap_turns;
 use proptest::prelude::*;
 
@@ -13,15 +16,15 @@ fn simulated_samples(
     noise: f64,
     seed: u64,
 ) -> Vec<SectorAngle> {
-    let mut random = Xoshiro256::new(seed);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let count = (tracks * 8.0) as usize;
     (0..count)
         .map(|index| {
-            let sector = (5e6 + (index as f64 + random.uniform()) * length / 8.0).floor();
+            let sector = (5e6 + (index as f64 + random.random::<f64>()) * length / 8.0).floor();
             let track = (sector / length).floor();
             let cylinders = (track / heads as f64).floor();
             let begin = (track - cylinders) * skew[0] + cylinders * skew[1];
-            let angle = begin + sector / length + noise * random.normal();
+            let angle = begin + sector / length + noise * random.sample::<f64, _>(StandardNormal);
             SectorAngle {
                 sector,
                 angle: wrap_turns(angle),
