@@ -237,7 +237,7 @@ mod tests {
         use crate::app::key::{KeyPress, KeySymbol};
         use crate::app::{AppEvent, AppState, update};
         let first = "2026-11-21T22:00:00+01:00";
-        let first_ms = 1_795_294_800_000 - 3_600_000;
+        let first_ms = 1_795_294_800_000;
         let timeline = ReplayTimeline {
             times: Some(RecordingTimes::new(first_ms, first_ms + 600_000, first)),
             ..ReplayTimeline::new("day".into(), Arc::default(), None)

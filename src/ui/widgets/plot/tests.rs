@@ -51,7 +51,7 @@ fn plot_axes_show_their_units() {
     let points = [[0.0, 100e6], [5e9, 500e6], [10e9, 400e6]];
     let axes = axes();
     let text = drawn_text(&plot_of(&points, ChartShape::Line, &axes), 40, 12);
-    for label in ["MB/s", "200", "400", "10 s"] {
+    for label in ["MB/s", "500", "10 s"] {
         assert!(text.contains(label), "{label}\n{text}");
     }
 }
