@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::comparison::ComparisonState;
 use super::error::{
-    ArchiveError, OpenFilesError, ProcessActionError, ReplayError, RunError, TargetError,
+    ArchiveError, BenchmarkError, OpenFilesError, ProcessActionError, ReplayError, TargetError,
 };
 use super::key::KeyPress;
 use super::process_action::ProcessActionOutcome;
@@ -56,7 +56,7 @@ pub enum Message {
     /// Progress of the benchmark; only the latest is kept.
     BenchmarkEvent(Arc<RunEvent>),
     /// The benchmark ended, successfully or not.
-    BenchmarkEnded(Box<Result<SavedRun, Arc<RunError>>>),
+    BenchmarkEnded(Box<Result<SavedRun, Arc<BenchmarkError>>>),
     /// The targets that can be measured, the default first.
     Targets(Vec<TargetChoice>),
     /// The target at a typed path, or why it cannot be measured.

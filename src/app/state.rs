@@ -6,7 +6,7 @@ use super::help::HelpState;
 use super::keymap::KeyContext;
 use super::launcher::LauncherState;
 use super::live::LiveState;
-use super::process_action::{ProcessAction, ProcessId};
+use super::process_action::{ProcessAction, ProcessTarget};
 use super::replay::ReplayTimeline;
 use super::requests::RequestsState;
 use super::result::ResultState;
@@ -44,16 +44,16 @@ impl BenchState {
 }
 
 /// A dialog on top of the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialog {
     /// The help.
     Help,
     /// Confirmation to quit while a benchmark runs.
     ConfirmQuit,
     /// List of actions on a process, selected by number.
-    ChooseProcessAction(ProcessId, &'static [ProcessAction]),
+    ChooseProcessAction(ProcessTarget, &'static [ProcessAction]),
     /// Confirmation of an action on a process.
-    ConfirmProcessAction(ProcessId, ProcessAction),
+    ConfirmProcessAction(ProcessTarget, ProcessAction),
     /// Confirmation to switch delay accounting on.
     ConfirmAccounting,
 }
@@ -118,9 +118,12 @@ impl AppState {
     /// The active context of the key table.
     #[must_use]
     pub fn key_context(&self) -> KeyContext {
-        match (self.dialog, self.screen) {
+        match (&self.dialog, self.screen) {
             (Some(Dialog::Help), _) if self.help.is_searching => KeyContext::HelpSearch,
             (Some(Dialog::Help), _) => KeyContext::Help,
+            (Some(Dialog::ConfirmProcessAction(_, action)), _) if action.is_destructive() => {
+                KeyContext::DestructiveQuestion
+            }
             (
                 Some(
                     Dialog::ConfirmQuit
@@ -135,6 +138,7 @@ impl AppState {
             }
             (None, Screen::Live) if self.live.is_editing_filter => KeyContext::Filter,
             (None, Screen::Live) if self.live.timeline.is_some() => KeyContext::Replay,
+            (None, Screen::Live) if !self.live.pane.is_lists() => KeyContext::LivePane,
             (None, Screen::Live) => KeyContext::Live,
             (None, Screen::Bench) => match &self.bench.stage {
                 BenchStage::Launcher => self.bench.launcher.key_context(),

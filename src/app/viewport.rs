@@ -84,6 +84,30 @@ impl Viewport {
     }
 }
 
+/// The columns of a table that are drawn, by their indices.
+///
+/// Which ones fit depends on the size of the terminal. Drawing code records it with each frame, as
+/// with the extent of a page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VisibleColumns(Cell<Option<u64>>);
+
+impl VisibleColumns {
+    /// Records the drawn columns.
+    pub fn record(&self, indices: impl Iterator<Item = usize>) {
+        let bits = indices.filter(|index| *index < 64);
+        self.0
+            .set(Some(bits.fold(0, |mask, index| mask | 1 << index)));
+    }
+
+    /// Whether a column is drawn; all are before the first frame.
+    #[must_use]
+    pub fn contains(&self, index: usize) -> bool {
+        self.0
+            .get()
+            .is_none_or(|mask| index < 64 && mask & (1 << index) != 0)
+    }
+}
+
 /// Moves a cursor in a list of `count` lines.
 #[must_use]
 pub fn step_cursor(cursor: usize, count: usize, movement: KeyCommand) -> usize {

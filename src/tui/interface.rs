@@ -17,6 +17,7 @@ use super::player::RecordingPlayer;
 use super::services::{AppServices, FeedSenders, service_channels};
 use super::signals;
 use super::terminal::{PanicReport, TerminalGuard};
+use super::terminal_kind::TerminalKind;
 use crate::app::AppState;
 use crate::recording::RecordingCursor;
 use crate::roots::SysPaths;
@@ -41,6 +42,12 @@ pub enum InterfaceError {
     /// It could not start.
     #[error("cannot start the interface: {0}; it needs a terminal")]
     Start(#[from] io::Error),
+    /// The terminal cannot move the cursor.
+    #[error(
+        "the interface cannot draw on a terminal of this type (TERM=dumb); set TERM to the type of \
+         the terminal, or use `diskscope watch`"
+    )]
+    DumbTerminal,
     /// The terminal failed.
     #[error(transparent)]
     Loop(#[from] LoopError),
@@ -86,6 +93,7 @@ pub fn run_with<S: AppServices>(
     mut state: AppState,
     start: impl FnOnce(FeedSenders) -> io::Result<S>,
 ) -> Result<LoopEnd, InterfaceError> {
+    let kind = TerminalKind::from_environment().ok_or(InterfaceError::DumbTerminal)?;
     descriptors::check_descriptor_limit()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -105,7 +113,7 @@ pub fn run_with<S: AppServices>(
             display,
         };
         let mut terminal = Terminal::new(CompactBackend::new(stdout()))?;
-        let theme = theme_of(options);
+        let theme = theme_of(options, kind);
         let end = event_loop::run_loop(&mut terminal, &mut context, &mut state, &theme).await;
         let LoopContext {
             display, services, ..
@@ -123,11 +131,10 @@ pub fn run_with<S: AppServices>(
     }
 }
 
-/// Without colours when `NO_COLOR` is set to anything (<https://no-color.org>).
-fn theme_of(options: &InterfaceOptions) -> Theme {
-    let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+/// What the terminal can draw, less what the options exclude.
+fn theme_of(options: &InterfaceOptions, kind: TerminalKind) -> Theme {
     Theme {
-        ascii: options.ascii,
-        colour,
+        ascii: options.ascii || kind.ascii,
+        colour: kind.colour,
     }
 }

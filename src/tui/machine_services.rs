@@ -11,7 +11,7 @@ use super::request_follower::RequestFollower;
 use super::sampler::SampleThread;
 use super::services::{AppServices, FeedSenders};
 use super::{processes, session_archive, targets};
-use crate::app::error::{ArchiveError, RunError};
+use crate::app::error::{ArchiveError, BenchmarkError};
 use crate::app::sessions::SessionEdit;
 use crate::app::{Effect, Message, SessionEntry};
 use crate::benchmark_run::overwrite_consent;
@@ -105,7 +105,7 @@ impl MachineServices {
         match RunningBenchmark::start(spec, self.roots.clone(), self.senders.clone()) {
             Ok(running) => self.running_benchmark = Some(running),
             Err(error) => {
-                let error = Arc::new(RunError::Thread(error));
+                let error = Arc::new(BenchmarkError::Thread(error));
                 self.send_message(Message::BenchmarkEnded(Box::new(Err(error))));
             }
         }

@@ -12,7 +12,7 @@ use crate::report;
 use crate::report::html;
 use crate::safe_text::SafeText;
 use crate::session::compare::{ComparisonInput, format_parameters};
-use crate::session::document::{BenchmarkRun, Session, Severity};
+use crate::session::document::{BenchmarkRun, Session};
 use crate::session::store;
 use crate::session::store::ReadBudget;
 
@@ -68,17 +68,13 @@ fn session_entry(path: PathBuf, session: &Session) -> SessionEntry {
             format_parameters(run).join(", ").into()
         }),
         headline: last.and_then(headline_metric).unwrap_or_default().into(),
-        invalid_check: last.and_then(invalid_check),
+        invalid_check: last.and_then(|run| {
+            let check = run.findings.invalid_check()?;
+            Some(check.to_string().into())
+        }),
         note: session.note.clone(),
         status,
     }
-}
-
-/// The first check that makes the metrics of the run invalid.
-fn invalid_check(run: &BenchmarkRun) -> Option<SafeText> {
-    let mut checks = run.findings.verdicts.iter();
-    let invalid = checks.find(|verdict| verdict.severity == Severity::Invalid)?;
-    Some(invalid.code.to_string().into())
 }
 
 /// The first headline metric of the benchmark.

@@ -10,8 +10,8 @@ use diskscope::app::{AppEvent, AppState, Message, update};
 use diskscope::model::ViewBuilder;
 use diskscope::probe::copy_jobs::{FileCount, JobCount, arguments};
 use diskscope::probe::sample::{
-    Availability, DiskCounters, FileKind, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
-    RequestCounters,
+    Availability, DiskCounters, FileHandle, FileKind, OpenFile, ProcessIdentity, ProcessIo,
+    ProcessSample, RequestCounters,
 };
 use diskscope::probe::{SampleCollector, SystemSample};
 use diskscope::roots::SysPaths;
@@ -43,7 +43,7 @@ fn open_descriptor_count() -> usize {
 fn process(pid: u32, born: u64, step: u64) -> ProcessSample {
     let done = (step - born) << 22;
     let file = |descriptor, name: &str, readable: bool| OpenFile {
-        descriptor,
+        handle: FileHandle::Descriptor(descriptor),
         path: format!("/{name}/{pid}-{born}").into_bytes().into(),
         kind: FileKind::Regular,
         inode: ((8, 1), u64::from(pid) << 32 | u64::from(descriptor)),
@@ -62,6 +62,7 @@ fn process(pid: u32, born: u64, step: u64) -> ProcessSample {
             is_complete: true,
             files_done: Some(step - born),
             bytes_done: Some(done),
+            ..FileCount::default()
         },
     });
     ProcessSample {

@@ -110,7 +110,7 @@ pub enum KeyCommand {
     ToggleIgnoredParameters,
     /// Read the list again.
     ReloadList,
-    /// Switch between the lists of devices and processes.
+    /// Go to the next of the lists: devices, transfers, processes.
     SwitchList,
     /// Show totals since the first sample, or rates.
     ToggleTotals,

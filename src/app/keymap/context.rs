@@ -7,6 +7,8 @@ pub enum KeyContext {
     Global,
     /// The Live screen.
     Live,
+    /// A pane of the Live screen; bindings that are missing here come from the Live context.
+    LivePane,
     /// The Live screen with a recording; bindings that are missing here come from the Live context.
     Replay,
     /// The Requests screen with a recording. It has no bindings of its own: the replay bindings
@@ -50,15 +52,18 @@ pub enum KeyContext {
     HelpSearch,
     /// A yes/no question.
     Question,
+    /// A question about something that cannot be undone: Enter does not confirm it.
+    DestructiveQuestion,
     /// A list to choose from.
     ChoiceList,
 }
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::Global,
         Self::Live,
+        Self::LivePane,
         Self::Replay,
         Self::ReplayField,
         Self::Filter,
@@ -79,6 +84,7 @@ impl KeyContext {
         Self::Help,
         Self::HelpSearch,
         Self::Question,
+        Self::DestructiveQuestion,
         Self::ChoiceList,
     ];
 
@@ -88,6 +94,7 @@ impl KeyContext {
         match self {
             Self::Global => "Global",
             Self::Live => "Live",
+            Self::LivePane => "Live: panes",
             Self::Replay | Self::RecordedRequests => "Replay of a recording",
             Self::ReplayField => "Replay: time or search",
             Self::Filter => "Filter",
@@ -108,6 +115,7 @@ impl KeyContext {
             Self::Help => "Help",
             Self::HelpSearch => "Help: search",
             Self::Question => "Questions",
+            Self::DestructiveQuestion => "Questions about what cannot be undone",
             Self::ChoiceList => "Choice of an action on a process",
         }
     }
@@ -116,6 +124,7 @@ impl KeyContext {
     #[must_use]
     pub fn lookup_chain(self) -> [Self; 2] {
         match self {
+            Self::LivePane => [Self::LivePane, Self::Live],
             Self::Replay => [Self::Replay, Self::Live],
             Self::RecordedRequests => [Self::Replay, Self::Requests],
             typing if typing.takes_text() => [typing, Self::TextEditing],
@@ -133,19 +142,20 @@ impl KeyContext {
                 | Self::Search
                 | Self::Field
                 | Self::OverwriteConsent
-                | Self::Note
                 | Self::HelpSearch
+                | Self::Note
         )
     }
 
     /// Whether only its own bindings and those with Ctrl apply here.
     #[must_use]
-    pub(super) fn is_modal(self) -> bool {
+    pub fn is_modal(self) -> bool {
         self.takes_text()
             || matches!(
                 self,
                 Self::Help
                     | Self::Question
+                    | Self::DestructiveQuestion
                     | Self::Deletion
                     | Self::ChoiceList
                     | Self::OverwriteRefused

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::app::effect::Effect;
-use crate::app::error::{ArchiveError, RunError};
+use crate::app::error::{ArchiveError, BenchmarkError};
 use crate::app::message::Message;
 use crate::app::result::{ResultState, SavedRun};
 use crate::app::sessions::SessionEdit;
@@ -77,7 +77,7 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
     Vec::new()
 }
 
-fn benchmark_ended(state: &mut AppState, result: Result<SavedRun, Arc<RunError>>) {
+fn benchmark_ended(state: &mut AppState, result: Result<SavedRun, Arc<BenchmarkError>>) {
     match result {
         Ok(saved) => {
             if let Some(problem) = saved.save_errors.into_iter().next() {

@@ -10,6 +10,7 @@ mod error;
 mod format_error;
 mod journal;
 mod read;
+mod running_lock;
 mod serialize;
 #[cfg(test)]
 mod tests;

@@ -11,18 +11,11 @@ use crate::session::document::{Findings, Severity, SloResult, Verdict};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::{cut_end, wrap_text};
 
-/// The checks sorted by severity, the most severe first; the order is kept within one severity.
-pub(super) fn by_severity(findings: &Findings) -> Vec<&Verdict> {
-    let mut verdicts: Vec<_> = findings.verdicts.iter().collect();
-    verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
-    verdicts
-}
-
-/// Lines of the objectives, then of each check with its evidence and advice.
+/// Lines of the checks with their evidence and advice, the most severe first, then of the objectives,
+/// those that were missed first: an objective that an invalid run meets is not met.
 pub(super) fn lines(findings: &Findings, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let goals = findings.goals.iter();
-    let mut lines: Vec<_> = goals.flat_map(|it| slo_lines(it, theme, width)).collect();
-    for verdict in by_severity(findings) {
+    let mut lines = Vec::new();
+    for verdict in findings.verdicts_by_severity() {
         let style = theme.role_style(verdict.severity.into());
         let evidence = wrap_text(&verdict_text(verdict, theme), width).into_iter();
         lines.extend(evidence.map(|line| Line::styled(line, style)));
@@ -30,6 +23,9 @@ pub(super) fn lines(findings: &Findings, theme: Theme, width: u16) -> Vec<Line<'
         let faint = theme.role_style(StyleRole::Faint);
         lines.extend(advice.map(|line| Line::styled(format!("  {line}"), faint)));
     }
+    let mut goals: Vec<_> = findings.goals.iter().collect();
+    goals.sort_by_key(|goal| goal.met == Some(true));
+    lines.extend(goals.into_iter().flat_map(|it| slo_lines(it, theme, width)));
     lines
 }
 
@@ -44,7 +40,7 @@ pub(super) fn problem_lines(
 ) -> Vec<Line<'static>> {
     let missed = findings.goals.iter().filter(|goal| goal.met == Some(false));
     let missed = missed.map(|goal| (slo_text(goal), StyleRole::Error));
-    let checks = by_severity(findings).into_iter();
+    let checks = findings.verdicts_by_severity().into_iter();
     let checks = checks.filter(|verdict| verdict.severity > Severity::Note);
     let checks = checks.map(|verdict| (verdict_text(verdict, theme), verdict.severity.into()));
     let problems: Vec<(String, StyleRole)> = missed.chain(checks).collect();
@@ -96,7 +92,7 @@ fn verdict_text(verdict: &Verdict, theme: Theme) -> String {
 /// Draws as many checks as fit while a benchmark runs, the most severe first and with advice; the
 /// number of further ones is shown at the right.
 pub(super) fn draw_brief(findings: &Findings, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let verdicts = by_severity(findings);
+    let verdicts = findings.verdicts_by_severity();
     let faint = theme.role_style(StyleRole::Faint);
     if verdicts.is_empty() {
         let well = theme.glyphs().check_mark;

@@ -114,7 +114,7 @@ fn draw_title(
         RunState::Finished => ("finished after", StyleRole::Success),
         RunState::Interrupted => ("stopped after", StyleRole::Warning),
         RunState::Failed => ("failed after", StyleRole::Error),
-        RunState::Running => ("incomplete after", StyleRole::Warning),
+        RunState::Running => ("running for", StyleRole::Warning),
     };
     let target = &run.target;
     let mut about = vec![target.path.clone()];

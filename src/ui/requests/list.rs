@@ -54,6 +54,7 @@ pub(super) fn draw(
     };
     let sorted_by = (requests.order == RequestOrder::Slowest).then_some(SortMark {
         column: TOTAL_COLUMN,
+        second_column: None,
         descending: true,
     });
     let table = TableWidget {

@@ -75,6 +75,13 @@ pub struct FittedColumns {
     uses_short_headings: bool,
 }
 
+impl FittedColumns {
+    /// Indices of the columns that are drawn.
+    pub fn indices(&self) -> impl Iterator<Item = usize> {
+        self.positions.iter().map(|position| position.index)
+    }
+}
+
 /// Selects the columns that fit into `width`, and their widths.
 #[must_use]
 pub fn fit_columns(columns: &[TableColumn], width: u16) -> FittedColumns {
@@ -164,6 +171,8 @@ fn distribute_spare_width(
 pub struct SortMark {
     /// Index of the column.
     pub column: usize,
+    /// Index of another column that is added to it.
+    pub second_column: Option<usize>,
     /// Whether the largest value is first.
     pub descending: bool,
 }
@@ -210,20 +219,49 @@ impl TableWidget<'_> {
         } else {
             StyleRole::Faint
         };
+        let role = if self.sort_arrow(index).is_some() {
+            StyleRole::Title
+        } else {
+            role
+        };
+        Line::styled(text, self.theme.role_style(role))
+    }
+
+    /// The arrow of a column that the table is sorted by.
+    fn sort_arrow(&self, index: usize) -> Option<char> {
+        let sorted = self.sorted_by?;
         let glyphs = self.theme.glyphs();
-        let mut line = Line::styled(text, self.theme.role_style(role));
-        if let Some(sorted) = self.sorted_by
-            && sorted.column == index
-        {
-            let arrow = if sorted.descending {
-                glyphs.descending
-            } else {
-                glyphs.ascending
-            };
-            let style = self.theme.role_style(StyleRole::Title);
-            line = Line::styled(format!("{arrow}{text}"), style);
+        let arrow = if sorted.descending {
+            glyphs.descending
+        } else {
+            glyphs.ascending
+        };
+        (sorted.column == index || sorted.second_column == Some(index)).then_some(arrow)
+    }
+
+    /// Draws the arrow next to a heading: in the blank before a column of numbers, which is always
+    /// there, and after a heading that is left-aligned.
+    fn draw_sort_arrow(
+        &self,
+        position: &ColumnPosition,
+        heading: &Line<'_>,
+        area: Rect,
+        buf: &mut Buffer,
+    ) {
+        let Some(arrow) = self.sort_arrow(position.index) else {
+            return;
+        };
+        let heading_width = (heading.width() as u16).min(position.width);
+        let column = if self.columns[position.index].right_aligned {
+            (position.left + position.width - heading_width).checked_sub(1)
+        } else {
+            Some(position.left + heading_width)
+        };
+        if let Some(column) = column.filter(|column| *column < area.width) {
+            buf[(area.x + column, area.y)]
+                .set_char(arrow)
+                .set_style(self.theme.role_style(StyleRole::Title));
         }
-        line
     }
 }
 
@@ -246,6 +284,13 @@ impl Widget for &TableWidget<'_> {
                 area.y,
                 buf,
             );
+            let position = ColumnPosition {
+                index: *index,
+                left: *left,
+                width: *width,
+            };
+            let heading = self.heading(*index, fitted.uses_short_headings);
+            self.draw_sort_arrow(&position, &heading, area, buf);
             for row in 0..shown {
                 let line = (self.cell)(offset + row, *index, *width);
                 align(line, area.y + 1 + row as u16, buf);

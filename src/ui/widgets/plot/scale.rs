@@ -86,8 +86,11 @@ impl PlotScale {
     pub(super) fn ensure_nonempty(mut self) -> Self {
         let [low, high] = self.bounds;
         if high <= low {
-            let half = if low == 0.0 { 1.0 } else { low.abs() * 0.5 };
-            self.bounds = [low - half, high + half];
+            // Values of 0 have no negative neighbours: no latency is below 0.
+            self.bounds = match low {
+                0.0 => [0.0, 1.0],
+                low => [low - low.abs() * 0.5, low + low.abs() * 0.5],
+            };
         }
         self
     }
