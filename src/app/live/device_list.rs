@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(listed(&sample, DeviceOrder::default(), "", true).len(), 15);
         assert_eq!(
             listed(&sample, DeviceOrder::default(), "loop1", false),
-            ["loop1", "loop10"]
+            ["loop10", "loop1"]
         );
     }
 
