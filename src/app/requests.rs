@@ -9,7 +9,7 @@ use super::keymap::KeyCommand;
 use super::live::LiveState;
 use super::text::EditableText;
 use super::viewport::step_cursor_by_page;
-use crate::model::requests::{DeviceNumber, RequestsView, TracedRequest};
+use crate::model::requests::{RequestsView, TracedRequest};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_bytes;
 
@@ -34,7 +34,8 @@ pub struct ListedRequest<'a> {
 /// What identifies a request while the list changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RequestKey {
-    device: DeviceNumber,
+    /// Major and minor number of the device.
+    device: (u32, u32),
     sector: u64,
     completed: u64,
 }

@@ -31,8 +31,8 @@ const COLUMNS: [TableColumn; 11] = [
 const TOTAL_COLUMN: usize = 10;
 
 /// Marks and flags of the list; the details of a request spell its flags out.
-const LEGEND: &str = "* written back for it  ! failed  RWBS: R read W write D discard F flush, FUA \
-                      A read-ahead S sync M metadata N other   seek: from the end of the request \
+const LEGEND: &str = "R read W write D discard F flush A ahead S sync M meta  ! failed  * writeback, \
+                      charged to the process that dirtied it   seek: from the end of the request \
                       issued before";
 
 /// Draws the requests, and below them what the marks mean.
