@@ -85,7 +85,7 @@ fn remedies(process: &ProcessView, notices: &[SafeText]) -> Vec<&'static str> {
     let mut found = Vec::new();
     if process.read_bytes_per_s.is_none() && has(is_other_users_notice) {
         found.push(
-            "I/O counters: not permitted. Run diskscope as root to see those of other users.",
+            "I/O counters: not permitted. The kernel shows them to root and to the user of the process.",
         );
     }
     if process.io_wait.is_none() && !process.exited {

@@ -105,9 +105,8 @@ fn skipped_or_unreached_phases_are_reported() {
             "no-optimal-depth",
             "no significant difference",
         ),
-        // The optimum on a disk is found in the time that a survey gives it.
         (
-            "survey sim:hdd,clock=virtual",
+            "survey sim:ssd,clock=virtual",
             "advice-queue-depth",
             "IOPS at depth",
         ),
