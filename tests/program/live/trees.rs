@@ -77,7 +77,8 @@ fn copied_tree_of_small_files_ends_with_all_of_them() {
     }
     let mut eye = LiveSampler::start();
     // Stopped in the middle, the job is seen, however fast it is.
-    let script = "cp -r tree copy & pid=$!; kill -STOP $pid; sleep 2; kill -CONT $pid; wait $pid";
+    let script = "cp -r tree copy & pid=$!; until [ -d copy/d1 ]; do :; done; \
+                  kill -STOP $pid; sleep 2; kill -CONT $pid; wait $pid";
     let _shell = RunningChild(
         Command::new("sh")
             .args(["-c", script])
