@@ -68,7 +68,10 @@ impl TerminalGuard {
 
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        discard_output();
+        // A panic has been reported on the terminal already.
+        if !thread::panicking() {
+            discard_output();
+        }
         restore_terminal();
     }
 }
