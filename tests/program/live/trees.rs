@@ -29,8 +29,8 @@ fn copied_tree_is_one_job_with_file_counts() {
             .spawn()
             .unwrap(),
     );
-    let job = eye.find_transfer(|transfer| transfer.files_done > Some(1));
-    assert_eq!(job.pid, rsync.0.id());
+    // Tests beside this one run copies too.
+    let job = eye.find_transfer(|it| it.pid == rsync.0.id() && it.files_done > Some(1));
     assert_eq!(job.files_total, Some(30));
     assert_eq!(job.size_bytes, Some(30 * MIB));
     assert!(job.position_bytes >= job.files_done.map(|files| files * MIB));
@@ -59,8 +59,8 @@ fn tree_with_relative_paths_is_a_job_although_rsync_changes_its_directory() {
             .spawn()
             .unwrap(),
     );
-    let job = eye.find_transfer(|transfer| transfer.files_done > Some(1));
-    assert_eq!(job.pid, rsync.0.id());
+    // Tests beside this one run copies too.
+    let job = eye.find_transfer(|it| it.pid == rsync.0.id() && it.files_done > Some(1));
     assert_eq!(job.files_total, Some(20));
     assert_eq!(job.size_bytes, Some(20 * MIB));
 }
@@ -87,7 +87,7 @@ fn copied_tree_of_small_files_ends_with_all_of_them() {
             .unwrap(),
     );
     let job = eye.find_transfer(|transfer| {
-        transfer.files_total.is_some() && transfer.state == TransferState::Finished
+        transfer.files_total == Some(FILES) && transfer.state == TransferState::Finished
     });
     assert_eq!(
         (job.files_done, job.files_total),
