@@ -47,13 +47,31 @@ impl ProcessColumn {
         Self::Command,
     ];
 
+    /// Its name in the configuration.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pid => "pid",
+            Self::User => "user",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::CacheFraction => "cache",
+            Self::IoWait => "io-wait",
+            Self::SwapIn => "swap-in",
+            Self::IoClass => "class",
+            Self::Device => "device",
+            Self::KernelState => "state",
+            Self::Command => "command",
+        }
+    }
+
     fn next_column(self, by: usize) -> Self {
         let index = Self::ALL.iter().position(|column| *column == self);
         Self::ALL[(index.unwrap_or(0) + by) % Self::ALL.len()]
     }
 
     /// Whether the column initially sorts in descending order.
-    fn sorts_descending(self) -> bool {
+    pub(super) fn sorts_descending(self) -> bool {
         matches!(
             self,
             Self::Read | Self::Write | Self::CacheFraction | Self::IoWait | Self::SwapIn

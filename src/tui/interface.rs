@@ -1,13 +1,16 @@
 //! The terminal interface, from start to end.
 
-use std::io::{self, stdout};
+use std::cell::Cell;
+use std::io::{self, Write, stdout};
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use crossterm::event::EventStream;
 use ratatui::Terminal;
 use tokio::sync::mpsc;
 
+use super::background::{BACKGROUND_QUERY, WithoutAnswer, can_be_asked, from_colorfgbg};
 use super::compact_backend::CompactBackend;
 use super::event_loop;
 use super::event_loop::{LoopContext, LoopEnd, LoopError};
@@ -18,11 +21,13 @@ use super::services::{AppServices, FeedSenders, service_channels};
 use super::signals;
 use super::terminal::{PanicReport, TerminalGuard};
 use crate::app::AppState;
+use crate::app::preferences::Preferences;
 use crate::recording::Recording;
 use crate::roots::SysPaths;
 use crate::supervisor;
 use crate::supervisor::descriptors;
 use crate::ui::Theme;
+use crate::ui::theme::{Background, ColourDepth, Palette, ThemeName};
 
 /// Options of the interface.
 #[derive(Debug, Clone)]
@@ -33,6 +38,10 @@ pub struct InterfaceOptions {
     pub mouse: bool,
     /// Time between two samples.
     pub interval: Duration,
+    /// Colours.
+    pub theme: ThemeName,
+    /// What the user prefers.
+    pub preferences: Preferences,
 }
 
 /// Why the interface ended unexpectedly.
@@ -55,7 +64,9 @@ pub enum InterfaceError {
 /// When the terminal cannot be used, or a thread panicked. The terminal is restored in any case.
 pub fn run(options: &InterfaceOptions) -> Result<LoopEnd, InterfaceError> {
     let interval = options.interval;
-    run_with(options, AppState::new(interval), |senders| {
+    let mut state = AppState::new(interval);
+    state.apply_preferences(&options.preferences);
+    run_with(options, state, |senders| {
         MachineServices::start(SysPaths::default(), interval, senders)
     })
 }
@@ -69,7 +80,8 @@ pub fn replay(
     path: &Path,
     recording: Recording,
 ) -> Result<LoopEnd, InterfaceError> {
-    let state = AppState::for_replay(player::timeline(path, &recording), options.interval);
+    let mut state = AppState::for_replay(player::timeline(path, &recording), options.interval);
+    state.apply_preferences(&options.preferences);
     run_with(options, state, |senders| {
         RecordingPlayer::start(recording, senders)
     })
@@ -96,15 +108,24 @@ pub fn run_with<S: AppServices>(
         signals::forward_signals(&notifier)?;
         // The terminal comes first: without one, no thread is started.
         let display = TerminalGuard::enter_screen(options.mouse)?;
+        let terminal_kind = TerminalKind::of_environment(options);
+        let theme = Rc::new(Cell::new(
+            terminal_kind.theme(options, terminal_kind.background),
+        ));
+        if terminal_kind.can_be_asked {
+            stdout().write_all(BACKGROUND_QUERY.as_bytes())?;
+            stdout().flush()?;
+        }
+        let themes = Rc::clone(&theme);
+        let tell = move |background| themes.set(terminal_kind.theme(options, Some(background)));
         let mut context = LoopContext {
-            input: EventStream::new(),
+            input: WithoutAnswer::new(EventStream::new(), tell),
             signal_notices: notices,
             feeds,
             services: start(senders)?,
             display,
         };
         let mut terminal = Terminal::new(CompactBackend::new(stdout()))?;
-        let theme = theme_of(options);
         let end = event_loop::run_loop(&mut terminal, &mut context, &mut state, &theme).await;
         let LoopContext {
             display, services, ..
@@ -122,11 +143,45 @@ pub fn run_with<S: AppServices>(
     }
 }
 
-/// Without colours when `NO_COLOR` is set to anything (<https://no-color.org>).
-fn theme_of(options: &InterfaceOptions) -> Theme {
-    let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    Theme {
-        ascii: options.ascii,
-        colour,
+/// What the environment tells about the terminal.
+#[derive(Debug, Clone, Copy)]
+struct TerminalKind {
+    /// `NO_COLOR` is not set to anything (<https://no-color.org>).
+    colour: bool,
+    depth: ColourDepth,
+    background: Option<Background>,
+    /// Whether the background is to be asked for.
+    can_be_asked: bool,
+}
+
+impl TerminalKind {
+    fn of_environment(options: &InterfaceOptions) -> Self {
+        let variable = |name: &str| {
+            let value = std::env::var_os(name).unwrap_or_default();
+            value.to_string_lossy().into_owned()
+        };
+        let colour = variable("NO_COLOR").is_empty() && options.theme != ThemeName::Plain;
+        let term = variable("TERM");
+        let many = term.contains("256color") || !variable("COLORTERM").is_empty();
+        let background = from_colorfgbg(&variable("COLORFGBG"));
+        let decides = matches!(options.theme, ThemeName::Auto | ThemeName::ColourBlind);
+        Self {
+            colour,
+            depth: if many {
+                ColourDepth::Many
+            } else {
+                ColourDepth::Sixteen
+            },
+            background,
+            can_be_asked: colour && decides && background.is_none() && can_be_asked(&term),
+        }
+    }
+
+    fn theme(&self, options: &InterfaceOptions, background: Option<Background>) -> Theme {
+        Theme {
+            ascii: options.ascii,
+            colour: self.colour,
+            palette: Palette::select(options.theme, self.depth, background),
+        }
     }
 }

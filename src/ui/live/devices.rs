@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
+use crate::app::preferences::DeviceColumnName;
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
 use crate::ui::theme::{StyleRole, Theme};
@@ -53,8 +54,9 @@ pub(super) fn draw(
             column => metric_cell(device, column, theme),
         }
     };
+    let columns = shown_columns(&live.shown_columns);
     let table = TableWidget {
-        columns: &COLUMNS,
+        columns: &columns,
         row_count: devices.len(),
         cell: &cell,
         selected_row: selected_row(devices, live),
@@ -71,6 +73,19 @@ pub(super) fn draw(
         };
         Line::styled(text, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
+}
+
+/// The columns without those that the user leaves out.
+fn shown_columns(shown: &[DeviceColumnName]) -> [TableColumn; COLUMNS.len()] {
+    let is_left_out = |column: &TableColumn| {
+        let mut optional = DeviceColumnName::ALL.into_iter();
+        let name = optional.find(|name| name.word() == column.short_heading);
+        !shown.is_empty() && name.is_some_and(|name| !shown.contains(&name))
+    };
+    COLUMNS.map(|column| match is_left_out(&column) {
+        true => column.left_out(),
+        false => column,
+    })
 }
 
 /// The selected line, if the devices are focused.
