@@ -100,53 +100,111 @@ fn round_step_at_least(least: f64) -> f64 {
         .unwrap_or(power * 10.0)
 }
 
-/// Ticks of a logarithmic axis: powers of ten of the base unit, or of two for bytes and counts,
-/// each labelled with its own unit; at most `most` of them. Where there are few powers of ten, also
-/// twice and five times each. `bounds` are above 0.
+/// Ticks of a logarithmic axis, at equal distances: powers of ten of the base unit, or of two for
+/// bytes and counts, each labelled with its own unit; at most `most` of them. Where there are fewer
+/// than three powers of ten, values that double from tick to tick. `bounds` are above 0.
 #[must_use]
 pub fn log_axis_ticks(unit: MetricUnit, bounds: [f64; 2], most: usize) -> Vec<(f64, String)> {
     let binary = matches!(unit, MetricUnit::Bytes | MetricUnit::Count);
-    let base: f64 = if binary { 2.0 } else { 10.0 };
-    let first = (bounds[0].ln() / base.ln() - 1e-9).ceil() as i32;
-    let last = (bounds[1].ln() / base.ln() + 1e-9).floor() as i32;
+    let (base, anchor) = if binary { (2.0, 1.0) } else { (10.0, 1.0) };
+    let ticks = geometric_ticks(bounds, base, anchor, most);
+    let ticks = if !binary && decades(bounds) < 3 {
+        geometric_ticks(bounds, 2.0, round_anchor(bounds), most)
+    } else {
+        ticks
+    };
+    let labelled = |value| (value, log_label(unit, value));
+    ticks.into_iter().map(labelled).collect()
+}
+
+/// Larger exponents are beyond the range of floating-point numbers.
+const MAX_POWER: f64 = 2000.0;
+
+/// Number of powers of ten within the bounds.
+fn decades(bounds: [f64; 2]) -> i32 {
+    let power = |value: f64| value.log10().clamp(-MAX_POWER, MAX_POWER);
+    (power(bounds[1]) + 1e-9).floor() as i32 - (power(bounds[0]) - 1e-9).ceil() as i32 + 1
+}
+
+/// Values within the bounds that are `anchor` times a power of `base`; where there are more than
+/// `most`, every second, third ... of them.
+fn geometric_ticks(bounds: [f64; 2], base: f64, anchor: f64, most: usize) -> Vec<f64> {
+    let power = |value: f64| ((value / anchor).ln() / base.ln()).clamp(-MAX_POWER, MAX_POWER);
+    let first = (power(bounds[0]) - 1e-9).ceil() as i32;
+    let last = (power(bounds[1]) + 1e-9).floor() as i32;
     let count = usize::try_from(last - first + 1).unwrap_or(0);
-    if !binary && count < 3 {
-        let between = round_values(bounds);
-        if between.len() <= most {
-            let labelled = |value| (value, log_label(unit, value));
-            return between.into_iter().map(labelled).collect();
-        }
-    }
     let step = count.div_ceil(most.max(1)).max(1);
     (first..=last)
         .step_by(step)
-        .map(|power| {
-            let value = base.powi(power);
-            (value, log_label(unit, value))
-        })
+        .map(|power| anchor * base.powi(power))
         .collect()
 }
 
-/// Values between the bounds that are 1, 2 or 5 times a power of ten.
-fn round_values(bounds: [f64; 2]) -> Vec<f64> {
-    let first = bounds[0].log10().floor() as i32;
-    let last = bounds[1].log10().floor() as i32;
+/// A round value within the bounds, or close to them, from which the others are doubled or halved:
+/// the lowest power of ten, otherwise twice or five times one.
+fn round_anchor(bounds: [f64; 2]) -> f64 {
+    let power = 10_f64.powf((bounds[0].log10() - 1e-9).ceil());
+    let candidates = [power, power / 5.0, power / 2.0];
     let within = |value: &f64| *value >= bounds[0] * 0.999_999 && *value <= bounds[1] * 1.000_001;
-    (first..=last)
-        .flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10_f64.powi(power)))
-        .filter(within)
-        .collect()
+    candidates.into_iter().find(within).unwrap_or(power)
 }
 
 fn log_label(unit: MetricUnit, value: f64) -> String {
     match unit {
-        MetricUnit::Bytes => crate::units::format_block_size(value),
-        MetricUnit::Count => format!("{value:.0}"),
+        MetricUnit::Bytes if value >= 1.0 => crate::units::format_block_size(value),
+        MetricUnit::Count => exact_digits(value),
         unit => {
             let scale = axis_unit(unit, value * 1.000_001);
-            format!("{:.0} {}", value / scale.factor, scale.name)
+            format!("{} {}", exact_digits(value / scale.factor), scale.name)
         }
     }
+}
+
+/// The number with as many digits as it takes to tell it from other ticks: three significant ones,
+/// without trailing zeros.
+fn exact_digits(value: f64) -> String {
+    let magnitude = value.abs().max(1e-9).log10().floor() as i32;
+    let digits = usize::try_from(2 - magnitude).unwrap_or(0);
+    let text = format!("{value:.digits$}");
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Bounds, extended so that ticks at these fractions of the axis are a whole number of cells apart
+/// on an axis of `cells` cells. Unchanged where the ticks are not at equal distances, or are a whole
+/// number of cells apart when rounded.
+#[must_use]
+pub fn align_to_cells(bounds: [f64; 2], fractions: &[f64], cells: u16) -> [f64; 2] {
+    let cell_count = f64::from(cells);
+    let [first, second, ..] = *fractions else {
+        return bounds;
+    };
+    let gap = second - first;
+    let even = |pair: &[f64]| (pair[1] - pair[0] - gap).abs() < 1e-6;
+    let rounded: Vec<f64> = fractions
+        .iter()
+        .map(|it| (it * cell_count).round())
+        .collect();
+    let aligned = |pair: &[f64]| pair[1] - pair[0] == rounded[1] - rounded[0];
+    if !fractions.windows(2).all(even) || rounded.windows(2).all(aligned) {
+        return bounds;
+    }
+    let [low, high] = bounds;
+    let span = high - low;
+    let before = (first * cell_count - 1e-6).ceil();
+    let mut cells_apart = (gap * cell_count + 1e-6).floor();
+    while cells_apart >= 1.0 {
+        let cell = gap * span / cells_apart;
+        let start = low + first * span - before * cell;
+        let end = start + cell * cell_count;
+        if end >= high - span * 1e-9 {
+            return [start, end];
+        }
+        cells_apart -= 1.0;
+    }
+    bounds
 }
 
 #[cfg(test)]
@@ -179,12 +237,56 @@ mod tests {
         let ticks = log_axis_ticks(MetricUnit::Nanoseconds, [9e3, 2e6], 9);
         assert_eq!(labels(&ticks), ["10 us", "100 us", "1 ms"]);
         let ticks = log_axis_ticks(MetricUnit::Nanoseconds, [15e6, 6e7], 9);
-        assert_eq!(labels(&ticks), ["20 ms", "50 ms"]);
+        assert_eq!(labels(&ticks), ["20 ms", "40 ms"]);
+        let ticks = log_axis_ticks(MetricUnit::Nanoseconds, [40e3, 2e6], 9);
+        assert_eq!(
+            labels(&ticks),
+            ["50 us", "100 us", "200 us", "400 us", "800 us", "1.6 ms"]
+        );
         let ticks = log_axis_ticks(MetricUnit::Bytes, [4096.0, 16_384.0], 9);
         assert_eq!(labels(&ticks), ["4 KiB", "8 KiB", "16 KiB"]);
     }
 
+    #[test]
+    fn log_axis_labels_below_one_are_not_rounded_to_whole_numbers() {
+        let ticks = log_axis_ticks(MetricUnit::Count, [0.25, 2.0], 9);
+        assert_eq!(labels(&ticks), ["0.25", "0.5", "1", "2"]);
+        let ticks = log_axis_ticks(MetricUnit::Ratio, [0.001, 1.0], 9);
+        assert_eq!(labels(&ticks), ["0.1 %", "1 %", "10 %", "100 %"]);
+    }
+
+    #[test]
+    fn aligned_axis_has_ticks_at_whole_cells() {
+        // Ticks at 0, 2 ... 10 of 0 to 10 on 68 cells are 13.6 cells apart.
+        let fractions = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
+        let [low, high] = align_to_cells([0.0, 10.0], &fractions, 68);
+        assert_eq!(low, 0.0);
+        assert!((high - 68.0 / 13.0 * 2.0).abs() < 1e-9, "{high}");
+        // Already even.
+        assert_eq!(align_to_cells([0.0, 10.0], &fractions, 50), [0.0, 10.0]);
+        assert_eq!(align_to_cells([0.0, 10.0], &[0.3], 50), [0.0, 10.0]);
+    }
+
     proptest! {
+        #[test]
+        fn aligned_axis_contains_the_bounds_and_even_ticks(
+            low in -1e6..1e6_f64, span in 1e-3..1e6_f64, most in 2..12_usize, cells in 2..300_u16,
+        ) {
+            let bounds = [low, low + span];
+            let ticks = linear_axis_ticks(MetricUnit::Count, bounds, most);
+            let share = |[low, high]: [f64; 2], value: f64| (value - low) / (high - low);
+            let fractions: Vec<f64> = ticks.marks.iter().map(|(at, _)| share(bounds, *at)).collect();
+            let wider = align_to_cells(bounds, &fractions, cells);
+            let slack = span * 1e-6;
+            prop_assert!(wider[0] <= bounds[0] + slack && wider[1] >= bounds[1] - slack);
+            let columns = ticks.marks.iter().map(|(at, _)| (share(wider, *at) * f64::from(cells)).round());
+            let columns: Vec<f64> = columns.collect();
+            if wider != bounds {
+                let gaps: Vec<f64> = columns.windows(2).map(|pair| pair[1] - pair[0]).collect();
+                prop_assert!(gaps.iter().all(|gap| *gap == gaps[0]), "{:?}", columns);
+            }
+        }
+
         #[test]
         fn axis_marks_lie_between_bounds(
             low in -1e12..1e12_f64, span in 1e-3..1e13_f64, most in 1..20_usize,

@@ -25,6 +25,13 @@ pub enum Effect {
     ShowAllProcesses(bool),
     /// Seek in the recording.
     Seek(Seek),
+    /// Seek to the next view of the recording with a process or a device that matches a text.
+    FindFrame {
+        /// The text.
+        text: String,
+        /// Forwards, or backwards.
+        forward: bool,
+    },
     /// Write the current view of the recording to a file.
     ExportFrame,
     /// Trace the requests of this device, or stop tracing.
@@ -53,6 +60,10 @@ pub enum Effect {
     ListSessions,
     /// Read a saved session.
     OpenSession(PathBuf),
+    /// Delete a saved session.
+    DeleteSession(PathBuf),
+    /// Store a note in a saved session; an empty one removes it.
+    SetSessionNote(PathBuf, String),
     /// Compare these saved sessions; parameters of these names may differ.
     CompareSessions(Vec<PathBuf>, Vec<String>),
     /// Copy the saved session to the user's working directory.

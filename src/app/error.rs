@@ -42,7 +42,7 @@ pub enum ForecastError {
 
 /// Why a benchmark yielded no result.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum BenchmarkError {
     /// Its thread could not be started.
     #[error("cannot start a thread for the benchmark: {0}")]
     Thread(io::Error),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::consent::OverwriteQuestion;
 use super::effect::Effect;
-use super::error::{ForecastError, RunError, TargetError};
+use super::error::{BenchmarkError, ForecastError, TargetError};
 use super::form::ParameterForm;
 use super::keymap::{KeyCommand, KeyContext};
 use super::search::{LauncherSearch, SearchError, SearchMatch};
@@ -49,7 +49,7 @@ pub struct LauncherState {
     /// What the benchmark will do, or why it cannot be run.
     pub forecast: Option<Result<Forecast, Arc<ForecastError>>>,
     /// Why the last start failed, until the next key.
-    pub start_error: Option<Arc<RunError>>,
+    pub start_error: Option<Arc<BenchmarkError>>,
     /// The question whether a benchmark may overwrite its target.
     pub overwrite_question: Option<OverwriteQuestion>,
 }

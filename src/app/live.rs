@@ -7,19 +7,25 @@ use super::effect::Effect;
 use super::error::OpenFilesError;
 use super::keymap::KeyCommand;
 use super::preferences::{DeviceColumnName, matches_pattern};
-use super::process::ProcessOrder;
+use super::process::{ProcessColumn, ProcessOrder};
 use super::replay::{Frame, ReplayTimeline};
-use super::text::EditableText;
-use super::viewport::{Viewport, step_cursor};
+use super::text::{EditableText, TextInput};
+use super::viewport::{Viewport, VisibleColumns, step_cursor};
 use crate::model::files::{DeletedView, FileView};
-use crate::model::snapshot::{DeviceView, ProcessView};
+use crate::model::snapshot::{
+    DeviceView, ProcessView, TransferKey, TransferView, is_delay_accounting_notice,
+};
 use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
 
+pub mod device_list;
 mod pane;
+mod ranking;
 pub mod tree;
 
-pub use self::pane::LivePane;
+use self::device_list::{DeviceColumn, DeviceList, DeviceOrder};
+pub use self::pane::{LiveList, LivePane};
+use self::ranking::RowRanking;
 
 /// Intervals that `+` and `-` step through, in milliseconds.
 const INTERVALS_MS: [u64; 8] = [200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
@@ -35,7 +41,7 @@ pub struct LiveState {
     pub interval: Duration,
     /// Whether sampling is paused.
     pub paused: bool,
-    /// Whether idle devices are listed.
+    /// Whether all devices are listed: also idle loop devices and partitions of listed disks.
     pub show_idle: bool,
     /// Patterns of the devices that are left out.
     pub hidden_devices: Vec<String>,
@@ -45,18 +51,33 @@ pub struct LiveState {
     pub show_all: bool,
     /// Order of the processes.
     pub sort_order: ProcessOrder,
+    /// Order of the devices.
+    pub device_order: DeviceOrder,
+    /// Columns of the processes that are drawn.
+    pub process_columns: VisibleColumns,
+    /// Columns of the devices that are drawn, as indices in [`DeviceColumn::ALL`].
+    pub device_columns: VisibleColumns,
+    ranking: RowRanking<(u32, u32)>,
     /// Text that a process must contain.
     pub filter: EditableText,
+    /// Text that a device must contain.
+    pub device_filter: EditableText,
     /// Whether the filter is being typed.
     pub is_editing_filter: bool,
     /// Position in the recording, where one is replayed.
     pub timeline: Option<ReplayTimeline>,
     /// Process and thread id of the selected process.
     pub selected_process_id: Option<(u32, u32)>,
+    /// Whether the user selected that process: otherwise the first line is selected in each sample.
+    is_process_chosen: bool,
+    /// Whether the user selected the device.
+    is_device_chosen: bool,
     /// Name of the selected device.
     pub selected_device_name: Option<SafeText>,
-    /// Whether movement keys select devices instead of processes.
-    pub devices_focused: bool,
+    /// Key of the selected transfer.
+    pub selected_transfer_key: Option<TransferKey>,
+    /// The list in which movement keys select.
+    pub focused_list: LiveList,
     /// Whether processes show totals since the first sample instead of rates.
     pub show_totals: bool,
     /// Whether processes are shown as a tree.
@@ -80,17 +101,25 @@ impl LiveState {
             history: SampleHistory::default(),
             interval,
             paused: false,
-            show_idle: true,
+            show_idle: false,
             hidden_devices: Vec::new(),
             shown_columns: Vec::new(),
             show_all: false,
             sort_order: ProcessOrder::default(),
+            device_order: DeviceOrder::default(),
+            process_columns: VisibleColumns::default(),
+            device_columns: VisibleColumns::default(),
+            ranking: RowRanking::default(),
             filter: EditableText::default(),
+            device_filter: EditableText::default(),
             is_editing_filter: false,
             timeline: None,
             selected_process_id: None,
+            is_process_chosen: false,
+            is_device_chosen: false,
             selected_device_name: None,
-            devices_focused: false,
+            selected_transfer_key: None,
+            focused_list: LiveList::default(),
             show_totals: false,
             show_tree: false,
             show_threads: false,
@@ -115,6 +144,8 @@ impl LiveState {
         }
         self.history.record(&snapshot);
         self.snapshot = Some(snapshot);
+        self.rank_processes();
+        self.select_listed();
         match (&self.pane, self.selected_process_id) {
             (LivePane::OpenFiles(_), Some((pid, _))) => vec![Effect::ListOpenFiles(pid)],
             _ => Vec::new(),
@@ -132,15 +163,87 @@ impl LiveState {
         }
         self.history = frame.history;
         self.snapshot = Some(frame.snapshot);
+        self.rank_processes();
+        self.select_listed();
     }
 
-    /// The devices to list: all, or those that are not idle.
+    /// The devices to list, and what is folded.
     #[must_use]
-    pub fn visible_devices(&self) -> Vec<&DeviceView> {
-        let devices = self.snapshot.iter().flat_map(|sample| &sample.devices);
-        devices
-            .filter(|device| self.show_idle || !is_idle(device))
-            .collect()
+    pub fn device_list(&self) -> DeviceList<'_> {
+        let Some(sample) = &self.snapshot else {
+            return DeviceList::default();
+        };
+        let filter = self.device_filter.as_string().to_lowercase();
+        let order = self.visible_device_order();
+        DeviceList::new(sample, &self.history, order, &filter, self.show_idle)
+    }
+
+    /// The order of the devices; the default one while its column is hidden.
+    #[must_use]
+    pub fn visible_device_order(&self) -> DeviceOrder {
+        let is_visible = |column: DeviceColumn| self.device_columns.contains(column.index());
+        if self.device_order.column.is_none_or(is_visible) {
+            self.device_order
+        } else {
+            DeviceOrder::default()
+        }
+    }
+
+    /// The order of the processes; the default one while its column is hidden.
+    #[must_use]
+    pub fn visible_process_order(&self) -> ProcessOrder {
+        let is_visible = |column: ProcessColumn| self.process_columns.contains(column.index());
+        if self.sort_order.column.is_none_or(is_visible) {
+            self.sort_order
+        } else {
+            ProcessOrder::default()
+        }
+    }
+
+    /// Updates the places of the processes, with hysteresis where they are sorted by numbers.
+    fn rank_processes(&mut self) {
+        let order = self.visible_process_order();
+        let processes = self.snapshot.iter().flat_map(|sample| &sample.processes);
+        let rows: Option<Vec<_>> = processes
+            .map(|process| {
+                let value = order.number(process, self.show_totals)?;
+                Some(((process.pid, process.tid), value))
+            })
+            .collect();
+        let negligible = order.negligible_difference();
+        self.ranking
+            .update(&rows.unwrap_or_default(), order.descending, negligible);
+    }
+
+    /// Ranks the processes anew, after the order was changed.
+    fn change_order(&mut self) {
+        self.ranking.reset();
+        self.rank_processes();
+    }
+
+    /// Selects the first line of a list in which the user selected none, or whose selected line is
+    /// gone. A selection that followed its process down the list would scroll the busiest away.
+    fn select_listed(&mut self) {
+        if !self.pane.is_lists() {
+            return;
+        }
+        let processes = self.visible_processes();
+        let mut ids = processes.iter().map(|process| (process.pid, process.tid));
+        let first = ids.clone().next();
+        let is_listed = ids.any(|id| Some(id) == self.selected_process_id);
+        if !(self.is_process_chosen && is_listed) {
+            self.is_process_chosen = false;
+            self.selected_process_id = first;
+        }
+        let devices = self.device_list();
+        let mut names = devices.rows.iter().map(|device| &device.name);
+        let first = names.clone().next();
+        let is_listed = names.any(|name| Some(name) == self.selected_device_name.as_ref());
+        if !(self.is_device_chosen && is_listed) {
+            let first = first.cloned();
+            self.is_device_chosen = false;
+            self.selected_device_name = first;
+        }
     }
 
     /// The processes to list, filtered and sorted.
@@ -151,7 +254,13 @@ impl LiveState {
         let mut listed: Vec<_> = processes
             .filter(|process| matches_filter(process, &filter))
             .collect();
-        listed.sort_by(|left, right| self.sort_order.compare(left, right, self.show_totals));
+        let order = self.visible_process_order();
+        let place = |process: &ProcessView| self.ranking.position(&(process.pid, process.tid));
+        listed.sort_by(|left, right| {
+            place(left)
+                .cmp(&place(right))
+                .then_with(|| order.compare(left, right, self.show_totals))
+        });
         if self.show_tree {
             listed = tree::in_tree_order(&listed);
         }
@@ -166,6 +275,16 @@ impl LiveState {
         processes.find(|process| Some((process.pid, process.tid)) == self.selected_process_id)
     }
 
+    /// The selected transfer, while it is listed.
+    #[must_use]
+    pub fn selected_transfer(&self) -> Option<&TransferView> {
+        let (sample, key) = (
+            self.snapshot.as_ref()?,
+            self.selected_transfer_key.as_ref()?,
+        );
+        sample.transfers.iter().find(|it| it.key() == *key)
+    }
+
     /// The selected device, while it is there.
     #[must_use]
     pub fn selected_device(&self) -> Option<&DeviceView> {
@@ -175,7 +294,7 @@ impl LiveState {
 
     /// Handles a key command of this screen.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
-        let timeline = self.timeline.as_ref();
+        let timeline = self.timeline.as_mut();
         if let Some(effects) = timeline.and_then(|timeline| timeline.handle_command(command)) {
             return effects;
         }
@@ -184,8 +303,11 @@ impl LiveState {
             KeyCommand::Accept if self.is_editing_filter => self.is_editing_filter = false,
             KeyCommand::Accept => self.open_selected(),
             KeyCommand::Cancel => self.close_pane(),
-            KeyCommand::SwitchList => self.devices_focused = !self.devices_focused,
-            KeyCommand::ToggleTotals => self.show_totals = !self.show_totals,
+            KeyCommand::SwitchList => self.focus_next_list(),
+            KeyCommand::ToggleTotals => {
+                self.show_totals = !self.show_totals;
+                self.change_order();
+            }
             KeyCommand::ToggleTree => self.show_tree = !self.show_tree,
             KeyCommand::ToggleThreads => {
                 self.show_threads = !self.show_threads;
@@ -198,9 +320,9 @@ impl LiveState {
             }
             KeyCommand::ShowOpenFiles => return self.list_open_files(),
             KeyCommand::FilterByDevice => self.filter_by_device(),
-            KeyCommand::Next => self.sort_order.step_column(true),
-            KeyCommand::Previous => self.sort_order.step_column(false),
-            KeyCommand::ReverseSort => self.sort_order.descending = !self.sort_order.descending,
+            KeyCommand::Next => self.step_sort_column(true),
+            KeyCommand::Previous => self.step_sort_column(false),
+            KeyCommand::ReverseSort => self.reverse_order(),
             KeyCommand::ToggleIdleDevices => self.show_idle = !self.show_idle,
             KeyCommand::ToggleAllProcesses => {
                 self.show_all = !self.show_all;
@@ -213,10 +335,21 @@ impl LiveState {
             KeyCommand::LongerInterval => return self.step_interval(true),
             KeyCommand::ShorterInterval => return self.step_interval(false),
             movement if !self.pane.is_lists() => self.viewport.scroll(movement),
-            movement if self.devices_focused => self.select_device(movement),
-            movement => self.select_process(movement),
+            movement => match self.focused_list {
+                LiveList::Devices => self.select_device(movement),
+                LiveList::Transfers => self.select_transfer(movement),
+                LiveList::Processes => self.select_process(movement),
+            },
         }
         Vec::new()
+    }
+
+    /// Whether the kernel counts the delays of processes already.
+    #[must_use]
+    pub fn is_accounting_on(&self) -> bool {
+        let off = |notice: &SafeText| is_delay_accounting_notice(notice);
+        let mut samples = self.snapshot.iter();
+        samples.any(|sample| !sample.notices.iter().any(off))
     }
 
     /// Stores the open files of a process.
@@ -241,10 +374,19 @@ impl LiveState {
 
     /// Opens the pane of the selection.
     fn open_selected(&mut self) {
-        if self.devices_focused && self.selected_device_name.is_some() {
-            self.show_pane(LivePane::Device);
-        } else if !self.devices_focused && self.selected_process_id.is_some() {
-            self.show_pane(LivePane::Process);
+        self.is_process_chosen |= self.focused_list == LiveList::Processes;
+        self.is_device_chosen |= self.focused_list == LiveList::Devices;
+        match self.focused_list {
+            LiveList::Devices if self.selected_device_name.is_some() => {
+                self.show_pane(LivePane::Device);
+            }
+            LiveList::Transfers if self.selected_transfer_key.is_some() => {
+                self.show_pane(LivePane::Transfer);
+            }
+            LiveList::Processes if self.selected_process_id.is_some() => {
+                self.show_pane(LivePane::Process);
+            }
+            _ => {}
         }
     }
 
@@ -253,9 +395,12 @@ impl LiveState {
         if self.is_editing_filter || self.pane.is_lists() {
             self.is_editing_filter = false;
             self.filter = EditableText::default();
-            self.selected_process_id = None;
-            self.selected_device_name = None;
-            self.devices_focused = false;
+            self.device_filter = EditableText::default();
+            self.is_process_chosen = false;
+            self.is_device_chosen = false;
+            self.selected_transfer_key = None;
+            self.focused_list = LiveList::Processes;
+            self.select_listed();
         } else {
             self.pane = LivePane::Lists;
         }
@@ -278,20 +423,22 @@ impl LiveState {
     fn filter_by_device(&mut self) {
         if let Some(device) = &self.selected_device_name {
             self.filter = EditableText::new(device);
-            self.devices_focused = false;
+            self.focused_list = LiveList::Processes;
             self.pane = LivePane::Lists;
         }
     }
 
     fn select_device(&mut self, movement: KeyCommand) {
         let names: Vec<SafeText> = self
-            .visible_devices()
+            .device_list()
+            .rows
             .iter()
             .map(|device| device.name.clone())
             .collect();
         let index = names
             .iter()
             .position(|name| Some(name) == self.selected_device_name.as_ref());
+        self.is_device_chosen = true;
         self.selected_device_name =
             moved_index(movement, index, names.len()).map(|index| names[index].clone());
     }
@@ -311,6 +458,72 @@ impl LiveState {
         vec![Effect::SetInterval(interval)]
     }
 
+    /// Focuses the next list; without transfers there are two.
+    fn focus_next_list(&mut self) {
+        let has_transfers = self
+            .snapshot
+            .as_ref()
+            .is_some_and(|sample| !sample.transfers.is_empty());
+        self.focused_list = match self.focused_list {
+            LiveList::Processes => LiveList::Devices,
+            LiveList::Devices if has_transfers => LiveList::Transfers,
+            LiveList::Devices | LiveList::Transfers => LiveList::Processes,
+        };
+        if self.focused_list == LiveList::Transfers && self.selected_transfer().is_none() {
+            self.select_transfer(KeyCommand::GoToFirst);
+        }
+    }
+
+    fn select_transfer(&mut self, movement: KeyCommand) {
+        let transfers = self.snapshot.iter().flat_map(|sample| &sample.transfers);
+        let keys: Vec<TransferKey> = transfers.map(TransferView::key).collect();
+        let index = keys
+            .iter()
+            .position(|key| Some(key) == self.selected_transfer_key.as_ref());
+        self.selected_transfer_key =
+            moved_index(movement, index, keys.len()).map(|index| keys[index].clone());
+    }
+
+    /// The filter of the focused list.
+    #[must_use]
+    pub fn focused_filter(&self) -> &EditableText {
+        match self.focused_list {
+            LiveList::Devices => &self.device_filter,
+            _ => &self.filter,
+        }
+    }
+
+    /// Applies input to the filter of the focused list.
+    pub fn type_filter(&mut self, input: TextInput) {
+        match self.focused_list {
+            LiveList::Devices => self.device_filter.apply_input(input),
+            _ => self.filter.apply_input(input),
+        }
+        self.select_listed();
+    }
+
+    fn step_sort_column(&mut self, forward: bool) {
+        if self.focused_list == LiveList::Devices {
+            let columns = &self.device_columns;
+            let is_visible = |column: DeviceColumn| columns.contains(column.index());
+            self.device_order.step_column(forward, is_visible);
+        } else {
+            let columns = &self.process_columns;
+            let is_visible = |column: ProcessColumn| columns.contains(column.index());
+            self.sort_order.step_column(forward, is_visible);
+            self.change_order();
+        }
+    }
+
+    fn reverse_order(&mut self) {
+        if self.focused_list == LiveList::Devices {
+            self.device_order.reversed = !self.device_order.reversed;
+        } else {
+            self.sort_order.descending = !self.sort_order.descending;
+            self.change_order();
+        }
+    }
+
     fn select_process(&mut self, movement: KeyCommand) {
         let ids: Vec<_> = self
             .visible_processes()
@@ -320,6 +533,7 @@ impl LiveState {
         let index = self
             .selected_process_id
             .and_then(|selected| ids.iter().position(|id| *id == selected));
+        self.is_process_chosen = true;
         self.selected_process_id = moved_index(movement, index, ids.len()).map(|index| ids[index]);
     }
 }
@@ -332,13 +546,6 @@ fn moved_index(movement: KeyCommand, index: Option<usize>, count: usize) -> Opti
         None => 0,
         Some(index) => step_cursor(index, count, movement),
     })
-}
-
-/// Whether a device is known to be idle; a device with unknown rates is not idle.
-fn is_idle(device: &DeviceView) -> bool {
-    device.read_ios_per_s == Some(0.0)
-        && device.write_ios_per_s == Some(0.0)
-        && device.in_flight.unwrap_or(0) == 0
 }
 
 fn matches_filter(process: &ProcessView, filter: &str) -> bool {
@@ -358,6 +565,38 @@ fn matches_filter(process: &ProcessView, filter: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ViewBuilder;
+
+    fn sample(rates: &[(u32, f64)]) -> Arc<Snapshot> {
+        let mut sample = ViewBuilder::default().update(Arc::default());
+        sample.processes = rates
+            .iter()
+            .map(|(pid, rate)| ProcessView {
+                pid: *pid,
+                tid: *pid,
+                read_bytes_per_s: Some(*rate),
+                ..ProcessView::default()
+            })
+            .collect();
+        Arc::new(sample)
+    }
+
+    #[test]
+    fn first_process_is_selected_until_the_user_selects_one() {
+        let mut live = LiveState::new(Duration::from_secs(1));
+        live.set_snapshot(sample(&[(1, 9e6), (2, 1e6)]));
+        assert_eq!(live.selected_process_id, Some((1, 1)));
+        for _ in 0..9 {
+            live.set_snapshot(sample(&[(1, 1e6), (2, 1e6), (3, 99e6)]));
+        }
+        assert_eq!(live.selected_process_id, Some((3, 3)), "the first line");
+        live.handle_command(KeyCommand::Down);
+        let chosen = live.selected_process_id;
+        live.set_snapshot(sample(&[(1, 1e6), (2, 1e6), (3, 99e6), (4, 999e6)]));
+        assert_eq!(live.selected_process_id, chosen);
+        live.set_snapshot(sample(&[(4, 999e6)]));
+        assert_eq!(live.selected_process_id, Some((4, 4)));
+    }
 
     #[test]
     fn sampling_interval_steps_stay_within_limits() {
@@ -372,13 +611,32 @@ mod tests {
     }
 
     #[test]
-    fn device_with_unknown_rates_is_not_idle() {
-        let mut device = DeviceView::default();
-        assert!(!is_idle(&device));
-        device.read_ios_per_s = Some(0.0);
-        device.write_ios_per_s = Some(0.0);
-        assert!(is_idle(&device));
-        device.in_flight = Some(1);
-        assert!(!is_idle(&device));
+    fn transfer_is_selected_by_its_file_and_shown_in_its_pane() {
+        let transfer = |pid, source: &str| TransferView {
+            pid,
+            source: Some(source.into()),
+            ..TransferView::default()
+        };
+        let with = |transfers| {
+            let mut snapshot = ViewBuilder::default().update(Arc::default());
+            snapshot.transfers = transfers;
+            Arc::new(snapshot)
+        };
+        let mut live = LiveState::new(Duration::from_secs(1));
+        live.set_snapshot(with(vec![transfer(7, "/a"), transfer(8, "/b")]));
+        live.handle_command(KeyCommand::SwitchList);
+        assert_eq!(live.focused_list, LiveList::Devices);
+        live.handle_command(KeyCommand::SwitchList);
+        live.handle_command(KeyCommand::Down);
+        // The other order in the next sample.
+        live.set_snapshot(with(vec![transfer(8, "/b"), transfer(7, "/a")]));
+        assert_eq!(live.selected_transfer().map(|it| it.pid), Some(8));
+        live.handle_command(KeyCommand::Accept);
+        assert!(matches!(live.pane, LivePane::Transfer));
+        live.set_snapshot(with(Vec::new()));
+        assert!(live.selected_transfer().is_none());
+        live.handle_command(KeyCommand::Cancel);
+        live.handle_command(KeyCommand::SwitchList);
+        assert_eq!(live.focused_list, LiveList::Processes);
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use super::comparison::ComparisonState;
 use super::error::{
-    ArchiveError, OpenFilesError, ProcessActionError, ReplayError, RunError, TargetError,
+    ArchiveError, BenchmarkError, OpenFilesError, ProcessActionError, ReplayError, TargetError,
 };
 use super::key::KeyPress;
 use super::process_action::ProcessActionOutcome;
-use super::replay::Frame;
+use super::replay::{FoundItem, Frame};
 use super::requests::TraceUnavailable;
 use super::result::SavedRun;
-use super::sessions::{OpenedSession, SessionEntry};
+use super::sessions::{OpenedSession, SessionEdit, SessionEntry};
 use super::target_choice::TargetChoice;
 use crate::bench::RunEvent;
 use crate::drive::settings::SettingError;
@@ -44,6 +44,9 @@ pub enum Message {
     Snapshot(Arc<Snapshot>),
     /// A snapshot of a recording.
     Frame(Box<Frame>),
+    /// The search in the recording ended: what was found in the frame that is shown now, or
+    /// nothing.
+    FrameFound(Option<FoundItem>),
     /// The recording cannot be read further.
     ReplayFailed(Arc<ReplayError>),
     /// The requests of the traced device; only the latest view is kept.
@@ -53,7 +56,7 @@ pub enum Message {
     /// Progress of the benchmark; only the latest is kept.
     BenchmarkEvent(Arc<RunEvent>),
     /// The benchmark ended, successfully or not.
-    BenchmarkEnded(Box<Result<SavedRun, Arc<RunError>>>),
+    BenchmarkEnded(Box<Result<SavedRun, Arc<BenchmarkError>>>),
     /// The targets that can be measured, the default first.
     Targets(Vec<TargetChoice>),
     /// The target at a typed path, or why it cannot be measured.
@@ -67,6 +70,8 @@ pub enum Message {
     },
     /// The saved sessions, the latest first.
     Sessions(Result<Vec<SessionEntry>, Arc<ArchiveError>>),
+    /// A saved session was changed, so that the list has to be read again.
+    SessionEdited(Result<SessionEdit, Arc<ArchiveError>>),
     /// A saved session was read.
     SessionOpened(Box<Result<OpenedSession, Arc<ArchiveError>>>),
     /// Saved sessions were compared.

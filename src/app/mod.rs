@@ -34,7 +34,8 @@ pub use self::effect::Effect;
 pub use self::keymap::{KeyCommand, KeyContext};
 pub use self::message::{AppEvent, Message};
 pub use self::process_action::{
-    IoClassChoice, ProcessAction, ProcessActionOutcome, ProcessId, REALTIME_LEVEL, SignalChoice,
+    IoClassChoice, ProcessAction, ProcessActionOutcome, ProcessId, ProcessTarget, REALTIME_LEVEL,
+    SignalChoice,
 };
 pub use self::result::SavedRun;
 pub use self::screen::Screen;

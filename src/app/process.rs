@@ -65,9 +65,11 @@ impl ProcessColumn {
         }
     }
 
-    fn next_column(self, by: usize) -> Self {
-        let index = Self::ALL.iter().position(|column| *column == self);
-        Self::ALL[(index.unwrap_or(0) + by) % Self::ALL.len()]
+    /// Its index in [`Self::ALL`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        let mut all = Self::ALL.iter();
+        all.position(|column| *column == self).unwrap_or(0)
     }
 
     /// Whether the column initially sorts in descending order.
@@ -98,47 +100,72 @@ impl Default for ProcessOrder {
 }
 
 impl ProcessOrder {
-    /// Moves the sort to the next column to the right or left.
-    pub fn step_column(&mut self, forward: bool) {
-        let by = if forward {
-            1
-        } else {
-            ProcessColumn::ALL.len() - 1
+    /// Moves the sort to the next visible column to the right or left; beyond the last one is the
+    /// default order.
+    pub fn step_column(&mut self, forward: bool, is_visible: impl Fn(ProcessColumn) -> bool) {
+        let visible: Vec<ProcessColumn> = ProcessColumn::ALL
+            .into_iter()
+            .filter(|column| is_visible(*column))
+            .collect();
+        let index = self
+            .column
+            .and_then(|column| visible.iter().position(|known| *known == column));
+        let next = match (index, forward) {
+            // From the default order, which is by both together, to one of them.
+            (None, true) => visible.iter().position(|it| *it == ProcessColumn::Read),
+            (None, false) => visible.iter().position(|it| *it == ProcessColumn::Write),
+            (Some(index), true) => Some((index + 1) % visible.len()),
+            (Some(index), false) => Some((index + visible.len() - 1) % visible.len()),
         };
-        let column = match self.column {
-            Some(column) => column.next_column(by),
-            None if forward => ProcessColumn::Read,
-            None => ProcessColumn::Write,
-        };
-        self.column = Some(column);
-        self.descending = column.sorts_descending();
+        self.column = next.map(|index| visible[index]);
+        self.descending = self.column.is_none_or(ProcessColumn::sorts_descending);
+    }
+
+    /// The number that it sorts by; `None` for columns of text.
+    #[must_use]
+    pub fn number(&self, process: &ProcessView, totals: bool) -> Option<Option<f64>> {
+        Some(match self.column {
+            None => total_bytes(process, totals),
+            Some(ProcessColumn::Read) => transferred_bytes(process, totals).0,
+            Some(ProcessColumn::Write) => transferred_bytes(process, totals).1,
+            Some(ProcessColumn::CacheFraction) => process.cache_fraction,
+            Some(ProcessColumn::IoWait) => process.io_wait,
+            Some(ProcessColumn::SwapIn) => process.swap_in,
+            Some(_) => return None,
+        })
+    }
+
+    /// A difference that never changes the order: in bytes, or as a fraction.
+    #[must_use]
+    pub fn negligible_difference(&self) -> f64 {
+        match self.column {
+            Some(ProcessColumn::CacheFraction | ProcessColumn::IoWait | ProcessColumn::SwapIn) => {
+                0.02
+            }
+            _ => 50e3,
+        }
     }
 
     /// Compares two processes by their rates or, with `totals`, by their totals since the first
     /// sample. Unknown values sort last in both directions.
     #[must_use]
     pub fn compare(&self, left: &ProcessView, right: &ProcessView, totals: bool) -> Ordering {
-        let by_number = |of: &dyn Fn(&ProcessView) -> Option<f64>| match (of(left), of(right)) {
-            (Some(left), Some(right)) => self.with_direction(left.total_cmp(&right)),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (None, None) => Ordering::Equal,
-        };
         let by = match self.column {
-            None => by_number(&|process| total_bytes(process, totals)),
             Some(ProcessColumn::Pid) => self.with_direction(left.pid.cmp(&right.pid)),
             Some(ProcessColumn::User) => self.with_direction(left.user.cmp(&right.user)),
-            Some(ProcessColumn::Read) => by_number(&|process| transferred_bytes(process, totals).0),
-            Some(ProcessColumn::Write) => {
-                by_number(&|process| transferred_bytes(process, totals).1)
-            }
-            Some(ProcessColumn::CacheFraction) => by_number(&|process| process.cache_fraction),
-            Some(ProcessColumn::IoWait) => by_number(&|process| process.io_wait),
-            Some(ProcessColumn::SwapIn) => by_number(&|process| process.swap_in),
             Some(ProcessColumn::IoClass) => self.with_direction(left.priority.cmp(&right.priority)),
             Some(ProcessColumn::Device) => self.with_direction(left.devices.cmp(&right.devices)),
             Some(ProcessColumn::KernelState) => self.with_direction(left.state.cmp(&right.state)),
             Some(ProcessColumn::Command) => self.with_direction(left.command.cmp(&right.command)),
+            _ => {
+                let of = |process| self.number(process, totals).flatten();
+                match (of(left), of(right)) {
+                    (Some(left), Some(right)) => self.with_direction(left.total_cmp(&right)),
+                    (Some(_), None) => Ordering::Less,
+                    (None, Some(_)) => Ordering::Greater,
+                    (None, None) => Ordering::Equal,
+                }
+            }
         };
         by.then((left.pid, left.tid).cmp(&(right.pid, right.tid)))
     }
@@ -205,12 +232,26 @@ mod tests {
     }
 
     #[test]
+    fn hidden_columns_are_not_sorted_by() {
+        let mut order = ProcessOrder::default();
+        let shown = [
+            ProcessColumn::Pid,
+            ProcessColumn::Read,
+            ProcessColumn::Command,
+        ];
+        for expected in [1, 2, 0, 1] {
+            order.step_column(true, |column| shown.contains(&column));
+            assert_eq!(order.column, Some(shown[expected]));
+        }
+    }
+
+    #[test]
     fn sort_column_steps_reach_every_column_in_both_directions() {
         for forward in [true, false] {
             let mut order = ProcessOrder::default();
             let mut seen = std::collections::HashSet::new();
             for _ in 0..ProcessColumn::ALL.len() {
-                order.step_column(forward);
+                order.step_column(forward, |_| true);
                 seen.insert(order.column);
             }
             assert_eq!(seen.len(), ProcessColumn::ALL.len());

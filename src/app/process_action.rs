@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::safe_text::SafeText;
+
 /// An action on a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessAction {
@@ -150,4 +152,23 @@ pub struct ProcessId {
     pub pid: u32,
     /// Start time in ticks since boot: process ids are reused.
     pub start_ticks: u64,
+}
+
+/// A process with what a user recognizes it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessTarget {
+    /// The process.
+    pub id: ProcessId,
+    /// Its owner, where known.
+    pub user: Option<SafeText>,
+    /// Its command line.
+    pub command: SafeText,
+}
+
+impl ProcessAction {
+    /// Whether it cannot be undone: then only `y` confirms it.
+    #[must_use]
+    pub fn is_destructive(self) -> bool {
+        matches!(self, Self::SendSignal(SignalChoice::Kill))
+    }
 }

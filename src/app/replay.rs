@@ -1,13 +1,16 @@
 //! Replay of a recording on the Live screen: position and seeking.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::screen::Screen;
 use super::seek::Seek;
+use super::text::{EditableText, TextInput};
 use crate::model::requests::RequestsView;
 use crate::model::{SampleHistory, Snapshot};
+use crate::recording::{RecordingTimes, ViewTimeError};
 use crate::safe_text::SafeText;
 
 /// Number of snapshots that a skip moves.
@@ -28,6 +31,48 @@ pub struct Frame {
     pub is_playing: bool,
 }
 
+/// What a search in a recording found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FoundItem {
+    /// A process with I/O.
+    Process {
+        /// Its id.
+        pid: u32,
+        /// Its command line.
+        command: SafeText,
+    },
+    /// A device with I/O, by name.
+    Device(SafeText),
+}
+
+impl fmt::Display for FoundItem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { pid, command } => write!(formatter, "found process {pid}: {command}"),
+            Self::Device(name) => write!(formatter, "found device {name}"),
+        }
+    }
+}
+
+/// What the user types below the time line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplayInput {
+    /// The time to go to.
+    Time(EditableText),
+    /// The process or device to search.
+    Search(EditableText),
+}
+
+impl ReplayInput {
+    /// The text that is typed.
+    #[must_use]
+    pub fn text(&self) -> &EditableText {
+        match self {
+            Self::Time(text) | Self::Search(text) => text,
+        }
+    }
+}
+
 /// The time line of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayTimeline {
@@ -39,10 +84,18 @@ pub struct ReplayTimeline {
     pub warning: Option<SafeText>,
     /// Whether requests were recorded too.
     pub has_requests: bool,
+    /// First and last time; `None` where they are unknown.
+    pub times: Option<RecordingTimes>,
+    /// Time of each view in milliseconds since 1970; empty where they are unknown.
+    pub frame_times_ms: Arc<[u64]>,
     /// Index of the view that is shown, from 0.
     pub frame_index: usize,
     /// Whether the recording is playing.
     pub is_playing: bool,
+    /// What is typed at present.
+    pub input: Option<ReplayInput>,
+    /// The text of the last search.
+    pub search_text: String,
 }
 
 impl ReplayTimeline {
@@ -54,8 +107,12 @@ impl ReplayTimeline {
             frame_rates,
             warning,
             has_requests: false,
+            times: None,
+            frame_times_ms: Arc::default(),
             frame_index: 0,
             is_playing: false,
+            input: None,
+            search_text: String::new(),
         }
     }
 
@@ -74,9 +131,71 @@ impl ReplayTimeline {
         }
     }
 
+    /// Handles a command while a time or a search is typed.
+    ///
+    /// # Errors
+    /// When the time is not in the recording; the field stays open.
+    pub fn handle_input_command(
+        &mut self,
+        command: KeyCommand,
+    ) -> Result<Vec<Effect>, ViewTimeError> {
+        match (self.input.take(), command) {
+            (Some(ReplayInput::Time(text)), KeyCommand::Accept) => {
+                let Some(times) = self.times else {
+                    return Ok(Vec::new());
+                };
+                match times.parse(&text.as_string()) {
+                    Ok(time) => return Ok(vec![Effect::Seek(Seek::Time(time))]),
+                    Err(error) => {
+                        self.input = Some(ReplayInput::Time(text));
+                        return Err(error);
+                    }
+                }
+            }
+            (Some(ReplayInput::Search(text)), KeyCommand::Accept) => {
+                self.search_text = text.as_string().trim().to_owned();
+                return Ok(self.find(true));
+            }
+            (_, KeyCommand::Cancel) => {}
+            (input, _) => self.input = input,
+        }
+        Ok(Vec::new())
+    }
+
+    /// Applies text input to the field.
+    pub fn type_input(&mut self, input: TextInput) {
+        if let Some(ReplayInput::Time(text) | ReplayInput::Search(text)) = &mut self.input {
+            text.apply_input(input);
+        }
+    }
+
+    fn find(&self, forward: bool) -> Vec<Effect> {
+        if self.search_text.is_empty() {
+            return Vec::new();
+        }
+        vec![Effect::FindFrame {
+            text: self.search_text.clone(),
+            forward,
+        }]
+    }
+
     /// Handles a command that seeks in the recording; `None` for all others.
     #[must_use]
-    pub fn handle_command(&self, command: KeyCommand) -> Option<Vec<Effect>> {
+    pub fn handle_command(&mut self, command: KeyCommand) -> Option<Vec<Effect>> {
+        match command {
+            KeyCommand::GoToTime => {
+                self.input = Some(ReplayInput::Time(EditableText::default()));
+                return Some(Vec::new());
+            }
+            KeyCommand::FindFrame => {
+                let text = EditableText::selected(&self.search_text);
+                self.input = Some(ReplayInput::Search(text));
+                return Some(Vec::new());
+            }
+            KeyCommand::FindNext => return Some(self.find(true)),
+            KeyCommand::FindPrevious => return Some(self.find(false)),
+            _ => {}
+        }
         let seek = match command {
             KeyCommand::NextFrame => Seek::Forward(1),
             KeyCommand::PreviousFrame => Seek::Forward(-1),
@@ -99,8 +218,8 @@ mod tests {
 
     #[test]
     fn timeline_handles_seek_commands_and_no_others() {
-        let timeline = ReplayTimeline::new("day".into(), Arc::default(), None);
-        let seek = |command| match timeline.handle_command(command).as_deref() {
+        let mut timeline = ReplayTimeline::new("day".into(), Arc::default(), None);
+        let mut seek = |command| match timeline.handle_command(command).as_deref() {
             Some([Effect::Seek(seek)]) => Some(*seek),
             _ => None,
         };
@@ -111,6 +230,43 @@ mod tests {
         );
         assert_eq!(seek(KeyCommand::TogglePause), Some(Seek::Play(true)));
         assert!(timeline.handle_command(KeyCommand::Down).is_none());
+    }
+
+    #[test]
+    fn replay_goes_to_a_typed_time_and_searches_by_text() {
+        use crate::app::key::{KeyPress, KeySymbol};
+        use crate::app::{AppEvent, AppState, update};
+        let first = "2026-11-21T22:00:00+01:00";
+        let first_ms = 1_795_294_800_000;
+        let timeline = ReplayTimeline {
+            times: Some(RecordingTimes::new(first_ms, first_ms + 600_000, first)),
+            ..ReplayTimeline::new("day".into(), Arc::default(), None)
+        };
+        let mut state = AppState::for_replay(timeline, std::time::Duration::from_secs(1));
+        let mut press = |keys: &str| {
+            let codes = keys.chars().map(|letter| match letter {
+                '\n' => KeySymbol::Enter,
+                '\x1b' => KeySymbol::Esc,
+                letter => KeySymbol::Char(letter),
+            });
+            let effects = codes.map(|code| update(&mut state, AppEvent::Key(KeyPress::new(code))));
+            let effects = effects.last().unwrap_or_default();
+            (effects, state.status_message.clone())
+        };
+        let (effects, _) = press("@22:05:00\n");
+        let wanted = first_ms + 300_999;
+        assert!(matches!(effects[..], [Effect::Seek(Seek::Time(time))] if time == wanted));
+        let (effects, message) = press("@23:00:00\n");
+        assert!(effects.is_empty());
+        let text = message.unwrap().text;
+        assert!(text.contains("22:00:00 to 22:10:00"), "{text}");
+        let find = |effects: Vec<Effect>| match &effects[..] {
+            [Effect::FindFrame { text, forward }] => Some((text.clone(), *forward)),
+            _ => None,
+        };
+        assert_eq!(find(press("\x1bFcp\n").0), Some(("cp".to_owned(), true)));
+        assert_eq!(find(press("N").0), Some(("cp".to_owned(), false)));
+        assert_eq!(find(press("n").0), Some(("cp".to_owned(), true)));
     }
 
     #[test]

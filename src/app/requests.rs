@@ -1,12 +1,14 @@
 //! The Requests screen: the traced requests of one device and the state of their view.
 
+use std::cell::Cell;
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::live::LiveState;
 use super::text::EditableText;
-use super::viewport::Viewport;
+use super::viewport::step_cursor_by_page;
 use crate::model::requests::{RequestsView, TracedRequest};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_bytes;
@@ -18,6 +20,44 @@ pub struct TraceUnavailable {
     pub reason: SafeText,
     /// What to do.
     pub advice: SafeText,
+}
+
+/// A request of the list, and its seek distance in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct ListedRequest<'a> {
+    /// The request.
+    pub request: &'a TracedRequest,
+    /// Distance from the end of the request issued before; `None` where it is unknown.
+    pub seek_bytes: Option<i64>,
+}
+
+/// What identifies a request while the list changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RequestKey {
+    /// Major and minor number of the device.
+    device: (u32, u32),
+    sector: u64,
+    completed: u64,
+}
+
+impl RequestKey {
+    fn of(request: &TracedRequest) -> Self {
+        Self {
+            device: request.device,
+            sector: request.sector,
+            completed: request.timestamps.completed,
+        }
+    }
+}
+
+/// The order of the listed requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RequestOrder {
+    /// The newest first.
+    #[default]
+    Newest,
+    /// The longest total time (Q2C) first; unknown times last.
+    Slowest,
 }
 
 /// The Requests screen.
@@ -35,8 +75,14 @@ pub struct RequestsState {
     pub filter: EditableText,
     /// Whether the filter is being typed.
     pub is_editing_filter: bool,
-    /// Scroll position of the list.
-    pub viewport: Viewport,
+    /// The order of the list.
+    pub order: RequestOrder,
+    /// Whether the stages of the selected request are shown.
+    pub shows_detail: bool,
+    /// Visible lines of the list, as last drawn: what a page key moves.
+    pub page_rows: Cell<Option<u16>>,
+    /// The selected request; `None` selects the first of the list.
+    selected: Option<RequestKey>,
 }
 
 impl RequestsState {
@@ -59,15 +105,59 @@ impl RequestsState {
         self.view = view;
     }
 
-    /// The requests to list, filtered, the newest first.
+    /// The requests to list: filtered and in order.
     #[must_use]
-    pub fn visible_requests(&self) -> Vec<&TracedRequest> {
+    pub fn visible_requests(&self) -> Vec<ListedRequest<'_>> {
         let filter = self.filter.as_string().to_lowercase();
-        self.view
-            .iter()
-            .flat_map(|view| &view.latest_requests)
-            .filter(|request| filter.is_empty() || matches_filter(request, &filter))
-            .collect()
+        let views = self.view.iter();
+        let pairs = views.flat_map(|view| view.latest_requests.iter().zip(&view.seek_distances));
+        let mut listed: Vec<ListedRequest<'_>> = pairs
+            .filter(|(request, _)| filter.is_empty() || matches_filter(request, &filter))
+            .map(|(request, seek_bytes)| ListedRequest {
+                request,
+                seek_bytes: *seek_bytes,
+            })
+            .collect();
+        if self.order == RequestOrder::Slowest {
+            listed.sort_by_key(|listed| Reverse(listed.request.timestamps.stages().q2c));
+        }
+        listed
+    }
+
+    /// The index of the selected request in this list; 0 where it is no longer listed.
+    #[must_use]
+    pub fn selected_index(&self, listed: &[ListedRequest<'_>]) -> usize {
+        let found = self.selected.and_then(|key| {
+            let mut keys = listed.iter().map(|listed| RequestKey::of(listed.request));
+            keys.position(|listed| listed == key)
+        });
+        found.unwrap_or(0)
+    }
+
+    fn move_selection(&mut self, movement: KeyCommand) {
+        let listed = self.visible_requests();
+        // One line stays visible.
+        let page = self
+            .page_rows
+            .get()
+            .map(|rows| usize::from(rows).saturating_sub(1).max(1));
+        let before = self.selected_index(&listed);
+        let index = step_cursor_by_page(before, listed.len(), movement, page);
+        // The first line follows the newest request.
+        let selected = listed.get(index).filter(|_| index > 0);
+        self.selected = selected.map(|listed| RequestKey::of(listed.request));
+    }
+
+    /// Shows the stages of the selected request; the display is frozen, so that it stays listed.
+    fn open_detail(&mut self) {
+        let listed = self.visible_requests();
+        let Some(selected) = listed.get(self.selected_index(&listed)) else {
+            return;
+        };
+        let key = RequestKey::of(selected.request);
+        self.selected = Some(key);
+        self.shows_detail = true;
+        self.is_held = true;
     }
 
     /// Handles a key command of this screen.
@@ -78,13 +168,25 @@ impl RequestsState {
             KeyCommand::ReloadList => return self.start_following(live),
             KeyCommand::TogglePause => self.is_held = !self.is_held,
             KeyCommand::EditFilter => self.is_editing_filter = true,
-            KeyCommand::Accept => self.is_editing_filter = false,
+            KeyCommand::Accept if self.is_editing_filter => self.is_editing_filter = false,
+            KeyCommand::Accept => self.open_detail(),
+            KeyCommand::SortByTotal => {
+                self.order = match self.order {
+                    RequestOrder::Newest => RequestOrder::Slowest,
+                    RequestOrder::Slowest => RequestOrder::Newest,
+                };
+                self.selected = None;
+            }
+            KeyCommand::Cancel if self.shows_detail && !self.is_editing_filter => {
+                self.shows_detail = false;
+                self.is_held = false;
+            }
             KeyCommand::Cancel => {
                 self.is_editing_filter = false;
                 self.filter = EditableText::default();
-                self.viewport.reset();
+                self.selected = None;
             }
-            movement => self.viewport.scroll(movement),
+            movement => self.move_selection(movement),
         }
         Vec::new()
     }
@@ -94,7 +196,8 @@ impl RequestsState {
         self.view = None;
         self.unavailable = None;
         self.is_held = false;
-        self.viewport.reset();
+        self.shows_detail = false;
+        self.selected = None;
         vec![Effect::FollowRequests(device)]
     }
 
@@ -214,6 +317,56 @@ mod tests {
         assert!(requests.view.is_none());
         requests.update_view(of("sdb"));
         assert!(requests.view.is_some());
+    }
+
+    fn traced(sector: u64, completed: u64) -> TracedRequest {
+        use crate::model::requests::RequestTimestamps;
+        TracedRequest {
+            sector,
+            timestamps: RequestTimestamps {
+                queued: Some(completed.saturating_sub(sector)),
+                completed,
+                ..RequestTimestamps::default()
+            },
+            ..TracedRequest::block_read()
+        }
+    }
+
+    #[test]
+    fn selected_request_stays_selected_while_new_ones_arrive() {
+        use crate::model::requests::RequestAggregator;
+        let live = live_with_rates(&[("sda", None, 1.0)]);
+        let mut requests = RequestsState {
+            device: Some("sda".into()),
+            ..RequestsState::default()
+        };
+        let mut board = RequestAggregator::new("sda", 0);
+        board.add_requests(&[traced(10, 100), traced(30, 200), traced(20, 300)]);
+        requests.update_view(Arc::new(board.view(300)));
+        let selected = |requests: &RequestsState| {
+            let listed = requests.visible_requests();
+            listed[requests.selected_index(&listed)].request.sector
+        };
+        assert_eq!(selected(&requests), 20, "the newest");
+        requests.handle_command(KeyCommand::Down, &live);
+        assert_eq!(selected(&requests), 30);
+        board.add_requests(&[traced(5, 400)]);
+        requests.update_view(Arc::new(board.view(400)));
+        assert_eq!(selected(&requests), 30);
+        requests.handle_command(KeyCommand::GoToFirst, &live);
+        assert_eq!(selected(&requests), 5);
+        requests.handle_command(KeyCommand::SortByTotal, &live);
+        let order: Vec<u64> = requests
+            .visible_requests()
+            .iter()
+            .map(|listed| listed.request.sector)
+            .collect();
+        assert_eq!(order, [30, 20, 10, 5]);
+        // The stages are read in peace; Esc resumes the display.
+        requests.handle_command(KeyCommand::Accept, &live);
+        assert!(requests.shows_detail && requests.is_held);
+        requests.handle_command(KeyCommand::Cancel, &live);
+        assert!(!requests.shows_detail && !requests.is_held);
     }
 
     #[test]

@@ -47,6 +47,19 @@ impl ResultState {
         }
     }
 
+    /// The number of the selected run, from 1.
+    #[must_use]
+    pub fn run_number(&self) -> usize {
+        let mut page = self.page_index;
+        let before = self.runs.iter().take_while(|run| {
+            let slots = page_slots(run);
+            let is_before = page >= slots;
+            page = page.saturating_sub(slots);
+            is_before
+        });
+        before.count() + 1
+    }
+
     /// The selected run and the index of the selected page among its pages.
     #[must_use]
     pub fn front_page(&self) -> Option<(&BenchmarkRun, usize)> {
@@ -98,10 +111,25 @@ pub enum ResultPage<'a> {
     Table(&'a MetricTable),
     /// The latency distribution.
     Latency,
+    /// The block layer's statistics of the same device.
+    BlockLayer,
+}
+
+impl ResultPage<'_> {
+    /// Its name.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        match self {
+            Self::Chart(chart) => chart.title,
+            Self::Table(table) => &table.name,
+            Self::Latency => "Latency",
+            Self::BlockLayer => "Block layer",
+        }
+    }
 }
 
 /// The pages of a run, the most significant first: its charts, its tables, the latency
-/// distribution.
+/// distribution, the block layer's statistics.
 #[must_use]
 pub fn run_pages(run: &BenchmarkRun) -> Vec<ResultPage<'_>> {
     let findings = &run.findings;
@@ -117,6 +145,7 @@ pub fn run_pages(run: &BenchmarkRun) -> Vec<ResultPage<'_>> {
         .map(ResultPage::Chart)
         .chain(findings.top_level_tables().map(ResultPage::Table))
         .chain(times.then_some(ResultPage::Latency))
+        .chain(run.kernel.is_some().then_some(ResultPage::BlockLayer))
         .collect()
 }
 

@@ -1,14 +1,16 @@
 //! The list of saved sessions.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::comparison::ComparisonState;
 use super::effect::Effect;
 use super::error::ArchiveError;
-use super::keymap::KeyCommand;
+use super::keymap::{KeyCommand, KeyContext};
 use super::result::ResultState;
-use super::viewport::step_cursor;
+use super::text::{EditableText, TextInput};
+use super::viewport::step_cursor_by_page;
 use crate::safe_text::SafeText;
 use crate::session::document::{RunState, Session};
 
@@ -19,10 +21,18 @@ pub struct SessionEntry {
     pub path: PathBuf,
     /// When it began, RFC 3339.
     pub started: SafeText,
-    /// Its benchmarks and their targets.
+    /// Its benchmarks and their targets; for an unreadable file the reason.
     pub summary: SafeText,
-    /// The most significant metric, such as `83.9k IOPS`.
+    /// Model of the last run's drive.
+    pub model: Option<SafeText>,
+    /// The last run's parameters, such as `block-size 4KiB, depth 32`.
+    pub parameters: SafeText,
+    /// The most significant metric of the last run, such as `83.9k IOPS`.
     pub headline: SafeText,
+    /// The check that makes the last run's metrics invalid.
+    pub invalid_check: Option<SafeText>,
+    /// The user's note.
+    pub note: Option<SafeText>,
     /// Its state.
     pub status: SessionStatus,
 }
@@ -36,6 +46,42 @@ pub enum SessionStatus {
     Empty,
     /// State of its last run.
     LastRun(RunState),
+}
+
+impl SessionEntry {
+    /// Whether a text, in lower case, occurs in anything that the list shows of it.
+    fn matches(&self, filter: &str) -> bool {
+        let texts = [
+            &self.started,
+            &self.summary,
+            &self.headline,
+            &self.parameters,
+        ];
+        let optional = [&self.model, &self.invalid_check, &self.note];
+        let mut shown = texts.into_iter().chain(optional.into_iter().flatten());
+        shown.any(|text| text.to_lowercase().contains(filter))
+            || self.path.to_string_lossy().to_lowercase().contains(filter)
+    }
+}
+
+/// A change to a saved session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionEdit {
+    /// It was deleted.
+    Deleted,
+    /// Its note was stored or removed.
+    NoteStored,
+}
+
+/// What the user types or decides on the Sessions screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionInput {
+    /// The filter is typed.
+    Filter,
+    /// The note of this session is typed.
+    Note(PathBuf, EditableText),
+    /// Whether this session is deleted.
+    Deletion(PathBuf),
 }
 
 /// A saved session that was read.
@@ -53,8 +99,14 @@ pub struct SessionsState {
     /// The saved sessions, the latest first, or why they cannot be listed; `None` until the list
     /// has arrived.
     pub entries: Option<Result<Vec<SessionEntry>, Arc<ArchiveError>>>,
-    /// Index of the selected session.
+    /// Index of the selected session among those that match the filter.
     pub cursor: usize,
+    /// Text that a listed session must contain.
+    pub filter: EditableText,
+    /// What is typed or asked at present.
+    pub input: Option<SessionInput>,
+    /// Visible lines of the list, as last drawn: what a page key moves.
+    pub page_rows: Cell<Option<u16>>,
     /// Paths of the marked sessions, in the order of marking.
     pub marked_paths: Vec<PathBuf>,
     /// The session that is open.
@@ -67,11 +119,58 @@ impl SessionsState {
     /// Stores the list.
     pub fn set_entries(&mut self, entries: Result<Vec<SessionEntry>, Arc<ArchiveError>>) {
         let known = entries.as_deref().unwrap_or_default();
-        let count = known.len();
         self.marked_paths
             .retain(|path| known.iter().any(|entry| entry.path == *path));
-        self.cursor = self.cursor.min(count.saturating_sub(1));
         self.entries = Some(entries);
+        self.limit_cursor();
+    }
+
+    /// The sessions that match the filter.
+    #[must_use]
+    pub fn visible_entries(&self) -> Vec<&SessionEntry> {
+        let filter = self.filter.as_string().to_lowercase();
+        let entries = self.entries.iter().flatten().flatten();
+        entries
+            .filter(|entry| filter.is_empty() || entry.matches(&filter))
+            .collect()
+    }
+
+    fn selected_entry(&self) -> Option<&SessionEntry> {
+        self.visible_entries().get(self.cursor).copied()
+    }
+
+    fn selected_path(&self) -> Option<PathBuf> {
+        self.selected_entry().map(|entry| entry.path.clone())
+    }
+
+    fn limit_cursor(&mut self) {
+        let last = self.visible_entries().len().saturating_sub(1);
+        self.cursor = self.cursor.min(last);
+    }
+
+    /// The active context of the key table.
+    #[must_use]
+    pub fn key_context(&self) -> KeyContext {
+        match (&self.input, &self.open_result, &self.comparison) {
+            (_, Some(_), _) => KeyContext::Result,
+            (_, _, Some(_)) => KeyContext::Comparison,
+            (Some(SessionInput::Filter), ..) => KeyContext::Filter,
+            (Some(SessionInput::Note(..)), ..) => KeyContext::Note,
+            (Some(SessionInput::Deletion(_)), ..) => KeyContext::Deletion,
+            (None, ..) => KeyContext::Sessions,
+        }
+    }
+
+    /// Applies text input to the filter or the note.
+    pub fn type_input(&mut self, input: TextInput) {
+        match &mut self.input {
+            Some(SessionInput::Filter) => {
+                self.filter.apply_input(input);
+                self.limit_cursor();
+            }
+            Some(SessionInput::Note(_, note)) => note.apply_input(input),
+            Some(SessionInput::Deletion(_)) | None => {}
+        }
     }
 
     /// The sessions of a report: the marked ones, or else the selected one.
@@ -80,23 +179,35 @@ impl SessionsState {
         if !self.marked_paths.is_empty() {
             return self.marked_paths.clone();
         }
-        let entries = self.entries.iter().flatten().flatten();
-        let selected = entries.map(|entry| entry.path.clone()).nth(self.cursor);
-        selected.into_iter().collect()
+        self.selected_path().into_iter().collect()
     }
 
     /// Handles a key command of this screen.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
-        let entries = match &self.entries {
-            Some(Ok(entries)) => entries.as_slice(),
-            _ => &[],
-        };
+        if let Some(input) = self.input.take() {
+            return self.handle_input_command(input, command);
+        }
         match command {
             KeyCommand::ReloadList => return vec![Effect::ListSessions],
+            KeyCommand::EditFilter => self.input = Some(SessionInput::Filter),
+            KeyCommand::Cancel => {
+                self.filter = EditableText::default();
+                self.limit_cursor();
+            }
+            KeyCommand::EditNote => {
+                let note = |entry: &SessionEntry| {
+                    let text = entry.note.as_deref().unwrap_or_default();
+                    SessionInput::Note(entry.path.clone(), EditableText::new(text))
+                };
+                self.input = self.selected_entry().map(note);
+            }
+            KeyCommand::DeleteItem => {
+                self.input = self.selected_path().map(SessionInput::Deletion);
+            }
             KeyCommand::ToggleMark => {
-                if let Some(entry) = entries.get(self.cursor) {
-                    toggle_mark(&mut self.marked_paths, &entry.path);
-                    self.cursor = step_cursor(self.cursor, entries.len(), KeyCommand::Down);
+                if let Some(path) = self.selected_path() {
+                    toggle_mark(&mut self.marked_paths, &path);
+                    self.move_cursor(KeyCommand::Down);
                 }
             }
             KeyCommand::CompareMarked if self.marked_paths.len() > 1 => {
@@ -109,15 +220,46 @@ impl SessionsState {
                 return vec![Effect::WriteReport(self.report_paths(), Vec::new())];
             }
             KeyCommand::Accept => {
-                let selected = entries.get(self.cursor);
-                return selected
-                    .map(|entry| Effect::OpenSession(entry.path.clone()))
-                    .into_iter()
-                    .collect();
+                let selected = self.selected_path().map(Effect::OpenSession);
+                return selected.into_iter().collect();
             }
-            movement => self.cursor = step_cursor(self.cursor, entries.len(), movement),
+            movement => self.move_cursor(movement),
         }
         Vec::new()
+    }
+
+    fn move_cursor(&mut self, movement: KeyCommand) {
+        let count = self.visible_entries().len();
+        // One line stays visible.
+        let page = self
+            .page_rows
+            .get()
+            .map(|rows| usize::from(rows).saturating_sub(1).max(1));
+        self.cursor = step_cursor_by_page(self.cursor, count, movement, page);
+    }
+
+    /// Handles a command while something is typed or asked.
+    fn handle_input_command(&mut self, input: SessionInput, command: KeyCommand) -> Vec<Effect> {
+        match (input, command) {
+            (SessionInput::Filter, KeyCommand::Accept) => Vec::new(),
+            (SessionInput::Filter, KeyCommand::Cancel) => {
+                self.filter = EditableText::default();
+                self.limit_cursor();
+                Vec::new()
+            }
+            (SessionInput::Note(path, note), KeyCommand::Accept) => {
+                vec![Effect::SetSessionNote(path, note.as_string())]
+            }
+            (SessionInput::Deletion(path), KeyCommand::Confirm) => {
+                vec![Effect::DeleteSession(path)]
+            }
+            (SessionInput::Note(..) | SessionInput::Deletion(_), KeyCommand::Cancel)
+            | (SessionInput::Deletion(_), KeyCommand::Decline) => Vec::new(),
+            (input, _) => {
+                self.input = Some(input);
+                Vec::new()
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::launcher::LauncherState;
 use super::live::LiveState;
 use super::preferences::Preferences;
 use super::process::ProcessOrder;
-use super::process_action::{ProcessAction, ProcessId};
+use super::process_action::{ProcessAction, ProcessTarget};
 use super::replay::ReplayTimeline;
 use super::requests::RequestsState;
 use super::result::ResultState;
@@ -46,16 +46,16 @@ impl BenchState {
 }
 
 /// A dialog on top of the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialog {
     /// The help.
     Help,
     /// Confirmation to quit while a benchmark runs.
     ConfirmQuit,
     /// List of actions on a process, selected by number.
-    ChooseProcessAction(ProcessId, &'static [ProcessAction]),
+    ChooseProcessAction(ProcessTarget, &'static [ProcessAction]),
     /// Confirmation of an action on a process.
-    ConfirmProcessAction(ProcessId, ProcessAction),
+    ConfirmProcessAction(ProcessTarget, ProcessAction),
     /// Confirmation to switch delay accounting on.
     ConfirmAccounting,
 }
@@ -140,9 +140,12 @@ impl AppState {
     /// The active context of the key table.
     #[must_use]
     pub fn key_context(&self) -> KeyContext {
-        match (self.dialog, self.screen) {
+        match (&self.dialog, self.screen) {
             (Some(Dialog::Help), _) if self.help.is_searching => KeyContext::HelpSearch,
             (Some(Dialog::Help), _) => KeyContext::Help,
+            (Some(Dialog::ConfirmProcessAction(_, action)), _) if action.is_destructive() => {
+                KeyContext::DestructiveQuestion
+            }
             (
                 Some(
                     Dialog::ConfirmQuit
@@ -152,8 +155,12 @@ impl AppState {
                 _,
             ) => KeyContext::Question,
             (Some(Dialog::ChooseProcessAction(..)), _) => KeyContext::ChoiceList,
+            (None, Screen::Live | Screen::Requests) if self.is_replay_field_open() => {
+                KeyContext::ReplayField
+            }
             (None, Screen::Live) if self.live.is_editing_filter => KeyContext::Filter,
             (None, Screen::Live) if self.live.timeline.is_some() => KeyContext::Replay,
+            (None, Screen::Live) if !self.live.pane.is_lists() => KeyContext::LivePane,
             (None, Screen::Live) => KeyContext::Live,
             (None, Screen::Bench) => match &self.bench.stage {
                 BenchStage::Launcher => self.bench.launcher.key_context(),
@@ -165,12 +172,14 @@ impl AppState {
                 KeyContext::RecordedRequests
             }
             (None, Screen::Requests) => KeyContext::Requests,
-            (None, Screen::Sessions) if self.sessions.open_result.is_some() => KeyContext::Result,
-            (None, Screen::Sessions) if self.sessions.comparison.is_some() => {
-                KeyContext::Comparison
-            }
-            (None, Screen::Sessions) => KeyContext::Sessions,
+            (None, Screen::Sessions) => self.sessions.key_context(),
         }
+    }
+
+    /// Whether a time or a search is typed below the time line of a recording.
+    fn is_replay_field_open(&self) -> bool {
+        let timeline = self.live.timeline.as_ref();
+        timeline.is_some_and(|timeline| timeline.input.is_some())
     }
 
     /// Shows an error in the footer.

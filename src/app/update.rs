@@ -6,7 +6,7 @@ use super::key::{KeyPress, KeySymbol};
 use super::keymap;
 use super::keymap::{KeyCommand, KeyContext};
 use super::message::AppEvent;
-use super::process_action::{ProcessAction, ProcessId};
+use super::process_action::{ProcessAction, ProcessId, ProcessTarget};
 use super::running::RunningState;
 use super::screen::Screen;
 use super::state::{AppState, BenchStage, Dialog};
@@ -77,10 +77,18 @@ fn handle_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
 fn handle_text_input(state: &mut AppState, input: TextInput) {
     match state.key_context() {
         KeyContext::HelpSearch => state.help.type_input(input),
+        KeyContext::ReplayField => {
+            if let Some(timeline) = &mut state.live.timeline {
+                timeline.type_input(input);
+            }
+        }
         KeyContext::Filter if state.screen == Screen::Requests => {
             state.requests.filter.apply_input(input)
         }
-        KeyContext::Filter => state.live.filter.apply_input(input),
+        KeyContext::Filter | KeyContext::Note if state.screen == Screen::Sessions => {
+            state.sessions.type_input(input);
+        }
+        KeyContext::Filter => state.live.type_filter(input),
         KeyContext::Search | KeyContext::Field | KeyContext::OverwriteConsent => {
             state.bench.launcher.type_input(input);
         }
@@ -121,7 +129,7 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
             handle_help(state, command);
             Vec::new()
         }
-        KeyContext::Question => {
+        KeyContext::Question | KeyContext::DestructiveQuestion => {
             let dialog = state.dialog.take();
             if command == KeyCommand::Confirm {
                 return confirmed_effects(dialog);
@@ -135,12 +143,16 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
         KeyContext::Filter if state.screen == Screen::Requests => {
             state.requests.handle_command(command, &state.live)
         }
+        KeyContext::Filter if state.screen == Screen::Sessions => handle_sessions(state, command),
+        KeyContext::ReplayField => handle_replay_field(state, command),
         // The recorded processes and settings may be of another machine.
         KeyContext::Replay if command.changes_machine() => {
             state.show_error("not available in a recording: it shows past snapshots");
             Vec::new()
         }
-        KeyContext::Live | KeyContext::Replay | KeyContext::Filter => handle_live(state, command),
+        KeyContext::Live | KeyContext::LivePane | KeyContext::Replay | KeyContext::Filter => {
+            handle_live(state, command)
+        }
         KeyContext::Requests => state.requests.handle_command(command, &state.live),
         KeyContext::RecordedRequests => handle_recorded_requests(state, command),
         KeyContext::Launcher
@@ -154,15 +166,31 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
             _ => Vec::new(),
         },
         KeyContext::Result => handle_result(state, command),
-        KeyContext::Sessions => handle_sessions(state, command),
+        KeyContext::Sessions | KeyContext::Note | KeyContext::Deletion => {
+            handle_sessions(state, command)
+        }
         KeyContext::Comparison => handle_comparison(state, command),
         KeyContext::Global | KeyContext::TextEditing => Vec::new(),
     }
 }
 
+/// Handles a command while a time or a search is typed below the time line.
+fn handle_replay_field(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
+    let Some(timeline) = &mut state.live.timeline else {
+        return Vec::new();
+    };
+    match timeline.handle_input_command(command) {
+        Ok(effects) => effects,
+        Err(error) => {
+            state.show_error(error.to_string());
+            Vec::new()
+        }
+    }
+}
+
 /// Handles a command of the Requests screen in a recording, where no device can be traced.
 fn handle_recorded_requests(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
-    let timeline = state.live.timeline.as_ref();
+    let timeline = state.live.timeline.as_mut();
     if let Some(effects) = timeline.and_then(|timeline| timeline.handle_command(command)) {
         return effects;
     }
@@ -177,7 +205,7 @@ fn confirmed_effects(dialog: Option<Dialog>) -> Vec<Effect> {
     match dialog {
         Some(Dialog::ConfirmQuit) => vec![Effect::StopBenchmark, Effect::Quit],
         Some(Dialog::ConfirmProcessAction(process, action)) => {
-            vec![Effect::ApplyProcessAction(process, action)]
+            vec![Effect::ApplyProcessAction(process.id, action)]
         }
         Some(Dialog::ConfirmAccounting) => vec![Effect::SetAccounting(true)],
         _ => Vec::new(),
@@ -203,6 +231,9 @@ fn handle_live(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
         KeyCommand::ToggleAccounting if state.live.accounting_enabled => {
             return vec![Effect::SetAccounting(false)];
         }
+        KeyCommand::ToggleAccounting if state.live.is_accounting_on() => {
+            state.show_success("delay accounting is on already");
+        }
         KeyCommand::ToggleAccounting => state.dialog = Some(Dialog::ConfirmAccounting),
         command => return state.live.handle_command(command),
     }
@@ -218,11 +249,15 @@ fn open_action_choice(state: &mut AppState, actions: &'static [ProcessAction]) {
         state.show_error("these processes have ended");
         return;
     }
-    let id = ProcessId {
-        pid: process.pid,
-        start_ticks: process.start_ticks,
+    let target = ProcessTarget {
+        id: ProcessId {
+            pid: process.pid,
+            start_ticks: process.start_ticks,
+        },
+        user: process.user.clone(),
+        command: process.command.clone(),
     };
-    state.dialog = Some(Dialog::ChooseProcessAction(id, actions));
+    state.dialog = Some(Dialog::ChooseProcessAction(target, actions));
 }
 
 fn handle_help(state: &mut AppState, command: KeyCommand) {

@@ -84,15 +84,51 @@ impl Viewport {
     }
 }
 
+/// The columns of a table that are drawn, by their indices.
+///
+/// Which ones fit depends on the size of the terminal. Drawing code records it with each frame, as
+/// with the extent of a page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VisibleColumns(Cell<Option<u64>>);
+
+impl VisibleColumns {
+    /// Records the drawn columns.
+    pub fn record(&self, indices: impl Iterator<Item = usize>) {
+        let bits = indices.filter(|index| *index < 64);
+        self.0
+            .set(Some(bits.fold(0, |mask, index| mask | 1 << index)));
+    }
+
+    /// Whether a column is drawn; all are before the first frame.
+    #[must_use]
+    pub fn contains(&self, index: usize) -> bool {
+        self.0
+            .get()
+            .is_none_or(|mask| index < 64 && mask & (1 << index) != 0)
+    }
+}
+
 /// Moves a cursor in a list of `count` lines.
 #[must_use]
 pub fn step_cursor(cursor: usize, count: usize, movement: KeyCommand) -> usize {
+    step_cursor_by_page(cursor, count, movement, None)
+}
+
+/// As [`step_cursor`], with the number of lines that a page key moves where it is known.
+#[must_use]
+pub fn step_cursor_by_page(
+    cursor: usize,
+    count: usize,
+    movement: KeyCommand,
+    page: Option<usize>,
+) -> usize {
+    let page = page.unwrap_or(DEFAULT_PAGE_LINES);
     let last = count.saturating_sub(1);
     match movement {
         KeyCommand::Up => cursor.saturating_sub(1),
         KeyCommand::Down => cursor.saturating_add(1),
-        KeyCommand::PageUp => cursor.saturating_sub(DEFAULT_PAGE_LINES),
-        KeyCommand::PageDown => cursor.saturating_add(DEFAULT_PAGE_LINES),
+        KeyCommand::PageUp => cursor.saturating_sub(page),
+        KeyCommand::PageDown => cursor.saturating_add(page),
         KeyCommand::GoToFirst => 0,
         KeyCommand::GoToLast => last,
         _ => cursor,

@@ -36,6 +36,7 @@ impl OpenSession {
             program: concat!("diskscope ", env!("CARGO_PKG_VERSION")).into(),
             started: machine::rfc3339(&now).into(),
             host: machine::host_record(roots),
+            note: None,
             runs: Vec::new(),
         };
         let file = format!("{}-{name}", now.strftime("%Y-%m-%dT%H%M%S"));

@@ -55,6 +55,7 @@ impl<'a> RunRecorder<'a> {
             window: framework::plan_window(target, parameters),
             writes: subject.spec.benchmark.writes(parameters),
             direct: framework::cache_mode(parameters) == CacheMode::Bypass,
+            arrival_rate: framework::arrival_rate(parameters),
             host: &session.host(),
         };
         let evidence = EvidenceCollector::new(roots, &scope);
@@ -87,6 +88,7 @@ impl<'a> RunRecorder<'a> {
     /// Records progress where it is due, and adds the kernel's statistics and the checks to it.
     fn record_progress(&mut self, progress: &mut RunProgress) {
         self.issued_counts = progress.counts;
+        self.evidence.observe_progress(progress);
         if progress.has_new_findings || self.last_append.elapsed() >= JOURNAL_INTERVAL {
             self.append_to_journal(&progress.findings);
         }

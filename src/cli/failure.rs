@@ -102,7 +102,6 @@ pub(super) fn session_load_failure(error: StoreError) -> CommandFailure {
             CommandFailure::usage_error(error).with_advice(FEWER_FILES)
         }
         true => CommandFailure::usage_error(error),
-        // As for `run`: a file that has no content, or is of another kind, is a usage error.
         // As for `run`: a file without content is a usage error.
         false => match &error {
             StoreError::NotASession { path, .. } if is_empty(path) => {

@@ -13,6 +13,7 @@ use crate::model::files::{DeletedView, FileView};
 use crate::privilege;
 use crate::probe::process::open_files;
 use crate::report::csv::CsvTable;
+use crate::report::files::SCRATCH_FILE_NOTE;
 use crate::roots::SysPaths;
 use crate::units;
 
@@ -165,12 +166,13 @@ fn deleted_files_text(files: &[DeletedView]) -> String {
                 holder.pid, holder.command, holder.descriptor
             );
         }
-        let _ = writeln!(
-            text,
-            "           end or restart it, or empty it: {}",
-            file.truncate_command
-        );
-        let _ = writeln!(text, "           copy it out: {}", file.copy_command);
+        let _ = match (&file.truncate_command, &file.copy_command) {
+            (Some(truncate), Some(copy)) => writeln!(
+                text,
+                "           end or restart it, or empty it: {truncate}\n           copy it out: {copy}"
+            ),
+            _ => writeln!(text, "           {SCRATCH_FILE_NOTE}"),
+        };
     }
     text
 }

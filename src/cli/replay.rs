@@ -36,12 +36,10 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("recording made by `record`, complete or truncated"),
         )
-        .arg(
-            Arg::new("at")
-                .long("at")
-                .value_name("TIME")
-                .help("print only the view at this time, such as 2026-01-02T03:04:05Z"),
-        )
+        .arg(Arg::new("at").long("at").value_name("TIME").help(
+            "begin at this time, HH:MM:SS or with the date before it; without a terminal, \
+                     or with --json, print only that view",
+        ))
         .arg(
             switch("busiest", "print only the view with the highest throughput")
                 .conflicts_with("at"),
@@ -75,14 +73,19 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
             path.display()
         )));
     }
+    let mut replay = RecordingCursor::new(recording);
+    let is_single = seek_by_options(matches, &mut replay)?;
     let format = selected_format(matches, FORMATS)?;
     let is_plain = ["json", "busiest", "requests"]
         .iter()
         .all(|switch| !matches.get_flag(switch))
-        && ["at", "format", "output"]
+        && ["format", "output"]
             .iter()
             .all(|option| !matches.contains_id(option));
     if is_plain && io::stdout().is_terminal() {
+        if !is_single {
+            replay.seek_first_rates();
+        }
         let config = config::load()?;
         let options = InterfaceOptions {
             ascii: matches.get_flag("ascii"),
@@ -91,10 +94,8 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
             theme: interface::selected_theme(matches, &config)?,
             preferences: config.preferences(),
         };
-        return interface::exit_of_ending(tui::replay(&options, path, recording));
+        return interface::exit_of_ending(tui::replay(&options, path, replay));
     }
-    let mut replay = RecordingCursor::new(recording);
-    let is_single = seek_by_options(matches, &mut replay)?;
     let with_requests = matches.get_flag("requests");
     let mut printer = match with_requests {
         true => ReplayPrinter::Requests(StreamOutput::from_options(matches)?),
@@ -175,9 +176,12 @@ fn seek_by_options(
     let Some(text) = matches.get_one::<String>("at") else {
         return Ok(false);
     };
-    let time: jiff::Timestamp = text
-        .parse()
-        .map_err(|error| CommandFailure::usage_error(format!("--at {text:?}: {error}")))?;
-    replay.seek_time(u64::try_from(time.as_millisecond()).unwrap_or(0));
+    let Some(times) = replay.times().map_err(read_failure)? else {
+        return Ok(true);
+    };
+    let time = times
+        .parse(text)
+        .map_err(|error| CommandFailure::usage_error(format!("--at: {error}")))?;
+    replay.seek_time(time);
     Ok(true)
 }

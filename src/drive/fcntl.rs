@@ -88,6 +88,13 @@ fn can_take_lease(file: &File, kind: libc::c_int) -> io::Result<bool> {
     Ok(true)
 }
 
+/// Whether the file lies on a file system in memory; `None` if that is not known.
+#[must_use]
+pub fn is_in_memory(path: &std::path::Path) -> Option<bool> {
+    let found = rustix::fs::statfs(path).ok()?;
+    Some(IN_MEMORY.contains(&(found.f_type as u32)))
+}
+
 /// Whether the kernel counts the openers of a file. It does not for shared memory, which it creates
 /// without opening it (memfd_create(2), shmget(2), a shared mapping of /dev/zero).
 fn counts_openers(file: &File) -> bool {

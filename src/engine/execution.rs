@@ -5,7 +5,7 @@ use super::error::EngineError;
 use super::io_target::IoTarget;
 use super::outcome::{ExecutionOutcome, ExecutionSnapshot};
 use super::plan::Plan;
-use super::space::SpaceWatch;
+use super::space::WriteSpaceGuard;
 use super::worker::WorkerFactory;
 use super::worker_pool::WorkerPool;
 
@@ -21,7 +21,7 @@ pub fn execute_plan(
     source: &IoTarget,
     observe: &mut dyn FnMut(&ExecutionSnapshot),
 ) -> Result<ExecutionOutcome, EngineError> {
-    if let Some(space) = SpaceWatch::new(&source.medium, plan) {
+    if let Some(space) = WriteSpaceGuard::new(&source.medium, plan) {
         space.check_before(plan)?;
     }
     let gate = source.gate.as_ref().filter(|_| plan.operation.writes());

@@ -8,11 +8,11 @@ use crate::drive::{OpenMedium, TargetKind, scratch};
 
 /// Checks the free space of a file system when a plan writes into holes.
 #[derive(Debug)]
-pub(super) struct SpaceWatch {
+pub(super) struct WriteSpaceGuard {
     medium: Arc<OpenMedium>,
 }
 
-impl SpaceWatch {
+impl WriteSpaceGuard {
     /// For a plan that writes to a file or a device; `None` where no space can be needed.
     pub(super) fn new(medium: &Arc<OpenMedium>, plan: &Plan) -> Option<Self> {
         let may_have_holes = medium.target.kind != TargetKind::ScratchFile;

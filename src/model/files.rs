@@ -41,12 +41,13 @@ pub struct DeletedView {
     /// Processes that have it open.
     pub holders: Vec<FileHolder>,
     /// Command that frees the space at once without ending a process: it truncates the file, so the
-    /// content is lost.
+    /// content is lost. `None` for the scratch file of a benchmark of this program, which must stay
+    /// as it is and is freed when the benchmark ends.
     #[serde(rename = "release")]
-    pub truncate_command: SafeText,
-    /// Command that copies its content.
+    pub truncate_command: Option<SafeText>,
+    /// Command that copies its content; `None` for a scratch file.
     #[serde(rename = "rescue")]
-    pub copy_command: SafeText,
+    pub copy_command: Option<SafeText>,
 }
 
 /// A process that has a file open.
@@ -59,6 +60,9 @@ pub struct FileHolder {
     /// File descriptor number.
     pub descriptor: u32,
 }
+
+/// The kernel's name of this program.
+const OWN_NAME: &[u8] = b"diskscope";
 
 /// Flags of open(2) that are shown, as fdinfo reports them (include/uapi/asm-generic/fcntl.h).
 const OPEN_FLAGS: [(u32, &str); 7] = [
@@ -125,6 +129,8 @@ pub fn deleted_file_views(
             let (pid, _, descriptor) = file.holders.first().cloned().unwrap_or_default();
             let link = format!("/proc/{pid}/fd/{descriptor}");
             let same = same_file_condition(&link, file);
+            let is_scratch = file.holders.iter().any(|(_, name, _)| name == OWN_NAME);
+            let offered = |command: String| (!is_scratch).then(|| SafeText::from(command));
             DeletedView {
                 path: SafeText::from_bytes(&file.path),
                 device: drive.map(|drive| drive.name.clone()).map(Into::into),
@@ -133,12 +139,11 @@ pub fn deleted_file_views(
                     .map(Into::into),
                 held_bytes: file.held_bytes,
                 size_bytes: file.size,
-                truncate_command: format!("{same} && truncate -cs 0 {link}").into(),
-                copy_command: format!(
+                truncate_command: offered(format!("{same} && truncate -cs 0 {link}")),
+                copy_command: offered(format!(
                     "{same} && cp -n --sparse=always {link} {}",
                     shell::quote_word(copy_destination(&file.path))
-                )
-                .into(),
+                )),
                 holders: file
                     .holders
                     .iter()
@@ -196,18 +201,34 @@ mod tests {
         let view = deleted_file_views(&[file], &[], &[]).remove(0);
         assert_eq!(view.path, "/tmp/\\x1b[2J\\n\\xff");
         assert_eq!(
-            view.truncate_command,
+            view.truncate_command.as_deref().unwrap(),
             "[ \"$(stat -Lc %d:%i:%h /proc/7/fd/3)\" = 2049:131:0 ] && truncate -cs 0 /proc/7/fd/3"
         );
+        let copy_command = view.copy_command.unwrap();
         assert!(
-            view.copy_command.ends_with(
+            copy_command.ends_with(
                 "&& cp -n --sparse=always /proc/7/fd/3 \
                  /where/there/is/room/\"$(printf '\\033')\"'[2J'\"$(printf '\\012\\377')\""
             ),
-            "{}",
-            view.copy_command
+            "{copy_command}"
         );
         assert_eq!(view.holders[0].command, "ev\\x07il");
         assert_eq!((view.holders.len(), view.device), (2, None));
+    }
+
+    #[test]
+    fn scratch_file_of_a_benchmark_is_not_to_be_truncated() {
+        let file = DeletedFile {
+            path: b"/srv/#4711".to_vec(),
+            device_number: (8, 1),
+            device_id: 2049,
+            inode: 131,
+            held_bytes: 1 << 30,
+            size: 1 << 30,
+            holders: vec![(7, b"diskscope".to_vec(), 3)],
+        };
+        let view = deleted_file_views(&[file], &[], &[]).remove(0);
+        assert_eq!((view.truncate_command, view.copy_command), (None, None));
+        assert_eq!(view.held_bytes, 1 << 30);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::snapshot::{DeviceView, HostView, Snapshot};
+use super::snapshot::{DeviceView, HostView, Snapshot, TransferKey};
 use crate::drive::advice::ObservedLoad;
 use crate::safe_text::SafeText;
 
@@ -67,8 +67,10 @@ pub struct HostPoint {
     pub pressure_some: Option<f32>,
     /// Fraction of time in which all tasks waited for I/O.
     pub pressure_full: Option<f32>,
-    /// Bytes dirty or under writeback.
-    pub unwritten_bytes: Option<f32>,
+    /// Bytes dirty and not under writeback.
+    pub dirty_bytes: Option<f32>,
+    /// Bytes under writeback.
+    pub writeback_bytes: Option<f32>,
     /// Fraction of the bytes read that came from the page cache.
     pub cache_hit_fraction: Option<f32>,
 }
@@ -76,14 +78,12 @@ pub struct HostPoint {
 impl HostPoint {
     fn from_host(host: &HostView) -> Self {
         let short = |value: Option<f64>| value.map(|value| value as f32);
-        let unwritten = host
-            .dirty_bytes
-            .zip(host.writeback_bytes)
-            .map(|(dirty, writeback)| dirty.saturating_add(writeback) as f32);
+        let bytes = |value: Option<u64>| value.map(|bytes| bytes as f32);
         Self {
             pressure_some: short(host.pressure_some),
             pressure_full: short(host.pressure_full),
-            unwritten_bytes: unwritten,
+            dirty_bytes: bytes(host.dirty_bytes),
+            writeback_bytes: bytes(host.writeback_bytes),
             cache_hit_fraction: short(host.cache_hit_fraction),
         }
     }
@@ -94,6 +94,7 @@ impl HostPoint {
 pub struct SampleHistory {
     host_points: VecDeque<HostPoint>,
     device_points: BTreeMap<SafeText, VecDeque<DevicePoint>>,
+    transfer_rates: BTreeMap<TransferKey, VecDeque<Option<f32>>>,
 }
 
 impl SampleHistory {
@@ -118,6 +119,32 @@ impl SampleHistory {
             ring.push_back(view.map(DevicePoint::from_view).unwrap_or_default());
             view.is_some() || ring.iter().any(|point| *point != DevicePoint::default())
         });
+        self.record_transfers(live);
+    }
+
+    /// Records the rates of the transfers; those that are no longer listed are dropped.
+    fn record_transfers(&mut self, live: &Snapshot) {
+        let mut known = std::mem::take(&mut self.transfer_rates);
+        for view in &live.transfers {
+            let key = view.key();
+            let mut ring = known.remove(&key).unwrap_or_default();
+            if ring.len() == MAX_SAMPLES {
+                ring.pop_front();
+            }
+            // A transfer that is over has no rate any more: its curve ends.
+            if !view.state.is_over() {
+                ring.push_back(view.interval_rate_bytes_per_s.map(|rate| rate as f32));
+            }
+            self.transfer_rates.insert(key, ring);
+        }
+    }
+
+    /// The rates of a transfer in bytes per second, the oldest first; at most [`MAX_SAMPLES`].
+    #[must_use]
+    pub fn transfer_rates(&self, key: &TransferKey) -> Vec<Option<f32>> {
+        self.transfer_rates
+            .get(key)
+            .map_or_else(Vec::new, |ring| ring.iter().copied().collect())
     }
 
     /// The points of the machine, the oldest first; at most [`MAX_SAMPLES`].

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::probe::SystemSample;
-use crate::probe::sample::{OpenFile, ProcessIo, ProcessSample};
+use crate::probe::sample::{FileHandle, OpenFile, ProcessIo, ProcessSample};
 
 /// A process that began this shortly before the previous sample may be missing in it.
 pub(super) const CLOCK_RESOLUTION: Duration = Duration::from_millis(10);
@@ -125,7 +125,7 @@ impl<'s> ProcessPair<'s> {
     /// The same open file in the earlier sample.
     #[must_use]
     pub fn previous_file(&self, file: &OpenFile) -> Option<&'s OpenFile> {
-        open_file(self.previous?, file.descriptor, file.inode)
+        open_file(self.previous?, file.handle, file.inode)
     }
 
     /// Time between the readings of the process's counters, or between the samples where they were
@@ -158,16 +158,16 @@ pub(super) fn io_difference(before: &ProcessIo, now: &ProcessIo) -> Option<Proce
     now.combine(before, u64::checked_sub)
 }
 
-/// The file at a descriptor of a process, if it is the expected one.
+/// The file at a handle of a process, if it is the expected one.
 #[must_use]
 pub fn open_file(
     process: &ProcessSample,
-    descriptor: u32,
+    handle: FileHandle,
     inode: ((u32, u32), u64),
 ) -> Option<&OpenFile> {
     let found = process
         .files
-        .binary_search_by_key(&descriptor, |file| file.descriptor)
+        .binary_search_by_key(&handle, |file| file.handle)
         .ok()?;
     let file = &process.files[found];
     (file.inode == inode).then_some(file)

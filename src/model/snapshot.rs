@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drive::{BlockDevice, MountedFileSystem};
+use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
 use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
 
@@ -17,7 +17,10 @@ mod nanoseconds;
 mod transfer;
 mod unit;
 
-pub use self::transfer::{Bottleneck, Throttle, TransferState, TransferView};
+pub use self::transfer::{
+    Bottleneck, BottleneckReason, Throttle, TransferKey, TransferOperation, TransferState,
+    TransferView,
+};
 pub use self::unit::{UnitLimit, UnitView};
 
 /// State of the machine at one time.
@@ -135,6 +138,8 @@ pub struct DeviceView {
     pub name: SafeText,
     /// Label: model and size are shown in the heading.
     pub label: SafeText,
+    /// Its kind; `None` where it is unknown.
+    pub kind: Option<DriveKind>,
     /// Its size in bytes.
     pub size_bytes: Option<u64>,
     /// Name of the device that it is part of or on top of.

@@ -109,7 +109,6 @@ impl ViewBuilder {
         live.transfers = self.tracker.transfer_views(&TransferContext {
             sample: &now,
             devices: &live.devices,
-            processes: &live.processes,
         });
         self.previous = Some(now);
         live

@@ -7,6 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::control_groups::{ControlGroupReader, IoHierarchies};
 use super::copy_jobs::CopyJobs;
+use super::process::closed_files;
 use super::process::table::{ProcessTable, WaitSource};
 use super::process::taskstats::TaskstatsSocket;
 use super::sample::{DiskCounters, HostSample, IoAccounting, ProbeNotice, SystemSample};
@@ -133,7 +134,7 @@ impl SampleCollector {
             Some(IoAccounting::V2) | None => {}
         }
         let mut processes = self.processes.snapshot();
-        self.copy_jobs.update_counts(&self.roots, &mut processes);
+        let ended_jobs = self.copy_jobs.update_counts(&self.roots, &mut processes);
         SystemSample {
             boot_time: at,
             time: jiff::Timestamp::now().to_string(),
@@ -143,9 +144,21 @@ impl SampleCollector {
             drives: Arc::clone(&self.drives),
             file_systems: Arc::clone(&self.file_systems),
             processes,
+            closed_files: closed_files::last_look(
+                &self.processes.take_closed_files(),
+                // The kernel gives file systems without a block device of their own major number 0.
+                |number| number.0 != 0 || self.has_block_device(number),
+            ),
+            ended_jobs,
             control_groups,
             notices,
         }
+    }
+
+    /// Whether a mounted file system with this device number is on a block device: btrfs has numbers
+    /// of its own.
+    fn has_block_device(&self, number: (u32, u32)) -> bool {
+        self.file_systems.iter().any(|it| it.device_id == number)
     }
 
     /// Whether delay accounting is on. Before kernel 5.14 there is no switch for it, and it is on

@@ -9,7 +9,7 @@ pub use super::control_groups::unit::{Unit, UnitKind};
 pub use super::notice::ProbeNotice;
 pub use super::system::paging::PagingCounters;
 
-use super::copy_jobs::JobCount;
+use super::copy_jobs::{EndedJob, JobCount};
 use crate::drive::ioctl::IoClass;
 use crate::drive::{BlockDevice, MountedFileSystem};
 
@@ -32,6 +32,10 @@ pub struct SystemSample {
     pub file_systems: Arc<[MountedFileSystem]>,
     /// Processes by ascending process id.
     pub processes: Vec<ProcessSample>,
+    /// Files that were written and closed since the previous sample.
+    pub closed_files: Vec<ClosedFile>,
+    /// Copy jobs whose process has ended, with their final counts, once each.
+    pub ended_jobs: Vec<EndedJob>,
     /// Control groups, where they were requested.
     pub control_groups: Option<ControlGroupsSample>,
     /// What could not be read and why.
@@ -223,6 +227,9 @@ pub struct ProcessSample {
     /// Time at which they were read, on the clock of the samples: for an idle process this may be a
     /// few samples ago.
     pub read_at: Duration,
+    /// Processor time that it has used, at the resolution of ticks, as of the last time that its
+    /// state was read; `None` until then.
+    pub cpu_time: Option<Duration>,
     /// Time that it has waited for block I/O since it began; `None` without accounting.
     pub io_delay: Option<Duration>,
     /// Time that it has waited for swap-in; `None` without accounting.
@@ -366,11 +373,35 @@ impl<T: Copy> Availability<T> {
     }
 }
 
+/// How a process refers to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileHandle {
+    /// A file descriptor.
+    Descriptor(u32),
+    /// A memory mapping that begins at this address; its descriptor is closed.
+    Mapping(u64),
+}
+
+/// A file that a process wrote and has closed, as it was afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClosedFile {
+    /// Process id of the writer.
+    pub pid: u32,
+    /// Start time of the writer in ticks since boot.
+    pub start_ticks: u64,
+    /// Device number of the file system and inode number.
+    pub inode: ((u32, u32), u64),
+    /// Length in bytes.
+    pub size: u64,
+    /// Bytes of it that are allocated on the medium.
+    pub allocated_bytes: u64,
+}
+
 /// An open file of a process: a regular file, a block device or a pipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenFile {
-    /// File descriptor number.
-    pub descriptor: u32,
+    /// How the process refers to it.
+    pub handle: FileHandle,
     /// Path as the kernel reports it; ends in ` (deleted)` when the file is deleted.
     pub path: Arc<[u8]>,
     /// Its type.

@@ -8,10 +8,12 @@ pub mod frame;
 mod inflate;
 mod reader;
 mod replay;
+mod view_time;
 mod writer;
 
 pub use self::frame::{FrameKind, FrameMark};
 pub use self::inflate::ContentError;
 pub use self::reader::{Recording, RecordingDamage, RecordingReadError};
 pub use self::replay::RecordingCursor;
+pub use self::view_time::{RecordingTimes, ViewTimeError};
 pub use self::writer::{AppendResult, RecordingWriteError, RecordingWriter};

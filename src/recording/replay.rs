@@ -2,6 +2,7 @@
 
 use super::frame::FrameMark;
 use super::reader::{Recording, RecordingReadError};
+use super::view_time::RecordingTimes;
 use crate::model::history::MAX_SAMPLES;
 use crate::model::{SampleHistory, Snapshot};
 
@@ -57,6 +58,30 @@ impl RecordingCursor {
             .filter(|(time, _)| *time <= time_ms)
             .max();
         self.seek(last.map_or(0, |(_, view)| view));
+    }
+
+    /// Seeks to the first view with known rates: the first sample has none. Does not move where no
+    /// view has any.
+    pub fn seek_first_rates(&mut self) {
+        let mut marks = self.recording.view_marks();
+        let first = marks.position(|mark| mark.bytes_per_s.is_some());
+        if let Some(view) = first {
+            self.current_view = view;
+        }
+    }
+
+    /// First and last time of the recording; `None` without views.
+    ///
+    /// # Errors
+    /// As [`Recording::read_view`].
+    pub fn times(&mut self) -> Result<Option<RecordingTimes>, RecordingReadError> {
+        let (mut first_ms, mut last_ms) = (u64::MAX, 0);
+        for mark in self.recording.view_marks() {
+            first_ms = first_ms.min(mark.time_ms);
+            last_ms = last_ms.max(mark.time_ms);
+        }
+        let first = self.recording.read_view(0)?;
+        Ok(first.map(|view| RecordingTimes::new(first_ms, last_ms, &view.time)))
     }
 
     /// Seeks to the view with the highest throughput of the drives; to the first if there are

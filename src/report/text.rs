@@ -97,8 +97,8 @@ pub fn run_text(run: &BenchmarkRun) -> String {
         append_section(&mut text, &title, &stage_breakdown_text(stages));
     }
     append_section(&mut text, "SYSTEM DURING THE RUN", &evidence_text(run));
-    append_section(&mut text, "GOALS", &goals_text(&run.findings.goals));
     append_section(&mut text, "CHECKS", &verdicts_text(run));
+    append_section(&mut text, "GOALS", &goals_text(&run.findings.goals));
     append_section(&mut text, "REPEAT THIS RUN", &commands(run));
     printable_lines(&text).into_owned()
 }
@@ -406,7 +406,7 @@ fn goals_text(results: &[SloResult]) -> String {
 
 fn verdicts_text(run: &BenchmarkRun) -> String {
     let mut text = String::new();
-    for verdict in &run.findings.verdicts {
+    for verdict in run.findings.verdicts_by_severity() {
         let severity = severity_word(verdict.severity);
         append_wrapped(
             &mut text,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::services::FeedSenders;
 use super::threads::join_within;
-use crate::app::error::RunError;
+use crate::app::error::BenchmarkError;
 use crate::app::{Message, SavedRun};
 use crate::bench::{BenchmarkSpec, RunEvent};
 use crate::benchmark_run::{RunSpec, run_detached};
@@ -72,7 +72,7 @@ fn run_benchmark(
     roots: SysPaths,
     cancellation: &Arc<CancellationToken>,
     senders: &FeedSenders,
-) -> Result<SavedRun, RunError> {
+) -> Result<SavedRun, BenchmarkError> {
     let spec = RunSpec {
         spec,
         repeat_count: 1,
@@ -85,14 +85,15 @@ fn run_benchmark(
         RunEvent::PhaseFinished(_) | RunEvent::Ended => {}
         event => drop(run_event.send_replace(Some(Arc::new(event)))),
     });
-    let report =
-        run_detached(spec, roots, cancellation, sink).map_err(|error| RunError::NotStarted {
+    let report = run_detached(spec, roots, cancellation, sink).map_err(|error| {
+        BenchmarkError::NotStarted {
             advice: error.advice(),
             source: Box::new(error),
-        })?;
+        }
+    })?;
     let run = report.session.runs.into_iter().next();
     Ok(SavedRun {
-        run: run.ok_or(RunError::NothingMeasured)?,
+        run: run.ok_or(BenchmarkError::NothingMeasured)?,
         path: report.saved_path,
         save_errors: report.save_errors.iter().map(ToString::to_string).collect(),
     })

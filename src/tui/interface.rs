@@ -20,9 +20,10 @@ use super::player::RecordingPlayer;
 use super::services::{AppServices, FeedSenders, service_channels};
 use super::signals;
 use super::terminal::{PanicReport, TerminalGuard};
+use super::terminal_kind::TerminalKind;
 use crate::app::AppState;
 use crate::app::preferences::Preferences;
-use crate::recording::Recording;
+use crate::recording::RecordingCursor;
 use crate::roots::SysPaths;
 use crate::supervisor;
 use crate::supervisor::descriptors;
@@ -50,6 +51,12 @@ pub enum InterfaceError {
     /// It could not start.
     #[error("cannot start the interface: {0}; it needs a terminal")]
     Start(#[from] io::Error),
+    /// The terminal cannot move the cursor.
+    #[error(
+        "the interface cannot draw on a terminal of this type (TERM=dumb); set TERM to the type of \
+         the terminal, or use `diskscope watch`"
+    )]
+    DumbTerminal,
     /// The terminal failed.
     #[error(transparent)]
     Loop(#[from] LoopError),
@@ -78,12 +85,13 @@ pub fn run(options: &InterfaceOptions) -> Result<LoopEnd, InterfaceError> {
 pub fn replay(
     options: &InterfaceOptions,
     path: &Path,
-    recording: Recording,
+    mut cursor: RecordingCursor,
 ) -> Result<LoopEnd, InterfaceError> {
-    let mut state = AppState::for_replay(player::timeline(path, &recording), options.interval);
+    let timeline = player::timeline(path, &mut cursor);
+    let mut state = AppState::for_replay(timeline, options.interval);
     state.apply_preferences(&options.preferences);
     run_with(options, state, |senders| {
-        RecordingPlayer::start(recording, senders)
+        RecordingPlayer::start(cursor, senders)
     })
 }
 
@@ -97,6 +105,7 @@ pub fn run_with<S: AppServices>(
     mut state: AppState,
     start: impl FnOnce(FeedSenders) -> io::Result<S>,
 ) -> Result<LoopEnd, InterfaceError> {
+    let kind = TerminalKind::from_environment().ok_or(InterfaceError::DumbTerminal)?;
     descriptors::check_descriptor_limit()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -108,16 +117,14 @@ pub fn run_with<S: AppServices>(
         signals::forward_signals(&notifier)?;
         // The terminal comes first: without one, no thread is started.
         let display = TerminalGuard::enter_screen(options.mouse)?;
-        let terminal_kind = TerminalKind::of_environment(options);
-        let theme = Rc::new(Cell::new(
-            terminal_kind.theme(options, terminal_kind.background),
-        ));
-        if terminal_kind.can_be_asked {
+        let selection = ThemeSelection::new(options, kind);
+        let theme = Rc::new(Cell::new(selection.theme(options, selection.background)));
+        if selection.can_be_asked {
             stdout().write_all(BACKGROUND_QUERY.as_bytes())?;
             stdout().flush()?;
         }
         let themes = Rc::clone(&theme);
-        let tell = move |background| themes.set(terminal_kind.theme(options, Some(background)));
+        let tell = move |background| themes.set(selection.theme(options, Some(background)));
         let mut context = LoopContext {
             input: WithoutAnswer::new(EventStream::new(), tell),
             signal_notices: notices,
@@ -143,44 +150,47 @@ pub fn run_with<S: AppServices>(
     }
 }
 
-/// What the environment tells about the terminal.
+/// What decides about the theme.
 #[derive(Debug, Clone, Copy)]
-struct TerminalKind {
-    /// `NO_COLOR` is not set to anything (<https://no-color.org>).
-    colour: bool,
+struct ThemeSelection {
+    /// What the terminal can draw, less what the options exclude.
+    kind: TerminalKind,
     depth: ColourDepth,
     background: Option<Background>,
     /// Whether the background is to be asked for.
     can_be_asked: bool,
 }
 
-impl TerminalKind {
-    fn of_environment(options: &InterfaceOptions) -> Self {
+impl ThemeSelection {
+    fn new(options: &InterfaceOptions, kind: TerminalKind) -> Self {
         let variable = |name: &str| {
             let value = std::env::var_os(name).unwrap_or_default();
             value.to_string_lossy().into_owned()
         };
-        let colour = variable("NO_COLOR").is_empty() && options.theme != ThemeName::Plain;
+        let kind = TerminalKind {
+            ascii: kind.ascii || options.ascii,
+            colour: kind.colour && options.theme != ThemeName::Plain,
+        };
         let term = variable("TERM");
         let many = term.contains("256color") || !variable("COLORTERM").is_empty();
         let background = from_colorfgbg(&variable("COLORFGBG"));
         let decides = matches!(options.theme, ThemeName::Auto | ThemeName::ColourBlind);
         Self {
-            colour,
+            kind,
             depth: if many {
                 ColourDepth::Many
             } else {
                 ColourDepth::Sixteen
             },
             background,
-            can_be_asked: colour && decides && background.is_none() && can_be_asked(&term),
+            can_be_asked: kind.colour && decides && background.is_none() && can_be_asked(&term),
         }
     }
 
     fn theme(&self, options: &InterfaceOptions, background: Option<Background>) -> Theme {
         Theme {
-            ascii: options.ascii,
-            colour: self.colour,
+            ascii: self.kind.ascii,
+            colour: self.kind.colour,
             palette: Palette::select(options.theme, self.depth, background),
         }
     }

@@ -11,7 +11,8 @@ use super::request_follower::RequestFollower;
 use super::sampler::SampleThread;
 use super::services::{AppServices, FeedSenders};
 use super::{processes, session_archive, targets};
-use crate::app::error::{ArchiveError, RunError};
+use crate::app::error::{ArchiveError, BenchmarkError};
+use crate::app::sessions::SessionEdit;
 use crate::app::{Effect, Message, SessionEntry};
 use crate::benchmark_run::overwrite_consent;
 use crate::drive::settings::{SettingLock, SettingsManager};
@@ -104,7 +105,7 @@ impl MachineServices {
         match RunningBenchmark::start(spec, self.roots.clone(), self.senders.clone()) {
             Ok(running) => self.running_benchmark = Some(running),
             Err(error) => {
-                let error = Arc::new(RunError::Thread(error));
+                let error = Arc::new(BenchmarkError::Thread(error));
                 self.send_message(Message::BenchmarkEnded(Box::new(Err(error))));
             }
         }
@@ -153,6 +154,14 @@ impl AppServices for MachineServices {
             Effect::ListSessions => {
                 self.run_in_background(|_| Message::Sessions(list_sessions().map_err(Arc::new)))
             }
+            Effect::DeleteSession(path) => self.run_in_background(move |_| {
+                let deleted = store::delete_session(&path).map(|()| SessionEdit::Deleted);
+                Message::SessionEdited(deleted.map_err(|error| Arc::new(error.into())))
+            }),
+            Effect::SetSessionNote(path, note) => self.run_in_background(move |_| {
+                let stored = store::set_note(&path, &note).map(|()| SessionEdit::NoteStored);
+                Message::SessionEdited(stored.map_err(|error| Arc::new(error.into())))
+            }),
             Effect::OpenSession(path) => self.run_in_background(move |_| {
                 let opened = session_archive::open_session(path).map_err(Arc::new);
                 Message::SessionOpened(Box::new(opened))
@@ -173,6 +182,7 @@ impl AppServices for MachineServices {
             | Effect::Suspend
             | Effect::Redraw
             | Effect::Seek(_)
+            | Effect::FindFrame { .. }
             | Effect::ExportFrame => {}
         }
     }

@@ -16,6 +16,7 @@ pub mod session_archive;
 pub mod signals;
 pub mod targets;
 pub mod terminal;
+mod terminal_kind;
 mod threads;
 
 pub use self::event_loop::LoopEnd;

@@ -10,12 +10,12 @@ use jiff::Timestamp;
 use super::services::{AppServices, FeedSenders};
 use super::threads::CommandThread;
 use crate::app::error::{ArchiveError, ReplayError};
-use crate::app::replay::{Frame, ReplayTimeline};
+use crate::app::replay::{FoundItem, Frame, ReplayTimeline};
 use crate::app::{Effect, Message, Seek};
-use crate::model::SampleHistory;
 use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
+use crate::model::{SampleHistory, Snapshot};
 use crate::named_file;
-use crate::recording::{FrameMark, Recording, RecordingCursor, RecordingReadError};
+use crate::recording::{FrameMark, RecordingCursor, RecordingReadError};
 use crate::safe_text::SafeText;
 
 /// Time between two views while playing.
@@ -29,10 +29,15 @@ const REQUEST_WINDOW_MS: u64 = 60_000;
 /// Maximum number of requests in that time.
 const MAX_REQUESTS: u32 = 2_000_000;
 
+/// Views that a backward search reads forwards at a time: the recorder restarts its compressed
+/// stream after as many.
+const SEARCH_BLOCK: usize = 60;
+
 /// Commands to the thread.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum PlayerCommand {
     Seek(Seek),
+    Find { text: String, forward: bool },
     ExportFrame,
 }
 
@@ -40,9 +45,11 @@ enum PlayerCommand {
 #[derive(Debug)]
 pub struct RecordingPlayer(CommandThread<PlayerCommand>);
 
-/// The time line of a recording.
+/// The time line of a recording. Without readable times the screens show none.
 #[must_use]
-pub fn timeline(path: &Path, recording: &Recording) -> ReplayTimeline {
+pub fn timeline(path: &Path, cursor: &mut RecordingCursor) -> ReplayTimeline {
+    let times = cursor.times().ok().flatten();
+    let recording = cursor.recording();
     let rates = recording
         .view_marks()
         .map(|mark| mark.bytes_per_s)
@@ -54,18 +61,20 @@ pub fn timeline(path: &Path, recording: &Recording) -> ReplayTimeline {
     };
     ReplayTimeline {
         has_requests: recording.has_requests(),
+        times,
+        frame_times_ms: recording.view_marks().map(|mark| mark.time_ms).collect(),
         ..ReplayTimeline::new(name, rates, note)
     }
 }
 
 impl RecordingPlayer {
-    /// Shows the first view.
+    /// Shows the view at the cursor.
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start(recording: Recording, senders: FeedSenders) -> std::io::Result<Self> {
+    pub fn start(cursor: RecordingCursor, senders: FeedSenders) -> std::io::Result<Self> {
         let state = PlayerState {
-            cursor: RecordingCursor::new(recording),
+            cursor,
             history: SampleHistory::default(),
             is_playing: false,
             senders,
@@ -79,11 +88,45 @@ impl AppServices for RecordingPlayer {
     fn perform_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Seek(seek) => self.0.send(PlayerCommand::Seek(seek)),
+            Effect::FindFrame { text, forward } => {
+                self.0.send(PlayerCommand::Find { text, forward });
+            }
             Effect::ExportFrame => self.0.send(PlayerCommand::ExportFrame),
             // Other effects do not apply to a recording.
             _ => {}
         }
     }
+}
+
+/// How a search ended.
+enum SearchEnd {
+    Found(usize, FoundItem),
+    NotFound,
+    Interrupted(PlayerCommand),
+}
+
+/// The first process or device with I/O that matches the text: a part of the command or the name,
+/// in any case, or the process id.
+fn find_in_snapshot(snapshot: &Snapshot, text: &str) -> Option<FoundItem> {
+    let wanted = text.to_lowercase();
+    let matches = |name: &str| name.to_lowercase().contains(&wanted);
+    let is_active = |rates: [Option<f64>; 2]| rates.iter().flatten().any(|rate| *rate > 0.0);
+    let mut processes = snapshot.processes.iter();
+    let process = processes.find(|process| {
+        let is_wanted = process.pid.to_string() == wanted || matches(&process.command);
+        is_wanted && is_active([process.read_bytes_per_s, process.write_bytes_per_s])
+    });
+    if let Some(process) = process {
+        return Some(FoundItem::Process {
+            pid: process.pid,
+            command: process.command.clone(),
+        });
+    }
+    let mut devices = snapshot.devices.iter();
+    let device = devices.find(|device| {
+        matches(&device.name) && is_active([device.read_bytes_per_s, device.write_bytes_per_s])
+    });
+    device.map(|device| FoundItem::Device(device.name.clone()))
 }
 
 /// State of the thread.
@@ -97,14 +140,20 @@ struct PlayerState {
 impl PlayerState {
     fn run(mut self, inbox: &Receiver<PlayerCommand>) {
         self.show_frame(None);
+        let mut interrupting = None;
         loop {
-            let command = if self.is_playing {
+            let command = if let Some(command) = interrupting.take() {
+                Ok(command)
+            } else if self.is_playing {
                 inbox.recv_timeout(PLAY_INTERVAL)
             } else {
                 inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
             };
             match command {
                 Ok(PlayerCommand::Seek(seek)) => self.seek(seek),
+                Ok(PlayerCommand::Find { text, forward }) => {
+                    interrupting = self.find(&text, forward, inbox);
+                }
                 Ok(PlayerCommand::ExportFrame) => {
                     let exported = self.export_frame().map_err(Arc::new);
                     self.send_message(Message::SessionExported(exported));
@@ -126,12 +175,87 @@ impl PlayerState {
             }
             Seek::First => self.cursor.seek(0),
             Seek::Last => self.cursor.seek(usize::MAX),
+            Seek::Time(time_ms) => self.cursor.seek_time(time_ms),
             Seek::Busiest => {
                 self.cursor.seek_busiest();
             }
             Seek::Play(playing) => self.is_playing = playing,
         }
         self.show_frame(Some(before));
+    }
+
+    /// Seeks to the next view, forwards or backwards, in which a process or a device with I/O matches
+    /// the text. A command that arrives meanwhile ends the search and is returned.
+    fn find(
+        &mut self,
+        text: &str,
+        forward: bool,
+        inbox: &Receiver<PlayerCommand>,
+    ) -> Option<PlayerCommand> {
+        let before = self.cursor.position();
+        self.is_playing = false;
+        let found = self.find_view(before, text, forward, inbox);
+        match found {
+            Ok(SearchEnd::Found(view, found)) => {
+                self.cursor.seek(view);
+                self.show_frame(Some(before));
+                self.send_message(Message::FrameFound(Some(found)));
+            }
+            Ok(SearchEnd::NotFound) => {
+                self.cursor.seek(before);
+                self.send_message(Message::FrameFound(None));
+            }
+            Ok(SearchEnd::Interrupted(command)) => {
+                self.cursor.seek(before);
+                return Some(command);
+            }
+            Err(error) => {
+                self.cursor.seek(before);
+                self.send_message(Message::ReplayFailed(Arc::new(error.into())));
+            }
+        }
+        None
+    }
+
+    fn find_view(
+        &mut self,
+        start: usize,
+        text: &str,
+        forward: bool,
+        inbox: &Receiver<PlayerCommand>,
+    ) -> Result<SearchEnd, RecordingReadError> {
+        let count = self.cursor.recording().view_count();
+        // Blocks in the direction of the search; the views of each are read forwards.
+        let mut block = if forward {
+            start + 1..(start + 1 + SEARCH_BLOCK).min(count)
+        } else {
+            start.saturating_sub(SEARCH_BLOCK)..start
+        };
+        while !block.is_empty() {
+            let mut last = None;
+            for view in block.clone() {
+                if let Ok(command) = inbox.try_recv() {
+                    return Ok(SearchEnd::Interrupted(command));
+                }
+                self.cursor.seek(view);
+                let snapshot = self.cursor.read_view();
+                let found = snapshot?.and_then(|snapshot| find_in_snapshot(&snapshot, text));
+                match found {
+                    Some(found) if forward => return Ok(SearchEnd::Found(view, found)),
+                    Some(found) => last = Some((view, found)),
+                    None => {}
+                }
+            }
+            if let Some((view, found)) = last {
+                return Ok(SearchEnd::Found(view, found));
+            }
+            block = if forward {
+                block.end..(block.end + SEARCH_BLOCK).min(count)
+            } else {
+                block.start.saturating_sub(SEARCH_BLOCK)..block.start
+            };
+        }
+        Ok(SearchEnd::NotFound)
     }
 
     /// Sends the current view with its history; after a jump the history is rebuilt.

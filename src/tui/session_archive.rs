@@ -11,7 +11,7 @@ use crate::named_file::OutputError;
 use crate::report;
 use crate::report::html;
 use crate::safe_text::SafeText;
-use crate::session::compare::ComparisonInput;
+use crate::session::compare::{ComparisonInput, format_parameters};
 use crate::session::document::{BenchmarkRun, Session};
 use crate::session::store;
 use crate::session::store::ReadBudget;
@@ -34,7 +34,11 @@ pub fn list_sessions(directory: &Path) -> Result<Vec<SessionEntry>, ArchiveError
             path,
             started: SafeText::new(),
             summary: error.to_string().into(),
+            model: None,
+            parameters: SafeText::new(),
             headline: SafeText::new(),
+            invalid_check: None,
+            note: None,
             status: SessionStatus::Unreadable,
         },
     };
@@ -59,7 +63,16 @@ fn session_entry(path: PathBuf, session: &Session) -> SessionEntry {
         path,
         started: session.started.clone(),
         summary: runs.join(", ").into(),
+        model: last.and_then(|run| run.target.model.clone()),
+        parameters: last.map_or_else(SafeText::new, |run| {
+            format_parameters(run).join(", ").into()
+        }),
         headline: last.and_then(headline_metric).unwrap_or_default().into(),
+        invalid_check: last.and_then(|run| {
+            let check = run.findings.invalid_check()?;
+            Some(check.to_string().into())
+        }),
+        note: session.note.clone(),
         status,
     }
 }
@@ -70,7 +83,12 @@ fn headline_metric(run: &BenchmarkRun) -> Option<String> {
         .description()
         .headline_metrics;
     let metric = names.iter().find_map(|name| run.findings.metric(name))?;
-    Some(metric.value_text())
+    let text = format!(
+        "{} {}",
+        metric.value_with_named_unit(),
+        metric.label_without_unit()
+    );
+    Some(text.trim_end().to_owned())
 }
 
 /// Reads a session.

@@ -9,6 +9,7 @@ use crossterm::event::{
 };
 use crossterm::{cursor, execute, terminal};
 use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
+use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 
 use super::signals::SignalNotice;
@@ -67,8 +68,20 @@ impl TerminalGuard {
 
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
+        discard_output();
         restore_terminal();
     }
+}
+
+/// Discards output that the terminal has not taken yet: over a slow line, frames that nobody will
+/// look at would delay the end by minutes.
+fn discard_output() {
+    let mut out = io::stdout();
+    // A terminal that hung up refuses, which cannot be handled.
+    let _ = tcflush(&out, QueueSelector::OFlush);
+    // CAN ends a control sequence of which only the beginning was sent (ECMA-48).
+    let _ = out.write_all(b"\x18");
+    let _ = out.flush();
 }
 
 impl TerminalDisplay for TerminalGuard {

@@ -34,8 +34,8 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
         Line::styled(format!(" {text}"), theme.role_style(role)).render(area, buf);
         return;
     }
-    let mut line = Line::raw(" ");
-    let mut shown: Vec<_> = bindings(state.key_context())
+    let context = state.key_context();
+    let mut shown: Vec<_> = bindings(context)
         .filter(|binding| !binding.hint.is_empty())
         .collect();
     // The way back stays on a narrow terminal, too.
@@ -44,21 +44,36 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
         let back = shown.remove(index);
         shown.insert(1, back);
     }
-    for binding in shown {
-        let Some(key) = binding.keys.first() else {
-            continue;
-        };
-        let key = Span::styled(key.to_string(), theme.role_style(StyleRole::Title));
-        let hint = Span::styled(
-            format!(" {}", binding.hint),
-            theme.role_style(StyleRole::Faint),
-        );
-        if line.width() + key.width() + hint.width() + 3 > usize::from(area.width) {
+    let own: Vec<_> = shown.into_iter().filter_map(|it| hint(it, theme)).collect();
+    // The keys that apply everywhere are at the end, and are never cut off.
+    let global: Vec<_> = if context.takes_text() || context.is_modal() {
+        Vec::new()
+    } else {
+        let everywhere = keymap::bindings_of(KeyContext::Global);
+        everywhere.filter_map(|it| hint(it, theme)).collect()
+    };
+    let reserved: usize = global.iter().map(Line::width).sum();
+    let mut line = Line::raw(" ");
+    for hint in own {
+        if line.width() + hint.width() + reserved > usize::from(area.width) {
             break;
         }
-        line.push_span(key);
-        line.push_span(hint);
-        line.push_span("   ");
+        line.spans.extend(hint.spans);
+    }
+    for hint in global {
+        line.spans.extend(hint.spans);
     }
     line.render(area, buf);
+}
+
+/// A key and what it does, with a gap behind it; `None` for a binding that has no hint.
+fn hint(binding: &KeyBinding, theme: Theme) -> Option<Line<'static>> {
+    let key = binding.keys.first().filter(|_| !binding.hint.is_empty())?;
+    Some(Line::from(vec![
+        Span::styled(key.to_string(), theme.role_style(StyleRole::Title)),
+        Span::styled(
+            format!(" {}  ", binding.hint),
+            theme.role_style(StyleRole::Faint),
+        ),
+    ]))
 }

@@ -80,7 +80,7 @@ fn host_facts(host: &HostView, theme: Theme) -> Vec<HeaderFact> {
     let load = host
         .load_averages
         .map(|[minute, ..]| units::format_three_digits(minute));
-    facts.extend(load.map(|load| plain(4, format!("load {load}"))));
+    facts.extend(load.map(|load| plain(4, format!("load {load:>4}"))));
     facts.extend(pressure_fact(host, theme));
     facts.extend(dirty_fact(host));
     facts
@@ -107,18 +107,15 @@ fn pressure_span(share: f64, theme: Theme) -> Span<'static> {
     } else {
         StyleRole::Plain
     };
-    Span::styled(format!("{:.0} %", share * 100.0), theme.role_style(role))
+    Span::styled(format!("{:>3.0}%", share * 100.0), theme.role_style(role))
 }
 
+/// Of constant width, so that nothing beside it moves.
 fn dirty_fact(host: &HostView) -> Option<HeaderFact> {
-    let mut text = format!("dirty {}", units::format_capacity(host.dirty_bytes? as f64));
-    if let Some(bytes) = host.writeback_bytes.filter(|bytes| *bytes > 0) {
-        let bytes = units::format_capacity(bytes as f64);
-        text.push_str(&format!(", writeback {bytes}"));
-    }
-    if let Some(flush_time) = host.time_to_flush {
-        let flush_time = units::format_estimate(flush_time);
-        text.push_str(&format!(", flushed in {flush_time}"));
+    let size = |bytes: u64| format!("{:>7}", units::format_capacity(bytes as f64));
+    let mut text = format!("dirty {}", size(host.dirty_bytes?));
+    if let Some(bytes) = host.writeback_bytes {
+        text.push_str(&format!(" writeback {}", size(bytes)));
     }
     Some(HeaderFact {
         drop_rank: 3,

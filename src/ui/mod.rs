@@ -1,6 +1,5 @@
 //! Draws the state. One pane per file; drawing changes nothing.
 
-mod apply_style;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
@@ -8,7 +7,6 @@ use ratatui::widgets::Widget;
 
 use crate::app::{AppState, BenchStage, Dialog, Screen};
 use crate::safe_text::printable::is_printable;
-use crate::ui::apply_style::apply_style;
 
 pub mod bench;
 mod dialog;
@@ -91,7 +89,7 @@ fn draw_screen(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
         },
     }
     footer::draw(state, theme, bottom, buf);
-    match state.dialog {
+    match &state.dialog {
         Some(Dialog::Help) => help::draw(&state.help, theme, area, buf),
         Some(dialog) => dialog::draw(dialog, theme, area, buf),
         None => {}

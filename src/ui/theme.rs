@@ -49,6 +49,14 @@ pub struct GlyphSet {
     pub bar_levels: [char; 8],
     /// Few, some, many, most.
     pub density_shades: [char; 4],
+    /// The same for a second series, told apart without colours.
+    pub second_density_shades: [char; 4],
+    /// The first curve of a chart in its legend.
+    pub first_series: char,
+    /// Marks of the second, third ... curve of a chart; the first has the finest marks.
+    pub line_series: [char; 3],
+    /// The same for bars.
+    pub bar_series: [char; 3],
     /// The filled part of a bar.
     pub bar: char,
     /// Half a column of a filled bar.
@@ -86,6 +94,10 @@ pub struct GlyphSet {
 static UNICODE: GlyphSet = GlyphSet {
     bar_levels: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
     density_shades: ['░', '▒', '▓', '█'],
+    second_density_shades: ['·', '+', 'x', '#'],
+    first_series: '⠶',
+    line_series: ['•', 'x', '+'],
+    bar_series: ['▒', '░', '▓'],
     bar: '━',
     half_bar: '╸',
     empty_bar: '─',
@@ -106,7 +118,11 @@ static UNICODE: GlyphSet = GlyphSet {
 
 static ASCII: GlyphSet = GlyphSet {
     bar_levels: ['_', '.', ',', ':', '-', '=', '+', '#'],
-    density_shades: ['.', ':', '+', '#'],
+    density_shades: ['.', ':', '=', '#'],
+    second_density_shades: ['o', 'w', 'x', 'W'],
+    first_series: '*',
+    line_series: ['o', 'x', '+'],
+    bar_series: ['o', 'x', '.'],
     bar: '#',
     half_bar: '=',
     empty_bar: '.',

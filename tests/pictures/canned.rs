@@ -56,6 +56,10 @@ pub fn screens() -> Vec<(&'static str, StateBuilder)> {
         ("comparison", comparison_state),
         ("help", help_state),
         ("consent-with-much", consent_with_many_facts),
+        ("request-stages", request_stages),
+        ("session-note", session_note),
+        ("session-deletion", session_deletion),
+        ("result-latency", result_latency),
         ("form-field", form_field),
         ("launcher-search", launcher_search),
     ]
@@ -126,6 +130,41 @@ pub fn requests_state() -> AppState {
         &mut state,
         Message::Requests(Arc::new(board.view(60_000_000_000))),
     );
+    state
+}
+
+/// The stages of the second request of the list.
+pub fn request_stages() -> AppState {
+    let mut state = requests_state();
+    press_code(&mut state, KeySymbol::Down);
+    press_code(&mut state, KeySymbol::Enter);
+    state
+}
+
+/// Typing the note of a session.
+pub fn session_note() -> AppState {
+    let mut state = sessions_state();
+    for letter in "n, sata mode".chars() {
+        press_code(&mut state, KeySymbol::Char(letter));
+    }
+    state
+}
+
+/// The question whether a filtered session is deleted.
+pub fn session_deletion() -> AppState {
+    let mut state = sessions_state();
+    for letter in "/sda".chars() {
+        press_code(&mut state, KeySymbol::Char(letter));
+    }
+    press_code(&mut state, KeySymbol::Enter);
+    press_code(&mut state, KeySymbol::Char('d'));
+    state
+}
+
+/// The latency distribution of a result.
+pub fn result_latency() -> AppState {
+    let mut state = result_state();
+    press_code(&mut state, KeySymbol::Right);
     state
 }
 
@@ -922,14 +961,20 @@ pub fn sessions_state() -> AppState {
         )),
         started: started.into(),
         summary: summary.into(),
+        model: Some("Samsung PM9A3".into()),
+        parameters: "block-size 4KiB, depth 32, duration 10s".into(),
         headline: headline.into(),
+        invalid_check: (state == RunState::Interrupted).then(|| "served-from-cache".into()),
+        note: started
+            .ends_with("06")
+            .then(|| "after the firmware update".into()),
         status: SessionStatus::LastRun(state),
     };
     let entries = vec![
         entry(
             "2026-02-03T14:05:06",
             "random-read of /home/jane",
-            "83.9k /s",
+            "83.9k IOPS",
             RunState::Finished,
         ),
         entry(
@@ -941,7 +986,7 @@ pub fn sessions_state() -> AppState {
         entry(
             "2026-01-17T09:12:44",
             "random-read of /dev/sda",
-            "118 /s",
+            "118 IOPS",
             RunState::Finished,
         ),
     ];
@@ -986,6 +1031,7 @@ pub fn comparison_state() -> AppState {
             name: Some("web-07".into()),
             ..HostRecord::default()
         },
+        note: None,
         runs,
     };
     let sessions = [

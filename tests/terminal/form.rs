@@ -17,7 +17,7 @@ fn typing_replaces_field_value_and_arrow_key_edits_it() {
     let down = "j".repeat(1 + benchmark_position("random-read", "duration"));
     terminal.send_keys(&format!("\t\t{down}\r"));
     terminal.wait_for_text("type to replace");
-    terminal.wait_for_text("Enter accept   Esc discard");
+    terminal.wait_for_text("Enter accept  Esc discard");
     terminal.send_keys("25s\r");
     terminal.wait_for_text("duration       25s");
     // The cursor goes before the value, then behind it.

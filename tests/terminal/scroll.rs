@@ -46,11 +46,11 @@ fn result_at_80x24_scrolls_to_last_check_and_writes_report() {
     terminal.send_keys("4");
     terminal.wait_for_text("random-read of");
     terminal.send_keys("\r");
-    terminal.wait_for_text("more below");
+    terminal.wait_for_text(" more");
     terminal.send_keys(&"\x1b[B".repeat(80));
     let at_end = |screen: &vt100::Screen| {
         let shown = screen.contents();
-        shown.contains("advice 6 ends here") && !shown.contains("more below")
+        shown.contains("advice 6 ends here") && !shown.contains(" more")
     };
     terminal.wait_until("the last check after 80 times Down", at_end);
     // Home, End, PageUp, PageDown.
@@ -59,7 +59,7 @@ fn result_at_80x24_scrolls_to_last_check_and_writes_report() {
     terminal.send_keys("\x1b[F");
     terminal.wait_until("the last check after End", at_end);
     terminal.send_keys("\x1b[5~");
-    terminal.wait_for_text("more below");
+    terminal.wait_for_text(" more");
     terminal.send_keys("\x1b[6~");
     terminal.wait_until("the last check after PageDown", at_end);
 

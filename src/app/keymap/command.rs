@@ -36,6 +36,8 @@ pub enum KeyCommand {
     Previous,
     /// Reverse the sort order.
     ReverseSort,
+    /// Sort by total time, or by age.
+    SortByTotal,
     /// Type a filter.
     EditFilter,
     /// To the next snapshot of a recording.
@@ -50,6 +52,14 @@ pub enum KeyCommand {
     FirstFrame,
     /// To the last snapshot of a recording.
     LastFrame,
+    /// Type the time to go to in a recording.
+    GoToTime,
+    /// Type what to search in a recording.
+    FindFrame,
+    /// To the next snapshot that the search finds.
+    FindNext,
+    /// To the previous snapshot that the search finds.
+    FindPrevious,
     /// To the busiest snapshot of a recording.
     BusiestFrame,
     /// Pause or resume sampling.
@@ -84,6 +94,10 @@ pub enum KeyCommand {
     ExportSession,
     /// Write a report to a file.
     WriteReport,
+    /// Type a note.
+    EditNote,
+    /// Delete the selected item, after a question.
+    DeleteItem,
     /// Mark the session, or remove the mark.
     ToggleMark,
     /// Compare the marked sessions.
@@ -96,7 +110,7 @@ pub enum KeyCommand {
     ToggleIgnoredParameters,
     /// Read the list again.
     ReloadList,
-    /// Switch between the lists of devices and processes.
+    /// Go to the next of the lists: devices, transfers, processes.
     SwitchList,
     /// Show totals since the first sample, or rates.
     ToggleTotals,

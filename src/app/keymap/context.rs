@@ -7,11 +7,15 @@ pub enum KeyContext {
     Global,
     /// The Live screen.
     Live,
+    /// A pane of the Live screen; bindings that are missing here come from the Live context.
+    LivePane,
     /// The Live screen with a recording; bindings that are missing here come from the Live context.
     Replay,
     /// The Requests screen with a recording. It has no bindings of its own: the replay bindings
     /// apply, and those missing there come from the Requests context.
     RecordedRequests,
+    /// Typing the time to go to, or what to search, in a recording.
+    ReplayField,
     /// Typing the filter of a list.
     Filter,
     /// The launcher, its lists of targets and benchmarks.
@@ -36,6 +40,10 @@ pub enum KeyContext {
     Requests,
     /// The list of saved sessions.
     Sessions,
+    /// Typing the note of a session.
+    Note,
+    /// Whether a session is deleted.
+    Deletion,
     /// Comparison of sessions.
     Comparison,
     /// The help.
@@ -44,16 +52,20 @@ pub enum KeyContext {
     HelpSearch,
     /// A yes/no question.
     Question,
+    /// A question about something that cannot be undone: Enter does not confirm it.
+    DestructiveQuestion,
     /// A list to choose from.
     ChoiceList,
 }
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 25] = [
         Self::Global,
         Self::Live,
+        Self::LivePane,
         Self::Replay,
+        Self::ReplayField,
         Self::Filter,
         Self::Launcher,
         Self::Search,
@@ -66,10 +78,13 @@ impl KeyContext {
         Self::Result,
         Self::Requests,
         Self::Sessions,
+        Self::Note,
+        Self::Deletion,
         Self::Comparison,
         Self::Help,
         Self::HelpSearch,
         Self::Question,
+        Self::DestructiveQuestion,
         Self::ChoiceList,
     ];
 
@@ -79,7 +94,9 @@ impl KeyContext {
         match self {
             Self::Global => "Global",
             Self::Live => "Live",
+            Self::LivePane => "Live: panes",
             Self::Replay | Self::RecordedRequests => "Replay of a recording",
+            Self::ReplayField => "Replay: time or search",
             Self::Filter => "Filter",
             Self::Launcher => "Bench: launcher",
             Self::Form => "Bench: parameters",
@@ -92,10 +109,13 @@ impl KeyContext {
             Self::Result => "Result",
             Self::Requests => "Requests",
             Self::Sessions => "Sessions",
+            Self::Note => "Sessions: note",
+            Self::Deletion => "Sessions: deletion",
             Self::Comparison => "Sessions: comparison",
             Self::Help => "Help",
             Self::HelpSearch => "Help: search",
             Self::Question => "Questions",
+            Self::DestructiveQuestion => "Questions about what cannot be undone",
             Self::ChoiceList => "Choice of an action on a process",
         }
     }
@@ -104,6 +124,7 @@ impl KeyContext {
     #[must_use]
     pub fn lookup_chain(self) -> [Self; 2] {
         match self {
+            Self::LivePane => [Self::LivePane, Self::Live],
             Self::Replay => [Self::Replay, Self::Live],
             Self::RecordedRequests => [Self::Replay, Self::Requests],
             typing if typing.takes_text() => [typing, Self::TextEditing],
@@ -116,17 +137,28 @@ impl KeyContext {
     pub fn takes_text(self) -> bool {
         matches!(
             self,
-            Self::Filter | Self::Search | Self::Field | Self::OverwriteConsent | Self::HelpSearch
+            Self::Filter
+                | Self::ReplayField
+                | Self::Search
+                | Self::Field
+                | Self::OverwriteConsent
+                | Self::HelpSearch
+                | Self::Note
         )
     }
 
     /// Whether only its own bindings and those with Ctrl apply here.
     #[must_use]
-    pub(super) fn is_modal(self) -> bool {
+    pub fn is_modal(self) -> bool {
         self.takes_text()
             || matches!(
                 self,
-                Self::Help | Self::Question | Self::ChoiceList | Self::OverwriteRefused
+                Self::Help
+                    | Self::Question
+                    | Self::DestructiveQuestion
+                    | Self::Deletion
+                    | Self::ChoiceList
+                    | Self::OverwriteRefused
             )
     }
 }

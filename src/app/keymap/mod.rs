@@ -2,11 +2,11 @@
 //! are generated from it.
 
 mod binding;
-pub use self::binding::KeyBinding;
-
 mod command;
 mod context;
 mod table;
+
+pub use self::binding::KeyBinding;
 
 use crate::app::key::KeyPress;
 

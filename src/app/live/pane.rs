@@ -5,6 +5,18 @@ use std::sync::Arc;
 use crate::app::error::OpenFilesError;
 use crate::model::files::{DeletedView, FileView};
 
+/// A list of the Live screen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LiveList {
+    /// Block devices.
+    Devices,
+    /// Transfers.
+    Transfers,
+    /// Processes.
+    #[default]
+    Processes,
+}
+
 /// The pane shown in place of the lists.
 #[derive(Debug, Clone, Default)]
 pub enum LivePane {
@@ -13,6 +25,8 @@ pub enum LivePane {
     Lists,
     /// The selected device: history, identity, stack, file systems, advice.
     Device,
+    /// The selected transfer: whole paths, and its rate over time.
+    Transfer,
     /// The selected process.
     Process,
     /// Open files of the selected process; `None` until they are listed.

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::app::effect::Effect;
-use crate::app::error::{ArchiveError, RunError};
+use crate::app::error::{ArchiveError, BenchmarkError};
 use crate::app::message::Message;
 use crate::app::result::{ResultState, SavedRun};
+use crate::app::sessions::SessionEdit;
 use crate::app::state::{AppState, BenchStage};
 
 /// Applies a message to the state and returns the requested effects.
@@ -16,6 +17,10 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
         Message::Frame(frame) => {
             state.requests.show_frame(frame.requests.clone());
             state.live.show_frame(*frame);
+        }
+        Message::FrameFound(Some(found)) => state.show_success(found.to_string()),
+        Message::FrameFound(None) => {
+            state.show_error("no further snapshot has I/O of a process or a device that matches");
         }
         Message::ReplayFailed(error) => state.show_error(error.to_string()),
         Message::Requests(view) => state.requests.update_view(view),
@@ -32,6 +37,14 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
             state.bench.launcher.set_impact(&path, impact);
         }
         Message::Sessions(entries) => state.sessions.set_entries(entries),
+        Message::SessionEdited(Ok(edit)) => {
+            state.show_success(match edit {
+                SessionEdit::Deleted => "session deleted",
+                SessionEdit::NoteStored => "note saved in the session",
+            });
+            return vec![Effect::ListSessions];
+        }
+        Message::SessionEdited(Err(error)) => state.show_error(error.to_string()),
         Message::SessionOpened(result) => match *result {
             Ok(opened) => {
                 let result = ResultState::new(opened.session.runs, Some(opened.path));
@@ -64,7 +77,7 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
     Vec::new()
 }
 
-fn benchmark_ended(state: &mut AppState, result: Result<SavedRun, Arc<RunError>>) {
+fn benchmark_ended(state: &mut AppState, result: Result<SavedRun, Arc<BenchmarkError>>) {
     match result {
         Ok(saved) => {
             if let Some(problem) = saved.save_errors.into_iter().next() {

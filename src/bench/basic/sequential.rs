@@ -320,7 +320,9 @@ fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, w
     let mut requests: Vec<u64> = zones.iter().map(|zone| zone.bytes / block).collect();
     requests.sort_unstable();
     let median = requests[requests.len() / 2];
-    if (steps.len() > 1 || bench.target.is_rotational() == Some(true))
+    // The zones of a file are those of its file system's layout.
+    if addresses_are_of_medium(bench.target)
+        && (steps.len() > 1 || bench.target.is_rotational() == Some(true))
         && let Some(evidence) = uncertain_count(steps.len(), zones.len(), median)
     {
         bench.set_check(evidence);

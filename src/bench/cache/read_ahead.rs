@@ -112,9 +112,12 @@ fn window_of_step(step: usize, plan: &Plan, bytes: u64) -> std::ops::Range<u64> 
     begin..(begin + bytes).min(window.end)
 }
 
-/// The device whose setting applies: a partition uses its parent's.
+/// The device whose setting applies: a partition uses its parent's. A simulated drive has none.
 fn device_with_setting(target: &Target) -> Option<&str> {
-    let drive = target.drive.as_ref()?;
+    let drive = target
+        .drive
+        .as_ref()
+        .filter(|_| target.kind != TargetKind::Simulated)?;
     match (drive.kind, &drive.parent) {
         (DriveKind::Partition, Some(parent)) => Some(parent),
         _ => Some(&drive.name),
@@ -410,11 +413,15 @@ mod tests {
         (directory, settings, file)
     }
 
+    /// A simulated drive as a block device.
     fn simulated_target() -> Target {
         let choice = crate::engine::EngineChoice::Auto;
-        crate::engine::open_target(&SysPaths::default(), "sim:constant", choice, None)
-            .unwrap()
-            .target
+        let opened =
+            crate::engine::open_target(&SysPaths::default(), "sim:constant", choice, None).unwrap();
+        Target {
+            kind: TargetKind::BlockDevice,
+            ..opened.target
+        }
     }
 
     /// A sweep on a drive whose latency for 16 KiB requests is a function of the setting in KiB and

@@ -6,7 +6,6 @@ mod record_size_curves;
 #[cfg(test)]
 mod tests;
 
-use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use std::time::Duration;
 
 use self::io_path::{
@@ -17,6 +16,7 @@ use self::record_size_curves::RecordTimes;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::rounds::DEFAULT_ROUNDS;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{LATENCY_COLUMNS, VARIANT_METRICS, Variant};

@@ -1,6 +1,5 @@
 //! Benefit of sorting requests by address.
 
-use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use rand::rngs::Xoshiro256PlusPlus;
@@ -9,6 +8,7 @@ use rand::{Rng as _, SeedableRng as _};
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::rounds;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds};
 use crate::bench::framework::sweep::{SweepSchedule, SweepTurn};

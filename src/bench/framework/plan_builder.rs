@@ -21,6 +21,12 @@ pub fn cache_mode(parameters: &ParameterSet) -> CacheMode {
     parameters.find(CACHE).unwrap_or_default()
 }
 
+/// Requests per second that arrive whatever the drive does, if the benchmark has such a rate.
+#[must_use]
+pub fn arrival_rate(parameters: &ParameterSet) -> Option<f64> {
+    parameters.find_set(RATE)
+}
+
 /// Limits from the parameters.
 #[must_use]
 pub fn plan_limits(parameters: &ParameterSet) -> PlanLimits {

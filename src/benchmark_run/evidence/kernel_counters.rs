@@ -6,7 +6,7 @@ use std::fs;
 use crate::probe::sample::{DiskCounters, RequestCounters};
 use crate::probe::system::{diskstats, host};
 use crate::roots::SysPaths;
-use crate::session::document::KernelCounts;
+use crate::session::document::{DeviceHistory, KernelCounts};
 
 /// Bytes of a sector in /proc/diskstats, independent of the device's own sectors.
 const SECTOR_BYTES: u64 = 512;
@@ -63,6 +63,20 @@ impl KernelCounters {
             counts_between(before, &now[of(&now, name)?])
         };
         self.devices.iter().map(since).collect()
+    }
+
+    /// What the last of the devices did from the start of the machine to the start of the run.
+    #[must_use]
+    pub fn history_of_lowest(&self) -> Option<DeviceHistory> {
+        let name = self.devices.last()?;
+        let disk = self.disks_at_start.iter().find(|disk| disk.name == *name)?;
+        let sum = |field: fn(&RequestCounters) -> u64| field(&disk.reads) + field(&disk.writes);
+        Some(DeviceHistory {
+            device: name.clone().into(),
+            requests: sum(|it| it.completed),
+            bytes: sum(|it| it.sectors).saturating_mul(SECTOR_BYTES),
+            busy_ns: disk.busy_ms.saturating_mul(1_000_000),
+        })
     }
 
     /// Time that all processors of the machine were busy since the start, in nanoseconds.
@@ -140,6 +154,14 @@ mod tests {
             (0, Some(0), Some(1))
         );
         assert_eq!(counts.busy_ns, 30_000_000);
+    }
+
+    #[test]
+    fn device_history_sums_both_directions_before_the_run() {
+        let (_root, _path, counters) = sda();
+        let history = counters.history_of_lowest().unwrap();
+        assert_eq!((history.requests, history.bytes), (300, 24_000 * 512));
+        assert_eq!(history.busy_ns, 100_000_000);
     }
 
     #[test]

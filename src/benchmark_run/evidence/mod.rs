@@ -8,6 +8,7 @@ mod request_stages;
 mod sampling;
 mod setup;
 mod stack;
+mod stalls;
 mod traced_competitors;
 
 use std::ops::Range;
@@ -16,6 +17,8 @@ use std::time::{Duration, Instant};
 use self::competing_processes::CompetingProcesses;
 use self::kernel_counters::KernelCounters;
 use self::request_stages::StageTracer;
+use self::stalls::StallDetector;
+use crate::bench::RunProgress;
 use crate::bench::framework::cpu_usage::CpuUsage;
 use crate::drive::{BlockDevice, Target, TargetKind, identity};
 use crate::engine::{IoCounts, pauses};
@@ -38,6 +41,8 @@ pub struct RunScope<'a> {
     pub writes: bool,
     /// Whether it bypasses the page cache.
     pub direct: bool,
+    /// Requests per second that arrive whatever the drive does, if the benchmark has such a rate.
+    pub arrival_rate: Option<f64>,
     /// The machine.
     pub host: &'a HostRecord,
 }
@@ -50,6 +55,7 @@ pub struct EvidenceCollector {
     kernel_counters: KernelCounters,
     request_stages: StageTracer,
     competing_processes: CompetingProcesses,
+    stalls: StallDetector,
     submitted_at_start: Option<SubmittedBytes>,
     started_at: Instant,
     processors: u32,
@@ -83,6 +89,7 @@ impl EvidenceCollector {
             competing_processes: CompetingProcesses::new(roots),
             request_stages: StageTracer::start(roots, device),
             kernel_counters: KernelCounters::new(roots, names),
+            stalls: StallDetector::new(scope.arrival_rate),
             submitted_at_start: submitted_bytes(roots),
             started_at: Instant::now(),
             processors: scope.host.processors.unwrap_or(1),
@@ -92,6 +99,7 @@ impl EvidenceCollector {
             stack,
             evidence,
         };
+        collector.evidence.device_history = collector.kernel_counters.history_of_lowest();
         collector.sample_temperature();
         collector
     }
@@ -116,6 +124,13 @@ impl EvidenceCollector {
     #[must_use]
     pub fn machine_busy(&self) -> Option<u64> {
         self.kernel_counters.machine_busy_since_start()
+    }
+
+    /// Takes note of the progress, 5 to 10 times per second.
+    pub fn observe_progress(&mut self, progress: &RunProgress) {
+        if self.has_real_device {
+            self.stalls.observe(progress);
+        }
     }
 
     /// The evidence so far; `issued` is the I/O that the benchmark has issued so far.
@@ -152,6 +167,7 @@ impl EvidenceCollector {
             .has_real_device
             .then(|| pause_evidence_since(self.started_at))
             .flatten();
+        self.evidence.stalls = self.stalls.evidence();
         let (traced, _) = self.request_stages.other_users();
         self.evidence.other_users = self.relevant_users(traced);
         self.evidence.clone()

@@ -1,5 +1,8 @@
 //! How the drive is attached and configured, as far as the checks depend on it.
 
+use std::path::Path;
+
+use crate::drive::fcntl::is_in_memory;
 use crate::drive::{BlockDevice, DriveKind, Target, advice};
 use crate::session::document::DriveSetup;
 
@@ -56,7 +59,9 @@ pub fn drive_setup(
             .iter()
             .find_map(|drive| virtual_disk_evidence(drive, hypervisor))
             .map(Into::into),
-        memory_backing: in_memory_evidence(target, top.copied()).map(Into::into),
+        memory_backing: in_memory_evidence(target, top.copied())
+            .or_else(|| backing_file_in_memory(backed.copied()?))
+            .map(Into::into),
     }
 }
 
@@ -98,6 +103,14 @@ fn in_memory_evidence(target: &Target, top: Option<&BlockDevice>) -> Option<Stri
         .filter(|drive| drive.kind == DriveKind::RamDisk)
         .map(|drive| format!("{} is a part of memory", drive.name));
     by_file_system.or(by_device)
+}
+
+/// The evidence that the backing file of a loop device lies in memory.
+fn backing_file_in_memory(drive: &BlockDevice) -> Option<String> {
+    let file = drive.backing_file.as_ref()?;
+    is_in_memory(Path::new(file))
+        .filter(|is_in_memory| *is_in_memory)
+        .map(|_| format!("the backing file {file} of {} is in memory", drive.name))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::engine::EngineChoice;
 fn run_scope(target: &Target) -> RunScope<'_> {
     static NO_HOST: std::sync::LazyLock<HostRecord> = std::sync::LazyLock::new(HostRecord::default);
     RunScope {
+        arrival_rate: None,
         target,
         window: 0..target.size_bytes,
         writes: false,

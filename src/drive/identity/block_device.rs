@@ -1,11 +1,11 @@
 //! Block devices: properties and users.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::drive::identity::device_details::DeviceDetails;
 
 /// Kind of a block device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DriveKind {
     /// A drive, physical or virtual.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::charts::{HEATMAP_ROWS, LatencyHeatmap, ReadOtherCounts, RequestScatter, ScatterPoint};
 use super::operation::RequestOperation;
 use super::request::{RequestActor, TracedRequest};
+use super::seek_distance::seek_distances;
 use super::summary::{OperationLatency, PerThreadStats, RequestSummary};
 use super::{DeviceNumber, MatchErrors};
 use crate::safe_text::SafeText;
@@ -85,6 +86,8 @@ pub struct RequestsView {
     pub scatter: Vec<ScatterPoint>,
     /// The latest requests, the newest first.
     pub latest_requests: Vec<TracedRequest>,
+    /// Their seek distances in bytes, in the same order (see [`seek_distances`]).
+    pub seek_distances: Vec<Option<i64>>,
 }
 
 impl RequestAggregator {
@@ -154,6 +157,7 @@ impl RequestAggregator {
                 .collect(),
             scatter: self.scatter.points().copied().collect(),
             latest_requests: self.latest_requests.iter().rev().cloned().collect(),
+            seek_distances: seek_distances(self.latest_requests.iter().rev()),
         }
     }
 }

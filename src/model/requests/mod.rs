@@ -8,6 +8,7 @@ mod matcher;
 mod operation;
 mod pending;
 mod request;
+mod seek_distance;
 mod summary;
 mod writeback_attribution;
 
@@ -19,5 +20,6 @@ pub use self::line::RequestLine;
 pub use self::matcher::{MatchErrors, RequestMatcher};
 pub use self::operation::RequestOperation;
 pub use self::request::{RequestActor, RequestTimestamps, StageTimes, TracedRequest};
+pub use self::seek_distance::seek_distances;
 pub use self::summary::{OperationLatency, PerThreadStats, RequestSummary, StageLatency};
 pub use crate::probe::trace::event::DeviceNumber;

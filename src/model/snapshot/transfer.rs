@@ -24,6 +24,9 @@ pub struct TransferView {
     pub size_bytes: Option<u64>,
     /// Smoothed rate.
     pub rate_bytes_per_s: Option<f64>,
+    /// Rate in the last interval.
+    #[serde(default)]
+    pub interval_rate_bytes_per_s: Option<f64>,
     /// Estimated time left.
     #[serde(rename = "eta_ns", with = "nanoseconds", default)]
     pub eta: Option<Duration>,
@@ -41,14 +44,48 @@ pub struct TransferView {
     pub files_total: Option<u64>,
     /// Bytes of it that may be in memory only: at most what it has written, and at most all bytes
     /// dirty or under writeback.
-    #[serde(rename = "unwritten_bytes")]
+    #[serde(alias = "unwritten_bytes")]
     pub not_on_disk_bytes: Option<u64>,
+    /// Time within which these are flushed, as for its destination device.
+    #[serde(rename = "drain_ns", with = "nanoseconds", default)]
+    pub time_to_flush: Option<Duration>,
     /// What limits it.
     #[serde(rename = "waits_for")]
     pub bottleneck: Option<Bottleneck>,
+    /// What the bottleneck is derived from.
+    #[serde(default)]
+    pub bottleneck_reason: Option<BottleneckReason>,
     /// Why it is slower than its devices.
     #[serde(rename = "throttled")]
     pub throttle: Option<Throttle>,
+}
+
+/// Identifies a transfer from snapshot to snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransferKey {
+    pid: u32,
+    is_job: bool,
+    file: Option<SafeText>,
+}
+
+impl TransferView {
+    /// The key of this transfer: its process with its source, or with its destination where it has
+    /// no source.
+    #[must_use]
+    pub fn key(&self) -> TransferKey {
+        TransferKey {
+            pid: self.pid,
+            is_job: self.files_total.is_some(),
+            file: self.source.clone().or_else(|| self.destination.clone()),
+        }
+    }
+
+    /// The completed fraction, 0 to 1; `None` without a position or a size.
+    #[must_use]
+    pub fn progress_fraction(&self) -> Option<f64> {
+        let (position, size) = (self.position_bytes?, self.size_bytes?);
+        (size > 0).then(|| (position as f64 / size as f64).min(1.0))
+    }
 }
 
 /// The bottleneck of a transfer.
@@ -65,6 +102,55 @@ pub enum Bottleneck {
     /// No device: the program computes, or waits for something else.
     #[serde(rename = "program")]
     NotDiskBound,
+}
+
+/// What a bottleneck is derived from: values of the last seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum BottleneckReason {
+    /// A device is busy, or the process waits for it.
+    Device {
+        /// Kernel's name of the device.
+        device: SafeText,
+        /// Which of its requests.
+        operation: TransferOperation,
+        /// Mean time from the queue to completion of these requests; `None` when none completed.
+        await_ns: Option<f64>,
+        /// Fraction of the time with at least one request in flight.
+        busy: Option<f64>,
+    },
+    /// The kernel makes the writer wait: the limit of dirty memory is reached.
+    DirtyLimit {
+        /// Device that the dirty memory is written to, where known.
+        device: Option<SafeText>,
+    },
+    /// Its rate is at the limit of its control group for a device.
+    ControlGroup {
+        /// Kernel's name of the device.
+        device: SafeText,
+    },
+    /// The process uses this fraction of one processor.
+    Processor {
+        /// Fraction, 0 to 1; above 1 with several threads.
+        fraction: f64,
+    },
+    /// The reader waits for the next program of its pipeline, and the writer for the previous one.
+    Pipeline,
+    /// The process waits for block I/O in this small fraction of the time.
+    HardlyWaits {
+        /// Fraction, 0 to 1.
+        fraction: f64,
+    },
+}
+
+/// What a transfer does with a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransferOperation {
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
 }
 
 /// What throttles a transfer.
@@ -91,6 +177,19 @@ pub enum TransferState {
     /// Bytes are transferred, but the kernel reports no position.
     #[serde(rename = "no-position")]
     UnknownPosition,
-    /// The process closed the file or ended.
+    /// The file was closed, and everything had been transferred.
     Finished,
+    /// The file was closed before the end: the position is the last one.
+    Ended,
+    /// The file was closed. How far it came afterwards is unknown: the position is the last one that
+    /// was seen.
+    Closed,
+}
+
+impl TransferState {
+    /// Whether the file is closed.
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Finished | Self::Ended | Self::Closed)
+    }
 }

@@ -1,6 +1,7 @@
 //! What surrounds the transfers of a sample.
 
-use crate::model::snapshot::{DeviceView, ProcessView};
+use crate::model::file_locations::{FileLocation, device_at_location};
+use crate::model::snapshot::DeviceView;
 use crate::probe::SystemSample;
 
 /// A sample with the views that were computed from it.
@@ -10,8 +11,14 @@ pub struct TransferContext<'a> {
     pub sample: &'a SystemSample,
     /// Its devices.
     pub devices: &'a [DeviceView],
-    /// Its processes.
-    pub processes: &'a [ProcessView],
+}
+
+impl<'a> TransferContext<'a> {
+    /// The device at a location, where it is known.
+    pub(super) fn device_at(&self, location: FileLocation) -> Option<&'a DeviceView> {
+        let name = device_at_location(self.sample, location)?;
+        self.devices.iter().find(|device| device.name == name)
+    }
 }
 
 /// The devices that a transfer reads and writes, as far as they are known.
@@ -24,8 +31,9 @@ pub(super) struct TransferDevices<'a> {
 }
 
 impl TransferDevices<'_> {
-    /// Whether both are known and the same.
+    /// Whether both are known, and the same disk or parts of it.
     pub(super) fn is_same(&self) -> bool {
-        matches!((self.source, self.destination), (Some(a), Some(b)) if a.name == b.name)
+        let disk = |device: &DeviceView| device.parent.clone().unwrap_or(device.name.clone());
+        matches!((self.source, self.destination), (Some(a), Some(b)) if disk(a) == disk(b))
     }
 }

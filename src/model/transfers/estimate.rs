@@ -1,4 +1,4 @@
-//! Transfer rate, and estimated time eta.
+//! Transfer rate, and estimated remaining time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,9 +8,14 @@ use crate::model::snapshot::TransferState;
 /// Time constant of the exponential mean.
 const TIME_CONSTANT: Duration = Duration::from_secs(5);
 /// A transfer without progress for this long is stalled.
-const STALLED_AFTER: Duration = Duration::from_secs(3);
+pub(super) const STALLED_AFTER: Duration = Duration::from_secs(3);
 /// Number of interval rates kept for the range.
 const MAX_RECENT_RATES: usize = 20;
+/// At its end for this long without a movement, the remaining time is unknown: the program waits for
+/// something else, such as its fsync(2).
+const END_REACHED_FOR: Duration = Duration::from_secs(2);
+/// Up to this multiple of the best recent rate a transfer may have reached in its last interval.
+const FINAL_SPURT: f64 = 2.0;
 /// Minimum number of rates for a range.
 const MIN_RATES_FOR_RANGE: usize = 3;
 
@@ -25,7 +30,7 @@ pub struct RateEstimator {
     recent_rates: VecDeque<f64>,
 }
 
-/// Time eta.
+/// Remaining time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Eta {
     /// At the smoothed rate.
@@ -60,6 +65,35 @@ impl RateEstimator {
         self.add_rate(transferred as f64 / elapsed.as_secs_f64(), elapsed);
     }
 
+    /// Continues at a position that was reached without a transfer: a hole of a sparse file.
+    pub fn skip_to(&mut self, at: Duration, position: u64) {
+        let (Some((_, was)), Some((from, first))) = (self.last_observation, self.first_observation)
+        else {
+            return self.observe_position(at, position);
+        };
+        self.first_observation = Some((from, first.saturating_add(position.saturating_sub(was))));
+        self.last_observation = Some((at, position));
+        self.last_movement = Some(at);
+    }
+
+    /// Sets the final position, as found after the end.
+    pub fn set_final_position(&mut self, position: u64) {
+        if let Some((at, _)) = self.last_observation {
+            self.last_observation = Some((at, position));
+        }
+    }
+
+    /// Whether `size` can have been reached since the last observation.
+    #[must_use]
+    pub fn can_have_reached(&self, at: Duration, size: u64) -> bool {
+        let Some((seen, position)) = self.last_observation else {
+            return true;
+        };
+        let best = self.recent_rates.iter().copied().fold(0.0, f64::max);
+        let elapsed = at.saturating_sub(seen).as_secs_f64();
+        size.saturating_sub(position) as f64 <= best * elapsed * FINAL_SPURT
+    }
+
     /// Exponentially weighted mean for intervals of any length; dividing by the sum of the weights
     /// removes the initial bias.
     fn add_rate(&mut self, rate: f64, elapsed: Duration) {
@@ -78,6 +112,12 @@ impl RateEstimator {
         (self.weight_sum > 0.0).then(|| self.weighted_rate_sum / self.weight_sum)
     }
 
+    /// Rate of the last interval in bytes per second; `None` before the second position.
+    #[must_use]
+    pub fn interval_rate(&self) -> Option<f64> {
+        self.recent_rates.back().copied()
+    }
+
     /// Mean rate in bytes per second since the first position.
     #[must_use]
     pub fn mean_rate(&self) -> Option<f64> {
@@ -89,9 +129,10 @@ impl RateEstimator {
     /// The rate that is shown: the mean once finished, the smoothed rate before.
     #[must_use]
     pub fn displayed_rate(&self, state: TransferState) -> Option<f64> {
-        match state {
-            TransferState::Finished => self.mean_rate(),
-            _ => self.smoothed_rate(),
+        if state.is_over() {
+            self.mean_rate()
+        } else {
+            self.smoothed_rate()
         }
     }
 
@@ -101,14 +142,14 @@ impl RateEstimator {
         self.last_observation.map(|(_, position)| position)
     }
 
-    /// Time since the position last transferred.
+    /// Time since the position last moved.
     #[must_use]
     pub fn time_without_movement(&self, at: Duration) -> Duration {
         self.last_movement
             .map_or(Duration::ZERO, |transferred| at.saturating_sub(transferred))
     }
 
-    /// Whether the position has not transferred for a while.
+    /// Whether the position has not moved for a while.
     #[must_use]
     pub fn is_stalled(&self, at: Duration) -> bool {
         self.time_without_movement(at) >= STALLED_AFTER
@@ -122,6 +163,9 @@ impl RateEstimator {
             return Eta::default();
         };
         let remaining = size.saturating_sub(position);
+        if remaining == 0 && self.time_without_movement(at) >= END_REACHED_FOR {
+            return Eta::default();
+        }
         if remaining == 0 {
             let none = Some(Duration::ZERO);
             return Eta {
@@ -217,6 +261,27 @@ mod tests {
         assert_eq!(estimate.eta(second(4), 100), Eta::default());
         estimate.observe_position(second(5), 20);
         assert!(!estimate.is_stalled(second(5)));
+    }
+
+    #[test]
+    fn skipped_hole_is_no_rate() {
+        let mut estimate = RateEstimator::default();
+        for (at, position) in [(0, 0), (1, 100), (2, 200)] {
+            estimate.observe_position(second(at), position);
+        }
+        estimate.skip_to(second(3), 1_000_200);
+        assert_eq!(estimate.smoothed_rate(), Some(100.0));
+        assert_eq!(estimate.last_position(), Some(1_000_200));
+        assert!(estimate.mean_rate().unwrap() < 100.0);
+    }
+
+    #[test]
+    fn end_that_is_reached_but_not_closed_has_no_eta() {
+        let mut estimate = RateEstimator::default();
+        for (at, position) in [(0, 0), (1, 100), (2, 100), (3, 100)] {
+            estimate.observe_position(second(at), position);
+        }
+        assert_eq!(estimate.eta(second(3), 100), Eta::default());
     }
 
     #[test]

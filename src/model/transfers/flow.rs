@@ -3,13 +3,36 @@
 use std::time::Duration;
 
 use crate::model::interval::{ProcessPair, SampleInterval};
-use crate::probe::sample::{FileKind, OpenFile, ProcessIo, ProcessSample};
+use crate::probe::SystemSample;
+use crate::probe::sample::{FileHandle, FileKind, OpenFile, ProcessIo, ProcessSample};
+
+use super::movement::{Movement, counted_bytes, movement};
 
 /// File descriptor of standard error (stdin(3)).
-const STANDARD_ERROR: u32 = 2;
+const STANDARD_ERROR: FileHandle = FileHandle::Descriptor(2);
 
-/// A benchmark moves back and forth in a file without an end, and has its own screen.
-const OWN_PROGRAM_NAME: &[u8] = b"diskscope";
+/// Programs that read and write in place without an end, by the beginning of the kernel's name for
+/// them: benchmarks, and virtual machines with their disk images. This program's benchmarks have a
+/// screen of their own.
+const IN_PLACE_PROGRAMS: [&[u8]; 9] = [
+    b"diskscope",
+    b"fio",
+    b"qemu-system",
+    b"qemu-kvm",
+    b"qemu-nbd",
+    b"firecracker",
+    b"cloud-hyperviso",
+    b"VBoxHeadless",
+    b"vmware-vmx",
+];
+
+/// Whether a program with this name reads and writes in place instead of copying.
+#[must_use]
+pub fn works_in_place(name: &[u8]) -> bool {
+    IN_PLACE_PROGRAMS
+        .iter()
+        .any(|program| name.starts_with(program))
+}
 
 /// An open file of a process, and its changes since the previous sample.
 #[derive(Debug, Clone, Copy)]
@@ -18,18 +41,41 @@ pub struct FileFlow<'s> {
     pub file: &'s OpenFile,
     /// Its previous state; `None` when it was not open before.
     pub previous: Option<&'s OpenFile>,
+    /// Bytes that its process transferred in the interval, over all files; `None` if unknown.
+    pub counted_bytes: Option<u64>,
+    /// Whether its process has a pipe open.
+    pub has_pipe: bool,
 }
 
 impl FileFlow<'_> {
-    /// Bytes by which the offset advanced.
+    /// Bytes by which the offset advanced by reading or writing; a seek is no advance.
     #[must_use]
     pub fn advanced_bytes(&self) -> u64 {
-        self.previous.map_or(0, |earlier| {
-            self.file.position.saturating_sub(earlier.position)
+        match self.movement() {
+            Movement::Sequential(bytes) => bytes,
+            Movement::Unmoved | Movement::Restarted | Movement::Jumped => 0,
+        }
+    }
+
+    fn movement(&self) -> Movement {
+        self.previous.map_or(Movement::Unmoved, |earlier| {
+            movement(
+                earlier.position,
+                self.file,
+                self.counted_bytes,
+                self.has_pipe,
+            )
         })
     }
 
-    /// Bytes by which the file, or its allocated size, grew.
+    /// Bytes that were written through this descriptor, as far as can be determined.
+    #[must_use]
+    pub fn received_bytes(&self) -> u64 {
+        self.advanced_bytes().max(self.grown_bytes())
+    }
+
+    /// Bytes by which the file, or its allocated size, grew. A file that is extended without data
+    /// (ftruncate(2)) has grown by its allocated bytes only.
     #[must_use]
     pub fn grown_bytes(&self) -> u64 {
         let Some(earlier) = self.previous else {
@@ -39,11 +85,19 @@ impl FileFlow<'_> {
             (Some(now), Some(before)) => now.saturating_sub(before),
             _ => 0,
         };
-        longer.max(
-            self.file
-                .allocated_bytes
-                .saturating_sub(earlier.allocated_bytes),
-        )
+        let allocated = self
+            .file
+            .allocated_bytes
+            .saturating_sub(earlier.allocated_bytes);
+        let extended = allocated < longer / 2
+            && self
+                .counted_bytes
+                .is_some_and(|counted| counted < longer / 2);
+        if extended {
+            allocated
+        } else {
+            longer.max(allocated)
+        }
     }
 
     /// Whether it grew without its offset: written by copy_file_range(2), pwrite(2), mmap(2).
@@ -56,10 +110,16 @@ impl FileFlow<'_> {
     #[must_use]
     pub fn is_written(&self) -> bool {
         // Messages go to standard error; a log that grows there is no copy.
-        self.file.descriptor != STANDARD_ERROR
+        !self.is_standard_error()
             && self.file.writable
             && self.file.kind != FileKind::Pipe
             && (self.grown_bytes() > 0 || (self.advanced_bytes() > 0 && !self.is_source_like()))
+    }
+
+    /// Whether it is standard error, which often refers to a file that other processes extend.
+    #[must_use]
+    pub fn is_standard_error(&self) -> bool {
+        self.file.handle == STANDARD_ERROR
     }
 
     /// Open for both and advancing without growth: more likely read than written.
@@ -86,30 +146,70 @@ pub struct ProcessFlows<'s> {
     pub flows: Vec<FileFlow<'s>>,
     /// Its I/O in the interval.
     pub io_delta: Option<(ProcessIo, Duration)>,
+    /// Process id of its topmost ancestor that runs the same program: rsync has a process for either
+    /// end, and one between.
+    pub family: u32,
 }
 
 /// The processes whose open files are known.
 #[must_use]
 pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>> {
-    let flows = |pair: &ProcessPair<'s>| {
-        let files = pair.current.files.iter();
-        files
-            .map(|file| FileFlow {
-                file,
-                previous: pair.previous_file(file),
-            })
-            .collect()
-    };
     interval
         .process_pairs
         .iter()
         .filter(|pair| {
-            !pair.current.files.is_empty() && pair.current.identity.name != OWN_PROGRAM_NAME
+            !pair.current.files.is_empty() && !works_in_place(&pair.current.identity.name)
         })
-        .map(|pair| ProcessFlows {
-            process: pair.current,
-            flows: flows(pair),
-            io_delta: pair.io_delta(),
+        .map(|pair| {
+            let io_delta = pair.io_delta();
+            ProcessFlows {
+                process: pair.current,
+                flows: flows_of(pair, io_delta),
+                io_delta,
+                family: family_of(interval.current, pair.current),
+            }
         })
         .collect()
+}
+
+fn flows_of<'s>(
+    pair: &ProcessPair<'s>,
+    io_delta: Option<(ProcessIo, Duration)>,
+) -> Vec<FileFlow<'s>> {
+    let has_pipe = has_pipe(pair.current);
+    let counted = io_delta.map(|(io, _)| counted_bytes(&io));
+    let flow = |file| FileFlow {
+        file,
+        previous: pair.previous_file(file),
+        counted_bytes: counted,
+        has_pipe,
+    };
+    pair.current.files.iter().map(flow).collect()
+}
+
+/// Whether a process has a pipe open.
+#[must_use]
+pub fn has_pipe(process: &ProcessSample) -> bool {
+    process.files.iter().any(|file| file.kind == FileKind::Pipe)
+}
+
+/// The topmost ancestor of a process with the same name.
+fn family_of(sample: &SystemSample, process: &ProcessSample) -> u32 {
+    /// A longer chain of parents is a cycle.
+    const MAX_GENERATIONS: usize = 8;
+    let mut topmost = process.identity.pid;
+    let mut parent = process.identity.parent_pid;
+    for _ in 0..MAX_GENERATIONS {
+        let found = sample
+            .processes
+            .binary_search_by_key(&parent, |other| other.identity.pid)
+            .map(|place| &sample.processes[place].identity);
+        match found {
+            Ok(identity) if identity.name == process.identity.name => {
+                (topmost, parent) = (identity.pid, identity.parent_pid);
+            }
+            _ => break,
+        }
+    }
+    topmost
 }

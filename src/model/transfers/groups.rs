@@ -2,6 +2,7 @@
 
 use crate::model::snapshot::{Bottleneck, DeviceView};
 use crate::probe::sample::IoLimit;
+use crate::safe_text::SafeText;
 
 use super::context::{TransferContext, TransferDevices};
 
@@ -11,13 +12,13 @@ const AT_LIMIT_FRACTIONS: std::ops::RangeInclusive<f64> = 0.7..=1.3;
 /// A deeper stack is a cycle.
 const MAX_DEPTH: usize = 16;
 
-/// The device whose cgroup limit throttles a process; `rate` is the transfer's in bytes per second.
+/// The bottleneck and the device whose cgroup limit throttles a process; `rate` is the transfer's in bytes per second.
 pub(super) fn cgroup_bottleneck(
     pid: u32,
     rate: f64,
     devices: TransferDevices<'_>,
     context: &TransferContext<'_>,
-) -> Option<Bottleneck> {
+) -> Option<(Bottleneck, SafeText)> {
     let processes = &context.sample.processes;
     let index = processes
         .binary_search_by_key(&pid, |process| process.identity.pid)
@@ -26,18 +27,18 @@ pub(super) fn cgroup_bottleneck(
     if limits.is_empty() {
         return None;
     }
-    let is_limited = |device: Option<&DeviceView>, by: fn(&IoLimit, &DeviceView, f64) -> bool| {
-        device.is_some_and(|device| {
-            underlying_layers(device, context)
-                .iter()
-                .any(|layer| limit_of(limits, layer, context).is_some_and(|it| by(it, layer, rate)))
-        })
+    let limited = |device: Option<&DeviceView>, by: fn(&IoLimit, &DeviceView, f64) -> bool| {
+        underlying_layers(device?, context)
+            .iter()
+            .find(|layer| limit_of(limits, layer, context).is_some_and(|it| by(it, layer, rate)))
+            .map(|layer| layer.name.clone())
     };
-    if is_limited(devices.source, limits_reading) {
-        Some(Bottleneck::Source)
-    } else {
-        is_limited(devices.destination, limits_writing).then_some(Bottleneck::Destination)
-    }
+    limited(devices.source, limits_reading)
+        .map(|device| (Bottleneck::Source, device))
+        .or_else(|| {
+            limited(devices.destination, limits_writing)
+                .map(|device| (Bottleneck::Destination, device))
+        })
 }
 
 fn limits_reading(limit: &IoLimit, device: &DeviceView, rate: f64) -> bool {
@@ -131,14 +132,16 @@ mod tests {
             let context = TransferContext {
                 sample: &now,
                 devices: &devices,
-                processes: &[],
             };
             let partition = Some(&devices[1]);
             let partitions = TransferDevices {
                 source: partition,
                 destination: partition,
             };
-            cgroup_bottleneck(7, rate, partitions, &context)
+            cgroup_bottleneck(7, rate, partitions, &context).map(|(bottleneck, device)| {
+                assert_eq!(&*device, "sda");
+                bottleneck
+            })
         };
         let limit = |device| IoLimit {
             device,

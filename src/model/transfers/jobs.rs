@@ -2,16 +2,30 @@
 
 use std::time::Duration;
 
+use crate::model::file_locations::FileLocation;
 use crate::model::snapshot::{Throttle, TransferState, TransferView};
 use crate::probe::SystemSample;
 use crate::probe::copy_jobs::arguments::CopyOrder;
-use crate::probe::copy_jobs::{CountMethod, JobCount};
-use crate::probe::sample::ProcessSample;
+use crate::probe::copy_jobs::{CountMethod, FileCount, JobCount};
+use crate::probe::sample::{ProcessIo, ProcessSample};
 use crate::safe_text::SafeText;
 
+use super::bottleneck::{self, BottleneckTracker, TransferParticipants};
+use super::context::{TransferContext, TransferDevices};
 use super::estimate::{Eta, RateEstimator};
 use super::limits::is_rate_limited;
+use super::movement::counted_bytes;
 use super::transfer::FINISHED_DISPLAY_TIME;
+use crate::model::interval::io_difference;
+
+/// A process that transferred this many bytes since the last sample is not stalled, even if no file
+/// was completed.
+const MIN_ACTIVE_BYTES: u64 = 64 << 10;
+/// The last look at the destination is waited for this long.
+const LAST_LOOK_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Unit in which tar writes an archive, by default.
+const ARCHIVE_BLOCK: u64 = 20 * 512;
 
 /// The jobs that are tracked.
 #[derive(Debug, Default)]
@@ -27,7 +41,19 @@ struct FollowedJob {
     is_rate_limited: bool,
     last_count: JobCount,
     estimator: RateEstimator,
-    finished_at: Option<Duration>,
+    bottleneck: BottleneckTracker,
+    last_io: Option<ProcessIo>,
+    /// When its process last transferred anything.
+    last_activity: Duration,
+    end: Option<JobEnd>,
+}
+
+/// The end of a job's process.
+#[derive(Debug, Clone, Copy)]
+struct JobEnd {
+    at: Duration,
+    /// `None` until the last look at the destination is done.
+    state: Option<TransferState>,
 }
 
 impl FollowedJobs {
@@ -52,16 +78,16 @@ impl FollowedJobs {
         }
         self.0.retain(|followed| {
             followed
-                .finished_at
-                .is_none_or(|at| now.boot_time.saturating_sub(at) < FINISHED_DISPLAY_TIME)
+                .end
+                .is_none_or(|end| now.boot_time.saturating_sub(end.at) < FINISHED_DISPLAY_TIME)
         });
     }
 
     /// Views of the jobs, active ones first.
     #[must_use]
-    pub fn transfer_views(&self, at: Duration) -> Vec<TransferView> {
-        let mut views: Vec<TransferView> = self.0.iter().map(|job| job.view(at)).collect();
-        views.sort_by_key(|view| view.state == TransferState::Finished);
+    pub(super) fn transfer_views(&mut self, context: &TransferContext<'_>) -> Vec<TransferView> {
+        let mut views: Vec<TransferView> = self.0.iter_mut().map(|job| job.view(context)).collect();
+        views.sort_by_key(|view| view.state.is_over());
         views
     }
 }
@@ -82,53 +108,145 @@ impl FollowedJob {
             is_rate_limited: is_rate_limited(&identity.name, &identity.arguments),
             last_count: job.clone(),
             estimator: RateEstimator::default(),
-            finished_at: None,
+            bottleneck: BottleneckTracker::default(),
+            last_io: None,
+            last_activity: Duration::ZERO,
+            end: None,
         }
     }
 
-    fn observe(&mut self, now: &SystemSample) {
-        if self.finished_at.is_some() {
-            return;
-        }
-        let process = now
+    fn find_process<'s>(&self, sample: &'s SystemSample) -> Option<&'s ProcessSample> {
+        let found = sample
             .processes
             .binary_search_by_key(&self.pid, |process| process.identity.pid)
-            .ok()
-            .map(|place| &now.processes[place])
-            .filter(|process| process.identity.start_ticks == self.start_ticks);
+            .ok()?;
+        let process = &sample.processes[found];
+        (process.identity.start_ticks == self.start_ticks).then_some(process)
+    }
+
+    fn observe(&mut self, now: &SystemSample) {
+        if self.end.is_some() {
+            return self.finish(now);
+        }
+        let process = self.find_process(now);
         let Some((process, job)) = process.and_then(|it| Some((it, it.job_count.as_ref()?))) else {
-            self.finished_at = Some(now.boot_time);
-            return;
+            self.end = Some(JobEnd {
+                at: now.boot_time,
+                state: None,
+            });
+            return self.finish(now);
         };
         self.last_count = job.clone();
+        let io = process.io.value();
+        let transferred = self
+            .last_io
+            .zip(io)
+            .and_then(|(before, io)| Some(counted_bytes(&io_difference(&before, &io)?)));
+        if transferred.is_some_and(|bytes| bytes >= MIN_ACTIVE_BYTES) {
+            self.last_activity = now.boot_time;
+        }
+        self.last_io = io;
         let position = match job.order.count_method {
             CountMethod::DestinationFiles => job.count.bytes_done,
-            CountMethod::ReadBytes => process.io.value().map(|io| io.rchar),
+            CountMethod::ReadBytes => io.map(|io| io.rchar),
+            CountMethod::ArchiveBytes => io.map(|io| io.wchar),
         };
         if let Some(position) = position {
             // Bytes read in addition to the files: libraries, directories.
             self.estimator
-                .observe_position(now.boot_time, position.min(job.count.bytes));
+                .observe_position(now.boot_time, position.min(total_bytes(job)));
         }
     }
 
-    fn view(&self, at: Duration) -> TransferView {
-        let count = &self.last_count.count;
-        let size = count.is_complete.then_some(count.bytes);
-        let position = self.estimator.last_position();
-        let state = match (self.finished_at, position) {
-            (Some(_), _) => TransferState::Finished,
-            (None, None) => TransferState::UnknownPosition,
-            (None, Some(_)) if self.estimator.is_stalled(at) && position != size => {
+    /// Completes the end with the last look at the destination, or without it when there is none.
+    fn finish(&mut self, now: &SystemSample) {
+        let Some(end) = self.end.filter(|end| end.state.is_none()) else {
+            return;
+        };
+        let last = now
+            .ended_jobs
+            .iter()
+            .find(|job| (job.pid, job.start_ticks) == (self.pid, self.start_ticks));
+        let state = match last.map(|job| job.count) {
+            Some(count) => self.state_after(count),
+            None if self.last_count.order.count_method != CountMethod::DestinationFiles => {
+                self.state_without_destination(now)
+            }
+            None if now.boot_time.saturating_sub(end.at) >= LAST_LOOK_TIMEOUT => {
+                TransferState::Closed
+            }
+            None => return,
+        };
+        self.end = Some(JobEnd {
+            state: Some(state),
+            ..end
+        });
+    }
+
+    fn state_after(&mut self, count: Option<FileCount>) -> TransferState {
+        let Some(count) = count else {
+            return TransferState::Closed;
+        };
+        self.last_count.count = count;
+        let (Some(files), Some(bytes)) = (count.files_done, count.bytes_done) else {
+            return TransferState::Closed;
+        };
+        self.estimator.set_final_position(bytes);
+        if count.is_complete && files >= count.files {
+            TransferState::Finished
+        } else {
+            TransferState::Ended
+        }
+    }
+
+    /// The state after a transfer to another machine or to an archive. An archive that is not
+    /// compressed has its expected length, but for the last block.
+    fn state_without_destination(&mut self, now: &SystemSample) -> TransferState {
+        let is_complete = self.last_count.count.is_complete;
+        let size = total_bytes(&self.last_count);
+        let archive = now.closed_files.iter().find(|file| {
+            (file.pid, file.start_ticks) == (self.pid, self.start_ticks)
+                && file.size >= size
+                && file.size <= size + 2 * ARCHIVE_BLOCK
+        });
+        if is_complete && (self.estimator.last_position() == Some(size) || archive.is_some()) {
+            self.estimator.set_final_position(size);
+            TransferState::Finished
+        } else if self.estimator.can_have_reached(now.boot_time, size) {
+            TransferState::Closed
+        } else {
+            TransferState::Ended
+        }
+    }
+
+    fn state(&self, at: Duration, position: Option<u64>, size: Option<u64>) -> TransferState {
+        if let Some(end) = self.end {
+            // Until the last look is done.
+            return end.state.unwrap_or(TransferState::Moving);
+        }
+        let active = at.saturating_sub(self.last_activity) < super::estimate::STALLED_AFTER;
+        match position {
+            None => TransferState::UnknownPosition,
+            Some(_) if self.estimator.is_stalled(at) && !active && position != size => {
                 TransferState::Stalled
             }
-            (None, Some(_)) => TransferState::Moving,
-        };
+            Some(_) => TransferState::Moving,
+        }
+    }
+
+    fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
+        let at = context.sample.boot_time;
+        let count = self.last_count.count;
+        let size = count.is_complete.then_some(total_bytes(&self.last_count));
+        let position = self.estimator.last_position();
+        let state = self.state(at, position, size);
         let eta = match (state, size) {
-            (TransferState::Moving, Some(size)) => self.estimator.eta(at, size),
+            (TransferState::Moving, Some(size)) if self.end.is_none() => {
+                self.estimator.eta(at, size)
+            }
             _ => Eta::default(),
         };
-        TransferView {
+        let mut view = TransferView {
             pid: self.pid,
             command: self.command.clone(),
             source: Some(self.source.clone()),
@@ -136,16 +254,49 @@ impl FollowedJob {
             position_bytes: position,
             size_bytes: size,
             rate_bytes_per_s: self.estimator.displayed_rate(state),
+            interval_rate_bytes_per_s: self.estimator.interval_rate().filter(|_| !state.is_over()),
             eta: eta.likely,
             eta_low: eta.low,
             eta_high: eta.high,
             state,
             files_done: count.files_done,
             files_total: Some(count.files),
-            throttle: (self.is_rate_limited && state != TransferState::Finished)
-                .then_some(Throttle::OwnLimit),
+            throttle: (self.is_rate_limited && !state.is_over()).then_some(Throttle::OwnLimit),
             ..TransferView::default()
+        };
+        self.add_bottleneck(&mut view, count, context);
+        view
+    }
+
+    fn add_bottleneck(
+        &mut self,
+        view: &mut TransferView,
+        count: FileCount,
+        context: &TransferContext<'_>,
+    ) {
+        let device = |file_system: Option<(u32, u32)>| {
+            context.device_at(FileLocation::FileSystem(file_system?))
+        };
+        let participants = TransferParticipants {
+            reader: self.find_process(context.sample),
+            writer: None,
+            devices: TransferDevices {
+                source: device(count.source_file_system),
+                destination: device(count.destination_file_system),
+            },
+        };
+        bottleneck::add_dirty_bytes(view, participants.devices, context);
+        if !view.state.is_over() {
+            bottleneck::add_bottleneck(view, &mut self.bottleneck, &participants, context);
         }
+    }
+}
+
+/// Bytes of a job that is complete, on the scale of its position.
+fn total_bytes(job: &JobCount) -> u64 {
+    match job.order.count_method {
+        CountMethod::DestinationFiles | CountMethod::ReadBytes => job.count.bytes,
+        CountMethod::ArchiveBytes => job.count.archive_bytes,
     }
 }
 

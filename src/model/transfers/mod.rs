@@ -12,7 +12,7 @@ use crate::probe::SystemSample;
 use crate::probe::sample::FileKind;
 
 use super::interval::SampleInterval;
-use super::snapshot::TransferView;
+use super::snapshot::{Throttle, TransferView};
 
 pub mod bottleneck;
 pub mod context;
@@ -22,19 +22,26 @@ mod flow;
 mod groups;
 mod jobs;
 mod limits;
+mod movement;
 mod pairing;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod waits;
 
-use self::context::TransferContext;
+use self::bottleneck::TransferParticipants;
+use self::context::{TransferContext, TransferDevices};
 use self::flow::ProcessFlows;
 use self::jobs::FollowedJobs;
 use self::pairing::FileIndex;
 use self::transfer::{FINISHED_DISPLAY_TIME, ProgressBasis, Transfer, TransferFile};
 
-/// A file left open in the middle (a pager) is no longer a transfer.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+/// A pair of files that does not move for this long is no longer a transfer.
+const IDLE_TIMEOUT_OF_PAIR: Duration = Duration::from_secs(300);
+/// Nor is a process that reads without a position and then stops.
+const IDLE_TIMEOUT_WITHOUT_POSITION: Duration = Duration::from_secs(5);
+/// Nor is a single file: one that is left open in the middle, such as a pager's.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// A file that is only written, at a lower rate, is a log instead of a transfer.
 const MIN_WRITE_BYTES_PER_S: f64 = 1024.0 * 1024.0;
 
@@ -80,16 +87,18 @@ impl TransferTracker {
         self.transfers
             .retain(|transfer| match transfer.time_since_finish(now.boot_time) {
                 Some(time) => time < FINISHED_DISPLAY_TIME,
-                None => transfer.time_without_movement(now.boot_time) < IDLE_TIMEOUT,
+                None => {
+                    transfer.time_without_movement(now.boot_time) < idle_timeout(transfer)
+                        && !transfer.is_in_place()
+                }
             });
     }
 
     /// The transfers: jobs of several files, then single files; active before finished ones, the
     /// largest remainder first.
     #[must_use]
-    pub fn transfer_views(&self, context: &TransferContext<'_>) -> Vec<TransferView> {
-        let at = context.sample.boot_time;
-        let mut order: Vec<&Transfer> = self.transfers.iter().collect();
+    pub fn transfer_views(&mut self, context: &TransferContext<'_>) -> Vec<TransferView> {
+        let mut order: Vec<&mut Transfer> = self.transfers.iter_mut().collect();
         order.sort_by_key(|transfer| {
             (
                 !transfer.is_active(),
@@ -98,20 +107,23 @@ impl TransferTracker {
         });
         let files: Vec<TransferView> = order
             .into_iter()
-            .map(|transfer| {
-                let mut view = transfer.transfer_view(at);
-                bottleneck::add_bottleneck(&mut view, transfer, context);
-                view
-            })
+            .map(|transfer| view_of(transfer, context))
             .collect();
-        let mut views = self.jobs.transfer_views(at);
+        let mut views = self.jobs.transfer_views(context);
         for job in &mut views {
             // The current file has the bottleneck of its job.
-            if let Some(file) = files.iter().find(|file| file.pid == job.pid) {
+            let of_job = |file: &&TransferView| file.pid == job.pid && file.bottleneck.is_some();
+            if let Some(file) = files.iter().find(of_job) {
                 job.bottleneck = file.bottleneck;
+                job.bottleneck_reason.clone_from(&file.bottleneck_reason);
                 job.throttle = file.throttle.or(job.throttle);
             }
         }
+        // The archive that a job writes is its destination.
+        let is_archive = |file: &TransferView| {
+            file.source.is_none() && views.iter().any(|job| job.pid == file.pid)
+        };
+        let files: Vec<TransferView> = files.into_iter().filter(|it| !is_archive(it)).collect();
         views.extend(files);
         views
     }
@@ -166,8 +178,12 @@ impl TransferTracker {
             let (_, flow) = search.flow_at(place);
             let large = matches!(flow.file.kind, FileKind::Block(_))
                 || flow.file.size.is_some_and(|size| size >= self.min_bytes);
-            let rate = flow.advanced_bytes().max(flow.grown_bytes()) as f64 / search.seconds();
+            let rate = flow.received_bytes() as f64 / search.seconds();
+            // Open for both and without an offset that advances: written in place, such as a
+            // database or a disk image.
+            let in_place = flow.file.readable && flow.advanced_bytes() == 0;
             if !large
+                || in_place
                 || !flow.is_written()
                 || rate < MIN_WRITE_BYTES_PER_S
                 || self.is_known(search, place)
@@ -209,8 +225,11 @@ impl TransferTracker {
             };
             let file = process.flows[flow].file;
             // At its end and not moving: it was read before, and the current reads are of something
-            // else.
-            if process.flows[flow].previous.is_some() && Some(file.position) < file.size {
+            // else. Open for writing too: a database or a disk image.
+            if process.flows[flow].previous.is_some()
+                && Some(file.position) < file.size
+                && !file.writable
+            {
                 let place = FileIndex {
                     process: index,
                     flow,
@@ -287,6 +306,41 @@ impl TransferTracker {
             .iter()
             .any(|transfer| transfer.is_active() && transfer.involves(process.process, flow))
     }
+}
+
+/// How long a transfer is shown without a movement.
+fn idle_timeout(transfer: &Transfer) -> Duration {
+    if !transfer.has_position() {
+        IDLE_TIMEOUT_WITHOUT_POSITION
+    } else if transfer.source.is_some() && transfer.destination.is_some() {
+        IDLE_TIMEOUT_OF_PAIR
+    } else {
+        IDLE_TIMEOUT
+    }
+}
+
+/// View of a transfer with its bottleneck.
+fn view_of(transfer: &mut Transfer, context: &TransferContext<'_>) -> TransferView {
+    let mut view = transfer.transfer_view(context.sample.boot_time);
+    let device = |end: &Option<TransferFile>| context.device_at(end.as_ref()?.location());
+    let process = |end: Option<&TransferFile>| end?.find_process(context.sample);
+    let (source, destination) = (&transfer.source, &transfer.destination);
+    let leader = source.as_ref().or(destination.as_ref());
+    let participants = TransferParticipants {
+        reader: process(leader),
+        writer: process(destination.as_ref())
+            .filter(|writer| leader.is_some_and(|leader| leader.pid() != writer.identity.pid)),
+        devices: TransferDevices {
+            source: device(source),
+            destination: device(destination),
+        },
+    };
+    bottleneck::add_dirty_bytes(&mut view, participants.devices, context);
+    if !view.state.is_over() {
+        view.throttle = transfer.is_rate_limited.then_some(Throttle::OwnLimit);
+        bottleneck::add_bottleneck(&mut view, &mut transfer.bottleneck, &participants, context);
+    }
+    view
 }
 
 /// Whether both its files were removed.

@@ -1,11 +1,15 @@
 //! Pairs of source and destination files.
 
+use crate::probe::copy_jobs::temporary_name::{base_name, without_temporary_suffix};
 use crate::probe::sample::{FileKind, OpenFile};
 
 use super::flow::{FileFlow, ProcessFlows};
 
-/// Standard error often refers to a file that other processes extend; it is never a copy.
-const STANDARD_ERROR: u32 = 2;
+/// A file that receives a smaller fraction of the bytes that are read is a log: compressors reach
+/// about one thousandth.
+const MAX_COMPRESSION: u64 = 2000;
+/// A destination receives at least this many bytes in an interval.
+const MIN_RECEIVED_BYTES: u64 = 4096;
 /// Longer pipelines are not followed to their end.
 const MAX_PIPELINE_LENGTH: usize = 4;
 
@@ -22,10 +26,10 @@ pub struct FileIndex {
 /// of a pipe, or in a related process of the same name (rsync has a process for either end).
 #[must_use]
 pub fn find_destination(all: &[ProcessFlows<'_>], source: FileIndex) -> Option<FileIndex> {
-    let file = all[source.process].flows[source.flow].file;
-    destination_in_process(all, source.process, file)
-        .or_else(|| destination_through_pipe(all, source.process, file, MAX_PIPELINE_LENGTH))
-        .or_else(|| destination_in_related_process(all, source.process, file))
+    let from = &all[source.process].flows[source.flow];
+    destination_in_process(all, source.process, from)
+        .or_else(|| destination_through_pipe(all, source.process, from, MAX_PIPELINE_LENGTH))
+        .or_else(|| destination_in_related_process(all, source.process, from))
 }
 
 /// The source of a copy without offsets (copy_file_range(2)): open for reading only, not moving,
@@ -53,25 +57,29 @@ pub fn find_unmoved_source(
     }
 }
 
+/// Whether a file receives what is read from a source.
+fn receives(flow: &FileFlow<'_>, source: &FileFlow<'_>) -> bool {
+    let received = flow.received_bytes();
+    flow.is_written()
+        && flow.file.inode != source.file.inode
+        && received >= MIN_RECEIVED_BYTES
+        && received.saturating_mul(MAX_COMPRESSION) >= source.advanced_bytes()
+}
+
 /// The destination in one process: of several files the one with the same name, else the one that
 /// received most bytes.
 fn destination_in_process(
     all: &[ProcessFlows<'_>],
     process: usize,
-    source: &OpenFile,
+    source: &FileFlow<'_>,
 ) -> Option<FileIndex> {
     let flows = &all[process].flows;
     (0..flows.len())
-        .filter(|index| {
-            let flow = &flows[*index];
-            flow.is_written()
-                && flow.file.inode != source.inode
-                && flow.file.descriptor != STANDARD_ERROR
-        })
+        .filter(|index| receives(&flows[*index], source))
         .max_by_key(|index| {
             let flow = &flows[*index];
-            let same_name = base_name(&flow.file.path) == base_name(&source.path);
-            (same_name, flow.advanced_bytes().max(flow.grown_bytes()))
+            let same_name = base_name(&flow.file.path) == base_name(&source.file.path);
+            (same_name, flow.received_bytes())
         })
         .map(|flow| FileIndex { process, flow })
 }
@@ -79,7 +87,7 @@ fn destination_in_process(
 fn destination_through_pipe(
     all: &[ProcessFlows<'_>],
     process: usize,
-    source: &OpenFile,
+    source: &FileFlow<'_>,
     further: usize,
 ) -> Option<FileIndex> {
     let further = further.checked_sub(1)?;
@@ -107,65 +115,43 @@ fn destination_through_pipe(
     None
 }
 
+/// The destination in another process of the same program: the file with the source's name, or the
+/// only one that is written by a process of the same family.
 fn destination_in_related_process(
     all: &[ProcessFlows<'_>],
     process: usize,
-    source: &OpenFile,
+    source: &FileFlow<'_>,
 ) -> Option<FileIndex> {
-    let wanted = base_name(&source.path);
-    let name = &all[process].process.identity.name;
-    for (other, candidate) in all.iter().enumerate() {
-        if other == process || candidate.process.identity.name != *name {
-            continue;
-        }
-        let found = candidate.flows.iter().position(|flow| {
-            let own = base_name(&flow.file.path);
-            flow.is_written()
-                && flow.file.inode != source.inode
-                && (own == wanted || without_temporary_suffix(own) == Some(wanted))
-        });
-        if let Some(flow) = found {
-            return Some(FileIndex {
-                process: other,
-                flow,
-            });
-        }
-    }
-    None
+    let wanted = base_name(&source.file.path);
+    let own = &all[process];
+    let same_name = |flow: &FileFlow<'_>| {
+        let name = base_name(&flow.file.path);
+        name == wanted || without_temporary_suffix(name) == Some(wanted)
+    };
+    let candidates: Vec<FileIndex> = (0..all.len())
+        .filter(|other| {
+            *other != process && all[*other].process.identity.name == own.process.identity.name
+        })
+        .flat_map(|process| {
+            let flows = 0..all[process].flows.len();
+            flows.map(move |flow| FileIndex { process, flow })
+        })
+        .filter(|place| receives(flow_at(all, *place), source))
+        .collect();
+    let in_family = |place: &&FileIndex| all[place.process].family == own.family;
+    let named = |place: &&FileIndex| same_name(flow_at(all, **place));
+    let family: Vec<&FileIndex> = candidates.iter().filter(in_family).collect();
+    let found = family.iter().copied().find(named);
+    let only = || match family[..] {
+        [only] => Some(only),
+        _ => None,
+    };
+    found
+        .or_else(only)
+        .or_else(|| candidates.iter().find(named))
+        .copied()
 }
 
-/// The final name of a file: rsync writes `.NAME.XXXXXX` (mkstemp(3)) and renames it when it is
-/// complete.
-#[must_use]
-pub fn final_path(path: &[u8]) -> Vec<u8> {
-    let name = base_name(path);
-    match without_temporary_suffix(name) {
-        Some(lasting) => [&path[..path.len() - name.len()], lasting].concat(),
-        None => path.to_vec(),
-    }
-}
-
-fn without_temporary_suffix(name: &[u8]) -> Option<&[u8]> {
-    let inner = name.strip_prefix(b".")?;
-    let (lasting, suffix) = inner.split_at_checked(inner.len().checked_sub(7)?)?;
-    let random = suffix.strip_prefix(b".")?;
-    (!lasting.is_empty() && random.iter().all(u8::is_ascii_alphanumeric)).then_some(lasting)
-}
-
-fn base_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rsync_temporary_name_maps_to_final_name() {
-        assert_eq!(final_path(b"/b/.vm.raw.aB3dE9"), b"/b/vm.raw");
-        assert_eq!(final_path(b"/b/vm.raw"), b"/b/vm.raw");
-        assert_eq!(final_path(b"/b/.hidden"), b"/b/.hidden");
-        assert_eq!(final_path(b".x.123456"), b"x");
-        assert_eq!(final_path(b""), b"");
-    }
+fn flow_at<'a, 's>(all: &'a [ProcessFlows<'s>], place: FileIndex) -> &'a FileFlow<'s> {
+    &all[place.process].flows[place.flow]
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::model::snapshot::TransferState;
-use crate::probe::sample::{Availability, OpenFile, ProcessIdentity, ProcessIo, ProcessSample};
+use crate::probe::sample::{
+    Availability, ClosedFile, FileHandle, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
+};
 
 use super::*;
 
@@ -15,7 +17,7 @@ struct OpenFixture(OpenFile);
 
 fn open_fixture(descriptor: u32, path: &str, inode: u64) -> OpenFixture {
     OpenFixture(OpenFile {
-        descriptor,
+        handle: FileHandle::Descriptor(descriptor),
         path: path.as_bytes().into(),
         kind: FileKind::Regular,
         inode: ((8, 1), inode),
@@ -66,10 +68,14 @@ fn process(
             arguments: arguments.replace(' ', "\0").into_bytes(),
             ..ProcessIdentity::default()
         }),
-        io: Availability::Available(ProcessIo {
-            read_bytes: read,
-            ..ProcessIo::default()
-        }),
+        // Without counters each advance of an offset counts.
+        io: match read {
+            0 => Availability::NotPermitted,
+            read => Availability::Available(ProcessIo {
+                read_bytes: read,
+                ..ProcessIo::default()
+            }),
+        },
         state: Some('R'),
         files: files.iter().map(|open| open.0.clone()).collect(),
         ..ProcessSample::default()
@@ -79,6 +85,8 @@ fn process(
 /// Feeds a tracker with one sample a second.
 struct TrackerScenario {
     tracker: TransferTracker,
+    /// Files that are closed before the next sample.
+    closed: Vec<ClosedFile>,
     before: Option<SystemSample>,
     second: u64,
 }
@@ -87,6 +95,7 @@ impl TrackerScenario {
     fn new() -> Self {
         Self {
             tracker: TransferTracker::new(8 * MIB),
+            closed: Vec::new(),
             before: None,
             second: 0,
         }
@@ -97,6 +106,7 @@ impl TrackerScenario {
         let now = SystemSample {
             boot_time: Duration::from_secs(self.second),
             processes,
+            closed_files: std::mem::take(&mut self.closed),
             ..SystemSample::default()
         };
         self.tracker
@@ -104,7 +114,6 @@ impl TrackerScenario {
         let views = self.tracker.transfer_views(&TransferContext {
             sample: &now,
             devices: &[],
-            processes: &[],
         });
         self.before = Some(now);
         views
@@ -134,7 +143,11 @@ fn dd_transfer_has_eta_from_second_sample() {
     assert_eq!(view.size_bytes, Some(100 * MIB));
     assert_eq!(view.eta, Some(Duration::from_secs(8)));
     let view = only_view(story.next_sample(vec![process(7, "dd", "dd", 0, &[])]));
-    assert_eq!(view.state, TransferState::Finished);
+    assert_eq!(
+        view.state,
+        TransferState::Ended,
+        "80 MiB in a second is too much"
+    );
     for _ in 0..9 {
         assert_eq!(story.next_sample(Vec::new()).len(), 1);
     }
@@ -221,7 +234,7 @@ fn pipeline_and_rsync_pair_are_one_transfer_each() {
         ];
         let gzip = [
             pipe(0).open_for_reading(0, 0),
-            open_fixture(1, "/a.gz", 3).open_for_writing(done, done),
+            open_fixture(1, "/a.gz", 3).open_for_writing(done << 10, done << 10),
         ];
         let sender = [open_fixture(3, "/vm.raw", 4).open_for_reading(done * MIB, 50 * MIB)];
         let receiver =
@@ -283,10 +296,10 @@ fn pread_transfer_has_unknown_position() {
     let mut story = TrackerScenario::new();
     let reader = |read: u64| {
         let files = [open_fixture(3, "/big", 1).open_for_reading(0, 500 * MIB)];
-        vec![process(7, "fio", "", read * MIB, &files)]
+        vec![process(7, "scan", "", read * MIB, &files)]
     };
-    story.next_sample(reader(0));
-    let view = only_view(story.next_sample(reader(20)));
+    story.next_sample(reader(1));
+    let view = only_view(story.next_sample(reader(21)));
     assert_eq!(view.state, TransferState::UnknownPosition);
     assert_eq!((view.position_bytes, view.eta), (None, None));
     assert_eq!(view.rate_bytes_per_s, Some((20 * MIB) as f64));
@@ -308,4 +321,225 @@ fn stalled_transfer_resumes() {
     let view = only_view(story.next_sample(reader(30)));
     assert_eq!(view.state, TransferState::Moving);
     assert!(view.eta.is_some());
+}
+
+#[test]
+fn pipeline_is_not_over_before_its_last_process_has_written_everything() {
+    let mut story = TrackerScenario::new();
+    let pipe = |descriptor| open_fixture(descriptor, "pipe:[9]", 9).with_kind(FileKind::Pipe);
+    let reader = |done: u64| {
+        let files = [
+            open_fixture(0, "/a", 1).open_for_reading(done * MIB, 40 * MIB),
+            pipe(1).open_for_writing(0, 0),
+        ];
+        process(6, "cat", "", 0, &files)
+    };
+    let writer = |done: u64| {
+        let files = [
+            pipe(0).open_for_reading(0, 0),
+            open_fixture(1, "/b", 2).open_for_writing(done * MIB, done * MIB),
+        ];
+        process(7, "cat", "", 0, &files)
+    };
+    story.next_sample(vec![reader(10), writer(9)]);
+    story.next_sample(vec![reader(38), writer(37)]);
+    let view = only_view(story.next_sample(vec![writer(39)]));
+    assert_eq!(view.state, TransferState::Moving);
+    story.closed = vec![closed_destination(40)];
+    let view = only_view(story.next_sample(Vec::new()));
+    assert_eq!(view.state, TransferState::Finished);
+    assert_eq!(view.position_bytes, Some(40 * MIB));
+}
+
+/// A process that reads sequentially or not, with the bytes that its system calls read so far.
+fn reader(name: &str, position: u64, size: u64, called: u64) -> Vec<ProcessSample> {
+    let files = [open_fixture(3, "/big", 1).open_for_reading(position * MIB, size * MIB)];
+    let mut process = process(7, name, "", 1, &files);
+    process.io = Availability::Available(ProcessIo {
+        rchar: called * MIB,
+        ..ProcessIo::default()
+    });
+    vec![process]
+}
+
+#[test]
+fn random_reads_have_no_position_and_the_rate_of_the_calls() {
+    let mut story = TrackerScenario::new();
+    let mut last = None;
+    for (index, position) in [0, 9000, 1200, 7700, 400, 9900, 3100]
+        .into_iter()
+        .enumerate()
+    {
+        let views = story.next_sample(reader("scan", position, 10_000, 40 * index as u64));
+        last = views.into_iter().next();
+    }
+    let view = last.expect("a process that reads a large file");
+    assert_eq!(view.state, TransferState::UnknownPosition);
+    assert_eq!((view.position_bytes, view.eta), (None, None));
+    let rate = view.rate_bytes_per_s.unwrap();
+    assert!((rate / (40 * MIB) as f64 - 1.0).abs() < 1e-9, "{rate}");
+}
+
+#[test]
+fn position_is_not_trusted_after_a_jump_until_it_advances_again() {
+    let mut story = TrackerScenario::new();
+    story.next_sample(reader("scan", 0, 10_000, 0));
+    assert!(
+        only_view(story.next_sample(reader("scan", 40, 10_000, 40)))
+            .eta
+            .is_some()
+    );
+    let view = only_view(story.next_sample(reader("scan", 6000, 10_000, 80)));
+    assert_eq!((view.position_bytes, view.eta), (None, None));
+    for step in 3..6 {
+        let position = 6000 + 40 * (step - 2);
+        story.next_sample(reader("scan", position, 10_000, 40 * step));
+    }
+    let view = only_view(story.next_sample(reader("scan", 6160, 10_000, 240)));
+    assert_eq!(view.position_bytes, Some(6160 * MIB));
+    assert_eq!(view.rate_bytes_per_s, Some((40 * MIB) as f64));
+}
+
+#[test]
+fn image_conversion_after_seek_to_the_end_is_measured_by_its_destination() {
+    let mut story = TrackerScenario::new();
+    let convert = |position: u64, length: u64, allocated: u64, called: u64| {
+        let mut destination = open_fixture(9, "/b", 2).open_for_writing(0, length * MIB);
+        destination.0.readable = true;
+        destination.0.allocated_bytes = allocated * MIB;
+        let files = [
+            open_fixture(8, "/a", 1).open_for_reading(position * MIB, 1000 * MIB),
+            destination,
+        ];
+        let mut process = process(7, "qemu-img", "", 1, &files);
+        process.io = Availability::Available(ProcessIo {
+            rchar: called * MIB,
+            wchar: called * MIB,
+            ..ProcessIo::default()
+        });
+        vec![process]
+    };
+    story.next_sample(convert(0, 0, 0, 0));
+    story.next_sample(convert(1000, 1000, 30, 30));
+    let view = only_view(story.next_sample(convert(1000, 1000, 60, 60)));
+    assert_eq!(view.position_bytes, Some(60 * MIB));
+    assert!(view.eta > Some(Duration::from_secs(10)), "{view:?}");
+    assert_eq!(view.source.as_deref(), Some("/a"));
+    assert_eq!(view.destination.as_deref(), Some("/b"));
+}
+
+fn pair(done: u64) -> Vec<ProcessSample> {
+    let files = [
+        open_fixture(3, "/a", 1).open_for_reading(done * MIB, 1000 * MIB),
+        open_fixture(4, "/b", 2).open_for_writing(done * MIB, done * MIB),
+    ];
+    vec![process(7, "pv", "pv /a", 0, &files)]
+}
+
+fn closed_destination(mib: u64) -> ClosedFile {
+    ClosedFile {
+        pid: 7,
+        start_ticks: 0,
+        inode: ((8, 1), 2),
+        size: mib * MIB,
+        allocated_bytes: mib * MIB,
+    }
+}
+
+#[test]
+fn last_look_tells_finished_from_ended() {
+    for (closed, state, position) in [
+        (Some(1000), TransferState::Finished, 1000),
+        (Some(950), TransferState::Ended, 950),
+        (None, TransferState::Closed, 920),
+    ] {
+        let mut story = TrackerScenario::new();
+        story.next_sample(pair(800));
+        story.next_sample(pair(860));
+        story.next_sample(pair(920));
+        story.closed = closed.map(closed_destination).into_iter().collect();
+        let view = only_view(story.next_sample(Vec::new()));
+        assert_eq!(view.state, state);
+        assert_eq!(view.position_bytes, Some(position * MIB));
+    }
+}
+
+#[test]
+fn transfer_that_cannot_have_reached_its_end_has_ended_before() {
+    let mut story = TrackerScenario::new();
+    story.next_sample(pair(650));
+    story.next_sample(pair(700));
+    let view = only_view(story.next_sample(Vec::new()));
+    assert_eq!(view.state, TransferState::Ended);
+}
+
+#[test]
+fn new_name_of_rsync_is_paired_within_its_processes() {
+    let mut story = TrackerScenario::new();
+    let both = |done: u64| {
+        let read = [open_fixture(3, "/vm.raw", 4).open_for_reading(done * MIB, 500 * MIB)];
+        let written =
+            [open_fixture(1, "/to/.copy.Ab3dE9", 5).open_for_writing(done * MIB, done * MIB)];
+        let other =
+            [open_fixture(1, "/elsewhere/.x.Ab3dE9", 6).open_for_writing(done * MIB, done * MIB)];
+        let child = |pid, parent: u32, files: &[OpenFixture]| {
+            let mut process = process(pid, "rsync", "", 0, files);
+            Arc::make_mut(&mut process.identity).parent_pid = parent;
+            process
+        };
+        vec![
+            child(9, 1, &read),
+            child(10, 9, &[]),
+            child(11, 10, &written),
+            child(20, 1, &other),
+        ]
+    };
+    story.next_sample(both(10));
+    let views = story.next_sample(both(20));
+    let paired = views.iter().find(|view| view.source.is_some()).unwrap();
+    assert_eq!(paired.destination.as_deref(), Some("/to/copy"));
+    assert_eq!(paired.size_bytes, Some(500 * MIB));
+}
+
+#[test]
+fn log_of_a_reader_is_no_destination() {
+    let mut story = TrackerScenario::new();
+    let scan = |done: u64| {
+        let files = [
+            open_fixture(1, "/var/log/scan.log", 2)
+                .open_for_writing(done * 60, 9 * MIB + done * 60),
+            open_fixture(3, "/big", 1).open_for_reading(done * MIB, 1000 * MIB),
+        ];
+        vec![process(7, "scan", "", 0, &files)]
+    };
+    story.next_sample(scan(10));
+    let view = only_view(story.next_sample(scan(60)));
+    assert_eq!(view.source.as_deref(), Some("/big"));
+    assert_eq!(view.destination, None);
+}
+
+#[test]
+fn benchmark_virtual_machine_and_database_are_no_transfers() {
+    for (name, readable) in [("fio", false), ("qemu-system-x86", true), ("mysqld", true)] {
+        let mut story = TrackerScenario::new();
+        let writer = |grown: u64| {
+            let mut image = open_fixture(9, "/disk.img", 2).open_for_writing(0, grown * MIB);
+            image.0.readable = readable;
+            vec![process(7, name, "", 0, &[image])]
+        };
+        for step in 1..6 {
+            assert!(story.next_sample(writer(20 * step)).is_empty(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn idle_reader_disappears_after_half_a_minute() {
+    let mut story = TrackerScenario::new();
+    story.next_sample(reader("less", 10, 1000, 10));
+    story.next_sample(reader("less", 60, 1000, 60));
+    for _ in 0..29 {
+        assert_eq!(story.next_sample(reader("less", 60, 1000, 60)).len(), 1);
+    }
+    assert!(story.next_sample(reader("less", 60, 1000, 60)).is_empty());
 }

@@ -4,17 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::file_locations::{FileLocation, location_of};
-use crate::model::interval::open_file;
+use crate::model::interval::{io_difference, open_file};
 use crate::model::snapshot::{TransferState, TransferView};
 use crate::probe::SystemSample;
-use crate::probe::sample::{FileKind, OpenFile, ProcessSample};
+use crate::probe::copy_jobs::temporary_name::final_path;
+use crate::probe::sample::{ClosedFile, FileHandle, FileKind, OpenFile, ProcessIo, ProcessSample};
 use crate::safe_text::SafeText;
 
+use super::bottleneck::BottleneckTracker;
 use super::dd;
 use super::estimate::{Eta, RateEstimator};
-use super::flow::FileFlow;
+use super::flow::{FileFlow, has_pipe};
 use super::limits;
-use super::pairing::final_path;
+use super::movement::{Movement, counted_bytes, movement};
 
 /// A finished transfer is shown for this long.
 pub(super) const FINISHED_DISPLAY_TIME: Duration = Duration::from_secs(10);
@@ -26,7 +28,7 @@ const IDLE_AT_END_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct TransferFile {
     pid: u32,
     start_ticks: u64,
-    descriptor: u32,
+    handle: FileHandle,
     location: FileLocation,
     inode: ((u32, u32), u64),
     path: Arc<[u8]>,
@@ -39,7 +41,7 @@ impl TransferFile {
         Self {
             pid: process.identity.pid,
             start_ticks: process.identity.start_ticks,
-            descriptor: file.descriptor,
+            handle: file.handle,
             location: location_of(file),
             inode: file.inode,
             path: Arc::clone(&file.path),
@@ -49,7 +51,7 @@ impl TransferFile {
     /// Whether this is the file of this process.
     #[must_use]
     pub fn is_file_of(&self, process: &ProcessSample, file: &OpenFile) -> bool {
-        self.is_held_by(process) && self.descriptor == file.descriptor && self.inode == file.inode
+        self.is_held_by(process) && self.handle == file.handle && self.inode == file.inode
     }
 
     /// Whether this process has it open.
@@ -64,7 +66,23 @@ impl TransferFile {
         self.location
     }
 
-    fn find_process<'s>(&self, sample: &'s SystemSample) -> Option<&'s ProcessSample> {
+    /// Process id of the process that has it open.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The file as it was after it had been closed; `None` if it is still open or was not found.
+    fn find_closed(&self, sample: &SystemSample) -> Option<ClosedFile> {
+        let same = |file: &&ClosedFile| {
+            (file.pid, file.start_ticks, file.inode) == (self.pid, self.start_ticks, self.inode)
+        };
+        sample.closed_files.iter().find(same).copied()
+    }
+
+    /// The process that has it open, while it runs.
+    #[must_use]
+    pub fn find_process<'s>(&self, sample: &'s SystemSample) -> Option<&'s ProcessSample> {
         let found = sample
             .processes
             .binary_search_by_key(&self.pid, |process| process.identity.pid)
@@ -74,7 +92,7 @@ impl TransferFile {
     }
 
     fn find_open_file<'s>(&self, sample: &'s SystemSample) -> Option<&'s OpenFile> {
-        open_file(self.find_process(sample)?, self.descriptor, self.inode)
+        open_file(self.find_process(sample)?, self.handle, self.inode)
     }
 }
 
@@ -90,6 +108,31 @@ pub enum ProgressBasis {
     IoCounters,
 }
 
+/// Intervals of sequential transfer after which the offset is trusted again, and before which a
+/// restart shows a program that moves back and forth.
+const TRUSTED_INTERVALS: u32 = 3;
+/// A writer without a source that seeks this often writes in place.
+const MAX_SEEKS_OF_WRITER: u32 = 2;
+/// A destination whose length follows the position of its source within this many bytes ...
+const MAX_LAG_BYTES: u64 = 8 << 20;
+/// ... or within this fraction of it holds a copy; otherwise it holds something else, such as a
+/// compressed archive.
+const MAX_LAG_DIVISOR: u64 = 10;
+
+/// Offset and counters as of the last look.
+#[derive(Debug, Clone, Copy)]
+struct LastLook {
+    position: u64,
+    io: Option<ProcessIo>,
+}
+
+/// How a transfer is over.
+#[derive(Debug, Clone, Copy)]
+struct TransferEnd {
+    at: Duration,
+    state: TransferState,
+}
+
 /// One transfer.
 #[derive(Debug)]
 pub struct Transfer {
@@ -99,13 +142,24 @@ pub struct Transfer {
     pub destination: Option<TransferFile>,
     /// Whether its own arguments limit its rate.
     pub is_rate_limited: bool,
+    /// Follows its bottleneck.
+    pub(super) bottleneck: BottleneckTracker,
     pid: u32,
     command: SafeText,
     progress_basis: ProgressBasis,
     expected_size: Option<u64>,
     dd_limits: Option<dd::DdLimits>,
     estimator: RateEstimator,
-    finished_at: Option<Duration>,
+    last_look: Option<LastLook>,
+    sequential_intervals: u32,
+    seeks: u32,
+    /// Bytes that the source holds, without holes.
+    source_data_bytes: Option<u64>,
+    /// Whether the destination has its full length before its data.
+    is_preallocated: bool,
+    /// Whether the destination held about as many bytes as were read; `None` until both were seen.
+    is_plain_copy: Option<bool>,
+    end: Option<TransferEnd>,
 }
 
 impl Transfer {
@@ -125,25 +179,32 @@ impl Transfer {
             source,
             destination,
             is_rate_limited: limits::is_rate_limited(&identity.name, &identity.arguments),
+            bottleneck: BottleneckTracker::default(),
             pid: identity.pid,
             command: SafeText::from_bytes(&identity.name),
             progress_basis: basis,
             expected_size: None,
             dd_limits: dd,
             estimator: RateEstimator::default(),
-            finished_at: None,
+            last_look: None,
+            sequential_intervals: 0,
+            seeks: 0,
+            source_data_bytes: None,
+            is_preallocated: false,
+            is_plain_copy: None,
+            end: None,
         }
     }
 
     /// Records its position in the sample before its detection; it may not have begun then.
     pub fn observe_first(&mut self, sample: &SystemSample) {
         self.observe(sample);
-        self.finished_at = None;
+        self.end = None;
     }
 
     /// Records its position in a sample.
     pub fn observe(&mut self, sample: &SystemSample) {
-        if self.finished_at.is_some() {
+        if self.end.is_some() {
             return;
         }
         let source = self.source.as_ref().map(|end| end.find_open_file(sample));
@@ -151,32 +212,172 @@ impl Transfer {
             .destination
             .as_ref()
             .map(|end| end.find_open_file(sample));
-        let leading = source.or(destination).flatten();
-        let Some(leading) = leading else {
-            self.finished_at = Some(sample.boot_time);
+        let Some(leading) = source.or(destination).flatten() else {
+            // The writer of a pipeline has not received everything yet.
+            if destination.flatten().is_none() || !self.has_two_processes() {
+                self.finish(sample);
+            }
             return;
         };
         self.expected_size = self.end_position(leading);
+        if source.is_some() && leading.kind == FileKind::Regular {
+            self.source_data_bytes = Some(leading.allocated_bytes);
+        }
         let destination = destination.flatten();
+        if let Some(destination) = destination {
+            self.detect_preallocation(destination);
+        }
+        self.follow_movement(leading, sample);
         self.switch_basis(leading, destination);
         let position = match self.progress_basis {
             ProgressBasis::Position => Some(leading.position),
-            ProgressBasis::DestinationGrowth => Some(
-                leading
-                    .position
-                    .max(self.destination_bytes(destination.unwrap_or(leading))),
-            ),
+            ProgressBasis::DestinationGrowth => {
+                let grown = destination.unwrap_or(leading);
+                Some(self.grown_position(grown.size.unwrap_or(0), grown.allocated_bytes))
+            }
             ProgressBasis::IoCounters => self.counter_bytes(sample),
         };
         if let Some(position) = position {
             self.estimator.observe_position(sample.boot_time, position);
         }
-        let at_end = self
-            .expected_size
-            .is_some_and(|size| leading.position >= size);
-        if at_end && self.estimator.time_without_movement(sample.boot_time) >= IDLE_AT_END_TIMEOUT {
-            self.finished_at = Some(sample.boot_time);
+        if let Some(file) = destination {
+            let held = file.size.unwrap_or(0).min(file.allocated_bytes);
+            self.is_plain_copy = Some(
+                self.progress_basis == ProgressBasis::DestinationGrowth
+                    || holds_about(held.max(file.position), leading.position),
+            );
         }
+        self.finish_at_end(leading, sample.boot_time);
+    }
+
+    /// Whether one process reads and another one writes.
+    fn has_two_processes(&self) -> bool {
+        let pid = |end: &Option<TransferFile>| end.as_ref().map(|end| end.pid);
+        self.destination.is_some() && pid(&self.source) != pid(&self.destination)
+    }
+
+    /// A file that stays open at its end is finished after a while.
+    fn finish_at_end(&mut self, leading: &OpenFile, at: Duration) {
+        let at_end = self.progress_basis == ProgressBasis::Position
+            && self
+                .expected_size
+                .is_some_and(|size| leading.position >= size);
+        if at_end && self.estimator.time_without_movement(at) >= IDLE_AT_END_TIMEOUT {
+            self.end = Some(TransferEnd {
+                at,
+                state: TransferState::Finished,
+            });
+        }
+    }
+
+    /// Judges by the counters whether the offset moved by a transfer or by a seek.
+    fn follow_movement(&mut self, leading: &OpenFile, sample: &SystemSample) {
+        let process = self
+            .source
+            .as_ref()
+            .or(self.destination.as_ref())
+            .and_then(|end| end.find_process(sample));
+        let io = process.and_then(|process| process.io.value());
+        let look = LastLook {
+            position: leading.position,
+            io,
+        };
+        let Some(last) = self.last_look.replace(look) else {
+            return;
+        };
+        let counted = last
+            .io
+            .zip(io)
+            .and_then(|(before, now)| Some(counted_bytes(&io_difference(&before, &now)?)));
+        let piped = process.is_some_and(has_pipe);
+        match movement(last.position, leading, counted, piped) {
+            Movement::Unmoved => {}
+            Movement::Sequential(_) => self.sequential_intervals += 1,
+            Movement::Restarted => {
+                if self.sequential_intervals < TRUSTED_INTERVALS {
+                    self.distrust_position();
+                }
+                self.sequential_intervals = 0;
+            }
+            Movement::Jumped if is_hole(last.position, leading) => {
+                if self.progress_basis == ProgressBasis::Position {
+                    self.estimator.skip_to(sample.boot_time, leading.position);
+                }
+            }
+            Movement::Jumped => {
+                self.seeks += 1;
+                self.sequential_intervals = 0;
+                self.distrust_position();
+            }
+        }
+    }
+
+    /// Uses the process's counters instead of an offset that is no progress.
+    fn distrust_position(&mut self) {
+        if self.progress_basis == ProgressBasis::Position {
+            self.progress_basis = ProgressBasis::IoCounters;
+            self.estimator = RateEstimator::default();
+        }
+    }
+
+    /// Whether its position is known.
+    #[must_use]
+    pub fn has_position(&self) -> bool {
+        self.progress_basis != ProgressBasis::IoCounters
+    }
+
+    /// Whether it writes in place: without a source, and seeking.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        self.source.is_none() && self.seeks >= MAX_SEEKS_OF_WRITER
+    }
+
+    /// Records the end, with a last look at the destination.
+    fn finish(&mut self, sample: &SystemSample) {
+        let closed = self
+            .destination
+            .as_ref()
+            .and_then(|end| end.find_closed(sample));
+        self.end = Some(TransferEnd {
+            at: sample.boot_time,
+            state: self.final_state(closed, sample.boot_time),
+        });
+    }
+
+    fn final_state(&mut self, closed: Option<ClosedFile>, at: Duration) -> TransferState {
+        let Some(size) = self.expected_size else {
+            if let Some(closed) = closed.filter(|_| self.source.is_none()) {
+                self.estimator.set_final_position(closed.size);
+            }
+            return TransferState::Closed;
+        };
+        if let Some(closed) = closed
+            && (closed.size == size || self.is_copied_to(closed))
+        {
+            let position = self.grown_position(closed.size, closed.allocated_bytes);
+            self.estimator.set_final_position(position);
+            return match self.remaining_bytes() {
+                0 => TransferState::Finished,
+                _ => TransferState::Ended,
+            };
+        }
+        if self.progress_basis == ProgressBasis::IoCounters {
+            TransferState::Closed
+        } else if self.remaining_bytes() == 0 {
+            TransferState::Finished
+        } else if self.estimator.can_have_reached(at, size) {
+            TransferState::Closed
+        } else {
+            TransferState::Ended
+        }
+    }
+
+    /// Whether the destination holds a copy instead of, say, a compressed archive.
+    fn is_copied_to(&self, closed: ClosedFile) -> bool {
+        self.is_plain_copy.unwrap_or_else(|| {
+            let position = self.estimator.last_position();
+            position.is_some_and(|position| holds_about(closed.size, position))
+        })
     }
 
     /// An offset that moves after all is better than its substitute.
@@ -184,8 +385,10 @@ impl Transfer {
         let lagging = destination.is_some_and(|file| Some(file.position) < file.size);
         let better = match self.progress_basis {
             ProgressBasis::Position => false,
-            ProgressBasis::IoCounters => leading.position > 0,
-            ProgressBasis::DestinationGrowth => leading.position > 0 && !lagging,
+            ProgressBasis::IoCounters => self.sequential_intervals >= TRUSTED_INTERVALS,
+            ProgressBasis::DestinationGrowth => {
+                leading.position > 0 && self.sequential_intervals > 0 && !lagging
+            }
         };
         if better {
             if self.progress_basis == ProgressBasis::IoCounters {
@@ -195,19 +398,57 @@ impl Transfer {
         }
     }
 
-    /// Bytes present in the destination. A file with its full length from the start is measured by
-    /// its allocated size.
-    fn destination_bytes(&self, destination: &OpenFile) -> u64 {
-        let length = destination.size.unwrap_or(0);
-        match self.expected_size {
-            Some(size) if length >= size => destination.allocated_bytes.min(size),
-            _ => length,
+    /// The position that the length and the allocated bytes of the destination stand for.
+    ///
+    /// A file with its full length from the start is measured by its allocated bytes. So is the copy
+    /// of a file with holes, in relation to the data of its source: programs leave the holes out.
+    fn grown_position(&self, length: u64, allocated: u64) -> u64 {
+        let Some(size) = self.expected_size else {
+            return length;
+        };
+        if length >= size && !self.is_preallocated {
+            return size;
+        }
+        // A file system that reports no allocated bytes reports no holes either.
+        let data = self.source_data_bytes.filter(|data| *data > 0);
+        let Some(data) = data.filter(|data| *data < size - size / 16) else {
+            return if length >= size {
+                allocated.min(size)
+            } else {
+                length
+            };
+        };
+        if allocated < data {
+            return (allocated as f64 / data as f64 * size as f64) as u64;
+        }
+        // All data has arrived, unless the copy has no holes.
+        if length >= size || length <= data + data / 10 {
+            size
+        } else {
+            length
         }
     }
 
+    /// Recognises a destination that got its full length before its data.
+    fn detect_preallocation(&mut self, destination: &OpenFile) {
+        let Some(size) = self.expected_size else {
+            return;
+        };
+        let data = self.source_data_bytes.map_or(size, |data| data.min(size));
+        self.is_preallocated |= destination.kind == FileKind::Regular
+            && destination.size >= Some(size)
+            && destination.allocated_bytes < data / 2;
+    }
+
+    /// Bytes that its process has read, or written where no source is known.
     fn counter_bytes(&self, sample: &SystemSample) -> Option<u64> {
-        let io = self.source.as_ref()?.find_process(sample)?.io.value()?;
-        Some(io.read_bytes.max(io.rchar))
+        let end = self.source.as_ref().or(self.destination.as_ref())?;
+        let io = end.find_process(sample)?.io.value()?;
+        Some(if self.source.is_some() {
+            io.read_bytes.max(io.rchar)
+        } else {
+            io.write_bytes.max(io.wchar)
+        })
     }
 
     /// End position: the source's end, unless dd stops before.
@@ -238,13 +479,13 @@ impl Transfer {
     /// Whether it is active.
     #[must_use]
     pub fn is_active(&self) -> bool {
-        self.finished_at.is_none()
+        self.end.is_none()
     }
 
     /// Time since it finished.
     #[must_use]
     pub fn time_since_finish(&self, at: Duration) -> Option<Duration> {
-        self.finished_at.map(|finished| at.saturating_sub(finished))
+        self.end.map(|end| at.saturating_sub(end.at))
     }
 
     /// Time without any progress.
@@ -257,6 +498,7 @@ impl Transfer {
     #[must_use]
     pub fn remaining_bytes(&self) -> u64 {
         match (self.expected_size, self.estimator.last_position()) {
+            _ if self.progress_basis == ProgressBasis::IoCounters => 0,
             (Some(size), Some(position)) => size.saturating_sub(position),
             _ => 0,
         }
@@ -289,6 +531,7 @@ impl Transfer {
             position_bytes: self.estimator.last_position().filter(|_| positioned),
             size_bytes: self.expected_size,
             rate_bytes_per_s: self.estimator.displayed_rate(state),
+            interval_rate_bytes_per_s: self.estimator.interval_rate().filter(|_| !state.is_over()),
             eta: eta.likely,
             eta_low: eta.low,
             eta_high: eta.high,
@@ -298,10 +541,12 @@ impl Transfer {
     }
 
     fn state(&self, at: Duration) -> TransferState {
-        if self.finished_at.is_some() {
-            return TransferState::Finished;
+        if let Some(end) = self.end {
+            return end.state;
         }
-        let complete = self.expected_size.is_some() && self.remaining_bytes() == 0;
+        let complete = self.progress_basis != ProgressBasis::IoCounters
+            && self.expected_size.is_some()
+            && self.remaining_bytes() == 0;
         match self.progress_basis {
             // Its last bytes are in flight: no progress is normal.
             _ if complete => TransferState::Moving,
@@ -310,4 +555,21 @@ impl Transfer {
             ProgressBasis::Position | ProgressBasis::DestinationGrowth => TransferState::Moving,
         }
     }
+}
+
+/// Whether a destination with this length holds what was read up to a position.
+fn holds_about(length: u64, position: u64) -> bool {
+    length.abs_diff(position) <= MAX_LAG_BYTES.max(position / MAX_LAG_DIVISOR)
+}
+
+/// Whether the bytes between a position and the file's present one can be a hole, which programs skip.
+fn is_hole(before: u64, file: &OpenFile) -> bool {
+    file.kind == FileKind::Regular
+        && file.size.is_some_and(|size| {
+            file.position < size
+                && file
+                    .position
+                    .checked_sub(before)
+                    .is_some_and(|skipped| skipped <= size.saturating_sub(file.allocated_bytes))
+        })
 }

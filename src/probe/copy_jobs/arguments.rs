@@ -17,6 +17,9 @@ pub enum CountMethod {
     DestinationFiles,
     /// From the bytes that the process has read: there is no destination to check.
     ReadBytes,
+    /// From the bytes that the process has written to an archive: with a header for each file, they
+    /// are more than the files hold.
+    ArchiveBytes,
 }
 
 /// Sources and destination of a copy.
@@ -33,6 +36,9 @@ pub struct CopyOrder {
     /// Per source, whether a directory stands for its content instead of itself: for rsync, when
     /// the name ends in a slash.
     pub copies_contents: Vec<bool>,
+    /// Whether the program changes its working directory, so that relative paths are relative to
+    /// another one: rsync changes into the directories of its sources.
+    pub changes_directory: bool,
 }
 
 /// Short options with a value, and long options whose value is the next argument.
@@ -190,7 +196,11 @@ fn parse_rsync(words: &[&[u8]]) -> Option<CopyOrder> {
     } else {
         CountMethod::DestinationFiles
     };
-    copy_order(&parsed.operands, contents, Some(destination), measure)
+    let order = copy_order(&parsed.operands, contents, Some(destination), measure)?;
+    Some(CopyOrder {
+        changes_directory: true,
+        ..order
+    })
 }
 
 fn parse_scp(words: &[&[u8]]) -> Option<CopyOrder> {
@@ -251,7 +261,7 @@ fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
         }
     }
     let contents = vec![false; sources.len()];
-    let mut order = copy_order(&sources, contents, archive, CountMethod::ReadBytes)?;
+    let mut order = copy_order(&sources, contents, archive, CountMethod::ArchiveBytes)?;
     order.directory = directory.map(path_from_bytes);
     creates.then_some(order)
 }
@@ -271,6 +281,7 @@ fn copy_order(
         directory: None,
         count_method: measure,
         copies_contents: contents,
+        changes_directory: false,
     };
     (!order.sources.is_empty()).then_some(order)
 }
@@ -344,23 +355,23 @@ mod tests {
 
     #[test]
     fn tar_arguments_are_parsed_only_when_creating() {
-        use CountMethod::ReadBytes;
+        use CountMethod::ArchiveBytes;
         assert_eq!(
             of("tar czf out.tgz a b"),
-            expected(&["a", "b"], "out.tgz", ReadBytes)
+            expected(&["a", "b"], "out.tgz", ArchiveBytes)
         );
         assert_eq!(
             of("tar -cf out.tar a"),
-            expected(&["a"], "out.tar", ReadBytes)
+            expected(&["a"], "out.tar", ArchiveBytes)
         );
         assert_eq!(
             of("tar -c -C /srv -fout.tar a"),
-            expected(&["a"], "out.tar", ReadBytes)
+            expected(&["a"], "out.tar", ArchiveBytes)
         );
         assert_eq!(of("tar xf in.tar a"), None);
         assert_eq!(
             of("tar --create --file=o a"),
-            expected(&["a"], "o", ReadBytes)
+            expected(&["a"], "o", ArchiveBytes)
         );
     }
 

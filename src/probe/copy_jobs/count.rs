@@ -7,10 +7,16 @@ pub struct FileCount {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Bytes of an archive (tar) of all that was found, with a header for each file and directory.
+    pub archive_bytes: u64,
     /// Whether all of them were found; otherwise the counts still grow.
     pub is_complete: bool,
     /// Files that are copied completely; `None` if unknown.
     pub files_done: Option<u64>,
     /// Bytes copied, including those of the current file; `None` if unknown.
     pub bytes_done: Option<u64>,
+    /// Device number of the file system that is read; `None` until a source was found.
+    pub source_file_system: Option<(u32, u32)>,
+    /// Device number of the file system that is written; `None` if unknown.
+    pub destination_file_system: Option<(u32, u32)>,
 }

@@ -10,8 +10,10 @@ use std::time::Duration;
 use crate::probe::copy_jobs::arguments::CopyOrder;
 use crate::probe::copy_jobs::count::FileCount;
 use crate::probe::copy_jobs::counter::tree::CopyTree;
-use crate::probe::copy_jobs::job_count::ProcessKey;
+use crate::probe::copy_jobs::job_count::{EndedJob, ProcessKey};
 
+mod arrivals;
+mod paths;
 mod tree;
 
 /// Interval between checks of the destination.
@@ -22,7 +24,14 @@ enum CountRequest {
     Stop(ProcessKey),
 }
 
-type SharedCounts = Arc<Mutex<HashMap<ProcessKey, FileCount>>>;
+/// What the thread has counted.
+#[derive(Debug, Default)]
+struct JobCounts {
+    running: HashMap<ProcessKey, FileCount>,
+    ended: Vec<EndedJob>,
+}
+
+type SharedCounts = Arc<Mutex<JobCounts>>;
 
 /// Handle of the thread; dropping it ends the thread.
 #[derive(Debug)]
@@ -51,23 +60,28 @@ impl TreeCounter {
         let _ = self.requests.send(CountRequest::Start(key, process, order));
     }
 
-    /// Stops counting a job whose process has ended.
+    /// Stops counting a job whose process has ended, after a last look at its destination.
     pub(super) fn stop_job(&self, key: ProcessKey) {
-        lock_counts(&self.counts).remove(&key);
         let _ = self.requests.send(CountRequest::Stop(key));
     }
 
     /// The counts so far.
     pub(super) fn count_of(&self, key: ProcessKey) -> FileCount {
         lock_counts(&self.counts)
+            .running
             .get(&key)
             .copied()
             .unwrap_or_default()
     }
+
+    /// The jobs for which the last look is done, once each.
+    pub(super) fn take_ended(&self) -> Vec<EndedJob> {
+        std::mem::take(&mut lock_counts(&self.counts).ended)
+    }
 }
 
 /// A thread that panicked leaves consistent counts.
-fn lock_counts(counts: &SharedCounts) -> MutexGuard<'_, HashMap<ProcessKey, FileCount>> {
+fn lock_counts(counts: &SharedCounts) -> MutexGuard<'_, JobCounts> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -86,14 +100,24 @@ fn count_loop(inbox: &Receiver<CountRequest>, counts: &SharedCounts) {
                 trees.insert(key, CopyTree::new(&process, &order));
             }
             Ok(CountRequest::Stop(key)) => {
-                trees.remove(&key);
-                lock_counts(counts).remove(&key);
+                let tree = trees.remove(&key);
+                let count = tree.and_then(|mut tree| tree.last_look());
+                let mut counts = lock_counts(counts);
+                counts.running.remove(&key);
+                let (pid, start_ticks) = key;
+                counts.ended.push(EndedJob {
+                    pid,
+                    start_ticks,
+                    count,
+                });
             }
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 for (key, tree) in &mut trees {
                     tree.next_step();
-                    lock_counts(counts).insert(*key, tree.current_count());
+                    lock_counts(counts)
+                        .running
+                        .insert(*key, tree.current_count());
                 }
             }
         }

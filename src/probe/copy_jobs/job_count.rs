@@ -14,5 +14,16 @@ pub struct JobCount {
     pub count: FileCount,
 }
 
+/// A copy job whose process has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedJob {
+    /// Process id.
+    pub pid: u32,
+    /// Start time of the process in ticks since boot.
+    pub start_ticks: u64,
+    /// The counts after the end; `None` where they cannot be determined.
+    pub count: Option<FileCount>,
+}
+
 /// A process by its id and start time.
 pub(super) type ProcessKey = (u32, u64);

@@ -4,7 +4,7 @@
 //! A separate thread expands the arguments, sizes the sources, and checks which files are complete.
 
 mod job_count;
-pub use self::job_count::JobCount;
+pub use self::job_count::{EndedJob, JobCount};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use crate::roots::SysPaths;
 pub mod arguments;
 mod count;
 mod counter;
+pub mod temporary_name;
 
 pub use self::arguments::CountMethod;
 pub use self::count::FileCount;
@@ -38,8 +39,13 @@ pub struct CopyJobs {
 }
 
 impl CopyJobs {
-    /// Stores its progress in each process that copies several files.
-    pub fn update_counts(&mut self, roots: &SysPaths, processes: &mut [ProcessSample]) {
+    /// Stores its progress in each process that copies several files; returns the jobs whose process
+    /// has ended and for which the last look at the destination is done.
+    pub fn update_counts(
+        &mut self,
+        roots: &SysPaths,
+        processes: &mut [ProcessSample],
+    ) -> Vec<EndedJob> {
         let mut gone: BTreeMap<ProcessKey, ()> =
             self.judged_processes.keys().map(|key| (*key, ())).collect();
         for place in 0..processes.len() {
@@ -59,11 +65,15 @@ impl CopyJobs {
             processes[place].job_count = self.count_of(key);
         }
         for key in gone.into_keys() {
-            self.judged_processes.remove(&key);
-            if let Some(counter) = &self.counter {
+            let judged = self.judged_processes.remove(&key);
+            let is_job = judged.is_some_and(|judged| judged.order.is_some());
+            if let Some(counter) = self.counter.as_ref().filter(|_| is_job) {
                 counter.stop_job(key);
             }
         }
+        self.counter
+            .as_ref()
+            .map_or_else(Vec::new, TreeCounter::take_ended)
     }
 
     fn count_of(&self, key: ProcessKey) -> Option<JobCount> {

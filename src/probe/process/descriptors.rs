@@ -14,12 +14,12 @@ use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom, StatxFlags, readlinkat, se
 use rustix::path::DecInt;
 
 use super::stat::parse_descriptor_info;
-use crate::probe::sample::{FileKind, OpenFile};
+use crate::probe::sample::{FileHandle, FileKind, OpenFile};
 use crate::probe::text::{open_relative, pread_once, read_word};
 use crate::roots::SysPaths;
 
 /// Smallest regular file that is reported if it is not written.
-const MIN_FILE_BYTES: u64 = 1 << 20;
+pub(super) const MIN_FILE_BYTES: u64 = 1 << 20;
 /// Holds about 63 entries: the maximum number of descriptors per examination.
 const LISTING_BUFFER_BYTES: usize = 2048;
 /// Number of idle samples for which descriptors are kept for comparison: programs do I/O in bursts,
@@ -42,6 +42,8 @@ pub struct ProcessDescriptors {
     /// Samples since the process, or a file that has advanced before, was active.
     idle_samples: u32,
     published_files: Arc<[OpenFile]>,
+    /// Regular files that were written and have been closed, as of the last examination before.
+    closed_files: Vec<OpenFile>,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,7 @@ impl ProcessDescriptors {
             listing_pass: 0,
             idle_samples: 0,
             published_files: Arc::default(),
+            closed_files: Vec::new(),
         })
     }
 
@@ -79,6 +82,26 @@ impl ProcessDescriptors {
         Arc::clone(&self.published_files)
     }
 
+    /// Regular files that were written and have been closed since the last call.
+    pub fn take_closed(&mut self) -> Vec<OpenFile> {
+        std::mem::take(&mut self.closed_files)
+    }
+
+    /// All files that were written, when the process has ended and closed them.
+    #[must_use]
+    pub fn into_closed(mut self) -> Vec<OpenFile> {
+        for entry in std::mem::take(&mut self.entries).into_values() {
+            self.record_closed(&entry);
+        }
+        self.closed_files
+    }
+
+    fn record_closed(&mut self, entry: &DescriptorEntry) {
+        if entry.has_moved && entry.file.writable && entry.file.kind == FileKind::Regular {
+            self.closed_files.push(entry.file.clone());
+        }
+    }
+
     /// Examines the next part of the listing, and again everything that has advanced before.
     pub fn examine_next(&mut self, roots: &SysPaths) {
         self.idle_samples = 0;
@@ -89,7 +112,14 @@ impl ProcessDescriptors {
         self.refresh_moved_except(&listed, roots);
         if complete {
             let pass = self.listing_pass;
-            self.entries.retain(|_, entry| entry.seen_in_pass == pass);
+            let entries = std::mem::take(&mut self.entries);
+            for (descriptor, entry) in entries {
+                if entry.seen_in_pass == pass {
+                    self.entries.insert(descriptor, entry);
+                } else {
+                    self.record_closed(&entry);
+                }
+            }
             self.listing_pass += 1;
         }
         self.publish();
@@ -164,14 +194,20 @@ impl ProcessDescriptors {
 
     /// Examines one descriptor and remembers its file.
     fn examine(&mut self, descriptor: u32, roots: &SysPaths) {
-        let known = self.entries.remove(&descriptor);
-        let Some(target) = self.file_facts(descriptor) else {
+        let mut known = self.entries.remove(&descriptor);
+        let target = self.file_facts(descriptor);
+        let is_same = |entry: &mut DescriptorEntry| {
+            let target = target.as_ref();
+            target.is_some_and(|it| (entry.file.inode, entry.file.kind) == (it.inode, it.kind))
+        };
+        if let Some(other) = known.take_if(|entry| !is_same(entry)) {
+            self.record_closed(&other);
+        }
+        let Some(target) = target else {
             return;
         };
-        let known = known
-            .filter(|entry| entry.file.inode == target.inode && entry.file.kind == target.kind);
         let entry = match known {
-            Some(entry) => self.examine_known(entry, &target),
+            Some(entry) => self.examine_known(descriptor, entry, &target),
             None => self.examine_new(descriptor, &target, roots),
         };
         if let Some(mut entry) = entry {
@@ -216,7 +252,7 @@ impl ProcessDescriptors {
         };
         Some(DescriptorEntry {
             file: OpenFile {
-                descriptor,
+                handle: FileHandle::Descriptor(descriptor),
                 path: path.into_bytes().into(),
                 kind: target.kind,
                 inode: target.inode,
@@ -234,6 +270,7 @@ impl ProcessDescriptors {
     /// Examines a known file: its link is known, and its offset is read where it matters.
     fn examine_known(
         &mut self,
+        descriptor: u32,
         mut entry: DescriptorEntry,
         target: &FileFacts,
     ) -> Option<DescriptorEntry> {
@@ -246,7 +283,7 @@ impl ProcessDescriptors {
             file.allocated_bytes = target.allocated;
         }
         if can_be_transfer(file) && file.kind != FileKind::Pipe {
-            let position = self.descriptor_info(file.descriptor)?.position;
+            let position = self.descriptor_info(descriptor)?.position;
             moved |= file.position != position;
             file.position = position;
         }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use super::descriptors::ProcessDescriptors;
 use super::reused_file::{DescriptorBudget, ReusedFile};
-use crate::probe::sample::{Availability, OpenFile, ProcessIdentity, ProcessIo, ProcessSample};
+use crate::probe::process::mappings::{self, MappedFiles};
+use crate::probe::sample::{
+    Availability, FileKind, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
+};
 use crate::roots::SysPaths;
 
 /// A process with fewer bytes since the last sample is not examined further.
@@ -19,6 +22,11 @@ pub(crate) struct ProcessEntry {
     pub(crate) io: ReusedFile,
     pub(crate) stat: ReusedFile,
     pub(crate) descriptors: Option<ProcessDescriptors>,
+    pub(crate) mapped_files: MappedFiles,
+    /// Its process group, as of the last time that its state was read.
+    pub(crate) process_group: u32,
+    /// Whether it transferred something in this sample.
+    pub(crate) is_active: bool,
     /// Page faults of its ended children, as of the last reading.
     pub(crate) reaped_faults: u64,
     /// Whether children have ended since the I/O of its ended children was read.
@@ -49,6 +57,9 @@ impl ProcessEntry {
             io: ReusedFile::NotOpen,
             stat: ReusedFile::NotOpen,
             descriptors: None,
+            mapped_files: MappedFiles::default(),
+            process_group: 0,
+            is_active: false,
             reaped_faults: 0,
             ended_changed: false,
             recheck_ended: false,
@@ -110,15 +121,51 @@ impl ProcessEntry {
                 .descriptors
                 .take_if(|descriptors| !descriptors.refresh_idle(roots));
         }
-        self.process.files = self
+        let open = self
             .descriptors
             .as_ref()
             .map_or_else(Arc::<[OpenFile]>::default, ProcessDescriptors::open_files);
+        self.process.files = self.mapped_files.added_to(open);
+    }
+
+    /// Looks for files that are read through memory mappings, if its counters show such reads.
+    pub(crate) fn update_mappings(
+        &mut self,
+        proc: BorrowedFd<'_>,
+        pid: u32,
+        before: Availability<ProcessIo>,
+    ) {
+        if let (Some(before), Some(now)) = (before.value(), self.process.io.value()) {
+            let by_calls = now.rchar.saturating_sub(before.rchar);
+            let from_devices = now.read_bytes.saturating_sub(before.read_bytes);
+            self.mapped_files
+                .update(mappings::reads_mappings(by_calls, from_devices), proc, pid);
+        }
+    }
+
+    /// Whether it transferred something in this sample and has a pipe open.
+    pub(crate) fn is_active_in_pipeline(&self) -> bool {
+        self.is_active
+            && self
+                .process
+                .files
+                .iter()
+                .any(|file| file.kind == FileKind::Pipe)
     }
 
     pub(crate) fn close_descriptors(&mut self, budget: &mut DescriptorBudget) {
         self.io.give_up(budget);
         self.stat.give_up(budget);
-        self.descriptors = None;
+    }
+
+    /// Files that it has written and closed: all of them after its end.
+    pub(crate) fn take_closed(&mut self, has_ended: bool) -> Vec<OpenFile> {
+        if has_ended {
+            let last = self.descriptors.take();
+            return last.map_or_else(Vec::new, ProcessDescriptors::into_closed);
+        }
+        self.descriptors
+            .as_mut()
+            .map_or_else(Vec::new, ProcessDescriptors::take_closed)
     }
 }

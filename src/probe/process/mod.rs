@@ -1,8 +1,10 @@
 //! Readers of processes: /proc/PID, taskstats.
 
+pub mod closed_files;
 pub(crate) mod descriptors;
 pub(crate) mod entry;
 pub(crate) mod identifier;
+mod mappings;
 pub mod open_files;
 pub(crate) mod reused_file;
 pub mod stat;

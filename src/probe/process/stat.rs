@@ -14,6 +14,10 @@ pub struct ProcessStat<'a> {
     pub state: char,
     /// Parent's process id.
     pub parent_pid: u32,
+    /// Process group: the processes of a pipeline share one.
+    pub process_group: u32,
+    /// Processor time in user and kernel mode, in ticks.
+    pub cpu_ticks: u64,
     /// Fields 11 and 13, `cminflt` and `cmajflt`: page faults of the children that it has waited
     /// for. The sum rises with each of them, because every process has page faults.
     pub reaped_faults: u64,
@@ -35,14 +39,18 @@ pub fn parse_stat(text: &[u8]) -> Option<ProcessStat<'_>> {
     let mut words = split_fields(text.get(close + 1..)?.trim_ascii_end());
     let state = char::from(*words.next()?.first()?);
     let parent = u32::try_from(parse_number(words.next()?)?).ok()?;
-    let (minor, major) = (parse_number(words.nth(6)?)?, parse_number(words.nth(1)?)?);
-    let threads = u32::try_from(parse_number(words.nth(6)?)?).ok()?;
+    let process_group = parse_number(words.next()?).unwrap_or(0);
+    let (minor, major) = (parse_number(words.nth(5)?)?, parse_number(words.nth(1)?)?);
+    let (user_ticks, system_ticks) = (parse_number(words.next()?)?, parse_number(words.next()?)?);
+    let threads = u32::try_from(parse_number(words.nth(4)?)?).ok()?;
     let start_ticks = parse_number(words.nth(1)?)?;
     let waited_ticks = words.nth(19).and_then(parse_number).unwrap_or(0);
     Some(ProcessStat {
         name,
         state,
         parent_pid: parent,
+        process_group: u32::try_from(process_group).unwrap_or(0),
+        cpu_ticks: user_ticks.saturating_add(system_ticks),
         reaped_faults: minor.saturating_add(major),
         thread_count: threads,
         start_ticks,

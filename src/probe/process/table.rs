@@ -19,7 +19,9 @@ use super::reused_file::{DescriptorBudget, ReusedFile};
 use super::stat::parse_stat;
 use super::taskstats::DelayTotals;
 use crate::probe::control_groups::{IoHierarchies, UnitNames};
-use crate::probe::sample::{Availability, ProbeNotice, ProcessIdentity, ProcessIo, ProcessSample};
+use crate::probe::sample::{
+    Availability, OpenFile, ProbeNotice, ProcessIdentity, ProcessIo, ProcessSample,
+};
 use crate::probe::text::open_relative;
 use crate::roots::SysPaths;
 
@@ -35,6 +37,9 @@ const SEARCH_BACKOFF_SAMPLES: u64 = 8;
 const LISTING_INTERVAL_SAMPLES: u64 = 16;
 /// When more process ids than this were assigned, listing all is cheaper than trying each.
 const MAX_PID_PROBES: u32 = 512;
+
+/// Process id of init.
+const INIT_PID: u32 = 1;
 
 /// Source of delay times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +73,8 @@ pub struct ProcessTable {
     explained_bytes: u64,
     /// Sample from which on quiet processes are read again when bytes are unexplained.
     next_search_sample: u64,
+    /// Files that were written and closed, with their writers.
+    closed_files: Vec<(Arc<ProcessIdentity>, OpenFile)>,
 }
 
 impl ProcessTable {
@@ -89,6 +96,7 @@ impl ProcessTable {
             sample_time: Duration::ZERO,
             explained_bytes: 0,
             next_search_sample: 0,
+            closed_files: Vec::new(),
         }
     }
 
@@ -115,6 +123,7 @@ impl ProcessTable {
         let mut known = std::mem::take(&mut self.entries);
         known.retain(|pid, entry| {
             entry.needs_details = false;
+            entry.is_active = false;
             self.can_skip(*pid, entry)
                 || self.refresh_process(proc.as_fd(), *pid, entry, waits, roots)
         });
@@ -129,8 +138,14 @@ impl ProcessTable {
                 self.next_search_sample = self.sample_number + SEARCH_BACKOFF_SAMPLES;
             }
         }
+        self.examine_pipelines(proc.as_fd(), &mut known, roots);
         self.entries = known;
         self.proc = Some(proc);
+    }
+
+    /// Files that were written and closed since the last call, with their writers.
+    pub fn take_closed_files(&mut self) -> Vec<(Arc<ProcessIdentity>, OpenFile)> {
+        std::mem::take(&mut self.closed_files)
     }
 
     /// Process ids that are examined further in this sample.
@@ -193,7 +208,10 @@ impl ProcessTable {
     #[must_use]
     pub fn notice(&self) -> Option<ProbeNotice> {
         let all = || self.entries.values().map(|entry| entry.process.io);
-        if all().any(|io| io == Availability::NotPermitted) {
+        // In a container, init alone may be hidden from root: that is not worth a notice.
+        let others = self.entries.iter().filter(|(pid, _)| **pid != INIT_PID);
+        let mut others = others.map(|(_, entry)| entry.process.io);
+        if others.any(|io| io == Availability::NotPermitted) {
             Some(ProbeNotice::OthersIoNotPermitted)
         } else if !self.entries.is_empty() && all().all(|io| io == Availability::Absent) {
             Some(ProbeNotice::NoIoAccounting)
@@ -233,14 +251,14 @@ impl ProcessTable {
     fn list_all(&mut self, proc: BorrowedFd<'_>, roots: &SysPaths) {
         let mut listed = list_pids(roots);
         listed.sort_unstable();
-        let budget = &mut self.budget;
-        self.entries.retain(|pid, entry| {
-            let stays = listed.binary_search(pid).is_ok();
-            if !stays {
-                entry.close_descriptors(budget);
+        let is_gone = |pid: &&u32| listed.binary_search(pid).is_err();
+        let gone: Vec<u32> = self.entries.keys().filter(is_gone).copied().collect();
+        for pid in gone {
+            if let Some(mut entry) = self.entries.remove(&pid) {
+                self.record_closed(&mut entry, true);
+                entry.close_descriptors(&mut self.budget);
             }
-            stays
-        });
+        }
         for pid in listed {
             self.add_process(proc, pid);
         }
@@ -264,6 +282,8 @@ impl ProcessTable {
         let mut entry = ProcessEntry::new(self.identifier.identity_from_stat(pid, &stat));
         entry.process.state = Some(stat.state);
         entry.process.thread_count = stat.thread_count;
+        entry.process_group = stat.process_group;
+        entry.process.cpu_time = Some(self.identifier.ticks_to_duration(stat.cpu_ticks));
         entry.reaped_faults = stat.reaped_faults;
         // A process that has had no children has none of their I/O.
         entry.process.ended_io = (stat.reaped_faults == 0).then(ProcessIo::default);

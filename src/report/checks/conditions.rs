@@ -35,6 +35,14 @@ fn counter_condition(check: CheckId) -> Option<&'static str> {
         CheckId::StillInMemory => {
             "more than 10 % of the bytes written, and at least 1 MiB, are missing in the device's count"
         }
+        CheckId::DeviceUnknown => {
+            "the target is not simulated and not in memory, and no block device is known for it (overlay, \
+             FUSE, network file systems)"
+        }
+        CheckId::PageCacheBacked => {
+            "a loop device without direct I/O: more than 2 % of the bytes read, or 10 % of the bytes \
+             written, and at least 1 MiB, did not reach the device that holds its file"
+        }
         CheckId::OtherUsers => {
             "the traffic of others is more than 1 % of the benchmark's bytes, and at least 1 MiB; on a \
              file system, which also reads and writes metadata, only traffic of known processes counts"
@@ -58,7 +66,8 @@ fn counter_condition(check: CheckId) -> Option<&'static str> {
         }
         CheckId::CompressibleData => "a write benchmark with --data zero, repeat or a percentage",
         CheckId::MemoryBacked => {
-            "the file system is tmpfs or ramfs, or the device is zram, brd or the like"
+            "the file system is tmpfs or ramfs, the device is zram, brd or the like, or the backing file of \
+             a loop device lies on such a file system"
         }
         _ => return None,
     })
@@ -74,8 +83,10 @@ fn setup_condition(check: CheckId) -> Option<&'static str> {
             "the transport (virtio, Xen) or the model name, of the drive or of an underlying one"
         }
         CheckId::HostCacheLikely => {
-            "half of the reads of a virtual disk without the page cache take less than 60 us, or writes \
-             without --sync go to one in write-back mode"
+            "reads at a virtual disk, other than NVMe, take less than a quarter of the time per request \
+             (time busy over requests, from /proc/diskstats) that the same device took before the run, for \
+             at least 1000 requests of at most four times the size; or writes without --sync go to a \
+             virtual disk in write-back mode"
         }
         CheckId::MisalignedPartition => {
             "start and alignment_offset are no multiples of physical_block_size"
@@ -103,11 +114,11 @@ fn run_condition(check: CheckId) -> Option<&'static str> {
     Some(match check {
         CheckId::ThroughputCliff => {
             "from some time on at least 30 % less than before (binary segmentation of the throughput \
-             over time, levels of at least a twentieth of the run)"
+             over time, levels of at least a twentieth of the run); not with busy CPUs"
         }
         CheckId::ThroughputDrifted => {
             "the regression line through the means of the run's fifths rises or falls by more than 10 % \
-             of the mean (the slope criterion of SNIA's steady state)"
+             of the mean (the slope criterion of SNIA's steady state); not with busy CPUs"
         }
         CheckId::TemperatureThrottled => {
             "the highest temperature reaches the limit that the drive reports, and the throughput fell \
@@ -115,6 +126,10 @@ fn run_condition(check: CheckId) -> Option<&'static str> {
         }
         CheckId::TemperatureHigh => {
             "the highest temperature reaches the limit that the drive reports"
+        }
+        CheckId::Stalled => {
+            "at least 2 s, 5 times the mean latency and 5 arrival intervals without a completion, or 10 s \
+             before the first; times in which the program did not run do not count"
         }
         CheckId::Paused => {
             "a thread that wakes every 50 ms woke at least 0.4 s late without waiting for a CPU, or the \
@@ -133,6 +148,11 @@ fn run_condition(check: CheckId) -> Option<&'static str> {
         CheckId::RotationalFlagDoubtful => {
             "half of the random reads without the page cache take less than half a revolution at \
              15,000 rpm, on a virtual disk, or over more bytes than a disk's cache holds (1 GB)"
+        }
+        CheckId::BehavesLikeDisk => {
+            "rotational=0, and random reads without the page cache at depth 1, at least 100 of them, have \
+             p50 >= 5 ms (half a revolution and a seek at 15,000 rpm), p10 >= 1 ms and p90 - p10 >= 3.2 ms; \
+             not with busy CPUs, other users or pauses"
         }
         CheckId::UnitsConfused => {
             "the measurement lies between the limit as specified and the limit in the other kind of \

@@ -69,7 +69,7 @@ pub(super) fn does_not_rotate(reason: &NonRotation) -> CheckText {
             cross_sector_coherence,
         } => CheckText::new(
             format!(
-                "all sectors complete in step with a clock of {frequency_hz:.1} Hz (coherence of \
+                "the completion times of all sectors are periodic with {frequency_hz:.1} Hz (coherence of \
                  different sectors {cross_sector_coherence:.2})"
             ),
             "a virtual disk or a rate limit completes requests on a timer: its mechanics cannot be \
@@ -92,7 +92,8 @@ pub(super) fn rotation_undetermined(reads: &DelayedReads) -> CheckText {
 pub(super) fn rotation_doubtful(pairs: &PairCoherence) -> CheckText {
     CheckText::new(
         coherence_text(pairs),
-        "stop other users of the drive and repeat the run; use a larger window if the cache is large",
+        "stop other programs and other users of the drive, and repeat the run; use a larger window if the \
+         cache is large",
     )
 }
 

@@ -2,8 +2,9 @@
 
 use super::text::CheckText;
 use crate::session::document::check::{
-    Bimodality, Direction, EndedEarly, FastSync, HighTemperature, PrefixAmbiguity,
-    RepeatedExtremes, RotationalLatency, SampleCount, Throttling, ThroughputChange, TimedDrop,
+    Bimodality, Direction, DiskLikeLatency, EndedEarly, FastSync, HighTemperature, PrefixAmbiguity,
+    RepeatedExtremes, RotationalLatency, SampleCount, Stall, Throttling, ThroughputChange,
+    TimedDrop,
 };
 use crate::session::document::{Metric, PauseEvidence};
 use crate::units;
@@ -67,6 +68,25 @@ pub(super) fn temperature_high(temperature: &HighTemperature) -> CheckText {
     )
 }
 
+pub(super) fn stalled(stall: &Stall) -> CheckText {
+    let others = match stall.count {
+        0 | 1 => String::new(),
+        count => format!(
+            " ({count} times, {} together)",
+            units::format_latency(stall.total_ns)
+        ),
+    };
+    CheckText::new(
+        format!(
+            "no request completed for {}, from {} after the start on{others}",
+            units::format_latency(stall.longest_ns),
+            units::format_latency(stall.longest_start_ns)
+        ),
+        "look in the kernel log (`dmesg`) for resets and timeouts of the drive at that time; other causes \
+         are a server that does not answer, a limit of the cgroup, and garbage collection of an SSD",
+    )
+}
+
 pub(super) fn paused(pauses: &PauseEvidence) -> CheckText {
     let count = match pauses.count {
         1 => "once".to_owned(),
@@ -103,7 +123,7 @@ pub(super) fn too_few_samples(samples: &SampleCount) -> CheckText {
             samples.requests,
             direction_name(samples.direction)
         ),
-        "measure longer, or use a smaller --block-size",
+        "use a longer --duration or more --requests",
     )
 }
 
@@ -141,6 +161,21 @@ pub(super) fn rotational_flag_doubtful(reads: &RotationalLatency) -> CheckText {
         ),
         "verify with the benchmark rotation, and correct /sys/block/NAME/queue/rotational: schedulers \
          and file systems use it",
+    )
+}
+
+pub(super) fn behaves_like_disk(reads: &DiskLikeLatency) -> CheckText {
+    CheckText::new(
+        format!(
+            "the kernel's flag is rotational=0, but at depth 1 half of {} random reads took more than {}, \
+             spread over {} to {} (p10 to p90): an SSD takes less than 1 ms",
+            reads.reads,
+            units::format_latency(reads.median_ns),
+            units::format_latency(reads.p10_ns),
+            units::format_latency(reads.p90_ns)
+        ),
+        "run the benchmark rotation, which tells a disk by its revolutions: USB bridges, RAID controllers \
+         and virtual disks often hide the kind of drive",
     )
 }
 

@@ -47,9 +47,15 @@ pub(super) fn virtual_disk(target: &TargetProperty) -> CheckText {
 
 pub(super) fn host_cache_likely(sign: &HostCache) -> CheckText {
     let evidence = match sign {
-        HostCache::FastReads { median_ns } => format!(
-            "half of the reads took less than {}; flash memory takes longer",
-            units::format_latency(*median_ns)
+        HostCache::FastReads {
+            device_ns,
+            earlier_ns,
+            earlier_requests,
+        } => format!(
+            "a read took {} at the virtual disk; before the run, each of its {earlier_requests} requests \
+             took {}",
+            units::format_latency(*device_ns),
+            units::format_latency(*earlier_ns)
         ),
         HostCache::WriteBack => {
             "the write cache is in write-back mode: writes complete when the host has received them"

@@ -2,8 +2,8 @@
 
 use super::text::CheckText;
 use crate::session::document::check::{
-    CacheHits, CompetingTraffic, MergedRequests, MissingExtents, SplitRequests, UnflushedWrites,
-    WrittenPattern,
+    CacheHits, CachedLayer, CompetingTraffic, MergedRequests, MissingExtents, SplitRequests,
+    UncountedTarget, UnflushedWrites, WrittenPattern,
 };
 use crate::session::document::{Attribution, BlockSample, OtherUser};
 use crate::units;
@@ -24,6 +24,35 @@ pub(super) fn served_from_cache(reads: &CacheHits) -> CheckText {
             units::format_percent(missing)
         ),
         "use --cache bypass, and a window larger than the machine's memory",
+    )
+}
+
+pub(super) fn device_unknown(target: &UncountedTarget) -> CheckText {
+    let file_system = target
+        .file_system
+        .as_deref()
+        .unwrap_or("an unknown file system");
+    CheckText::new(
+        format!(
+            "no block device is known for {} (on {file_system}): the kernel's counters could not be \
+             compared, so a cache or other users of the drive would not be noticed",
+            target.target
+        ),
+        "name a directory on a file system that lies on a local block device (see `findmnt`), or the \
+         block device itself",
+    )
+}
+
+pub(super) fn page_cache_backed(layer: &CachedLayer) -> CheckText {
+    CheckText::new(
+        format!(
+            "{} were issued, {} reached {}, which holds the backing file: the page cache served the rest, \
+             and the metrics are above those of the drive",
+            bytes(layer.issued_bytes),
+            bytes(layer.underlying_bytes),
+            layer.underlying_device
+        ),
+        "attach the file with losetup --direct-io=on, or measure the file itself",
     )
 }
 

@@ -185,7 +185,7 @@ mod tests {
         let words = |low, judgement| against(low, judgement).ratio_columns();
         assert_eq!(
             words(Some(1.2), Some(RatioJudgement::Faster)),
-            ["1.250", "1.200-1.300", "faster"]
+            ["1.250", "1.200-1.300", "better"]
         );
         assert_eq!(
             words(None, Some(RatioJudgement::NotDetermined)),

@@ -8,6 +8,7 @@ use super::parts::html_table;
 use super::plot::{HtmlCurve, HtmlPlot};
 use super::presentation::PresentationLookup;
 use super::timestamp::format_timestamp;
+use crate::report::compare::words::session_letter;
 use crate::safe_text::SafeText;
 use crate::session::chart::{ChartShape, ChartSpec};
 use crate::session::compare::{
@@ -110,7 +111,7 @@ fn metrics_table(benchmark: &ComparedBenchmark, comparison: &Comparison) -> Mark
     let head = html! {
         th { "metric" }
         @for (index, session) in comparison.sessions.iter().enumerate() {
-            th.n { (session.name) }
+            th.n title=(session.name) { (session_letter(index)) " " (file_name(&session.name)) }
             @if index > 0 { th.n { "ratio, 95 % CI" } th {} }
         }
     };
@@ -125,6 +126,11 @@ fn metrics_table(benchmark: &ComparedBenchmark, comparison: &Comparison) -> Mark
         (html_table("Metrics", Some(&head), &rows))
         p.soft { "Ratios to " (baseline) ", or to the first session that has the metric." }
     }
+}
+
+/// The last part of a session's path.
+fn file_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }
 
 fn metric_row(metric: &ComparedMetric, comparison: &Comparison) -> Markup {

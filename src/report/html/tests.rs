@@ -234,7 +234,7 @@ fn several_sessions_are_listed_and_compared() {
     for part in [
         "<h1>Comparison of web-07, web-11</h1>",
         "0.841",
-        "slower",
+        "worse",
         "#run-2",
         "id=\"run-2\"",
         "web-11",

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::columns::{
     DEFAULT_TERMINAL_WIDTH, UNKNOWN_VALUE, display_width, fit_to_width, format_known, keep_end,
 };
-use crate::model::snapshot::{Bottleneck, GrowingFile, Throttle, TransferState, TransferView};
+use crate::model::snapshot::{GrowingFile, TransferState, TransferView};
+use crate::report::transfer_text::{bottleneck_text, dirty_text, end_text, throttle_text};
 use crate::units;
 
 /// Maximum number of listed growing files.
@@ -59,22 +60,12 @@ fn transfer_remarks(view: &TransferView) -> Vec<String> {
         Some(done) => format!("{done} of {total} files"),
         None => format!("{total} files"),
     }));
-    remarks.extend(view.bottleneck.map(|bottleneck| match bottleneck {
-        Bottleneck::Source => "bottleneck: source".to_owned(),
-        Bottleneck::Destination => "bottleneck: destination".to_owned(),
-        Bottleneck::SameDisk => "bottleneck: same disk".to_owned(),
-        Bottleneck::NotDiskBound => "not disk-bound".to_owned(),
-    }));
-    remarks.extend(view.throttle.map(|throttle| match throttle {
-        Throttle::DirtyMemory => "throttled: dirty limit reached".to_owned(),
-        Throttle::ControlGroup => "throttled: cgroup limit reached".to_owned(),
-        Throttle::OwnLimit => "throttled: own rate limit".to_owned(),
-    }));
-    let unwritten = view.not_on_disk_bytes.filter(|bytes| *bytes > 0);
+    remarks.extend(bottleneck_text(view).map(|text| format!("bottleneck {text}")));
     remarks.extend(
-        unwritten
-            .map(|bytes| format!("up to {} not on disk", units::format_capacity(bytes as f64))),
+        view.throttle
+            .map(|throttle| format!("throttled: {}", throttle_text(throttle))),
     );
+    remarks.extend(dirty_text(view).map(|text| format!("up to {text}")));
     remarks
 }
 
@@ -89,12 +80,14 @@ fn progress_text(view: &TransferView) -> String {
 }
 
 fn eta_text(view: &TransferView) -> String {
+    if let Some(end) = end_text(view) {
+        return end;
+    }
     match (view.state, view.eta) {
-        (TransferState::Finished, _) => "finished".to_owned(),
         (TransferState::Stalled, _) => "stalled".to_owned(),
         (TransferState::UnknownPosition, _) => "no position".to_owned(),
-        (TransferState::Moving, None) => UNKNOWN_VALUE.to_owned(),
-        (TransferState::Moving, Some(eta)) => {
+        (_, None) => UNKNOWN_VALUE.to_owned(),
+        (_, Some(eta)) => {
             let eta = units::format_wait(eta);
             match (view.eta_low, view.eta_high) {
                 (Some(low), Some(high)) => format!(

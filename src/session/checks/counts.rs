@@ -3,8 +3,8 @@
 use super::rule::{CheckRule, fraction, is_direct};
 use crate::safe_text::SafeText;
 use crate::session::document::check::{
-    CacheHits, CheckEvidence, CheckId, CompetingTraffic, MergedRequests, SplitRequests,
-    UnflushedWrites,
+    CacheHits, CachedLayer, CheckEvidence, CheckId, CompetingTraffic, MergedRequests,
+    SplitRequests, UncountedTarget, UnflushedWrites,
 };
 use crate::session::document::{
     Attribution, BenchmarkRun, KernelCounts, LayerRelation, OtherUser, RunState,
@@ -30,6 +30,8 @@ const MAX_NAMED_USERS: usize = 4;
 pub(super) const COUNT_RULES: &[CheckRule] = &[
     CheckRule::new(CheckId::ServedFromCache, served_from_cache),
     CheckRule::new(CheckId::StillInMemory, unflushed_writes),
+    CheckRule::new(CheckId::PageCacheBacked, page_cache_backed),
+    CheckRule::new(CheckId::DeviceUnknown, device_unknown),
     CheckRule::new(CheckId::OtherUsers, competing_traffic),
     CheckRule::new(CheckId::RequestsSplit, requests_split),
     CheckRule::new(CheckId::RequestsMerged, requests_merged),
@@ -98,6 +100,46 @@ fn unflushed_writes(run: &BenchmarkRun) -> Option<CheckEvidence> {
             issued_bytes: issued.written_bytes,
             device_bytes: kernel.written_bytes,
             device: kernel.device.clone(),
+        })
+    })
+}
+
+/// A loop device without direct I/O, whose backing device transferred less than was issued. The writes
+/// may still arrive there: they count once the run has ended.
+fn page_cache_backed(run: &BenchmarkRun) -> Option<CheckEvidence> {
+    let setup = run.evidence.drive_setup.as_ref()?;
+    let issued = run.evidence.issued?;
+    let mut layers = run.evidence.underlying.iter();
+    let backing = layers.find(|it| it.relation_to_upper == LayerRelation::BackingDevice)?;
+    let counts = &backing.counts;
+    let is_missing = |issued: u64, device: u64, limit: f64| {
+        let missing = issued.saturating_sub(device);
+        missing >= MIN_BYTES && fraction(missing, issued).is_some_and(|part| part > limit)
+    };
+    let reads = is_missing(issued.read_bytes, counts.read_bytes, CACHED_FRACTION_LIMIT);
+    let writes = run.state != RunState::Running
+        && is_missing(
+            issued.written_bytes,
+            counts.written_bytes,
+            UNFLUSHED_FRACTION_LIMIT,
+        );
+    (setup.direct_io == Some(false) && (reads || writes)).then(|| {
+        CheckEvidence::PageCacheBacked(CachedLayer {
+            issued_bytes: issued.read_bytes + issued.written_bytes,
+            underlying_device: counts.device.clone(),
+            underlying_bytes: counts.read_bytes + counts.written_bytes,
+        })
+    })
+}
+
+/// A real target for which the kernel keeps no counters, such as a file on overlayfs or FUSE.
+fn device_unknown(run: &BenchmarkRun) -> Option<CheckEvidence> {
+    let setup = run.evidence.drive_setup.as_ref()?;
+    let is_uncounted = run.kernel.is_none() && run.target.device.is_none();
+    (is_uncounted && setup.memory_backing.is_none()).then(|| {
+        CheckEvidence::DeviceUnknown(UncountedTarget {
+            target: run.target.path.clone(),
+            file_system: run.target.file_system.clone(),
         })
     })
 }

@@ -1,8 +1,10 @@
 //! Checks of the latency distribution.
 
+use super::processors::is_machine_busy;
 use super::rule::{CheckRule, is_direct};
 use crate::session::document::check::{
-    Bimodality, CheckEvidence, CheckId, Direction, FastSync, RotationalLatency, SampleCount,
+    Bimodality, CheckEvidence, CheckId, Direction, DiskLikeLatency, FastSync, RotationalLatency,
+    SampleCount,
 };
 use crate::session::document::{BenchmarkRun, LatencySummary, RunState};
 use crate::stats::latency::bimodality::find_bimodality;
@@ -15,11 +17,25 @@ const MIN_REVOLUTION_NS: f64 = 60e9 / 15_000.0;
 /// than this do not come from that cache.
 const MAX_DISK_CACHE_BYTES: f64 = 1e9;
 
+/// Minimum median latency of random reads of a disk at depth 1, in nanoseconds: half a revolution at
+/// 15,000 rpm (2 ms) and the mean seek of such a disk (3.5 ms). An SSD is a factor of 20 below.
+const MIN_DISK_MEDIAN_NS: f64 = 5e6;
+/// Minimum distance between the tenth and the 90th percentile of such reads, in nanoseconds: eight
+/// tenths of a revolution at 15,000 rpm, because the rotational delay is uniformly distributed. A rate
+/// limit or a distant server delays all requests by about the same time.
+const MIN_DISK_SPREAD_NS: f64 = 3.2e6;
+/// Minimum tenth percentile of such reads, in nanoseconds. Where a tenth of the reads are faster, a
+/// cache or an SSD with interruptions answers.
+const MIN_DISK_P10_NS: f64 = 1e6;
+/// Minimum number of reads for these percentiles.
+const MIN_DISK_READS: u64 = 100;
+
 pub(super) const DISTRIBUTION_RULES: &[CheckRule] = &[
     CheckRule::new(CheckId::TooFewSamples, too_few_samples),
     CheckRule::new(CheckId::BimodalLatency, bimodal_latency),
     CheckRule::new(CheckId::SyncTooFast, sync_too_fast),
     CheckRule::new(CheckId::RotationalFlagDoubtful, rotational_flag_doubtful).for_random_reads(),
+    CheckRule::new(CheckId::BehavesLikeDisk, behaves_like_disk).for_random_reads(),
 ];
 
 fn latency_summaries(run: &BenchmarkRun) -> impl Iterator<Item = (Direction, &LatencySummary)> {
@@ -33,7 +49,7 @@ fn latency_summaries(run: &BenchmarkRun) -> impl Iterator<Item = (Direction, &La
 }
 
 /// Median latency in nanoseconds, if there are enough requests.
-pub(super) fn median_latency(summary: &LatencySummary) -> Option<f64> {
+fn median_latency(summary: &LatencySummary) -> Option<f64> {
     summary.percentiles.get("50").map(|value| *value as f64)
 }
 
@@ -96,4 +112,40 @@ fn rotational_flag_doubtful(run: &BenchmarkRun) -> Option<CheckEvidence> {
             median_ns,
         }),
     )
+}
+
+/// The number of requests that the benchmark keeps in flight, if it is fixed.
+fn total_depth(run: &BenchmarkRun) -> Option<u64> {
+    let count = |name: &str| {
+        run.parameters
+            .get(name)
+            .map_or(Some(1), |value| value.as_u64())
+    };
+    run.parameters.contains_key("depth").then_some(())?;
+    Some(count("depth")? * count("workers")?)
+}
+
+/// Whether something else may have delayed the reads: busy processors, other users, a stopped program.
+fn is_disturbed(run: &BenchmarkRun) -> bool {
+    is_machine_busy(run) || !run.evidence.other_users.is_empty() || run.evidence.pauses.is_some()
+}
+
+fn behaves_like_disk(run: &BenchmarkRun) -> Option<CheckEvidence> {
+    let is_listed_as_ssd = run.target.rotational == Some(false);
+    if !is_listed_as_ssd || !is_direct(run) || total_depth(run) != Some(1) || is_disturbed(run) {
+        return None;
+    }
+    let reads = run.findings.latency.read.as_ref()?;
+    let at = |percent: &str| reads.percentiles.get(percent).map(|value| *value as f64);
+    let (p10_ns, median_ns, p90_ns) = (reads.tenth_percentile()?, at("50")?, at("90")?);
+    let is_disk = reads.count >= MIN_DISK_READS
+        && median_ns >= MIN_DISK_MEDIAN_NS
+        && p10_ns >= MIN_DISK_P10_NS
+        && p90_ns - p10_ns >= MIN_DISK_SPREAD_NS;
+    is_disk.then_some(CheckEvidence::BehavesLikeDisk(DiskLikeLatency {
+        reads: reads.count,
+        p10_ns,
+        median_ns,
+        p90_ns,
+    }))
 }

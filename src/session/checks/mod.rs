@@ -53,6 +53,10 @@ pub fn add_rule_verdicts(run: &mut BenchmarkRun, workload: Workload) {
     for evidence in evaluate_rules(run, workload) {
         run.findings.set_verdict(Verdict::from(evidence));
     }
+    // Busy CPUs are the cause; the queue is one of the effects, and neither depth nor drive is at fault.
+    if run.findings.has_check(CheckId::MachineBusy) {
+        run.findings.remove_check(CheckId::QueueDepthNotReached);
+    }
 }
 
 #[cfg(test)]

@@ -29,6 +29,12 @@ fn generator_busy(run: &BenchmarkRun) -> Option<CheckEvidence> {
     }))
 }
 
+/// Whether all CPUs were busy, by whatever process.
+pub(super) fn is_machine_busy(run: &BenchmarkRun) -> bool {
+    let utilization = processor_load(run).and_then(|load| load.machine_utilization);
+    utilization.is_some_and(|utilization| utilization >= BUSY_MACHINE_UTILIZATION)
+}
+
 fn machine_busy(run: &BenchmarkRun) -> Option<CheckEvidence> {
     let load = processor_load(run)?;
     let utilization = load

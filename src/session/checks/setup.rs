@@ -1,6 +1,5 @@
 //! Checks how the drive is attached, partitioned and configured.
 
-use super::distribution::median_latency;
 use super::rule::{CheckRule, is_direct};
 use crate::session::document::check::{
     CacheUse, CheckEvidence, CheckId, HostCache, LinkUsage, LoopLayer, LoopTraffic, Misalignment,
@@ -14,14 +13,24 @@ use crate::session::document::{
 const LINK_BOUND_FRACTION: f64 = 0.85;
 /// Above this fraction of the link's maximum, the data cannot have crossed the link.
 const LINK_EXCEEDED_FRACTION: f64 = 1.05;
-/// Lower bound for the median read latency of flash, in nanoseconds: flash takes 50 us and more to
-/// read a page (Micron, Samsung data sheets of 3D NAND: tR 40 to 100 us), and a virtual machine
-/// adds to it.
-const MIN_FLASH_LATENCY_NS: f64 = 60_000.0;
+/// Fraction of a device's own time per request below which something nearer must have answered.
+/// No fixed latency separates a cache from a drive: flash reads take 40 to 100 us, Optane 10 us, and
+/// drives have caches too. A device that becomes four times as fast as it ever was is another matter:
+/// requests of other sizes and queues change the time per request by less, because the time in which
+/// the device is busy counts overlapping requests once.
+const FASTER_THAN_BEFORE: f64 = 0.25;
+/// Minimum number of earlier requests for a device's own time per request.
+const MIN_EARLIER_REQUESTS: u64 = 1000;
+/// Minimum number of reads of the run for the comparison.
+const MIN_COMPARED_READS: u64 = 100;
+/// Earlier requests that are larger than those of the run by more than this factor took longer because
+/// of their size.
+const MAX_SIZE_RATIO: f64 = 4.0;
 
 pub(super) const SETUP_RULES: &[CheckRule] = &[
     CheckRule::new(CheckId::Buffered, buffered_io),
-    CheckRule::new(CheckId::LoopWithoutDirectIo, loop_without_direct_io),
+    CheckRule::new(CheckId::LoopWithoutDirectIo, loop_without_direct_io)
+        .unless(CheckId::PageCacheBacked),
     CheckRule::new(CheckId::VirtualDisk, virtual_disk),
     CheckRule::new(CheckId::HostCacheLikely, host_cache_likely),
     CheckRule::new(CheckId::MisalignedPartition, misaligned_partition),
@@ -74,21 +83,47 @@ fn host_cache_likely(run: &BenchmarkRun) -> Option<CheckEvidence> {
     if !is_direct(run) {
         return None;
     }
-    // For a loop device, `served-from-cache` already reports that the page cache answers.
-    let reads = run.findings.latency.read.as_ref();
-    let median = reads
-        .filter(|_| setup.direct_io != Some(false))
-        .and_then(median_latency);
-    if let Some(median_ns) = median.filter(|median| *median < MIN_FLASH_LATENCY_NS) {
-        return Some(CheckEvidence::HostCacheLikely(HostCache::FastReads {
-            median_ns,
-        }));
+    if let Some(evidence) = faster_than_before(run, setup) {
+        return Some(CheckEvidence::HostCacheLikely(evidence));
     }
     let written = run.findings.latency.write.is_some();
     (written
         && !run.typed_parameters().has_synchronous_writes()
         && setup.write_cache.as_deref() == Some("write back"))
     .then_some(CheckEvidence::HostCacheLikely(HostCache::WriteBack))
+}
+
+/// Compares the reads at the lowest device with its own requests before the run. An NVMe drive that is
+/// passed to the guest answers as fast as it can: only an emulated interface hides a host's cache.
+fn faster_than_before(run: &BenchmarkRun, setup: &DriveSetup) -> Option<HostCache> {
+    let is_nvme = run.target.transport.as_deref() == Some("nvme");
+    // For a loop device `page-cache-backed` reports that the page cache answers.
+    if is_nvme || setup.direct_io == Some(false) {
+        return None;
+    }
+    let history = run.evidence.device_history.as_ref()?;
+    let mut all = run
+        .kernel
+        .iter()
+        .chain(run.evidence.underlying.iter().map(|it| &it.counts));
+    let now = all.find(|counts| counts.device == history.device)?;
+    let mean = |sum: u64, count: u64| (count > 0).then(|| sum as f64 / count as f64);
+    let (device_ns, earlier_ns) = (
+        mean(now.read_ns, now.reads)?,
+        mean(history.busy_ns, history.requests)?,
+    );
+    let (size, earlier_size) = (
+        mean(now.read_bytes, now.reads)?,
+        mean(history.bytes, history.requests)?,
+    );
+    let is_comparable = now.reads >= MIN_COMPARED_READS
+        && history.requests >= MIN_EARLIER_REQUESTS
+        && earlier_size <= MAX_SIZE_RATIO * size;
+    (is_comparable && device_ns < FASTER_THAN_BEFORE * earlier_ns).then_some(HostCache::FastReads {
+        device_ns,
+        earlier_ns,
+        earlier_requests: history.requests,
+    })
 }
 
 fn misaligned_partition(run: &BenchmarkRun) -> Option<CheckEvidence> {

@@ -1,8 +1,9 @@
 //! Checks whether the drive's performance was constant over the run.
 
+use super::processors::is_machine_busy;
 use super::rule::CheckRule;
 use crate::session::document::check::{
-    CheckEvidence, CheckId, HighTemperature, Throttling, ThroughputChange, TimedDrop,
+    CheckEvidence, CheckId, HighTemperature, Stall, Throttling, ThroughputChange, TimedDrop,
 };
 use crate::session::document::{BenchmarkRun, Series, SeriesId};
 use crate::stats::general::segments;
@@ -27,9 +28,20 @@ pub(super) const TIME_RULES: &[CheckRule] = &[
     CheckRule::new(CheckId::TemperatureThrottled, temperature_throttled).for_constant_load(),
     CheckRule::new(CheckId::TemperatureHigh, temperature_high)
         .unless(CheckId::TemperatureThrottled),
+    CheckRule::new(CheckId::Stalled, stalled),
     CheckRule::new(CheckId::Paused, paused),
     CheckRule::new(CheckId::PausedOpenLoop, paused_open_loop),
 ];
+
+fn stalled(run: &BenchmarkRun) -> Option<CheckEvidence> {
+    let stalls = run.evidence.stalls?;
+    Some(CheckEvidence::Stalled(Stall {
+        count: stalls.count,
+        longest_ns: stalls.longest_ns as f64,
+        longest_start_ns: stalls.longest_start_ns as f64,
+        total_ns: stalls.total_ns as f64,
+    }))
+}
 
 fn paused(run: &BenchmarkRun) -> Option<CheckEvidence> {
     let pauses = run
@@ -66,8 +78,14 @@ fn series_level_drop(series: &Series) -> Option<LevelDrop> {
     )
 }
 
+/// Throughput over time, unless busy CPUs explain its changes: `machine-busy` then names the cause.
+fn undisturbed_series(run: &BenchmarkRun) -> Option<&Series> {
+    (!is_machine_busy(run)).then_some(())?;
+    throughput_series(run)
+}
+
 fn throughput_cliff(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let series = throughput_series(run)?;
+    let series = undisturbed_series(run)?;
     let cliff = series_level_drop(series)?;
     let before = &series.points[..cliff.first_index_after];
     let bytes = point_durations(before)
@@ -106,7 +124,7 @@ fn find_drift(series: &Series) -> Option<SteadyStateWindow> {
 }
 
 fn throughput_drifted(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let window = find_drift(throughput_series(run)?)?;
+    let window = find_drift(undisturbed_series(run)?)?;
     Some(CheckEvidence::ThroughputDrifted(ThroughputChange {
         begin: window.fit_at_begin,
         end: window.fit_at_end,

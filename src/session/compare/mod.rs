@@ -16,7 +16,7 @@ pub mod ratio;
 pub(crate) mod sample;
 mod sessions;
 
-pub use self::align::{DifferingParameter, ParameterDifference};
+pub use self::align::{DifferingParameter, ParameterDifference, format_parameters};
 pub use self::comparison::{
     COMPARISON_SCHEMA, ComparedBenchmark, ComparedMetric, ComparedSession, Comparison,
     MeasuredTarget, UnmatchedMeasurement,

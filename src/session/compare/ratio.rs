@@ -42,8 +42,8 @@ impl RatioJudgement {
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
+            Self::Faster => "better",
+            Self::Slower => "worse",
             Self::NoSignificantDifference => "no significant difference",
             Self::NotDetermined => "not determined",
         }

@@ -65,6 +65,7 @@ pub(crate) fn sample_session(host: &str, runs: Vec<BenchmarkRun>) -> Session {
             name: Some(host.into()),
             ..HostRecord::default()
         },
+        note: None,
         runs,
     }
 }

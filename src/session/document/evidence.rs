@@ -45,6 +45,40 @@ pub struct RunEvidence {
     /// Times at which this program did not run; absent if it always ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<PauseEvidence>,
+    /// Times without a completion although requests were in flight; absent if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<StallEvidence>,
+    /// What the lowest device did before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_history: Option<DeviceHistory>,
+}
+
+/// Times in which requests were in flight and none completed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct StallEvidence {
+    /// Number of such times.
+    pub count: u64,
+    /// Total length in nanoseconds.
+    pub total_ns: u64,
+    /// Length of the longest in nanoseconds.
+    pub longest_ns: u64,
+    /// Start of the longest since the start of the run, in nanoseconds.
+    pub longest_start_ns: u64,
+}
+
+/// Counters of a device from the start of the machine to the start of the run, from /proc/diskstats.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct DeviceHistory {
+    /// Name of the device.
+    pub device: SafeText,
+    /// Requests completed.
+    pub requests: u64,
+    /// Bytes that they transferred.
+    pub bytes: u64,
+    /// Time with at least one request in flight, in nanoseconds.
+    pub busy_ns: u64,
 }
 
 /// Times at which this program was stopped or the machine was suspended.

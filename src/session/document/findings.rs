@@ -6,12 +6,13 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{CheckEvidence, CheckId};
+use super::check::{CheckCode, CheckEvidence, CheckId};
 use super::latency::LatencyByDirection;
 use super::metric::Metric;
 use super::metric_id::MetricId;
 use super::series::Series;
 use super::series_id::SeriesId;
+use super::severity::Severity;
 use super::slo_result::SloResult;
 use super::table::MetricTable;
 use super::verdict::Verdict;
@@ -143,6 +144,25 @@ impl Findings {
             Some(known) => *known = verdict,
             None => self.verdicts.push(verdict),
         }
+    }
+
+    /// The verdicts by severity, the most severe first; the order is kept within one severity.
+    #[must_use]
+    pub fn verdicts_by_severity(&self) -> Vec<&Verdict> {
+        let mut verdicts: Vec<_> = self.verdicts.iter().collect();
+        verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
+        verdicts
+    }
+
+    /// The first check that makes the metrics of the run itself invalid. A nested benchmark that is
+    /// invalid does not invalidate the others.
+    #[must_use]
+    pub fn invalid_check(&self) -> Option<&CheckCode> {
+        let mut verdicts = self.verdicts.iter();
+        let invalid = verdicts.find(|verdict| {
+            verdict.severity == Severity::Invalid && verdict.code.benchmark.is_none()
+        });
+        invalid.map(|verdict| &verdict.code)
     }
 
     /// Adds a table, or replaces the one with the same name.

@@ -61,6 +61,42 @@ impl Metric {
         self.format_value(self.value)
     }
 
+    /// The value for display beside the label: a rate of requests without its unit, which the label
+    /// names, such as `83.9k` beside `IOPS`.
+    #[must_use]
+    pub fn value_beside_label(&self) -> String {
+        if self.label_names_unit() {
+            return units::format_count(self.value);
+        }
+        self.value_text()
+    }
+
+    /// The value for display with the unit that the label names, such as `83.9k IOPS`.
+    #[must_use]
+    pub fn value_with_named_unit(&self) -> String {
+        if self.label_names_unit() {
+            return format!("{} IOPS", units::format_count(self.value));
+        }
+        self.value_text()
+    }
+
+    /// What the label says beside [`Self::value_with_named_unit`]: empty for `IOPS`.
+    #[must_use]
+    pub fn label_without_unit(&self) -> String {
+        let label = self.label();
+        if !self.label_names_unit() {
+            return label;
+        }
+        let words = label.split([' ', ',']).filter(|word| *word != "IOPS");
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        words.join(" ")
+    }
+
+    /// Whether the label names the unit: that of a rate of requests does.
+    fn label_names_unit(&self) -> bool {
+        self.unit == MetricUnit::PerSecond && self.id.unit() == Some(MetricUnit::PerSecond)
+    }
+
     /// The 95 % confidence interval for display, if there is one, such as `70.2k to 75.9k /s`. The
     /// unit appears once if both bounds have the same.
     #[must_use]
@@ -105,5 +141,34 @@ impl Metric {
     pub fn with_observations(mut self, observations: u64) -> Self {
         self.observations = Some(observations);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rate_of_requests_names_its_unit_once() {
+        let parts = |id: MetricId, value| {
+            let metric = Metric::new(id, value);
+            [
+                metric.value_beside_label(),
+                metric.value_with_named_unit(),
+                metric.label_without_unit(),
+            ]
+        };
+        assert_eq!(parts(MetricId::IOPS, 83_915.0), ["83.9k", "83.9k IOPS", ""]);
+        assert_eq!(
+            parts(MetricId::STEADY_STATE_IOPS, 80_000.0),
+            ["80.0k", "80.0k IOPS", "steady-state"]
+        );
+        assert_eq!(
+            parts(MetricId::LATENCY_P99, 171_000.0),
+            ["171 us", "171 us", "latency p99"]
+        );
+        // Of a unit that its name does not imply.
+        let other = Metric::with_unit(MetricId::parse("swaps"), 12.0, MetricUnit::PerSecond);
+        assert_eq!(other.value_beside_label(), "12 /s");
     }
 }

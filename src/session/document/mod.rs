@@ -26,9 +26,9 @@ mod table;
 mod verdict;
 
 pub use self::evidence::{
-    Attribution, BlockSample, DirectionCounts, DriveSetup, DriveTemperature, FileAllocation,
-    LayerCounts, LayerRelation, OtherUser, PauseEvidence, ProcessorLoad, RunEvidence,
-    SubmittedBytes,
+    Attribution, BlockSample, DeviceHistory, DirectionCounts, DriveSetup, DriveTemperature,
+    FileAllocation, LayerCounts, LayerRelation, OtherUser, PauseEvidence, ProcessorLoad,
+    RunEvidence, StallEvidence, SubmittedBytes,
 };
 pub use self::findings::{FigureIndex, Findings, is_nested_name};
 pub use self::invocation::{FioGap, Invocation};

@@ -26,6 +26,9 @@ pub struct Session {
     pub started: SafeText,
     /// The machine that ran the session.
     pub host: HostRecord,
+    /// A note of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<SafeText>,
     /// The runs in chronological order.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
     pub runs: Vec<BenchmarkRun>,

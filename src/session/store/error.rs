@@ -51,6 +51,16 @@ pub enum StoreError {
     /// The file is a session of another version of the format.
     #[error(transparent)]
     Version(#[from] UnsupportedVersion),
+    /// The session may belong to a run in progress.
+    #[error(
+        "{} belongs to a run that has not ended, or that was killed a moment ago: try again when \
+         the run has ended",
+        path.display()
+    )]
+    NotComplete {
+        /// Path of the journal.
+        path: PathBuf,
+    },
     /// The file is not a session.
     #[error("{} is not a diskscope session: {reason}", path.display())]
     NotASession {
@@ -68,9 +78,11 @@ impl StoreError {
         match self {
             Self::Input(error) => error.is_usage(),
             Self::TooLargeTogether { .. } => true,
-            Self::Io { .. } | Self::Directory(_) | Self::Version(_) | Self::NotASession { .. } => {
-                false
-            }
+            Self::Io { .. }
+            | Self::Directory(_)
+            | Self::Version(_)
+            | Self::NotComplete { .. }
+            | Self::NotASession { .. } => false,
         }
     }
 }

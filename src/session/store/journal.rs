@@ -15,6 +15,7 @@ use super::directory::{
     remove_stale_temporaries,
 };
 use super::error::{StoreError, io_error};
+use super::running_lock;
 use super::serialize::serialize_session;
 use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
 use crate::session::document::{BenchmarkRun, Session};
@@ -54,6 +55,8 @@ pub struct Journal {
     session_line: Vec<u8>,
     /// Size of the complete lines in bytes.
     complete_bytes: u64,
+    /// Whether the lock that shows a run in progress is held.
+    is_locked: bool,
     max_bytes: u64,
 }
 
@@ -88,6 +91,7 @@ impl Journal {
             path,
             session_line: Vec::new(),
             complete_bytes: 0,
+            is_locked: false,
             max_bytes: MAX_JOURNAL_BYTES,
         };
         match journal.append_line(&head) {
@@ -112,6 +116,8 @@ impl Journal {
 
     /// Appends a whole line, or nothing.
     fn append_line(&mut self, line: &[u8]) -> Result<(), StoreError> {
+        // A reader that looks at the lock holds it for that moment: the next line tries again.
+        self.is_locked = self.is_locked || running_lock::acquire(&self.file);
         match self.file.write_all(line) {
             Ok(()) => {
                 self.complete_bytes += line.len() as u64;
@@ -143,6 +149,7 @@ impl Journal {
         let name = name_with_extension(&self.name, JOURNAL_EXTENSION);
         self.directory.replace_file(&name, &text)?;
         self.file = self.directory.open_file(&name, PrivateFileAccess::Append)?;
+        self.is_locked = running_lock::acquire(&self.file);
         self.complete_bytes = text.len() as u64;
         Ok(())
     }

@@ -5,15 +5,18 @@
 //! line. When the run ends, the document replaces the journal.
 
 mod directory;
+mod edit;
 mod error;
 mod format_error;
 mod journal;
 mod read;
+mod running_lock;
 mod serialize;
 #[cfg(test)]
 mod tests;
 
 pub use self::directory::{list_sessions, sessions_directory};
+pub use self::edit::{MAX_NOTE_CHARS, delete_session, set_note};
 pub use self::error::{StoreError, TooLargeTogether, check_total_size};
 pub use self::format_error::SessionFormatError;
 pub use self::journal::Journal;

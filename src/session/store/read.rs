@@ -1,14 +1,17 @@
 //! Reads documents and journals from any source.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use serde::Deserialize;
 
+use super::directory::JOURNAL_EXTENSION;
 use super::error::{MAX_COMPARISON_BYTES, StoreError, io_error};
 use super::format_error::{
     LONGEST_RUNS, MAX_DOCUMENT_BYTES, MAX_JOURNAL_BYTES, MAX_RUNS, MOST_SHOWN, SessionFormatError,
 };
+use super::running_lock;
 use crate::format_version::UnsupportedVersion;
 use crate::named_file::{FileId, input};
 use crate::safe_text::SafeText;
@@ -36,8 +39,8 @@ enum HeadLine {
     Run(RunHead),
 }
 
-/// Loads a document or a journal. A run of a journal without an end counts as interrupted; an
-/// incomplete last line is skipped.
+/// Loads a document or a journal. A run of a journal without an end counts as interrupted, unless its
+/// process still runs; an incomplete last line is skipped.
 ///
 /// # Errors
 /// If the file cannot be read or is not a session.
@@ -113,7 +116,23 @@ impl<R: Read> Read for Counted<R> {
 /// As [`load_session`].
 pub fn load_session_with_id(path: &Path) -> Result<(Session, FileId), StoreError> {
     let (file, id) = input::open_input(path, input::InputKind::FileOrPipe)?;
-    Ok((parsed(path, BufReader::new(file))?, id))
+    let mut session = parsed(path, BufReader::new(&file))?;
+    mark_running(&mut session, path, &file);
+    Ok((session, id))
+}
+
+/// Marks the last run of a journal that is being written: it is not interrupted.
+fn mark_running(session: &mut Session, path: &Path, file: &File) {
+    let is_journal = path
+        .extension()
+        .is_some_and(|ending| ending == JOURNAL_EXTENSION);
+    if let Some(run) = session.runs.last_mut()
+        && run.state == RunState::Interrupted
+        && is_journal
+        && running_lock::is_held(file)
+    {
+        run.state = RunState::Running;
+    }
 }
 
 fn parsed(path: &Path, reader: impl BufRead) -> Result<Session, StoreError> {

@@ -20,6 +20,7 @@ fn test_session() -> Session {
         program: "diskscope 0.1.0".into(),
         started: "2026-01-02T03:04:05+00:00".into(),
         host: HostRecord::default(),
+        note: None,
         runs: Vec::new(),
     }
 }
@@ -65,6 +66,7 @@ fn finished_journal_becomes_document() {
         .append_progress(&test_run(1, RunState::Running))
         .unwrap();
     let whole = Session {
+        note: None,
         runs: vec![test_run(2, RunState::Finished)],
         ..test_session()
     };
@@ -90,8 +92,38 @@ fn killed_journal_keeps_last_complete_line() {
         .file
         .write_all(b"{\"run\":{\"test\":\"rand")
         .unwrap();
-    let loaded = load_session(&journal.path).unwrap();
+    let loaded = load_session(&kill(journal)).unwrap();
     assert_eq!(loaded.runs, [test_run(2, RunState::Interrupted)]);
+}
+
+/// The path of a journal whose process was killed.
+fn kill(journal: Journal) -> PathBuf {
+    let path = journal.path.clone();
+    drop(journal);
+    path
+}
+
+#[test]
+fn run_is_running_while_its_journal_is_open_and_interrupted_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
+    let path = journal.path.clone();
+    let state = || {
+        load_session(&path)
+            .unwrap()
+            .runs
+            .last()
+            .map(|run| run.state)
+    };
+    assert_eq!(state(), None);
+    for elapsed_ns in 0..3 {
+        journal
+            .append_progress(&test_run(elapsed_ns, RunState::Running))
+            .unwrap();
+        assert_eq!(state(), Some(RunState::Running));
+    }
+    kill(journal);
+    assert_eq!(state(), Some(RunState::Interrupted));
 }
 
 #[test]
@@ -194,7 +226,7 @@ fn oversized_journal_is_rewritten_without_loss() {
         let length = fs::metadata(&journal.path).unwrap().len();
         assert!(length <= 4096, "{length}");
         let loaded = load_session(&journal.path).unwrap();
-        assert_eq!(loaded.runs, [test_run(elapsed_ns, RunState::Interrupted)]);
+        assert_eq!(loaded.runs, [test_run(elapsed_ns, RunState::Running)]);
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
@@ -217,7 +249,7 @@ fn partially_written_journal_line_is_truncated() {
     journal
         .append_progress(&test_run(3, RunState::Running))
         .unwrap();
-    let loaded = load_session(&journal.path).unwrap();
+    let loaded = load_session(&kill(journal)).unwrap();
     assert_eq!(loaded.runs, [test_run(3, RunState::Interrupted)]);
 }
 
@@ -327,7 +359,7 @@ fn journal_of_superseded_lines_loads_the_last_line_of_each_run() {
         test_run(9, RunState::Finished),
         test_run(2, RunState::Interrupted),
     ];
-    assert_eq!(load_session(&journal.path).unwrap().runs, expected);
+    assert_eq!(load_session(&kill(journal)).unwrap().runs, expected);
 }
 
 #[test]
@@ -352,6 +384,7 @@ fn journal_with_too_many_runs_is_refused() {
 #[test]
 fn parameter_that_is_a_list_is_refused() {
     let mut document = serde_json::to_value(Session {
+        note: None,
         runs: vec![test_run(1, RunState::Finished)],
         ..test_session()
     })

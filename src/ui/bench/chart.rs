@@ -12,7 +12,7 @@ use crate::bench::ChartSpec;
 use crate::session::document::{Findings, Series, SeriesId, SeriesKind};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::split_heading;
-use crate::ui::widgets::plot::{AxisMark, PlotCurve, PlotWidget};
+use crate::ui::widgets::plot::{AxisMark, PlotCurve, PlotWidget, curve_symbol};
 use crate::ui::widgets::text::cut_end;
 
 /// Roles of the second, third ... series of a chart.
@@ -42,7 +42,7 @@ pub(super) fn draw(
     let Some((leading, _)) = series.first() else {
         return;
     };
-    let legend = legend(&curve_names(&series), &series, theme);
+    let legend = legend(chart, &curve_names(&series), &series, theme);
     let body = draw_heading(chart.title, legend, theme, area, buf);
     let plot = PlotWidget {
         curves: series
@@ -119,13 +119,22 @@ fn curve_names(series: &[(&Series, StyleRole)]) -> Vec<String> {
     full.iter().map(|parts| parts[shared..].join(" ")).collect()
 }
 
-/// Each name in the colour of its curve, after a gap; nothing for a single curve.
-fn legend(names: &[String], series: &[(&Series, StyleRole)], theme: Theme) -> Line<'static> {
+/// Each name in the colour of its curve and with its symbol, after a gap; nothing for a single
+/// curve.
+fn legend(
+    chart: &ChartSpec,
+    names: &[String],
+    series: &[(&Series, StyleRole)],
+    theme: Theme,
+) -> Line<'static> {
     let mut line = Line::default();
     if series.len() > 1 {
-        for (name, (_, role)) in names.iter().zip(series) {
+        for (number, (name, (_, role))) in names.iter().zip(series).enumerate() {
             line.push_span("   ");
-            line.push_span(Span::styled(name.clone(), theme.role_style(*role)));
+            let symbol = curve_symbol(number, None, chart.shape, theme)
+                .unwrap_or(theme.glyphs().first_series);
+            let text = format!("{symbol} {name}");
+            line.push_span(Span::styled(text, theme.role_style(*role)));
         }
     }
     line

@@ -11,18 +11,11 @@ use crate::session::document::{Findings, Severity, SloResult, Verdict};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::{cut_end, wrap_text};
 
-/// The checks sorted by severity, the most severe first; the order is kept within one severity.
-pub(super) fn by_severity(findings: &Findings) -> Vec<&Verdict> {
-    let mut verdicts: Vec<_> = findings.verdicts.iter().collect();
-    verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
-    verdicts
-}
-
-/// Lines of the objectives, then of each check with its evidence and advice.
+/// Lines of the checks with their evidence and advice, the most severe first, then of the objectives,
+/// those that were missed first: an objective that an invalid run meets is not met.
 pub(super) fn lines(findings: &Findings, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let goals = findings.goals.iter();
-    let mut lines: Vec<_> = goals.flat_map(|it| slo_lines(it, theme, width)).collect();
-    for verdict in by_severity(findings) {
+    let mut lines = Vec::new();
+    for verdict in findings.verdicts_by_severity() {
         let style = theme.role_style(verdict.severity.into());
         let evidence = wrap_text(&verdict_text(verdict, theme), width).into_iter();
         lines.extend(evidence.map(|line| Line::styled(line, style)));
@@ -30,7 +23,61 @@ pub(super) fn lines(findings: &Findings, theme: Theme, width: u16) -> Vec<Line<'
         let faint = theme.role_style(StyleRole::Faint);
         lines.extend(advice.map(|line| Line::styled(format!("  {line}"), faint)));
     }
+    let mut goals: Vec<_> = findings.goals.iter().collect();
+    goals.sort_by_key(|goal| goal.met == Some(true));
+    lines.extend(goals.into_iter().flat_map(|it| slo_lines(it, theme, width)));
     lines
+}
+
+/// The problems in at most `budget` lines: objectives that were not met, then warnings and errors,
+/// the most severe first. Each has at least one line; where space is left, the first are wrapped
+/// instead of cut. The advice is with the other checks.
+pub(super) fn problem_lines(
+    findings: &Findings,
+    theme: Theme,
+    width: u16,
+    budget: u16,
+) -> Vec<Line<'static>> {
+    let missed = findings.goals.iter().filter(|goal| goal.met == Some(false));
+    let missed = missed.map(|goal| (slo_text(goal), StyleRole::Error));
+    let checks = findings.verdicts_by_severity().into_iter();
+    let checks = checks.filter(|verdict| verdict.severity > Severity::Note);
+    let checks = checks.map(|verdict| (verdict_text(verdict, theme), verdict.severity.into()));
+    let problems: Vec<(String, StyleRole)> = missed.chain(checks).collect();
+    let budget = usize::from(budget.max(1));
+    if problems.is_empty() {
+        let mut lines = no_problems_lines(theme, width);
+        lines.truncate(budget);
+        return lines;
+    }
+    let shown = if problems.len() > budget {
+        budget - 1
+    } else {
+        problems.len()
+    };
+    let mut spare = budget - shown;
+    let mut lines = Vec::new();
+    for (text, role) in &problems[..shown] {
+        let style = theme.role_style(*role);
+        let wrapped = wrap_text(text, width);
+        if wrapped.len() <= spare + 1 && problems.len() == shown {
+            spare -= wrapped.len() - 1;
+            lines.extend(wrapped.into_iter().map(|line| Line::styled(line, style)));
+        } else {
+            lines.push(Line::styled(cut_end(text, width, theme), style));
+        }
+    }
+    if problems.len() > shown {
+        let more = format!("+{} more problems", problems.len() - shown);
+        lines.push(Line::styled(more, theme.role_style(StyleRole::Error)));
+    }
+    lines
+}
+
+/// An objective that was not met, with its margin.
+fn slo_text(goal: &SloResult) -> String {
+    let margin = goals::outcome_text(goal).map_or_else(String::new, |text| format!(", {text}"));
+    format!("! goal {}: {}{margin}", goal.goal, goals::status(goal))
 }
 
 /// Symbol, name and evidence of a check.
@@ -45,7 +92,7 @@ fn verdict_text(verdict: &Verdict, theme: Theme) -> String {
 /// Draws as many checks as fit while a benchmark runs, the most severe first and with advice; the
 /// number of further ones is shown at the right.
 pub(super) fn draw_brief(findings: &Findings, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let verdicts = by_severity(findings);
+    let verdicts = findings.verdicts_by_severity();
     let faint = theme.role_style(StyleRole::Faint);
     if verdicts.is_empty() {
         let well = theme.glyphs().check_mark;
@@ -57,7 +104,7 @@ pub(super) fn draw_brief(findings: &Findings, theme: Theme, area: Rect, buf: &mu
     let room = usize::from(area.height - u16::from(area.height > 1));
     let more = match verdicts.len().saturating_sub(room) {
         0 => String::new(),
-        hidden => format!("  {hidden} more"),
+        hidden => format!("  +{hidden} more"),
     };
     let mut lines = Vec::new();
     for verdict in verdicts.iter().take(room) {
@@ -139,15 +186,53 @@ mod tests {
     #[test]
     fn brief_checks_show_most_severe_first_and_count_the_rest() {
         let all = [Severity::Note, Severity::Invalid, Severity::Warning];
-        assert_eq!(drawn(&all, 1), ["! v1: seen        2 more"]);
+        assert_eq!(drawn(&all, 1), ["! v1: seen       +2 more"]);
         assert_eq!(
             drawn(&all, 3),
-            ["! v1: seen        1 more", "  do this", "! v2: seen"]
+            ["! v1: seen       +1 more", "  do this", "! v2: seen"]
         );
         assert_eq!(
             drawn(&all, 4),
             ["! v1: seen", "  do this", "! v2: seen", "· v0: seen"]
         );
+    }
+
+    #[test]
+    fn every_problem_has_a_line_before_any_is_wrapped() {
+        let verdict = |code: &str, severity, evidence: &str| Verdict {
+            code: code.into(),
+            severity,
+            evidence: evidence.into(),
+            advice: "do this".into(),
+            facts: None,
+        };
+        let findings = Findings {
+            verdicts: vec![
+                verdict("note", Severity::Note, "seen"),
+                verdict("warning", Severity::Warning, "a long text of two lines"),
+                verdict("invalid", Severity::Invalid, "not valid"),
+            ],
+            ..Findings::default()
+        };
+        let text = |budget| -> Vec<String> {
+            let lines = problem_lines(&findings, Theme::FULL, 24, budget);
+            lines.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(text(1), ["+2 more problems"]);
+        assert_eq!(
+            text(2),
+            ["! invalid: not valid", "! warning: a long text …"]
+        );
+        assert_eq!(
+            text(3),
+            [
+                "! invalid: not valid",
+                "! warning: a long text",
+                "of two lines"
+            ]
+        );
+        let clean = problem_lines(&Findings::default(), Theme::FULL, 24, 2);
+        assert!(clean[0].to_string().contains("no problems detected"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::session::document::{KernelCounts, LatencyByDirection, StageBreakdown};
+use crate::session::document::{BenchmarkRun, KernelCounts, LatencyByDirection, StageBreakdown};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::split_heading;
 use crate::ui::widgets::text::{cut_end, grouped_thousands};
@@ -27,7 +27,27 @@ pub(super) struct KernelPanel<'a> {
     pub benchmark_requests: Option<u64>,
 }
 
-/// Draws the panel.
+impl<'a> KernelPanel<'a> {
+    /// The panel of a run that ended.
+    pub(super) fn of_run(run: &'a BenchmarkRun) -> Self {
+        let latency = &run.findings.latency;
+        let issued = [&latency.read, &latency.write]
+            .into_iter()
+            .flatten()
+            .fold(0_u64, |sum, latency| sum.saturating_add(latency.count));
+        Self {
+            counts: run.kernel.as_ref(),
+            stages: run.stages.as_ref(),
+            elapsed_ns: run.elapsed_ns,
+            benchmark_requests: Some(issued),
+        }
+    }
+}
+
+/// Width of a column of facts.
+const FACT_COLUMN_WIDTH: u16 = 32;
+
+/// Draws the panel: the facts in several columns where it is low and wide.
 pub(super) fn draw(panel: KernelPanel<'_>, theme: Theme, area: Rect, buf: &mut Buffer) {
     let counts = panel.counts;
     let (heading, body) = split_heading(area);
@@ -42,17 +62,31 @@ pub(super) fn draw(panel: KernelPanel<'_>, theme: Theme, area: Rect, buf: &mut B
         Line::styled(text, theme.role_style(StyleRole::Faint)).render(body, buf);
         return;
     };
-    for (row, (name, value)) in body.rows().zip(fact_rows(counts, panel)) {
-        Line::styled(format!("{name:10}"), theme.role_style(StyleRole::Faint)).render(row, buf);
-        let cell = Rect {
-            x: row.x + 10.min(row.width),
-            width: row.width.saturating_sub(10),
-            ..row
+    let facts = fact_rows(counts, panel);
+    let height = usize::from(body.height.max(1));
+    for (column, facts) in facts.chunks(height).enumerate() {
+        let left = FACT_COLUMN_WIDTH.saturating_mul(column as u16);
+        if column > 0 && left + FACT_COLUMN_WIDTH > body.width {
+            return;
+        }
+        let column = Rect {
+            x: body.x + left,
+            width: (body.width - left).min(FACT_COLUMN_WIDTH),
+            ..body
         };
-        Line::raw(value).render(cell, buf);
+        for (row, (name, value)) in column.rows().zip(facts) {
+            Line::styled(format!("{name:10}"), theme.role_style(StyleRole::Faint)).render(row, buf);
+            let cell = Rect {
+                x: row.x + 10.min(row.width),
+                width: row.width.saturating_sub(10),
+                ..row
+            };
+            Line::raw(value.as_str()).render(cell, buf);
+        }
     }
 }
 
+/// The facts, the most important first: where space is short, the last ones are not shown.
 fn fact_rows(counts: &KernelCounts, panel: KernelPanel<'_>) -> Vec<(&'static str, String)> {
     let KernelPanel {
         elapsed_ns,
@@ -61,8 +95,22 @@ fn fact_rows(counts: &KernelCounts, panel: KernelPanel<'_>) -> Vec<(&'static str
     } = panel;
     let requests = counts.reads.saturating_add(counts.writes);
     let mut facts = request_rows(requests, issued);
+    if let Some(stages) = panel.stages {
+        let mean = |one| mean_latency(one).map(units::format_latency);
+        facts.extend(mean(&stages.q2d).map(|text| ("Q2D", text)));
+        facts.extend(mean(&stages.d2c).map(|text| ("D2C", text)));
+    }
+    let waited = counts.read_ns.saturating_add(counts.write_ns);
+    if let Some(mean) = ratio(waited, requests) {
+        facts.push(("await", units::format_latency(mean)));
+    }
+    if let Some(queue) = ratio(counts.weighted_ns, elapsed_ns) {
+        facts.push(("aqu-sz", units::format_three_digits(queue)));
+    }
+    if let Some(busy) = ratio(counts.busy_ns, elapsed_ns) {
+        facts.push(("%util", format!("{:.0}", busy * 100.0)));
+    }
     let bytes = counts.read_bytes.saturating_add(counts.written_bytes);
-    facts.push(("bytes", units::format_capacity(bytes as f64)));
     if let Some(mean) = ratio(bytes, requests) {
         facts.push((
             "areq-sz",
@@ -71,21 +119,7 @@ fn fact_rows(counts: &KernelCounts, panel: KernelPanel<'_>) -> Vec<(&'static str
     }
     let merged = counts.reads_merged.saturating_add(counts.writes_merged);
     facts.push(("merged", grouped_thousands(merged as f64)));
-    let waited = counts.read_ns.saturating_add(counts.write_ns);
-    if let Some(mean) = ratio(waited, requests) {
-        facts.push(("await", units::format_latency(mean)));
-    }
-    if let Some(stages) = panel.stages {
-        let mean = |one| mean_latency(one).map(units::format_latency);
-        facts.extend(mean(&stages.q2d).map(|text| ("Q2D", text)));
-        facts.extend(mean(&stages.d2c).map(|text| ("D2C", text)));
-    }
-    if let Some(busy) = ratio(counts.busy_ns, elapsed_ns) {
-        facts.push(("%util", format!("{:.0}", busy * 100.0)));
-    }
-    if let Some(queue) = ratio(counts.weighted_ns, elapsed_ns) {
-        facts.push(("aqu-sz", units::format_three_digits(queue)));
-    }
+    facts.push(("bytes", units::format_capacity(bytes as f64)));
     facts
 }
 

@@ -1,16 +1,21 @@
 //! The selected page of a run: a chart, a table, the latency distribution; two pages where there is
-//! room.
+//! room. A line above names all pages of the run.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
 
 use crate::app::result::{ResultPage, run_pages};
 use crate::app::viewport::Viewport;
 use crate::bench;
+use crate::bench::ChartShape;
 use crate::session::document::BenchmarkRun;
+use crate::ui::bench::kernel::KernelPanel;
 use crate::ui::bench::table::PivotTable;
-use crate::ui::bench::{chart, distribution, role_of};
+use crate::ui::bench::{chart, distribution, kernel, role_of};
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::split_heading;
 
 /// Minimum width for two pages side by side.
 const TWO_PAGES_MIN_WIDTH: u16 = 110;
@@ -29,25 +34,94 @@ pub(super) fn draw(
     buf: &mut Buffer,
 ) {
     let pages = run_pages(run);
+    let (names, area) = split_heading(area);
     let Some(first) = pages.get(index) else {
         return;
     };
     let mut draw = |page: &ResultPage<'_>, area| draw_page(page, run, viewport, theme, area, buf);
-    let second = pages.get((index + 1) % pages.len());
-    match second.and_then(|second| Some((second, side_by_side(run, [first, second], area)?))) {
-        Some((second, [left, right])) if pages.len() > 1 => {
-            draw(first, left);
-            draw(second, right);
+    let next = (index + 1) % pages.len();
+    let beside = pages
+        .get(next)
+        .filter(|_| pages.len() > 1)
+        .and_then(|second| Some((second, side_by_side(run, [first, second], area)?)));
+    match &beside {
+        Some((second, [left, right])) => {
+            draw(first, *left);
+            draw(second, *right);
         }
-        _ => draw(first, area),
+        None => draw(first, area),
     }
+    let shown = if beside.is_some() {
+        vec![index, next]
+    } else {
+        vec![index]
+    };
+    draw_page_names(&pages, &shown, theme, names, buf);
+}
+
+/// The names of all pages, those that are shown in brackets, and the keys that switch between them.
+fn draw_page_names(
+    pages: &[ResultPage<'_>],
+    shown: &[usize],
+    theme: Theme,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    const KEYS: &str = "Left/Right";
+    let faint = theme.role_style(StyleRole::Faint);
+    let room = area.width.saturating_sub(KEYS.len() as u16 + 2);
+    let name = |(index, page): (usize, &ResultPage<'_>)| {
+        if shown.contains(&index) {
+            let text = format!("[{}]", page.title());
+            Span::styled(text, theme.role_style(StyleRole::Title))
+        } else {
+            Span::styled(format!(" {} ", page.title()), faint)
+        }
+    };
+    // The selected page is always named: names before it are dropped where space is short.
+    let selected = shown.first().copied().unwrap_or(0);
+    let mut names: Vec<Span<'static>> = pages.iter().enumerate().map(name).collect();
+    let width = |names: &[Span<'static>]| names.iter().map(|name| name.width() + 1).sum::<usize>();
+    let mut dropped = 0;
+    while dropped < selected && width(&names) > usize::from(room) {
+        names.remove(0);
+        dropped += 1;
+    }
+    let mut line = Line::default();
+    let total = names.len();
+    for (index, name) in names.into_iter().enumerate() {
+        if line.width() + name.width() > usize::from(room).saturating_sub(9) && index > 0 {
+            line.push_span(Span::styled(format!("+{} more", total - index), faint));
+            break;
+        }
+        line.push_span(name);
+        line.push_span(" ");
+    }
+    line.render(area, buf);
+    if pages.len() > 1 {
+        Line::styled(KEYS, faint).right_aligned().render(area, buf);
+    }
+}
+
+/// Rows that the pages need with their names; more would show nothing more.
+pub(super) fn useful_rows(run: &BenchmarkRun, index: usize) -> u16 {
+    let pages = run_pages(run);
+    let beside = pages.get((index + 1) % pages.len().max(1));
+    let of = |page: &ResultPage<'_>| match page {
+        ResultPage::Chart(chart) if chart.shape == ChartShape::Polar => 24,
+        ResultPage::Chart(_) | ResultPage::Latency => 14,
+        ResultPage::Table(table) => u16::try_from(table.rows.len()).unwrap_or(u16::MAX - 2) + 1,
+        ResultPage::BlockLayer => 12,
+    };
+    let rows = pages.get(index).into_iter().chain(beside).map(of).max();
+    rows.unwrap_or(0).saturating_add(1)
 }
 
 /// The areas of two pages side by side, as equal as possible; `None` where they do not fit.
 fn side_by_side(run: &BenchmarkRun, pages: [&ResultPage<'_>; 2], area: Rect) -> Option<[Rect; 2]> {
     let [first, second] = pages.map(|page| match page {
         ResultPage::Table(table) => PivotTable::new(table, &run.findings).width(),
-        ResultPage::Chart(_) | ResultPage::Latency => MIN_CHART_WIDTH,
+        ResultPage::Chart(_) | ResultPage::Latency | ResultPage::BlockLayer => MIN_CHART_WIDTH,
     });
     let room = area.width.saturating_sub(PAGE_GAP);
     if area.width < TWO_PAGES_MIN_WIDTH || first.checked_add(second)? > room {
@@ -79,6 +153,7 @@ fn draw_page(
             PivotTable::new(table, findings).draw(role, viewport, theme, area, buf);
         }
         ResultPage::Latency => draw_response_times(run, theme, area, buf),
+        ResultPage::BlockLayer => kernel::draw(KernelPanel::of_run(run), theme, area, buf),
     }
 }
 

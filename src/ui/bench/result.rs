@@ -1,9 +1,11 @@
-//! The result of a run.
+//! The result of a run: problems first, then the headline metrics.
 //!
 //! ```text
-//!  random-read   /srv   nvme0n1 Samsung PM9A3   finished after 10 s
-//!  ▄▄▄▄ k IOPS      ▄▄▄ MB/s      ▄▄▄ us
-//!  IOPS over the run                     Latency
+//!  random-read   /srv   nvme0n1 Samsung PM9A3  finished after 10 s
+//!  ! generator-busy: the worker thread used 93 % of a CPU
+//!  ▄▄▄▄ k IOPS      ▄▄▄ us p99      ▄▄▄ MB/s
+//!  [IOPS over the run]  [Latency]   Block layer              Left/Right
+//!  ...
 //!  Metrics                               Checks
 //!  saved in ...
 //! ```
@@ -16,9 +18,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use crate::app::result;
-use crate::app::result::{ResultPage, ResultState};
+use crate::app::result::ResultState;
 use crate::session::document::{BenchmarkRun, Metric, RunState};
+use crate::ui::bench::kernel::KernelPanel;
 use crate::ui::bench::table::PivotTable;
 use crate::ui::bench::{checks, headline, kernel, pages, role_of};
 use crate::ui::theme::{StyleRole, Theme};
@@ -30,14 +32,14 @@ use crate::{bench, units};
 /// Minimum width for the block layer's statistics next to the checks.
 const KERNEL_PANEL_MIN_WIDTH: u16 = 110;
 
-/// Rows of the title, the gap above the metrics, and the last line.
-const FIXED_ROWS: u16 = 3;
 /// Minimum height for gaps.
 const GAP_MIN_HEIGHT: u16 = 26;
-/// Rows for metrics and checks where space is short.
-const COMPACT_METRIC_ROWS: u16 = 6;
-/// Minimum rows for metrics and checks.
-const MIN_METRIC_ROWS: u16 = 4;
+/// Maximum number of rows of problems where space is short; otherwise a quarter of all.
+const COMPACT_PROBLEM_ROWS: u16 = 6;
+/// Lower pages are not drawn: their rows are for the metrics and checks.
+const MIN_PAGE_ROWS: u16 = 6;
+/// Rows of metrics and checks that a chart leaves, where there are so many.
+const MIN_METRIC_ROWS: u16 = 5;
 
 /// Draws the result.
 pub(in crate::ui) fn draw(result: &ResultState, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -56,21 +58,30 @@ pub(in crate::ui) fn draw(result: &ResultState, theme: Theme, area: Rect, buf: &
         return;
     };
     result.viewport.clear_extent();
-    let notes = error_lines(run, theme, area.width);
-    let gap = u16::from(area.height >= GAP_MIN_HEIGHT);
-    let lower = lower_rows(run, page, notes.len() as u16, area.height);
+    let mut notes = error_lines(run, theme, area.width);
+    let is_low = area.height < GAP_MIN_HEIGHT;
+    let budget = if is_low {
+        COMPACT_PROBLEM_ROWS
+    } else {
+        area.height / 4
+    };
+    let problems = checks::problem_lines(&run.findings, theme, area.width, budget);
+    notes.extend(problems);
+    let gap = u16::from(!is_low);
+    let top = 1 + notes.len() as u16 + gap * 3 + headline::height(theme);
+    let pages = page_rows(run, page, area.height.saturating_sub(top + 2));
     let [title, _, numbers, _, middle, _, bottom, saved] = Layout::vertical([
         Constraint::Length(1 + notes.len() as u16),
         Constraint::Length(gap),
-        Constraint::Length(headline::HEIGHT),
+        Constraint::Length(headline::height(theme)),
         Constraint::Length(gap),
-        Constraint::Min(0),
+        Constraint::Length(pages),
         Constraint::Length(1),
-        Constraint::Length(lower),
+        Constraint::Min(0),
         Constraint::Length(1),
     ])
     .areas(area);
-    draw_title(result, run, page, theme, title, buf);
+    draw_title(result, run, theme, title, buf);
     for (row, note) in title.rows().skip(1).zip(notes) {
         note.render(row, buf);
     }
@@ -80,28 +91,20 @@ pub(in crate::ui) fn draw(result: &ResultState, theme: Theme, area: Rect, buf: &
     draw_saved(result, theme, saved, buf);
 }
 
-/// Rows for metrics and checks: a third of all, less where a table on the selected page needs them.
-fn lower_rows(run: &BenchmarkRun, page: usize, notes: u16, height: u16) -> u16 {
-    let usual = if height < GAP_MIN_HEIGHT {
-        COMPACT_METRIC_ROWS
-    } else {
-        (height / 3).clamp(COMPACT_METRIC_ROWS, 12)
-    };
-    let Some(ResultPage::Table(table)) = result::run_pages(run).get(page).copied() else {
-        return usual;
-    };
-    let gaps = if height < GAP_MIN_HEIGHT { 0 } else { 2 };
-    let others = FIXED_ROWS + gaps + notes + headline::HEIGHT;
-    let table = table.rows.len() as u16 + 1;
-    height
-        .saturating_sub(others + table)
-        .clamp(MIN_METRIC_ROWS, usual)
+/// Rows of the selected page: as many as it can use, and at most what the metrics leave.
+fn page_rows(run: &BenchmarkRun, page: usize, room: u16) -> u16 {
+    let most = room.saturating_sub(MIN_METRIC_ROWS).max(room / 2);
+    let useful = pages::useful_rows(run, page);
+    if most < useful.min(MIN_PAGE_ROWS) {
+        // Only the names.
+        return 1;
+    }
+    useful.min(most)
 }
 
 fn draw_title(
     result: &ResultState,
     run: &BenchmarkRun,
-    page: usize,
     theme: Theme,
     area: Rect,
     buf: &mut Buffer,
@@ -111,7 +114,7 @@ fn draw_title(
         RunState::Finished => ("finished after", StyleRole::Success),
         RunState::Interrupted => ("stopped after", StyleRole::Warning),
         RunState::Failed => ("failed after", StyleRole::Error),
-        RunState::Running => ("incomplete after", StyleRole::Warning),
+        RunState::Running => ("running for", StyleRole::Warning),
     };
     let target = &run.target;
     let mut about = vec![target.path.clone()];
@@ -124,7 +127,7 @@ fn draw_title(
     about.extend(target.model.clone());
     about.push(run.engine.name.clone());
     let end = format!("{how} {elapsed}");
-    let counts = page_counts(result, run, page);
+    let counts = run_counts(result);
     let taken = run.test.width() + end.width() + counts.width() + 6;
     let room = area.width.saturating_sub(taken as u16);
     let line = Line::from(vec![
@@ -138,17 +141,12 @@ fn draw_title(
     line.render(area, buf);
 }
 
-/// Number of runs, and index of the selected page of this one.
-fn page_counts(result: &ResultState, run: &BenchmarkRun, page: usize) -> String {
-    let mut text = String::new();
-    if result.runs.len() > 1 {
-        text.push_str(&format!("   {} runs", result.runs.len()));
+/// Number of the selected run, where there are several.
+fn run_counts(result: &ResultState) -> String {
+    if result.runs.len() < 2 {
+        return String::new();
     }
-    let pages = result::run_pages(run).len();
-    if pages > 1 {
-        text.push_str(&format!("   {} of {pages}", page + 1));
-    }
-    text
+    format!("   run {} of {}", result.run_number(), result.runs.len())
 }
 
 /// Errors, below the title.
@@ -182,6 +180,7 @@ fn draw_headline(run: &BenchmarkRun, theme: Theme, area: Rect, buf: &mut Buffer)
         return;
     }
     let role = benchmark.map_or(StyleRole::Plain, role_of);
+    let metrics = headline::by_importance(metrics, &run.findings);
     headline::draw(&metrics, role, theme, area, buf);
 }
 
@@ -208,18 +207,7 @@ fn draw_lower(
     draw_metrics(result, run, theme, left, buf);
     draw_checks(result, run, theme, right, buf);
     if wide {
-        let latency = &run.findings.latency;
-        let issued = [&latency.read, &latency.write]
-            .into_iter()
-            .flatten()
-            .fold(0_u64, |sum, latency| sum.saturating_add(latency.count));
-        let panel = kernel::KernelPanel {
-            counts: run.kernel.as_ref(),
-            stages: run.stages.as_ref(),
-            elapsed_ns: run.elapsed_ns,
-            benchmark_requests: Some(issued),
-        };
-        kernel::draw(panel, theme, third, buf);
+        kernel::draw(KernelPanel::of_run(run), theme, third, buf);
     }
 }
 
@@ -248,7 +236,7 @@ fn draw_metrics(
     let (heading, body) = split_heading(area);
     Line::styled("Metrics", theme.role_style(StyleRole::Title)).render(heading, buf);
     let line = |metric: &Metric| {
-        let value = metric.value_text();
+        let value = metric.value_beside_label();
         let room = body.width.saturating_sub(value.width() as u16 + 2);
         let label = cut_end(&metric.label(), room, theme);
         let gap = usize::from(body.width).saturating_sub(label.width());

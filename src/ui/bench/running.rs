@@ -3,9 +3,10 @@
 //! ```text
 //!  random-read   /srv   4 KiB   depth 32
 //!  ██████████████████░░░░░░░   72 %   7.2 s   2.8 s left
+//!  ! generator-busy: the thread that sent the requests used 93 % of a processor
+//!  ▄▄▄▄ k IOPS      ▄▄▄ us p99      ▄▄▄ MB/s
 //!  IOPS over the run
 //!  Latency                                 Block layer
-//!  ! generator-busy: the thread that sent the requests used 93 % of a processor
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -15,15 +16,19 @@ use ratatui::widgets::Widget;
 
 use crate::app::running::RunningState;
 use crate::bench::{ChartShape, ChartSpec, RunEvent, RunProgress, framework};
-use crate::session::document::{AxisQuantity, Findings, Series, SeriesId, SeriesKind};
-use crate::ui::bench::{chart, checks, distribution, kernel, role_of};
+use crate::session::document::{
+    AxisQuantity, Findings, LatencySummary, Metric, MetricId, Series, SeriesId, SeriesKind,
+};
+use crate::ui::bench::{chart, checks, distribution, headline, kernel, role_of};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::text::{cut_end, grouped_thousands};
 use crate::units;
 
-/// Minimum height for more than one line of checks.
+/// Minimum height for gaps and for more than one line of checks.
 const CHECKS_MIN_HEIGHT: u16 = 26;
+/// Maximum height of the chart: more rows would show nothing more.
+const MAX_CHART_ROWS: u16 = 14;
 
 /// The chart of a benchmark that has no curve of its own yet.
 static THROUGHPUT_CHART: ChartSpec = ChartSpec::new(
@@ -40,8 +45,7 @@ pub(in crate::ui) fn draw(running: &RunningState, theme: Theme, area: Rect, buf:
         area.width.saturating_sub(2),
         area.height,
     );
-    let [title, progress, _, body] = Layout::vertical([
-        Constraint::Length(1),
+    let [title, progress, body] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Min(0),
@@ -145,28 +149,26 @@ fn draw_body(
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let lower = (area.height * 2 / 5).clamp(8, 14);
-    let brief = if area.height < CHECKS_MIN_HEIGHT {
-        1
-    } else {
-        4
-    };
-    let [top, _, bottom, _, foot] = Layout::vertical([
-        Constraint::Min(0),
+    let is_low = area.height < CHECKS_MIN_HEIGHT;
+    let gap = u16::from(!is_low);
+    let lower = (area.height * 2 / 5).clamp(7, 14);
+    let brief = if is_low { 1 } else { 4 };
+    let head = headline::height(theme);
+    let room = area
+        .height
+        .saturating_sub(brief + head + lower + gap * 2 + 1);
+    let [problems, _, numbers, _, top, _, bottom] = Layout::vertical([
+        Constraint::Length(brief),
+        Constraint::Length(gap),
+        Constraint::Length(head),
+        Constraint::Length(gap),
+        Constraint::Length(room.min(MAX_CHART_ROWS)),
         Constraint::Length(1),
         Constraint::Length(lower),
-        Constraint::Length(1),
-        Constraint::Length(brief),
     ])
     .areas(area);
-    checks::draw_brief(&state.findings, theme, foot, buf);
+    checks::draw_brief(&state.findings, theme, problems, buf);
     draw_chart(running, state, theme, top, buf);
-    let [left, _, right] = Layout::horizontal([
-        Constraint::Min(0),
-        Constraint::Length(3),
-        Constraint::Length(32.min(area.width * 2 / 5)),
-    ])
-    .areas(bottom);
     let stats = &state.snapshot.stats;
     let directions = [
         (&stats.read.latency, StyleRole::Read),
@@ -177,7 +179,17 @@ fn draw_body(
     } else {
         directions[0]
     };
-    match framework::latency_summary(latency) {
+    let summary = framework::latency_summary(latency);
+    let metrics = current_metrics(state, summary.as_ref());
+    let metrics: Vec<&Metric> = metrics.iter().collect();
+    headline::draw(&metrics, role, theme, numbers, buf);
+    let [left, _, right] = Layout::horizontal([
+        Constraint::Min(0),
+        Constraint::Length(3),
+        Constraint::Length(32.min(area.width * 2 / 5)),
+    ])
+    .areas(bottom);
+    match summary {
         Some(summary) => distribution::draw(&summary, role, theme, left, buf),
         None => Line::styled(
             "no request completed yet",
@@ -280,6 +292,25 @@ fn time_axis_bounds(state: &RunProgress) -> Option<[f64; 2]> {
         _ => elapsed.max(1e9),
     };
     Some([0.0, end])
+}
+
+/// The metrics of the phase so far: rate of requests, the 99th percentile beside it, throughput;
+/// none during ramp_time.
+fn current_metrics(state: &RunProgress, latency: Option<&LatencySummary>) -> Vec<Metric> {
+    let snapshot = &state.snapshot;
+    let seconds = snapshot.elapsed.as_secs_f64();
+    if snapshot.in_ramp_time || seconds <= 0.0 {
+        return Vec::new();
+    }
+    let mut metrics = vec![Metric::new(
+        MetricId::IOPS,
+        snapshot.stats.requests() as f64 / seconds,
+    )];
+    let tail = latency.and_then(|latency| latency.percentiles.get("99"));
+    metrics.extend(tail.map(|value| Metric::new(MetricId::LATENCY_P99, *value as f64)));
+    let throughput = snapshot.stats.bytes() as f64 / seconds;
+    metrics.push(Metric::new(MetricId::THROUGHPUT, throughput));
+    metrics
 }
 
 /// The current rates of the phase.

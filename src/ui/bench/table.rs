@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  Quartet              MB/s       IOPS   latency
-//!  SEQ1M Q8 read   3.21 GB/s   3.06k /s   2.61 ms  ━━━━━━━━━━━━━━━━━━━
-//!  RND4K Q1 read   54.2 MB/s   13.2k /s   75.1 us  ╸
+//!  SEQ1M Q8 read   3.21 GB/s      3.06k   2.61 ms  ━━━━━━━━━━━━━━━━━━━
+//!  RND4K Q1 read   54.2 MB/s      13.2k   75.1 us  ╸
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -173,7 +173,7 @@ impl<'a> PivotTable<'a> {
 
 /// A metric in a cell, with its margin where it has one and it is requested.
 fn cell_text(metric: &Metric, margins: bool) -> String {
-    let text = metric.value_text();
+    let text = metric.value_beside_label();
     match metric.margin_text().filter(|_| margins) {
         Some(margin) => format!("{text} {margin}"),
         None => text,
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn metric_table_drops_bars_when_narrow_and_scrolls_when_low() {
         assert_eq!(drawn(30, 3, 0)[1], "one read    200 MB/s 81.0 us");
-        assert_eq!(drawn(30, 2, 0)[1], "2 more below");
+        assert_eq!(drawn(30, 2, 0)[1], "+2 more");
         assert_eq!(drawn(30, 2, 1)[1], "other write 100 MB/s     n/a");
     }
 }

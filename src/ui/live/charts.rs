@@ -4,25 +4,46 @@ use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::bench::ChartShape;
 use crate::session::document::{ChartAxis, MetricUnit};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::plot::{PlotCurve, PlotWidget};
+use crate::units;
+
+/// Smallest and largest number of samples on the time axis.
+const SAMPLES_SHOWN: [usize; 2] = [60, 600];
 
 /// Curves over the last samples.
 pub(super) struct ChartHistory {
-    /// Title of the chart.
+    /// What the curves are.
     pub(super) title: &'static str,
     /// Unit of the values.
     pub(super) unit: MetricUnit,
-    /// Values, the oldest first, and their roles.
-    pub(super) curves: Vec<(Vec<Option<f32>>, StyleRole)>,
+    /// The curves.
+    pub(super) curves: Vec<HistoryCurve>,
 }
 
-/// Draws curves over time.
+/// One curve.
+pub(super) struct HistoryCurve {
+    /// Its name, before its latest value; its first letter marks it where colours do not.
+    pub(super) name: &'static str,
+    /// Values, the oldest first.
+    pub(super) values: Vec<Option<f32>>,
+    /// Role of the curve.
+    pub(super) role: StyleRole,
+}
+
+/// The time that a chart of so many samples spans: the same for all charts of a pane.
+fn time_span(samples: usize, interval: Duration) -> f64 {
+    let [least, most] = SAMPLES_SHOWN;
+    let steps = samples.clamp(least, most).div_ceil(least) * least;
+    steps as f64 * interval.as_secs_f64() * 1e9
+}
+
+/// Draws curves over time, with their latest values above.
 pub(super) fn draw_history(
     history: &ChartHistory,
     interval: Duration,
@@ -34,26 +55,28 @@ pub(super) fn draw_history(
         return;
     }
     let heading = Rect { height: 1, ..area };
-    Line::styled(history.title, theme.role_style(StyleRole::Title)).render(heading, buf);
+    heading_line(history, theme).render(heading, buf);
     let body = Rect {
         y: area.y + 1,
         height: area.height - 1,
         ..area
     };
-    let seconds = interval.as_secs_f64();
-    let curves: Vec<(Vec<[f64; 2]>, StyleRole)> = history
+    let samples = history.curves.iter().map(|curve| curve.values.len()).max();
+    let span = time_span(samples.unwrap_or(0), interval);
+    let curves: Vec<Vec<[f64; 2]>> = history
         .curves
         .iter()
-        .map(|(values, role)| (timed_points(values, seconds), *role))
+        .map(|curve| timed_points(&curve.values, interval, span))
         .collect();
     let plot = PlotWidget {
         curves: curves
             .iter()
-            .map(|(points, role)| PlotCurve {
+            .zip(&history.curves)
+            .map(|(points, curve)| PlotCurve {
                 confidence_intervals: &[],
                 points,
-                role: *role,
-                marker_letter: None,
+                role: curve.role,
+                marker_letter: curve.name.chars().next(),
             })
             .collect(),
         shape: ChartShape::Line,
@@ -62,18 +85,66 @@ pub(super) fn draw_history(
         log_x: false,
         log_y: false,
         from_zero: true,
-        x_bounds: None,
+        x_bounds: Some([-span, 0.0]),
         marks: Vec::new(),
         theme,
     };
     (&plot).render(body, buf);
 }
 
-/// Points over the time since the first, in nanoseconds; unknown values are omitted.
-fn timed_points(values: &[Option<f32>], seconds: f64) -> Vec<[f64; 2]> {
+/// The title, and the latest value of each curve in its style.
+fn heading_line(history: &ChartHistory, theme: Theme) -> Line<'static> {
+    let mut line = Line::styled(history.title, theme.role_style(StyleRole::Title));
+    for curve in &history.curves {
+        let latest = curve.values.last().copied().flatten();
+        let value = latest.map_or_else(
+            || "-".to_owned(),
+            |value| format_value(history.unit, value.into()),
+        );
+        line.push_span("  ");
+        line.push_span(Span::styled(
+            format!("{} {value}", curve.name),
+            theme.role_style(curve.role),
+        ));
+    }
+    line
+}
+
+fn format_value(unit: MetricUnit, value: f64) -> String {
+    match unit {
+        MetricUnit::BytesPerSecond => units::format_throughput(value),
+        MetricUnit::Nanoseconds => units::format_latency(value),
+        MetricUnit::Bytes => units::format_capacity(value),
+        MetricUnit::Ratio => units::format_percent(value),
+        _ => units::format_three_digits(value),
+    }
+}
+
+/// Points over the time before the latest sample, in nanoseconds; unknown values are omitted.
+fn timed_points(values: &[Option<f32>], interval: Duration, span: f64) -> Vec<[f64; 2]> {
+    let step = interval.as_secs_f64() * 1e9;
+    let last = values.len().saturating_sub(1);
     values
         .iter()
         .enumerate()
-        .filter_map(|(index, value)| Some([index as f64 * seconds * 1e9, f64::from((*value)?)]))
+        .filter_map(|(index, value)| {
+            Some([(index as f64 - last as f64) * step, f64::from((*value)?)])
+        })
+        .filter(|[x, _]| *x >= -span)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_end_at_the_latest_sample_and_unknown_values_are_gaps() {
+        let second = Duration::from_secs(1);
+        let points = timed_points(&[Some(1.0), None, Some(3.0)], second, 60e9);
+        assert_eq!(points, [[-2e9, 1.0], [0.0, 3.0]]);
+        assert_eq!(time_span(3, second), 60e9);
+        assert_eq!(time_span(61, second), 120e9);
+        assert_eq!(time_span(5000, second), 600e9);
+    }
 }

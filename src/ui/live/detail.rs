@@ -7,7 +7,8 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
 use crate::app::viewport::Viewport;
-use crate::model::snapshot::ProcessView;
+use crate::model::snapshot::{ProcessView, is_delay_accounting_notice, is_other_users_notice};
+use crate::safe_text::SafeText;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrap_text;
@@ -29,12 +30,36 @@ pub(super) fn draw(
         .render(area, buf);
         return;
     };
+    let title = if process.exited {
+        format!("ENDED CHILDREN OF PROCESS {}", process.pid)
+    } else {
+        format!("PROCESS {}", process.pid)
+    };
+    let mut lines = vec![Line::styled(title, theme.role_style(StyleRole::Title))];
+    // What it is comes first: a person recognizes it by that.
+    let command = wrap_text(&process.command, area.width).into_iter();
+    lines.extend(command.map(Line::raw));
+    lines.push(Line::default());
+    let facts = process_facts(process);
+    for (name, value) in facts.into_iter().filter(|(_, value)| value.is_some()) {
+        lines.push(super::rows::fact_line(name, value, theme));
+    }
+    let notices = live.snapshot.as_ref().map_or(&[][..], |it| &it.notices);
+    for remedy in remedies(process, notices) {
+        lines.push(Line::default());
+        let wrapped = wrap_text(remedy, area.width).into_iter();
+        lines.extend(wrapped.map(|text| Line::styled(text, theme.role_style(StyleRole::Warning))));
+    }
+    scrolled::draw(lines, viewport, theme, area, buf);
+}
+
+fn process_facts(process: &ProcessView) -> Vec<(&'static str, Option<String>)> {
     let throughput = |rate: Option<f64>| rate.map(units::format_throughput);
     let percent = |share: Option<f64>| share.map(units::format_percent);
     let capacity = |bytes: u64| units::format_capacity(bytes as f64);
-    let facts = [
-        ("PPID", Some(process.parent_pid.to_string())),
+    vec![
         ("user", process.user.clone().map(String::from)),
+        ("PPID", Some(process.parent_pid.to_string())),
         ("disk read", throughput(process.read_bytes_per_s)),
         ("disk write", throughput(process.write_bytes_per_s)),
         ("read() bytes", throughput(process.rchar_bytes_per_s)),
@@ -51,21 +76,26 @@ pub(super) fn draw(
             process.wait_channel.clone().map(String::from),
         ),
         ("devices", device_names(process)),
-    ];
-    let mut lines = vec![Line::styled(
-        format!("PROCESS {}", process.pid),
-        theme.role_style(StyleRole::Title),
-    )];
-    for (name, value) in facts {
-        lines.push(super::rows::fact_line(name, value, theme));
+    ]
+}
+
+/// Why values are missing, and what to do: one line for all values with the same reason.
+fn remedies(process: &ProcessView, notices: &[SafeText]) -> Vec<&'static str> {
+    let has = |is: fn(&str) -> bool| notices.iter().any(|notice| is(notice));
+    let mut found = Vec::new();
+    if process.read_bytes_per_s.is_none() && has(is_other_users_notice) {
+        found.push(
+            "I/O counters: not permitted. The kernel shows them to root and to the user of the process.",
+        );
     }
-    lines.push(Line::default());
-    lines.extend(
-        wrap_text(&process.command, area.width)
-            .into_iter()
-            .map(Line::raw),
-    );
-    scrolled::draw(lines, viewport, theme, area, buf);
+    if process.io_wait.is_none() && !process.exited {
+        found.push(if has(is_delay_accounting_notice) {
+            "IO%, SWAPIN%: delay accounting is off. w turns it on, for processes started afterwards."
+        } else {
+            "IO%, SWAPIN%: no wait counted since delay accounting was turned on."
+        });
+    }
+    found
 }
 
 fn device_names(process: &ProcessView) -> Option<String> {

@@ -1,5 +1,7 @@
 //! The selected device: identity, stack, tuning advice, and history.
 
+use std::time::Duration;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -11,19 +13,19 @@ use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
 use crate::model::{Snapshot, stack};
 use crate::session::document::MetricUnit;
-use crate::ui::live::charts::{ChartHistory, draw_history};
+use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
 use crate::ui::live::rows::fact_line;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::wrap_text;
+use crate::ui::widgets::text::{grouped_thousands, wrap_text};
 use crate::units;
 
 /// Minimum width for charts beside the facts.
 const CHARTS_BESIDE_MIN_WIDTH: u16 = 110;
 /// Width of the charts there.
 const CHARTS_WIDTH: u16 = 56;
-/// Minimum height for charts below the facts, where they do not fit beside.
-const CHARTS_BELOW_MIN_HEIGHT: u16 = 24;
+/// Minimum height of a chart.
+const CHART_MIN_HEIGHT: u16 = 7;
 
 /// Draws the device.
 pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -35,31 +37,55 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
         .render(area, buf);
         return;
     };
-    let (facts, charts) = if area.width >= CHARTS_BESIDE_MIN_WIDTH {
+    let histories = chart_histories(live, &device.name);
+    let (facts, charts) = areas_of(area, histories.len());
+    let lines = description_lines(live, sample, device, facts.width, theme);
+    scrolled::draw(lines, &live.viewport, theme, facts, buf);
+    for (history, place) in histories.iter().zip(charts) {
+        draw_history(history, live.interval, theme, place, buf);
+    }
+}
+
+/// The area of the facts, and those of the charts: beside them in a wide terminal, otherwise below.
+fn areas_of(area: Rect, count: usize) -> (Rect, Vec<Rect>) {
+    if area.width >= CHARTS_BESIDE_MIN_WIDTH {
         let [facts, charts] =
             Layout::horizontal([Constraint::Fill(1), Constraint::Length(CHARTS_WIDTH)])
                 .spacing(3)
                 .areas(area);
-        (
-            facts,
-            Layout::vertical([Constraint::Fill(1); 4]).areas(charts),
-        )
-    } else {
-        let height = if area.height >= CHARTS_BELOW_MIN_HEIGHT {
-            area.height / 3
-        } else {
-            6
-        };
-        let [facts, charts] =
-            Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
-        let [left, right] = Layout::horizontal([Constraint::Fill(1); 2])
-            .spacing(2)
-            .areas(charts);
-        (facts, [left, right, Rect::default(), Rect::default()])
+        // A chart that is too low to be read is left out.
+        let count = count
+            .min(usize::from(charts.height / CHART_MIN_HEIGHT))
+            .max(1);
+        let rows = Layout::vertical(vec![Constraint::Fill(1); count]).split(charts);
+        return (facts, rows.to_vec());
+    }
+    let height = (area.height / 3).max(CHART_MIN_HEIGHT);
+    let [facts, charts] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
+    let [left, right] = Layout::horizontal([Constraint::Fill(1); 2])
+        .spacing(2)
+        .areas(charts);
+    (facts, vec![left, right])
+}
+
+/// Draws throughput, await and queue of the selected device side by side.
+pub(super) fn draw_trends(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let Some(device) = live.selected_device() else {
+        return;
     };
-    let lines = description_lines(live, sample, device, facts.width, theme);
-    scrolled::draw(lines, &live.viewport, theme, facts, buf);
-    for (history, place) in chart_histories(live, &device.name).iter().zip(charts) {
+    let heading = Rect { height: 1, ..area };
+    let title = format!("DEVICE {}  Tab, arrow keys: select another", device.name);
+    Line::styled(title, theme.role_style(StyleRole::Faint)).render(heading, buf);
+    let body = Rect {
+        y: area.y + 1,
+        height: area.height.saturating_sub(1),
+        ..area
+    };
+    let places: [Rect; 3] = Layout::horizontal([Constraint::Fill(1); 3])
+        .spacing(2)
+        .areas(body);
+    for (history, place) in chart_histories(live, &device.name).iter().zip(places) {
         draw_history(history, live.interval, theme, place, buf);
     }
 }
@@ -73,6 +99,7 @@ fn description_lines(
 ) -> Vec<Line<'static>> {
     let title = format!("DEVICE {}  {}", device.name, device.label);
     let mut lines = vec![Line::styled(title, theme.role_style(StyleRole::Title))];
+    lines.extend(current_lines(device, theme));
     lines.extend(rate_lines(device, theme));
     let drive = sample.drives.iter().find(|drive| drive.name == device.name);
     if let Some(drive) = drive {
@@ -102,6 +129,62 @@ fn description_lines(
         }
     }
     lines
+}
+
+/// The values of the line in the list.
+fn current_lines(device: &DeviceView, theme: Theme) -> Vec<Line<'static>> {
+    let direction = |rate: Option<f64>, ios: Option<f64>, await_ns: Option<f64>| {
+        let ios = grouped_thousands(ios?);
+        let time = await_ns.map_or_else(|| "-".to_owned(), units::format_latency);
+        let rate = units::format_throughput(rate?);
+        Some(format!("{rate}, {ios} per s, await {time}"))
+    };
+    let load = device.queue_size.zip(device.busy).map(|(queue, busy)| {
+        let mark = if device.serves_serially {
+            ""
+        } else {
+            " (parallel device: not saturation)"
+        };
+        format!("{queue:.1}, %util {:.0}{mark}", busy * 100.0)
+    });
+    let mut lines = vec![
+        fact_line(
+            "read",
+            direction(
+                device.read_bytes_per_s,
+                device.read_ios_per_s,
+                device.read_await_ns,
+            ),
+            theme,
+        ),
+        fact_line(
+            "write",
+            direction(
+                device.write_bytes_per_s,
+                device.write_ios_per_s,
+                device.write_await_ns,
+            ),
+            theme,
+        ),
+        fact_line("aqu-sz", load, theme),
+    ];
+    if let Some((dirty, writeback)) = device.dirty_bytes.zip(device.writeback_bytes) {
+        lines.push(fact_line(
+            "dirty",
+            Some(dirty_text(dirty, writeback, device.time_to_flush)),
+            theme,
+        ));
+    }
+    lines
+}
+
+/// Dirty memory and what is under writeback, and when it is flushed.
+pub(super) fn dirty_text(dirty: u64, writeback: u64, flush: Option<Duration>) -> String {
+    let size = |bytes: u64| units::format_capacity(bytes as f64);
+    let flush = flush.map_or_else(String::new, |time| {
+        format!(", flushed within {}", units::format_estimate(time))
+    });
+    format!("{}, writeback {}{flush}", size(dirty), size(writeback))
 }
 
 /// The values of iostat -x that the line in the list omits.
@@ -279,32 +362,37 @@ fn chart_histories(live: &LiveState, device: &str) -> [ChartHistory; 4] {
             .map(of)
             .collect()
     };
-    let pair = |read, write| {
-        vec![
-            (points(read), StyleRole::Read),
-            (points(write), StyleRole::Write),
-        ]
+    let curve = |name, role, of: fn(&DevicePoint) -> Option<f32>| HistoryCurve {
+        name,
+        values: points(of),
+        role,
     };
     [
         ChartHistory {
-            title: "throughput: read, write",
+            title: "throughput",
             unit: MetricUnit::BytesPerSecond,
-            curves: pair(|it| it.read_bytes_per_s, |it| it.write_bytes_per_s),
+            curves: vec![
+                curve("r", StyleRole::Read, |it| it.read_bytes_per_s),
+                curve("w", StyleRole::Write, |it| it.write_bytes_per_s),
+            ],
         },
         ChartHistory {
-            title: "r_await, w_await",
+            title: "await",
             unit: MetricUnit::Nanoseconds,
-            curves: pair(|it| it.read_await_ns, |it| it.write_await_ns),
+            curves: vec![
+                curve("r", StyleRole::Read, |it| it.read_await_ns),
+                curve("w", StyleRole::Write, |it| it.write_await_ns),
+            ],
         },
         ChartHistory {
-            title: "aqu-sz",
+            title: "queue",
             unit: MetricUnit::Count,
-            curves: vec![(points(|it| it.queue_size), StyleRole::Warning)],
+            curves: vec![curve("aqu-sz", StyleRole::Warning, |it| it.queue_size)],
         },
         ChartHistory {
-            title: "areq-sz",
+            title: "request size",
             unit: MetricUnit::Bytes,
-            curves: vec![(points(|it| it.request_bytes), StyleRole::Plain)],
+            curves: vec![curve("areq-sz", StyleRole::Plain, |it| it.request_bytes)],
         },
     ]
 }

@@ -5,18 +5,24 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::app::live::LiveState;
+use crate::app::live::device_list::{DeviceColumn, DeviceList, mount_point};
+use crate::app::live::{LiveList, LiveState};
 use crate::app::preferences::DeviceColumnName;
+use crate::drive::DriveKind;
+use crate::model::Snapshot;
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
+use crate::safe_text::SafeText;
+use crate::ui::live::rows::take_bottom;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::sparkline;
-use crate::ui::widgets::table::{TableColumn, TableWidget, number_cell};
+use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget, fit_columns, number_cell};
 use crate::ui::widgets::text::{cut_end, grouped_thousands, unknown_value};
 use crate::units;
 
+/// Name, label, the columns of [`DeviceColumn::ALL`] from the second on, and the sparkline.
 const COLUMNS: [TableColumn; 12] = [
-    TableColumn::text("DEVICES", 11, 3, 0),
+    TableColumn::text("DEVICES", 9, 5, 0),
     TableColumn::text("", 18, 20, 9),
     TableColumn::numeric("r/s", "r/s", 7, 0),
     TableColumn::numeric("w/s", "w/s", 7, 0),
@@ -25,51 +31,84 @@ const COLUMNS: [TableColumn; 12] = [
     TableColumn::numeric("r_await ms", "r_await", 7, 2),
     TableColumn::numeric("w_await ms", "w_await", 7, 3),
     TableColumn::numeric("aqu-sz", "aqu-sz", 6, 0),
-    TableColumn::numeric("areq-sz", "areq-sz", 11, 5),
+    TableColumn::numeric("areq-sz", "areq-sz", 8, 5),
     TableColumn::numeric("%util", "%util", 5, 0),
-    TableColumn::text("r+wMB/s", 7, 53, 4),
+    TableColumn::text("MB/s, max at the right", 24, 40, 8),
 ];
+/// Index of the sparkline.
+const SPARKLINE: usize = 11;
+/// Width of the number beside the sparkline.
+const SPARKLINE_NUMBER_WIDTH: u16 = 6;
 
-/// Mean request size in bytes from which on the pattern is called sequential.
-const SEQUENTIAL_MIN_BYTES: f64 = 128.0 * 1024.0;
-/// Mean request size in bytes up to which the pattern is called random.
-const RANDOM_MAX_BYTES: f64 = 64.0 * 1024.0;
 /// Utilization above which a device that serves one request at a time is saturated.
 const SATURATED_UTILIZATION: f64 = 0.9;
 
+/// Index of a column in [`COLUMNS`].
+fn column_index(column: DeviceColumn) -> usize {
+    match column {
+        DeviceColumn::Name => 0,
+        // The label is behind the name.
+        other => other.index() + 1,
+    }
+}
+
+/// Number of rows that the list needs: with its heading, and a line for what is folded.
+pub(super) fn row_count(list: &DeviceList<'_>) -> u16 {
+    let rows = list.rows.len().max(1) + usize::from(list.folded_count() > 0) + 1;
+    u16::try_from(rows).unwrap_or(u16::MAX)
+}
+
 /// Draws the devices.
 pub(super) fn draw(
-    devices: &[&DeviceView],
+    list: &DeviceList<'_>,
     live: &LiveState,
     theme: Theme,
-    area: Rect,
+    mut area: Rect,
     buf: &mut Buffer,
 ) {
+    if list.folded_count() > 0 && area.height > 2 {
+        let row = take_bottom(&mut area, 1);
+        Line::styled(folded_text(list), theme.role_style(StyleRole::Faint)).render(row, buf);
+    }
+    let devices = &list.rows;
+    let all = live.snapshot.as_ref().map_or(&[][..], |it| &it.devices);
     let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
         let device = devices[row];
         match column {
             0 => name_cell(device, devices, theme),
-            1 => label_cell(device, width, theme),
-            11 => sparkline_cell(live, device, width, theme),
+            1 => label_cell(device, all, width, theme),
+            SPARKLINE => sparkline_cell(live, device, width, theme),
             column => metric_cell(device, column, theme),
         }
     };
     let columns = shown_columns(&live.shown_columns);
+    let drawn: Vec<usize> = fit_columns(&columns, area.width).indices().collect();
+    let sortable = DeviceColumn::ALL.into_iter();
+    live.device_columns.record(
+        sortable
+            .filter(|column| drawn.contains(&column_index(*column)))
+            .map(DeviceColumn::index),
+    );
+    let order = live.visible_device_order();
     let table = TableWidget {
         columns: &columns,
         row_count: devices.len(),
         cell: &cell,
         selected_row: selected_row(devices, live),
-        sorted_by: None,
+        sorted_by: order.column.map(|column| SortMark {
+            column: column_index(column),
+            second_column: None,
+            descending: order.reversed == (column == DeviceColumn::Name),
+        }),
         theme,
     };
     (&table).render(area, buf);
     if devices.is_empty() && area.height > 1 {
         let row = Rect::new(area.x, area.y + 1, area.width, 1);
-        let text = if live.show_idle {
-            "no block devices"
+        let text = if live.device_filter.is_empty() {
+            "no block devices with I/O"
         } else {
-            "all devices are idle"
+            "no device matches the filter"
         };
         Line::styled(text, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
@@ -88,12 +127,64 @@ fn shown_columns(shown: &[DeviceColumnName]) -> [TableColumn; COLUMNS.len()] {
     })
 }
 
+/// What is not listed, and the key that lists it.
+fn folded_text(list: &DeviceList<'_>) -> String {
+    let count = |count: usize, one: &str, several: &str| {
+        let name = if count == 1 { one } else { several };
+        (count > 0).then(|| format!("{count} {name}"))
+    };
+    let parts = [
+        count(list.idle_loops, "idle loop", "idle loops"),
+        count(list.idle_ram_disks, "idle RAM disk", "idle RAM disks"),
+        count(list.partitions, "partition", "partitions"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("+{}   i shows all", parts.join(", "))
+}
+
+/// Bytes per second of all media: devices on top of others are not counted again.
+pub(super) fn total_line(sample: &Snapshot, theme: Theme) -> Line<'static> {
+    let media = || {
+        sample.devices.iter().filter(|device| {
+            matches!(
+                device.kind,
+                None | Some(DriveKind::Disk | DriveKind::Optical)
+            ) && device.parent.is_none()
+        })
+    };
+    let sum =
+        |of: fn(&DeviceView) -> Option<f64>| media().filter_map(of).reduce(|sum, rate| sum + rate);
+    let rate = |rate: Option<f64>, role| match rate {
+        Some(rate) => Span::styled(
+            format!("{:>6} MB/s", format_megabytes(rate)),
+            theme.role_style(role),
+        ),
+        None => unknown_value(theme),
+    };
+    let ios = |rate: Option<f64>| rate.map_or_else(|| "n/a".to_owned(), grouped_thousands);
+    let faint = |text: String| Span::styled(text, theme.role_style(StyleRole::Faint));
+    Line::from(vec![
+        faint("total  r ".to_owned()),
+        rate(sum(|device| device.read_bytes_per_s), StyleRole::Read),
+        faint(format!(
+            " {:>7} r/s",
+            ios(sum(|device| device.read_ios_per_s))
+        )),
+        faint("   w ".to_owned()),
+        rate(sum(|device| device.write_bytes_per_s), StyleRole::Write),
+        faint(format!(
+            " {:>7} w/s",
+            ios(sum(|device| device.write_ios_per_s))
+        )),
+    ])
+}
+
 /// The selected line, if the devices are focused.
 fn selected_row(devices: &[&DeviceView], live: &LiveState) -> Option<usize> {
     let name = live
         .selected_device_name
         .as_ref()
-        .filter(|_| live.devices_focused)?;
+        .filter(|_| live.focused_list == LiveList::Devices)?;
     devices.iter().position(|device| device.name == *name)
 }
 
@@ -106,14 +197,14 @@ fn name_cell(device: &DeviceView, listed: &[&DeviceView], theme: Theme) -> Line<
     Line::raw(format!("{branch}{}", device.name))
 }
 
-fn label_cell(device: &DeviceView, width: u16, theme: Theme) -> Line<'static> {
+fn label_cell(device: &DeviceView, all: &[DeviceView], width: u16, theme: Theme) -> Line<'static> {
     let size = device
         .size_bytes
         .map(|bytes| units::format_capacity(bytes as f64));
     let parts: Vec<_> = [
         Some(device.label.clone()),
         size.map(Into::into),
-        device.mount_point.clone(),
+        mount_point(device, all).map(SafeText::from),
     ]
     .into_iter()
     .flatten()
@@ -185,20 +276,10 @@ fn request_size_cell(device: &DeviceView, theme: Theme) -> Line<'static> {
             Line::from(unknown_value(theme))
         };
     };
-    let pattern = if bytes >= SEQUENTIAL_MIN_BYTES {
-        " seq"
-    } else if bytes <= RANDOM_MAX_BYTES {
-        " rnd"
-    } else {
-        ""
-    };
     let size = units::format_block_size((bytes / 512.0).round() * 512.0);
     let (number, unit) = size.split_once(' ').unwrap_or((&size, ""));
     let number = number.split('.').next().unwrap_or(number);
-    Line::from(vec![
-        Span::raw(format!("{number} {unit}")),
-        Span::styled(pattern, theme.role_style(StyleRole::Faint)),
-    ])
+    Line::raw(format!("{number} {unit}"))
 }
 
 fn utilization_cell(device: &DeviceView, theme: Theme) -> Line<'static> {
@@ -219,14 +300,15 @@ fn utilization_cell(device: &DeviceView, theme: Theme) -> Line<'static> {
     ])
 }
 
-/// Throughput of the last samples, in the colour of the direction with more bytes.
+/// Throughput of the last samples and the largest value, which is the height of the line, in the
+/// colour of the direction with more bytes.
 fn sparkline_cell(
     live: &LiveState,
     device: &DeviceView,
     width: u16,
     theme: Theme,
 ) -> Line<'static> {
-    let width = usize::from(width);
+    let width = usize::from(width.saturating_sub(SPARKLINE_NUMBER_WIDTH + 1));
     let points: Vec<_> = live.history.latest_points(&device.name, width).collect();
     let values: Vec<_> = points
         .iter()
@@ -244,7 +326,12 @@ fn sparkline_cell(
     } else {
         StyleRole::Read
     };
+    let largest = values.iter().flatten().copied().reduce(f64::max);
     let missing = width.saturating_sub(values.len());
     let line = format!("{}{}", " ".repeat(missing), sparkline(&values, theme));
-    Line::styled(line, theme.role_style(role))
+    let number = largest.map_or_else(String::new, format_megabytes);
+    Line::from(vec![
+        Span::styled(line, theme.role_style(role)),
+        Span::styled(format!(" {number:>6}"), theme.role_style(StyleRole::Faint)),
+    ])
 }

@@ -10,6 +10,7 @@ use crate::app::error::OpenFilesError;
 use crate::app::live::LiveState;
 use crate::app::viewport::Viewport;
 use crate::model::files::{DeletedView, FileView};
+use crate::report::files::SCRATCH_FILE_NOTE;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, cut_start, wrap_text};
@@ -121,7 +122,7 @@ fn deleted_file_lines(file: &DeletedView, width: u16, theme: Theme) -> Vec<Line<
         let text = cut_end(&text, width, theme);
         Line::styled(text, theme.role_style(StyleRole::Faint))
     };
-    vec![
+    let mut lines = vec![
         Line::from(vec![
             Span::styled(
                 format!("{held:>10}  "),
@@ -130,7 +131,13 @@ fn deleted_file_lines(file: &DeletedView, width: u16, theme: Theme) -> Vec<Line<
             Span::raw(path),
         ]),
         faint(format!("    open in {}", holders.join(", "))),
-        faint(format!("    truncate: {}", file.truncate_command)),
-        faint(format!("    copy: {}", file.copy_command)),
-    ]
+    ];
+    match (&file.truncate_command, &file.copy_command) {
+        (Some(truncate), Some(copy)) => lines.extend([
+            faint(format!("    truncate: {truncate}")),
+            faint(format!("    copy: {copy}")),
+        ]),
+        _ => lines.push(faint(format!("    {SCRATCH_FILE_NOTE}"))),
+    }
+    lines
 }

@@ -7,17 +7,18 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
 use crate::model::history::HostPoint;
-use crate::model::snapshot::{GrowingFile, HostView};
+use crate::model::snapshot::{DeviceView, GrowingFile, HostView};
 use crate::session::document::MetricUnit;
-use crate::ui::live::charts::{ChartHistory, draw_history};
+use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
+use crate::ui::live::device::dirty_text;
 use crate::ui::live::rows::fact_line;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::cut_start;
 use crate::units;
 
-/// Rows of the facts.
-const FACT_ROWS: u16 = 9;
+/// Maximum number of listed devices with dirty memory.
+const MAX_DIRTY_DEVICES: usize = 4;
 /// Maximum number of listed files.
 const MAX_GROWING_FILES: usize = 6;
 
@@ -27,13 +28,15 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
         return;
     };
     let listed = sample.growing_files.len().clamp(1, MAX_GROWING_FILES) as u16;
+    let mut lines = memory_lines(&sample.host, theme);
+    lines.extend(device_lines(&sample.devices, theme));
     let [facts, charts, files] = Layout::vertical([
-        Constraint::Length(FACT_ROWS),
+        Constraint::Length(lines.len() as u16),
         Constraint::Min(0),
         Constraint::Length(listed + 1),
     ])
     .areas(area);
-    for (row, line) in facts.rows().zip(memory_lines(&sample.host, theme)) {
+    for (row, line) in facts.rows().zip(lines) {
         line.render(row, buf);
     }
     draw_charts(live, theme, charts, buf);
@@ -58,9 +61,14 @@ fn memory_lines(host: &HostView, theme: Theme) -> Vec<Line<'static>> {
     let throttle = match host.time_to_throttle {
         Some(left) if left.is_zero() => "writers are throttled now".to_owned(),
         Some(left) => format!("reached in {} at this rate", units::format_estimate(left)),
-        None => "dirty memory does not grow".to_owned(),
+        None => "not reached within 10 minutes".to_owned(),
     };
-    let flush_time = host.time_to_flush.map(units::format_estimate);
+    let nothing_dirty = host.dirty_bytes == Some(0) && host.writeback_bytes == Some(0);
+    let flush_time = match host.time_to_flush.map(units::format_estimate) {
+        None if nothing_dirty => Some("nothing to flush".to_owned()),
+        None => Some("- (no write speed measured yet)".to_owned()),
+        time => time,
+    };
     vec![
         Line::styled("MEMORY", theme.role_style(StyleRole::Title)),
         fact_line("total", bytes(host.memory_bytes), theme),
@@ -72,14 +80,14 @@ fn memory_lines(host: &HostView, theme: Theme) -> Vec<Line<'static>> {
         ),
         fact_line("dirty", bytes(host.dirty_bytes), theme),
         fact_line("writeback", bytes(host.writeback_bytes), theme),
-        fact_line("flushed in", flush_time, theme),
+        fact_line("flushed within", flush_time, theme),
         fact_line(
             "background limit",
             bytes(host.background_threshold_bytes),
             theme,
         ),
         fact_line(
-            "dirty limit",
+            "throttle limit",
             bytes(host.throttle_threshold_bytes).map(|limit| format!("{limit}; {throttle}")),
             theme,
         ),
@@ -94,21 +102,75 @@ fn draw_charts(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
         live.history.host().iter().map(of).collect()
     };
     let pressure = ChartHistory {
-        title: "PSI io: some, full",
+        title: "PSI io",
         unit: MetricUnit::Ratio,
         curves: vec![
-            (points(|point| point.pressure_some), StyleRole::Warning),
-            (points(|point| point.pressure_full), StyleRole::Error),
+            HistoryCurve {
+                name: "some",
+                values: points(|point| point.pressure_some),
+                role: StyleRole::Warning,
+            },
+            HistoryCurve {
+                name: "full",
+                values: points(|point| point.pressure_full),
+                role: StyleRole::Error,
+            },
         ],
     };
     draw_history(&pressure, live.interval, theme, left, buf);
+    let mut curves = vec![
+        HistoryCurve {
+            name: "dirty",
+            values: points(|point| point.dirty_bytes),
+            role: StyleRole::Write,
+        },
+        HistoryCurve {
+            name: "writeback",
+            values: points(|point| point.writeback_bytes),
+            role: StyleRole::Read,
+        },
+    ];
+    let host = live.snapshot.as_ref().map(|sample| &sample.host);
+    let limits = [
+        (
+            "background limit",
+            host.and_then(|it| it.background_threshold_bytes),
+            StyleRole::Faint,
+        ),
+        (
+            "throttle limit",
+            host.and_then(|it| it.throttle_threshold_bytes),
+            StyleRole::Error,
+        ),
+    ];
+    for (name, limit, role) in limits {
+        if let Some(bytes) = limit {
+            let count = live.history.host().len();
+            curves.push(HistoryCurve {
+                name,
+                values: vec![Some(bytes as f32); count],
+                role,
+            });
+        }
+    }
     let dirty = ChartHistory {
-        title: "dirty + writeback",
+        title: "",
         unit: MetricUnit::Bytes,
-        curves: vec![(points(|point| point.unwritten_bytes), StyleRole::Write)],
+        curves,
     };
     draw_history(&dirty, live.interval, theme, right, buf);
-    Line::default().render(area, buf);
+}
+
+/// The devices with dirty memory, where the kernel reports it.
+fn device_lines(devices: &[DeviceView], theme: Theme) -> Vec<Line<'static>> {
+    let dirty = devices.iter().filter_map(|device| {
+        let (dirty, writeback) = device.dirty_bytes.zip(device.writeback_bytes)?;
+        (dirty + writeback > 0).then(|| {
+            let text = dirty_text(dirty, writeback, device.time_to_flush);
+            fact_line(&format!("  {} dirty", device.name), Some(text), theme)
+        })
+    });
+    dirty.take(MAX_DIRTY_DEVICES).collect()
 }
 
 fn growing_file_line(file: &GrowingFile, width: u16, theme: Theme) -> Line<'static> {

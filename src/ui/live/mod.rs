@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::app::live::{LivePane, LiveState};
+use crate::app::live::{LiveList, LivePane, LiveState};
 use crate::app::viewport::Viewport;
 use crate::model::snapshot::is_delay_accounting_notice;
 use crate::safe_text::SafeText;
@@ -29,12 +29,20 @@ mod files;
 mod memory;
 mod processes;
 pub(super) mod timeline;
+mod transfer;
 mod transfers;
 
 /// Minimum width for details of the selected process beside the list.
 const DETAIL_MIN_WIDTH: u16 = 140;
 /// Width of the details.
 const DETAIL_WIDTH: u16 = 46;
+
+/// Minimum width for the long text about parallel devices beside the totals.
+const WIDE_NOTE_MIN_WIDTH: u16 = 110;
+/// Minimum height of the list of processes for charts of the selected device below it.
+const TREND_MIN_LIST_HEIGHT: u16 = 24;
+/// Height of these charts.
+const TREND_HEIGHT: u16 = 11;
 
 /// Draws the screen.
 pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -56,13 +64,19 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
         draw_pane(live, theme, area, buf);
         return;
     }
-    let listed = live.visible_devices();
-    let max = (area.height / 3).max(3);
-    let devices = take_top(&mut area, (listed.len() as u16).clamp(1, max) + 1);
+    let listed = live.device_list();
+    let max = (area.height / 3).max(4) + 1;
+    let devices = take_top(&mut area, devices::row_count(&listed).min(max));
     devices::draw(&listed, live, theme, devices, buf);
     let gap = take_top(&mut area, 1);
-    if listed.iter().any(|device| !device.serves_serially) {
-        let note = "* parallel device: %util is not saturation";
+    devices::total_line(sample, theme).render(gap, buf);
+    if listed.rows.iter().any(|device| !device.serves_serially) {
+        // The shorter text leaves the totals visible.
+        let note = if gap.width >= WIDE_NOTE_MIN_WIDTH {
+            "* parallel device: %util is not saturation"
+        } else {
+            "* parallel"
+        };
         Line::styled(note, theme.role_style(StyleRole::Faint))
             .right_aligned()
             .render(gap, buf);
@@ -71,12 +85,17 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let max = (area.height / 2).saturating_sub(2).max(1);
     let count = (sample.transfers.len() as u16).min(max);
     let transfers = take_top(&mut area, count + 1);
-    transfers::draw(sample, theme, transfers, buf);
+    transfers::draw(live, sample, theme, transfers, buf);
     take_top(&mut area, 1);
 
-    if live.is_editing_filter || !live.filter.is_empty() {
+    if live.is_editing_filter || !live.focused_filter().is_empty() {
         let line = take_bottom(&mut area, 1);
         draw_filter(live, theme, line, buf);
+    }
+    if area.height >= TREND_MIN_LIST_HEIGHT && live.selected_device().is_some() {
+        let strip = take_bottom(&mut area, TREND_HEIGHT);
+        take_bottom(&mut area, 1);
+        device::draw_trends(live, theme, strip, buf);
     }
     if area.width >= DETAIL_MIN_WIDTH && live.selected_process_id.is_some() {
         let mut pane = area;
@@ -94,6 +113,7 @@ fn draw_pane(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     match &live.pane {
         LivePane::Lists => {}
         LivePane::Device => device::draw(live, theme, area, buf),
+        LivePane::Transfer => transfer::draw(live, theme, area, buf),
         LivePane::Process => detail::draw(live, &live.viewport, theme, area, buf),
         LivePane::OpenFiles(files) => {
             files::draw_open_files(live, files.as_ref(), theme, area, buf)
@@ -144,14 +164,17 @@ fn draw_filter(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let style = theme.role_style(StyleRole::Plain);
     if live.is_editing_filter {
         line.extend(input_line(
-            &live.filter,
+            live.focused_filter(),
             area.width.saturating_sub(2),
             theme,
             style,
         ));
     } else {
-        line.push_span(Span::styled(live.filter.as_string(), style));
-        let found = live.visible_processes().len();
+        line.push_span(Span::styled(live.focused_filter().as_string(), style));
+        let found = match live.focused_list {
+            LiveList::Devices => live.device_list().rows.len(),
+            _ => live.visible_processes().len(),
+        };
         let text = format!("   {found} found, Esc clears the filter");
         line.push_span(Span::styled(text, theme.role_style(StyleRole::Faint)));
     }

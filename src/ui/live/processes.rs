@@ -5,13 +5,14 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::app::live::LiveState;
 use crate::app::live::tree::tree_depths;
+use crate::app::live::{LiveList, LiveState};
 use crate::app::process::{ProcessColumn, transferred_bytes};
-use crate::model::snapshot::ProcessView;
+use crate::model::Snapshot;
+use crate::model::snapshot::{ProcessView, is_delay_accounting_notice, is_other_users_notice};
 use crate::report::processes::command_text;
 use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget, number_cell};
+use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget, fit_columns, number_cell};
 use crate::ui::widgets::text::{cut_end, unknown_value};
 use crate::units;
 
@@ -36,6 +37,7 @@ const IO_WAIT_WARNING: f64 = 0.2;
 /// Draws the processes.
 pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let listed = live.visible_processes();
+    let missing = MissingWords::of_sample(live.snapshot.as_deref());
     let depths = live.show_tree.then(|| tree_depths(&listed));
     let cell = |row: usize, column: usize, width: u16| {
         let depth = depths.as_ref().map_or(0, |depths| depths[row]);
@@ -43,6 +45,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
             process: listed[row],
             depth,
             totals: live.show_totals,
+            missing,
         };
         row.cell(ProcessColumn::ALL[column], width, theme)
     };
@@ -52,19 +55,21 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
             .iter()
             .position(|process| (process.pid, process.tid) == id)
     });
-    let sorted = live.sort_order.column.map(|column| {
-        let index = ProcessColumn::ALL.iter().position(|known| *known == column);
-        SortMark {
-            column: index.unwrap_or(0),
-            descending: live.sort_order.descending,
-        }
-    });
+    live.process_columns
+        .record(fit_columns(&columns, area.width).indices());
+    let order = live.visible_process_order();
+    let sorted = SortMark {
+        column: order.column.unwrap_or(ProcessColumn::Read).index(),
+        // Without a column: by reads and writes together.
+        second_column: order.column.is_none().then(|| ProcessColumn::Write.index()),
+        descending: order.descending,
+    };
     let table = TableWidget {
         columns: &columns,
         row_count: listed.len(),
         cell: &cell,
-        selected_row: selected.filter(|_| !live.devices_focused),
-        sorted_by: sorted,
+        selected_row: selected.filter(|_| live.focused_list == LiveList::Processes),
+        sorted_by: Some(sorted),
         theme,
     };
     (&table).render(area, buf);
@@ -96,11 +101,35 @@ struct ProcessRow<'a> {
     depth: usize,
     /// Whether bytes are totals instead of rates.
     totals: bool,
+    /// Why values of this sample are missing.
+    missing: MissingWords,
+}
+
+/// One word for why a value is missing.
+#[derive(Debug, Clone, Copy)]
+struct MissingWords {
+    /// Of the I/O counters.
+    counters: &'static str,
+    /// Of IO% and SWAPIN%.
+    delays: &'static str,
+}
+
+impl MissingWords {
+    fn of_sample(sample: Option<&Snapshot>) -> Self {
+        let notices = sample.map_or(&[][..], |sample| &sample.notices);
+        let has = |is: fn(&str) -> bool| notices.iter().any(|notice| is(notice));
+        let word = |reason, word| if reason { word } else { "n/a" };
+        Self {
+            counters: word(has(is_other_users_notice), "root"),
+            delays: word(has(is_delay_accounting_notice), "off"),
+        }
+    }
 }
 
 impl ProcessRow<'_> {
     fn cell(&self, column: ProcessColumn, width: u16, theme: Theme) -> Line<'static> {
         let process = self.process;
+        let faint = |word| Line::styled(word, theme.role_style(StyleRole::Faint));
         let percent = |share: f64| format!("{:.0}", share * 100.0);
         let (read, written) = transferred_bytes(process, self.totals);
         match column {
@@ -110,14 +139,24 @@ impl ProcessRow<'_> {
                 Some(user) => Line::raw(cut_end(user, width, theme)),
                 None => Line::from(unknown_value(theme)),
             },
+            ProcessColumn::Read if read.is_none() => faint(self.missing.counters),
             ProcessColumn::Read => number_cell(read, format_megabytes, StyleRole::Read, theme),
+            ProcessColumn::Write if written.is_none() => faint(self.missing.counters),
             ProcessColumn::Write => number_cell(written, format_megabytes, StyleRole::Write, theme),
             ProcessColumn::CacheFraction => {
                 match (process.cache_fraction, process.rchar_bytes_per_s) {
-                    (None, Some(_)) => Line::styled("-", theme.role_style(StyleRole::Faint)),
+                    (None, Some(_)) => faint("-"),
+                    (None, None) => faint(self.missing.counters),
                     (share, _) => number_cell(share, percent, StyleRole::Plain, theme),
                 }
             }
+            ProcessColumn::IoWait | ProcessColumn::SwapIn | ProcessColumn::IoClass
+                if process.exited =>
+            {
+                faint("-")
+            }
+            ProcessColumn::IoWait if process.io_wait.is_none() => faint(self.missing.delays),
+            ProcessColumn::SwapIn if process.swap_in.is_none() => faint(self.missing.delays),
             ProcessColumn::IoWait => {
                 let role = match process.io_wait {
                     Some(share) if share >= IO_WAIT_WARNING => StyleRole::Warning,
@@ -133,9 +172,7 @@ impl ProcessRow<'_> {
                 None => Line::from(unknown_value(theme)),
             },
             ProcessColumn::Device => Line::raw(cut_end(&process.devices.join(","), width, theme)),
-            ProcessColumn::KernelState if process.exited => {
-                Line::styled("ended", theme.role_style(StyleRole::Faint))
-            }
+            ProcessColumn::KernelState if process.exited => faint("ended"),
             ProcessColumn::KernelState => state_cell(process.state, theme),
             ProcessColumn::Command => {
                 let indent = "  ".repeat(self.depth.min(8));

@@ -1,21 +1,24 @@
-//! The time line of a recording below its screens: throughput of the drives, and the current
-//! position.
+//! The time line of a recording below its screens: the position, the throughput of the drives, and
+//! the times.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
-use crate::app::replay::ReplayTimeline;
+use crate::app::replay::{ReplayInput, ReplayTimeline};
 use crate::ui::live::rows::take_bottom;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::level_glyph;
-use crate::ui::widgets::text::{cut_end, format_time, grouped_thousands};
+use crate::ui::widgets::text::{cut_end, format_time, grouped_thousands, input_line};
 use crate::units;
 
 /// Height in rows.
-const TIMELINE_ROWS: u16 = 2;
+const TIMELINE_ROWS: u16 = 3;
+/// Minimum number of columns between two times.
+const MIN_TIME_COLUMNS: u16 = 18;
 
 /// Draws the time line at the bottom of an area and removes its rows from that, if this is a
 /// recording.
@@ -31,7 +34,10 @@ fn draw(timeline: &ReplayTimeline, time: &str, theme: Theme, area: Rect, buf: &m
     let (Some(parts), Some(levels)) = (rows.next(), rows.next()) else {
         return;
     };
-    heading(timeline, time, theme, parts.width).render(parts, buf);
+    match &timeline.input {
+        Some(input) => input_field(timeline, input, theme, parts.width).render(parts, buf),
+        None => heading(timeline, time, theme, parts.width).render(parts, buf),
+    }
     let count = timeline.frame_rates.len();
     let max = timeline
         .frame_rates
@@ -55,6 +61,59 @@ fn draw(timeline: &ReplayTimeline, time: &str, theme: Theme, area: Rect, buf: &m
         };
         cell.set_char(level).set_style(theme.role_style(role));
     }
+    if let Some(times) = rows.next() {
+        draw_times(timeline, theme, times, buf);
+    }
+}
+
+/// The times of the views at columns of equal distance, and of the last view at the end.
+fn draw_times(timeline: &ReplayTimeline, theme: Theme, row: Rect, buf: &mut Buffer) {
+    let Some(times) = timeline.times else { return };
+    let style = theme.role_style(StyleRole::Faint);
+    let count = timeline.frame_times_ms.len();
+    let last = Line::styled(times.label(times.last_ms), style);
+    let room = row.width.saturating_sub(last.width() as u16 + 2);
+    last.right_aligned().render(row, buf);
+    let mut column = 0;
+    while column < room {
+        let view = frames_of_column(column, count, row.width).start;
+        let Some(time) = timeline.frame_times_ms.get(view) else {
+            return;
+        };
+        let label = times.label(*time);
+        let width = label.len() as u16;
+        if column + width > room {
+            return;
+        }
+        let cell = Rect::new(row.x + column, row.y, width, 1);
+        Line::styled(label, style).render(cell, buf);
+        column += MIN_TIME_COLUMNS.max(width + 2);
+    }
+}
+
+/// The field for a time or a search, with the range of times or an example.
+fn input_field(
+    timeline: &ReplayTimeline,
+    input: &ReplayInput,
+    theme: Theme,
+    width: u16,
+) -> Line<'static> {
+    let (label, advice) = match input {
+        ReplayInput::Time(_) => {
+            let range = timeline.times.map(|times| times.range());
+            ("go to time: ", range.unwrap_or_default())
+        }
+        ReplayInput::Search(_) => (
+            "find I/O of: ",
+            "process, pid or device; then n next, N previous".to_owned(),
+        ),
+    };
+    let room = width.saturating_sub((label.len() + advice.len() + 4) as u16);
+    let mut line = Line::styled(label, theme.role_style(StyleRole::Title));
+    line.extend(input_line(input.text(), room.max(8), theme, Style::new()).spans);
+    let advice = format!("   {advice}");
+    line.push_span(Span::styled(advice, theme.role_style(StyleRole::Faint)));
+    line
 }
 
 fn heading(timeline: &ReplayTimeline, time: &str, theme: Theme, width: u16) -> Line<'static> {

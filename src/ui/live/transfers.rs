@@ -6,10 +6,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
+use crate::app::live::{LiveList, LiveState};
 use crate::model::Snapshot;
-use crate::model::snapshot::{
-    Bottleneck, Throttle, TransferState, TransferView, is_other_users_notice,
-};
+use crate::model::snapshot::{Throttle, TransferState, TransferView, is_other_users_notice};
+use crate::report::transfer_text::{dirty_text, end_text, short_bottleneck_text, throttle_text};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::table::{TableColumn, TableWidget};
@@ -23,13 +23,19 @@ const COLUMNS: [TableColumn; 9] = [
     TableColumn::numeric("done", "done", 7, 0),
     TableColumn::numeric("of", "of", 7, 2),
     TableColumn::numeric("MB/s", "MB/s", 5, 0),
-    TableColumn::numeric("ETA", "ETA", 7, 0),
+    TableColumn::numeric("ETA", "ETA", 8, 0),
     TableColumn::text("(range)", 15, 2, 4),
-    TableColumn::text("bottleneck", 14, 3, 0),
+    TableColumn::text("bottleneck", 14, 28, 0),
 ];
 
 /// Draws the transfers.
-pub(super) fn draw(sample: &Snapshot, theme: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(
+    live: &LiveState,
+    sample: &Snapshot,
+    theme: Theme,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let transfers = &sample.transfers;
     if transfers.is_empty() {
         let hidden = sample
@@ -53,9 +59,9 @@ pub(super) fn draw(sample: &Snapshot, theme: Theme, area: Rect, buf: &mut Buffer
         match column {
             0 => files_cell(transfer, width, theme),
             1 => progress_bar(transfer, width, theme),
-            2 => progress_fraction(transfer).map_or_else(
+            2 => transfer.progress_fraction().map_or_else(
                 || Line::from(unknown_value(theme)),
-                |share| Line::raw(format!("{:.0}", share * 100.0)),
+                |share| Line::raw(format!("{:.0}", (share * 100.0).floor())),
             ),
             3 => bytes_cell(transfer.position_bytes, theme),
             4 => bytes_cell(transfer.size_bytes, theme),
@@ -69,16 +75,18 @@ pub(super) fn draw(sample: &Snapshot, theme: Theme, area: Rect, buf: &mut Buffer
         columns: &COLUMNS,
         row_count: transfers.len(),
         cell: &cell,
-        selected_row: None,
+        selected_row: selected_row(live, transfers),
         sorted_by: None,
         theme,
     };
     (&table).render(area, buf);
 }
 
-fn progress_fraction(transfer: &TransferView) -> Option<f64> {
-    let (position, size) = (transfer.position_bytes?, transfer.size_bytes?);
-    (size > 0).then(|| (position as f64 / size as f64).min(1.0))
+/// The selected line, if the transfers are focused.
+fn selected_row(live: &LiveState, transfers: &[TransferView]) -> Option<usize> {
+    let focused = live.focused_list == LiveList::Transfers;
+    let key = live.selected_transfer_key.as_ref().filter(|_| focused)?;
+    transfers.iter().position(|transfer| transfer.key() == *key)
 }
 
 /// `cp /srv/vm7.raw → /mnt/backup/vm7.raw`, the paths truncated at their start.
@@ -113,7 +121,7 @@ fn files_cell(transfer: &TransferView, width: u16, theme: Theme) -> Line<'static
 }
 
 fn progress_bar(transfer: &TransferView, width: u16, theme: Theme) -> Line<'static> {
-    let Some(share) = progress_fraction(transfer) else {
+    let Some(share) = transfer.progress_fraction() else {
         // A stream has a position, but no final size.
         let reason = match transfer.position_bytes {
             Some(_) => "no size",
@@ -148,12 +156,10 @@ fn rate_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
 fn eta_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
     match (transfer.state, transfer.eta) {
         (TransferState::Finished, _) => {
-            // The last samples of a short transfer can be missing: its file is closed, that is all
-            // that is known.
-            let is_complete = progress_fraction(transfer).is_some_and(|fraction| fraction >= 1.0);
-            let text = if is_complete { "done" } else { "ended" };
-            Line::styled(text, theme.role_style(StyleRole::Success))
+            Line::styled("finished", theme.role_style(StyleRole::Success))
         }
+        (TransferState::Ended, _) => Line::styled("ended", theme.role_style(StyleRole::Warning)),
+        (TransferState::Closed, _) => Line::styled("ended", theme.role_style(StyleRole::Faint)),
         (TransferState::Stalled, _) => {
             Line::styled("stalled", theme.role_style(StyleRole::Warning))
         }
@@ -172,28 +178,32 @@ fn eta_range_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
     Line::styled(text, theme.role_style(StyleRole::Faint))
 }
 
-/// The bottleneck, and the bytes of a finished transfer that are in memory only.
+/// The bottleneck with its reason, or how the transfer is over.
 fn bottleneck_cell(transfer: &TransferView, width: u16, theme: Theme) -> Line<'static> {
-    let unwritten = transfer.not_on_disk_bytes.filter(|bytes| *bytes > 0);
-    let dirty = |bytes: u64| format!("{} dirty", units::format_capacity(bytes as f64));
-    let (text, role) = match (transfer.throttle, transfer.bottleneck, unwritten) {
-        (Some(Throttle::DirtyMemory), ..) => ("dirty limit".to_owned(), StyleRole::Warning),
-        (Some(Throttle::ControlGroup), ..) => ("cgroup limit".to_owned(), StyleRole::Warning),
-        (Some(Throttle::OwnLimit), ..) => ("own rate limit".to_owned(), StyleRole::Faint),
-        (None, None, Some(bytes)) => (dirty(bytes), StyleRole::Warning),
-        (None, Some(bottleneck), _) => (bottleneck_text(bottleneck).to_owned(), StyleRole::Faint),
-        (None, None, None) => (String::new(), StyleRole::Faint),
+    let (text, role) = if let Some(end) = end_text(transfer) {
+        let role = match transfer.state {
+            TransferState::Ended => StyleRole::Warning,
+            _ => StyleRole::Faint,
+        };
+        let dirty = dirty_text(transfer);
+        (
+            dirty.map_or_else(|| end.clone(), |dirty| format!("{end}, {dirty}")),
+            role,
+        )
+    } else if let Some(text) = short_bottleneck_text(transfer, usize::from(width)) {
+        let limited = transfer.throttle.is_some_and(|it| it != Throttle::OwnLimit);
+        let role = if limited {
+            StyleRole::Warning
+        } else {
+            StyleRole::Faint
+        };
+        (text, role)
+    } else if let Some(throttle) = transfer.throttle {
+        (throttle_text(throttle).to_owned(), StyleRole::Faint)
+    } else {
+        (String::new(), StyleRole::Faint)
     };
     Line::styled(cut_end(&text, width, theme), theme.role_style(role))
-}
-
-fn bottleneck_text(bottleneck: Bottleneck) -> &'static str {
-    match bottleneck {
-        Bottleneck::Source => "source",
-        Bottleneck::Destination => "destination",
-        Bottleneck::SameDisk => "same disk",
-        Bottleneck::NotDiskBound => "not disk-bound",
-    }
 }
 
 /// `cp 12/301`: the program, and for a job the number of files that are complete.

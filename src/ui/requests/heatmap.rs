@@ -2,54 +2,97 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::model::requests::{HEATMAP_ROWS, LatencyHeatmap, ReadOtherCounts, RequestsView};
+use crate::ui::requests::time_axis;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::units;
 
 /// Width of the axis in columns.
 const AXIS_WIDTH: u16 = 9;
+/// Rows of a power of ten.
+const LABELLED_ROWS: usize = 4;
 
 /// Draws the heat map.
 pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = Rect { height: 1, ..area };
-    Line::styled(
-        "LATENCY (Q2C), last 60 s",
-        theme.role_style(StyleRole::Title),
-    )
-    .render(title, buf);
-    let height = area.height.saturating_sub(1);
+    heading(theme).render(title, buf);
+    // A row each for the title and the time axis.
+    let height = area.height.saturating_sub(2);
     let width = area.width.saturating_sub(AXIS_WIDTH);
     let Some((low, high)) = used_rows(view).filter(|_| height > 0 && width > 0) else {
         return;
     };
-    // Each screen line covers as many rows as needed for all to fit.
-    let rows = (high - low + 1).div_ceil(usize::from(height));
+    let (low, rows) = rows_per_line(low, high, usize::from(height));
     let grid = rebin(view, low, rows, usize::from(width), usize::from(height));
     let max = grid.iter().map(|[reads, others]| reads + others).max();
-    let shades = theme.glyphs().density_shades;
+    let bottom = area.y + height;
     for line in 0..height {
-        let y = area.bottom() - 1 - line;
-        let label =
-            units::format_latency(LatencyHeatmap::row_start_ns(low + usize::from(line) * rows));
-        Line::styled(format!("{label:>8} "), theme.role_style(StyleRole::Faint))
-            .render(Rect::new(area.x, y, AXIS_WIDTH, 1), buf);
+        let y = bottom - line;
+        let row = low + usize::from(line) * rows;
+        // The lines of a power of ten have a label: these are at equal distances.
+        if row.is_multiple_of(LABELLED_ROWS) {
+            let label = units::format_latency(LatencyHeatmap::row_start_ns(row));
+            Line::styled(format!("{label:>8} "), theme.role_style(StyleRole::Faint))
+                .render(Rect::new(area.x, y, AXIS_WIDTH, 1), buf);
+        }
         for column in 0..width {
-            let [reads, others] =
-                grid[usize::from(line) * usize::from(width) + usize::from(column)];
-            if let Some(shade) = shade_level(reads + others, max.unwrap_or(0)) {
-                let role = if reads >= others {
-                    StyleRole::Read
-                } else {
-                    StyleRole::Write
-                };
+            let cell = grid[usize::from(line) * usize::from(width) + usize::from(column)];
+            if let Some((symbol, role)) = symbol_of(cell, max.unwrap_or(0), theme) {
                 buf[(area.x + AXIS_WIDTH + column, y)]
-                    .set_char(shades[shade])
+                    .set_char(symbol)
                     .set_style(theme.role_style(role));
             }
         }
+    }
+    let axis = Rect::new(area.x + AXIS_WIDTH, bottom + 1, width, 1);
+    time_axis::draw(theme, axis, buf);
+}
+
+/// The title with the meaning of the marks.
+fn heading(theme: Theme) -> Line<'static> {
+    let ramp = |shades: [char; 4]| shades.iter().collect::<String>();
+    let glyphs = theme.glyphs();
+    Line::from(vec![
+        Span::styled("LATENCY Q2C", theme.role_style(StyleRole::Title)),
+        Span::styled(
+            format!("  {} reads", ramp(glyphs.density_shades)),
+            theme.role_style(StyleRole::Read),
+        ),
+        Span::styled(
+            format!("  {} other", ramp(glyphs.second_density_shades)),
+            theme.role_style(StyleRole::Write),
+        ),
+    ])
+}
+
+/// The mark of a cell: its density, in the marks of the operation that prevails.
+fn symbol_of(
+    [reads, others]: ReadOtherCounts,
+    max: u32,
+    theme: Theme,
+) -> Option<(char, StyleRole)> {
+    let shade = shade_level(reads + others, max)?;
+    let glyphs = theme.glyphs();
+    Some(if reads >= others {
+        (glyphs.density_shades[shade], StyleRole::Read)
+    } else {
+        (glyphs.second_density_shades[shade], StyleRole::Write)
+    })
+}
+
+/// The lowest drawn row, and the number of rows that each screen line covers: as many as needed for
+/// all to fit, and so that the lines of the powers of ten are at equal distances.
+fn rows_per_line(low: usize, high: usize, height: usize) -> (usize, usize) {
+    let mut rows = 1;
+    loop {
+        let low = low - low % rows.max(LABELLED_ROWS);
+        if (high - low + 1).div_ceil(rows) <= height || rows >= HEATMAP_ROWS {
+            return (low, rows);
+        }
+        rows *= 2;
     }
 }
 
@@ -99,6 +142,22 @@ fn shade_level(count: u32, max: u32) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heatmap_lines_of_powers_of_ten_are_at_equal_distances() {
+        for (low, high, height) in [(7, 18, 5), (3, 3, 1), (0, 31, 4), (7, 18, 12), (5, 9, 2)] {
+            let (first, rows) = rows_per_line(low, high, height);
+            assert!(
+                first <= low && first + rows * height > high,
+                "{low} {high} {height}"
+            );
+            let labelled = |line: &usize| (first + line * rows).is_multiple_of(LABELLED_ROWS);
+            let lines: Vec<usize> = (0..height).filter(labelled).collect();
+            assert!(!lines.is_empty());
+            let gaps: Vec<usize> = lines.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            assert!(gaps.windows(2).all(|pair| pair[0] == pair[1]), "{lines:?}");
+        }
+    }
 
     #[test]
     fn heatmap_shades_single_request_beside_a_million() {

@@ -1,33 +1,41 @@
 //! The latest requests.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::app::requests::RequestsState;
-use crate::model::requests::{RequestsView, TracedRequest};
+use crate::app::requests::{ListedRequest, RequestOrder, RequestsState};
+use crate::model::requests::RequestsView;
 use crate::safe_text::printable::printable_bytes;
 use crate::ui::requests::cells::{operation_role, time_cell};
 use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::table::{TableColumn, TableWidget};
+use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget};
 use crate::ui::widgets::text::cut_end;
 use crate::units;
 
-const COLUMNS: [TableColumn; 10] = [
-    TableColumn::numeric("TIME, s", "TIME, s", 10, 0),
+const COLUMNS: [TableColumn; 11] = [
+    TableColumn::numeric("TIME, s", "TIME, s", 9, 0),
     TableColumn::numeric("pid", "pid", 7, 3),
-    TableColumn::text("process", 12, 6, 0),
+    TableColumn::text("process", 10, 8, 0),
     TableColumn::text("op", 7, 0, 0),
-    TableColumn::text("RWBS", 5, 0, 4),
-    TableColumn::numeric("sector", "sector", 11, 1),
+    TableColumn::text("RWBS", 5, 0, 1),
+    TableColumn::numeric("sector", "sector", 11, 4),
     TableColumn::numeric("size", "size", 7, 0),
-    TableColumn::numeric("Q2D", "Q2D", 8, 0),
-    TableColumn::numeric("D2C", "D2C", 8, 0),
-    TableColumn::numeric("Q2C", "Q2C", 8, 2),
+    TableColumn::numeric("seek", "seek", 8, 2),
+    TableColumn::numeric("Q2D", "Q2D", 7, 0),
+    TableColumn::numeric("D2C", "D2C", 7, 0),
+    TableColumn::numeric("Q2C", "Q2C", 8, 0),
 ];
+/// The column that the list can be sorted by.
+const TOTAL_COLUMN: usize = 10;
 
-/// Draws the requests.
+/// Marks and flags of the list; the details of a request spell its flags out.
+const LEGEND: &str = "R read W write D discard F flush A ahead S sync M meta  ! failed  * writeback, \
+                      charged to the process that dirtied it   seek: from the end of the request \
+                      issued before";
+
+/// Draws the requests, and below them what the marks mean.
 pub(super) fn draw(
     requests: &RequestsState,
     view: &RequestsView,
@@ -35,32 +43,41 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Buffer,
 ) {
+    let [table_area, legend] =
+        Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(area);
     let listed = requests.visible_requests();
-    let height = usize::from(area.height.saturating_sub(1));
-    requests.viewport.clear_extent();
-    requests.viewport.record_extent(listed.len(), height);
-    let listed = &listed[requests.viewport.first().min(listed.len())..];
+    requests
+        .page_rows
+        .set(Some(table_area.height.saturating_sub(1)));
     let cell = |row: usize, column: usize, width: u16| {
         cell_of(listed[row], column, width, view.started_at, theme)
     };
+    let sorted_by = (requests.order == RequestOrder::Slowest).then_some(SortMark {
+        column: TOTAL_COLUMN,
+        second_column: None,
+        descending: true,
+    });
     let table = TableWidget {
         columns: &COLUMNS,
         row_count: listed.len(),
         cell: &cell,
-        selected_row: None,
-        sorted_by: None,
+        selected_row: Some(requests.selected_index(&listed)),
+        sorted_by,
         theme,
     };
-    (&table).render(area, buf);
+    (&table).render(table_area, buf);
+    let text = cut_end(LEGEND, legend.width, theme);
+    Line::styled(text, theme.role_style(StyleRole::Faint)).render(legend, buf);
 }
 
 fn cell_of(
-    request: &TracedRequest,
+    listed: ListedRequest<'_>,
     column: usize,
     width: u16,
     started_at: u64,
     theme: Theme,
 ) -> Line<'static> {
+    let request = listed.request;
     let stages = request.timestamps.stages();
     let of = |value: Option<u64>| time_cell(value.map(|value| value as f64), theme);
     let actor = request.charged_actor();
@@ -72,7 +89,7 @@ fn cell_of(
                 .first_timestamp()
                 .saturating_sub(started_at) as f64
                 / 1e9;
-            Line::raw(format!("{seconds:.5}"))
+            Line::raw(format!("{seconds:.4}"))
         }
         1 => actor.map_or_else(dash, |actor| Line::raw(actor.pid.to_string())),
         2 => {
@@ -97,8 +114,24 @@ fn cell_of(
         4 => Line::raw(printable_bytes(request.flags.as_bytes())),
         5 => Line::raw(request.sector.to_string()),
         6 => Line::raw(units::format_block_size(request.bytes as f64)),
-        7 => of(stages.q2d),
-        8 => of(stages.d2c),
+        7 => listed
+            .seek_bytes
+            .map_or_else(dash, |bytes| Line::raw(seek_text(bytes))),
+        8 => of(stages.q2d),
+        9 => of(stages.d2c),
         _ => of(stages.q2c),
     }
+}
+
+/// A seek distance with its direction; 0 is sequential.
+pub(super) fn seek_text(bytes: i64) -> String {
+    let sign = match bytes {
+        0 => return "0".to_owned(),
+        ..0 => '-',
+        _ => '+',
+    };
+    format!(
+        "{sign}{}",
+        units::format_capacity(bytes.unsigned_abs() as f64)
+    )
 }

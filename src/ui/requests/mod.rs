@@ -9,17 +9,20 @@
 //! ```
 
 mod cells;
+mod detail;
+mod flags;
 mod heatmap;
 mod list;
 mod operations;
 mod scatter;
 mod threads;
+mod time_axis;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Widget, Wrap};
+use ratatui::widgets::{Clear, Paragraph, Widget, Wrap};
 
 use crate::app::AppState;
 use crate::app::requests::RequestsState;
@@ -51,15 +54,31 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
         .clamp(1, MAX_OPERATION_ROWS);
     let tall = area.height >= 30;
     let who = if tall { 6 } else { 3 };
+    if requests.shows_detail {
+        let [top, pane, _, latest] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Length(detail::ROWS),
+            Constraint::Length(u16::from(tall)),
+            Constraint::Min(3),
+        ])
+        .areas(area);
+        heading(requests, view, theme).render(top, buf);
+        let listed = requests.visible_requests();
+        if let Some(selected) = listed.get(requests.selected_index(&listed)) {
+            detail::draw(*selected, theme, pane, buf);
+        }
+        list::draw(requests, view, theme, latest, buf);
+        return draw_filter(requests, theme, latest, buf);
+    }
     let [top, table, _, pictures, _, people, _, latest] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1 + operations),
         Constraint::Length(u16::from(tall)),
-        Constraint::Length(if tall { 13 } else { 7 }),
+        Constraint::Length(if tall { 14 } else { 7 }),
         Constraint::Length(u16::from(tall)),
         Constraint::Length(who),
         Constraint::Length(u16::from(tall)),
-        Constraint::Min(2),
+        Constraint::Min(3),
     ])
     .areas(area);
     heading(requests, view, theme).render(top, buf);
@@ -74,19 +93,27 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
     scatter::draw(view, theme, right, buf);
     threads::draw(view, theme, people, buf);
     list::draw(requests, view, theme, latest, buf);
+    draw_filter(requests, theme, latest, buf);
+}
+
+/// Draws the filter over the heading of the list while it is typed.
+fn draw_filter(requests: &RequestsState, theme: Theme, latest: Rect, buf: &mut Buffer) {
     if requests.is_editing_filter {
-        let row = Rect::new(area.x, latest.y, area.width, 1);
+        let row = Rect {
+            height: 1,
+            ..latest
+        };
         let mut line = Line::styled("filter: ", theme.role_style(StyleRole::Title));
         line.spans.extend(
             input_line(
                 &requests.filter,
-                area.width.saturating_sub(8),
+                latest.width.saturating_sub(8),
                 theme,
                 Style::new(),
             )
             .spans,
         );
-        buf.set_style(row, Style::reset());
+        Clear.render(row, buf);
         line.render(row, buf);
     }
 }

@@ -2,11 +2,13 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::symbols::Marker;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Points};
 
 use crate::model::requests::{RequestsView, ScatterPoint};
+use crate::ui::requests::time_axis;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::units;
 
@@ -18,12 +20,12 @@ const TIME_SPAN_NS: f64 = 60e9;
 /// Draws the chart.
 pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = Rect { height: 1, ..area };
-    Line::styled("OFFSET, last 60 s", theme.role_style(StyleRole::Title)).render(title, buf);
+    heading(theme).render(title, buf);
     let plot = Rect::new(
         area.x + AXIS_WIDTH.min(area.width),
         area.y + 1,
         area.width.saturating_sub(AXIS_WIDTH),
-        area.height.saturating_sub(1),
+        area.height.saturating_sub(2),
     );
     let sectors = || view.scatter.iter().map(|point| point.sector);
     let (Some(low), Some(high)) = (sectors().min(), sectors().max()) else {
@@ -32,11 +34,8 @@ pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buff
     if plot.is_empty() {
         return;
     }
-    for (sector, y) in [(high, plot.y), (low, plot.bottom() - 1)] {
-        let label = units::format_capacity(sector as f64 * 512.0);
-        Line::styled(format!("{label:>8} "), theme.role_style(StyleRole::Faint))
-            .render(Rect::new(area.x, y, AXIS_WIDTH, 1), buf);
-    }
+    draw_offset_axis([low, high], plot, theme, area.x, buf);
+    time_axis::draw(theme, Rect::new(plot.x, plot.bottom(), plot.width, 1), buf);
     let place = |point: &ScatterPoint| {
         let age = view.complete_until.saturating_sub(point.queued_at) as f64;
         (-age / TIME_SPAN_NS, point.sector as f64)
@@ -47,15 +46,53 @@ pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buff
     };
     let (reads, others) = (of(true), of(false));
     let span = (high - low).max(1) as f64;
-    Canvas::default()
-        .marker(theme.chart_marker())
-        .x_bounds([-1.0, 0.0])
-        .y_bounds([low as f64 - span * 0.01, high as f64 + span * 0.01])
-        .paint(|context| {
-            for (coords, role) in [(&reads, StyleRole::Read), (&others, StyleRole::Write)] {
-                let color = theme.role_colour(role);
-                context.draw(&Points { coords, color });
-            }
-        })
-        .render(plot, buf);
+    for (coords, role, marker) in [
+        (&reads, StyleRole::Read, theme.chart_marker()),
+        (
+            &others,
+            StyleRole::Write,
+            Marker::Custom(other_symbol(theme)),
+        ),
+    ] {
+        let color = theme.role_colour(role);
+        Canvas::default()
+            .marker(marker)
+            .x_bounds([-1.0, 0.0])
+            .y_bounds([low as f64 - span * 0.01, high as f64 + span * 0.01])
+            .paint(|context| context.draw(&Points { coords, color }))
+            .render(plot, buf);
+    }
+}
+
+/// The mark of requests that are no reads.
+fn other_symbol(theme: Theme) -> char {
+    theme.glyphs().line_series[0]
+}
+
+/// The title with the meaning of the marks.
+fn heading(theme: Theme) -> Line<'static> {
+    Line::from(vec![
+        Span::styled("OFFSET", theme.role_style(StyleRole::Title)),
+        Span::styled(
+            format!("  {} reads", theme.glyphs().first_series),
+            theme.role_style(StyleRole::Read),
+        ),
+        Span::styled(
+            format!("  {} other", other_symbol(theme)),
+            theme.role_style(StyleRole::Write),
+        ),
+    ])
+}
+
+/// Labels of the lowest and the highest sector, and of the middle where it is a row.
+fn draw_offset_axis([low, high]: [u64; 2], plot: Rect, theme: Theme, left: u16, buf: &mut Buffer) {
+    let mut labels = vec![(high, plot.y), (low, plot.bottom() - 1)];
+    if plot.height >= 5 && !plot.height.is_multiple_of(2) {
+        labels.push((low.midpoint(high), plot.y + plot.height / 2));
+    }
+    for (sector, y) in labels {
+        let label = units::format_capacity(sector as f64 * 512.0);
+        Line::styled(format!("{label:>8} "), theme.role_style(StyleRole::Faint))
+            .render(Rect::new(left, y, AXIS_WIDTH, 1), buf);
+    }
 }

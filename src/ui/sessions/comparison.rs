@@ -8,7 +8,7 @@
 //!  IOPS over the run   A   B
 //!  ...
 //!                        A          B    B/A      95 % CI
-//!  IOPS           83.9k /s   91.2k /s  1.087  1.081-1.093  faster
+//!  IOPS           83.9k /s   91.2k /s  1.087  1.081-1.093  B better
 //! ```
 
 use ratatui::buffer::Buffer;

@@ -13,6 +13,8 @@ use crate::ui::widgets::text::cut_end;
 const COLUMN_GAP: usize = 2;
 /// The column that is dropped first: the 95 % confidence interval of the ratio.
 const CI_COLUMN: usize = 4;
+/// Minimum width of labels.
+const MIN_LABEL_WIDTH: usize = 10;
 /// Maximum width of labels.
 const MAX_LABEL_WIDTH: usize = 26;
 
@@ -69,9 +71,14 @@ fn metric_row(metric: &ComparedMetric, pair: SessionPair, theme: Theme) -> Optio
     }
     let of = |side: usize| metric.samples.get(side)?.as_ref();
     let (first, sample) = (of(pair.baseline)?, of(pair.other)?);
-    let value = |sample: &MetricSample| metric.metric_of(sample).value_text();
+    let value = |sample: &MetricSample| metric.metric_of(sample).value_beside_label();
     let against = sample.against_baseline.as_ref();
     let [ratio, interval, parts] = against.map(|it| it.ratio_columns()).unwrap_or_default();
+    let letter = session_letter(pair.other);
+    let parts = match against.and_then(|against| against.judgement) {
+        Some(RatioJudgement::Faster | RatioJudgement::Slower) => format!("{letter} {parts}"),
+        _ => parts,
+    };
     let judgement = match against.and_then(|against| against.judgement) {
         Some(RatioJudgement::Faster) => StyleRole::Success,
         Some(RatioJudgement::Slower) => StyleRole::Warning,
@@ -123,6 +130,12 @@ fn column_layout(rows: &[MetricRow], room: usize) -> ColumnLayout {
     } else {
         1
     };
+    // The result is never cut off: the names are shorter instead.
+    let used = widths.iter().sum::<usize>() + gap * (gaps - 1);
+    let excess = used.saturating_sub(room);
+    widths[0] = widths[0]
+        .saturating_sub(excess)
+        .max(MIN_LABEL_WIDTH.min(widths[0]));
     ColumnLayout { widths, gap }
 }
 
@@ -148,7 +161,7 @@ fn row_line(
             _ => StyleRole::Plain,
         };
         let text = match column {
-            0 => format!("{cell:width$}"),
+            0 => format!("{:width$}", cut_end(cell, *width as u16, theme)),
             5 => format!("{:gap$}{cell}", ""),
             _ => format!("{:gap$}{cell:>width$}", ""),
         };
@@ -180,8 +193,8 @@ mod tests {
         assert_eq!(
             table(80),
             [
-                "Metrics       A       B    B/A      95 % CI  ",
-                "IOPS     100 /s  150 /s  1.500  1.482-1.518  faster",
+                "Metrics    A    B    B/A      95 % CI  ",
+                "IOPS     100  150  1.500  1.482-1.518  B better",
             ]
         );
     }
@@ -189,11 +202,8 @@ mod tests {
     #[test]
     fn narrow_comparison_shrinks_gaps_then_drops_the_interval() {
         let row = |width| table(width)[1].clone();
-        assert_eq!(
-            row(51),
-            "IOPS     100 /s  150 /s  1.500  1.482-1.518  faster"
-        );
-        assert_eq!(row(50), "IOPS    100 /s 150 /s 1.500 1.482-1.518 faster");
-        assert_eq!(row(44), "IOPS     100 /s  150 /s  1.500  faster");
+        assert_eq!(row(47), "IOPS     100  150  1.500  1.482-1.518  B better");
+        assert_eq!(row(46), "IOPS    100 150 1.500 1.482-1.518 B better");
+        assert_eq!(row(40), "IOPS     100  150  1.500  B better");
     }
 }

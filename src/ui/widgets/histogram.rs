@@ -13,7 +13,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use crate::axis::log_axis_ticks;
+use crate::axis::{align_to_cells, log_axis_ticks};
 use crate::session::document::MetricUnit;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::level_glyph;
@@ -33,12 +33,16 @@ pub struct HistogramWidget<'a> {
 
 impl HistogramWidget<'_> {
     /// The axis bounds as logarithms: from a little below the fastest to a little beyond the
-    /// slowest.
-    fn bounds(&self) -> Option<[f64; 2]> {
+    /// slowest, so that the ticks are a whole number of columns apart.
+    fn bounds(&self, columns: u16) -> Option<[f64; 2]> {
         let (first, last) = (self.bins.first()?, self.bins.last()?);
         let (low, high) = ((first[0].max(1) as f64).ln(), (last[1].max(2) as f64).ln());
         let room = ((high - low) * 0.03).max(0.2);
-        Some([low - room, high + room])
+        let bounds = [low - room, high + room];
+        let share = |value: f64| (value.ln() - bounds[0]) / (bounds[1] - bounds[0]);
+        let ticks = axis_ticks(bounds, columns).into_iter();
+        let fractions: Vec<f64> = ticks.map(|(value, _)| share(value)).collect();
+        Some(align_to_cells(bounds, &fractions, columns))
     }
 
     /// Requests in each of `columns` columns; a bin is spread over the columns that it covers.
@@ -117,12 +121,11 @@ impl HistogramWidget<'_> {
                 .set_char(glyphs.horizontal)
                 .set_style(style);
         }
-        let values = [bounds[0].exp(), bounds[1].exp()];
-        let most = usize::from((plot.width / 10).max(1));
         let mut free = plot.x;
-        for (value, label) in log_axis_ticks(MetricUnit::Nanoseconds, values, most) {
+        for (value, label) in axis_ticks(bounds, plot.width) {
             let share = (value.ln() - bounds[0]) / (bounds[1] - bounds[0]);
-            let column = plot.x + ((share * f64::from(plot.width)) as u16).min(plot.width - 1);
+            let along = (share * f64::from(plot.width)).round() as u16;
+            let column = plot.x + along.min(plot.width - 1);
             buf[(column, row)]
                 .set_char(glyphs.tick_below)
                 .set_style(style);
@@ -139,13 +142,21 @@ impl HistogramWidget<'_> {
     }
 }
 
+/// Ticks of the axis with these bounds, given as logarithms.
+fn axis_ticks(bounds: [f64; 2], columns: u16) -> Vec<(f64, String)> {
+    /// Minimum number of columns between two ticks.
+    const MIN_MARK_WIDTH: u16 = 10;
+    let most = usize::from((columns / MIN_MARK_WIDTH).max(1));
+    log_axis_ticks(MetricUnit::Nanoseconds, bounds.map(f64::exp), most)
+}
+
 impl Widget for &HistogramWidget<'_> {
     fn render(self, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(*buf.area());
         if area.height < 4 || area.width < 12 {
             return;
         }
-        let Some(bounds) = self.bounds() else {
+        let Some(bounds) = self.bounds(area.width) else {
             let text = "no latencies yet";
             Line::styled(text, self.theme.role_style(StyleRole::Faint)).render(area, buf);
             return;
@@ -207,6 +218,8 @@ mod tests {
             "{}",
             row(0)
         );
-        assert!(row(5).contains("100 us"), "{}", row(5));
+        for label in ["10 us", "20 us", "40 us", "80 us"] {
+            assert!(row(5).contains(label), "{}", row(5));
+        }
     }
 }

@@ -26,7 +26,7 @@ pub fn draw(lines: Vec<Line<'_>>, viewport: &Viewport, theme: Theme, area: Rect,
     if below > 0
         && let Some(row) = rows.next()
     {
-        let more = format!("{} more below", below + 1);
+        let more = format!("+{} more", below + 1);
         Line::styled(more, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
 }
@@ -52,8 +52,8 @@ mod tests {
     #[test]
     fn scrolled_lines_show_count_below_and_reach_the_end() {
         assert_eq!(drawn(3, 0, 3), ["0", "1", "2"]);
-        assert_eq!(drawn(5, 0, 3), ["0", "1", "3 more below"]);
-        assert_eq!(drawn(5, 1, 3), ["1", "2", "2 more below"]);
+        assert_eq!(drawn(5, 0, 3), ["0", "1", "+3 more"]);
+        assert_eq!(drawn(5, 1, 3), ["1", "2", "+2 more"]);
         assert_eq!(drawn(5, 2, 3), ["2", "3", "4"]);
         assert_eq!(drawn(5, 99, 3), ["2", "3", "4"]);
         assert_eq!(drawn(2, 0, 0), Vec::<String>::new());

@@ -87,6 +87,13 @@ pub struct FittedColumns {
     uses_short_headings: bool,
 }
 
+impl FittedColumns {
+    /// Indices of the columns that are drawn.
+    pub fn indices(&self) -> impl Iterator<Item = usize> {
+        self.positions.iter().map(|position| position.index)
+    }
+}
+
 /// Selects the columns that fit into `width`, and their widths.
 #[must_use]
 pub fn fit_columns(columns: &[TableColumn], width: u16) -> FittedColumns {
@@ -178,6 +185,8 @@ fn distribute_spare_width(
 pub struct SortMark {
     /// Index of the column.
     pub column: usize,
+    /// Index of another column that is added to it.
+    pub second_column: Option<usize>,
     /// Whether the largest value is first.
     pub descending: bool,
 }
@@ -199,10 +208,17 @@ pub struct TableWidget<'a> {
 }
 
 impl TableWidget<'_> {
-    /// The first visible row, chosen so that the selected one is visible.
-    fn first_visible_row(&self, height: usize) -> usize {
+    /// The first visible row and the number of visible rows, chosen so that the selected one is
+    /// visible. The last line of a list that is cut says how many rows follow.
+    fn visible_rows(&self, height: usize) -> (usize, usize) {
         let selected = self.selected_row.unwrap_or(0);
-        selected.saturating_sub(height.saturating_sub(1))
+        let first = |height: usize| selected.saturating_sub(height.saturating_sub(1));
+        if height > 1 && self.row_count > first(height) + height {
+            let first = first(height - 1);
+            return (first, height - 1);
+        }
+        let first = first(height);
+        (first, height.min(self.row_count.saturating_sub(first)))
     }
 
     fn heading(&self, index: usize, short: bool) -> Line<'static> {
@@ -217,20 +233,49 @@ impl TableWidget<'_> {
         } else {
             StyleRole::Faint
         };
+        let role = if self.sort_arrow(index).is_some() {
+            StyleRole::Title
+        } else {
+            role
+        };
+        Line::styled(text, self.theme.role_style(role))
+    }
+
+    /// The arrow of a column that the table is sorted by.
+    fn sort_arrow(&self, index: usize) -> Option<char> {
+        let sorted = self.sorted_by?;
         let glyphs = self.theme.glyphs();
-        let mut line = Line::styled(text, self.theme.role_style(role));
-        if let Some(sorted) = self.sorted_by
-            && sorted.column == index
-        {
-            let arrow = if sorted.descending {
-                glyphs.descending
-            } else {
-                glyphs.ascending
-            };
-            let style = self.theme.role_style(StyleRole::Title);
-            line = Line::styled(format!("{arrow}{text}"), style);
+        let arrow = if sorted.descending {
+            glyphs.descending
+        } else {
+            glyphs.ascending
+        };
+        (sorted.column == index || sorted.second_column == Some(index)).then_some(arrow)
+    }
+
+    /// Draws the arrow next to a heading: in the blank before a column of numbers, which is always
+    /// there, and after a heading that is left-aligned.
+    fn draw_sort_arrow(
+        &self,
+        position: &ColumnPosition,
+        heading: &Line<'_>,
+        area: Rect,
+        buf: &mut Buffer,
+    ) {
+        let Some(arrow) = self.sort_arrow(position.index) else {
+            return;
+        };
+        let heading_width = (heading.width() as u16).min(position.width);
+        let column = if self.columns[position.index].right_aligned {
+            (position.left + position.width - heading_width).checked_sub(1)
+        } else {
+            Some(position.left + heading_width)
+        };
+        if let Some(column) = column.filter(|column| *column < area.width) {
+            buf[(area.x + column, area.y)]
+                .set_char(arrow)
+                .set_style(self.theme.role_style(StyleRole::Title));
         }
-        line
     }
 }
 
@@ -242,8 +287,7 @@ impl Widget for &TableWidget<'_> {
         }
         let fitted = fit_columns(self.columns, area.width);
         let rows = usize::from(area.height - 1);
-        let offset = self.first_visible_row(rows);
-        let shown = rows.min(self.row_count.saturating_sub(offset));
+        let (offset, shown) = self.visible_rows(rows);
         for ColumnPosition { index, left, width } in &fitted.positions {
             let align = |line: Line<'_>, top: u16, buf: &mut Buffer| {
                 let cell = Rect::new(area.x + left, top, *width, 1);
@@ -254,10 +298,23 @@ impl Widget for &TableWidget<'_> {
                 area.y,
                 buf,
             );
+            let position = ColumnPosition {
+                index: *index,
+                left: *left,
+                width: *width,
+            };
+            let heading = self.heading(*index, fitted.uses_short_headings);
+            self.draw_sort_arrow(&position, &heading, area, buf);
             for row in 0..shown {
                 let line = (self.cell)(offset + row, *index, *width);
                 align(line, area.y + 1 + row as u16, buf);
             }
+        }
+        let hidden = self.row_count.saturating_sub(offset + shown);
+        if hidden > 0 && shown < rows {
+            let row = Rect::new(area.x, area.y + 1 + shown as u16, area.width, 1);
+            let style = self.theme.role_style(StyleRole::Faint);
+            Line::styled(format!("+{hidden} more"), style).render(row, buf);
         }
         if let Some(selected) = self.selected_row
             && (offset..offset + shown).contains(&selected)
@@ -329,6 +386,30 @@ mod tests {
             fit_columns(&COLUMNS, 27).uses_short_headings
                 && !fit_columns(&COLUMNS, 80).uses_short_headings
         );
+    }
+
+    #[test]
+    fn table_that_is_cut_counts_the_rows_below() {
+        let drawn = |rows: usize, selected: usize| {
+            let cell = |row: usize, _: usize, _: u16| Line::raw(format!("row {row}"));
+            let table = TableWidget {
+                columns: &COLUMNS[..1],
+                row_count: rows,
+                cell: &cell,
+                selected_row: Some(selected),
+                sorted_by: None,
+                theme: Theme::FULL,
+            };
+            let area = Rect::new(0, 0, 10, 4);
+            let mut buf = Buffer::empty(area);
+            (&table).render(area, &mut buf);
+            let line = |y| (0..10).map(|x| buf[(x, y)].symbol()).collect::<String>();
+            [1, 2, 3].map(|y| line(y).trim_end().to_owned())
+        };
+        assert_eq!(drawn(3, 0), ["row 0", "row 1", "row 2"]);
+        assert_eq!(drawn(5, 0), ["row 0", "row 1", "+3 more"]);
+        assert_eq!(drawn(5, 2), ["row 1", "row 2", "+2 more"]);
+        assert_eq!(drawn(5, 4), ["row 2", "row 3", "row 4"]);
     }
 
     proptest! {

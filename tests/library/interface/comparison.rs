@@ -97,3 +97,64 @@ fn comparison_cycles_charts_and_pairs_and_escape_closes_it() {
     assert!(state.sessions.comparison.is_none());
     assert_eq!(state.sessions.marked_paths.len(), 2, "for another try");
 }
+
+#[test]
+fn session_is_deleted_by_y_only() {
+    let mut state = canned::sessions_state();
+    let path = marked_paths(&state)[0].clone();
+    assert!(press_letters(&mut state, "d").is_empty());
+    // A question about a loss of data takes no Enter.
+    assert!(press_code(&mut state, KeySymbol::Enter).is_empty());
+    assert!(press_letters(&mut state, "n").is_empty());
+    assert!(
+        press_letters(&mut state, "y").is_empty(),
+        "no question is open"
+    );
+    let effects = press_letters(&mut state, "dy");
+    assert!(matches!(&effects[..], [Effect::DeleteSession(deleted)] if *deleted == path));
+}
+
+#[test]
+fn note_of_a_session_is_typed_and_saved() {
+    let mut state = canned::sessions_state();
+    press_letters(&mut state, "n q1");
+    let effects = press_code(&mut state, KeySymbol::Enter);
+    let [Effect::SetSessionNote(path, note)] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(*path, marked_paths(&state)[0]);
+    assert_eq!(note, "after the firmware update q1");
+    press_letters(&mut state, "nx");
+    assert!(press_code(&mut state, KeySymbol::Esc).is_empty());
+    assert_eq!(state.sessions.input, None);
+}
+
+#[test]
+fn session_filter_selects_among_the_matches() {
+    let mut state = canned::sessions_state();
+    press_letters(&mut state, "/SDA");
+    press_code(&mut state, KeySymbol::Enter);
+    assert_eq!(state.sessions.visible_entries().len(), 2);
+    press_code(&mut state, KeySymbol::End);
+    let effects = press_code(&mut state, KeySymbol::Enter);
+    let third = &marked_paths(&state)[2];
+    assert!(matches!(&effects[..], [Effect::OpenSession(path)] if path == third));
+    press_code(&mut state, KeySymbol::Esc);
+    assert_eq!(state.sessions.visible_entries().len(), 3);
+}
+
+#[test]
+fn page_keys_move_by_the_visible_lines() {
+    let mut state = canned::sessions_state();
+    let mut entries = state.sessions.entries.clone().unwrap().unwrap();
+    let one = entries[0].clone();
+    entries.extend((0..40).map(|_| one.clone()));
+    update(
+        &mut state,
+        AppEvent::Message(Message::Sessions(Ok(entries))),
+    );
+    super::screens::draw_to_buffer(&state, diskscope::ui::Theme::FULL, 80, 24);
+    press_code(&mut state, KeySymbol::PageDown);
+    let rows = usize::from(state.sessions.page_rows.get().unwrap());
+    assert_eq!(state.sessions.cursor, rows - 1);
+}

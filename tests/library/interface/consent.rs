@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use diskscope::app::error::RunError;
+use diskscope::app::error::BenchmarkError;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::{AppEvent, AppState, Effect, Message, update};
 use diskscope::bench::BenchmarkSpec;
@@ -80,7 +80,7 @@ fn second_overwriting_run_asks_for_consent_again() {
     let mut state = question_with_impact();
     type_text(&mut state, TARGET);
     press_enter(&mut state).unwrap();
-    let failed = Err(Arc::new(RunError::NothingMeasured));
+    let failed = Err(Arc::new(BenchmarkError::NothingMeasured));
     update(
         &mut state,
         AppEvent::Message(Message::BenchmarkEnded(Box::new(failed))),

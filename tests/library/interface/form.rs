@@ -63,7 +63,11 @@ fn printable_key_in_open_field_only_replaces_the_value() {
         let effects = press_key(&mut state, KeyPress::char(letter));
         assert!(effects.is_empty(), "{letter:?}: {effects:?}");
         assert_eq!(open_field(&state), letter.to_string());
-        assert_eq!((state.screen, state.dialog), (screen, None), "{letter:?}");
+        assert_eq!(
+            (state.screen, state.dialog.clone()),
+            (screen, None),
+            "{letter:?}"
+        );
     }
 }
 

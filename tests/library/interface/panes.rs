@@ -142,6 +142,7 @@ fn throttled_transfers() -> Vec<TransferView> {
         position_bytes: Some(12_400_000_000),
         size_bytes: Some(31_000_000_000),
         rate_bytes_per_s: Some(2e6),
+        interval_rate_bytes_per_s: Some(2e6),
         files_done: Some(4118),
         files_total: Some(9301),
         bottleneck: Some(Bottleneck::Destination),
@@ -164,6 +165,7 @@ fn volume_selected() -> AppState {
     let mut state = live_state();
     canned::press_code(&mut state, KeySymbol::Tab);
     canned::press_code(&mut state, KeySymbol::End);
+    canned::press_code(&mut state, KeySymbol::Up);
     state
 }
 
@@ -194,6 +196,15 @@ fn device_pane_shows_whole_drive() {
 }
 
 #[test]
+fn transfer_pane_shows_paths_and_rate() {
+    let mut state = live_state();
+    canned::press_code(&mut state, KeySymbol::Tab);
+    canned::press_code(&mut state, KeySymbol::Tab);
+    canned::press_code(&mut state, KeySymbol::Enter);
+    assert_snapshots("pane-transfer", &state);
+}
+
+#[test]
 fn process_list_filtered_by_selected_device() {
     let mut state = volume_selected();
     press_letters(&mut state, "o");
@@ -212,7 +223,6 @@ fn a_process() {
 #[test]
 fn open_files() {
     let mut state = live_state();
-    canned::press_code(&mut state, KeySymbol::Down);
     let effects = press_letters(&mut state, "f");
     assert!(matches!(effects[..], [Effect::ListOpenFiles(5120)]));
     let file = |descriptor, path: &str, deleted| FileView {
@@ -262,8 +272,8 @@ fn deleted_files() {
             held_bytes: 41_000_000_000,
             size_bytes: 41_000_000_001,
             holders: vec![holder(1207, "nginx"), holder(1208, "nginx")],
-            truncate_command: ": > /proc/1207/fd/7".into(),
-            copy_command: "cp --sparse=always /proc/1207/fd/7 /where/there/is/room".into(),
+            truncate_command: Some(": > /proc/1207/fd/7".into()),
+            copy_command: Some("cp --sparse=always /proc/1207/fd/7 /where/there/is/room".into()),
         }]),
     );
     assert_snapshots("pane-deleted", &state);

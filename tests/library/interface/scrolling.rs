@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::keymap::{self, KeyCommand};
+use diskscope::app::live::LivePane;
 use diskscope::app::{AppEvent, AppState, BenchStage, Effect, KeyContext, update};
+use diskscope::model::files::FileView;
 use diskscope::session::document::{Severity, Verdict};
 use diskscope::ui::Theme;
 use ratatui::buffer::Buffer;
@@ -62,18 +64,15 @@ fn result_with_six_checks_scrolls_to_last_line_by_every_key() {
     for way in ways {
         let mut state = result_with_six_checks();
         let beginning = drawn_screen(&state);
-        assert!(beginning.contains("more below"));
+        assert!(beginning.contains(" more"));
         for code in way {
             screen_after(&mut state, *code);
         }
         let end = drawn_screen(&state);
-        assert!(
-            end.contains(LAST_LINE) && !end.contains("more below"),
-            "{end}"
-        );
+        assert!(end.contains(LAST_LINE) && !end.contains(" more"), "{end}");
         // Not a single key is lost at the end.
         let back = screen_after(&mut state, KeySymbol::Up);
-        assert!(back.contains("more below"), "{back}");
+        assert!(back.contains(" more"), "{back}");
         assert_eq!(screen_after(&mut state, KeySymbol::Home), beginning);
     }
 }
@@ -86,7 +85,23 @@ fn scroll_keys_between_frames_stop_at_the_end() {
         press_code(&mut state, KeySymbol::Down);
     }
     let back = screen_after(&mut state, KeySymbol::Up);
-    assert!(back.contains("more below"), "{back}");
+    assert!(back.contains(" more"), "{back}");
+}
+
+/// The pane of open files with more lines than fit.
+fn many_open_files() -> AppState {
+    let mut state = canned::live_state();
+    press_code(&mut state, KeySymbol::Char('f'));
+    let file = |descriptor| FileView {
+        descriptor,
+        path: format!("/srv/{descriptor}").into(),
+        position_bytes: None,
+        size_bytes: None,
+        flags: None,
+        deleted: false,
+    };
+    state.live.pane = LivePane::OpenFiles(Some(Ok((0..90).map(file).collect())));
+    state
 }
 
 /// Every screen, and what the keys lead to from there: whatever has a list or a page.
@@ -127,8 +142,9 @@ fn lists_and_pages() -> Vec<(String, AppState)> {
             &[KeySymbol::Down, KeySymbol::Char(pane)],
         );
     }
-    let device = [KeySymbol::Tab, KeySymbol::Down, KeySymbol::Enter];
+    let device = [KeySymbol::Tab, KeySymbol::Enter];
     led_to("live, a device", canned::live_state(), &device);
+    led_to("live, many open files", many_open_files(), &[]);
     all
 }
 
@@ -211,7 +227,7 @@ fn live_detail_panes_scroll_to_their_ends() {
         }
         let top = drawn_screen(&state);
         let end = screen_after(&mut state, KeySymbol::End);
-        assert!(!end.contains("more below"), "{end}");
+        assert!(!end.contains(" more"), "{end}");
         assert_eq!(screen_after(&mut state, KeySymbol::Down), end);
         assert_eq!(screen_after(&mut state, KeySymbol::Home), top);
     }

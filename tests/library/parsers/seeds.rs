@@ -48,6 +48,7 @@ pub fn journal_seed() -> Vec<u8> {
     };
     let sessions = ["nvme-random.json", "hdd-sequential.json"].map(load);
     let empty = Session {
+        note: None,
         runs: Vec::new(),
         ..sessions[0].clone()
     };

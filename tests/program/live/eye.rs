@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use diskscope::model::snapshot::TransferView;
 use diskscope::model::{Snapshot, ViewBuilder};
@@ -44,6 +44,20 @@ impl LiveSampler {
 
     pub fn next_snapshot(&mut self) -> Snapshot {
         self.view_builder.update(Arc::new(self.collector.collect()))
+    }
+
+    /// Looks until there is a transfer of which this holds.
+    pub fn find_transfer(&mut self, holds: impl Fn(&TransferView) -> bool) -> TransferView {
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        let mut last = Vec::new();
+        while Instant::now() < deadline {
+            last = self.next_snapshot().transfers;
+            if let Some(found) = last.iter().find(|transfer| holds(transfer)) {
+                return found.clone();
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("no such transfer was seen, last: {last:#?}");
     }
 
     pub fn transfer_of(&mut self, pid: u32) -> Option<TransferView> {

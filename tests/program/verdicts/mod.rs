@@ -11,3 +11,4 @@ mod provoked;
 mod real;
 mod shared;
 mod simulated;
+mod situations;

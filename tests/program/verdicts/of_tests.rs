@@ -70,7 +70,7 @@ fn rotation_checks_report_certainty_and_speed_class() {
         (
             "rotation sim:ssd,clock=virtual",
             "does-not-rotate",
-            "coherence",
+            "half a revolution",
         ),
     ] {
         assert_run_yields_check(words, code, evidence);
@@ -102,12 +102,11 @@ fn skipped_or_unreached_phases_are_reported() {
         ),
         (
             "concurrency-read sim:hdd,clock=virtual --requests 2000",
-            "too-few-samples-at-depth",
-            "p90",
+            "no-optimal-depth",
+            "no significant difference",
         ),
-        // The optimum on a disk is found in the time that a survey gives it.
         (
-            "survey sim:hdd,clock=virtual",
+            "survey sim:ssd,clock=virtual",
             "advice-queue-depth",
             "IOPS at depth",
         ),

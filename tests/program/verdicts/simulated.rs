@@ -61,6 +61,18 @@ fn bimodal_latencies_are_flagged() {
 }
 
 #[test]
+fn disk_that_says_ssd_is_flagged() {
+    // Half-normal latencies with a scale of 8 ms above 3 ms: p10 4 ms, p50 8.4 ms, p90 16 ms.
+    let drive = "sim:ssd,clock=virtual,read=3ms,jitter=8ms";
+    let run_at = |depth: &str| {
+        let words = ["random-read", drive, "--depth", depth, "--duration", "30s"];
+        Place::new().run_benchmark(&words)
+    };
+    run_at("1").assert_check("behaves-like-disk", &["rotational=0", "p10 to p90"]);
+    assert!(!run_at("8").check_codes().contains(&"behaves-like-disk"));
+}
+
+#[test]
 fn run_of_hundred_requests_is_flagged_as_too_short() {
     let run = Place::new().run_benchmark(&["random-read", "sim:constant", "--requests", "100"]);
     run.assert_check("too-few-samples", &["100 reads"]);

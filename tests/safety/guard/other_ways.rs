@@ -109,7 +109,7 @@ fn image_with_unlinked_path_is_refused_by_hard_link_for_user() {
         let said = String::from_utf8_lossy(&output.stderr);
         return skip(Requirement::Program, said);
     }
-    assert_refused(&output, "open for writing");
+    assert_refused(&output, "is in use");
     assert!(test_content(&link) == before);
 }
 

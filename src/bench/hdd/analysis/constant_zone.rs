@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::bench::BenchError;
 use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
 use crate::bench::hdd::analysis::sector_scan;
-use crate::bench::hdd::analysis::sector_scan::{CylinderScan, SectorScan};
+use crate::bench::hdd::analysis::sector_scan::{CylinderTracks, SectorScan};
 use crate::bench::hdd::analysis::seek_prober::SeekProber;
 use crate::bench::hdd::analysis::zones::TrackLengthSample;
 
@@ -18,7 +18,7 @@ pub struct ConstantZone {
     /// Highest address.
     pub highest_address: u64,
     /// The tracks at its top, and the number of tracks per cylinder.
-    pub cylinder_scan: CylinderScan,
+    pub cylinder_scan: CylinderTracks,
 }
 
 impl ConstantZone {
@@ -108,7 +108,7 @@ fn scan_cylinders_below(
     prober: &mut SeekProber<'_, '_>,
     clockwork: &DriveTiming,
     top: u64,
-) -> Result<Option<CylinderScan>, BenchError> {
+) -> Result<Option<CylinderTracks>, BenchError> {
     let phase = ("tracks", 0.05);
     let near = sector_scan::scan_unknown_tracks_below(
         prober,

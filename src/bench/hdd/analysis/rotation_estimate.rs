@@ -9,7 +9,6 @@ use crate::drive::random::shuffle;
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 use crate::stats::rotation::epoch_folding;
-use crate::stats::rotation::epoch_folding::EpochFolding;
 
 pub use crate::bench::hdd::analysis::rotation_state::{
     MIN_PAIRS, RevolutionEstimate, RotationState,
@@ -130,22 +129,25 @@ impl ReadPairs {
     fn classify(&self, revolution: RevolutionEstimate) -> RotationState {
         let folding = revolution.epoch_folding;
         let chance = epoch_folding::chance_coherence(self.differences.len());
-        if revolution.median_response < TOO_FAST_FRACTION * shortest_revolution(&folding) {
+        if revolution.median_response < TOO_FAST_FRACTION / SEARCHED_FREQUENCIES.end {
             return RotationState::TooFast(revolution);
         }
+        // Without a period the fit leaves the search range.
+        let is_period = SEARCHED_FREQUENCIES.contains(&folding.frequency)
+            && revolution.median_response >= TOO_FAST_FRACTION / folding.frequency;
         // Sectors in phase with a common clock make pairs coherent by the square of that coherence.
         let in_phase = revolution.cross_sector_coherence.powi(2) > 0.5 * folding.coherence;
-        let is_period = SEARCHED_FREQUENCIES.contains(&folding.frequency);
-        if is_period && in_phase {
-            RotationState::PeriodicClock(revolution)
-        } else if is_period && folding.coherence >= CERTAIN_COHERENCE.max(chance) {
-            RotationState::Rotating(revolution)
-        } else if is_period && folding.coherence >= 1.1 * chance {
-            RotationState::Doubtful(revolution)
-        } else if let Some(delay) = self.run_delay.filter(|delay| *delay >= MAX_RUN_DELAY) {
-            RotationState::ProcessorsBusy(delay)
-        } else {
-            RotationState::NotRotating(revolution)
+        let is_certain = folding.coherence >= CERTAIN_COHERENCE.max(chance);
+        let busy = self.run_delay.filter(|delay| *delay >= MAX_RUN_DELAY);
+        match (is_period, in_phase, busy) {
+            (true, false, _) if is_certain => RotationState::Rotating(revolution),
+            (true, false, _) if folding.coherence >= 1.1 * chance => {
+                RotationState::Doubtful(revolution)
+            }
+            // The clock may be the timer of the scheduler.
+            (_, _, Some(delay)) => RotationState::ProcessorsBusy(delay),
+            (true, true, None) => RotationState::PeriodicClock(revolution),
+            _ => RotationState::NotRotating(revolution),
         }
     }
 
@@ -190,18 +192,6 @@ impl ReadPairs {
             .filter(|ends| ends.len() >= MIN_PAIRS && covers_periods(ends))
             .map(length)
             .fold(0.0, f64::max)
-    }
-}
-
-/// The revolution that was found, in seconds; the shortest that is searched for where the fit left the
-/// search range, as it does without a period.
-fn shortest_revolution(folding: &EpochFolding) -> f64 {
-    let range = SEARCHED_FREQUENCIES;
-    let is_searched = range.contains(&folding.frequency);
-    1.0 / if is_searched {
-        folding.frequency
-    } else {
-        range.end
     }
 }
 
@@ -357,7 +347,7 @@ mod tests {
     #[test]
     fn completions_in_step_with_a_timer_are_a_clock() {
         let random = &mut Xoshiro256PlusPlus::seed_from_u64(1);
-        let pairs = pairs_of(|_, start| {
+        let mut pairs = pairs_of(|_, start| {
             const TICK: f64 = 0.01;
             let ready = start + 3e-3 + 12e-3 * uniform(random);
             (ready / TICK).ceil() * TICK - start
@@ -372,6 +362,9 @@ mod tests {
             }
             other => panic!("{other:?}"),
         }
+        pairs.run_delay = Some(Duration::from_millis(2));
+        let busy = pairs.assess_rotation();
+        assert!(matches!(busy, RotationState::ProcessorsBusy(_)), "{busy:?}");
     }
 
     #[test]

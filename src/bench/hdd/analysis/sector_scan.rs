@@ -96,7 +96,7 @@ pub fn scan_unknown_tracks_below(
 
 /// Cylinder structure from long scans.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CylinderScan {
+pub struct CylinderTracks {
     /// Tracks of the first scan.
     pub layout: TrackLayout,
     /// Samples of the first scan.
@@ -108,7 +108,7 @@ pub struct CylinderScan {
     pub cylinder: Option<CylinderSkew>,
 }
 
-impl CylinderScan {
+impl CylinderTracks {
     /// Whether the tracks per cylinder are certain, or the skews certainly hide no cylinders.
     #[must_use]
     pub fn is_conclusive(&self) -> bool {
@@ -137,10 +137,10 @@ pub fn scan_cylinders(
     clockwork: &DriveTiming,
     share: f64,
     chain: SectorScan,
-) -> Result<Option<CylinderScan>, BenchError> {
+) -> Result<Option<CylinderTracks>, BenchError> {
     const MAX_SCANS: u32 = 5;
     const CONCLUSIVE_SCANS: u32 = 3;
-    let mut best: Option<CylinderScan> = None;
+    let mut best: Option<CylinderTracks> = None;
     // Five tracks between two scans: this has no common divisor with most cylinders, so that
     // positions unobserved in one scan differ from those in the next.
     let reach = ((chain.track_count + 5.0) * chain.expected_track_sectors * SECTOR_BYTES) as u64;
@@ -154,7 +154,7 @@ pub fn scan_cylinders(
             match &mut best {
                 Some(known) => known.add_scan(&layout),
                 None => {
-                    best = Some(CylinderScan {
+                    best = Some(CylinderTracks {
                         skews: layout.skews.clone(),
                         cylinder: cylinder::find_cylinder(&layout.skews),
                         layout,

@@ -4,55 +4,44 @@ use std::fs::{self, ReadDir};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::drive::mounts::split_device_number;
 use crate::probe::copy_jobs::arguments::{CopyOrder, CountMethod};
 use crate::probe::copy_jobs::count::FileCount;
+use crate::probe::copy_jobs::counter::arrivals::ExpectedFiles;
+use crate::probe::copy_jobs::counter::paths::JobPaths;
 
 /// Directory entries per step, so that other jobs make progress too.
 const MAX_ENTRIES_PER_STEP: usize = 2000;
 /// Files that are remembered by name; beyond it only number and bytes are counted.
-const MAX_NAMED_FILES: usize = 200_000;
-/// This many missing files in a row end a check: programs copy in the order of the directory, or
-/// sorted, so later files are missing too.
-const MAX_MISSING_IN_ROW: usize = 64;
-/// Files further on that are checked in rotation.
-const FURTHER_CHECKS: usize = 256;
+const MAX_NAMED_FILES: u64 = 200_000;
 
 /// Files of a job.
 #[derive(Debug)]
 pub(super) struct CopyTree {
     count_method: CountMethod,
+    paths: JobPaths,
     /// Directories that are being read, the innermost last.
     open_directories: Vec<(ReadDir, PathBuf)>,
     /// Sources not read yet: path, and name below the destination.
     remaining_sources: Vec<(PathBuf, PathBuf)>,
     destination: Option<PathBuf>,
-    /// Names of the files below the destination with their sizes, as long as they are not complete.
-    missing: Vec<(PathBuf, u64)>,
-    next_check: usize,
+    expected_files: ExpectedFiles,
     total_count: FileCount,
-    arrived_count: (u64, u64),
-    partial_bytes: u64,
     has_unnamed_files: bool,
 }
 
 impl CopyTree {
     /// Creates the tree without reading it. `process` is the process's directory below `/proc`.
     pub(super) fn new(process: &Path, order: &CopyOrder) -> Self {
-        let own = |path: &Path| match (path.strip_prefix("/"), &order.directory) {
-            (Ok(below), _) => process.join("root").join(below),
-            (Err(_), Some(base)) => match base.strip_prefix("/") {
-                Ok(below) => process.join("root").join(below).join(path),
-                Err(_) => process.join("cwd").join(base).join(path),
-            },
-            (Err(_), None) => process.join("cwd").join(path),
-        };
+        let paths = JobPaths::of_process(process, order);
         let mut roots: Vec<(PathBuf, PathBuf)> = order
             .sources
             .iter()
             .zip(&order.copies_contents)
             .map(|(source, contents)| {
                 let name = source.file_name().filter(|_| !contents);
-                (own(source), name.map(PathBuf::from).unwrap_or_default())
+                let name = name.map(PathBuf::from).unwrap_or_default();
+                (paths.resolve(source), name)
             })
             .collect();
         roots.reverse();
@@ -60,13 +49,11 @@ impl CopyTree {
             count_method: order.count_method,
             open_directories: Vec::new(),
             remaining_sources: roots,
-            destination: order.destination.as_deref().map(own),
-            missing: Vec::new(),
-            next_check: 0,
+            destination: order.destination.as_deref().map(|to| paths.resolve(to)),
+            expected_files: ExpectedFiles::default(),
             total_count: FileCount::default(),
-            arrived_count: (0, 0),
-            partial_bytes: 0,
             has_unnamed_files: false,
+            paths,
         }
     }
 
@@ -77,10 +64,11 @@ impl CopyTree {
 
     /// The counts so far.
     pub(super) fn current_count(&self) -> FileCount {
-        let known = self.count_method == CountMethod::DestinationFiles && !self.has_unnamed_files;
+        let (files, bytes) = self.expected_files.arrived();
+        let known = self.checks_destination();
         FileCount {
-            files_done: known.then_some(self.arrived_count.0),
-            bytes_done: known.then_some(self.arrived_count.1 + self.partial_bytes),
+            files_done: known.then_some(files),
+            bytes_done: known.then_some(bytes),
             ..self.total_count
         }
     }
@@ -93,9 +81,36 @@ impl CopyTree {
                 break;
             }
         }
-        if self.count_method == CountMethod::DestinationFiles && !self.has_unnamed_files {
-            self.check_destination();
+        self.total_count.destination_file_system = self.destination_file_system();
+        if self.checks_destination()
+            && let Some(destination) = &self.destination
+            && self.paths.process_exists()
+        {
+            self.expected_files.check(destination);
         }
+    }
+
+    /// The counts after the end of the process; `None` where they cannot be determined.
+    pub(super) fn last_look(&mut self) -> Option<FileCount> {
+        let possible = self.is_complete() && self.checks_destination() && self.paths.are_lasting();
+        let destination = self.destination.as_ref().filter(|_| possible)?;
+        self.expected_files.check_each_file(destination);
+        Some(self.current_count())
+    }
+
+    fn checks_destination(&self) -> bool {
+        self.count_method == CountMethod::DestinationFiles && !self.has_unnamed_files
+    }
+
+    /// Number of the file system that is written: that of the destination, or of the directory in
+    /// which it will be created.
+    fn destination_file_system(&self) -> Option<(u32, u32)> {
+        if self.total_count.destination_file_system.is_some() {
+            return self.total_count.destination_file_system;
+        }
+        let destination = self.destination.as_ref()?;
+        let device = |path: &Path| Some(split_device_number(fs::metadata(path).ok()?.dev()));
+        device(destination).or_else(|| device(destination.parent()?))
     }
 
     /// Reads one entry; returns `false` when there are no more.
@@ -123,76 +138,43 @@ impl CopyTree {
         let Ok(metadata) = metadata else {
             return true;
         };
+        let total = &mut self.total_count;
+        total
+            .source_file_system
+            .get_or_insert_with(|| split_device_number(metadata.dev()));
+        total.archive_bytes += archive_bytes(&name, &metadata);
         if metadata.is_dir() {
             if let Ok(directory) = fs::read_dir(&path) {
+                self.expected_files.add_directory(&name);
                 self.open_directories.push((directory, name));
             }
         } else if metadata.is_file() {
-            self.total_count.files += 1;
-            self.total_count.bytes += metadata.size();
-            if self.missing.len() < MAX_NAMED_FILES {
-                self.missing.push((name, metadata.size()));
+            total.files += 1;
+            total.bytes += metadata.size();
+            if total.files <= MAX_NAMED_FILES {
+                self.expected_files.add_file(&name, metadata.size());
             } else {
                 self.has_unnamed_files = true;
+                self.expected_files = ExpectedFiles::default();
             }
         }
         true
     }
-
-    /// Checks files at the destination: from the first missing one on, and some further ones.
-    fn check_destination(&mut self) {
-        let Some(destination) = self.destination.clone() else {
-            return;
-        };
-        let mut in_a_row = 0;
-        let mut partial = 0;
-        let turn = self.next_check;
-        let mut place = 0;
-        let (mut files, mut bytes) = (0, 0);
-        self.missing.retain(|(name, size)| {
-            let near = in_a_row < MAX_MISSING_IN_ROW;
-            let elsewhere = (turn..turn + FURTHER_CHECKS).contains(&place);
-            place += 1;
-            if !near && !elsewhere {
-                return true;
-            }
-            let length = arrived_bytes(&destination, name);
-            if length.is_some_and(|length| length >= *size) {
-                (in_a_row, files, bytes) = (0, files + 1, bytes + size);
-                return false;
-            }
-            in_a_row += 1;
-            partial += length.unwrap_or(0);
-            true
-        });
-        self.arrived_count.0 += files;
-        self.arrived_count.1 += bytes;
-        self.partial_bytes = partial;
-        self.next_check = if turn + FURTHER_CHECKS >= place {
-            0
-        } else {
-            turn + FURTHER_CHECKS
-        };
-    }
 }
 
-/// Length of a file at the destination: below it under its name, or the destination itself, as cp
-/// decides by whether it was a directory before.
-fn arrived_bytes(destination: &Path, name: &Path) -> Option<u64> {
-    let length = |path: &Path| {
-        let metadata = fs::symlink_metadata(path).ok()?;
-        metadata.is_file().then(|| metadata.size())
+/// Bytes that a file or directory takes in an archive (tar(5), GNU format).
+fn archive_bytes(name: &Path, metadata: &fs::Metadata) -> u64 {
+    const BLOCK: u64 = 512;
+    /// Longer names take a header and a block of their own.
+    const MAX_NAME_BYTES: usize = 100;
+    let long_name = name.as_os_str().len() > MAX_NAME_BYTES;
+    let header = if long_name { 3 * BLOCK } else { BLOCK };
+    let content = if metadata.is_file() {
+        metadata.size().next_multiple_of(BLOCK)
+    } else {
+        0
     };
-    let mut inner = name.components();
-    inner.next();
-    let renamed = inner.as_path();
-    length(&destination.join(name)).or_else(|| {
-        if renamed.as_os_str().is_empty() {
-            length(destination)
-        } else {
-            length(&destination.join(renamed))
-        }
-    })
+    header + content
 }
 
 #[cfg(test)]
@@ -268,5 +250,7 @@ mod tests {
             (count.bytes, count.files_done, count.bytes_done),
             (100, None, None)
         );
+        // Two headers, and a block of content.
+        assert_eq!(count.archive_bytes, 3 * 512);
     }
 }

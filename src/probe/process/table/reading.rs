@@ -1,5 +1,6 @@
 //! Reading one process, in as much detail as needed.
 
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ const QUIET_AFTER_SAMPLES: u32 = 4;
 const QUIET_REFRESH_SAMPLES: u32 = 8;
 /// Up to this age in samples the arguments of a process without any are read again.
 const ARGUMENTS_RETRY_SAMPLES: u32 = 3;
+/// A process group with more processes is no pipeline, but a server.
+const MAX_PIPELINE_PROCESSES: usize = 12;
 /// Arguments and limits of active processes are read again after this many samples.
 const FACTS_REFRESH_SAMPLES: u32 = 8;
 
@@ -45,6 +48,7 @@ impl ProcessTable {
             Err(ProcessEnded) => false,
         };
         if !alive {
+            self.record_closed(entry, true);
             entry.close_descriptors(&mut self.budget);
             return self.replace_process(proc, pid, entry);
         }
@@ -73,12 +77,16 @@ impl ProcessTable {
         if (due || unproven || waits == WaitSource::Stat)
             && !self.read_stat(proc, pid, entry, waits)
         {
+            self.record_closed(entry, true);
             entry.close_descriptors(&mut self.budget);
             return self.replace_process(proc, pid, entry);
         }
+        entry.is_active = moved;
         update_ended_io(proc, pid, entry);
         if self.own_pid != Some(pid) {
+            entry.update_mappings(proc, pid, before);
             entry.update_descriptors(proc, pid, moved, roots);
+            self.record_closed(entry, false);
         }
         self.read_details(proc, pid, entry, moved, (waits, roots));
         entry.age_samples = entry.age_samples.saturating_add(1);
@@ -116,6 +124,44 @@ impl ProcessTable {
             let counted = waits != WaitSource::None;
             threads::read_threads(proc, pid, counted, &self.identifier).into()
         });
+    }
+
+    /// Remembers the files that a process has written and closed.
+    pub(crate) fn record_closed(&mut self, entry: &mut ProcessEntry, has_ended: bool) {
+        let identity = Arc::clone(&entry.process.identity);
+        let closed = entry.take_closed(has_ended).into_iter();
+        self.closed_files
+            .extend(closed.map(|file| (Arc::clone(&identity), file)));
+    }
+
+    /// Examines the open files of idle processes in the pipelines of active ones: splice(2), which pv
+    /// uses, advances no counter.
+    pub(crate) fn examine_pipelines(
+        &self,
+        proc: BorrowedFd<'_>,
+        entries: &mut BTreeMap<u32, ProcessEntry>,
+        roots: &SysPaths,
+    ) {
+        let mut members: BTreeMap<u32, usize> = entries
+            .values()
+            .filter(|entry| entry.is_active_in_pipeline())
+            .map(|entry| (entry.process_group, 0))
+            .collect();
+        if members.is_empty() {
+            return;
+        }
+        for entry in entries.values() {
+            if let Some(count) = members.get_mut(&entry.process_group) {
+                *count += 1;
+            }
+        }
+        members.retain(|_, count| *count <= MAX_PIPELINE_PROCESSES);
+        for (pid, entry) in entries {
+            let is_member = members.contains_key(&entry.process_group);
+            if is_member && !entry.is_active && self.own_pid != Some(*pid) {
+                entry.update_descriptors(proc, *pid, true, roots);
+            }
+        }
     }
 
     /// Whether it has been quiet for a while and is not due for a reading.
@@ -202,6 +248,8 @@ impl ProcessTable {
             return false;
         }
         entry.process.state = Some(now.state);
+        entry.process_group = now.process_group;
+        entry.process.cpu_time = Some(self.identifier.ticks_to_duration(now.cpu_ticks));
         entry.process.thread_count = now.thread_count;
         if now.reaped_faults != entry.reaped_faults {
             entry.reaped_faults = now.reaped_faults;

@@ -11,6 +11,7 @@ mod setup;
 use super::*;
 use crate::report::checks::check_text;
 use crate::session::compare::sample;
+use crate::session::document::check::DepthShortfall;
 use crate::session::document::{
     DirectionCounts, KernelCounts, LatencySummary, ProcessorLoad, RunEvidence, RunState,
 };
@@ -114,6 +115,28 @@ fn benchmark_verdicts_are_kept_by_rules() {
     let verdicts = run.findings.verdicts.iter();
     let codes: Vec<String> = verdicts.map(|it| it.code.to_string()).collect();
     assert_eq!(codes, ["no-page-cache", "served-from-cache"]);
+}
+
+#[test]
+fn busy_machine_is_named_instead_of_the_queue_depth() {
+    let checks = |utilization: f64| {
+        let mut run = empty_run();
+        run.findings
+            .set_check(CheckEvidence::QueueDepthNotReached(DepthShortfall {
+                requested: 32.0,
+                reached: 20.0,
+            }));
+        run.evidence.processors = Some(ProcessorLoad {
+            machine_utilization: Some(utilization),
+            count: 2,
+            ..ProcessorLoad::default()
+        });
+        add_rule_verdicts(&mut run, Workload::RANDOM_READS);
+        let verdicts = run.findings.verdicts.iter();
+        verdicts.map(|it| it.code.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(checks(0.97), ["machine-busy"]);
+    assert_eq!(checks(0.5), ["queue-depth-not-reached"]);
 }
 
 #[test]

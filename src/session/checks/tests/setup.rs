@@ -1,7 +1,9 @@
 //! Tests of the checks of how the drive is attached and configured.
 
 use super::*;
-use crate::session::document::{DriveSetup, LayerCounts, LayerRelation, Metric, MetricId};
+use crate::session::document::{
+    DeviceHistory, DriveSetup, LayerCounts, LayerRelation, Metric, MetricId,
+};
 
 fn run_with_setup(change: impl FnOnce(&mut DriveSetup)) -> BenchmarkRun {
     let mut run = empty_run();
@@ -56,27 +58,58 @@ fn loop_device_without_direct_io_gets_verdict() {
 }
 
 #[test]
-fn virtual_disk_faster_than_flash_gets_host_cache_verdict() {
+fn virtual_disk_faster_than_before_gets_host_cache_verdict() {
     let mut run =
         run_with_setup(|setup| setup.virtual_disk = Some("vda is attached by virtio".into()));
     assert_evidence_contains("virtual-disk", &run, &["virtio"]);
-    run.findings.latency.read = latency_of_times([59; 1000]);
-    assert_evidence_contains("host-cache-likely", &run, &["less than 59"]);
-    run.findings.latency.read = latency_of_times([61; 1000]);
-    assert_eq!(rule_evidence("host-cache-likely", &run), None);
-    run.findings.latency.read = latency_of_times([10; 1000]);
+    let history = |earlier_us: u64| DeviceHistory {
+        device: "nvme0n1".into(),
+        requests: 5000,
+        bytes: 5000 * 8192,
+        busy_ns: 5000 * earlier_us * 1000,
+    };
+    run.kernel = run_with_counts(1000, 0).kernel.map(|counts| KernelCounts {
+        read_ns: 1000 * 20_000,
+        ..counts
+    });
+    assert_eq!(
+        rule_evidence("host-cache-likely", &run),
+        None,
+        "nothing is known from before"
+    );
+    run.evidence.device_history = Some(history(100));
+    assert_eq!(
+        rule_evidence("host-cache-likely", &run),
+        None,
+        "an NVMe drive"
+    );
+    run.target.transport = Some("virtio".into());
+    assert_evidence_contains(
+        "host-cache-likely",
+        &run,
+        &["20.0 us", "100 us", "5000 requests"],
+    );
+    run.evidence.device_history = Some(history(70));
+    assert_eq!(
+        rule_evidence("host-cache-likely", &run),
+        None,
+        "less than four times as fast"
+    );
+    run.evidence.device_history = Some(DeviceHistory {
+        bytes: 5000 * 65_536,
+        ..history(100)
+    });
+    assert_eq!(
+        rule_evidence("host-cache-likely", &run),
+        None,
+        "larger requests"
+    );
+    run.evidence.device_history = Some(history(100));
     set_parameter(&mut run, "cache", "keep");
     assert_eq!(
         rule_evidence("host-cache-likely", &run),
         None,
         "the page cache here is nearer"
-    );
-    let mut real = run_with_setup(|_| {});
-    real.findings.latency.read = latency_of_times([10; 1000]);
-    assert_eq!(
-        rule_evidence("host-cache-likely", &real),
-        None,
-        "no virtual disk"
     );
 }
 

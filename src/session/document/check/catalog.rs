@@ -104,6 +104,10 @@ checks! {
     StillInMemory(UnflushedWrites) = "still-in-memory", Warning;
     /// Other processes used the drive during the run: the metrics lack their share of its performance.
     OtherUsers(CompetingTraffic) = "other-users", Warning;
+    /// No block device is known below the target: the kernel's counters could not be compared with the issued requests.
+    DeviceUnknown(UncountedTarget) = "device-unknown", Note;
+    /// A page cache below the target served a part of the I/O: the metrics exceed what the medium can do.
+    PageCacheBacked(CachedLayer) = "page-cache-backed", Invalid;
     /// The kernel split requests: IOPS and latency are those of whole requests, the drive saw smaller ones.
     RequestsSplit(SplitRequests) = "requests-split", Note;
     /// The kernel merged adjacent requests: the drive saw fewer and larger ones.
@@ -126,7 +130,7 @@ checks! {
     LoopWithoutDirectIo(LoopLayer) = "loop-without-direct-io", Warning;
     /// The drive belongs to a hypervisor: the storage behind it and its other users are not visible.
     VirtualDisk(TargetProperty) = "virtual-disk", Note;
-    /// A virtual disk is faster than flash memory: the host's memory answers.
+    /// A virtual disk answers much faster than it did before the run, or writes complete in the host: its memory answers.
     HostCacheLikely(HostCache) = "host-cache-likely", Warning;
     /// The partition does not start on a physical block: each write covers parts of two blocks, which the drive reads first.
     MisalignedPartition(Misalignment) = "misaligned-partition", Warning;
@@ -154,6 +158,8 @@ checks! {
     TemperatureThrottled(Throttling) = "temperature-throttled", Warning;
     /// The drive reached the temperature at which it may throttle.
     TemperatureHigh(HighTemperature) = "temperature-high", Warning;
+    /// No request completed for at least two seconds although requests were in flight.
+    Stalled(Stall) = "stalled", Warning;
     /// The program was stopped (Ctrl-Z, SIGSTOP, a debugger, the cgroup freezer), or the machine was suspended.
     /// Requests in flight at that time are not counted, and the time is excluded from rates and curves; the drive was idle meanwhile.
     Paused(PauseEvidence) = "paused", Warning;
@@ -168,6 +174,9 @@ checks! {
     SyncTooFast(FastSync) = "sync-too-fast", Warning;
     /// The kernel lists the drive as rotational, but its latency is too low for a disk.
     RotationalFlagDoubtful(RotationalLatency) = "rotational-flag-doubtful", Warning;
+
+    /// The kernel lists the drive as an SSD, but its latency is that of a rotating disk.
+    BehavesLikeDisk(DiskLikeLatency) = "behaves-like-disk", Warning;
 
     /// A goal is met with decimal unit prefixes and missed with binary ones, or the other way round.
     UnitsConfused(PrefixAmbiguity) = "units-confused", Note;

@@ -69,7 +69,7 @@ pub enum NonRotation {
         /// Number of pairs of reads, without those that a cache served.
         pairs: usize,
     },
-    /// All sectors complete in step with a clock.
+    /// The completion times of all sectors are periodic.
     PeriodicClock {
         /// Frequency of the clock in hertz.
         frequency_hz: f64,

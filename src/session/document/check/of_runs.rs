@@ -100,6 +100,34 @@ pub struct FastSync {
     pub half_revolution_ns: f64,
 }
 
+/// A time in which no request completed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Stall {
+    /// Number of such times.
+    pub count: u64,
+    /// Length of the longest in nanoseconds.
+    pub longest_ns: f64,
+    /// Start of the longest since the start of the run, in nanoseconds.
+    pub longest_start_ns: f64,
+    /// Length of all together in nanoseconds.
+    pub total_ns: f64,
+}
+
+/// Random reads that are as slow as those of a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct DiskLikeLatency {
+    /// Number of reads.
+    pub reads: u64,
+    /// Tenth percentile of the read latency in nanoseconds.
+    pub p10_ns: f64,
+    /// Median read latency in nanoseconds.
+    pub median_ns: f64,
+    /// 90th percentile of the read latency in nanoseconds.
+    pub p90_ns: f64,
+}
+
 /// Random reads that are too fast for a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]

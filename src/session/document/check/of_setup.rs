@@ -53,10 +53,14 @@ pub struct LoopTraffic {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "sign", rename_all = "kebab-case")]
 pub enum HostCache {
-    /// Reads are faster than flash memory.
+    /// The device answers much faster than it ever did.
     FastReads {
-        /// Median read latency in nanoseconds.
-        median_ns: f64,
+        /// Mean latency of the reads at the device during the run, in nanoseconds.
+        device_ns: f64,
+        /// Mean time per request of the same device before the run, in nanoseconds.
+        earlier_ns: f64,
+        /// Number of those earlier requests.
+        earlier_requests: u64,
     },
     /// The virtual disk has a write-back cache, and the writes are not synchronous.
     WriteBack,

@@ -49,6 +49,28 @@ pub struct CompetingTraffic {
     pub users: Vec<OtherUser>,
 }
 
+/// A target without a block device of its own that the kernel counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct UncountedTarget {
+    /// The target.
+    pub target: SafeText,
+    /// Its file system, if known.
+    pub file_system: Option<SafeText>,
+}
+
+/// Traffic above and below a page cache that lies below the target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct CachedLayer {
+    /// Bytes that the benchmark read and wrote.
+    pub issued_bytes: u64,
+    /// The device that holds the backing file.
+    pub underlying_device: SafeText,
+    /// Bytes read and written on that device.
+    pub underlying_bytes: u64,
+}
+
 /// Requests that the kernel split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]

@@ -1,6 +1,6 @@
 //! Axes and marked values around the curves.
 
-pub(super) use crate::ui::widgets::plot::ticks::max_vertical_marks;
+pub(super) use crate::ui::widgets::plot::ticks::{max_horizontal_marks, max_vertical_marks};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line as Text;
@@ -10,9 +10,6 @@ use unicode_width::UnicodeWidthStr;
 use crate::ui::theme::StyleRole;
 use crate::ui::widgets::plot::{AxisMark, PlotArea, PlotWidget};
 use crate::ui::widgets::text::cut_end;
-
-/// Minimum number of columns between two ticks of the horizontal axis.
-const MIN_MARK_WIDTH: u16 = 12;
 
 impl PlotWidget<'_> {
     /// Draws line, ticks and labels of the vertical axis, to the left of the plot.
@@ -59,7 +56,7 @@ impl PlotWidget<'_> {
                 .set_char(glyphs.horizontal)
                 .set_style(style);
         }
-        let most = usize::from((plot.width / MIN_MARK_WIDTH).max(1));
+        let most = ground.max_x_marks;
         let (mut marks, unit) = ground.x_scale.axis_ticks(self.x_axis.unit, most);
         if let Some((_, label)) = marks.last_mut() {
             *label = format!("{label} {unit}").trim_end().to_owned();

@@ -90,6 +90,8 @@ pub struct PlotWidget<'a> {
 /// Layout of a chart.
 struct PlotArea {
     x_scale: PlotScale,
+    /// Maximum number of ticks of the horizontal axis.
+    max_x_marks: usize,
     /// Area of the curves.
     curve_area: Rect,
     /// Columns to the left of them, including the axis line.
@@ -189,7 +191,7 @@ impl PlotWidget<'_> {
             let colour = self.theme.role_colour(self.curves[number].role);
             let limits = self.scaled_limits(number, scales);
             Canvas::default()
-                .marker(self.curve_marker(&self.curves[number]))
+                .marker(self.curve_marker(number))
                 .x_bounds([0.0, 1.0])
                 .y_bounds([0.0, 1.0])
                 .paint(|context| {
@@ -200,16 +202,44 @@ impl PlotWidget<'_> {
         }
     }
 
-    /// Marker of a curve: bars are solid, and without colours a curve may have its letter.
-    fn curve_marker(&self, curve: &PlotCurve<'_>) -> Marker {
-        match (curve.marker_letter, self.shape) {
-            (Some(letter), _) if self.theme.ascii || !self.theme.colour => Marker::Custom(letter),
-            (_, ChartShape::Bars | ChartShape::StackedBars) if !self.theme.ascii => {
-                Marker::Quadrant
-            }
-            _ => self.theme.chart_marker(),
+    /// Marker of a curve. The first one of several is drawn with the finest marks, each further
+    /// one with a character of its own, so that colours are not needed to tell them apart.
+    fn curve_marker(&self, number: usize) -> Marker {
+        let is_bar = matches!(self.shape, ChartShape::Bars | ChartShape::StackedBars);
+        let letter = self.curves[number].marker_letter;
+        match curve_symbol(number, letter, self.shape, self.theme) {
+            Some(symbol) => Marker::Custom(symbol),
+            None if is_bar && !self.theme.ascii => Marker::Quadrant,
+            None => self.theme.chart_marker(),
         }
     }
+}
+
+/// The character that a curve with this number and letter is drawn with, for the legend; `None` for
+/// one that is drawn with the finest marks.
+#[must_use]
+pub fn curve_symbol(
+    number: usize,
+    letter: Option<char>,
+    shape: ChartShape,
+    theme: Theme,
+) -> Option<char> {
+    let plain = theme.ascii || !theme.colour;
+    match (letter, number) {
+        (Some(letter), number) if plain || number > 0 => Some(letter),
+        (_, 0) => None,
+        (_, number) => Some(series_symbol(number, shape, theme)),
+    }
+}
+
+/// The character of the second, third ... curve of a chart.
+fn series_symbol(number: usize, shape: ChartShape, theme: Theme) -> char {
+    let glyphs = theme.glyphs();
+    let symbols = match shape {
+        ChartShape::Bars | ChartShape::StackedBars => &glyphs.bar_series,
+        _ => &glyphs.line_series,
+    };
+    symbols[number.saturating_sub(1) % symbols.len()]
 }
 
 /// Every curve with its x values as fractions of the axis; y values are unchanged.
@@ -243,16 +273,25 @@ impl Widget for &PlotWidget<'_> {
         if self.shape == ChartShape::Polar {
             return self.draw_curves(&curves, scales, area, buf);
         }
-        let (up, unit) =
-            scales[1].axis_ticks(self.y_axis.unit, axes::max_vertical_marks(area.height));
+        let [x_scale, y_scale] = scales;
+        let most = axes::max_vertical_marks(area.height);
+        let (y_scale, most) = y_scale.aligned_to_cells(self.y_axis.unit, most, area.height - 3);
+        let (up, unit) = y_scale.axis_ticks(self.y_axis.unit, most);
         let widest = up.iter().map(|(_, label)| label.width()).max();
         let left = (widest.unwrap_or(0) as u16).min(area.width / 3) + 1;
+        let width = area.width - left;
+        let (x_scale, max_x_marks) = x_scale.aligned_to_cells(
+            self.x_axis.unit,
+            axes::max_horizontal_marks(width),
+            width.saturating_sub(1),
+        );
         let ground = PlotArea {
-            x_scale: scales[0],
+            x_scale,
+            max_x_marks,
             curve_area: Rect {
                 x: area.x + left,
                 y: area.y + 1,
-                width: area.width - left,
+                width,
                 height: area.height - 3,
             },
             left_width: left,
@@ -260,7 +299,7 @@ impl Widget for &PlotWidget<'_> {
         Text::styled(unit, self.theme.role_style(StyleRole::Faint)).render(area, buf);
         self.draw_y_axis(&up, &ground, buf);
         self.draw_x_axis(&ground, buf);
-        self.draw_curves(&curves, scales, ground.curve_area, buf);
+        self.draw_curves(&curves, [x_scale, y_scale], ground.curve_area, buf);
         self.draw_marks(unit.width() as u16, &ground, buf);
     }
 }

@@ -1,6 +1,6 @@
 //! Conversion of values to fractions of an axis.
 
-use crate::axis::{linear_axis_ticks, log_axis_ticks};
+use crate::axis::{align_to_cells, linear_axis_ticks, log_axis_ticks};
 use crate::session::document::MetricUnit;
 
 /// No measured value comes near this; larger ones are not drawn.
@@ -86,8 +86,48 @@ impl PlotScale {
     pub(super) fn ensure_nonempty(mut self) -> Self {
         let [low, high] = self.bounds;
         if high <= low {
-            let half = if low == 0.0 { 1.0 } else { low.abs() * 0.5 };
-            self.bounds = [low - half, high + half];
+            // Values of 0 have no negative neighbours: no latency is below 0.
+            self.bounds = match low {
+                0.0 => [0.0, 1.0],
+                low => [low - low.abs() * 0.5, low + low.abs() * 0.5],
+            };
+        }
+        self
+    }
+
+    /// Extends the scale so that its ticks are a whole number of cells apart on an axis of `cells`
+    /// cells; returns the maximum number of ticks with it. Of the numbers of ticks up to `most`, the
+    /// one that wastes least of the axis, and the largest of these.
+    pub(super) fn aligned_to_cells(
+        self,
+        unit: MetricUnit,
+        most: usize,
+        cells: u16,
+    ) -> (Self, usize) {
+        /// Waste that is accepted for more ticks, as a fraction of the length.
+        const ACCEPTED_WASTE: f64 = 0.06;
+        let length = |scale: &Self| scale.bounds[1] - scale.bounds[0];
+        let mut best = (self.aligned_with(unit, most, cells), most);
+        for fewer in (2..most).rev() {
+            let candidate = self.aligned_with(unit, fewer, cells);
+            if length(&candidate) < length(&best.0) - length(&self) * ACCEPTED_WASTE {
+                best = (candidate, fewer);
+            }
+        }
+        best
+    }
+
+    fn aligned_with(mut self, unit: MetricUnit, most: usize, cells: u16) -> Self {
+        /// A wider range may have other ticks, which may have to be aligned again.
+        const MAX_ROUNDS: usize = 4;
+        for _ in 0..MAX_ROUNDS {
+            let (marks, _) = self.axis_ticks(unit, most);
+            let fractions: Vec<f64> = marks.iter().map(|(share, _)| *share).collect();
+            let bounds = align_to_cells(self.bounds, &fractions, cells);
+            if bounds == self.bounds {
+                break;
+            }
+            self.bounds = bounds;
         }
         self
     }
@@ -190,7 +230,10 @@ mod tests {
             ["10 us", "100 us", "1 ms"]
         );
         let within = PlotScale::from_values([2e6, 8e6].into_iter(), true).unwrap();
-        assert_eq!(labels(within, MetricUnit::Nanoseconds), ["2 ms", "5 ms"]);
+        assert_eq!(
+            labels(within, MetricUnit::Nanoseconds),
+            ["2 ms", "4 ms", "8 ms"]
+        );
         let narrow = PlotScale::from_values([2.2e6, 4.8e6].into_iter(), true).unwrap();
         assert_eq!(
             labels(narrow, MetricUnit::Nanoseconds),

@@ -15,3 +15,11 @@ pub(super) fn max_vertical_marks(height: u16) -> usize {
     };
     usize::from(height / apart + 1)
 }
+
+/// Minimum number of columns between two ticks of the horizontal axis.
+const MIN_MARK_WIDTH: u16 = 12;
+
+/// Maximum number of ticks of a horizontal axis with this many columns.
+pub(super) fn max_horizontal_marks(width: u16) -> usize {
+    usize::from((width / MIN_MARK_WIDTH).max(1))
+}

@@ -1,0 +1,368 @@
+//! Which devices the Live screen lists, and in which order.
+
+use std::cmp::Ordering;
+
+use crate::drive::DriveKind;
+use crate::model::SampleHistory;
+use crate::model::snapshot::{DeviceView, Snapshot};
+
+/// A device counts as idle after this many samples without I/O, so that its line does not come and
+/// go.
+const IDLE_AFTER_SAMPLES: usize = 30;
+
+/// A column by which devices can be sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DeviceColumn {
+    /// Kernel's name.
+    Name,
+    /// Reads completed per second.
+    Reads,
+    /// Writes completed per second.
+    Writes,
+    /// Bytes read per second.
+    ReadBytes,
+    /// Bytes written per second.
+    WriteBytes,
+    /// Mean time of reads.
+    ReadAwait,
+    /// Mean time of writes.
+    WriteAwait,
+    /// Mean number of requests in flight.
+    QueueSize,
+    /// Mean size of the requests.
+    RequestSize,
+    /// Fraction of time with a request in flight.
+    Utilization,
+}
+
+impl DeviceColumn {
+    /// Every column, from left to right.
+    pub const ALL: [Self; 10] = [
+        Self::Name,
+        Self::Reads,
+        Self::Writes,
+        Self::ReadBytes,
+        Self::WriteBytes,
+        Self::ReadAwait,
+        Self::WriteAwait,
+        Self::QueueSize,
+        Self::RequestSize,
+        Self::Utilization,
+    ];
+
+    /// Its index in [`Self::ALL`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        let mut all = Self::ALL.iter();
+        all.position(|column| *column == self).unwrap_or(0)
+    }
+
+    fn value(self, device: &DeviceView) -> Option<f64> {
+        match self {
+            Self::Name => None,
+            Self::Reads => device.read_ios_per_s,
+            Self::Writes => device.write_ios_per_s,
+            Self::ReadBytes => device.read_bytes_per_s,
+            Self::WriteBytes => device.write_bytes_per_s,
+            Self::ReadAwait => device.read_await_ns,
+            Self::WriteAwait => device.write_await_ns,
+            Self::QueueSize => device.queue_size,
+            Self::RequestSize => device.request_bytes,
+            Self::Utilization => device.busy,
+        }
+    }
+}
+
+/// The order of the devices.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceOrder {
+    /// The column; `None` lists busy drives first, and volumes after the drive that they are on.
+    pub column: Option<DeviceColumn>,
+    /// Smallest first, or for names the last.
+    pub reversed: bool,
+}
+
+impl DeviceOrder {
+    /// Moves the sort to the next visible column to the right or left; beyond the last one is the
+    /// default order.
+    pub fn step_column(&mut self, forward: bool, is_visible: impl Fn(DeviceColumn) -> bool) {
+        let visible: Vec<DeviceColumn> = DeviceColumn::ALL
+            .into_iter()
+            .filter(|column| is_visible(*column))
+            .collect();
+        let index = self
+            .column
+            .and_then(|column| visible.iter().position(|known| *known == column));
+        self.column = match (index, forward) {
+            (None, true) => visible.first().copied(),
+            (None, false) => visible.last().copied(),
+            (Some(index), true) => visible.get(index + 1).copied(),
+            (Some(index), false) => index.checked_sub(1).map(|index| visible[index]),
+        };
+        self.reversed = false;
+    }
+
+    fn compare(self, left: &DeviceView, right: &DeviceView) -> Ordering {
+        let ordering = match self.column {
+            None => Ordering::Equal,
+            Some(DeviceColumn::Name) => left.name.cmp(&right.name),
+            Some(column) => match (column.value(left), column.value(right)) {
+                (Some(left), Some(right)) => right.total_cmp(&left),
+                // Unknown values are last in both directions.
+                (Some(_), None) => return Ordering::Less,
+                (None, Some(_)) => return Ordering::Greater,
+                (None, None) => return Ordering::Equal,
+            },
+        };
+        if self.reversed {
+            ordering.reverse()
+        } else {
+            ordering
+        }
+    }
+}
+
+/// The devices to list, and how many are folded into one line.
+#[derive(Debug, Default)]
+pub struct DeviceList<'a> {
+    /// The listed devices, in order.
+    pub rows: Vec<&'a DeviceView>,
+    /// Loop devices that are idle and not listed.
+    pub idle_loops: usize,
+    /// RAM disks that are idle and not listed.
+    pub idle_ram_disks: usize,
+    /// Partitions that are not listed because their disk is.
+    pub partitions: usize,
+}
+
+impl<'a> DeviceList<'a> {
+    /// The devices of a sample: all with `all`, otherwise without partitions of listed disks and
+    /// without idle loop devices and RAM disks.
+    #[must_use]
+    pub fn new(
+        sample: &'a Snapshot,
+        history: &SampleHistory,
+        order: DeviceOrder,
+        filter: &str,
+        all: bool,
+    ) -> Self {
+        let mut list = Self::default();
+        for device in &sample.devices {
+            if !filter.is_empty() {
+                if matches_filter(device, filter) {
+                    list.rows.push(device);
+                }
+                continue;
+            }
+            let idle = || is_idle(device, history);
+            match device.kind {
+                Some(DriveKind::Partition)
+                    if !all && parent_of(device, &sample.devices).is_some() =>
+                {
+                    list.partitions += 1;
+                }
+                Some(DriveKind::Loop) if !all && idle() => list.idle_loops += 1,
+                Some(DriveKind::RamDisk) if !all && idle() => list.idle_ram_disks += 1,
+                _ => list.rows.push(device),
+            }
+        }
+        if order.column.is_some() {
+            list.rows.sort_by(|left, right| order.compare(left, right));
+        } else {
+            // Stable: devices of equal rank stay in the kernel's order.
+            list.rows
+                .sort_by_key(|device| (is_idle(device, history), is_virtual(device)));
+            list.rows = below_their_parents(&list.rows);
+            if order.reversed {
+                list.rows.reverse();
+            }
+        }
+        list
+    }
+
+    /// Number of devices that are not listed.
+    #[must_use]
+    pub fn folded_count(&self) -> usize {
+        self.idle_loops + self.idle_ram_disks + self.partitions
+    }
+}
+
+fn parent_of<'a>(device: &DeviceView, devices: &'a [DeviceView]) -> Option<&'a DeviceView> {
+    let parent = device.parent.as_ref()?;
+    devices.iter().find(|other| other.name == *parent)
+}
+
+/// Where a device is mounted, or one of its partitions: the root of the file systems first.
+#[must_use]
+pub fn mount_point<'a>(device: &'a DeviceView, devices: &'a [DeviceView]) -> Option<&'a str> {
+    let own = device.mount_point.as_deref();
+    let partitions = devices.iter().filter(|other| {
+        other.kind == Some(DriveKind::Partition) && other.parent.as_ref() == Some(&device.name)
+    });
+    let mounted = partitions.filter_map(|partition| partition.mount_point.as_deref());
+    own.or_else(|| mounted.min_by_key(|point| point.len()))
+}
+
+/// Volumes and partitions after the device that they are on; otherwise the order stays.
+fn below_their_parents<'a>(rows: &[&'a DeviceView]) -> Vec<&'a DeviceView> {
+    let parent_index = |device: &DeviceView| {
+        let parent = device.parent.as_ref()?;
+        rows.iter().position(|other| other.name == *parent)
+    };
+    let mut ordered = Vec::with_capacity(rows.len());
+    let mut listed = vec![false; rows.len()];
+    let roots = (0..rows.len()).filter(|index| parent_index(rows[*index]).is_none());
+    for root in roots.chain(0..rows.len()) {
+        let mut stack = vec![root];
+        while let Some(index) = stack.pop() {
+            if !std::mem::replace(&mut listed[index], true) {
+                ordered.push(rows[index]);
+                let children = (0..rows.len()).rev();
+                stack.extend(children.filter(|child| parent_index(rows[*child]) == Some(index)));
+            }
+        }
+    }
+    ordered
+}
+
+fn is_virtual(device: &DeviceView) -> bool {
+    matches!(device.kind, Some(DriveKind::Loop | DriveKind::RamDisk))
+}
+
+/// Whether a device has been idle for a while; one with unknown rates has not.
+fn is_idle(device: &DeviceView, history: &SampleHistory) -> bool {
+    let now = device.read_ios_per_s == Some(0.0)
+        && device.write_ios_per_s == Some(0.0)
+        && device.in_flight.unwrap_or(0) == 0;
+    now && history
+        .latest_points(&device.name, IDLE_AFTER_SAMPLES)
+        .all(|point| {
+            let ios = [point.read_ios_per_s, point.write_ios_per_s];
+            ios.into_iter().flatten().all(|rate| rate == 0.0)
+        })
+}
+
+fn matches_filter(device: &DeviceView, filter: &str) -> bool {
+    let mount_point = device.mount_point.as_deref().unwrap_or_default();
+    [&*device.name, &*device.label, mount_point]
+        .iter()
+        .any(|text| text.to_lowercase().contains(filter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ViewBuilder;
+
+    fn device(name: &str, kind: DriveKind, parent: Option<&str>, ios: f64) -> DeviceView {
+        DeviceView {
+            name: name.into(),
+            kind: Some(kind),
+            parent: parent.map(Into::into),
+            read_ios_per_s: Some(ios),
+            write_ios_per_s: Some(0.0),
+            read_bytes_per_s: Some(ios),
+            ..DeviceView::default()
+        }
+    }
+
+    fn sample(devices: Vec<DeviceView>) -> Snapshot {
+        let mut sample = ViewBuilder::default().update(std::sync::Arc::default());
+        sample.devices = devices;
+        sample
+    }
+
+    fn names(list: &DeviceList<'_>) -> Vec<String> {
+        list.rows
+            .iter()
+            .map(|device| device.name.to_string())
+            .collect()
+    }
+
+    fn listed(sample: &Snapshot, order: DeviceOrder, filter: &str, all: bool) -> Vec<String> {
+        let history = SampleHistory::default();
+        names(&DeviceList::new(sample, &history, order, filter, all))
+    }
+
+    fn machine() -> Snapshot {
+        let loops = (0..11).map(|index| {
+            device(
+                &format!("loop{index}"),
+                DriveKind::Loop,
+                None,
+                f64::from(index / 10),
+            )
+        });
+        let mut devices: Vec<DeviceView> = loops.collect();
+        devices.push(device("sdb", DriveKind::Disk, None, 0.0));
+        devices.push(device("sda", DriveKind::Disk, None, 90.0));
+        devices.push(device("sda1", DriveKind::Partition, Some("sda"), 90.0));
+        devices.push(device("dm-0", DriveKind::DeviceMapper, Some("sda"), 50.0));
+        sample(devices)
+    }
+
+    #[test]
+    fn real_and_busy_devices_are_first_and_idle_loops_are_folded() {
+        let sample = machine();
+        let history = SampleHistory::default();
+        let list = DeviceList::new(&sample, &history, DeviceOrder::default(), "", false);
+        assert_eq!(names(&list), ["sda", "dm-0", "loop10", "sdb"]);
+        assert_eq!((list.idle_loops, list.partitions), (10, 1));
+        assert_eq!(list.folded_count() + list.rows.len(), sample.devices.len());
+        assert_eq!(listed(&sample, DeviceOrder::default(), "", true).len(), 15);
+        assert_eq!(
+            listed(&sample, DeviceOrder::default(), "loop1", false),
+            ["loop10", "loop1"]
+        );
+    }
+
+    #[test]
+    fn device_that_becomes_idle_stays_for_a_while() {
+        let busy = sample(vec![device("loop0", DriveKind::Loop, None, 5.0)]);
+        let idle = sample(vec![device("loop0", DriveKind::Loop, None, 0.0)]);
+        let mut history = SampleHistory::default();
+        history.record(&busy);
+        for count in 1..=IDLE_AFTER_SAMPLES {
+            history.record(&idle);
+            let list = DeviceList::new(&idle, &history, DeviceOrder::default(), "", false);
+            assert_eq!(list.idle_loops == 0, count < IDLE_AFTER_SAMPLES, "{count}");
+        }
+    }
+
+    #[test]
+    fn device_with_unknown_rates_is_not_idle() {
+        let mut unknown = device("loop0", DriveKind::Loop, None, 0.0);
+        let history = SampleHistory::default();
+        assert!(is_idle(&unknown, &history));
+        unknown.in_flight = Some(1);
+        assert!(!is_idle(&unknown, &history));
+        assert!(!is_idle(&DeviceView::default(), &history));
+    }
+
+    #[test]
+    fn devices_are_sorted_by_visible_columns_only() {
+        let sample = machine();
+        let mut order = DeviceOrder::default();
+        order.step_column(true, |column| column == DeviceColumn::ReadBytes);
+        assert_eq!(order.column, Some(DeviceColumn::ReadBytes));
+        assert_eq!(
+            listed(&sample, order, "", false),
+            ["sda", "dm-0", "loop10", "sdb"]
+        );
+        order.reversed = true;
+        assert_eq!(
+            listed(&sample, order, "", false),
+            ["sdb", "loop10", "dm-0", "sda"]
+        );
+        order.step_column(true, |column| column == DeviceColumn::ReadBytes);
+        assert_eq!(order.column, None);
+    }
+
+    #[test]
+    fn disk_is_mounted_where_its_partitions_are() {
+        let mut sample = machine();
+        sample.devices[13].mount_point = Some("/".into());
+        let disk = &sample.devices[12];
+        assert_eq!(mount_point(disk, &sample.devices), Some("/"));
+    }
+}

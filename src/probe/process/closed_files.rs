@@ -1,0 +1,85 @@
+//! The last look at files that were written and closed.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+
+use crate::probe::copy_jobs::temporary_name::final_path;
+use crate::probe::sample::{ClosedFile, OpenFile, ProcessIdentity};
+
+/// The present state of files that were closed; those that are no longer found under their path or
+/// their final name are left out.
+///
+/// Nothing is opened, because somebody may want to unmount the file system. Only file systems on
+/// block devices are looked at, as `is_on_device` tells by their number: a server that does not
+/// respond must not block the sampler.
+pub fn last_look(
+    closed: &[(Arc<ProcessIdentity>, OpenFile)],
+    is_on_device: impl Fn((u32, u32)) -> bool,
+) -> Vec<ClosedFile> {
+    closed
+        .iter()
+        .filter(|(_, file)| is_on_device(file.inode.0))
+        .filter_map(|(writer, file)| {
+            let final_path = final_path(&file.path);
+            let found = look_at(&file.path, file).or_else(|| look_at(&final_path, file));
+            found.map(|(size, allocated_bytes)| ClosedFile {
+                pid: writer.pid,
+                start_ticks: writer.start_ticks,
+                inode: file.inode,
+                size,
+                allocated_bytes,
+            })
+        })
+        .collect()
+}
+
+/// Length and allocated bytes of the file, if it is at this path.
+fn look_at(path: &[u8], file: &OpenFile) -> Option<(u64, u64)> {
+    let at = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+    let flags = StatxFlags::INO | StatxFlags::SIZE | StatxFlags::BLOCKS;
+    let found = statx(CWD, Path::new(OsStr::from_bytes(path)), at, flags).ok()?;
+    let inode = ((found.stx_dev_major, found.stx_dev_minor), found.stx_ino);
+    (inode == file.inode).then(|| (found.stx_size, found.stx_blocks.saturating_mul(512)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::mounts::split_device_number;
+    use crate::probe::sample::{FileHandle, FileKind};
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn closed_file_is_found_under_its_final_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("vm.raw");
+        std::fs::write(&path, [1; 5000]).unwrap();
+        let metadata = std::fs::metadata(&path).unwrap();
+        let temporary = directory.path().join(".vm.raw.aB3dE9");
+        let closed = |inode| {
+            let file = OpenFile {
+                handle: FileHandle::Descriptor(1),
+                path: temporary.as_os_str().as_bytes().into(),
+                kind: FileKind::Regular,
+                inode: (split_device_number(metadata.dev()), inode),
+                position: 0,
+                readable: false,
+                writable: true,
+                size: Some(3000),
+                allocated_bytes: 4096,
+            };
+            let writer = ProcessIdentity {
+                pid: 7,
+                ..ProcessIdentity::default()
+            };
+            last_look(&[(Arc::new(writer), file)], |_| true)
+        };
+        let found = closed(metadata.ino());
+        assert_eq!((found[0].pid, found[0].size), (7, 5000));
+        assert!(closed(metadata.ino() + 1).is_empty(), "another file");
+    }
+}
