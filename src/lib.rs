@@ -9,6 +9,7 @@ pub mod bench;
 pub mod benchmark_run;
 pub mod bounded;
 pub mod cli;
+pub mod config;
 mod control_groups;
 pub mod drive;
 pub mod engine;

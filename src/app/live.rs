@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::effect::Effect;
 use super::error::OpenFilesError;
 use super::keymap::KeyCommand;
+use super::preferences::{DeviceColumnName, matches_pattern};
 use super::process::{ProcessColumn, ProcessOrder};
 use super::replay::{Frame, ReplayTimeline};
 use super::text::{EditableText, TextInput};
@@ -42,6 +43,10 @@ pub struct LiveState {
     pub paused: bool,
     /// Whether all devices are listed: also idle loop devices and partitions of listed disks.
     pub show_idle: bool,
+    /// Patterns of the devices that are left out.
+    pub hidden_devices: Vec<String>,
+    /// Columns of the devices; all if empty.
+    pub shown_columns: Vec<DeviceColumnName>,
     /// Whether processes without I/O are listed.
     pub show_all: bool,
     /// Order of the processes.
@@ -97,6 +102,8 @@ impl LiveState {
             interval,
             paused: false,
             show_idle: false,
+            hidden_devices: Vec::new(),
+            shown_columns: Vec::new(),
             show_all: false,
             sort_order: ProcessOrder::default(),
             device_order: DeviceOrder::default(),
@@ -123,7 +130,18 @@ impl LiveState {
     }
 
     /// Stores a new sample.
-    pub fn set_snapshot(&mut self, snapshot: Arc<Snapshot>) -> Vec<Effect> {
+    pub fn set_snapshot(&mut self, mut snapshot: Arc<Snapshot>) -> Vec<Effect> {
+        if !self.hidden_devices.is_empty() {
+            let patterns = &self.hidden_devices;
+            let is_hidden = |device: &DeviceView| {
+                patterns
+                    .iter()
+                    .any(|pattern| matches_pattern(&device.name, pattern))
+            };
+            Arc::make_mut(&mut snapshot)
+                .devices
+                .retain(|device| !is_hidden(device));
+        }
         self.history.record(&snapshot);
         self.snapshot = Some(snapshot);
         self.rank_processes();

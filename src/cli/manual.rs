@@ -9,6 +9,10 @@ use crate::bench::BENCHMARKS;
 
 const FILES_TABLE: &[(&str, &str)] = &[
     (
+        "$XDG_CONFIG_HOME/diskscope/config.toml",
+        "the configuration; diskscope config prints the one in effect",
+    ),
+    (
         "$XDG_STATE_HOME/diskscope/sessions",
         "every run, as a JSON document; during a run, and after a kill, as a journal, which show also \
          reads",
@@ -30,6 +34,10 @@ const ENVIRONMENT_TABLE: &[(&str, &str)] = &[
         "where sessions are kept; ~/.local/state when it is not set",
     ),
     ("NO_COLOR", "if set, the interface uses no colours"),
+    (
+        "COLORFGBG",
+        "the background of the terminal, if the theme depends on it; else the terminal is asked",
+    ),
 ];
 
 const EXAMPLES_TABLE: &[(&str, &str)] = &[

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{ResultOutput, StreamOutput, converted, print_status_line};
-use super::{pace, signals};
+use super::{config, interface, pace, signals};
 use crate::engine::CancellationToken;
 use crate::model::{Snapshot, ViewBuilder};
 use crate::probe::SampleCollector;
@@ -80,7 +80,10 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let interval = pace::interval_option(matches)?;
+    let interval = match interface::is_on_command_line(matches, "interval") {
+        true => pace::interval_option(matches)?,
+        false => config::load()?.interval.value,
+    };
     let count = matches.get_one::<u64>("count").copied();
     let format = selected_format(matches, FORMATS)?;
     let mut writer = SampleWriter::new(matches, format, count)?;

@@ -1,6 +1,7 @@
 //! The event loop: keys, signals and messages in, frames out. Generic over the source of keys and
 //! the drawing backend, so that tests run this loop itself.
 
+use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
@@ -80,7 +81,7 @@ pub async fn run_loop<B, I, S, D>(
     terminal: &mut Terminal<B>,
     context: &mut LoopContext<I, S, D>,
     state: &mut AppState,
-    theme: &Theme,
+    theme: &Cell<Theme>,
 ) -> Result<LoopEnd, LoopError>
 where
     B: Backend,
@@ -95,7 +96,7 @@ where
             biased;
             Some(notice) = context.signal_notices.recv() => handle_signal(notice, &mut context.display)?,
             () = tokio::time::sleep_until(next_frame), if dirty => {
-                draw_frame(terminal, state, theme)?;
+                draw_frame(terminal, state, &theme.get())?;
                 dirty = false;
                 next_frame = Instant::now() + MIN_FRAME_INTERVAL;
                 LoopStep::Continue

@@ -1,13 +1,16 @@
 //! The terminal interface, from start to end.
 
-use std::io::{self, stdout};
+use std::cell::Cell;
+use std::io::{self, Write, stdout};
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use crossterm::event::EventStream;
 use ratatui::Terminal;
 use tokio::sync::mpsc;
 
+use super::background::{BACKGROUND_QUERY, WithoutAnswer, can_be_asked, from_colorfgbg};
 use super::compact_backend::CompactBackend;
 use super::event_loop;
 use super::event_loop::{LoopContext, LoopEnd, LoopError};
@@ -19,11 +22,13 @@ use super::signals;
 use super::terminal::{PanicReport, TerminalGuard};
 use super::terminal_kind::TerminalKind;
 use crate::app::AppState;
+use crate::app::preferences::Preferences;
 use crate::recording::RecordingCursor;
 use crate::roots::SysPaths;
 use crate::supervisor;
 use crate::supervisor::descriptors;
 use crate::ui::Theme;
+use crate::ui::theme::{Background, ColourDepth, Palette, ThemeName};
 
 /// Options of the interface.
 #[derive(Debug, Clone)]
@@ -34,6 +39,10 @@ pub struct InterfaceOptions {
     pub mouse: bool,
     /// Time between two samples.
     pub interval: Duration,
+    /// Colours.
+    pub theme: ThemeName,
+    /// What the user prefers.
+    pub preferences: Preferences,
 }
 
 /// Why the interface ended unexpectedly.
@@ -62,7 +71,9 @@ pub enum InterfaceError {
 /// When the terminal cannot be used, or a thread panicked. The terminal is restored in any case.
 pub fn run(options: &InterfaceOptions) -> Result<LoopEnd, InterfaceError> {
     let interval = options.interval;
-    run_with(options, AppState::new(interval), |senders| {
+    let mut state = AppState::new(interval);
+    state.apply_preferences(&options.preferences);
+    run_with(options, state, |senders| {
         MachineServices::start(SysPaths::default(), interval, senders)
     })
 }
@@ -77,7 +88,8 @@ pub fn replay(
     mut cursor: RecordingCursor,
 ) -> Result<LoopEnd, InterfaceError> {
     let timeline = player::timeline(path, &mut cursor);
-    let state = AppState::for_replay(timeline, options.interval);
+    let mut state = AppState::for_replay(timeline, options.interval);
+    state.apply_preferences(&options.preferences);
     run_with(options, state, |senders| {
         RecordingPlayer::start(cursor, senders)
     })
@@ -105,15 +117,22 @@ pub fn run_with<S: AppServices>(
         signals::forward_signals(&notifier)?;
         // The terminal comes first: without one, no thread is started.
         let display = TerminalGuard::enter_screen(options.mouse)?;
+        let selection = ThemeSelection::new(options, kind);
+        let theme = Rc::new(Cell::new(selection.theme(options, selection.background)));
+        if selection.can_be_asked {
+            stdout().write_all(BACKGROUND_QUERY.as_bytes())?;
+            stdout().flush()?;
+        }
+        let themes = Rc::clone(&theme);
+        let tell = move |background| themes.set(selection.theme(options, Some(background)));
         let mut context = LoopContext {
-            input: EventStream::new(),
+            input: WithoutAnswer::new(EventStream::new(), tell),
             signal_notices: notices,
             feeds,
             services: start(senders)?,
             display,
         };
         let mut terminal = Terminal::new(CompactBackend::new(stdout()))?;
-        let theme = theme_of(options, kind);
         let end = event_loop::run_loop(&mut terminal, &mut context, &mut state, &theme).await;
         let LoopContext {
             display, services, ..
@@ -131,10 +150,48 @@ pub fn run_with<S: AppServices>(
     }
 }
 
-/// What the terminal can draw, less what the options exclude.
-fn theme_of(options: &InterfaceOptions, kind: TerminalKind) -> Theme {
-    Theme {
-        ascii: options.ascii || kind.ascii,
-        colour: kind.colour,
+/// What decides about the theme.
+#[derive(Debug, Clone, Copy)]
+struct ThemeSelection {
+    /// What the terminal can draw, less what the options exclude.
+    kind: TerminalKind,
+    depth: ColourDepth,
+    background: Option<Background>,
+    /// Whether the background is to be asked for.
+    can_be_asked: bool,
+}
+
+impl ThemeSelection {
+    fn new(options: &InterfaceOptions, kind: TerminalKind) -> Self {
+        let variable = |name: &str| {
+            let value = std::env::var_os(name).unwrap_or_default();
+            value.to_string_lossy().into_owned()
+        };
+        let kind = TerminalKind {
+            ascii: kind.ascii || options.ascii,
+            colour: kind.colour && options.theme != ThemeName::Plain,
+        };
+        let term = variable("TERM");
+        let many = term.contains("256color") || !variable("COLORTERM").is_empty();
+        let background = from_colorfgbg(&variable("COLORFGBG"));
+        let decides = matches!(options.theme, ThemeName::Auto | ThemeName::ColourBlind);
+        Self {
+            kind,
+            depth: if many {
+                ColourDepth::Many
+            } else {
+                ColourDepth::Sixteen
+            },
+            background,
+            can_be_asked: kind.colour && decides && background.is_none() && can_be_asked(&term),
+        }
+    }
+
+    fn theme(&self, options: &InterfaceOptions, background: Option<Background>) -> Theme {
+        Theme {
+            ascii: self.kind.ascii,
+            colour: self.kind.colour,
+            palette: Palette::select(options.theme, self.depth, background),
+        }
     }
 }

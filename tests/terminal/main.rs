@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod background;
 mod few_keys;
 mod form;
 mod frozen_threads;

@@ -7,6 +7,7 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::device_list::{DeviceColumn, DeviceList, mount_point};
 use crate::app::live::{LiveList, LiveState};
+use crate::app::preferences::DeviceColumnName;
 use crate::drive::DriveKind;
 use crate::model::Snapshot;
 use crate::model::history::DevicePoint;
@@ -80,7 +81,8 @@ pub(super) fn draw(
             column => metric_cell(device, column, theme),
         }
     };
-    let drawn: Vec<usize> = fit_columns(&COLUMNS, area.width).indices().collect();
+    let columns = shown_columns(&live.shown_columns);
+    let drawn: Vec<usize> = fit_columns(&columns, area.width).indices().collect();
     let sortable = DeviceColumn::ALL.into_iter();
     live.device_columns.record(
         sortable
@@ -89,7 +91,7 @@ pub(super) fn draw(
     );
     let order = live.visible_device_order();
     let table = TableWidget {
-        columns: &COLUMNS,
+        columns: &columns,
         row_count: devices.len(),
         cell: &cell,
         selected_row: selected_row(devices, live),
@@ -110,6 +112,19 @@ pub(super) fn draw(
         };
         Line::styled(text, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
+}
+
+/// The columns without those that the user leaves out.
+fn shown_columns(shown: &[DeviceColumnName]) -> [TableColumn; COLUMNS.len()] {
+    let is_left_out = |column: &TableColumn| {
+        let mut optional = DeviceColumnName::ALL.into_iter();
+        let name = optional.find(|name| name.word() == column.short_heading);
+        !shown.is_empty() && name.is_some_and(|name| !shown.contains(&name))
+    };
+    COLUMNS.map(|column| match is_left_out(&column) {
+        true => column.left_out(),
+        false => column,
+    })
 }
 
 /// What is not listed, and the key that lists it.

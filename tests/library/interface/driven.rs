@@ -224,9 +224,14 @@ async fn drive_loop_with(
         display,
     };
     let mut state = AppState::new(Duration::from_secs(1));
-    let ending = run_loop(&mut terminal, &mut world, &mut state, &Theme::FULL)
-        .await
-        .unwrap();
+    let ending = run_loop(
+        &mut terminal,
+        &mut world,
+        &mut state,
+        &std::cell::Cell::new(Theme::FULL),
+    )
+    .await
+    .unwrap();
     LoopOutcome {
         ending,
         state,

@@ -33,6 +33,7 @@ const LAYERS: &[&[&str]] = &[
     &["recording", "report", "request_trace"],
     &["app", "benchmark_run"],
     &["ui"],
+    &["config"],
     &["tui"],
     &["cli"],
 ];
