@@ -33,6 +33,7 @@ mod shared_directory;
 pub mod shell;
 pub mod stats;
 pub mod supervisor;
+pub mod terminal_output;
 pub mod tui;
 pub mod ui;
 pub mod units;

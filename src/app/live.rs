@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::effect::Effect;
 use super::error::OpenFilesError;
 use super::keymap::KeyCommand;
-use super::preferences::{DeviceColumnName, matches_pattern};
 use super::process::{ProcessColumn, ProcessOrder};
 use super::replay::{Frame, ReplayTimeline};
 use super::text::{EditableText, TextInput};
@@ -19,11 +18,12 @@ use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
 
 pub mod device_list;
+mod name_pattern;
 mod pane;
 mod ranking;
 pub mod tree;
 
-use self::device_list::{DeviceColumn, DeviceList, DeviceOrder};
+use self::device_list::{DeviceColumn, DeviceList, DeviceOrder, DeviceSelection};
 pub use self::pane::{LiveList, LivePane};
 use self::ranking::RowRanking;
 
@@ -43,10 +43,10 @@ pub struct LiveState {
     pub paused: bool,
     /// Whether all devices are listed: also idle loop devices and partitions of listed disks.
     pub show_idle: bool,
-    /// Patterns of the devices that are left out.
+    /// Patterns of the devices that are not listed unless all are.
     pub hidden_devices: Vec<String>,
     /// Columns of the devices; all if empty.
-    pub shown_columns: Vec<DeviceColumnName>,
+    pub shown_columns: Vec<DeviceColumn>,
     /// Whether processes without I/O are listed.
     pub show_all: bool,
     /// Order of the processes.
@@ -130,18 +130,7 @@ impl LiveState {
     }
 
     /// Stores a new sample.
-    pub fn set_snapshot(&mut self, mut snapshot: Arc<Snapshot>) -> Vec<Effect> {
-        if !self.hidden_devices.is_empty() {
-            let patterns = &self.hidden_devices;
-            let is_hidden = |device: &DeviceView| {
-                patterns
-                    .iter()
-                    .any(|pattern| matches_pattern(&device.name, pattern))
-            };
-            Arc::make_mut(&mut snapshot)
-                .devices
-                .retain(|device| !is_hidden(device));
-        }
+    pub fn set_snapshot(&mut self, snapshot: Arc<Snapshot>) -> Vec<Effect> {
         self.history.record(&snapshot);
         self.snapshot = Some(snapshot);
         self.rank_processes();
@@ -175,7 +164,12 @@ impl LiveState {
         };
         let filter = self.device_filter.as_string().to_lowercase();
         let order = self.visible_device_order();
-        DeviceList::new(sample, &self.history, order, &filter, self.show_idle)
+        let selection = DeviceSelection {
+            filter: &filter,
+            all: self.show_idle,
+            hidden: &self.hidden_devices,
+        };
+        DeviceList::new(sample, &self.history, order, selection)
     }
 
     /// The order of the devices; the default one while its column is hidden.

@@ -135,6 +135,9 @@ impl AppState {
             .launcher
             .default_target
             .clone_from(&preferences.default_target);
+        if let Some(warning) = &preferences.warning {
+            self.show_error(warning.clone());
+        }
     }
 
     /// The active context of the key table.

@@ -2,16 +2,19 @@
 
 use std::fmt::Write as _;
 
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command, parser};
 use serde_json::{Value, json};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{ResultOutput, pretty_json, print_status_line};
-use crate::app::preferences::DeviceColumnName;
+use super::pace;
+use crate::app::live::device_list::DeviceColumn;
 use crate::app::process::ProcessColumn;
 use crate::config;
-use crate::config::{Config, ValueSource};
+use crate::config::{Config, ConfigKey, ValueSource};
+use crate::nearest;
+use crate::ui::theme::ThemeName;
 use crate::units;
 
 /// Formats of this command.
@@ -20,14 +23,20 @@ pub(super) const FORMATS: &[OutputFormat] = &[OutputFormat::Text, OutputFormat::
 pub(super) fn command() -> Command {
     Command::new("config")
         .about("Print the configuration in effect, and where each value comes from")
+        .arg(interval_argument())
+        .arg(theme_argument())
         .args(format_arguments(FORMATS))
-        .after_help("The text is a configuration file; options of a command win over it.")
+        .after_help(
+            "A value comes from an option, the configuration file, the environment or the program, in \
+             this order. The text is a configuration file.\n\nExamples:\n  diskscope config\n  \
+             diskscope config --json | jq .settings.theme",
+        )
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let format = selected_format(matches, FORMATS)?;
     let output = ResultOutput::from_options(matches, &[])?;
-    let config = load()?;
+    let config = effective(matches)?;
     output.deliver(&match format {
         OutputFormat::Text => config_text(&config),
         _ => pretty_json(&config_json(&config))?,
@@ -35,63 +44,107 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     Ok(ExitStatus::Success)
 }
 
-/// The configuration; a sentence on stderr if its file is ignored.
-pub(super) fn load() -> Result<Config, CommandFailure> {
-    let config = config::load().map_err(|error| {
+/// The configuration file with the options of the command line and the environment applied. Says on
+/// stderr if the file is ignored.
+pub(super) fn effective(matches: &ArgMatches) -> Result<Config, CommandFailure> {
+    let mut config = config::load().map_err(|error| {
         CommandFailure::usage_error(error).with_advice("keys and values: docs/configuration.md")
     })?;
     if let Some(ignored) = &config.ignored {
         print_status_line(&format!("note: {ignored}"));
     }
+    if is_given(matches, "interval") {
+        let interval = pace::interval_option(matches)?;
+        config.interval.set(interval, ValueSource::Option);
+    }
+    if is_given(matches, "theme")
+        && let Some(word) = matches.get_one::<String>("theme")
+    {
+        config.theme.set(parse_theme(word)?, ValueSource::Option);
+    }
+    // https://no-color.org: colours that the user asks this program for are not affected.
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if no_color && config.theme.value == ThemeName::Auto {
+        config.theme.set(ThemeName::Plain, ValueSource::Environment);
+    }
     Ok(config)
 }
 
-/// The keys with their values and sources; a value that is not set is null.
-fn entries(config: &Config) -> [(&'static str, Value, ValueSource); 6] {
-    let columns = config
-        .columns
-        .value
-        .iter()
-        .map(|it| it.word())
-        .collect::<Vec<_>>();
-    let columns = match columns.is_empty() {
-        true => DeviceColumnName::ALL.map(DeviceColumnName::word).to_vec(),
-        false => columns,
-    };
-    [
-        (
-            "interval",
-            json!(units::format_exact_duration(config.interval.value)),
-            config.interval.source,
-        ),
-        (
-            "theme",
-            json!(config.theme.value.word()),
-            config.theme.source,
-        ),
-        (
-            "sort",
-            json!(config.sort.value.map(ProcessColumn::word)),
-            config.sort.source,
-        ),
-        ("columns", json!(columns), config.columns.source),
-        (
-            "hidden_devices",
+/// The option of the time between two samples. Its default is that of the configuration.
+pub(super) fn interval_argument() -> Arg {
+    Arg::new("interval")
+        .long("interval")
+        .value_name("DURATION")
+        .help("time between two samples; a bare number is seconds [default: 1s]")
+}
+
+/// The option of the colours.
+pub(super) fn theme_argument() -> Arg {
+    Arg::new("theme")
+        .long("theme")
+        .value_name("THEME")
+        .help(format!(
+            "colours: {} [default: auto]",
+            ThemeName::ALL.map(ThemeName::word).join(", ")
+        ))
+}
+
+/// The theme with this name.
+fn parse_theme(word: &str) -> Result<ThemeName, CommandFailure> {
+    let words = ThemeName::ALL.map(ThemeName::word);
+    let mut themes = ThemeName::ALL.into_iter();
+    themes.find(|theme| theme.word() == word).ok_or_else(|| {
+        CommandFailure::usage_error(format!(
+            "--theme {word:?}: there is no such theme{}",
+            nearest::suggestion(word, words)
+        ))
+        .with_advice(format!("themes are {}", words.join(", ")))
+    })
+}
+
+/// Whether the command has this option and it was given.
+fn is_given(matches: &ArgMatches, name: &str) -> bool {
+    matches!(matches.try_contains_id(name), Ok(true))
+        && matches.value_source(name) == Some(parser::ValueSource::CommandLine)
+}
+
+/// The value of a key, null if it is not set, and its source.
+fn entry(config: &Config, key: ConfigKey) -> (Value, ValueSource) {
+    match key {
+        ConfigKey::Interval => {
+            let interval = units::format_exact_duration(config.interval.value);
+            (json!(interval), config.interval.source)
+        }
+        ConfigKey::Theme => (json!(config.theme.value.word()), config.theme.source),
+        ConfigKey::Sort => {
+            let column = config.sort.value.map(ProcessColumn::word);
+            (json!(column), config.sort.source)
+        }
+        ConfigKey::Columns => {
+            let columns = match config.columns.value.as_slice() {
+                [] => DeviceColumn::optional(),
+                columns => columns,
+            };
+            let words: Vec<&str> = columns.iter().map(|column| column.word()).collect();
+            (json!(words), config.columns.source)
+        }
+        ConfigKey::HiddenDevices => (
             json!(config.hidden_devices.value),
             config.hidden_devices.source,
         ),
-        (
-            "default_target",
+        ConfigKey::DefaultTarget => (
             json!(config.default_target.value),
             config.default_target.source,
         ),
-    ]
+    }
 }
 
 fn source_name(source: ValueSource) -> &'static str {
     match source {
         ValueSource::Default => "default",
         ValueSource::File => "file",
+        ValueSource::Option => "option",
+        ValueSource::Environment => "environment",
     }
 }
 
@@ -101,11 +154,16 @@ fn config_text(config: &Config) -> String {
         Some(path) => format!("# {} (does not exist)\n", path.display()),
         None => "# no file: neither XDG_CONFIG_HOME nor HOME is set\n".to_owned(),
     };
-    for (key, value, source) in entries(config) {
-        // Text and lists are written in TOML as in JSON.
-        let line = match value {
-            Value::Null => format!("# {key} is not set"),
-            value => format!("{key} = {value}"),
+    if let Some(ignored) = &config.ignored {
+        let _ = writeln!(text, "# {ignored}");
+    }
+    for key in ConfigKey::ALL {
+        let (value, source) = entry(config, key);
+        // Text and lists are written in TOML as in JSON. TOML has neither null nor an empty default.
+        let is_unset = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        let line = match is_unset {
+            true => format!("# {} is not set", key.word()),
+            false => format!("{} = {value}", key.word()),
         };
         let _ = writeln!(text, "{line:<40} # {}", source_name(source));
     }
@@ -113,9 +171,10 @@ fn config_text(config: &Config) -> String {
 }
 
 fn config_json(config: &Config) -> Value {
-    let entries = entries(config).into_iter().map(|(key, value, source)| {
+    let entries = ConfigKey::ALL.into_iter().map(|key| {
+        let (value, source) = entry(config, key);
         let entry = json!({ "value": value, "source": source_name(source) });
-        (key.to_owned(), entry)
+        (key.word().to_owned(), entry)
     });
     json!({
         "path": config.path,

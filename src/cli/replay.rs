@@ -49,7 +49,7 @@ pub(super) fn command() -> Command {
             "print the recorded requests, one JSON object per line",
         ))
         .arg(switch("ascii", "draw with ASCII characters only"))
-        .arg(interface::theme_option())
+        .arg(config::theme_argument())
         .args(format_arguments(FORMATS))
         .after_help("The formats are those of watch.")
 }
@@ -86,12 +86,12 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         if !is_single {
             replay.seek_first_rates();
         }
-        let config = config::load()?;
+        let config = config::effective(matches)?;
         let options = InterfaceOptions {
             ascii: matches.get_flag("ascii"),
             mouse: false,
             interval: Duration::from_secs(1),
-            theme: interface::selected_theme(matches, &config)?,
+            theme: config.theme.value,
             preferences: config.preferences(),
         };
         return interface::exit_of_ending(tui::replay(&options, path, replay));

@@ -3,11 +3,13 @@
 
 mod error;
 mod file;
+mod keys;
 mod parse;
 mod settings;
 
-pub use self::error::ConfigError;
+pub use self::error::{ConfigError, LineError, ValueError};
 pub use self::file::{IgnoredFile, config_path};
+pub use self::keys::ConfigKey;
 pub use self::settings::{Config, Setting, ValueSource};
 
 /// Reads the user's file. Without one, and for one that is ignored, the defaults apply.

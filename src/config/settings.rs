@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::file::IgnoredFile;
-use crate::app::preferences::{DeviceColumnName, Preferences};
+use crate::app::live::device_list::DeviceColumn;
+use crate::app::preferences::Preferences;
 use crate::app::process::ProcessColumn;
 use crate::ui::theme::ThemeName;
 
@@ -15,6 +16,10 @@ pub enum ValueSource {
     Default,
     /// The configuration file.
     File,
+    /// An option of the command line.
+    Option,
+    /// The environment.
+    Environment,
 }
 
 /// A value and its source.
@@ -34,9 +39,10 @@ impl<T> Setting<T> {
         }
     }
 
-    pub(super) fn set(&mut self, value: T) {
+    /// Replaces the value.
+    pub fn set(&mut self, value: T, source: ValueSource) {
         self.value = value;
-        self.source = ValueSource::File;
+        self.source = source;
     }
 }
 
@@ -54,7 +60,7 @@ pub struct Config {
     /// Column that sorts the processes; `None` is reads and writes together.
     pub sort: Setting<Option<ProcessColumn>>,
     /// Columns of the devices; all if empty.
-    pub columns: Setting<Vec<DeviceColumnName>>,
+    pub columns: Setting<Vec<DeviceColumn>>,
     /// Patterns of the devices that the Live screen leaves out.
     pub hidden_devices: Setting<Vec<String>>,
     /// Target that the launcher selects first.
@@ -85,6 +91,7 @@ impl Config {
             device_columns: self.columns.value.clone(),
             hidden_devices: self.hidden_devices.value.clone(),
             default_target: self.default_target.value.clone(),
+            warning: self.ignored.as_ref().map(|it| it.to_string().into()),
         }
     }
 }

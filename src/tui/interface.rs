@@ -1,16 +1,15 @@
 //! The terminal interface, from start to end.
 
-use std::cell::Cell;
-use std::io::{self, Write, stdout};
+use std::io::{self, BufWriter, stdout};
 use std::path::Path;
-use std::rc::Rc;
 use std::time::Duration;
 
 use crossterm::event::EventStream;
 use ratatui::Terminal;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-use super::background::{BACKGROUND_QUERY, WithoutAnswer, can_be_asked, from_colorfgbg};
+use super::answer_filter::AnswerFilter;
+use super::background::{BACKGROUND_QUERY, can_be_asked, from_colorfgbg};
 use super::compact_backend::CompactBackend;
 use super::event_loop;
 use super::event_loop::{LoopContext, LoopEnd, LoopError};
@@ -27,8 +26,12 @@ use crate::recording::RecordingCursor;
 use crate::roots::SysPaths;
 use crate::supervisor;
 use crate::supervisor::descriptors;
+use crate::terminal_output::TerminalOutput;
 use crate::ui::Theme;
 use crate::ui::theme::{Background, ColourDepth, Palette, ThemeName};
+
+/// Bytes of a frame that are collected before they are passed on; a first frame of 200 x 60 has fewer.
+const FRAME_CAPACITY: usize = 64 << 10;
 
 /// Options of the interface.
 #[derive(Debug, Clone)]
@@ -111,29 +114,36 @@ pub fn run_with<S: AppServices>(
         .enable_all()
         .build()?;
     let (notifier, notices) = mpsc::channel(16);
-    let panic_report = PanicReport::install_hook(notifier.clone());
+    let output = TerminalOutput::start(stdout())?;
+    let panic_report = PanicReport::install_hook(notifier.clone(), output.clone());
     let (senders, feeds) = service_channels();
+    let selection = ThemeSelection::new(options, kind);
     let result = runtime.block_on(async {
         signals::forward_signals(&notifier)?;
         // The terminal comes first: without one, no thread is started.
-        let display = TerminalGuard::enter_screen(options.mouse)?;
-        let selection = ThemeSelection::new(options, kind);
-        let theme = Rc::new(Cell::new(selection.theme(options, selection.background)));
-        if selection.can_be_asked {
-            stdout().write_all(BACKGROUND_QUERY.as_bytes())?;
-            stdout().flush()?;
+        let display = TerminalGuard::enter_screen(output.clone(), options.mouse)?;
+        if selection.asks_terminal {
+            output.push(BACKGROUND_QUERY)?;
         }
-        let themes = Rc::clone(&theme);
-        let tell = move |background| themes.set(selection.theme(options, Some(background)));
+        let (themes, theme) = watch::channel(selection.theme(selection.environment));
+        let tell = move |background| {
+            themes.send_replace(selection.theme(Some(background)));
+        };
         let mut context = LoopContext {
-            input: WithoutAnswer::new(EventStream::new(), tell),
+            input: AnswerFilter::new(EventStream::new(), selection.asks_terminal, tell),
             signal_notices: notices,
             feeds,
             services: start(senders)?,
             display,
+            theme,
         };
-        let mut terminal = Terminal::new(CompactBackend::new(stdout()))?;
-        let end = event_loop::run_loop(&mut terminal, &mut context, &mut state, &theme).await;
+        // One write for each frame.
+        let writer = BufWriter::with_capacity(FRAME_CAPACITY, output);
+        let mut terminal = Terminal::new(CompactBackend::new(writer))?;
+        let end = event_loop::run_loop(&mut terminal, &mut context, &mut state).await;
+        if let Ok(LoopEnd::Quit) = end {
+            context.input.wait_for_answer().await;
+        }
         let LoopContext {
             display, services, ..
         } = context;
@@ -153,12 +163,14 @@ pub fn run_with<S: AppServices>(
 /// What decides about the theme.
 #[derive(Debug, Clone, Copy)]
 struct ThemeSelection {
+    name: ThemeName,
     /// What the terminal can draw, less what the options exclude.
     kind: TerminalKind,
     depth: ColourDepth,
-    background: Option<Background>,
-    /// Whether the background is to be asked for.
-    can_be_asked: bool,
+    /// The background that the environment states, which may be that of another terminal.
+    environment: Option<Background>,
+    /// Whether the terminal is asked for its background.
+    asks_terminal: bool,
 }
 
 impl ThemeSelection {
@@ -172,26 +184,25 @@ impl ThemeSelection {
             colour: kind.colour && options.theme != ThemeName::Plain,
         };
         let term = variable("TERM");
-        let many = term.contains("256color") || !variable("COLORTERM").is_empty();
-        let background = from_colorfgbg(&variable("COLORFGBG"));
-        let decides = matches!(options.theme, ThemeName::Auto | ThemeName::ColourBlind);
+        let has_many = term.contains("256color") || !variable("COLORTERM").is_empty();
+        let depends = kind.colour && options.theme.depends_on_background();
         Self {
+            name: options.theme,
             kind,
-            depth: if many {
-                ColourDepth::Many
-            } else {
-                ColourDepth::Sixteen
+            depth: match has_many {
+                true => ColourDepth::Many,
+                false => ColourDepth::Sixteen,
             },
-            background,
-            can_be_asked: kind.colour && decides && background.is_none() && can_be_asked(&term),
+            environment: from_colorfgbg(&variable("COLORFGBG")),
+            asks_terminal: depends && can_be_asked(&term),
         }
     }
 
-    fn theme(&self, options: &InterfaceOptions, background: Option<Background>) -> Theme {
+    fn theme(&self, background: Option<Background>) -> Theme {
         Theme {
             ascii: self.kind.ascii,
             colour: self.kind.colour,
-            palette: Palette::select(options.theme, self.depth, background),
+            palette: Palette::select(self.name, self.depth, background),
         }
     }
 }

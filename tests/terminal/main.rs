@@ -16,6 +16,7 @@ mod pty;
 mod requirement;
 mod scroll;
 mod session;
+mod slow_line;
 #[path = "../support/slow_disk.rs"]
 mod slow_disk;
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::name_pattern::matches_pattern;
 use crate::drive::DriveKind;
 use crate::model::SampleHistory;
 use crate::model::snapshot::{DeviceView, Snapshot};
@@ -55,6 +56,29 @@ impl DeviceColumn {
     pub fn index(self) -> usize {
         let mut all = Self::ALL.iter();
         all.position(|column| *column == self).unwrap_or(0)
+    }
+
+    /// Its heading without the unit, which is its name in the configuration: iostat's.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Name => "Device",
+            Self::Reads => "r/s",
+            Self::Writes => "w/s",
+            Self::ReadBytes => "rMB/s",
+            Self::WriteBytes => "wMB/s",
+            Self::ReadAwait => "r_await",
+            Self::WriteAwait => "w_await",
+            Self::QueueSize => "aqu-sz",
+            Self::RequestSize => "areq-sz",
+            Self::Utilization => "%util",
+        }
+    }
+
+    /// The columns that can be left out: all but the name.
+    #[must_use]
+    pub fn optional() -> &'static [Self] {
+        Self::ALL.split_first().map_or(&[], |(_, rest)| rest)
     }
 
     fn value(self, device: &DeviceView) -> Option<f64> {
@@ -122,6 +146,17 @@ impl DeviceOrder {
     }
 }
 
+/// Which devices are to be listed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeviceSelection<'a> {
+    /// Lists only the devices that match this text, hidden and idle ones too; in lower case.
+    pub filter: &'a str,
+    /// Lists every device.
+    pub all: bool,
+    /// Patterns of the devices that the configuration hides ([`matches_pattern`]).
+    pub hidden: &'a [String],
+}
+
 /// The devices to list, and how many are folded into one line.
 #[derive(Debug, Default)]
 pub struct DeviceList<'a> {
@@ -133,25 +168,36 @@ pub struct DeviceList<'a> {
     pub idle_ram_disks: usize,
     /// Partitions that are not listed because their disk is.
     pub partitions: usize,
+    /// Devices that the configuration hides.
+    pub hidden: usize,
 }
 
 impl<'a> DeviceList<'a> {
-    /// The devices of a sample: all with `all`, otherwise without partitions of listed disks and
-    /// without idle loop devices and RAM disks.
+    /// The devices of a sample: all with `all`, otherwise without those that the configuration
+    /// hides, partitions of listed disks, and idle loop devices and RAM disks.
     #[must_use]
     pub fn new(
         sample: &'a Snapshot,
         history: &SampleHistory,
         order: DeviceOrder,
-        filter: &str,
-        all: bool,
+        selection: DeviceSelection<'_>,
     ) -> Self {
+        let DeviceSelection {
+            filter,
+            all,
+            hidden,
+        } = selection;
+        let is_hidden = |name: &str| hidden.iter().any(|pattern| matches_pattern(name, pattern));
         let mut list = Self::default();
         for device in &sample.devices {
             if !filter.is_empty() {
                 if matches_filter(device, filter) {
                     list.rows.push(device);
                 }
+                continue;
+            }
+            if !all && is_hidden(&device.name) {
+                list.hidden += 1;
                 continue;
             }
             let idle = || is_idle(device, history);
@@ -183,7 +229,7 @@ impl<'a> DeviceList<'a> {
     /// Number of devices that are not listed.
     #[must_use]
     pub fn folded_count(&self) -> usize {
-        self.idle_loops + self.idle_ram_disks + self.partitions
+        self.idle_loops + self.idle_ram_disks + self.partitions + self.hidden
     }
 }
 
@@ -281,7 +327,12 @@ mod tests {
 
     fn listed(sample: &Snapshot, order: DeviceOrder, filter: &str, all: bool) -> Vec<String> {
         let history = SampleHistory::default();
-        names(&DeviceList::new(sample, &history, order, filter, all))
+        let selection = DeviceSelection {
+            filter,
+            all,
+            hidden: &[],
+        };
+        names(&DeviceList::new(sample, &history, order, selection))
     }
 
     fn machine() -> Snapshot {
@@ -305,7 +356,7 @@ mod tests {
     fn real_and_busy_devices_are_first_and_idle_loops_are_folded() {
         let sample = machine();
         let history = SampleHistory::default();
-        let list = DeviceList::new(&sample, &history, DeviceOrder::default(), "", false);
+        let list = DeviceList::new(&sample, &history, DeviceOrder::default(), DeviceSelection::default());
         assert_eq!(names(&list), ["sda", "dm-0", "loop10", "sdb"]);
         assert_eq!((list.idle_loops, list.partitions), (10, 1));
         assert_eq!(list.folded_count() + list.rows.len(), sample.devices.len());
@@ -317,6 +368,28 @@ mod tests {
     }
 
     #[test]
+    fn hidden_devices_are_counted_and_listed_with_all_or_by_a_filter() {
+        let sample = machine();
+        let hidden = ["sd*".to_owned(), "loop1".to_owned()];
+        let list = |filter: &'static str, all| {
+            let selection = DeviceSelection {
+                filter,
+                all,
+                hidden: &hidden,
+            };
+            let history = SampleHistory::default();
+            let list = DeviceList::new(&sample, &history, DeviceOrder::default(), selection);
+            (names(&list), list.hidden, list.idle_loops)
+        };
+        let shown = vec!["loop10".to_owned(), "dm-0".to_owned()];
+        let (mut rows, hidden_count, idle_loops) = list("", false);
+        rows.sort_unstable_by(|left, right| right.cmp(left));
+        assert_eq!((rows, hidden_count, idle_loops), (shown, 4, 9));
+        assert_eq!(list("", true).0.len(), sample.devices.len());
+        assert_eq!(list("sdb", false).0, ["sdb"]);
+    }
+
+    #[test]
     fn device_that_becomes_idle_stays_for_a_while() {
         let busy = sample(vec![device("loop0", DriveKind::Loop, None, 5.0)]);
         let idle = sample(vec![device("loop0", DriveKind::Loop, None, 0.0)]);
@@ -324,7 +397,7 @@ mod tests {
         history.record(&busy);
         for count in 1..=IDLE_AFTER_SAMPLES {
             history.record(&idle);
-            let list = DeviceList::new(&idle, &history, DeviceOrder::default(), "", false);
+            let list = DeviceList::new(&idle, &history, DeviceOrder::default(), DeviceSelection::default());
             assert_eq!(list.idle_loops == 0, count < IDLE_AFTER_SAMPLES, "{count}");
         }
     }

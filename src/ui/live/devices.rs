@@ -7,7 +7,6 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::device_list::{DeviceColumn, DeviceList, mount_point};
 use crate::app::live::{LiveList, LiveState};
-use crate::app::preferences::DeviceColumnName;
 use crate::drive::DriveKind;
 use crate::model::Snapshot;
 use crate::model::history::DevicePoint;
@@ -114,17 +113,15 @@ pub(super) fn draw(
     }
 }
 
-/// The columns without those that the user leaves out.
-fn shown_columns(shown: &[DeviceColumnName]) -> [TableColumn; COLUMNS.len()] {
-    let is_left_out = |column: &TableColumn| {
-        let mut optional = DeviceColumnName::ALL.into_iter();
-        let name = optional.find(|name| name.word() == column.short_heading);
-        !shown.is_empty() && name.is_some_and(|name| !shown.contains(&name))
-    };
-    COLUMNS.map(|column| match is_left_out(&column) {
-        true => column.left_out(),
-        false => column,
-    })
+/// The columns without those that the user leaves out; all if `shown` is empty.
+fn shown_columns(shown: &[DeviceColumn]) -> [TableColumn; COLUMNS.len()] {
+    let mut columns = COLUMNS;
+    let optional = DeviceColumn::optional().iter();
+    for column in optional.filter(|column| !shown.is_empty() && !shown.contains(column)) {
+        let index = column_index(*column);
+        columns[index] = columns[index].left_out();
+    }
+    columns
 }
 
 /// What is not listed, and the key that lists it.
@@ -137,6 +134,7 @@ fn folded_text(list: &DeviceList<'_>) -> String {
         count(list.idle_loops, "idle loop", "idle loops"),
         count(list.idle_ram_disks, "idle RAM disk", "idle RAM disks"),
         count(list.partitions, "partition", "partitions"),
+        count(list.hidden, "hidden", "hidden"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     format!("+{}   i shows all", parts.join(", "))

@@ -11,6 +11,8 @@ pub enum ThemeName {
     Dark,
     /// For a light background.
     Light,
+    /// The 16 colours as the terminal defines them, for a palette that the user chose.
+    Sixteen,
     /// Without pairs that differ in red and green only.
     ColourBlind,
     /// Without colours.
@@ -19,13 +21,20 @@ pub enum ThemeName {
 
 impl ThemeName {
     /// Every theme.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Auto,
         Self::Dark,
         Self::Light,
+        Self::Sixteen,
         Self::ColourBlind,
         Self::Plain,
     ];
+
+    /// Whether its colours depend on the background of the terminal.
+    #[must_use]
+    pub fn depends_on_background(self) -> bool {
+        matches!(self, Self::Auto | Self::Sixteen | Self::ColourBlind)
+    }
 
     /// Its name in options and in the configuration.
     #[must_use]
@@ -34,6 +43,7 @@ impl ThemeName {
             Self::Auto => "auto",
             Self::Dark => "dark",
             Self::Light => "light",
+            Self::Sixteen => "16-colours",
             Self::ColourBlind => "colour-blind",
             Self::Plain => "plain",
         }
@@ -118,6 +128,10 @@ impl Palette {
     pub fn select(theme: ThemeName, depth: ColourDepth, background: Option<Background>) -> Self {
         use Background::{Dark, Light};
         use ColourDepth::{Many, Sixteen};
+        let depth = match theme {
+            ThemeName::Sixteen => Sixteen,
+            _ => depth,
+        };
         let background = match theme {
             ThemeName::Dark => Some(Dark),
             ThemeName::Light => Some(Light),
