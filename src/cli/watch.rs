@@ -101,6 +101,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         if !pace::wait_until_due(due, &control) {
             return Ok(ExitStatus::Interrupted);
         }
+        collector.follow_files(modeler.followed_files());
         let live = modeler.update(Arc::new(collector.collect()));
         for notice in watch::new_notices(&live, &mut said).lines() {
             print_status_line(notice);

@@ -8,11 +8,14 @@ use crate::model::interval::{io_difference, open_file};
 use crate::model::snapshot::{TransferState, TransferView};
 use crate::probe::SystemSample;
 use crate::probe::copy_jobs::temporary_name::final_path;
-use crate::probe::sample::{ClosedFile, FileHandle, FileKind, OpenFile, ProcessIo, ProcessSample};
+use crate::probe::sample::{
+    ClosedFile, FileHandle, FileKind, FollowedFile, OpenFile, ProcessIo, ProcessSample,
+};
 use crate::safe_text::SafeText;
 
 use super::bottleneck::BottleneckTracker;
 use super::dd;
+use super::destination_pages::DestinationPages;
 use super::estimate::{Eta, RateEstimator};
 use super::flow::{FileFlow, has_pipe};
 use super::limits;
@@ -64,6 +67,28 @@ impl TransferFile {
     #[must_use]
     pub fn location(&self) -> FileLocation {
         self.location
+    }
+
+    /// Its identity: device number of the file system and inode number.
+    #[must_use]
+    pub fn inode(&self) -> ((u32, u32), u64) {
+        self.inode
+    }
+
+    /// The file for a look at its pages; `None` for a device, which is not opened.
+    #[must_use]
+    pub fn followed(&self) -> Option<FollowedFile> {
+        let FileLocation::FileSystem(_) = self.location else {
+            return None;
+        };
+        Some(FollowedFile {
+            id: self.inode,
+            path: Arc::clone(&self.path),
+            descriptor: match self.handle {
+                FileHandle::Descriptor(descriptor) => Some((self.pid, descriptor)),
+                FileHandle::Mapping(_) => None,
+            },
+        })
     }
 
     /// Process id of the process that has it open.
@@ -144,6 +169,8 @@ pub struct Transfer {
     pub is_rate_limited: bool,
     /// Follows its bottleneck.
     pub(super) bottleneck: BottleneckTracker,
+    /// Follows the pages of its destination.
+    pub(super) pages: DestinationPages,
     pid: u32,
     command: SafeText,
     progress_basis: ProgressBasis,
@@ -180,6 +207,7 @@ impl Transfer {
             destination,
             is_rate_limited: limits::is_rate_limited(&identity.name, &identity.arguments),
             bottleneck: BottleneckTracker::default(),
+            pages: DestinationPages::default(),
             pid: identity.pid,
             command: SafeText::from_bytes(&identity.name),
             progress_basis: basis,
