@@ -127,7 +127,9 @@ pub fn devices(file: &File) -> io::Result<Vec<BtrfsDevice>> {
         device[0] = id;
         if query(file, DEV_INFO, &mut device).is_ok() {
             let path = device[DEVICE_PATH_INDEX..].iter().copied();
-            let path = path.flat_map(u64::to_ne_bytes).take_while(|byte| *byte != 0);
+            let path = path
+                .flat_map(u64::to_ne_bytes)
+                .take_while(|byte| *byte != 0);
             found.push(BtrfsDevice {
                 id: device[0],
                 used_bytes: device[3],
@@ -247,7 +249,10 @@ mod tests {
             [1 << 49, 3 << 20, 64 << 10],
         ];
         assert_eq!(occupied(spaces.as_flattened()), (5 << 20) + (288 << 10));
-        assert_eq!([4, 1 << 4, 1 << 6, 1 << 7, 1 << 9, 1 << 10].map(copies), [1, 2, 2, 1, 3, 4]);
+        assert_eq!(
+            [4, 1 << 4, 1 << 6, 1 << 7, 1 << 9, 1 << 10].map(copies),
+            [1, 2, 2, 1, 3, 4]
+        );
     }
 
     #[test]

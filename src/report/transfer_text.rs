@@ -126,10 +126,13 @@ pub fn short_end_text(view: &TransferView, width: usize) -> Option<String> {
         return Some(end);
     };
     let held = dirty.split(", ").next().unwrap_or(&dirty).to_owned();
-    let short = view.not_on_disk_bytes.filter(|bytes| *bytes > 0).map(|bytes| {
-        let size = units::format_capacity(bytes as f64);
-        format!("{size} in RAM")
-    });
+    let short = view
+        .not_on_disk_bytes
+        .filter(|bytes| *bytes > 0)
+        .map(|bytes| {
+            let size = units::format_capacity(bytes as f64);
+            format!("{size} in RAM")
+        });
     let texts = [format!("{end}, {dirty}"), dirty, held];
     let fitting = texts.into_iter().find(|text| text.chars().count() <= width);
     Some(fitting.or(short).unwrap_or(end))
@@ -142,7 +145,7 @@ pub fn pages_unknown_text(reason: PagesUnknown) -> &'static str {
         PagesUnknown::OldKernel => "the kernel has no cachestat(2), Linux 6.5",
         PagesUnknown::NotPermitted => "the file belongs to another user",
         PagesUnknown::BlockDevice => "the pages of a block device are not examined",
-        PagesUnknown::FileSystem => "the file system has no pages in the page cache of the file",
+        PagesUnknown::FileSystem => "no mounted file system with the pages of the file",
         PagesUnknown::NotFound => "the closed file is no longer at its path",
         PagesUnknown::Failed => "the file cannot be opened",
     }

@@ -104,7 +104,11 @@ mod tests {
         assert_eq!(pages.latest(), Some(Ok(UnwrittenBytes::default())));
         assert_eq!(pages.settled_at(end), Duration::from_secs(40));
         pages.update(&sample(9000, 4096), FILE);
-        assert_eq!(pages.settled_at(end), Duration::from_secs(610), "not forever");
+        assert_eq!(
+            pages.settled_at(end),
+            Duration::from_secs(610),
+            "not forever"
+        );
         pages.update(&sample(9001, 7), ((8, 1), 13));
         assert_eq!(pages.latest().map(|it| it.unwrap().total), Some(4096));
     }

@@ -118,7 +118,10 @@ impl TransferTracker {
             .partition(|transfer| transfer.is_active());
         let mut files: Vec<FollowedFile> = Vec::new();
         for transfer in active.into_iter().chain(over.into_iter().rev()) {
-            let file = transfer.destination.as_ref().and_then(TransferFile::followed);
+            let file = transfer
+                .destination
+                .as_ref()
+                .and_then(TransferFile::followed);
             if let Some(file) = file
                 && files.len() < MAX_FOLLOWED_FILES
                 && files.iter().all(|known| known.id != file.id)

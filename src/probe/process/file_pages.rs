@@ -203,8 +203,7 @@ fn open_path(path: &Path, flags: OFlags, id: FileId) -> Option<OwnedFd> {
     let handle = openat(CWD, path, flags, Mode::empty()).ok()?;
     let at = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let found = statx(&handle, "", at, StatxFlags::INO | StatxFlags::TYPE).ok()?;
-    let is_regular =
-        FileType::from_raw_mode(u32::from(found.stx_mode)) == FileType::RegularFile;
+    let is_regular = FileType::from_raw_mode(u32::from(found.stx_mode)) == FileType::RegularFile;
     let same = ((found.stx_dev_major, found.stx_dev_minor), found.stx_ino) == id;
     (is_regular && same).then_some(handle)
 }
@@ -283,8 +282,12 @@ mod tests {
             look_at(&SysPaths::default(), systems, &wanted).unwrap_err()
         };
         let device = wanted.id.0;
-        for (kind, option) in [("overlay", "rw"), ("zfs", "rw"), ("fuseblk", "rw"), ("ext4", "dax")]
-        {
+        for (kind, option) in [
+            ("overlay", "rw"),
+            ("zfs", "rw"),
+            ("fuseblk", "rw"),
+            ("ext4", "dax"),
+        ] {
             let system = file_system(device, kind, option);
             assert_eq!(look(&[system]), PagesUnknown::FileSystem, "{kind}");
         }
