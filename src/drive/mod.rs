@@ -30,7 +30,7 @@ pub use self::guard::{
     Consent, InspectedMedium, Inspection, MediumAccess, OverwriteImpact, Refusal, UseConflict,
     WriteDurability, WriteMode, WritePermit,
 };
-pub use self::identity::{BlockDevice, DeviceUse, DriveKind};
+pub use self::identity::{BlockDevice, DeviceUse, DriveKind, VolumeKind};
 pub use self::medium::{OpenMedium, Target, TargetKind};
 pub use self::settings::SettingsManager;
 pub use self::space_limit::SpaceLimit;
