@@ -67,12 +67,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let output = ResultOutput::from_options(matches, &inputs)?;
     let (text, exit) = match matches.get_one::<String>("by") {
         Some(metric) => compare_by_metric(&paths, metric, &ignored, format)?,
-        None => compare_side_by_side(
-            &paths,
-            &ignored,
-            format,
-            matches.get_flag("fail-if-slower"),
-        )?,
+        None => compare_side_by_side(&paths, &ignored, format, matches.get_flag("fail-if-slower"))?,
     };
     output.deliver(&text)?;
     Ok(exit)

@@ -33,7 +33,10 @@ const ENVIRONMENT_TABLE: &[(&str, &str)] = &[
         "XDG_STATE_HOME",
         "where sessions are kept; ~/.local/state when it is not set",
     ),
-    ("NO_COLOR", "if set, the interface uses no colours unless a theme is chosen"),
+    (
+        "NO_COLOR",
+        "if set, the interface uses no colours unless a theme is chosen",
+    ),
     (
         "COLORFGBG",
         "the background of the terminal, until the terminal itself tells it",

@@ -124,7 +124,11 @@ pub(super) fn read_trusted(path: &Path) -> Result<FileContent, ConfigError> {
 }
 
 /// Opens it; `None` if it does not exist.
-fn open_existing(at: BorrowedFd<'_>, path: &OsStr, flags: OFlags) -> rustix::io::Result<Option<File>> {
+fn open_existing(
+    at: BorrowedFd<'_>,
+    path: &OsStr,
+    flags: OFlags,
+) -> rustix::io::Result<Option<File>> {
     match rustix::fs::openat(at, path, flags | OFlags::CLOEXEC, Mode::empty()) {
         Ok(descriptor) => Ok(Some(File::from(descriptor))),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
@@ -186,7 +190,10 @@ mod tests {
     #[test]
     fn file_that_others_may_write_is_ignored_with_a_sentence() {
         for (file, directory) in [(0o644, 0o755), (0o600, 0o700)] {
-            assert!(matches!(content_with_modes(file, directory), FileContent::Text(_)));
+            assert!(matches!(
+                content_with_modes(file, directory),
+                FileContent::Text(_)
+            ));
         }
         for (file, directory) in [(0o646, 0o755), (0o666, 0o755), (0o644, 0o757)] {
             let FileContent::Ignored(reason) = content_with_modes(file, directory) else {
@@ -215,7 +222,10 @@ mod tests {
         for path in [directory.as_path(), &pipe, &socket, Path::new("/dev/zero")] {
             let read = read_trusted(path);
             assert!(
-                matches!(&read, Ok(FileContent::Ignored(IgnoredFile::NotRegular { .. }))),
+                matches!(
+                    &read,
+                    Ok(FileContent::Ignored(IgnoredFile::NotRegular { .. }))
+                ),
                 "{}",
                 path.display()
             );

@@ -34,7 +34,9 @@ pub(super) fn apply(config: &mut Config, path: &Path, text: &str) -> Result<(), 
     entries.sort_by_key(|(key, _)| key.span().start);
     for (word, value) in entries {
         let known = ConfigKey::ALL.map(ConfigKey::word);
-        let find = ConfigKey::ALL.into_iter().find(|key| key.word() == word.get_ref());
+        let find = ConfigKey::ALL
+            .into_iter()
+            .find(|key| key.word() == word.get_ref());
         let Some(key) = find else {
             let key = word.get_ref().to_string();
             let nearest = nearest::nearest_name(&key, known);
@@ -176,9 +178,18 @@ mod tests {
     #[test]
     fn unknown_keys_and_values_name_line_and_nearest() {
         for (text, expected) in [
-            ("intervall = 2", "/c:1: unknown key intervall, did you mean interval?"),
-            ("\n\ncolour = 2", "/c:3: unknown key colour; keys are interval, theme"),
-            ("interval = 2\n\ntheme = \"ligth\"", "/c:3: theme: \"ligth\" is none of auto"),
+            (
+                "intervall = 2",
+                "/c:1: unknown key intervall, did you mean interval?",
+            ),
+            (
+                "\n\ncolour = 2",
+                "/c:3: unknown key colour; keys are interval, theme",
+            ),
+            (
+                "interval = 2\n\ntheme = \"ligth\"",
+                "/c:3: theme: \"ligth\" is none of auto",
+            ),
             ("theme = \"ligth\"", "did you mean light?"),
             ("sort = \"writ\"", "did you mean write?"),
             ("columns = [\"r/s\",\n\"await\"]", "r_await"),
@@ -186,7 +197,10 @@ mod tests {
             ("columns = []", "empty"),
             ("columns = \"r/s\"", "must be a list"),
             ("hidden_devices = [1]", "in quotes"),
-            ("interval = 0.01", "/c:1: interval: the shortest interval is 100ms"),
+            (
+                "interval = 0.01",
+                "/c:1: interval: the shortest interval is 100ms",
+            ),
             ("interval = true", "500ms"),
             ("interval = nan", "/c:1: interval: "),
             ("interval = -1", "/c:1: interval: "),

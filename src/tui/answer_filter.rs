@@ -71,7 +71,10 @@ impl HeldKeys {
     }
 
     fn step(&mut self, event: &Event) -> Step {
-        let Event::Key(KeyEvent { code, modifiers, .. }) = event else {
+        let Event::Key(KeyEvent {
+            code, modifiers, ..
+        }) = event
+        else {
             return Step::Foreign;
         };
         let has = |modifier| modifiers.contains(modifier);
@@ -145,7 +148,10 @@ where
     }
 
     fn accept(&mut self, event: Event) {
-        if self.asked.is_none_or(|asked| asked.elapsed() > ANSWER_WINDOW) {
+        if self
+            .asked
+            .is_none_or(|asked| asked.elapsed() > ANSWER_WINDOW)
+        {
             self.release();
             self.ready.push_back(event);
             return;
@@ -304,18 +310,27 @@ mod tests {
                 (100, &typed[at..end])
             });
             let keys = filtered(apart.collect()).await.0;
-            assert_eq!(keys.replace('^', ""), expected.replace('^', ""), "{typed:?}");
+            assert_eq!(
+                keys.replace('^', ""),
+                expected.replace('^', ""),
+                "{typed:?}"
+            );
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn held_keys_are_passed_on_after_a_while() {
         for (typed, hold) in [("\x1b", ESCAPE_HOLD), ("]1", PART_HOLD)] {
-            let input = stream::iter(events_of(typed)).map(Ok).chain(stream::pending());
+            let input = stream::iter(events_of(typed))
+                .map(Ok)
+                .chain(stream::pending());
             let mut filter = AnswerFilter::new(Box::pin(input), true, |_| {});
             let start = Instant::now();
             filter.next().await.unwrap().unwrap();
-            assert!(start.elapsed() >= hold && start.elapsed() < hold * 2, "{typed:?}");
+            assert!(
+                start.elapsed() >= hold && start.elapsed() < hold * 2,
+                "{typed:?}"
+            );
         }
     }
 

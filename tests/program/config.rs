@@ -48,7 +48,11 @@ fn every_value_has_its_source() {
         assert_eq!(found[key]["value"], value, "{key}");
         assert_eq!(found[key]["source"], source, "{key}");
     }
-    let output = run(directory.path(), &["config", "--format", "json", "--theme", "dark"], &no_color);
+    let output = run(
+        directory.path(),
+        &["config", "--format", "json", "--theme", "dark"],
+        &no_color,
+    );
     assert_eq!(settings(&output)["theme"]["source"], "option");
 }
 

@@ -16,9 +16,9 @@ mod pty;
 mod requirement;
 mod scroll;
 mod session;
-mod slow_line;
 #[path = "../support/slow_disk.rs"]
 mod slow_disk;
+mod slow_line;
 
 use crate::requirement::{Requirement, skip};
 use std::path::{Path, PathBuf};

@@ -55,7 +55,9 @@ fn quit_over_a_line_of_300_bytes_per_second_takes_less_than_two_seconds() {
     // Whole screens, more than the line takes in minutes.
     for _ in 0..10 {
         terminal.send_keys("\x0c");
-        read_slowly(&mut terminal, |_, elapsed| elapsed > Duration::from_millis(300));
+        read_slowly(&mut terminal, |_, elapsed| {
+            elapsed > Duration::from_millis(300)
+        });
     }
     // The drawn screen would take many times as long as these 3 s.
     assert!(terminal.take_output(64) > 0, "the line is idle");
@@ -116,7 +118,11 @@ fn stalled_terminal_does_not_delay_a_run_without_interface() {
         saved_states(directory.path()) == [RunState::Finished]
     });
     assert_eq!(terminal.wait_for_exit().code(), Some(0));
-    assert!(terminal.screen_text().contains("IOPS"), "{}", terminal.screen_text());
+    assert!(
+        terminal.screen_text().contains("IOPS"),
+        "{}",
+        terminal.screen_text()
+    );
 }
 
 #[test]
@@ -137,7 +143,12 @@ fn nothing_is_sent_when_nothing_changes() {
         terminal.take_output(100_000) == 0
     });
     std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(terminal.take_output(100_000), 0, "{}", terminal.screen_text());
+    assert_eq!(
+        terminal.take_output(100_000),
+        0,
+        "{}",
+        terminal.screen_text()
+    );
     terminal.send_keys("q");
     assert!(terminal.wait_for_exit().success());
 }
@@ -150,8 +161,12 @@ fn flags_of_the_shared_terminal_are_not_changed() {
     let directory = state_directory();
     let mut terminal = start_diskscope(&[], directory.path());
     terminal.wait_for_text("DEVICES");
-    let flags = std::fs::read_to_string(format!("/proc/{}/fdinfo/0", terminal.worker_id())).unwrap();
-    let flags = flags.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
+    let flags =
+        std::fs::read_to_string(format!("/proc/{}/fdinfo/0", terminal.worker_id())).unwrap();
+    let flags = flags
+        .lines()
+        .find_map(|line| line.strip_prefix("flags:"))
+        .unwrap();
     let flags = u32::from_str_radix(flags.trim(), 8).unwrap();
     assert_eq!(flags & rustix::fs::OFlags::NONBLOCK.bits(), 0, "{flags:o}");
     terminal.send_keys("q");

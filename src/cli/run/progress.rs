@@ -28,7 +28,9 @@ impl ProgressLine {
         let is_terminal = stderr.is_terminal();
         Self {
             // Without a thread for it there is no progress line.
-            terminal: is_terminal.then(|| TerminalOutput::start(&stderr).ok()).flatten(),
+            terminal: is_terminal
+                .then(|| TerminalOutput::start(&stderr).ok())
+                .flatten(),
             width: 0,
         }
     }

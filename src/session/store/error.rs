@@ -79,10 +79,9 @@ impl StoreError {
             Self::Input(error) => error.is_usage(),
             // As for `run`: a file of another kind.
             Self::TooLargeTogether { .. } | Self::NotASession { .. } => true,
-            Self::Io { .. }
-            | Self::Directory(_)
-            | Self::Version(_)
-            | Self::NotComplete { .. } => false,
+            Self::Io { .. } | Self::Directory(_) | Self::Version(_) | Self::NotComplete { .. } => {
+                false
+            }
         }
     }
 }
