@@ -439,7 +439,8 @@ async fn stalled_terminal_drops_frames_and_takes_keys() {
             Ok(event)
         }
     });
-    let rest = stream::once(tokio::time::sleep(second)).filter_map(|()| async { None });
+    let pause = async move { tokio::time::sleep(second).await };
+    let rest = stream::once(pause).filter_map(|()| async { None });
     let display = FakeDisplay {
         stalled_until: Some(Instant::now() + Duration::from_millis(6_500)),
         ..FakeDisplay::default()
