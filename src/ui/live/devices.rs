@@ -7,7 +7,6 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::device_list::{DeviceColumn, DeviceList, mount_point};
 use crate::app::live::{LiveList, LiveState};
-use crate::drive::DriveKind;
 use crate::model::Snapshot;
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
@@ -129,14 +128,7 @@ fn folded_text(list: &DeviceList<'_>) -> String {
 
 /// Bytes per second of all media: devices on top of others are not counted again.
 pub(super) fn total_line(sample: &Snapshot, theme: Theme) -> Line<'static> {
-    let media = || {
-        sample.devices.iter().filter(|device| {
-            matches!(
-                device.kind,
-                None | Some(DriveKind::Disk | DriveKind::Optical)
-            ) && device.parent.is_none()
-        })
-    };
+    let media = || sample.devices.iter().filter(|device| device.is_medium());
     let sum =
         |of: fn(&DeviceView) -> Option<f64>| media().filter_map(of).reduce(|sum, rate| sum + rate);
     let rate = |rate: Option<f64>, role| match rate {
