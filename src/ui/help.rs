@@ -80,7 +80,7 @@ fn lines(help: &HelpState, theme: Theme) -> Vec<Line<'static>> {
         ));
         for binding in bindings {
             let keys = Span::styled(
-                format!("  {:KEYS_WIDTH$}", keymap::key_names(binding)),
+                format!(" {:KEYS_WIDTH$}", keymap::key_names(binding)),
                 theme.role_style(StyleRole::Read),
             );
             lines.push(Line::from(vec![keys, Span::raw(binding.help)]));

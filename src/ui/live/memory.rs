@@ -19,8 +19,12 @@ use crate::units;
 
 /// Maximum number of listed devices with dirty memory.
 const MAX_DIRTY_DEVICES: usize = 4;
-/// Maximum number of listed files.
+/// Number of listed files for which the charts leave room.
 const MAX_GROWING_FILES: usize = 6;
+/// Height above which a chart shows nothing more.
+const MAX_CHART_HEIGHT: u16 = 16;
+/// Minimum height for blank lines between the parts.
+const GAP_MIN_HEIGHT: u16 = 28;
 
 /// Draws the pane.
 pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -30,10 +34,15 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let listed = sample.growing_files.len().clamp(1, MAX_GROWING_FILES) as u16;
     let mut lines = memory_lines(&sample.host, theme);
     lines.extend(device_lines(&sample.devices, theme));
-    let [facts, charts, files] = Layout::vertical([
-        Constraint::Length(lines.len() as u16),
+    let facts_height = lines.len() as u16;
+    let gap = u16::from(area.height >= GAP_MIN_HEIGHT);
+    let room = area.height.saturating_sub(facts_height + listed + 1 + 2 * gap);
+    let [facts, _, charts, _, files] = Layout::vertical([
+        Constraint::Length(facts_height),
+        Constraint::Length(gap),
+        Constraint::Length(room.min(MAX_CHART_HEIGHT)),
+        Constraint::Length(gap),
         Constraint::Min(0),
-        Constraint::Length(listed + 1),
     ])
     .areas(area);
     for (row, line) in facts.rows().zip(lines) {
@@ -133,12 +142,12 @@ fn draw_charts(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let host = live.snapshot.as_ref().map(|sample| &sample.host);
     let limits = [
         (
-            "background limit",
+            "background",
             host.and_then(|it| it.background_threshold_bytes),
             StyleRole::Faint,
         ),
         (
-            "throttle limit",
+            "throttle",
             host.and_then(|it| it.throttle_threshold_bytes),
             StyleRole::Error,
         ),
