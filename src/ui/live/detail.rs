@@ -9,16 +9,11 @@ use crate::app::live::LiveState;
 use crate::app::viewport::Viewport;
 use crate::model::snapshot::{ProcessView, is_delay_accounting_notice, is_other_users_notice};
 use crate::safe_text::SafeText;
-use crate::ui::live::rows::fact_line;
+use crate::ui::live::rows::{beside, fact_line};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrap_text;
 use crate::units;
-
-/// Minimum width for facts in two columns.
-const TWO_COLUMNS_MIN_WIDTH: u16 = 76;
-/// Width of the left one.
-const LEFT_COLUMN_WIDTH: usize = 38;
 
 /// Draws the details.
 pub(super) fn draw(
@@ -64,21 +59,11 @@ fn fact_lines(process: &ProcessView, width: u16, theme: Theme) -> Vec<Line<'stat
             .map(|(name, value)| fact_line(name, value, theme))
             .collect()
     };
-    let (mut left, right) = (
+    beside(
         lines(transfer_facts(process)),
         lines(identity_facts(process)),
-    );
-    if width < TWO_COLUMNS_MIN_WIDTH {
-        left.extend(right);
-        return left;
-    }
-    left.resize(left.len().max(right.len()), Line::default());
-    for (line, beside) in left.iter_mut().zip(right) {
-        let gap = LEFT_COLUMN_WIDTH.saturating_sub(line.width());
-        line.push_span(" ".repeat(gap));
-        line.spans.extend(beside.spans);
-    }
-    left
+        width,
+    )
 }
 
 /// A name and its value, if there is one.

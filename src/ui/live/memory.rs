@@ -11,7 +11,7 @@ use crate::model::snapshot::{DeviceView, GrowingFile, HostView};
 use crate::session::document::MetricUnit;
 use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
 use crate::ui::live::device::dirty_text;
-use crate::ui::live::rows::fact_line;
+use crate::ui::live::rows::{beside, fact_line};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::cut_start;
@@ -32,11 +32,13 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
         return;
     };
     let listed = sample.growing_files.len().clamp(1, MAX_GROWING_FILES) as u16;
-    let mut lines = memory_lines(&sample.host, theme);
+    let mut lines = memory_lines(&sample.host, area.width, theme);
     lines.extend(device_lines(&sample.devices, theme));
     let facts_height = lines.len() as u16;
     let gap = u16::from(area.height >= GAP_MIN_HEIGHT);
-    let room = area.height.saturating_sub(facts_height + listed + 1 + 2 * gap);
+    let room = area
+        .height
+        .saturating_sub(facts_height + listed + 1 + 2 * gap);
     let [facts, _, charts, _, files] = Layout::vertical([
         Constraint::Length(facts_height),
         Constraint::Length(gap),
@@ -65,42 +67,39 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     scrolled::draw(lines, &live.viewport, theme, files, buf);
 }
 
-fn memory_lines(host: &HostView, theme: Theme) -> Vec<Line<'static>> {
+fn memory_lines(host: &HostView, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| units::format_capacity(bytes as f64));
     let throttle = match host.time_to_throttle {
-        Some(left) if left.is_zero() => "writers are throttled now".to_owned(),
-        Some(left) => format!("reached in {} at this rate", units::format_estimate(left)),
-        None => "not reached within 10 minutes".to_owned(),
+        Some(left) if left.is_zero() => "now".to_owned(),
+        Some(left) => format!("in {}", units::format_estimate(left)),
+        None => "not within 10 min".to_owned(),
     };
     let nothing_dirty = host.dirty_bytes == Some(0) && host.writeback_bytes == Some(0);
     let flush_time = match host.time_to_flush.map(units::format_estimate) {
         None if nothing_dirty => Some("nothing to flush".to_owned()),
-        None => Some("- (no write speed measured yet)".to_owned()),
+        None => Some("- (no speed yet)".to_owned()),
         time => time,
     };
-    vec![
-        Line::styled("MEMORY", theme.role_style(StyleRole::Title)),
-        fact_line("total", bytes(host.memory_bytes), theme),
-        fact_line("page cache", bytes(host.cached_bytes), theme),
-        fact_line(
+    let fact = |name, value| fact_line(name, value, theme);
+    let usage = vec![
+        fact("total", bytes(host.memory_bytes)),
+        fact("page cache", bytes(host.cached_bytes)),
+        fact(
             "cache hits",
             host.cache_hit_fraction.map(units::format_percent),
-            theme,
         ),
-        fact_line("dirty", bytes(host.dirty_bytes), theme),
-        fact_line("writeback", bytes(host.writeback_bytes), theme),
-        fact_line("flushed within", flush_time, theme),
-        fact_line(
-            "background limit",
-            bytes(host.background_threshold_bytes),
-            theme,
-        ),
-        fact_line(
-            "throttle limit",
-            bytes(host.throttle_threshold_bytes).map(|limit| format!("{limit}; {throttle}")),
-            theme,
-        ),
-    ]
+        fact("dirty", bytes(host.dirty_bytes)),
+        fact("writeback", bytes(host.writeback_bytes)),
+    ];
+    let limits = vec![
+        fact("flushed within", flush_time),
+        fact("background limit", bytes(host.background_threshold_bytes)),
+        fact("throttle limit", bytes(host.throttle_threshold_bytes)),
+        fact("writers throttled", Some(throttle)),
+    ];
+    let mut lines = vec![Line::styled("MEMORY", theme.role_style(StyleRole::Title))];
+    lines.extend(beside(usage, limits, width));
+    lines
 }
 
 fn draw_charts(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
