@@ -197,17 +197,6 @@ fn serves_serially(drive: &BlockDevice) -> bool {
         && !matches!(drive.transport.as_deref(), Some("virtio" | "nvme" | "loop"))
 }
 
-/// Whether a device is a medium of its own: not on top of another device, nor in memory.
-#[must_use]
-pub fn is_medium(view: &DeviceView, drives: &[BlockDevice]) -> bool {
-    let drive = drives.iter().find(|drive| drive.name == view.name);
-    drive.is_none_or(|drive| {
-        drive.parent.is_none()
-            && drive.slaves.is_empty()
-            && matches!(drive.kind, DriveKind::Disk | DriveKind::Optical)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::devices::is_medium;
 use super::memory::{throttle_threshold, unwritten_bytes};
 use super::snapshot::DeviceView;
 use crate::probe::SystemSample;
@@ -83,7 +82,7 @@ impl DirtyMemory {
         self.record_growth(&before.host.memory, &now.host.memory, seconds);
         self.speeds
             .retain(|name, _| devices.iter().any(|view| view.name == *name));
-        for view in devices.iter().filter(|view| is_medium(view, &now.drives)) {
+        for view in devices.iter().filter(|view| view.is_medium()) {
             let writes = view.write_bytes_per_s.is_some_and(|rate| rate > 0.0);
             if writes || self.speeds.contains_key(&view.name) {
                 let speed = self.speeds.entry(view.name.clone()).or_default();

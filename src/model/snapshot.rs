@@ -214,6 +214,17 @@ pub struct DeviceView {
     pub time_to_flush: Option<Duration>,
 }
 
+impl DeviceView {
+    /// Whether it is a medium of its own: not on top of another device, nor in memory. A device of
+    /// which nothing is known is one.
+    #[must_use]
+    pub fn is_medium(&self) -> bool {
+        self.parent.is_none()
+            && self.underlying.is_empty()
+            && matches!(self.kind, None | Some(DriveKind::Disk | DriveKind::Optical))
+    }
+}
+
 /// One process over the interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -33,7 +33,7 @@ pub struct SampleCollector {
     drives: Arc<[BlockDevice]>,
     file_systems: Arc<[MountedFileSystem]>,
     copy_jobs: CopyJobs,
-    hierarchies: IoHierarchies,
+    hierarchies: Arc<IoHierarchies>,
     /// Reads the control groups, where they are requested.
     control_groups: Option<ControlGroupReader>,
     drives_read_at: Option<Duration>,
@@ -59,7 +59,7 @@ impl SampleCollector {
             drives: Arc::default(),
             file_systems: Arc::default(),
             copy_jobs: CopyJobs::default(),
-            hierarchies: IoHierarchies::default(),
+            hierarchies: Arc::default(),
             control_groups: None,
             drives_read_at: None,
             roots,
@@ -101,8 +101,9 @@ impl SampleCollector {
         };
         let new_mounts = self.mounts.has_changed();
         if new_mounts || self.drives_read_at.is_none() {
-            self.hierarchies = IoHierarchies::find(&self.roots);
-            self.processes.set_hierarchies(self.hierarchies.clone());
+            self.hierarchies = Arc::new(IoHierarchies::find(&self.roots));
+            self.processes
+                .set_hierarchies(Arc::clone(&self.hierarchies));
         }
         if new_mounts || self.facts_are_stale(&disks, at) {
             self.drives_read_at = Some(at);

@@ -27,6 +27,7 @@ mod pairing;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod transfer_file;
 mod waits;
 
 use self::bottleneck::TransferParticipants;
@@ -34,7 +35,8 @@ use self::context::{TransferContext, TransferDevices};
 use self::flow::ProcessFlows;
 use self::jobs::FollowedJobs;
 use self::pairing::FileIndex;
-use self::transfer::{FINISHED_DISPLAY_TIME, ProgressBasis, Transfer, TransferFile};
+use self::transfer::{FINISHED_DISPLAY_TIME, ProgressBasis, Transfer};
+use self::transfer_file::TransferFile;
 
 /// A pair of files that does not move for this long is no longer a transfer.
 const IDLE_TIMEOUT_OF_PAIR: Duration = Duration::from_secs(300);

@@ -7,7 +7,6 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::device_list::{DeviceColumn, DeviceList, mount_point};
 use crate::app::live::{LiveList, LiveState};
-use crate::drive::DriveKind;
 use crate::model::Snapshot;
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
@@ -133,14 +132,7 @@ fn folded_text(list: &DeviceList<'_>) -> String {
 /// Draws the rates of all media in the columns of the list: devices on top of others are not counted
 /// again.
 pub(super) fn draw_totals(sample: &Snapshot, theme: Theme, row: Rect, buf: &mut Buffer) {
-    let media = || {
-        sample.devices.iter().filter(|device| {
-            matches!(
-                device.kind,
-                None | Some(DriveKind::Disk | DriveKind::Optical)
-            ) && device.parent.is_none()
-        })
-    };
+    let media = || sample.devices.iter().filter(|device| device.is_medium());
     let sum =
         |of: fn(&DeviceView) -> Option<f64>| media().filter_map(of).reduce(|sum, rate| sum + rate);
     let total = DeviceView {

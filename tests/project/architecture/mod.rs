@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "bounded",
         "entropy",
+        "mountinfo",
         "nearest",
         "privilege",
         "shared_directory",
