@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Padding, Widget};
 use unicode_width::UnicodeWidthStr;
 
-use crate::app::{Dialog, ProcessTarget};
+use crate::app::{Dialog, ProcessAction, ProcessTarget};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::{cut_end, wrap_text};
 
@@ -104,7 +104,7 @@ fn dialog_text(dialog: &Dialog, theme: Theme, width: u16) -> DialogText {
             };
             lines.push(Line::default());
             lines.push(Line::styled(action.label(), theme.role_style(role)));
-            ("PROCESS", lines)
+            (action_title(*action), lines)
         }
         Dialog::ChooseProcessAction(process, actions) => {
             let mut lines = process_lines(process, theme, width);
@@ -116,12 +116,20 @@ fn dialog_text(dialog: &Dialog, theme: Theme, width: u16) -> DialogText {
                     Span::raw(format!("  {}", action.label())),
                 ])
             }));
-            ("PROCESS", lines)
+            let title = actions.first().map_or("PROCESS", |it| action_title(*it));
+            (title, lines)
         }
     };
     lines.push(Line::default());
     lines.push(keys_line(dialog, theme));
     DialogText { title, lines }
+}
+
+fn action_title(action: ProcessAction) -> &'static str {
+    match action {
+        ProcessAction::SetIoClass(_) => "I/O CLASS",
+        ProcessAction::SendSignal(_) => "SIGNAL",
+    }
 }
 
 fn faint(text: &'static str, theme: Theme) -> Line<'static> {

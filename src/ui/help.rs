@@ -102,6 +102,15 @@ mod tests {
     use crate::app::keymap::KeyContext;
 
     #[test]
+    fn help_texts_leave_a_gap_before_the_next_column() {
+        for binding in keymap::KEY_BINDINGS {
+            assert!(keymap::key_names(binding).len() < KEYS_WIDTH, "{binding:?}");
+            let end = 1 + KEYS_WIDTH + binding.help.len();
+            assert!(end + 2 <= usize::from(COLUMN_WIDTH), "{}", binding.help);
+        }
+    }
+
+    #[test]
     fn help_lists_every_binding_when_scrolled() {
         let area = Rect::new(0, 0, 80, 24);
         let mut seen = String::new();

@@ -54,7 +54,7 @@ const TARGET_COLUMNS: [TableColumn; 5] = [
     TableColumn::text("TARGET", 14, 10, 0),
     TableColumn::text("", 10, 24, 2),
     TableColumn::numeric("size", "size", 13, 1),
-    TableColumn::text("kind", 7, 4, 0),
+    TableColumn::text("kind", 9, 2, 0),
     TableColumn::text("used by", 10, 14, 3),
 ];
 

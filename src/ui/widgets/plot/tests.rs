@@ -119,6 +119,27 @@ fn plot_draws_bars_of_several_curves_side_by_side() {
 }
 
 #[test]
+fn lines_have_their_letters_at_intervals() {
+    let (reads, writes) = ([[0.0, 9e6], [9e9, 9e6]], [[0.0, 3e6], [9e9, 3e6]]);
+    let axes = axes();
+    let mut plot = plot_of(&reads, ChartShape::Line, &axes);
+    plot.curves[0].marker_letter = Some('r');
+    plot.curves.push(PlotCurve {
+        points: &writes,
+        marker_letter: Some('w'),
+        ..plot.curves[0]
+    });
+    let count = |text: &str, letter| text.chars().filter(|it| *it == letter).count();
+    let text = drawn_text(&plot, 60, 12);
+    for letter in ['r', 'w'] {
+        assert!((2..=5).contains(&count(&text, letter)), "{text}");
+    }
+    // One curve alone needs no letter.
+    plot.curves.truncate(1);
+    assert_eq!(count(&drawn_text(&plot, 60, 12), 'r'), 0);
+}
+
+#[test]
 fn empty_plot_shows_a_message() {
     let axes = axes();
     assert!(drawn_text(&plot_of(&[], ChartShape::Line, &axes), 40, 6).contains("nothing measured"));
