@@ -11,7 +11,7 @@ use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::input_line;
 
 /// Width of the column of keys.
-const KEYS_WIDTH: usize = 16;
+const KEYS_WIDTH: usize = 17;
 /// Width of one column of bindings.
 const COLUMN_WIDTH: u16 = 60;
 

@@ -233,11 +233,17 @@ impl PlotWidget<'_> {
         for column in (first..=rightmost).rev().step_by(usize::from(INTERVAL)) {
             let x = f64::from(column) / f64::from((area.width - 1).max(1));
             let y = paint::height_at(points, x);
-            let row = (y.clamp(0.0, 1.0) * f64::from(area.height - 1)).round() as u16;
-            let cell = &mut buf[(area.x + column, area.bottom() - 1 - row)];
-            // Between two points of which one is outside of the axis there is no line.
-            if cell.symbol() != " " {
-                cell.set_char(symbol).set_fg(colour);
+            let dots = area.height * 4 - 1;
+            let row = ((1.0 - y.clamp(0.0, 1.0)) * f64::from(dots)).round() as u16 / 4;
+            // The canvas may round to the row beside it. Between two points of which one is outside of
+            // the axis there is no line.
+            let near = [row, row.saturating_sub(1), (row + 1).min(area.height - 1)];
+            let is_line = |row: &u16| {
+                let cell = &buf[(area.x + column, area.y + row)];
+                cell.symbol() != " " && cell.fg == colour
+            };
+            if let Some(row) = near.into_iter().find(is_line) {
+                buf[(area.x + column, area.y + row)].set_char(symbol);
             }
         }
     }
