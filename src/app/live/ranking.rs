@@ -55,11 +55,9 @@ impl<K: Clone + Eq + Hash> RowRanking<K> {
                 ranked.push((row.clone(), *value));
             }
         }
-        let known: Vec<K> = ranked.iter().map(|(row, _)| row.clone()).collect();
-        let known: std::collections::HashSet<K> = known.into_iter().collect();
         let mut fresh: Vec<(K, f64)> = rows
             .iter()
-            .filter(|(row, _)| !known.contains(row))
+            .filter(|(row, _)| !self.positions.contains_key(row))
             .filter_map(|(row, _)| Some((row.clone(), *self.smoothed.get(row)?)))
             .collect();
         let sign = if descending { 1.0 } else { -1.0 };
