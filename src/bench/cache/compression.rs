@@ -158,12 +158,7 @@ impl Benchmark for CompressionBenchmark {
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         let plan = complete_plan(target, parameters)?;
-        let amount = plan.limits.bytes.map_or_else(String::new, |bytes| {
-            format!(
-                ", at most {}",
-                framework::describe_written_bytes(bytes, target)
-            )
-        });
+        let amount = framework::describe_written_limit(plan.limits.bytes, target);
         let time = variants::planned_rounds(plan.limits, &data_variants(&plan));
         Ok(Forecast {
             sentence: format!(

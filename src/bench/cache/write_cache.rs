@@ -154,12 +154,7 @@ impl Benchmark for WriteCacheBenchmark {
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         let plan = complete_plan(target, parameters)?;
-        let amount = plan.limits.bytes.map_or_else(String::new, |bytes| {
-            format!(
-                ", at most {}",
-                framework::describe_written_bytes(bytes, target)
-            )
-        });
+        let amount = framework::describe_written_limit(plan.limits.bytes, target);
         Ok(Forecast {
             sentence: format!(
                 "writes at random offsets of {}, plain and with O_DSYNC, with the drive's cache on and off \
