@@ -39,7 +39,7 @@ impl ProcessBaselines {
         let known = |process: &ProcessSample| {
             let identity = &process.identity;
             let counters = (process.io.value()?, process.ended_io);
-            Some(((identity.pid, identity.start_ticks), counters))
+            Some((identity.key(), counters))
         };
         self.initial_counters = sample.processes.iter().filter_map(known).collect();
     }
@@ -49,10 +49,7 @@ impl ProcessBaselines {
     fn since(&self, process: &ProcessSample) -> Option<ProcessIo> {
         let identity = &process.identity;
         let now = process.io.value()?;
-        match self
-            .initial_counters
-            .get(&(identity.pid, identity.start_ticks))
-        {
+        match self.initial_counters.get(&identity.key()) {
             Some((before, ended)) => own_io_difference((before, *ended), (&now, process.ended_io)),
             None if identity.started + CLOCK_RESOLUTION >= self.since? => {
                 Some(now.saturating_sub(&process.ended_io.unwrap_or_default()))

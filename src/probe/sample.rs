@@ -298,6 +298,17 @@ pub struct ProcessIdentity {
     pub user: Option<String>,
 }
 
+/// Process id and start time in ticks since boot: together they are unique.
+pub type ProcessKey = (u32, u64);
+
+impl ProcessIdentity {
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> ProcessKey {
+        (self.pid, self.start_ticks)
+    }
+}
+
 /// `/proc/PID/io` (kernel Documentation/filesystems/proc.rst, section 3.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessIo {

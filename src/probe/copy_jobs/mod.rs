@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::probe::copy_jobs::counter::TreeCounter;
-use crate::probe::copy_jobs::job_count::ProcessKey;
-use crate::probe::sample::{ProcessIdentity, ProcessSample};
+use crate::probe::sample::{ProcessIdentity, ProcessKey, ProcessSample};
 use crate::roots::SysPaths;
 
 pub mod arguments;
@@ -53,7 +52,7 @@ impl CopyJobs {
             if !arguments::COPY_PROGRAMS.contains(&identity.name.as_slice()) {
                 continue;
             }
-            let key = (identity.pid, identity.start_ticks);
+            let key = identity.key();
             gone.remove(&key);
             let judged = self.judged_processes.get(&key);
             if judged.is_none_or(|judged| !Arc::ptr_eq(&judged.identity, identity)) {
@@ -101,7 +100,7 @@ impl CopyJobs {
             self.counter = TreeCounter::start();
         }
         let process = roots.proc.join(identity.pid.to_string());
-        let key = (identity.pid, identity.start_ticks);
+        let key = identity.key();
         self.counter
             .as_ref()?
             .start_job(key, process, Arc::clone(&order));
