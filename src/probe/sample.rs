@@ -42,6 +42,18 @@ pub struct SystemSample {
     pub notices: Vec<ProbeNotice>,
 }
 
+#[cfg(test)]
+impl SystemSample {
+    /// A sample with these processes, so many seconds after the boot.
+    pub(crate) fn of_processes(second: u64, processes: Vec<ProcessSample>) -> Self {
+        Self {
+            boot_time: Duration::from_secs(second),
+            processes,
+            ..Self::default()
+        }
+    }
+}
+
 /// The machine as a whole.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostSample {
