@@ -197,19 +197,19 @@ fn device_names(now: &SystemSample, pair: &ProcessPair<'_>) -> Vec<SafeText> {
     // up few names.
     let (mut moving, mut resting) = (Vec::new(), Vec::new());
     for file in pair.current.files.iter() {
-        let places = if pair.previous_file(file) == Some(file) {
+        let locations = if pair.previous_file(file) == Some(file) {
             &mut resting
         } else {
             &mut moving
         };
-        let place = location_of(file);
-        if !places.contains(&place) {
-            places.push(place);
+        let location = location_of(file);
+        if !locations.contains(&location) {
+            locations.push(location);
         }
     }
     let mut names: Vec<SafeText> = Vec::new();
-    for place in moving.into_iter().chain(resting) {
-        if let Some(name) = device_at_location(now, place).map(SafeText::from)
+    for location in moving.into_iter().chain(resting) {
+        if let Some(name) = device_at_location(now, location).map(SafeText::from)
             && !names.contains(&name)
         {
             names.push(name);

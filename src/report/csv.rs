@@ -123,7 +123,7 @@ pub fn session_csv(session: &Session) -> serde_json::Result<String> {
             .iter()
             .map(|verdict| verdict.severity)
             .max();
-        for metric in &run.findings.figures {
+        for metric in &run.findings.metrics {
             records.push(json!({
                 "run": index + 1,
                 "started": run.started,

@@ -178,7 +178,7 @@ pub fn session_metrics(session: &Session) -> String {
             &labels,
             Some(f64::from(u8::from(is_invalid))),
         );
-        for metric in &run.findings.figures {
+        for metric in &run.findings.metrics {
             let (factor, suffix) = base_unit(metric.unit);
             let name = metric_name(&metric.id.to_string(), suffix);
             exposition.add(&name, "", &labels, Some(metric.value * factor));

@@ -80,10 +80,10 @@ impl<K: Clone + Eq + Hash> RowRanking<K> {
         };
         // An insertion sort: nearly sorted already, and stable where nothing overtakes.
         for index in 1..ranked.len() {
-            let mut place = index;
-            while place > 0 && overtakes(ranked[place].1, ranked[place - 1].1) {
-                ranked.swap(place, place - 1);
-                place -= 1;
+            let mut at = index;
+            while at > 0 && overtakes(ranked[at].1, ranked[at - 1].1) {
+                ranked.swap(at, at - 1);
+                at -= 1;
             }
         }
         self.order = ranked.into_iter().map(|(row, _)| row).collect();

@@ -369,8 +369,11 @@ mod tests {
         assert!((metric_value(&finished, &MetricId::CACHE_GAIN) / 80.0 - 1.0).abs() < 0.01);
         assert!(check_codes(&finished).is_empty());
         for name in ["sync_penalty", "cache_gain", "cache_off_dsync_iops"].map(MetricId::parse) {
-            let figure = finished.findings.metric(&name).unwrap();
-            assert!(figure.low.unwrap() <= figure.value && figure.high.unwrap() >= figure.value);
+            let run_metric = finished.findings.metric(&name).unwrap();
+            assert!(
+                run_metric.low.unwrap() <= run_metric.value
+                    && run_metric.high.unwrap() >= run_metric.value
+            );
         }
         assert_eq!(fake.executed_plans.lock().unwrap().len(), 16);
         assert_eq!(fs::read_to_string(file).unwrap().trim(), "write back");

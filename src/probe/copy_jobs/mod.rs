@@ -47,8 +47,8 @@ impl CopyJobs {
     ) -> Vec<EndedJob> {
         let mut gone: BTreeMap<ProcessKey, ()> =
             self.judged_processes.keys().map(|key| (*key, ())).collect();
-        for place in 0..processes.len() {
-            let identity = &processes[place].identity;
+        for index in 0..processes.len() {
+            let identity = &processes[index].identity;
             if !arguments::COPY_PROGRAMS.contains(&identity.name.as_slice()) {
                 continue;
             }
@@ -61,7 +61,7 @@ impl CopyJobs {
                 self.judged_processes
                     .insert(key, JudgedProcess { identity, order });
             }
-            processes[place].job_count = self.count_of(key);
+            processes[index].job_count = self.count_of(key);
         }
         for key in gone.into_keys() {
             let judged = self.judged_processes.remove(&key);
@@ -112,7 +112,7 @@ impl CopyJobs {
 fn has_same_parent(identity: &ProcessIdentity, processes: &[ProcessSample]) -> bool {
     processes
         .binary_search_by_key(&identity.parent_pid, |process| process.identity.pid)
-        .is_ok_and(|place| processes[place].identity.name == identity.name)
+        .is_ok_and(|index| processes[index].identity.name == identity.name)
 }
 
 #[cfg(test)]

@@ -330,7 +330,7 @@ impl JournalReader {
 /// Number of metrics and table cells of a run.
 fn shown(run: &BenchmarkRun) -> usize {
     let findings = &run.findings;
-    findings.figures.len()
+    findings.metrics.len()
         + findings
             .tables
             .iter()
