@@ -169,6 +169,11 @@ fn has_medium(disk: &DiskCounters, drive: Option<&BlockDevice>) -> bool {
 
 fn set_drive_facts(view: &mut DeviceView, drive: &BlockDevice) {
     view.label = SafeText::from_bytes(drive.label().as_bytes());
+    view.volume = drive.volume.as_ref().map(|volume| volume.kind);
+    view.by_id = drive
+        .by_id
+        .as_ref()
+        .map(|name| SafeText::from_bytes(name.as_bytes()));
     view.kind = Some(drive.kind);
     view.size_bytes = Some(drive.size_bytes);
     view.parent = match (&drive.parent, drive.slaves.as_slice()) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
+use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, VolumeKind};
 use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
 
@@ -136,8 +136,14 @@ pub struct HostView {
 pub struct DeviceView {
     /// Kernel's name.
     pub name: SafeText,
-    /// Label: model and size are shown in the heading.
+    /// What its users call it: the name of a volume of LVM, LUKS, multipath or mdadm, otherwise
+    /// vendor and model, the backing file of a loop device, or its kind.
     pub label: SafeText,
+    /// What manages it, where `label` is the name of a volume.
+    pub volume: Option<VolumeKind>,
+    /// Name below `/dev/disk/by-id`: the one with model and serial number, or the volume's name.
+    /// `None` without udev.
+    pub by_id: Option<SafeText>,
     /// Its kind; `None` where it is unknown.
     pub kind: Option<DriveKind>,
     /// Its size in bytes.
@@ -215,6 +221,15 @@ pub struct DeviceView {
 }
 
 impl DeviceView {
+    /// The name to show: that of a volume, otherwise that of the kernel.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        match self.volume {
+            Some(_) => &self.label,
+            None => &self.name,
+        }
+    }
+
     /// Whether it is a medium of its own: not on top of another device, nor in memory. A device of
     /// which nothing is known is one.
     #[must_use]

@@ -3,6 +3,7 @@
 mod ended;
 mod files;
 mod live_sampler;
+mod not_on_disk;
 mod ordinary;
 mod throttled;
 mod trees;
