@@ -132,7 +132,7 @@ fn schema_keys_behind_references_and_lists_are_found() {
     for key in [
         "schema",
         "runs[].reproduce.fio_gap",
-        "runs[].metrics[].value",
+        "runs[].figures[].value",
         "runs[].goals[].met",
     ] {
         assert!(
