@@ -237,10 +237,10 @@ impl LiveState {
             .filter(|process| matches_filter(process, &filter))
             .collect();
         let order = self.visible_process_order();
-        let place = |process: &ProcessView| self.ranking.position(&(process.pid, process.tid));
+        let rank = |process: &ProcessView| self.ranking.position(&(process.pid, process.tid));
         listed.sort_by(|left, right| {
-            place(left)
-                .cmp(&place(right))
+            rank(left)
+                .cmp(&rank(right))
                 .then_with(|| order.compare(left, right, self.show_totals))
         });
         if self.show_tree {

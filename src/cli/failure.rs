@@ -1,9 +1,7 @@
 //! Exit statuses, and the failure of a command.
 
-use std::path::Path;
-
 use crate::named_file::OutputError;
-use crate::session::store::StoreError;
+use crate::session::store::{SessionFormatError, StoreError};
 
 /// Advice if files are too large together for a comparison.
 pub(super) const FEWER_FILES: &str =
@@ -104,14 +102,11 @@ pub(super) fn session_load_failure(error: StoreError) -> CommandFailure {
         true => CommandFailure::usage_error(error),
         // As for `run`: a file without content is a usage error.
         false => match &error {
-            StoreError::NotASession { path, .. } if is_empty(path) => {
-                CommandFailure::usage_error(error)
-            }
+            StoreError::NotASession {
+                reason: SessionFormatError::Empty,
+                ..
+            } => CommandFailure::usage_error(error),
             _ => CommandFailure::failed(error),
         },
     }
-}
-
-fn is_empty(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| metadata.len() == 0)
 }

@@ -89,11 +89,7 @@ fn listing<T: serde::Serialize>(
     match format {
         OutputFormat::Json => pretty_json(&files),
         OutputFormat::Ndjson => json_lines(files),
-        OutputFormat::Csv => {
-            let rows: serde_json::Result<String> =
-                files.iter().map(|file| table.row(file)).collect();
-            Ok(table.heading() + &converted(rows)?)
-        }
+        OutputFormat::Csv => converted(table.to_csv(files)),
         _ => Ok(text(files)),
     }
 }

@@ -45,6 +45,18 @@ pub struct SystemSample {
     pub notices: Vec<ProbeNotice>,
 }
 
+#[cfg(test)]
+impl SystemSample {
+    /// A sample with these processes, so many seconds after the boot.
+    pub(crate) fn of_processes(second: u64, processes: Vec<ProcessSample>) -> Self {
+        Self {
+            boot_time: Duration::from_secs(second),
+            processes,
+            ..Self::default()
+        }
+    }
+}
+
 /// The machine as a whole.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostSample {
@@ -299,6 +311,17 @@ pub struct ProcessIdentity {
     pub arguments: Vec<u8>,
     /// Owner's name, or number where it has none; `None` for a process that has been idle so far.
     pub user: Option<String>,
+}
+
+/// Process id and start time in ticks since boot: together they are unique.
+pub type ProcessKey = (u32, u64);
+
+impl ProcessIdentity {
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> ProcessKey {
+        (self.pid, self.start_ticks)
+    }
 }
 
 /// `/proc/PID/io` (kernel Documentation/filesystems/proc.rst, section 3.3).

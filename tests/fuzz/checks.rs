@@ -225,9 +225,9 @@ pub fn presented(session: &Session) {
 }
 
 /// Opened and drawn on a small and a large terminal.
-fn shown(news: impl Fn() -> Message, screen: Screen) {
+fn shown(message: impl Fn() -> Message, screen: Screen) {
     let mut state = AppState::new(Duration::from_secs(1));
-    app::update(&mut state, AppEvent::Message(news()));
+    app::update(&mut state, AppEvent::Message(message()));
     state.screen = screen;
     for (width, height) in [(80, 24), (200, 60)] {
         let area = Rect::new(0, 0, width, height);

@@ -98,13 +98,13 @@ impl TraceCapture {
             .ok_or(TraceError::UnknownFormat { path: header })?;
         let instance = TraceInstance::create(roots, tracefs, BUFFER_KIB)?;
         let names = ThreadNames::new(&roots.proc, instance.tracefs());
-        let drain = RingReader::open(&instance.processor_directories()?, decoder, format, names)?;
+        let reader = RingReader::open(&instance.processor_directories()?, decoder, format, names)?;
         let events: Vec<EnabledEvent> = ENABLED_EVENTS.iter().filter(is_wanted).copied().collect();
         instance.set_filters(&events, &settings.devices)?;
         instance.start_recording(&events)?;
         let stop = Arc::new(AtomicBool::new(false));
         let worker = CaptureWorker {
-            ring_reader: drain,
+            ring_reader: reader,
             instance,
             enabled_events: events,
             stop: Arc::clone(&stop),

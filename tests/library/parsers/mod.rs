@@ -20,7 +20,7 @@ use proptest::test_runner::{Config, TestRunner};
 fn check_property<S: Strategy>(cases: u32, strategy: &S, check: impl Fn(S::Value)) {
     let config = Config {
         cases,
-        // What failed is told with its input; nothing is kept in files.
+        // What failed is reported with its input; nothing is kept in files.
         failure_persistence: None,
         ..Config::default()
     };

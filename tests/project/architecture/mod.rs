@@ -252,10 +252,11 @@ fn tests_that_cannot_run_call_skip() {
     files.extend(rust_files(&root.join("tests")));
     let prints = |line: &str| {
         let line = line.trim_start();
-        let said = line.starts_with("println!(\"") || line.starts_with("eprintln!(\"");
-        said && ["not tried", "not tested", "skipped"]
-            .iter()
-            .any(|word| line.contains(word))
+        let message = line.starts_with("println!(\"") || line.starts_with("eprintln!(\"");
+        message
+            && ["not tried", "not tested", "skipped"]
+                .iter()
+                .any(|word| line.contains(word))
     };
     // What prints the list in the end.
     files.retain(|file| !file.ends_with("tests/support/skipped.rs"));

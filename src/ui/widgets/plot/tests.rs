@@ -90,8 +90,8 @@ fn plot_draws_line_and_label_of_marked_value() {
     );
     assert!(first.ends_with("end 10 s"), "{text}");
     assert!(!text.contains("beyond"));
-    let place = text.lines().nth(5).unwrap().chars().nth(31);
-    assert_eq!(place, Some('│'), "{text}");
+    let position = text.lines().nth(5).unwrap().chars().nth(31);
+    assert_eq!(position, Some('│'), "{text}");
 }
 
 #[test]

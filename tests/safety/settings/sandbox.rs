@@ -9,11 +9,11 @@ use crate::loop_device::LoopDevice;
 pub use crate::process::wait_until;
 use crate::requirement::{Requirement, skip};
 
-pub struct Place {
+pub struct SettingsSandbox {
     directory: tempfile::TempDir,
 }
 
-impl Place {
+impl SettingsSandbox {
     /// `None`, and why, where there is neither root nor a mount namespace.
     pub fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
@@ -24,13 +24,13 @@ impl Place {
         for name in ["run", "home"] {
             fs::create_dir(directory.path().join(name)).unwrap();
         }
-        let place = Self { directory };
-        let probe = place.shell(&["true"]).output().unwrap();
+        let sandbox = Self { directory };
+        let probe = sandbox.shell(&["true"]).output().unwrap();
         if !probe.status.success() {
             skip(Requirement::Namespaces, stderr(&probe));
             return None;
         }
-        Some(place)
+        Some(sandbox)
     }
 
     pub fn path(&self) -> &Path {

@@ -11,17 +11,17 @@ use diskscope::session::store;
 pub use crate::process::{wait_until, worker};
 pub use crate::requirement::is_root;
 
-pub struct Place {
+pub struct RunSandbox {
     directory: tempfile::TempDir,
 }
 
-impl Place {
+impl RunSandbox {
     pub fn new() -> Self {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let place = Self { directory };
-        fs::create_dir_all(place.scratch()).unwrap();
-        fs::create_dir_all(place.state()).unwrap();
-        place
+        let sandbox = Self { directory };
+        fs::create_dir_all(sandbox.scratch()).unwrap();
+        fs::create_dir_all(sandbox.state()).unwrap();
+        sandbox
     }
 
     pub fn path(&self) -> &Path {

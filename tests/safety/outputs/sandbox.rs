@@ -42,11 +42,11 @@ const PRIVATE_DEV_SCRIPT: &str = r#"
     set +e
 "#;
 
-pub struct Place {
+pub struct OutputSandbox {
     directory: tempfile::TempDir,
 }
 
-impl Place {
+impl OutputSandbox {
     pub fn new() -> Self {
         Self {
             directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
@@ -176,12 +176,12 @@ impl Place {
 
 /// Refused before anything was measured: status 2, nothing on stdout, no session.
 #[track_caller]
-pub fn assert_refused(place: &Place, output: &Output, why: &str) {
-    let told = stderr(output);
-    assert_eq!(exit_code(output), 2, "{told}");
-    assert!(told.contains(why), "{told}");
+pub fn assert_refused(sandbox: &OutputSandbox, output: &Output, why: &str) {
+    let message = stderr(output);
+    assert_eq!(exit_code(output), 2, "{message}");
+    assert!(message.contains(why), "{message}");
     assert_eq!(stdout(output), "");
-    assert_eq!(place.saved_session_count(), 0);
+    assert_eq!(sandbox.saved_session_count(), 0);
 }
 
 #[track_caller]

@@ -63,11 +63,11 @@ impl Run {
 }
 
 /// A directory of its own, gone afterwards.
-pub struct Place {
+pub struct VerdictSandbox {
     directory: TempDir,
 }
 
-impl Place {
+impl VerdictSandbox {
     pub fn new() -> Self {
         Self {
             directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
@@ -138,8 +138,8 @@ impl Place {
             .unwrap();
         meanwhile(&child);
         let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{words:?}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {message}");
         let mut session: Value = serde_json::from_slice(&output.stdout).unwrap();
         Run(session["runs"][0].take())
     }

@@ -30,23 +30,23 @@ static FILE_MOUNT_LOCK: RwLock<()> = RwLock::new(());
 
 /// Whether other tests may run meanwhile.
 #[allow(dead_code, reason = "held until the test ends")]
-enum Company {
+enum MachineLock {
     Shared(RwLockReadGuard<'static, ()>),
     Exclusive(RwLockWriteGuard<'static, ()>),
 }
 
-pub struct Place {
+pub struct GuardSandbox {
     pub directory: TempDir,
     mounts: Vec<PathBuf>,
-    _file_mount_guard: Company,
+    _file_mount_guard: MachineLock,
 }
 
-impl Place {
+impl GuardSandbox {
     pub fn new() -> Self {
         let shared = FILE_MOUNT_LOCK
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        Self::with_lock(Company::Shared(shared))
+        Self::with_lock(MachineLock::Shared(shared))
     }
 
     /// The same for a test that mounts a file system from a file: no other one runs meanwhile.
@@ -54,10 +54,10 @@ impl Place {
         let alone = FILE_MOUNT_LOCK
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        Self::with_lock(Company::Exclusive(alone))
+        Self::with_lock(MachineLock::Exclusive(alone))
     }
 
-    fn with_lock(company: Company) -> Self {
+    fn with_lock(company: MachineLock) -> Self {
         Self {
             directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
             mounts: Vec::new(),
@@ -120,7 +120,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for GuardSandbox {
     fn drop(&mut self) {
         for point in self.mounts.iter().rev() {
             command_output("umount", &[point.to_str().unwrap()]);
@@ -154,17 +154,17 @@ pub fn run_overwrite(target: impl AsRef<OsStr>) -> Output {
 /// Asserts that a target is refused for that reason.
 #[track_caller]
 pub fn assert_refused(output: &Output, reason: &str) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains(reason), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{message}");
+    assert!(message.contains(reason), "{message}");
     assert!(output.stdout.is_empty(), "nothing was measured");
 }
 
 /// Asserts that a target was overwritten.
 #[track_caller]
 pub fn assert_written(output: &Output) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
 }
 
 /// Content that must not change.

@@ -34,12 +34,12 @@ pub struct LiveSampler {
 
 impl LiveSampler {
     pub fn start() -> Self {
-        let mut eye = Self {
+        let mut sampler = Self {
             collector: SampleCollector::new(SysPaths::default()),
             view_builder: ViewBuilder::default(),
         };
-        eye.next_snapshot();
-        eye
+        sampler.next_snapshot();
+        sampler
     }
 
     pub fn next_snapshot(&mut self) -> Snapshot {
