@@ -21,6 +21,7 @@ mod benchmark_help;
 mod cleanup;
 mod compare;
 mod completions;
+mod config;
 mod device_names;
 mod devices;
 mod elevation;
@@ -145,6 +146,12 @@ const SUBCOMMANDS: &[Subcommand] = &[
         formats: &[],
         command: report::command,
         run: report::run,
+    },
+    Subcommand {
+        group: CommandGroup::Setup,
+        formats: config::FORMATS,
+        command: config::command,
+        run: config::run,
     },
     Subcommand {
         group: CommandGroup::Setup,

@@ -4,6 +4,7 @@
 
 mod command_line;
 mod compare;
+mod config;
 mod day;
 mod fio;
 mod fuse;

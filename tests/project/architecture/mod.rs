@@ -21,6 +21,7 @@ const LAYERS: &[&[&str]] = &[
         "privilege",
         "shared_directory",
         "stats",
+        "terminal_output",
         "units",
         "wrap",
     ],
@@ -34,6 +35,7 @@ const LAYERS: &[&[&str]] = &[
     &["recording", "report", "request_trace"],
     &["app", "benchmark_run"],
     &["ui"],
+    &["config"],
     &["tui"],
     &["cli"],
 ];
@@ -178,6 +180,7 @@ fn terminal_libraries_are_used_by_the_interface_only() {
         "engine",
         "bench",
         "stats",
+        "terminal_output",
         "session",
         "report",
         "recording",

@@ -90,14 +90,9 @@ fn plot_draws_line_and_label_of_marked_value() {
     );
     assert!(first.ends_with("end 10 s"), "{text}");
     assert!(!text.contains("beyond"));
-<<<<<<< HEAD
-    let position = text.lines().nth(5).unwrap().chars().nth(31);
-    assert_eq!(position, Some('│'), "{text}");
-=======
     let row: Vec<char> = text.lines().nth(5).unwrap().chars().collect();
     let middle = first.find("cliff 5 s").unwrap() + "cliff 5 s".len() / 2;
     assert!(row[middle - 1..=middle + 1].contains(&'│'), "{text}");
->>>>>>> screens
 }
 
 #[test]
