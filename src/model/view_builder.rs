@@ -8,8 +8,10 @@ use crate::probe::sample::{CpuTicks, HostSample, ProbeNotice};
 use super::dirty_memory::DirtyMemory;
 use super::interval::SampleInterval;
 use super::processes::ProcessBaselines;
-use super::processes::ended::EndedChildren;
-use super::snapshot::{HostView, Snapshot};
+use super::processes::by_device;
+use super::processes::ended::{EndedChildren, EndedInInterval};
+use super::requests::TracedIo;
+use super::snapshot::{DeviceView, HostView, Snapshot, TotalRates};
 use super::transfers::TransferTracker;
 use super::transfers::context::TransferContext;
 use super::{devices, growing, memory, processes, units};
@@ -72,6 +74,11 @@ impl ViewBuilder {
 
     /// The view of the next sample.
     pub fn update(&mut self, now: Arc<SystemSample>) -> Snapshot {
+        self.update_traced(now, None)
+    }
+
+    /// The view of the next sample, with the requests that completed since the previous one.
+    pub fn update_traced(&mut self, now: Arc<SystemSample>, traced: Option<&TracedIo>) -> Snapshot {
         let before = self.previous.take();
         let before = before.as_deref();
         let interval = SampleInterval::new(before, &now);
@@ -90,9 +97,11 @@ impl ViewBuilder {
                 &interval,
                 &self.baselines,
                 &ended,
-                self.settings.all_processes,
+                (self.settings.all_processes, traced),
             ),
             process_count: now.processes.len(),
+            total: TotalRates::default(),
+            traced: None,
             transfers: Vec::new(),
             growing_files: growing::growing_files(&interval),
             units: None,
@@ -100,6 +109,11 @@ impl ViewBuilder {
             drives: Arc::clone(&now.drives),
             file_systems: Arc::clone(&now.file_systems),
         };
+        live.total = total_rates(&interval, &ended, &live.devices);
+        if let Some(traced) = traced {
+            live.traced = by_device::apply_traced(&mut live.processes, traced, &interval);
+            processes::sort_by_load(&mut live.processes);
+        }
         live.units = units::unit_views(&interval, &live.devices);
         live.host.time_to_flush = self.dirty_memory.time_to_flush(&now, &live.devices);
         live.host.time_to_throttle = self.dirty_memory.time_to_throttle(&now.host.memory);
@@ -112,6 +126,25 @@ impl ViewBuilder {
         });
         self.previous = Some(now);
         live
+    }
+}
+
+/// All processes together, and all drives together.
+fn total_rates(
+    interval: &SampleInterval<'_>,
+    ended: &EndedInInterval,
+    devices: &[DeviceView],
+) -> TotalRates {
+    let processes = processes::total_rates(interval, ended);
+    let sum = |rate: fn(&DeviceView) -> Option<f64>| {
+        let media = devices.iter().filter(|device| device.is_medium());
+        media.filter_map(rate).reduce(|sum, rate| sum + rate)
+    };
+    TotalRates {
+        read_bytes_per_s: processes.map(|(read, _)| read),
+        write_bytes_per_s: processes.map(|(_, written)| written),
+        actual_read_bytes_per_s: sum(|device| device.read_bytes_per_s),
+        actual_write_bytes_per_s: sum(|device| device.write_bytes_per_s),
     }
 }
 
