@@ -101,10 +101,7 @@ pub fn sort_by_load(views: &mut [ProcessView]) {
 /// Bytes per second of all processes at devices, ended ones included; `None` where the counters of
 /// some cannot be read.
 #[must_use]
-pub fn total_rates(
-    interval: &SampleInterval<'_>,
-    ended: &EndedInInterval,
-) -> Option<(f64, f64)> {
+pub fn total_rates(interval: &SampleInterval<'_>, ended: &EndedInInterval) -> Option<(f64, f64)> {
     let seconds = interval.seconds()?;
     let pairs = &interval.process_pairs;
     let is_refused = |pair: &ProcessPair<'_>| pair.current.io == Availability::NotPermitted;

@@ -18,11 +18,11 @@ mod nanoseconds;
 mod transfer;
 mod unit;
 
+pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
 pub use self::transfer::{
     Bottleneck, BottleneckReason, Throttle, TransferKey, TransferOperation, TransferState,
     TransferView,
 };
-pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
 pub use self::unit::{UnitLimit, UnitView};
 
 /// State of the machine at one time.

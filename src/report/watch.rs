@@ -136,7 +136,8 @@ mod tests {
     use super::columns::display_width;
     use super::*;
     use crate::model::snapshot::{
-        DeviceShare, DeviceView, ProcessView, TotalRates, TracedInterval, TransferState, TransferView, UnitLimit, UnitView,
+        DeviceShare, DeviceView, ProcessView, TotalRates, TracedInterval, TransferState,
+        TransferView, UnitLimit, UnitView,
     };
     use crate::probe::sample::UnitKind;
 
