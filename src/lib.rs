@@ -24,6 +24,7 @@ pub mod nearest;
 pub mod private_directory;
 mod privilege;
 pub mod probe;
+pub mod process_io_trace;
 pub mod recording;
 pub mod report;
 pub mod request_trace;

@@ -547,8 +547,7 @@ fn matches_filter(process: &ProcessView, filter: &str) -> bool {
         || process.command.to_lowercase().contains(filter)
         || process.pid.to_string().starts_with(filter)
         || process
-            .devices
-            .iter()
+            .device_names()
             .any(|device| device.to_lowercase() == filter)
         || process
             .user

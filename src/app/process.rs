@@ -151,7 +151,9 @@ impl ProcessOrder {
             Some(ProcessColumn::Pid) => self.with_direction(left.pid.cmp(&right.pid)),
             Some(ProcessColumn::User) => self.with_direction(left.user.cmp(&right.user)),
             Some(ProcessColumn::IoClass) => self.with_direction(left.priority.cmp(&right.priority)),
-            Some(ProcessColumn::Device) => self.with_direction(left.devices.cmp(&right.devices)),
+            Some(ProcessColumn::Device) => {
+                self.with_direction(left.device_names().cmp(right.device_names()))
+            }
             Some(ProcessColumn::KernelState) => self.with_direction(left.state.cmp(&right.state)),
             Some(ProcessColumn::Command) => self.with_direction(left.command.cmp(&right.command)),
             _ => {

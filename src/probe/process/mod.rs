@@ -11,4 +11,5 @@ pub(crate) mod reused_file;
 pub mod stat;
 pub(crate) mod table;
 pub(crate) mod taskstats;
+pub mod thread_owner;
 pub(crate) mod threads;

@@ -32,7 +32,7 @@ const LAYERS: &[&[&str]] = &[
     &["axis", "drive"],
     &["engine", "probe"],
     &["bench", "model", "supervisor"],
-    &["recording", "report", "request_trace"],
+    &["process_io_trace", "recording", "report", "request_trace"],
     &["app", "benchmark_run"],
     &["ui"],
     &["config"],
