@@ -9,5 +9,6 @@ pub mod open_files;
 pub(crate) mod reused_file;
 pub mod stat;
 pub(crate) mod table;
+pub mod task_scan;
 pub(crate) mod taskstats;
 pub(crate) mod threads;
