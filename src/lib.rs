@@ -10,6 +10,7 @@ pub mod benchmark_run;
 pub mod bounded;
 pub mod cli;
 mod control_groups;
+pub mod diagnosis;
 pub mod drive;
 pub mod engine;
 pub mod entropy;
@@ -35,6 +36,7 @@ pub mod supervisor;
 pub mod tui;
 pub mod ui;
 pub mod units;
+pub mod window_recorder;
 pub mod wrap;
 
 #[cfg(test)]

@@ -22,18 +22,21 @@ pub enum ExitStatus {
     Refused = 3,
     /// Completed, but a goal was missed.
     GoalMissed = 4,
+    /// Completed, and a problem was found.
+    ProblemFound = 5,
     /// Interrupted; the partial result was saved and printed.
     Interrupted = 130,
 }
 
 impl ExitStatus {
     /// All statuses, in order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Success,
         Self::Failed,
         Self::UsageError,
         Self::Refused,
         Self::GoalMissed,
+        Self::ProblemFound,
         Self::Interrupted,
     ];
 
@@ -49,6 +52,7 @@ impl ExitStatus {
             }
             Self::Refused => "refused for safety",
             Self::GoalMissed => "done, but a goal was missed",
+            Self::ProblemFound => "done, and a problem was found (`why --exit-code`)",
             Self::Interrupted => "interrupted; the partial result is saved and printed",
         }
     }

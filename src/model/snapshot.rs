@@ -71,6 +71,12 @@ pub fn is_delay_accounting_notice(notice: &str) -> bool {
     notice == ProbeNotice::DelayAccountingOff.message()
 }
 
+/// Whether a notice says that control groups are those of version 1.
+#[must_use]
+pub fn is_first_version_notice(notice: &str) -> bool {
+    notice == ProbeNotice::BufferedWritesUnattributed.message()
+}
+
 /// Whether a notice says that other users' processes are unreadable.
 #[must_use]
 pub fn is_other_users_notice(notice: &str) -> bool {

@@ -27,7 +27,7 @@ mod pairing;
 #[cfg(test)]
 mod tests;
 mod transfer;
-mod waits;
+pub mod waits;
 
 use self::bottleneck::TransferParticipants;
 use self::context::{TransferContext, TransferDevices};
