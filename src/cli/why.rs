@@ -46,7 +46,7 @@ pub(super) fn command() -> Command {
         )
         .args(format_arguments(FORMATS))
         .after_help(
-            "As root, the requests of the busiest device are traced while it watches: they prove who is \
+            "With root's rights, the requests of the busiest device are traced while it watches: they prove who is \
              ahead of whom. Without root the sentence says `probably`.\n\n\
              Examples:\n  diskscope why\n  diskscope why --duration 60 --json | jq .causes[0]\n  \
              diskscope why --duration 10 --exit-code || mail -s 'disk trouble' root",

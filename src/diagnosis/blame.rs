@@ -70,7 +70,7 @@ pub fn blame(analysis: &Analysis<'_>, device: &DeviceSummary) -> Blame {
         })
     };
     let (victims, competitors): (Vec<&Waiter>, Vec<&Waiter>) =
-        waiting.iter().partition(|waiter| is_victim(&waiter));
+        waiting.iter().partition(|waiter| is_victim(waiter));
     let mut evidence = Vec::new();
     let mut certainty = Certainty::Probable;
     if let Some((culprit, share)) = top {

@@ -23,6 +23,8 @@ pub struct Diagnosis {
     pub not_examined: Vec<(CauseCode, NotExamined)>,
     /// Values of the machine, which prove that nothing is wrong where nothing is.
     pub machine: Vec<Measurement>,
+    /// Requests that were traced as proof; `None` where no device was traced.
+    pub traced_requests: Option<u64>,
 }
 
 impl Diagnosis {

@@ -9,6 +9,7 @@ pub mod blame;
 pub mod cause;
 pub mod code;
 pub mod measurement;
+pub mod mitigation;
 pub mod ranking;
 pub mod remedy;
 pub mod requests;

@@ -105,6 +105,7 @@ pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
         .into_iter()
         .flatten()
         .collect(),
+        traced_requests: window.requests.as_ref().map(|requests| requests.requests),
         ..Diagnosis::default()
     };
     for (code, examination) in examine_all(&analysis) {

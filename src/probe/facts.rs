@@ -34,6 +34,8 @@ pub struct FactsReader {
     roots: SysPaths,
     kernel_log: KernelLog,
     next_scan: Duration,
+    /// Whether a FUSE file system is mounted, as of the last reading.
+    has_fuse_mounts: bool,
 }
 
 impl FactsReader {
@@ -43,18 +45,22 @@ impl FactsReader {
         Self {
             kernel_log: KernelLog::open_at_end(&roots),
             next_scan: Duration::ZERO,
+            has_fuse_mounts: false,
             roots,
         }
     }
 
     /// Reads the facts.
     pub fn read(&mut self) -> FactsSample {
+        let mounts = mounts(&self.roots).unwrap_or_default();
+        let is_fuse = |mount: &MountEntry| mount.file_system.starts_with("fuse");
+        self.has_fuse_mounts = mounts.iter().any(is_fuse);
         FactsSample {
             at: boot_time(),
             devices: read_device_health(&self.roots),
             fuse: read_connections(&self.roots),
             kernel_errors: self.kernel_log.new_errors(),
-            mounts: mounts(&self.roots).unwrap_or_default(),
+            mounts,
         }
     }
 
@@ -65,7 +71,11 @@ impl FactsReader {
             return None;
         }
         let fuse = read_connections(&self.roots).unwrap_or_default();
-        let waiting = fuse.iter().any(|connection| connection.waiting > 0);
+        // Without a mounted fusectl nothing is listed.
+        let waiting = match fuse.is_empty() {
+            true => self.has_fuse_mounts,
+            false => fuse.iter().any(|connection| connection.waiting > 0),
+        };
         let scan = scan_tasks(&self.roots, begun, waiting);
         let taken = boot_time().saturating_sub(begun);
         self.next_scan = begun + taken.div_f64(MAX_SCAN_SHARE);

@@ -25,3 +25,4 @@ mod slow_disk;
 #[path = "../support/mod.rs"]
 mod support;
 mod verdicts;
+mod why;

@@ -69,6 +69,8 @@ pub struct DeviceSummary {
     pub min_in_flight: u64,
     /// Latency under light load in nanoseconds.
     pub light_latency: f64,
+    /// Length of the intervals together in seconds.
+    pub seconds: f64,
     /// The intervals.
     pub intervals: Vec<IntervalLoad>,
 }
@@ -257,6 +259,7 @@ impl Sums {
                 .light_latency
                 .unwrap_or(f64::INFINITY)
                 .min(usual_latency(view, drive)),
+            seconds,
             intervals: self.intervals,
         }
     }

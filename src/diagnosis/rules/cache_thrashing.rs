@@ -1,6 +1,6 @@
 //! Files are dropped from the page cache and read again shortly afterwards.
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, ProcessSummary};
 use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined, Party};
 use crate::diagnosis::code::{Certainty, Severity};

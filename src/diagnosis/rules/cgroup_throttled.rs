@@ -1,6 +1,6 @@
 //! A control group reaches its I/O limit, and its processes wait.
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, Waiter};
 use crate::diagnosis::blame::{SUFFERING, parties};
 use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};

@@ -3,13 +3,14 @@
 //! A saturated device alone is no problem: a fast copy saturates it too. Utilization is used for
 //! devices that serve one request at a time only; since kernel 5.0 it is sampled.
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, DeviceSummary, IntervalLoad};
-use crate::diagnosis::blame::{Blame, blame};
+use crate::diagnosis::blame::{Blame, SUFFERING, blame};
 use crate::diagnosis::cause::{Cause, CauseDetail};
 use crate::diagnosis::code::Severity;
 use crate::diagnosis::measurement::{Measurement, Quantity};
-use crate::diagnosis::remedy::{Remedy, against};
+use crate::diagnosis::mitigation::against;
+use crate::diagnosis::remedy::Remedy;
 
 /// Fraction of the intervals in which the device has to be saturated.
 const MIN_FRACTION: f64 = 0.5;
@@ -77,8 +78,12 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         certainty,
         evidence,
     } = blame(analysis, device);
+    let waiting = analysis
+        .waiters_on(&device.name, SUFFERING)
+        .filter(|waiter| !waiter.is_kernel_thread)
+        .count();
     if victims.is_empty() {
-        if competitors.len() < MIN_COMPETITORS {
+        if waiting < MIN_COMPETITORS {
             return None;
         }
         victims = competitors;
@@ -95,6 +100,11 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     cause.device = Some(device.name.clone());
     cause.evidence = load_evidence(device);
     cause.evidence.extend(evidence);
+    cause.evidence.push(Measurement::of(
+        &device.name,
+        Quantity::WaitingTasks,
+        waiting as f64,
+    ));
     if let Some(victim) = victims.first() {
         let share = victim.share.unwrap_or(0.0);
         cause.evidence.push(Measurement::of(

@@ -1,13 +1,14 @@
 //! Few requests, and each of them slow: media retries, the clean-up of shingled drives, throttling
 //! by temperature, wake-up, or a virtual disk at the limit of its service.
 
-use super::Examination;
 use super::device_saturated::{busiest, is_saturated, load_evidence};
+use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, DeviceSummary, IntervalLoad};
 use crate::diagnosis::blame::{SUFFERING, blame, parties};
 use crate::diagnosis::cause::{Cause, CauseDetail};
 use crate::diagnosis::code::Severity;
 use crate::diagnosis::measurement::{Measurement, Quantity};
+use crate::diagnosis::mitigation::health_of;
 use crate::diagnosis::remedy::Remedy;
 
 /// Latency in nanoseconds of a request that hardly shares the device, from which a disk and any
@@ -18,8 +19,9 @@ const SLOW_OTHER: f64 = 25e6;
 const FEW_REQUESTS: f64 = 2.5;
 /// Fraction of the intervals with requests that have to be slow.
 const MIN_FRACTION: f64 = 0.5;
-/// Requests that the window needs.
+/// Requests that the window needs, or else this fraction of it spent in requests.
 const MIN_REQUESTS: f64 = 10.0;
+const MIN_TIME: f64 = 0.5;
 /// Spread of the throughput below which a virtual disk is at a fixed rate.
 const FIXED_RATE_SPREAD: f64 = 0.05;
 /// Latency in nanoseconds from which waiting is critical.
@@ -72,9 +74,13 @@ fn is_slow(device: &DeviceSummary) -> bool {
         .iter()
         .map(|load| load.completed)
         .sum::<f64>();
-    requests >= MIN_REQUESTS
-        && slow_intervals >= with_requests * MIN_FRACTION
-        && slow_intervals > 0.0
+    let time: f64 = device
+        .intervals
+        .iter()
+        .map(|load| load.completed * load.latency.unwrap_or(0.0) / 1e9)
+        .sum();
+    let enough = requests >= MIN_REQUESTS || time >= device.seconds * MIN_TIME;
+    enough && slow_intervals >= with_requests * MIN_FRACTION && slow_intervals > 0.0
 }
 
 /// Whether a virtual disk delivers a constant rate while requests queue up.
@@ -124,14 +130,10 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary, at_fixed_rate: bool) -
     if at_fixed_rate {
         cause.culprits = blame(analysis, device).culprits;
     }
-    cause.remedies = vec![
-        Remedy::ShowKernelLog,
-        Remedy::ShowHealth {
-            device: device.name.clone(),
-        },
-        Remedy::TraceRequests {
-            device: device.name.clone(),
-        },
-    ];
+    cause.remedies = vec![Remedy::ShowKernelLog];
+    cause.remedies.extend(health_of(analysis, &device.name));
+    cause.remedies.push(Remedy::TraceRequests {
+        device: device.name.clone(),
+    });
     Some(cause)
 }

@@ -3,7 +3,7 @@
 //! That a program which writes faster than the device is throttled to the device's speed is right.
 //! It is a problem where others are throttled with it, or where the device is slow.
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, ProcessSummary, Waiter};
 use crate::diagnosis::blame::parties;
 use crate::diagnosis::cause::{Cause, CauseDetail, Party};

@@ -1,11 +1,12 @@
 //! The kernel logged failed requests in the window.
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::Analysis;
 use crate::diagnosis::blame::{SUFFERING, parties};
 use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
+use crate::diagnosis::mitigation::health_of;
 use crate::diagnosis::remedy::Remedy;
 use crate::probe::facts::FactsSample;
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
@@ -76,12 +77,8 @@ fn cause(
         .filter(|waiter| !waiter.is_kernel_thread)
         .collect();
     cause.victims = parties(&waiting);
-    cause.remedies = vec![
-        Remedy::ShowKernelLog,
-        Remedy::ShowHealth {
-            device: name.clone(),
-        },
-    ];
+    cause.remedies = vec![Remedy::ShowKernelLog];
+    cause.remedies.extend(health_of(analysis, &name));
     cause.device = Some(name);
     cause
 }

@@ -1,6 +1,6 @@
 //! A file system that is written has no space left.
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::Analysis;
 use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};

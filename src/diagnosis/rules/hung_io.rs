@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, DeviceSummary, Waiter};
 use crate::diagnosis::blame::parties;
 use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
+use crate::diagnosis::mitigation::health_of;
 use crate::diagnosis::remedy::Remedy;
 use crate::diagnosis::wait_kind::WaitKind;
 use crate::safe_text::SafeText;
@@ -120,11 +121,10 @@ fn cause(analysis: &Analysis<'_>, hung: &[&Waiter], stuck: Option<&DeviceSummary
     }
     cause.victims = parties(hung);
     cause.remedies = vec![Remedy::ShowKernelLog];
-    cause.remedies.extend(
-        cause
-            .device
-            .clone()
-            .map(|device| Remedy::ShowHealth { device }),
-    );
+    let health = cause
+        .device
+        .as_ref()
+        .and_then(|name| health_of(analysis, name));
+    cause.remedies.extend(health);
     cause
 }

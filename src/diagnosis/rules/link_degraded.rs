@@ -1,6 +1,6 @@
 //! The link to a drive is slower than both ends support.
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::Analysis;
 use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};

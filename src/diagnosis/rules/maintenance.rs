@@ -1,12 +1,12 @@
 //! fsck, trim, scrub and the like take a large part of a device.
 
-use super::Examination;
 use super::device_saturated::{is_saturated, load_evidence};
+use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, ProcessSummary};
 use crate::diagnosis::blame::{blame, uses};
 use crate::diagnosis::cause::{Cause, CauseDetail, Party};
 use crate::diagnosis::code::Severity;
-use crate::diagnosis::remedy::against;
+use crate::diagnosis::mitigation::against;
 
 /// Programs whose purpose is maintenance of a file system or a device: names of their executables.
 const PROGRAMS: [&str; 22] = [

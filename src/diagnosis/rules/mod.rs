@@ -1,9 +1,8 @@
 //! One rule for each cause, with its thresholds.
 
+pub(super) use self::examination::Examination;
 use super::analysis::Analysis;
-use super::cause::{Cause, NotExamined};
 use super::code::CauseCode;
-use super::measurement::Measurement;
 
 mod cache_thrashing;
 mod cgroup_throttled;
@@ -11,6 +10,7 @@ mod device_saturated;
 mod device_slow;
 mod dirty_throttled;
 mod drive_errors;
+mod examination;
 mod file_system_full;
 mod hung_io;
 mod link_degraded;
@@ -22,27 +22,6 @@ mod setup_unfit;
 mod stalled;
 mod swap_thrashing;
 mod sync_storm;
-
-/// Result of a rule.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Examination {
-    /// The cause is there, possibly several times: on several devices, in several groups.
-    Problem(Vec<Cause>),
-    /// It is not, and these values prove it.
-    RuledOut(Vec<Measurement>),
-    /// It could not be examined.
-    NotExamined(NotExamined),
-}
-
-impl Examination {
-    /// The causes, or else the values that rule the cause out.
-    fn of(causes: Vec<Cause>, ruled_out: impl FnOnce() -> Vec<Measurement>) -> Self {
-        match causes.is_empty() {
-            true => Self::RuledOut(ruled_out()),
-            false => Self::Problem(causes),
-        }
-    }
-}
 
 /// Applies all rules, in the order of the codes.
 pub(super) fn examine_all(analysis: &Analysis<'_>) -> Vec<(CauseCode, Examination)> {

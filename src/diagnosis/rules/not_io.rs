@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::Analysis;
 use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined, Party};
 use crate::diagnosis::code::{Certainty, Severity};

@@ -1,8 +1,8 @@
 //! One request at a time on a device that serves many: nothing is saturated, the application waits
 //! in turn.
 
-use super::Examination;
 use super::device_saturated::busiest;
+use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, DeviceSummary};
 use crate::diagnosis::blame::parties;
 use crate::diagnosis::cause::{Cause, CauseDetail};

@@ -1,6 +1,6 @@
 //! A software RAID is rebuilt or checked.
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::Analysis;
 use crate::diagnosis::blame::{SUFFERING, parties};
 use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};

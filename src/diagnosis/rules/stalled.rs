@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, Waiter};
 use crate::diagnosis::blame::parties;
 use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};

@@ -1,6 +1,6 @@
 //! Many small flushes: tasks wait for each other's journal commits and for the drive's cache.
 
-use super::Examination;
+use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, DeviceSummary, Waiter};
 use crate::diagnosis::blame::{SUFFERING, parties};
 use crate::diagnosis::cause::{Cause, CauseDetail};

@@ -57,7 +57,7 @@ pub struct BlockedTask {
     pub switches: Option<u64>,
 }
 
-/// Scans all tasks; `with_fuse` is whether requests to FUSE servers are outstanding, which makes
+/// Scans all tasks; `with_fuse` is whether requests to FUSE servers may be outstanding, which makes
 /// the wait channels of sleeping tasks worth reading.
 #[must_use]
 pub fn scan_tasks(roots: &SysPaths, at: Duration, with_fuse: bool) -> TaskScan {
@@ -95,15 +95,25 @@ fn scan_process(scan: &mut TaskScan, place: &Path, pid: u32, with_fuse: bool) {
     );
     let kernel = pid == KERNEL_THREAD_PARENT || stat.parent_pid == KERNEL_THREAD_PARENT;
     let mut add = |tid: u32, place: &Path, state: char, name: &[u8]| {
-        if state == 'D' || (state == 'S' && with_fuse && !kernel) {
-            let task = blocked_task(place, (pid, tid), name, kernel);
-            let in_fuse = |it: &BlockedTask| {
-                let channel = it.wait_channel.as_deref().unwrap_or_default();
-                FUSE_CHANNELS.iter().any(|known| channel.starts_with(known))
-            };
-            if state == 'D' || in_fuse(&task) {
-                scan.blocked.push(task);
-            }
+        let asleep = state == 'S' && with_fuse && !kernel;
+        if state != 'D' && !asleep {
+            return;
+        }
+        let channel = read_word(&place.join("wchan")).filter(|name| name != "0");
+        let in_fuse = || {
+            let channel = channel.as_deref().unwrap_or_default();
+            FUSE_CHANNELS.iter().any(|known| channel.starts_with(known))
+        };
+        if state == 'D' || in_fuse() {
+            let status = read_file(&place.join("status"));
+            scan.blocked.push(BlockedTask {
+                pid,
+                tid,
+                name: name.to_vec(),
+                is_kernel_thread: kernel,
+                wait_channel: channel,
+                switches: status.and_then(|text| parse_switches(&text)),
+            });
         }
     };
     if stat.thread_count <= 1 {
@@ -119,17 +129,6 @@ fn scan_process(scan: &mut TaskScan, place: &Path, pid: u32, with_fuse: bool) {
         if let Some(stat) = parse_stat(&text) {
             add(tid, &thread.path(), stat.state, stat.name);
         }
-    }
-}
-
-fn blocked_task(place: &Path, (pid, tid): (u32, u32), name: &[u8], kernel: bool) -> BlockedTask {
-    BlockedTask {
-        pid,
-        tid,
-        name: name.to_vec(),
-        is_kernel_thread: kernel,
-        wait_channel: read_word(&place.join("wchan")).filter(|name| name != "0"),
-        switches: read_file(&place.join("status")).and_then(|text| parse_switches(&text)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use procfs::prelude::{FromBufRead as _, FromRead as _};
-use procfs::{CpuPressure, IoPressure, LoadAverage, PressureRecord, Uptime};
+use procfs::{IoPressure, LoadAverage, PressureRecord, Uptime};
 
 use crate::probe::sample::{
     CpuTicks, HostSample, MemoryCounters, PagingCounters, PressureLine, PressureStall,
@@ -172,11 +172,11 @@ pub fn parse_pressure(text: &[u8]) -> Option<PressureStall> {
 /// The first line of `/proc/pressure/cpu`: kernels before 5.13 have no second one.
 #[must_use]
 pub fn parse_cpu_pressure(text: &[u8]) -> Option<PressureLine> {
-    // The parser of procfs panics where a line ends after its first word.
-    let line = nonempty_lines(text)
-        .next()
-        .filter(|line| line.starts_with(b"some "))?;
-    pressure_line(&CpuPressure::from_buf_read(line).ok()?.some)
+    // The parser of procfs panics where a line ends after its first word, and for some kernels it
+    // needs both lines: the first one serves as both.
+    let values = nonempty_lines(text).next()?.strip_prefix(b"some ")?;
+    let both = [b"some ", values, b"\nfull ", values, b"\n"].concat();
+    Some(parse_pressure(&both)?.some)
 }
 
 fn pressure_line(record: &PressureRecord) -> Option<PressureLine> {

@@ -5,10 +5,12 @@ use crate::diagnosis::Party;
 /// Characters of a command line in a sentence.
 const COMMAND_CHARACTERS: usize = 40;
 
-/// `cp (nightly-backup.service)`; several as `cp and 2 others`.
-pub(super) fn names(parties: &[Party]) -> Option<String> {
+/// `cp (nightly-backup.service)`; several as `cp and 2 others`. `total` is their number where not all
+/// are listed.
+pub(super) fn names(parties: &[Party], total: Option<f64>) -> Option<String> {
     let first = name(parties.first()?);
-    Some(match parties.len() {
+    let total = total.map_or(0, |total| total as usize).max(parties.len());
+    Some(match total {
         1 => first,
         2 => format!("{first} and 1 other"),
         more => format!("{first} and {} others", more - 1),

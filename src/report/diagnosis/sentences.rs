@@ -12,6 +12,9 @@ use crate::units;
 #[must_use]
 pub fn conclusion(diagnosis: &Diagnosis) -> String {
     match diagnosis.causes.first() {
+        Some(cause) if cause.code() == CauseCode::NotIo => {
+            format!("Nothing is wrong with I/O. {}", cause_sentence(cause))
+        }
         Some(cause) if cause.severity >= Severity::Warning => cause_sentence(cause),
         Some(cause) => format!(
             "Nothing is wrong with I/O. Worth knowing: {}",
@@ -49,7 +52,7 @@ pub fn cause_sentence(cause: &Cause) -> String {
         CauseDetail::CacheThrashing => format!(
             "Files are read again that were dropped from the page cache shortly before, {} in all{}: the memory is too small for what is read.",
             value(cause, Quantity::Refaults),
-            names(&cause.victims).map_or_else(String::new, |who| format!(", most by {who}"))
+            names(&cause.victims, None).map_or_else(String::new, |who| format!(", most by {who}"))
         ),
         CauseDetail::RaidResync { action } => raid(cause, device, *action),
         CauseDetail::DriveErrors { message } => format!(
@@ -132,7 +135,8 @@ fn victim(cause: &Cause, otherwise: &str) -> String {
 }
 
 fn victims(cause: &Cause) -> String {
-    names(&cause.victims).unwrap_or_else(|| "Processes".to_owned())
+    names(&cause.victims, cause.value(Quantity::WaitingTasks))
+        .unwrap_or_else(|| "Processes".to_owned())
 }
 
 fn culprit(cause: &Cause) -> Option<String> {
@@ -302,11 +306,11 @@ fn stalled(cause: &Cause, kind: Option<&str>, mount_point: Option<&str>) -> Stri
 fn not_io(cause: &Cause, memory: bool) -> String {
     match memory {
         true => format!(
-            "Nothing is wrong with I/O: tasks wait for memory {} of the time.",
+            "Tasks wait for memory {} of the time.",
             value(cause, Quantity::MemoryPressure)
         ),
         false => format!(
-            "Nothing is wrong with I/O: the processors are the limit, {} busy{}.",
+            "The processors are the limit, {} busy{}.",
             value(cause, Quantity::CpuBusy),
             cause
                 .culprits

@@ -3,17 +3,20 @@
 use std::fmt::Write as _;
 
 use super::parties::line;
-use super::remedies::remedy_text;
+use super::remedies::{RemedyText, remedy_text};
 use super::sentences::{cause_sentence, conclusion, not_examined_reason};
 use super::values::measurement_text;
 use crate::diagnosis::{Cause, CauseDetail, Certainty, Diagnosis, Measurement, Party};
+use crate::privilege;
 use crate::units;
-use crate::wrap::{wrap_text, wrap_words};
+use crate::wrap::wrap_text;
 
 /// Columns of the text.
 const WIDTH: usize = 80;
 /// Column in which the values of a line begin.
-const INDENT: usize = 13;
+const INDENT: usize = 15;
+/// Columns of a value; its source stands after it.
+const VALUE_WIDTH: usize = 42;
 /// Values that are printed of a cause that was ruled out.
 const RULED_OUT_VALUES: usize = 1;
 
@@ -26,16 +29,18 @@ pub fn diagnosis_text(diagnosis: &Diagnosis) -> String {
         false => "no problem",
     };
     let watched = units::format_wait(diagnosis.window);
-    let _ = writeln!(
-        text,
-        "{watched} watched until {}: {verdict}",
-        diagnosis.time
-    );
+    let time = to_second(&diagnosis.time);
+    let _ = writeln!(text, "{watched} watched until {time}: {verdict}");
     for line in wrap_text(&conclusion(diagnosis), WIDTH) {
         let _ = writeln!(text, "{line}");
     }
     match diagnosis.causes.first() {
-        Some(cause) => append_cause(&mut text, cause),
+        Some(cause) => {
+            if !diagnosis.is_problem() {
+                append_evidence(&mut text, &diagnosis.machine);
+            }
+            append_cause(&mut text, cause, diagnosis.traced_requests);
+        }
         None => append_evidence(&mut text, &diagnosis.machine),
     }
     for cause in diagnosis.causes.iter().skip(1) {
@@ -54,7 +59,13 @@ pub fn diagnosis_text(diagnosis: &Diagnosis) -> String {
     text
 }
 
-fn append_cause(text: &mut String, cause: &Cause) {
+/// A time of RFC 3339 without the fraction of the second.
+fn to_second(time: &str) -> String {
+    let whole = time.split('.').next().unwrap_or(time);
+    format!("{}Z", whole.trim_end_matches('Z'))
+}
+
+fn append_cause(text: &mut String, cause: &Cause, traced: Option<u64>) {
     append_evidence(text, &cause.evidence);
     let parties = |text: &mut String, title: &str, what: &str, parties: &[Party]| {
         for party in parties {
@@ -72,24 +83,41 @@ fn append_cause(text: &mut String, cause: &Cause) {
         let names: Vec<&str> = stack.iter().map(|function| function.as_str()).collect();
         append(text, "stack", &names.join(" < "));
     }
-    append(text, "since", &format!("{} or earlier", cause.since));
+    append(
+        text,
+        "since",
+        &format!("{} or earlier", to_second(&cause.since)),
+    );
     for remedy in &cause.remedies {
-        append_command(text, "do", &remedy_text(remedy).line());
+        append_remedy(text, &remedy_text(remedy));
     }
     if cause.certainty == Certainty::Probable {
-        append(
-            text,
-            "certainty",
-            "probable: it is what happened at the same time; as root, single requests of the busiest device are traced as proof",
-        );
+        append(text, "certainty", &probable_text(traced));
     }
+}
+
+/// Why a cause is not proven, and what would prove it.
+fn probable_text(traced: Option<u64>) -> String {
+    let why = "probable: these things happened at the same time";
+    let more = match traced {
+        Some(requests) => {
+            format!("{requests} requests of the busiest device were traced and do not prove more")
+        }
+        None => privilege::root_advice(
+            ": then the requests of the busiest device are traced as proof",
+            "no device was busy enough to be traced",
+        ),
+    };
+    format!("{why}; {more}")
 }
 
 fn append_evidence(text: &mut String, evidence: &[Measurement]) {
     for measurement in evidence {
-        let value = measurement_text(measurement);
-        let source = measurement.quantity.source();
-        append(text, "evidence", &format!("{value:<46} {source}"));
+        append_value(
+            text,
+            &measurement_text(measurement),
+            measurement.quantity.source(),
+        );
     }
 }
 
@@ -122,19 +150,47 @@ fn append_remainder(text: &mut String, diagnosis: &Diagnosis) {
 
 /// One entry: the title in the first column, the rest wrapped.
 fn append(text: &mut String, title: &str, content: &str) {
-    append_lines(text, title, &preserve_columns(content));
+    append_lines(text, title, &wrap_text(content, WIDTH - INDENT));
 }
 
-/// As [`append`]; a command stays whole, so that it can be copied.
-fn append_command(text: &mut String, title: &str, content: &str) {
-    append_lines(text, title, &wrap_words(content, usize::MAX));
+/// A value and its source in columns; a long value has lines of its own.
+fn append_value(text: &mut String, value: &str, source: &str) {
+    let room = WIDTH - INDENT - VALUE_WIDTH - 1;
+    let mut lines = match value.chars().count() {
+        0..=VALUE_WIDTH => Vec::new(),
+        _ => wrap_text(value, WIDTH - INDENT),
+    };
+    let last = match lines.pop() {
+        Some(last) if last.chars().count() <= VALUE_WIDTH => last,
+        Some(last) => {
+            lines.push(last);
+            String::new()
+        }
+        None => value.to_owned(),
+    };
+    lines.push(
+        format!("{last:<VALUE_WIDTH$} {source:<room$}")
+            .trim_end()
+            .to_owned(),
+    );
+    append_lines(text, "evidence", &lines);
 }
 
-fn preserve_columns(content: &str) -> Vec<String> {
-    match content.chars().count() <= WIDTH - INDENT {
-        true => vec![content.to_owned()],
-        false => wrap_text(content, WIDTH - INDENT),
-    }
+/// A command stays whole, so that it can be copied; what it does has a line of its own where both
+/// do not fit one.
+fn append_remedy(text: &mut String, remedy: &RemedyText) {
+    let line = remedy.line();
+    let lines = match &remedy.command {
+        Some(command) if line.chars().count() > WIDTH - INDENT => {
+            let mut lines = vec![command.clone()];
+            let notes = wrap_text(&remedy.note, WIDTH - INDENT - 4);
+            lines.extend(notes.into_iter().map(|note| format!("  # {note}")));
+            lines
+        }
+        Some(_) => vec![line],
+        None => wrap_text(&line, WIDTH - INDENT),
+    };
+    append_lines(text, "do", &lines);
 }
 
 fn append_lines(text: &mut String, title: &str, lines: &[String]) {
