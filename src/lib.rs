@@ -11,6 +11,7 @@ pub mod bounded;
 pub mod cli;
 pub mod config;
 mod control_groups;
+pub mod diagnosis;
 pub mod drive;
 pub mod engine;
 pub mod entropy;
@@ -39,6 +40,7 @@ pub mod terminal_output;
 pub mod tui;
 pub mod ui;
 pub mod units;
+pub mod window_recorder;
 pub mod wrap;
 
 #[cfg(test)]

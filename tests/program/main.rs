@@ -26,3 +26,4 @@ mod slow_disk;
 #[path = "../support/mod.rs"]
 mod support;
 mod verdicts;
+mod why;
