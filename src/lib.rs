@@ -13,6 +13,7 @@ mod control_groups;
 pub mod drive;
 pub mod engine;
 pub mod entropy;
+pub mod file_trace;
 pub mod format_version;
 mod local_time;
 mod memory;

@@ -4,6 +4,7 @@
 mod collector;
 pub mod control_groups;
 pub mod copy_jobs;
+pub mod files;
 mod notice;
 pub mod process;
 pub mod sample;

@@ -22,4 +22,5 @@ pub use self::operation::RequestOperation;
 pub use self::request::{RequestActor, RequestTimestamps, StageTimes, TracedRequest};
 pub use self::seek_distance::seek_distances;
 pub use self::summary::{OperationLatency, PerThreadStats, RequestSummary, StageLatency};
+pub(crate) use self::writeback_attribution::WritebackAttribution;
 pub use crate::probe::trace::event::DeviceNumber;
