@@ -9,6 +9,7 @@ pub mod files;
 pub mod fio;
 pub mod fleet;
 pub mod goals;
+pub mod hot_files;
 pub mod html;
 mod layout;
 pub mod openmetrics;

@@ -30,7 +30,7 @@ const LAYERS: &[&[&str]] = &[
     &["axis", "drive"],
     &["engine", "probe"],
     &["bench", "model", "supervisor"],
-    &["recording", "report", "request_trace"],
+    &["file_trace", "recording", "report", "request_trace"],
     &["app", "benchmark_run"],
     &["ui"],
     &["tui"],
