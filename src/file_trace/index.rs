@@ -9,7 +9,7 @@ use crate::model::hot_files::{ExtentIndex, FileHint, FileId, FileSystemHint};
 use crate::model::requests::RequestActor;
 use crate::probe::files::extents::extents_on_device;
 use crate::probe::files::find_paths;
-use crate::probe::files::handle::{FileHandle, OpenedFile};
+use crate::probe::files::handle::{FileHandle, FoundFile};
 use crate::probe::trace::event::DeviceNumber;
 use crate::roots::SysPaths;
 
@@ -131,10 +131,10 @@ impl FileIndex {
         }
     }
 
-    fn open(&self, volumes: &Volumes, id: FileId) -> Option<OpenedFile> {
+    fn find(&self, volumes: &Volumes, id: FileId) -> Option<FoundFile> {
         let identity = self.file(id)?.identity;
         let volume = volumes.all.get(identity.volume)?;
-        volume.open_inode(identity.subvolume, identity.inode)
+        volume.find_inode(identity.subvolume, identity.inode)
     }
 
     /// Looks up the path of a file by its inode, once.
@@ -143,9 +143,9 @@ impl FileIndex {
         if self.file(id).is_none_or(is_done) {
             return;
         }
-        let opened = self.open(volumes, id);
-        let path = opened.as_ref().and_then(OpenedFile::path);
-        let deleted = opened.as_ref().and_then(OpenedFile::deleted_path);
+        let found = self.find(volumes, id);
+        let path = found.as_ref().and_then(FoundFile::path);
+        let deleted = found.as_ref().and_then(FoundFile::deleted_path);
         if let Some(file) = self.file_mut(id) {
             file.was_looked_up = true;
             file.is_deleted = path.is_none() && deleted.is_some();
@@ -224,7 +224,8 @@ impl FileIndex {
         let Some(volume) = self.file(id).map(|file| file.identity.volume) else {
             return;
         };
-        let opened = self.open(volumes, id).and_then(|file| file.open().ok());
+        let found = self.find(volumes, id);
+        let opened = found.and_then(|file| file.open_regular().ok());
         let extents = opened.and_then(|file| extents_on_device(&file).ok());
         let places = volumes.all[volume].places_of(&extents.unwrap_or_default());
         self.extents.replace(id, places);

@@ -56,8 +56,7 @@ impl FileTrace {
     /// When requests cannot be traced, and why.
     pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
         let mut resolver = Resolver::new(roots);
-        let page_bytes = rustix::param::page_size() as u64;
-        let mut collector = FileTraceCollector::new(resolver.drives(), page_bytes);
+        let mut collector = FileTraceCollector::new(resolver.collector_settings());
         let settings = CaptureSettings {
             detail: CaptureDetail::Files,
             ..CaptureSettings::default()

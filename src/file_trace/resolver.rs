@@ -7,8 +7,8 @@ use super::index::FileIndex;
 use super::processes::Processes;
 use super::volumes::Volumes;
 use crate::model::hot_files::{
-    Access, CollectedBatch, CompletedPiece, FileHint, FileId, FileSystemHint, HotFileTable,
-    Sighting, SyncKey, SyncRecord, SyncTable, Transfer,
+    Access, CollectedBatch, CollectorSettings, CompletedPiece, FileHint, FileId, FileSystemHint,
+    HotFileTable, Sighting, SyncKey, SyncRecord, SyncTable, Transfer,
 };
 use crate::model::requests::RequestActor;
 use crate::probe::trace::event::{DeviceNumber, FileKey};
@@ -72,9 +72,14 @@ impl Resolver {
         }
     }
 
-    /// The drive of each partition.
-    pub(super) fn drives(&self) -> HashMap<DeviceNumber, DeviceNumber> {
-        self.volumes.drives()
+    /// What the collector has to know.
+    pub(super) fn collector_settings(&self) -> CollectorSettings {
+        let systems = self.volumes.all.iter();
+        CollectorSettings {
+            drive_by_device: self.volumes.drives(),
+            file_systems: systems.map(|volume| volume.device_id).collect(),
+            page_bytes: rustix::param::page_size() as u64,
+        }
     }
 
     /// Whether the events tell when direct I/O begins.

@@ -11,7 +11,7 @@ use crate::drive::ioctl::FileExtent;
 use crate::drive::mounts::{self, MountEntry, split_device_number};
 use crate::model::hot_files::{FileHint, FileSystemHint, PhysicalExtent};
 use crate::probe::files::btrfs::{self, Chunk};
-use crate::probe::files::handle::FileHandle;
+use crate::probe::files::handle::{FileHandle, FoundFile};
 use crate::probe::files::xfs;
 use crate::probe::trace::event::DeviceNumber;
 use crate::roots::SysPaths;
@@ -101,15 +101,11 @@ impl Volume {
         }
     }
 
-    /// Opens the regular file with an inode; `None` where it does not exist any more, or the file
+    /// The file with an inode; `None` where it does not exist any more, or the file
     /// system or the permissions do not allow it.
-    pub(super) fn open_inode(
-        &self,
-        subvolume: u64,
-        inode: u64,
-    ) -> Option<crate::probe::files::handle::OpenedFile> {
+    pub(super) fn find_inode(&self, subvolume: u64, inode: u64) -> Option<FoundFile> {
         let handle = self.handle_of(subvolume, inode)?;
-        handle.open_regular(self.mount()?).ok()
+        handle.find(self.mount()?).ok()
     }
 
     /// Where extents of a file are on the drives.

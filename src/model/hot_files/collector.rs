@@ -7,10 +7,13 @@ use super::piece::{Access, CompletedPiece, FileHint, SyncRecord, Transfer};
 use super::thread_state::{OpenCall, ThreadStates};
 use crate::model::requests::{RequestActor, WritebackAttribution};
 use crate::probe::trace::event::{BlockEvent, DeviceNumber, FileKey, RequestStep, RwbsFlags};
-use crate::probe::trace::file_event::{FileAction, FileEvent};
+use crate::probe::trace::file_event::{FileAction, FileEvent, InodeKey};
 
 /// A thread and a file are announced again after this long: the thread may have opened other files.
 const SIGHTING_INTERVAL_NS: u64 = 1_000_000_000;
+
+/// `BTRFS_BTREE_INODE_OBJECTID`; no file of any file system has this number.
+const BTRFS_METADATA_INODE: u64 = 1;
 
 /// Something that has to be looked up while it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,11 +87,29 @@ impl CommitClock {
     }
 }
 
+/// What is known beforehand.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CollectorSettings {
+    /// The drive of each partition: events of bios name the partition, those of requests the drive.
+    pub drive_by_device: HashMap<DeviceNumber, DeviceNumber>,
+    /// Device numbers of the mounted file systems.
+    pub file_systems: HashSet<DeviceNumber>,
+    /// Size of a page in bytes.
+    pub page_bytes: u64,
+}
+
+impl CollectorSettings {
+    /// Whether an inode may be a file. The page cache holds metadata too: that of ext4 as pages of
+    /// the block device, that of btrfs as pages of an inode of its own.
+    fn is_file(&self, key: InodeKey) -> bool {
+        key.inode != BTRFS_METADATA_INODE && self.file_systems.contains(&key.device)
+    }
+}
+
 /// Joins events to pieces: pure, and in bounded memory.
 #[derive(Debug, Default)]
 pub struct FileTraceCollector {
-    drive_by_device: HashMap<DeviceNumber, DeviceNumber>,
-    page_bytes: u64,
+    settings: CollectorSettings,
     bios: BiosInFlight<QueuedBio>,
     threads: ThreadStates,
     attribution: WritebackAttribution,
@@ -100,13 +121,11 @@ pub struct FileTraceCollector {
 }
 
 impl FileTraceCollector {
-    /// A collector with the drive of each partition, as for the matcher of requests, and the size of
-    /// a page in bytes.
+    /// A collector for these file systems.
     #[must_use]
-    pub fn new(drives: HashMap<DeviceNumber, DeviceNumber>, page_bytes: u64) -> Self {
+    pub fn new(settings: CollectorSettings) -> Self {
         Self {
-            drive_by_device: drives,
-            page_bytes,
+            settings,
             ..Self::default()
         }
     }
@@ -148,7 +167,9 @@ impl FileTraceCollector {
         let thread = self.threads.of(event.pid);
         match event.action {
             FileAction::PageAdded { file, pages } => {
-                thread.pages_added(file, u64::from(pages) * self.page_bytes);
+                if self.settings.is_file(file) {
+                    thread.pages_added(file, u64::from(pages) * self.settings.page_bytes);
+                }
             }
             FileAction::PageFault { file } => thread.page_fault(file),
             FileAction::DirectStarted { file, bytes } => thread.direct_started(file, bytes),
@@ -263,7 +284,7 @@ impl FileTraceCollector {
         if event.sectors == 0 {
             return None;
         }
-        let drive = self.drive_by_device.get(&event.device);
+        let drive = self.settings.drive_by_device.get(&event.device);
         Some(SectorRange {
             drive: drive.copied().unwrap_or(event.device),
             transfer: transfer_of(event.flags)?,

@@ -27,16 +27,19 @@ impl LatencySamples {
         match self {
             Self::Exact(samples) if samples.len() < MAX_EXACT => samples.push(nanoseconds),
             Self::Exact(samples) => {
-                // It grows with its values; the digits are a constant that it accepts.
+                // The digits are a constant that it accepts.
                 let Ok(mut histogram) = Histogram::new(SIGNIFICANT_DIGITS) else {
                     return;
                 };
                 for sample in samples.iter().chain([&nanoseconds]) {
-                    histogram.saturating_record(*sample);
+                    // It grows with its values, and fails for none.
+                    let _ = histogram.record(*sample);
                 }
                 *self = Self::Counted(histogram);
             }
-            Self::Counted(histogram) => histogram.saturating_record(nanoseconds),
+            Self::Counted(histogram) => {
+                let _ = histogram.record(nanoseconds);
+            }
         }
     }
 

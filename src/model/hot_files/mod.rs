@@ -16,7 +16,9 @@ mod table;
 mod thread_state;
 pub mod view;
 
-pub use self::collector::{CollectedBatch, FileTraceCollector, JournalChange, Sighting};
+pub use self::collector::{
+    CollectedBatch, CollectorSettings, FileTraceCollector, JournalChange, Sighting,
+};
 pub use self::extent_index::{ExtentIndex, PhysicalExtent};
 pub use self::piece::{Access, CompletedPiece, FileHint, FileSystemHint, SyncRecord, Transfer};
 pub use self::sync_table::{SyncKey, SyncTable};

@@ -119,12 +119,12 @@ impl FileHandle {
         (self.0.handle_type == BTRFS).then(|| u64::from_ne_bytes(bytes))
     }
 
-    /// Opens the file for reading if it is a regular one. Anything else is not opened: to open a
-    /// device or a pipe has effects. `mount` is a directory of its file system.
+    /// Finds the file. That opens nothing: to open a device or a pipe would have effects. `mount` is
+    /// a directory of its file system.
     ///
     /// # Errors
     /// `ESTALE` when it does not exist any more, `EPERM` without CAP_DAC_READ_SEARCH.
-    pub fn open_regular(&self, mount: BorrowedFd<'_>) -> io::Result<OpenedFile> {
+    pub fn find(&self, mount: BorrowedFd<'_>) -> io::Result<FoundFile> {
         let mut handle = self.0;
         // SAFETY: `handle` is initialized up to its `handle_bytes`; the result is a new descriptor
         // that nothing else owns.
@@ -139,23 +139,21 @@ impl FileHandle {
             }
             OwnedFd::from_raw_fd(number)
         };
-        let metadata = File::from(place.try_clone()?).metadata()?;
-        if !metadata.is_file() {
-            return Err(io::Error::from(io::ErrorKind::InvalidInput));
-        }
-        let link = PathBuf::from(format!("/proc/self/fd/{}", place.as_raw_fd()));
-        Ok(OpenedFile { link, place })
+        Ok(FoundFile {
+            link: PathBuf::from(format!("/proc/self/fd/{}", place.as_raw_fd())),
+            place,
+        })
     }
 }
 
-/// A regular file that was found by its handle.
+/// A file that was found by its handle.
 #[derive(Debug)]
-pub struct OpenedFile {
+pub struct FoundFile {
     link: PathBuf,
     place: OwnedFd,
 }
 
-impl OpenedFile {
+impl FoundFile {
     /// Its path, which the kernel knows as long as it has the directory entry in memory.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
@@ -179,11 +177,14 @@ impl OpenedFile {
         File::from(self.place.try_clone().ok()?).metadata().ok()
     }
 
-    /// Opens it for reading.
+    /// Opens it for reading if it is a regular file.
     ///
     /// # Errors
-    /// The kernel's error.
-    pub fn open(&self) -> io::Result<File> {
+    /// The kernel's error; `InvalidInput` for anything but a regular file.
+    pub fn open_regular(&self) -> io::Result<File> {
+        if !self.metadata().is_some_and(|about| about.is_file()) {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
         OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOATIME)

@@ -1,13 +1,17 @@
 use super::*;
 use crate::model::hot_files::piece::FileSystemHint;
 use crate::probe::trace::event::{FixedText, ThreadName};
-use crate::probe::trace::file_event::{InodeKey, SyncCall};
+use crate::probe::trace::file_event::SyncCall;
 
 const DRIVE: DeviceNumber = (8, 0);
 const PARTITION: DeviceNumber = (8, 1);
 
 fn collector() -> FileTraceCollector {
-    FileTraceCollector::new(HashMap::from([(PARTITION, DRIVE)]), 4096)
+    FileTraceCollector::new(CollectorSettings {
+        drive_by_device: HashMap::from([(PARTITION, DRIVE)]),
+        file_systems: HashSet::from([PARTITION]),
+        page_bytes: 4096,
+    })
 }
 
 fn file(inode: u64) -> InodeKey {
@@ -132,6 +136,28 @@ fn metadata_and_journal_are_charged_to_no_file() {
     };
     assert!(metadata.is_metadata && !metadata.is_journal && metadata.hint.is_none());
     assert!(journal.is_journal && journal.hint.is_none());
+}
+
+#[test]
+fn pages_of_metadata_do_not_hide_those_of_the_file() {
+    let added = |at, file| action(at, 100, FileAction::PageAdded { file, pages: 2 });
+    let block_device = InodeKey {
+        device: (0, 5),
+        inode: 77,
+    };
+    let batch = collector().add_batch(
+        &[
+            with_flags(bio(RequestStep::Queued, 20, 100, (64, 8)), b"RM"),
+            bio(RequestStep::Queued, 30, 100, (0, 16)),
+            bio(RequestStep::Completed, 40, 0, (0, 16)),
+        ],
+        &[
+            added(10, file(77)),
+            added(11, file(1)),
+            added(12, block_device),
+        ],
+    );
+    assert_eq!(batch.pieces[0].hint, Some(file(77).into()));
 }
 
 #[test]
