@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::enabled::{EnabledEvent, EventKind};
 use super::event::{
-    BlockEvent, DeviceNumber, FileKey, FixedText, RequestStep, RwbsFlags, ThreadName,
+    BlockEvent, FileKey, FixedText, RequestStep, RwbsFlags, ThreadName, device_number,
 };
 use super::file_decode::FileEventLayout;
 use super::file_event::FileEvent;
@@ -119,18 +119,6 @@ impl EventLayout {
             },
         })
     }
-}
-
-/// Splits a device number in the kernel's internal form: 12 bits major, 20 bits minor (kernel
-/// include/linux/kdev_t.h).
-pub(super) fn device_number(number: u32) -> DeviceNumber {
-    (number >> 20, number & 0xf_ffff)
-}
-
-/// Joins a device number in the kernel's internal form.
-#[must_use]
-pub fn kernel_number((major, minor): DeviceNumber) -> u32 {
-    (major << 20) | (minor & 0xf_ffff)
 }
 
 /// The layout of one event of either kind.

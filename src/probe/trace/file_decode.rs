@@ -1,6 +1,6 @@
 //! Decodes the events of files.
 
-use super::decode::device_number;
+use super::event::device_number;
 use super::file_event::{BtrfsFile, FileAction, FileEvent, FileEventType, InodeKey, SyncCall};
 use super::format::{EventFormat, FieldFormat};
 

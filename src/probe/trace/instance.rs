@@ -4,10 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::decode::kernel_number;
 use super::enabled::{EnabledEvent, FilterScope};
 use super::error::TraceError;
-use super::event::DeviceNumber;
+use super::event::{DeviceNumber, kernel_number};
 use super::file_event::SyncCall;
 use super::leftovers;
 use super::tracefs::TracefsMount;

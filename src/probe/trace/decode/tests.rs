@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS};
+use crate::probe::trace::event::kernel_number;
 use crate::probe::trace::file_event::{FileAction, InodeKey, SyncCall};
 
 fn events_directory(kernel: &str) -> PathBuf {
