@@ -15,6 +15,7 @@ pub mod diagnosis;
 pub mod drive;
 pub mod engine;
 pub mod entropy;
+pub mod file_trace;
 pub mod format_version;
 mod local_time;
 mod memory;

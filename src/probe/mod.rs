@@ -5,6 +5,7 @@ mod collector;
 pub mod control_groups;
 pub mod copy_jobs;
 pub mod facts;
+pub mod files;
 mod notice;
 pub mod process;
 pub mod sample;

@@ -11,6 +11,7 @@ pub mod files;
 pub mod fio;
 pub mod fleet;
 pub mod goals;
+pub mod hot_files;
 pub mod html;
 mod layout;
 pub mod openmetrics;
