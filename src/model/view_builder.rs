@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::probe::SystemSample;
-use crate::probe::sample::{CpuTicks, FollowedFile, HostSample, ProbeNotice, ReclaimCounters};
+use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
 
 use super::dirty_memory::DirtyMemory;
 use super::interval::SampleInterval;

@@ -65,8 +65,8 @@ fn add(summary: &mut ProcessSummary, view: &ProcessView, weight: f64, share: f64
     summary.command = view.command.clone();
     summary.unit = view.unit.clone().or(summary.unit.take());
     for device in &view.devices {
-        if !summary.devices.contains(device) {
-            summary.devices.push(device.clone());
+        if !summary.devices.contains(&device.name) {
+            summary.devices.push(device.name.clone());
         }
     }
     summary.read_bytes += view.read_bytes_per_s.unwrap_or(0.0) * weight;
