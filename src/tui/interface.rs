@@ -145,8 +145,13 @@ pub fn run_with<S: AppServices>(
             context.input.wait_for_answer().await;
         }
         let LoopContext {
-            display, services, ..
+            input,
+            display,
+            services,
+            ..
         } = context;
+        // What is typed from here on is for the shell.
+        drop(input);
         // The terminal is restored before waiting for a drive that does not respond.
         drop(display);
         supervisor::report_ending();
