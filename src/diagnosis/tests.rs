@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::*;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
 use crate::model::Snapshot;
-use crate::model::snapshot::{DeviceView, HostView, ProcessView, UnitLimit, UnitView};
+use crate::model::snapshot::{
+    DeviceShare, DeviceView, HostView, ProcessView, TotalRates, UnitLimit, UnitView,
+};
 use crate::probe::facts::FactsSample;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
 use crate::probe::sample::UnitKind;
@@ -64,7 +66,7 @@ impl Scene {
             tid: pid,
             command: command.into(),
             write_bytes_per_s: Some(bytes),
-            devices: vec!["sda".into()],
+            devices: vec![DeviceShare::named("sda".into())],
             ..ProcessView::default()
         });
         if let Some(channel) = channel {
@@ -91,6 +93,8 @@ impl Scene {
             transfers: Vec::new(),
             growing_files: Vec::new(),
             units: Some(self.units.clone()),
+            total: TotalRates::default(),
+            traced: None,
             notices: Vec::new(),
             drives: self.drives.clone().into(),
             file_systems: self.file_systems.clone().into(),
@@ -219,13 +223,13 @@ fn equal_writers_that_wait_for_each_other_saturate_a_device() {
 fn partition_and_upper_device_are_not_named_beside_their_drive() {
     let mut scene = saturated();
     let mut upper = device("dm-0", 32.0, 800.0, 41e6);
-    upper.underlying = vec!["sda1".into()];
+    upper.underlying = vec![DeviceShare::named("sda1".into())];
     let mut part = device("sda1", 32.0, 800.0, 40e6);
     part.kind = Some(DriveKind::Partition);
-    part.underlying = vec!["sda".into()];
+    part.underlying = vec![DeviceShare::named("sda".into())];
     scene.devices.extend([part, upper]);
     for process in &mut scene.processes {
-        process.devices = vec!["dm-0".into()];
+        process.devices = vec![DeviceShare::named("dm-0".into())];
     }
     let diagnosis = scene.diagnosis();
     assert_eq!(diagnosis.causes.len(), 1);
@@ -363,7 +367,7 @@ fn resync_is_a_note_until_somebody_waits() {
     assert_eq!(diagnosis.causes[0].code(), CauseCode::RaidResync);
     assert!(!diagnosis.is_problem());
     let mut scene = scene.with_process(20, "postgres", 1e5, Some("submit_bio_wait"));
-    scene.processes[0].devices = vec!["md0".into()];
+    scene.processes[0].devices = vec![DeviceShare::named("md0".into())];
     assert!(scene.diagnosis().is_problem());
 }
 
