@@ -1,11 +1,12 @@
 //! Control groups of both versions (cgroups(7)): where their hierarchies are mounted, and which
 //! group a process is in.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use crate::mountinfo::{mountinfo_lines, unescape};
 use crate::roots::SysPaths;
 
 /// A hierarchy of control groups.
@@ -28,38 +29,26 @@ pub(crate) struct HierarchyMount {
 }
 
 impl Hierarchy {
-    /// The mounts of this hierarchy; empty where it is not mounted.
-    pub(crate) fn mounts(self, roots: &SysPaths) -> Vec<HierarchyMount> {
-        let text = fs::read(roots.proc.join("self/mountinfo")).unwrap_or_default();
-        text.split(|byte| *byte == b'\n')
-            .filter_map(|line| self.parse_mount(roots, line))
+    /// The mounts of this hierarchy in a mount table; empty where it is not mounted.
+    pub(crate) fn mounts(self, roots: &SysPaths, mount_table: &[u8]) -> Vec<HierarchyMount> {
+        mountinfo_lines(mount_table)
+            .filter(|line| match self {
+                Self::V2 => line.file_system == b"cgroup2",
+                Self::V1(controller) => {
+                    line.file_system == b"cgroup" && line.has_super_option(controller)
+                }
+            })
+            .map(|line| {
+                let mount_point = unescaped_path(line.mount_point);
+                HierarchyMount {
+                    group_root: unescaped_path(line.root),
+                    directory: match mount_point.strip_prefix("/sys") {
+                        Ok(below) => roots.sys.join(below),
+                        Err(_) => mount_point,
+                    },
+                }
+            })
             .collect()
-    }
-
-    /// Parses a line of mountinfo (proc_pid_mountinfo(5)).
-    fn parse_mount(self, roots: &SysPaths, line: &[u8]) -> Option<HierarchyMount> {
-        let separator = line.windows(3).position(|bytes| bytes == b" - ")?;
-        let mut back = line[separator + 3..].split(|byte| *byte == b' ');
-        let kind = back.next()?;
-        let options = back.nth(1).unwrap_or_default();
-        let is_wanted = match self {
-            Self::V2 => kind == b"cgroup2",
-            Self::V1(controller) => {
-                let mut options = options.split(|byte| *byte == b',');
-                kind == b"cgroup" && options.any(|option| option == controller.as_bytes())
-            }
-        };
-        let mut front = line[..separator].split(|byte| *byte == b' ').skip(3);
-        let group_root = unescape(front.next()?);
-        let mount_point = unescape(front.next()?);
-        let directory = match mount_point.strip_prefix("/sys") {
-            Ok(below) => roots.sys.join(below),
-            Err(_) => mount_point,
-        };
-        is_wanted.then_some(HierarchyMount {
-            group_root,
-            directory,
-        })
     }
 
     /// The group of a process in this hierarchy, from its `/proc/PID/cgroup`
@@ -94,44 +83,29 @@ impl HierarchyMount {
     }
 }
 
-/// Undoes the octal escapes of mountinfo, such as `\040` for a space.
-fn unescape(text: &[u8]) -> PathBuf {
-    let mut plain = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((byte, after)) = rest.split_first() {
-        let digits = after.get(..3).filter(|_| *byte == b'\\');
-        let code = digits.and_then(|digits| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            u8::from_str_radix(digits, 8).ok()
-        });
-        plain.push(code.unwrap_or(*byte));
-        rest = if code.is_some() { &after[3..] } else { after };
-    }
-    PathBuf::from(std::ffi::OsString::from_vec(plain))
+/// The mount table of this process; empty where it cannot be read.
+pub(crate) fn read_mount_table(roots: &SysPaths) -> Vec<u8> {
+    fs::read(roots.proc.join("self/mountinfo")).unwrap_or_default()
+}
+
+fn unescaped_path(field: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(unescape(field)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const MOUNTS: &str = "\
+    const MOUNTS: &[u8] = b"\
         30 23 0:26 / /sys/fs/cgroup/unified rw shared:9 - cgroup2 cgroup2 rw,nsdelegate\n\
         31 23 0:27 /docker/abc /sys/fs/cgroup/blkio ro - cgroup cgroup rw,blkio\n\
         32 23 0:28 / /mnt/with\\040space rw - cgroup cgroup rw,cpu,cpuacct\n";
 
-    fn machine(mounts: &str) -> (tempfile::TempDir, SysPaths) {
-        let directory = tempfile::tempdir().unwrap();
-        let roots = SysPaths::under_root(directory.path());
-        fs::create_dir_all(roots.proc.join("self")).unwrap();
-        fs::write(roots.proc.join("self/mountinfo"), mounts).unwrap();
-        (directory, roots)
-    }
-
     #[test]
     fn hierarchies_of_both_versions_are_found_where_they_are_mounted() {
-        let (_directory, roots) = machine(MOUNTS);
+        let roots = SysPaths::under_root(Path::new("/nonexistent"));
         let group = |hierarchy: Hierarchy, group: &str| {
-            let mounts = hierarchy.mounts(&roots);
+            let mounts = hierarchy.mounts(&roots, MOUNTS);
             assert_eq!(mounts.len(), 1, "{hierarchy:?}");
             mounts[0].group_directory(Path::new(group))
         };
@@ -152,9 +126,7 @@ mod tests {
             group(Hierarchy::V1("cpuacct"), "/"),
             Path::new("/mnt/with space/")
         );
-        assert!(Hierarchy::V1("memory").mounts(&roots).is_empty());
-        let (_directory, without) = machine("nonsense\n - cgroup2 x rw\n");
-        assert!(Hierarchy::V2.mounts(&without).is_empty());
+        assert!(Hierarchy::V1("memory").mounts(&roots, MOUNTS).is_empty());
     }
 
     #[test]

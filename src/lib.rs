@@ -18,6 +18,7 @@ pub mod format_version;
 mod local_time;
 mod memory;
 pub mod model;
+mod mountinfo;
 pub mod named_file;
 pub mod nearest;
 pub mod private_directory;

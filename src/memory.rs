@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::control_groups::{Hierarchy, HierarchyMount};
+use crate::control_groups::{Hierarchy, HierarchyMount, read_mount_table};
 use crate::roots::SysPaths;
 use crate::units::format_block_size;
 
@@ -43,11 +43,12 @@ pub(crate) fn exceeded_limit(roots: &SysPaths, bytes: u64) -> Option<String> {
 pub(crate) fn memory_limits(roots: &SysPaths) -> Vec<MemoryLimit> {
     let mut limits: Vec<MemoryLimit> = machine_limit(roots).into_iter().collect();
     let groups = fs::read(roots.proc.join("self/cgroup")).unwrap_or_default();
+    let mount_table = read_mount_table(roots);
     for version in [&CGROUP_V2, &CGROUP_V1] {
         let Some(group) = version.hierarchy.group_of(&groups) else {
             continue;
         };
-        for mount in version.hierarchy.mounts(roots) {
+        for mount in version.hierarchy.mounts(roots, &mount_table) {
             limits.extend(hierarchy_limits(version, &mount, &group));
         }
     }

@@ -12,6 +12,7 @@ use crate::drive::{
     BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
     identity,
 };
+use crate::report;
 use crate::report::csv::CsvTable;
 use crate::roots::SysPaths;
 use crate::units;
@@ -49,6 +50,8 @@ const DEVICE_TABLE: CsvTable = CsvTable {
         "signature",
         "parent",
         "slaves",
+        "label",
+        "by_id",
     ],
 };
 
@@ -103,6 +106,7 @@ const NO_DEVICES: &str =
 struct DeviceListing<'a> {
     #[serde(flatten)]
     drive: &'a BlockDevice,
+    label: String,
     sector_kind: Option<String>,
     file_systems: Vec<&'a MountedFileSystem>,
     advice: Vec<TuningAdvice>,
@@ -115,6 +119,7 @@ impl<'a> DeviceListing<'a> {
             .filter(|it| it.block_device == drive.number);
         Self {
             drive,
+            label: drive.label(),
             sector_kind: drive.sector_kind(),
             file_systems: own.collect(),
             advice: advice::tuning_advice(drive, file_systems, None),
@@ -175,6 +180,8 @@ fn append_device_tree(
 
 fn device_details(drive: &BlockDevice, file_systems: &[MountedFileSystem]) -> Vec<String> {
     let mut words = vec![drive.label()];
+    let volume = drive.volume.as_ref();
+    words.extend(volume.map(|it| report::devices::volume_kind(it.kind).to_owned()));
     if drive.kind != DriveKind::Partition {
         words.extend(
             drive

@@ -71,6 +71,12 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("also list services, containers and sessions (control groups); always in JSON"),
         )
+        .arg(
+            Arg::new("all-devices")
+                .long("all-devices")
+                .action(ArgAction::SetTrue)
+                .help("also list partitions, idle loop devices and the layers below volumes; always in JSON"),
+        )
         .args(format_arguments(FORMATS))
         .after_help(
             "csv lists the devices; openmetrics is one exposition of devices and memory and needs --count 1.\n\n\
@@ -83,7 +89,8 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let interval = pace::interval_option(matches)?;
     let count = matches.get_one::<u64>("count").copied();
     let format = selected_format(matches, FORMATS)?;
-    let mut writer = SampleWriter::new(matches, format, count)?;
+    let all_devices = matches.get_flag("all-devices");
+    let mut writer = SampleWriter::new(matches, format, count, all_devices)?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let (mut collector, mut modeler) = (
@@ -101,6 +108,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         if !pace::wait_until_due(due, &control) {
             return Ok(ExitStatus::Interrupted);
         }
+        collector.follow_files(modeler.followed_files());
         let live = modeler.update(Arc::new(collector.collect()));
         for notice in watch::new_notices(&live, &mut said).lines() {
             print_status_line(notice);
@@ -115,7 +123,10 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
 
 /// Writes samples in one format.
 pub(super) enum SampleWriter {
-    Text(StreamOutput),
+    Text {
+        output: StreamOutput,
+        all_devices: bool,
+    },
     JsonLines(StreamOutput),
     DeviceRows(StreamOutput),
     /// One exposition; the output is taken when it is written.
@@ -127,6 +138,7 @@ impl SampleWriter {
         matches: &ArgMatches,
         format: OutputFormat,
         count: Option<u64>,
+        all_devices: bool,
     ) -> Result<Self, CommandFailure> {
         if format == OutputFormat::OpenMetrics {
             return match count {
@@ -147,14 +159,20 @@ impl SampleWriter {
                 Self::DeviceRows(output)
             }
             OutputFormat::Ndjson => Self::JsonLines(output),
-            _ => Self::Text(output),
+            _ => Self::Text {
+                output,
+                all_devices,
+            },
         })
     }
 
     /// Writes a sample; false if the reader closed stdout.
     pub(super) fn write(&mut self, live: &Snapshot) -> Result<bool, CommandFailure> {
         match self {
-            Self::Text(output) => output.write(&watch::watch_text(live)),
+            Self::Text {
+                output,
+                all_devices,
+            } => output.write(&watch::watch_text(live, *all_devices)),
             Self::JsonLines(output) => output.write(&(converted(watch::json_line(live))? + "\n")),
             Self::DeviceRows(output) => output.write(&device_rows(live)?),
             Self::Exposition(output) => match output.take() {

@@ -2,6 +2,7 @@
 //! Independent of the benchmarks.
 
 pub mod advice;
+pub mod btrfs;
 mod error;
 mod error_kind;
 pub mod extents;
@@ -14,6 +15,7 @@ pub(crate) mod io_error;
 pub mod ioctl;
 pub mod medium;
 pub mod mounts;
+pub mod page_cache;
 pub mod random;
 pub mod scratch;
 pub mod settings;
@@ -28,7 +30,7 @@ pub use self::guard::{
     Consent, InspectedMedium, Inspection, MediumAccess, OverwriteImpact, Refusal, UseConflict,
     WriteDurability, WriteMode, WritePermit,
 };
-pub use self::identity::{BlockDevice, DeviceUse, DriveKind};
+pub use self::identity::{BlockDevice, DeviceUse, DriveKind, VolumeKind};
 pub use self::medium::{OpenMedium, Target, TargetKind};
 pub use self::settings::SettingsManager;
 pub use self::space_limit::SpaceLimit;

@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::drive::io_error::is_gone;
+use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
 use crate::roots::SysPaths;
 
 /// One mounted file system.
@@ -62,10 +63,9 @@ pub struct SwapEntry {
 /// # Errors
 /// When `/proc/self/mountinfo` cannot be read.
 pub fn mounts(roots: &SysPaths) -> io::Result<Vec<MountEntry>> {
-    let text = fs::read(roots.proc.join("self/mountinfo"))?;
-    Ok(String::from_utf8_lossy(&text)
-        .lines()
-        .filter_map(|line| parse_mount(roots, line))
+    let table = fs::read(roots.proc.join("self/mountinfo"))?;
+    Ok(mountinfo_lines(&table)
+        .filter_map(|line| mount_entry(roots, &line))
         .collect())
 }
 
@@ -125,7 +125,7 @@ pub fn swaps(roots: &SysPaths) -> io::Result<Vec<SwapEntry>> {
         .skip(1)
         .filter_map(|line| line.split_whitespace().next())
         .map(|path| {
-            let path = unescape_mountinfo(path);
+            let path = plain_text(path.as_bytes());
             SwapEntry {
                 number: device_number(roots, &path),
                 path: PathBuf::from(path),
@@ -134,33 +134,28 @@ pub fn swaps(roots: &SysPaths) -> io::Result<Vec<SwapEntry>> {
         .collect())
 }
 
-/// `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE OPTIONS`
-pub(super) fn parse_mount(roots: &SysPaths, line: &str) -> Option<MountEntry> {
-    let (front, back) = line.split_once(" - ")?;
-    let mut front = front.split(' ');
-    let id = front.next()?.parse().ok()?;
-    let number = parse_device_number(front.nth(1)?)?;
-    let root = unescape_mountinfo(front.next()?);
-    let at = unescape_mountinfo(front.next()?);
-    let own_options = front.next()?;
-    let mut back = back.split(' ');
-    let file_system = back.next()?.to_owned();
-    let source = unescape_mountinfo(back.next()?);
+/// Parses a line of mountinfo.
+pub(super) fn parse_mount(roots: &SysPaths, line: &[u8]) -> Option<MountEntry> {
+    mount_entry(roots, &MountinfoLine::parse(line)?)
+}
+
+fn mount_entry(roots: &SysPaths, line: &MountinfoLine<'_>) -> Option<MountEntry> {
+    let number = |field| std::str::from_utf8(field).ok();
+    let source = plain_text(line.source);
     let mut options: Vec<String> = Vec::new();
-    for option in own_options
-        .split(',')
-        .chain(back.next().unwrap_or_default().split(','))
-    {
-        if !option.is_empty() && options.iter().all(|known| known != option) {
-            options.push(option.to_owned());
+    let all = [line.options, line.super_options];
+    for option in all.iter().flat_map(|all| all.split(|byte| *byte == b',')) {
+        let option = String::from_utf8_lossy(option);
+        if !option.is_empty() && options.iter().all(|known| *known != option) {
+            options.push(option.into_owned());
         }
     }
     Some(MountEntry {
-        id,
-        device_id: number,
-        root,
-        mount_point: at,
-        file_system,
+        id: number(line.id)?.parse().ok()?,
+        device_id: parse_device_number(number(line.device_number)?)?,
+        root: plain_text(line.root),
+        mount_point: plain_text(line.mount_point),
+        file_system: String::from_utf8_lossy(line.file_system).into_owned(),
         source_number: device_number(roots, &source),
         source,
         options,
@@ -190,20 +185,9 @@ pub fn split_device_number(number: u64) -> (u32, u32) {
     (rustix::fs::major(number), rustix::fs::minor(number))
 }
 
-/// The kernel escapes space, tab, newline and backslash as `\` and three octal digits.
-fn unescape_mountinfo(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let octal = tail
-            .get(..3)
-            .filter(|_| first == b'\\')
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        bytes.push(octal.unwrap_or(first));
-        rest = &tail[if octal.is_some() { 3 } else { 0 }..];
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+/// The plain text of a field of a mount table.
+fn plain_text(field: &[u8]) -> String {
+    String::from_utf8_lossy(&unescape(field)).into_owned()
 }
 
 #[cfg(test)]
@@ -213,17 +197,11 @@ mod tests {
     #[test]
     fn mountinfo_line_is_parsed() {
         let roots = SysPaths::under_root(Path::new("/nonexistent"));
-        let line = r"36 35 8:1 / /mnt/my\040disk rw,noatime master:1 - ext4 /dev/sda1 rw";
+        let line = br"36 35 8:1 / /mnt/my\040disk rw,noatime master:1 - ext4 /dev/sda1 rw";
         let mount = parse_mount(&roots, line).unwrap();
         assert_eq!(mount.mount_point, "/mnt/my disk");
         assert_eq!(mount.file_system, "ext4");
         assert!(mount.is_on((8, 1)) && !mount.is_on((8, 2)));
-        assert_eq!(parse_mount(&roots, "nonsense"), None);
-    }
-
-    #[test]
-    fn mountinfo_unescape_requires_three_octal_digits() {
-        assert_eq!(unescape_mountinfo(r"a\134b\04"), r"a\b\04");
-        assert_eq!(unescape_mountinfo(r"\011"), "\t");
+        assert_eq!(parse_mount(&roots, b"nonsense"), None);
     }
 }

@@ -169,6 +169,11 @@ fn has_medium(disk: &DiskCounters, drive: Option<&BlockDevice>) -> bool {
 
 fn set_drive_facts(view: &mut DeviceView, drive: &BlockDevice) {
     view.label = SafeText::from_bytes(drive.label().as_bytes());
+    view.volume = drive.volume.as_ref().map(|volume| volume.kind);
+    view.by_id = drive
+        .by_id
+        .as_ref()
+        .map(|name| SafeText::from_bytes(name.as_bytes()));
     view.kind = Some(drive.kind);
     view.size_bytes = Some(drive.size_bytes);
     view.parent = match (&drive.parent, drive.slaves.as_slice()) {
@@ -195,17 +200,6 @@ fn serves_serially(drive: &BlockDevice) -> bool {
     drive.rotational == Some(true)
         && matches!(drive.kind, DriveKind::Disk | DriveKind::Optical)
         && !matches!(drive.transport.as_deref(), Some("virtio" | "nvme" | "loop"))
-}
-
-/// Whether a device is a medium of its own: not on top of another device, nor in memory.
-#[must_use]
-pub fn is_medium(view: &DeviceView, drives: &[BlockDevice]) -> bool {
-    let drive = drives.iter().find(|drive| drive.name == view.name);
-    drive.is_none_or(|drive| {
-        drive.parent.is_none()
-            && drive.slaves.is_empty()
-            && matches!(drive.kind, DriveKind::Disk | DriveKind::Optical)
-    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
+use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, VolumeKind};
 use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
 
@@ -125,7 +125,7 @@ pub struct HostView {
     pub direct_reclaims_per_s: Option<f64>,
     /// Memory that the kernel can use.
     pub memory_bytes: Option<u64>,
-    /// Bytes of files and devices in the page cache.
+    /// Bytes of files and devices in the page cache, including tmpfs and shared memory.
     pub cached_bytes: Option<u64>,
     /// Bytes written by programs and not yet under writeback.
     pub dirty_bytes: Option<u64>,
@@ -158,8 +158,14 @@ pub struct HostView {
 pub struct DeviceView {
     /// Kernel's name.
     pub name: SafeText,
-    /// Label: model and size are shown in the heading.
+    /// What its users call it: the name of a volume of LVM, LUKS, multipath or mdadm, otherwise
+    /// vendor and model, the backing file of a loop device, or its kind.
     pub label: SafeText,
+    /// What manages it, where `label` is the name of a volume.
+    pub volume: Option<VolumeKind>,
+    /// Name below `/dev/disk/by-id`: the one with model and serial number, or the volume's name.
+    /// `None` without udev.
+    pub by_id: Option<SafeText>,
     /// Its kind; `None` where it is unknown.
     pub kind: Option<DriveKind>,
     /// Its size in bytes.
@@ -186,9 +192,9 @@ pub struct DeviceView {
     pub read_bytes_per_s: Option<f64>,
     /// Bytes written per second.
     pub write_bytes_per_s: Option<f64>,
-    /// Mean time from the queue to completion of reads; `None` when none completed.
+    /// Mean time from the allocation of the request to its completion of reads; `None` when none completed.
     pub read_await_ns: Option<f64>,
-    /// Mean time from the queue to completion of writes; `None` when none completed.
+    /// Mean time from the allocation of the request to its completion of writes; `None` when none completed.
     pub write_await_ns: Option<f64>,
     /// Requests in flight at the time of the sample.
     pub in_flight: Option<u64>,
@@ -216,7 +222,7 @@ pub struct DeviceView {
     pub discard_ios_per_s: Option<f64>,
     /// Bytes discarded per second; `None` before kernel 4.18.
     pub discard_bytes_per_s: Option<f64>,
-    /// Mean time from the queue to completion of discards; `None` when none completed.
+    /// Mean time from the allocation of the request to its completion of discards; `None` when none completed.
     pub discard_await_ns: Option<f64>,
     /// Fraction of the discards, 0 to 1, that were merged into another request.
     #[serde(rename = "discard_merged")]
@@ -234,6 +240,26 @@ pub struct DeviceView {
     /// Time within which these are flushed, at the speed at which the device writes back.
     #[serde(rename = "drain_ns", with = "nanoseconds", default)]
     pub time_to_flush: Option<Duration>,
+}
+
+impl DeviceView {
+    /// The name to show: that of a volume, otherwise that of the kernel.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        match self.volume {
+            Some(_) => &self.label,
+            None => &self.name,
+        }
+    }
+
+    /// Whether it is a medium of its own: not on top of another device, nor in memory. A device of
+    /// which nothing is known is one.
+    #[must_use]
+    pub fn is_medium(&self) -> bool {
+        self.parent.is_none()
+            && self.underlying.is_empty()
+            && matches!(self.kind, None | Some(DriveKind::Disk | DriveKind::Optical))
+    }
 }
 
 /// One process over the interval.

@@ -1,5 +1,7 @@
 //! Stacked devices: drive, partition, RAID, logical volume, file system.
 
+use crate::drive::DriveKind;
+
 use super::snapshot::DeviceView;
 
 /// A device in a stack.
@@ -33,6 +35,44 @@ pub fn stack_of(devices: &[DeviceView], name: &str) -> Vec<StackLayer> {
         {
             push_layers(devices, root, 0, &kept, &mut layers);
         }
+    }
+    layers
+}
+
+/// The only device that a device is part of or on top of.
+#[must_use]
+pub fn parent_of<'a>(devices: &'a [DeviceView], device: &DeviceView) -> Option<&'a DeviceView> {
+    let parent = device.parent.as_ref()?;
+    devices.iter().find(|other| other.name == *parent)
+}
+
+/// The layers below a device from top to bottom, at most `count`; a disk instead of its partitions.
+#[must_use]
+pub fn lower_layers<'a>(
+    devices: &'a [DeviceView],
+    device: &DeviceView,
+    count: usize,
+) -> Vec<Vec<&'a DeviceView>> {
+    let whole = |device: &'a DeviceView| match device.kind {
+        Some(DriveKind::Partition) => parent_of(devices, device).unwrap_or(device),
+        _ => device,
+    };
+    let below = |device: &DeviceView| {
+        let names = &device.underlying;
+        let layer = devices.iter().filter(|other| names.contains(&other.name));
+        layer.map(whole).collect::<Vec<_>>()
+    };
+    let mut layers: Vec<Vec<&DeviceView>> = Vec::new();
+    let mut next = below(device);
+    while !next.is_empty() && layers.len() < count {
+        let mut layer: Vec<&DeviceView> = Vec::new();
+        for device in next {
+            if !layer.iter().any(|known| known.name == device.name) {
+                layer.push(device);
+            }
+        }
+        next = layer.iter().flat_map(|device| below(device)).collect();
+        layers.push(layer);
     }
     layers
 }

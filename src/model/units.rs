@@ -1,11 +1,9 @@
 //! Rates of control groups.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::devices::is_medium;
 use super::interval::SampleInterval;
 use super::snapshot::{DeviceView, UnitLimit, UnitView};
-use crate::probe::SystemSample;
 use crate::probe::sample::{ControlGroupSample, ControlGroupsSample, DeviceIo, IoLimit};
 use crate::safe_text::SafeText;
 
@@ -34,11 +32,7 @@ pub fn unit_views(interval: &SampleInterval<'_>, devices: &[DeviceView]) -> Opti
         .filter(|group| group.is_unit)
         .map(|group| (group.unit.path.as_str(), group))
         .collect();
-    let context = UnitContext {
-        sample: interval.current,
-        seconds: interval.seconds(),
-        devices,
-    };
+    let context = UnitContext::new(interval, devices);
     let mut views: Vec<UnitView> = units_of(now)
         .map(|group| context.view(earlier.get(group.unit.path.as_str()).copied(), group))
         .collect();
@@ -53,19 +47,43 @@ fn units_of(sample: &ControlGroupsSample) -> impl Iterator<Item = &ControlGroupS
     sample.groups.iter().filter(|group| group.is_unit)
 }
 
-struct UnitContext<'c> {
-    sample: &'c SystemSample,
+/// What is the same for all groups of a sample.
+struct UnitContext {
     seconds: Option<f64>,
-    devices: &'c [DeviceView],
+    /// The devices by their number.
+    devices: HashMap<(u32, u32), UnitDevice>,
 }
 
-impl UnitContext<'_> {
+/// A device that groups use.
+struct UnitDevice {
+    name: SafeText,
+    is_medium: bool,
+}
+
+impl UnitContext {
+    fn new(interval: &SampleInterval<'_>, views: &[DeviceView]) -> Self {
+        let media: HashSet<&str> = views
+            .iter()
+            .filter(|view| view.is_medium())
+            .map(|view| view.name.as_str())
+            .collect();
+        let devices = interval.current.disks.iter().map(|disk| {
+            let name = SafeText::from_bytes(disk.name.as_bytes());
+            let is_medium = media.contains(name.as_str());
+            (disk.device_number, UnitDevice { name, is_medium })
+        });
+        Self {
+            seconds: interval.seconds(),
+            devices: devices.collect(),
+        }
+    }
+
     fn view(&self, earlier: Option<&ControlGroupSample>, now: &ControlGroupSample) -> UnitView {
         let total = now.io.as_ref().and_then(|devices| {
             let rates = |io: &DeviceIo| self.rates(earlier, io);
             devices
                 .iter()
-                .filter(|io| self.is_drive(io.device))
+                .filter(|io| self.is_medium(io.device))
                 .try_fold(IoRates::default(), |sum, io| Some(sum.add(&rates(io)?)))
         });
         // A group without lines has done nothing: that is known only of two samples.
@@ -141,19 +159,15 @@ impl UnitContext<'_> {
     }
 
     fn device_name(&self, device: (u32, u32)) -> SafeText {
-        let mut disks = self.sample.disks.iter();
-        match disks.find(|disk| disk.device_number == device) {
-            Some(disk) => SafeText::from_bytes(disk.name.as_bytes()),
+        match self.devices.get(&device) {
+            Some(known) => known.name.clone(),
             None => SafeText::from(format!("{}:{}", device.0, device.1)),
         }
     }
 
-    fn is_drive(&self, device: (u32, u32)) -> bool {
-        let name = self.device_name(device);
-        let mut devices = self.devices.iter();
-        devices
-            .find(|view| view.name == name)
-            .is_some_and(|view| is_medium(view, &self.sample.drives))
+    fn is_medium(&self, device: (u32, u32)) -> bool {
+        let known = self.devices.get(&device);
+        known.is_some_and(|device| device.is_medium)
     }
 }
 
@@ -174,6 +188,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::probe::SystemSample;
     use crate::probe::sample::{DiskCounters, IoAccounting, Unit, UnitKind};
 
     fn group(path: &str, io: Option<Vec<DeviceIo>>) -> ControlGroupSample {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::probe::SystemSample;
-use crate::probe::sample::{CpuTicks, ProbeNotice, ReclaimCounters};
+use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
 
 use super::dirty_memory::DirtyMemory;
 use super::interval::SampleInterval;
@@ -70,6 +70,12 @@ impl ViewBuilder {
         self.settings.all_processes = all;
     }
 
+    /// The written files whose pages in memory the next sample should contain.
+    #[must_use]
+    pub fn followed_files(&self) -> Vec<FollowedFile> {
+        self.tracker.followed_files()
+    }
+
     /// The view of the next sample.
     pub fn update(&mut self, now: Arc<SystemSample>) -> Snapshot {
         let before = self.previous.take();
@@ -109,6 +115,7 @@ impl ViewBuilder {
         live.transfers = self.tracker.transfer_views(&TransferContext {
             sample: &now,
             devices: &live.devices,
+            dirty_memory: &self.dirty_memory,
         });
         self.previous = Some(now);
         live

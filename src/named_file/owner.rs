@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{Stat, fstatfs, major, minor};
 
+use crate::mountinfo::mountinfo_lines;
+
 /// `f_type` of FUSE (statfs(2)), also of virtiofs.
 const FUSE_SUPER_MAGIC: u64 = 0x6573_5546;
 
@@ -29,7 +31,7 @@ impl FileOwner {
         }
         let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
         let device = (major(stat.st_dev), minor(stat.st_dev));
-        match fuse_mount_owner(&String::from_utf8_lossy(&table), device) {
+        match fuse_mount_owner(&table, device) {
             Some(0) => Self::User(stat.st_uid),
             Some(user) => Self::User(user),
             None => Self::UnknownFuseUser,
@@ -64,22 +66,21 @@ impl fmt::Display for FileOwner {
 
 /// The user who mounted the FUSE file system with that device number (proc_pid_mountinfo(5)). All
 /// mounts with the same number are the same file system with the same options.
-fn fuse_mount_owner(table: &str, device: (u32, u32)) -> Option<u32> {
+fn fuse_mount_owner(table: &[u8], device: (u32, u32)) -> Option<u32> {
     let number = format!("{}:{}", device.0, device.1);
-    table
-        .lines()
-        .filter_map(|line| line.split_once(" - "))
-        .find(|(mount, _)| mount.split(' ').nth(2) == Some(&number))
-        .and_then(|(_, system)| {
-            let mut fields = system.split(' ');
-            // Only root can mount virtiofs, and the host is its server.
-            if fields.next()? == "virtiofs" {
-                return Some(0);
-            }
-            let options = fields.nth(1)?;
-            let user = |option: &str| option.strip_prefix("user_id=")?.parse().ok();
-            options.split(',').find_map(user)
-        })
+    let mount = mountinfo_lines(table).find(|mount| mount.device_number == number.as_bytes())?;
+    // Only root can mount virtiofs, and the host is its server.
+    if mount.file_system == b"virtiofs" {
+        return Some(0);
+    }
+    let user = |option: &[u8]| {
+        let user = option.strip_prefix(b"user_id=")?;
+        std::str::from_utf8(user).ok()?.parse().ok()
+    };
+    mount
+        .super_options
+        .split(|byte| *byte == b',')
+        .find_map(user)
 }
 
 #[cfg(test)]
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn fuse_server_is_read_from_mount_table() {
-        let table = "\
+        let table = b"\
             30 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw,user_id=5\n\
             41 30 0:55 / /home/joe/my\\040dir rw,nosuid - fuse.sshfs joe@host: rw,user_id=1000,group_id=1000\n\
             42 30 0:56 / /media rw - fuse.x x rw,group_id=0,allow_other\n\

@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 
 use rustix::fs::{StatVfsMountFlags, fstatvfs};
 
+use crate::mountinfo::{MountinfoLine, mountinfo_lines};
 use crate::named_file::found_file::FoundFile;
 use crate::named_file::owner::FileOwner;
 
@@ -53,51 +54,34 @@ fn is_made_elsewhere(file: &FoundFile) -> bool {
     if !is_careful {
         return false;
     }
-    let read = |path: &str| {
-        let bytes = std::fs::read(path).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
+    let read = |path: &str| std::fs::read(path).unwrap_or_default();
     let about = read(&format!(
         "/proc/self/fdinfo/{}",
         file.descriptor.as_raw_fd()
     ));
-    let number = about.lines().find_map(|line| line.strip_prefix("mnt_id:"));
-    let mounts = read("/proc/self/mountinfo");
-    let Some(mount) = number.and_then(|number| Mount::find(&mounts, number.trim())) else {
+    let number = about
+        .split(|byte| *byte == b'\n')
+        .find_map(|line| line.strip_prefix(b"mnt_id:"));
+    let mount_table = read("/proc/self/mountinfo");
+    let mount = number.and_then(|number| find_mount(&mount_table, number.trim_ascii()));
+    let Some(mount) = mount else {
         return true;
     };
-    mount.is_medium() && !is_listed(&read("/etc/fstab"), mount.point)
+    is_medium(&mount)
+        && !is_listed(
+            &String::from_utf8_lossy(&read("/etc/fstab")),
+            &String::from_utf8_lossy(mount.mount_point),
+        )
 }
 
-/// A mount, from proc_pid_mountinfo(5).
-struct Mount<'a> {
-    point: &'a str,
-    kind: &'a str,
-    source: &'a str,
+fn find_mount<'a>(mount_table: &'a [u8], id: &[u8]) -> Option<MountinfoLine<'a>> {
+    mountinfo_lines(mount_table).find(|mount| mount.id == id)
 }
 
-impl<'a> Mount<'a> {
-    fn find(table: &'a str, number: &str) -> Option<Self> {
-        table.lines().find_map(|line| {
-            let (mount, system) = line.split_once(" - ")?;
-            let mut fields = mount.split(' ');
-            let is_it = fields.next()? == number;
-            let point = fields.nth(3)?;
-            let mut system = system.split(' ');
-            let (kind, source) = (system.next()?, system.next()?);
-            is_it.then_some(Self {
-                point,
-                kind,
-                source,
-            })
-        })
-    }
-
-    /// A disk, or FUSE. In-memory file systems start empty, and root or autofs mounts network file
-    /// systems.
-    fn is_medium(&self) -> bool {
-        self.source.starts_with("/dev/") || self.kind.starts_with("fuse")
-    }
+/// Whether a mount is a disk, or FUSE. In-memory file systems start empty, and root or autofs mounts
+/// network file systems.
+fn is_medium(mount: &MountinfoLine<'_>) -> bool {
+    mount.source.starts_with(b"/dev/") || mount.file_system.starts_with(b"fuse")
 }
 
 /// Whether /etc/fstab lists the mount, without permission for users to mount it (fstab(5),
@@ -119,17 +103,17 @@ mod tests {
 
     #[test]
     fn medium_is_known_by_its_mount() {
-        let table = "\
+        let table = b"\
             30 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n\
             41 30 8:17 / /media/a\\040b rw,nosuid,nodev shared:1 - ext4 /dev/sdb1 rw\n\
             42 30 0:56 / /run rw,nosuid,nodev - tmpfs tmpfs rw\n\
             43 30 0:57 / /mnt/far rw,nosuid,nodev - fuse.sshfs joe@host: rw\n\
             44 30 0:58 / /home rw,nosuid,nodev - nfs4 server:/home rw\n";
-        let mount = |number| Mount::find(table, number).unwrap();
-        assert_eq!(mount("41").point, "/media/a\\040b");
-        assert!(mount("41").is_medium() && mount("43").is_medium());
-        assert!(!mount("42").is_medium() && !mount("44").is_medium());
-        assert!(Mount::find(table, "4").is_none());
+        let mount = |id: &str| find_mount(table, id.as_bytes()).unwrap();
+        assert_eq!(mount("41").mount_point, b"/media/a\\040b");
+        assert!(is_medium(&mount("41")) && is_medium(&mount("43")));
+        assert!(!is_medium(&mount("42")) && !is_medium(&mount("44")));
+        assert!(find_mount(table, b"4").is_none());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::control_groups::{ControlGroupReader, IoHierarchies};
 use super::copy_jobs::CopyJobs;
 use super::process::closed_files;
+use super::process::file_pages::{FilePageReader, FollowedFile};
 use super::process::table::{ProcessTable, WaitSource};
 use super::process::taskstats::TaskstatsSocket;
 use super::sample::{DiskCounters, HostSample, IoAccounting, ProbeNotice, SystemSample};
@@ -33,10 +34,11 @@ pub struct SampleCollector {
     drives: Arc<[BlockDevice]>,
     file_systems: Arc<[MountedFileSystem]>,
     copy_jobs: CopyJobs,
-    hierarchies: IoHierarchies,
+    hierarchies: Arc<IoHierarchies>,
     /// Reads the control groups, where they are requested.
     control_groups: Option<ControlGroupReader>,
     drives_read_at: Option<Duration>,
+    file_pages: FilePageReader,
 }
 
 impl SampleCollector {
@@ -59,9 +61,10 @@ impl SampleCollector {
             drives: Arc::default(),
             file_systems: Arc::default(),
             copy_jobs: CopyJobs::default(),
-            hierarchies: IoHierarchies::default(),
+            hierarchies: Arc::default(),
             control_groups: None,
             drives_read_at: None,
+            file_pages: FilePageReader::default(),
             roots,
         }
     }
@@ -84,6 +87,11 @@ impl SampleCollector {
         }
     }
 
+    /// Sets the written files whose pages in memory are looked at, from the next sample on.
+    pub fn follow_files(&mut self, files: Vec<FollowedFile>) {
+        self.file_pages.follow(files);
+    }
+
     /// Takes a sample. Unreadable values are missing from it, and a notice says why.
     pub fn collect(&mut self) -> SystemSample {
         let mut notices = Vec::new();
@@ -101,8 +109,9 @@ impl SampleCollector {
         };
         let new_mounts = self.mounts.has_changed();
         if new_mounts || self.drives_read_at.is_none() {
-            self.hierarchies = IoHierarchies::find(&self.roots);
-            self.processes.set_hierarchies(self.hierarchies.clone());
+            self.hierarchies = Arc::new(IoHierarchies::find(&self.roots));
+            self.processes
+                .set_hierarchies(Arc::clone(&self.hierarchies));
         }
         if new_mounts || self.facts_are_stale(&disks, at) {
             self.drives_read_at = Some(at);
@@ -149,6 +158,7 @@ impl SampleCollector {
                 // The kernel gives file systems without a block device of their own major number 0.
                 |number| number.0 != 0 || self.has_block_device(number),
             ),
+            file_pages: self.file_pages.read(&self.roots, &self.file_systems, at),
             ended_jobs,
             control_groups,
             notices,

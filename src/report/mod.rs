@@ -4,6 +4,7 @@ pub mod again;
 pub mod checks;
 pub mod compare;
 pub mod csv;
+pub mod devices;
 pub mod diagnosis;
 pub mod evidence;
 pub mod files;

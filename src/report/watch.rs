@@ -28,11 +28,12 @@ pub fn json_line(live: &Snapshot) -> serde_json::Result<String> {
 }
 
 /// Tables of devices, transfers and processes that fit 80 columns; every line ends in a newline.
-/// Idle devices are omitted, except drives without devices below them.
+/// Idle devices are omitted, except drives without devices below them, and so are devices that
+/// another line stands for, unless `all_devices`.
 #[must_use]
-pub fn watch_text(live: &Snapshot) -> String {
+pub fn watch_text(live: &Snapshot, all_devices: bool) -> String {
     let mut text = host_heading(live);
-    devices::append_devices(&mut text, &live.devices);
+    devices::append_devices(&mut text, &live.devices, all_devices);
     transfers::append_transfers(&mut text, &live.transfers);
     transfers::append_growing_files(&mut text, &live.growing_files);
     units::append_units(&mut text, live.units.as_deref());
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn watch_sample_is_formatted_as_text() {
-        insta::assert_snapshot!(watch_text(&test_view()));
+        insta::assert_snapshot!(watch_text(&test_view(), false));
     }
 
     #[test]
@@ -218,7 +219,7 @@ mod tests {
             unit("system.slice", UnitKind::Slice, 101.2e6),
             unit("shop/db-0/postgres", UnitKind::Container, 12e6),
         ]);
-        insta::assert_snapshot!(watch_text(&live));
+        insta::assert_snapshot!(watch_text(&live, false));
     }
 
     #[test]
@@ -265,7 +266,7 @@ mod tests {
             live.transfers[0].destination = Some(destination.into());
             live.transfers[0].size_bytes = Some(bytes);
             live.transfers[0].eta = Some(Duration::from_secs(seconds));
-            for line in watch_text(&live).lines() {
+            for line in watch_text(&live, false).lines() {
                 prop_assert!(display_width(line) <= DEFAULT_TERMINAL_WIDTH, "{} columns: {line}", display_width(line));
             }
         }

@@ -293,7 +293,7 @@ fn opened(path: &Path, size: u64) {
 /// Everything that is made of a recorded view and its requests.
 fn recorded(live: Snapshot, requests: RequestsView) {
     let stray = |letter: char| letter != '\n' && !printable::is_printable(letter);
-    let text = report::watch::watch_text(&live);
+    let text = report::watch::watch_text(&live, true);
     assert!(!text.contains(stray), "{text:?}");
     let line = report::watch::json_line(&live).expect("what was read can be written");
     assert!(!line.contains(stray), "{line:?}");

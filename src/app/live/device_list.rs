@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 
 use crate::drive::DriveKind;
 use crate::model::SampleHistory;
+use crate::model::device_folding::{DeviceFolding, FoldedDevices};
 use crate::model::snapshot::{DeviceView, Snapshot};
+use crate::model::stack;
 
 /// A device counts as idle after this many samples without I/O, so that its line does not come and
 /// go.
@@ -127,17 +129,16 @@ impl DeviceOrder {
 pub struct DeviceList<'a> {
     /// The listed devices, in order.
     pub rows: Vec<&'a DeviceView>,
-    /// Loop devices that are idle and not listed.
-    pub idle_loops: usize,
-    /// RAM disks that are idle and not listed.
-    pub idle_ram_disks: usize,
-    /// Partitions that are not listed because their disk is.
-    pub partitions: usize,
+    /// How many are not listed.
+    pub folded: FoldedDevices,
 }
 
+/// A longer chain of devices is a cycle.
+const MAX_STACK_DEPTH: usize = 16;
+
 impl<'a> DeviceList<'a> {
-    /// The devices of a sample: all with `all`, otherwise without partitions of listed disks and
-    /// without idle loop devices and RAM disks.
+    /// The devices of a sample: all with `all`, otherwise without those that another line stands
+    /// for ([`DeviceFolding`]).
     #[must_use]
     pub fn new(
         sample: &'a Snapshot,
@@ -147,6 +148,7 @@ impl<'a> DeviceList<'a> {
         all: bool,
     ) -> Self {
         let mut list = Self::default();
+        let folding = DeviceFolding::new(&sample.devices);
         for device in &sample.devices {
             if !filter.is_empty() {
                 if matches_filter(device, filter) {
@@ -154,15 +156,8 @@ impl<'a> DeviceList<'a> {
                 }
                 continue;
             }
-            let idle = || is_idle(device, history);
-            match device.kind {
-                Some(DriveKind::Partition)
-                    if !all && parent_of(device, &sample.devices).is_some() =>
-                {
-                    list.partitions += 1;
-                }
-                Some(DriveKind::Loop) if !all && idle() => list.idle_loops += 1,
-                Some(DriveKind::RamDisk) if !all && idle() => list.idle_ram_disks += 1,
+            match folding.fold(device, || is_idle(device, history)) {
+                Some(fold) if !all => list.folded.count(fold),
                 _ => list.rows.push(device),
             }
         }
@@ -172,24 +167,27 @@ impl<'a> DeviceList<'a> {
             // Stable: devices of equal rank stay in the kernel's order.
             list.rows
                 .sort_by_key(|device| (is_idle(device, history), is_virtual(device)));
-            list.rows = below_their_parents(&list.rows);
+            list.rows = below_their_parents(&list.rows, &sample.devices);
             if order.reversed {
                 list.rows.reverse();
             }
         }
         list
     }
-
-    /// Number of devices that are not listed.
-    #[must_use]
-    pub fn folded_count(&self) -> usize {
-        self.idle_loops + self.idle_ram_disks + self.partitions
-    }
 }
 
-fn parent_of<'a>(device: &DeviceView, devices: &'a [DeviceView]) -> Option<&'a DeviceView> {
-    let parent = device.parent.as_ref()?;
-    devices.iter().find(|other| other.name == *parent)
+/// Index in the list of the nearest device that a device is on top of; layers between them may be
+/// folded.
+#[must_use]
+pub fn listed_ancestor(
+    device: &DeviceView,
+    rows: &[&DeviceView],
+    devices: &[DeviceView],
+) -> Option<usize> {
+    let first = stack::parent_of(devices, device);
+    std::iter::successors(first, |lower| stack::parent_of(devices, lower))
+        .take(MAX_STACK_DEPTH)
+        .find_map(|lower| rows.iter().position(|row| row.name == lower.name))
 }
 
 /// Where a device is mounted, or one of its partitions: the root of the file systems first.
@@ -204,21 +202,21 @@ pub fn mount_point<'a>(device: &'a DeviceView, devices: &'a [DeviceView]) -> Opt
 }
 
 /// Volumes and partitions after the device that they are on; otherwise the order stays.
-fn below_their_parents<'a>(rows: &[&'a DeviceView]) -> Vec<&'a DeviceView> {
-    let parent_index = |device: &DeviceView| {
-        let parent = device.parent.as_ref()?;
-        rows.iter().position(|other| other.name == *parent)
-    };
+fn below_their_parents<'a>(rows: &[&'a DeviceView], devices: &[DeviceView]) -> Vec<&'a DeviceView> {
+    let parents: Vec<Option<usize>> = rows
+        .iter()
+        .map(|device| listed_ancestor(device, rows, devices))
+        .collect();
     let mut ordered = Vec::with_capacity(rows.len());
     let mut listed = vec![false; rows.len()];
-    let roots = (0..rows.len()).filter(|index| parent_index(rows[*index]).is_none());
+    let roots = (0..rows.len()).filter(|index| parents[*index].is_none());
     for root in roots.chain(0..rows.len()) {
         let mut stack = vec![root];
         while let Some(index) = stack.pop() {
             if !std::mem::replace(&mut listed[index], true) {
                 ordered.push(rows[index]);
                 let children = (0..rows.len()).rev();
-                stack.extend(children.filter(|child| parent_index(rows[*child]) == Some(index)));
+                stack.extend(children.filter(|child| parents[*child] == Some(index)));
             }
         }
     }
@@ -244,7 +242,8 @@ fn is_idle(device: &DeviceView, history: &SampleHistory) -> bool {
 
 fn matches_filter(device: &DeviceView, filter: &str) -> bool {
     let mount_point = device.mount_point.as_deref().unwrap_or_default();
-    [&*device.name, &*device.label, mount_point]
+    let by_id = device.by_id.as_deref().unwrap_or_default();
+    [&*device.name, &*device.label, mount_point, by_id]
         .iter()
         .any(|text| text.to_lowercase().contains(filter))
 }
@@ -307,8 +306,8 @@ mod tests {
         let history = SampleHistory::default();
         let list = DeviceList::new(&sample, &history, DeviceOrder::default(), "", false);
         assert_eq!(names(&list), ["sda", "dm-0", "loop10", "sdb"]);
-        assert_eq!((list.idle_loops, list.partitions), (10, 1));
-        assert_eq!(list.folded_count() + list.rows.len(), sample.devices.len());
+        assert_eq!((list.folded.idle_loops, list.folded.partitions), (10, 1));
+        assert_eq!(list.folded.total() + list.rows.len(), sample.devices.len());
         assert_eq!(listed(&sample, DeviceOrder::default(), "", true).len(), 15);
         assert_eq!(
             listed(&sample, DeviceOrder::default(), "loop1", false),
@@ -325,7 +324,11 @@ mod tests {
         for count in 1..=IDLE_AFTER_SAMPLES {
             history.record(&idle);
             let list = DeviceList::new(&idle, &history, DeviceOrder::default(), "", false);
-            assert_eq!(list.idle_loops == 0, count < IDLE_AFTER_SAMPLES, "{count}");
+            assert_eq!(
+                list.folded.idle_loops == 0,
+                count < IDLE_AFTER_SAMPLES,
+                "{count}"
+            );
         }
     }
 

@@ -16,6 +16,8 @@ fn drive(kind: DriveKind, transport: &str, rotational: bool) -> BlockDevice {
         rotation_rate: None,
         removable: Some(false),
         read_only: Some(false),
+        volume: None,
+        by_id: None,
         vendor: None,
         model: None,
         serial: None,

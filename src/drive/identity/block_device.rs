@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::drive::identity::device_details::DeviceDetails;
+use crate::drive::identity::volume::VolumeName;
 
 /// Kind of a block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +74,10 @@ pub struct BlockDevice {
     pub removable: Option<bool>,
     /// Whether the device is read-only.
     pub read_only: Option<bool>,
+    /// Name of a volume of LVM, cryptsetup, multipath or mdadm.
+    pub volume: Option<VolumeName>,
+    /// Name below `/dev/disk/by-id`: the one with model and serial number, or the volume's name.
+    pub by_id: Option<String>,
     /// Vendor that the drive reports.
     pub vendor: Option<String>,
     /// Model that the drive reports.
@@ -124,9 +129,13 @@ impl BlockDevice {
         )
     }
 
-    /// Name for display in a list: vendor and model, the backing file, or its kind.
+    /// Name for display in a list: that of a volume, vendor and model, the backing file, or its
+    /// kind.
     #[must_use]
     pub fn label(&self) -> String {
+        if let Some(volume) = &self.volume {
+            return volume.name.clone();
+        }
         match (&self.vendor, &self.model, &self.backing_file) {
             (Some(vendor), Some(model), _) if !model.starts_with(vendor.as_str()) => {
                 format!("{vendor} {model}")

@@ -11,6 +11,7 @@ mod tests;
 mod text;
 mod transport;
 mod udev;
+mod volume;
 
 pub use self::block_device::{BlockDevice, DeviceUse, DriveKind};
 pub use self::details::{ThermalReading, read_temperature};
@@ -19,3 +20,4 @@ pub use self::link::HostLink;
 pub(crate) use self::read::block_device_name;
 pub use self::read::{block_device_by_number, list_block_devices, read_block_device};
 pub use self::text::sanitized;
+pub use self::volume::{VolumeKind, VolumeName};

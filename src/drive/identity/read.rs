@@ -11,6 +11,7 @@ use crate::drive::identity::sysfs::{
 };
 use crate::drive::identity::text::sanitized;
 use crate::drive::identity::udev::UdevProperties;
+use crate::drive::identity::volume::{VolumeName, by_id_name};
 use crate::drive::mounts;
 use crate::drive::mounts::{MountEntry, SwapEntry};
 use crate::roots::SysPaths;
@@ -121,6 +122,8 @@ fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<
         rotation_rate: vpd_rotation_rate(&place.hardware_attribute("vpd_pgb1")),
         removable: read_flag(&place.disk_directory.join("removable")),
         read_only: read_flag(&place.device_directory.join("ro")),
+        volume: VolumeName::read(roots, name, &place, &udev),
+        by_id: by_id_name(roots, name, &udev),
         vendor: names.vendor,
         model: names.model,
         serial: names.serial,

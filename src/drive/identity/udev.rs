@@ -7,7 +7,11 @@ use crate::roots::SysPaths;
 
 /// Properties of one device from `/run/udev/data/bMAJOR:MINOR`; empty without udev.
 #[derive(Debug, Clone, Default)]
-pub(super) struct UdevProperties(HashMap<String, String>);
+pub(super) struct UdevProperties {
+    values: HashMap<String, String>,
+    /// Links below `/dev` that udev makes.
+    links: Vec<String>,
+}
 
 impl UdevProperties {
     /// Reads the properties of a block device.
@@ -18,19 +22,39 @@ impl UdevProperties {
         ))
     }
 
-    /// Lines `E:NAME=VALUE` are properties.
+    /// Lines `E:NAME=VALUE` are properties, lines `S:NAME` links.
     fn parse(text: &str) -> Self {
-        Self(
-            text.lines()
+        Self {
+            values: text
+                .lines()
                 .filter_map(|line| line.strip_prefix("E:")?.split_once('='))
                 .map(|(name, value)| (name.to_owned(), decode_udev_value(value)))
                 .collect(),
-        )
+            links: text
+                .lines()
+                .filter_map(|line| line.strip_prefix("S:"))
+                .map(str::to_owned)
+                .collect(),
+        }
+    }
+
+    /// Whether udev knows the device.
+    pub(super) fn is_present(&self) -> bool {
+        !self.values.is_empty() || !self.links.is_empty()
+    }
+
+    /// Its names below `/dev/disk/by-id`.
+    pub(super) fn names_by_id(&self) -> Vec<String> {
+        let names = self.links.iter();
+        names
+            .filter_map(|link| link.strip_prefix("disk/by-id/"))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// One property, unless it is empty.
     pub(super) fn get(&self, name: &str) -> Option<String> {
-        self.0
+        self.values
             .get(name)
             .map(|value| super::text::sanitized(value))
             .filter(|value| !value.is_empty())
@@ -74,6 +98,7 @@ mod tests {
         assert_eq!(udev.model().as_deref(), Some("WDC WD40EFRX"));
         assert_eq!(udev.get("ID_BUS").as_deref(), Some("ata"));
         assert_eq!(udev.get("ID_FS_TYPE"), None);
+        assert_eq!(udev.names_by_id(), ["x"]);
         assert_eq!(decode_udev_value("a\\xZZ\\x1b[2J"), "aZZ\u{1b}[2J");
     }
 }

@@ -238,6 +238,8 @@ impl SimParameters {
             rotation_rate: None,
             removable: None,
             read_only: None,
+            volume: None,
+            by_id: None,
             vendor: None,
             model: Some(format!("simulated ({})", self.kind.name)),
             serial: None,

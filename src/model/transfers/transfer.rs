@@ -1,100 +1,29 @@
 //! A tracked transfer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::file_locations::{FileLocation, location_of};
-use crate::model::interval::{io_difference, open_file};
-use crate::model::snapshot::{TransferState, TransferView};
+use crate::model::interval::io_difference;
+use crate::model::snapshot::TransferState;
 use crate::probe::SystemSample;
-use crate::probe::copy_jobs::temporary_name::final_path;
-use crate::probe::sample::{ClosedFile, FileHandle, FileKind, OpenFile, ProcessIo, ProcessSample};
+use crate::probe::sample::{ClosedFile, FileKind, OpenFile, ProcessIo, ProcessSample};
 use crate::safe_text::SafeText;
 
 use super::bottleneck::BottleneckTracker;
 use super::dd;
-use super::estimate::{Eta, RateEstimator};
+use super::destination_pages::DestinationPages;
+use super::estimate::RateEstimator;
 use super::flow::{FileFlow, has_pipe};
 use super::limits;
 use super::movement::{Movement, counted_bytes, movement};
+use super::transfer_file::TransferFile;
+
+mod destination;
+mod view;
 
 /// A finished transfer is shown for this long.
 pub(super) const FINISHED_DISPLAY_TIME: Duration = Duration::from_secs(10);
 /// Idle at its end for this long, it is finished although the file stays open.
 const IDLE_AT_END_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// An open file of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TransferFile {
-    pid: u32,
-    start_ticks: u64,
-    handle: FileHandle,
-    location: FileLocation,
-    inode: ((u32, u32), u64),
-    path: Arc<[u8]>,
-}
-
-impl TransferFile {
-    /// The file as a process has it open.
-    #[must_use]
-    pub fn new(process: &ProcessSample, file: &OpenFile) -> Self {
-        Self {
-            pid: process.identity.pid,
-            start_ticks: process.identity.start_ticks,
-            handle: file.handle,
-            location: location_of(file),
-            inode: file.inode,
-            path: Arc::clone(&file.path),
-        }
-    }
-
-    /// Whether this is the file of this process.
-    #[must_use]
-    pub fn is_file_of(&self, process: &ProcessSample, file: &OpenFile) -> bool {
-        self.is_held_by(process) && self.handle == file.handle && self.inode == file.inode
-    }
-
-    /// Whether this process has it open.
-    #[must_use]
-    pub fn is_held_by(&self, process: &ProcessSample) -> bool {
-        self.pid == process.identity.pid && self.start_ticks == process.identity.start_ticks
-    }
-
-    /// The location of the file.
-    #[must_use]
-    pub fn location(&self) -> FileLocation {
-        self.location
-    }
-
-    /// Process id of the process that has it open.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    /// The file as it was after it had been closed; `None` if it is still open or was not found.
-    fn find_closed(&self, sample: &SystemSample) -> Option<ClosedFile> {
-        let same = |file: &&ClosedFile| {
-            (file.pid, file.start_ticks, file.inode) == (self.pid, self.start_ticks, self.inode)
-        };
-        sample.closed_files.iter().find(same).copied()
-    }
-
-    /// The process that has it open, while it runs.
-    #[must_use]
-    pub fn find_process<'s>(&self, sample: &'s SystemSample) -> Option<&'s ProcessSample> {
-        let found = sample
-            .processes
-            .binary_search_by_key(&self.pid, |process| process.identity.pid)
-            .ok()?;
-        let process = &sample.processes[found];
-        (process.identity.start_ticks == self.start_ticks).then_some(process)
-    }
-
-    fn find_open_file<'s>(&self, sample: &'s SystemSample) -> Option<&'s OpenFile> {
-        open_file(self.find_process(sample)?, self.handle, self.inode)
-    }
-}
 
 /// What the progress is derived from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,12 +42,6 @@ pub enum ProgressBasis {
 const TRUSTED_INTERVALS: u32 = 3;
 /// A writer without a source that seeks this often writes in place.
 const MAX_SEEKS_OF_WRITER: u32 = 2;
-/// A destination whose length follows the position of its source within this many bytes ...
-const MAX_LAG_BYTES: u64 = 8 << 20;
-/// ... or within this fraction of it holds a copy; otherwise it holds something else, such as a
-/// compressed archive.
-const MAX_LAG_DIVISOR: u64 = 10;
-
 /// Offset and counters as of the last look.
 #[derive(Debug, Clone, Copy)]
 struct LastLook {
@@ -144,6 +67,8 @@ pub struct Transfer {
     pub is_rate_limited: bool,
     /// Follows its bottleneck.
     pub(super) bottleneck: BottleneckTracker,
+    /// Follows the pages of its destination.
+    pub(super) pages: DestinationPages,
     pid: u32,
     command: SafeText,
     progress_basis: ProgressBasis,
@@ -180,6 +105,7 @@ impl Transfer {
             destination,
             is_rate_limited: limits::is_rate_limited(&identity.name, &identity.arguments),
             bottleneck: BottleneckTracker::default(),
+            pages: DestinationPages::default(),
             pid: identity.pid,
             command: SafeText::from_bytes(&identity.name),
             progress_basis: basis,
@@ -241,18 +167,14 @@ impl Transfer {
             self.estimator.observe_position(sample.boot_time, position);
         }
         if let Some(file) = destination {
-            let held = file.size.unwrap_or(0).min(file.allocated_bytes);
-            self.is_plain_copy = Some(
-                self.progress_basis == ProgressBasis::DestinationGrowth
-                    || holds_about(held.max(file.position), leading.position),
-            );
+            self.recognise_copy(file, leading.position);
         }
         self.finish_at_end(leading, sample.boot_time);
     }
 
     /// Whether one process reads and another one writes.
     fn has_two_processes(&self) -> bool {
-        let pid = |end: &Option<TransferFile>| end.as_ref().map(|end| end.pid);
+        let pid = |end: &Option<TransferFile>| end.as_ref().map(TransferFile::pid);
         self.destination.is_some() && pid(&self.source) != pid(&self.destination)
     }
 
@@ -372,14 +294,6 @@ impl Transfer {
         }
     }
 
-    /// Whether the destination holds a copy instead of, say, a compressed archive.
-    fn is_copied_to(&self, closed: ClosedFile) -> bool {
-        self.is_plain_copy.unwrap_or_else(|| {
-            let position = self.estimator.last_position();
-            position.is_some_and(|position| holds_about(closed.size, position))
-        })
-    }
-
     /// An offset that moves after all is better than its substitute.
     fn switch_basis(&mut self, leading: &OpenFile, destination: Option<&OpenFile>) {
         let lagging = destination.is_some_and(|file| Some(file.position) < file.size);
@@ -396,48 +310,6 @@ impl Transfer {
             }
             self.progress_basis = ProgressBasis::Position;
         }
-    }
-
-    /// The position that the length and the allocated bytes of the destination stand for.
-    ///
-    /// A file with its full length from the start is measured by its allocated bytes. So is the copy
-    /// of a file with holes, in relation to the data of its source: programs leave the holes out.
-    fn grown_position(&self, length: u64, allocated: u64) -> u64 {
-        let Some(size) = self.expected_size else {
-            return length;
-        };
-        if length >= size && !self.is_preallocated {
-            return size;
-        }
-        // A file system that reports no allocated bytes reports no holes either.
-        let data = self.source_data_bytes.filter(|data| *data > 0);
-        let Some(data) = data.filter(|data| *data < size - size / 16) else {
-            return if length >= size {
-                allocated.min(size)
-            } else {
-                length
-            };
-        };
-        if allocated < data {
-            return (allocated as f64 / data as f64 * size as f64) as u64;
-        }
-        // All data has arrived, unless the copy has no holes.
-        if length >= size || length <= data + data / 10 {
-            size
-        } else {
-            length
-        }
-    }
-
-    /// Recognises a destination that got its full length before its data.
-    fn detect_preallocation(&mut self, destination: &OpenFile) {
-        let Some(size) = self.expected_size else {
-            return;
-        };
-        let data = self.source_data_bytes.map_or(size, |data| data.min(size));
-        self.is_preallocated |= destination.kind == FileKind::Regular
-            && destination.size >= Some(size)
-            && destination.allocated_bytes < data / 2;
     }
 
     /// Bytes that its process has read, or written where no source is known.
@@ -493,73 +365,6 @@ impl Transfer {
     pub fn time_without_movement(&self, at: Duration) -> Duration {
         self.estimator.time_without_movement(at)
     }
-
-    /// Remaining bytes, for sorting.
-    #[must_use]
-    pub fn remaining_bytes(&self) -> u64 {
-        match (self.expected_size, self.estimator.last_position()) {
-            _ if self.progress_basis == ProgressBasis::IoCounters => 0,
-            (Some(size), Some(position)) => size.saturating_sub(position),
-            _ => 0,
-        }
-    }
-
-    /// View of the transfer.
-    #[must_use]
-    pub fn transfer_view(&self, at: Duration) -> TransferView {
-        let state = self.state(at);
-        let eta = match (state, self.progress_basis, self.expected_size) {
-            (
-                TransferState::Moving,
-                ProgressBasis::Position | ProgressBasis::DestinationGrowth,
-                Some(size),
-            ) => self.estimator.eta(at, size),
-            _ => Eta::default(),
-        };
-        let positioned = self.progress_basis != ProgressBasis::IoCounters;
-        TransferView {
-            pid: self.pid,
-            command: self.command.clone(),
-            source: self
-                .source
-                .as_ref()
-                .map(|end| SafeText::from_bytes(&end.path)),
-            destination: self
-                .destination
-                .as_ref()
-                .map(|end| SafeText::from_bytes(&final_path(&end.path))),
-            position_bytes: self.estimator.last_position().filter(|_| positioned),
-            size_bytes: self.expected_size,
-            rate_bytes_per_s: self.estimator.displayed_rate(state),
-            interval_rate_bytes_per_s: self.estimator.interval_rate().filter(|_| !state.is_over()),
-            eta: eta.likely,
-            eta_low: eta.low,
-            eta_high: eta.high,
-            state,
-            ..TransferView::default()
-        }
-    }
-
-    fn state(&self, at: Duration) -> TransferState {
-        if let Some(end) = self.end {
-            return end.state;
-        }
-        let complete = self.progress_basis != ProgressBasis::IoCounters
-            && self.expected_size.is_some()
-            && self.remaining_bytes() == 0;
-        match self.progress_basis {
-            // Its last bytes are in flight: no progress is normal.
-            _ if complete => TransferState::Moving,
-            _ if self.estimator.is_stalled(at) => TransferState::Stalled,
-            ProgressBasis::IoCounters => TransferState::UnknownPosition,
-            ProgressBasis::Position | ProgressBasis::DestinationGrowth => TransferState::Moving,
-        }
-    }
-}
-
-/// Whether a destination with this length holds what was read up to a position.
-fn holds_about(length: u64, position: u64) -> bool {
-    length.abs_diff(position) <= MAX_LAG_BYTES.max(position / MAX_LAG_DIVISOR)
 }
 
 /// Whether the bytes between a position and the file's present one can be a hole, which programs skip.

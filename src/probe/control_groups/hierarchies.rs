@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::limits::{IoLimit, add_limit, limits_of_group};
-use crate::control_groups::{Hierarchy, HierarchyMount};
+use crate::control_groups::{Hierarchy, HierarchyMount, read_mount_table};
 use crate::probe::text::read_file;
 use crate::roots::SysPaths;
 
@@ -13,7 +13,7 @@ pub(super) const BLKIO: Hierarchy = Hierarchy::V1("blkio");
 const SYSTEMD: Hierarchy = Hierarchy::V1("name=systemd");
 
 /// Where the hierarchies are mounted. Read once, and again when something was mounted.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct IoHierarchies {
     pub(super) blkio: Vec<HierarchyMount>,
     pub(super) unified: Vec<HierarchyMount>,
@@ -30,9 +30,10 @@ pub(crate) struct Membership {
 
 impl IoHierarchies {
     pub(crate) fn find(roots: &SysPaths) -> Self {
+        let mount_table = read_mount_table(roots);
         Self {
-            blkio: BLKIO.mounts(roots),
-            unified: Hierarchy::V2.mounts(roots),
+            blkio: BLKIO.mounts(roots, &mount_table),
+            unified: Hierarchy::V2.mounts(roots, &mount_table),
         }
     }
 

@@ -60,7 +60,7 @@ pub struct ProcessTable {
     /// them would be most of the work.
     own_pid: Option<u32>,
     identifier: ProcessIdentifier,
-    hierarchies: IoHierarchies,
+    hierarchies: Arc<IoHierarchies>,
     units: UnitNames,
     entries: BTreeMap<u32, ProcessEntry>,
     budget: DescriptorBudget,
@@ -85,7 +85,7 @@ impl ProcessTable {
             proc: open_relative(rustix::fs::CWD, roots.proc.as_path()).ok(),
             own_pid: find_own_pid(roots),
             identifier: ProcessIdentifier::new(roots),
-            hierarchies: IoHierarchies::find(roots),
+            hierarchies: Arc::default(),
             units: UnitNames::default(),
             entries: BTreeMap::new(),
             budget: DescriptorBudget::from_limit(),
@@ -100,8 +100,9 @@ impl ProcessTable {
         }
     }
 
-    /// Sets where control groups are mounted, after the mounts have changed.
-    pub(crate) fn set_hierarchies(&mut self, hierarchies: IoHierarchies) {
+    /// Sets where control groups are mounted: before the first update, and after the mounts have
+    /// changed.
+    pub(crate) fn set_hierarchies(&mut self, hierarchies: Arc<IoHierarchies>) {
         self.hierarchies = hierarchies;
     }
 

@@ -12,6 +12,7 @@ use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, advice};
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
 use crate::model::{Snapshot, stack};
+use crate::report::devices;
 use crate::session::document::MetricUnit;
 use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
 use crate::ui::live::rows::fact_line;
@@ -75,7 +76,10 @@ pub(super) fn draw_trends(live: &LiveState, theme: Theme, area: Rect, buf: &mut 
         return;
     };
     let heading = Rect { height: 1, ..area };
-    let title = format!("DEVICE {}  Tab, arrow keys: select another", device.name);
+    let title = format!(
+        "DEVICE {}  Tab, arrow keys: select another",
+        device.display_name()
+    );
     Line::styled(title, theme.role_style(StyleRole::Faint)).render(heading, buf);
     let body = Rect {
         y: area.y + 1,
@@ -97,7 +101,7 @@ fn description_lines(
     width: u16,
     theme: Theme,
 ) -> Vec<Line<'static>> {
-    let title = format!("DEVICE {}  {}", device.name, device.label);
+    let title = device_title(sample, device);
     let mut lines = vec![Line::styled(title, theme.role_style(StyleRole::Title))];
     lines.extend(current_lines(device, theme));
     lines.extend(rate_lines(device, theme));
@@ -129,6 +133,19 @@ fn description_lines(
         }
     }
     lines
+}
+
+/// The name that users know, that of the kernel, and what it is.
+fn device_title(sample: &Snapshot, device: &DeviceView) -> String {
+    let description = devices::device_description(&sample.devices, device);
+    match device.volume {
+        Some(_) => format!(
+            "DEVICE {}  {}, {description}",
+            device.display_name(),
+            device.name
+        ),
+        None => format!("DEVICE {}  {description}", device.name),
+    }
 }
 
 /// The values of the line in the list.
@@ -277,6 +294,7 @@ fn identity_lines(drive: &BlockDevice, theme: Theme) -> Vec<Line<'static>> {
     });
     let facts = [
         ("serial", serial),
+        ("by-id", drive.by_id.clone()),
         ("transport", link.or_else(|| drive.transport.clone())),
         ("rotational", drive.rotational.map(yes)),
         ("sectors", drive.sector_kind()),
@@ -294,7 +312,9 @@ fn identity_lines(drive: &BlockDevice, theme: Theme) -> Vec<Line<'static>> {
     let is_whole_drive = matches!(drive.kind, DriveKind::Disk | DriveKind::Optical);
     facts
         .into_iter()
-        .filter(|(name, value)| value.is_some() || (is_whole_drive && *name != "aligned"))
+        .filter(|(name, value)| {
+            value.is_some() || (is_whole_drive && !["aligned", "by-id"].contains(name))
+        })
         .map(|(name, value)| fact_line(name, value, theme))
         .collect()
 }
@@ -336,7 +356,11 @@ fn stack_lines(sample: &Snapshot, selected: &DeviceView, theme: Theme) -> Vec<Li
             } else {
                 ""
             };
-            let name = format!("{}{branch}{}", "  ".repeat(layer.depth), device.name);
+            let name = format!(
+                "{}{branch}{}",
+                "  ".repeat(layer.depth),
+                device.display_name()
+            );
             let mount_point = device.mount_point.as_deref().unwrap_or("");
             let text = format!(
                 "{name:<24} {:>10} {:>10}  {mount_point}",

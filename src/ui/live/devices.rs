@@ -5,12 +5,12 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::app::live::device_list::{DeviceColumn, DeviceList, mount_point};
+use crate::app::live::device_list::{DeviceColumn, DeviceList, listed_ancestor, mount_point};
 use crate::app::live::{LiveList, LiveState};
-use crate::drive::DriveKind;
 use crate::model::Snapshot;
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
+use crate::report::devices;
 use crate::safe_text::SafeText;
 use crate::ui::live::rows::take_bottom;
 use crate::ui::theme::{StyleRole, Theme};
@@ -53,7 +53,7 @@ fn column_index(column: DeviceColumn) -> usize {
 
 /// Number of rows that the list needs: with its heading, and a line for what is folded.
 pub(super) fn row_count(list: &DeviceList<'_>) -> u16 {
-    let rows = list.rows.len().max(1) + usize::from(list.folded_count() > 0) + 1;
+    let rows = list.rows.len().max(1) + usize::from(list.folded.total() > 0) + 1;
     u16::try_from(rows).unwrap_or(u16::MAX)
 }
 
@@ -65,16 +65,16 @@ pub(super) fn draw(
     mut area: Rect,
     buf: &mut Buffer,
 ) {
-    if list.folded_count() > 0 && area.height > 2 {
+    if list.folded.total() > 0 && area.height > 2 {
         let row = take_bottom(&mut area, 1);
         Line::styled(folded_text(list), theme.role_style(StyleRole::Faint)).render(row, buf);
     }
-    let devices = &list.rows;
+    let rows = &list.rows;
     let all = live.snapshot.as_ref().map_or(&[][..], |it| &it.devices);
     let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
-        let device = devices[row];
+        let device = rows[row];
         match column {
-            0 => name_cell(device, devices, theme),
+            0 => name_cell(device, rows, all, width, theme),
             1 => label_cell(device, all, width, theme),
             SPARKLINE => sparkline_cell(live, device, width, theme),
             column => metric_cell(device, column, theme),
@@ -90,9 +90,9 @@ pub(super) fn draw(
     let order = live.visible_device_order();
     let table = TableWidget {
         columns: &COLUMNS,
-        row_count: devices.len(),
+        row_count: rows.len(),
         cell: &cell,
-        selected_row: selected_row(devices, live),
+        selected_row: selected_row(rows, live),
         sorted_by: order.column.map(|column| SortMark {
             column: column_index(column),
             second_column: None,
@@ -101,7 +101,7 @@ pub(super) fn draw(
         theme,
     };
     (&table).render(area, buf);
-    if devices.is_empty() && area.height > 1 {
+    if rows.is_empty() && area.height > 1 {
         let row = Rect::new(area.x, area.y + 1, area.width, 1);
         let text = if live.device_filter.is_empty() {
             "no block devices with I/O"
@@ -114,29 +114,12 @@ pub(super) fn draw(
 
 /// What is not listed, and the key that lists it.
 fn folded_text(list: &DeviceList<'_>) -> String {
-    let count = |count: usize, one: &str, several: &str| {
-        let name = if count == 1 { one } else { several };
-        (count > 0).then(|| format!("{count} {name}"))
-    };
-    let parts = [
-        count(list.idle_loops, "idle loop", "idle loops"),
-        count(list.idle_ram_disks, "idle RAM disk", "idle RAM disks"),
-        count(list.partitions, "partition", "partitions"),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    format!("+{}   i shows all", parts.join(", "))
+    format!("+{}   i shows all", devices::folded_text(&list.folded))
 }
 
 /// Bytes per second of all media: devices on top of others are not counted again.
 pub(super) fn total_line(sample: &Snapshot, theme: Theme) -> Line<'static> {
-    let media = || {
-        sample.devices.iter().filter(|device| {
-            matches!(
-                device.kind,
-                None | Some(DriveKind::Disk | DriveKind::Optical)
-            ) && device.parent.is_none()
-        })
-    };
+    let media = || sample.devices.iter().filter(|device| device.is_medium());
     let sum =
         |of: fn(&DeviceView) -> Option<f64>| media().filter_map(of).reduce(|sum, rate| sum + rate);
     let rate = |rate: Option<f64>, role| match rate {
@@ -173,13 +156,17 @@ fn selected_row(devices: &[&DeviceView], live: &LiveState) -> Option<usize> {
     devices.iter().position(|device| device.name == *name)
 }
 
-fn name_cell(device: &DeviceView, listed: &[&DeviceView], theme: Theme) -> Line<'static> {
-    let below = device
-        .parent
-        .as_ref()
-        .is_some_and(|parent| listed.iter().any(|other| other.name == *parent));
+fn name_cell(
+    device: &DeviceView,
+    listed: &[&DeviceView],
+    all: &[DeviceView],
+    width: u16,
+    theme: Theme,
+) -> Line<'static> {
+    let below = listed_ancestor(device, listed, all).is_some();
     let branch = if below { theme.glyphs().branch } else { "" };
-    Line::raw(format!("{branch}{}", device.name))
+    let name = format!("{branch}{}", device.display_name());
+    Line::raw(cut_end(&name, width, theme))
 }
 
 fn label_cell(device: &DeviceView, all: &[DeviceView], width: u16, theme: Theme) -> Line<'static> {
@@ -187,7 +174,7 @@ fn label_cell(device: &DeviceView, all: &[DeviceView], width: u16, theme: Theme)
         .size_bytes
         .map(|bytes| units::format_capacity(bytes as f64));
     let parts: Vec<_> = [
-        Some(device.label.clone()),
+        Some(SafeText::from(devices::device_description(all, device))),
         size.map(Into::into),
         mount_point(device, all).map(SafeText::from),
     ]

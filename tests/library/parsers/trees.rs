@@ -64,7 +64,7 @@ pub fn sample_damaged_tree(kernel: &str, before: &[FileDamage], after: &[FileDam
     let mut second = collector.collect();
     shift_times(&mut second, Duration::from_secs(2));
     let live = modeler.update(Arc::new(second));
-    assert!(!watch::watch_text(&live).is_empty());
+    assert!(!watch::watch_text(&live, true).is_empty());
     let line = watch::json_line(&live).unwrap();
     serde_json::from_str::<serde_json::Value>(&line).unwrap();
     read_other_files(&roots);

@@ -3,6 +3,7 @@
 mod ended;
 mod eye;
 mod files;
+mod not_on_disk;
 mod ordinary;
 mod throttled;
 mod trees;

@@ -176,7 +176,7 @@ impl MountTables {
                 }
                 let text = String::from_utf8_lossy(&line);
                 if let Some(mount) = first_occurrence(text.trim_end_matches('\n'), &mut seen)
-                    .and_then(|line| mounts::parse_mount(roots, line))
+                    .and_then(|line| mounts::parse_mount(roots, line.as_bytes()))
                 {
                     self.device_ids.insert(mount.device_id);
                     if is_relevant_mount(&mount, &needs_device) {

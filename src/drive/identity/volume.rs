@@ -1,0 +1,194 @@
+//! Names of volumes: what LVM, cryptsetup, multipath and mdadm call a device that the kernel calls
+//! `dm-0` or `md127`.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::drive::identity::sysfs::{SysfsLocation, directory_entries, read_line};
+use crate::drive::identity::text::sanitized;
+use crate::drive::identity::udev::UdevProperties;
+use crate::roots::SysPaths;
+
+/// What manages a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VolumeKind {
+    /// A logical volume of LVM.
+    Lvm,
+    /// Encrypted by dm-crypt: LUKS, or without a header.
+    Luks,
+    /// All paths to one drive together.
+    Multipath,
+    /// Software RAID: md, or the RAID of a mainboard (dmraid).
+    Raid,
+    /// Another device-mapper device.
+    Mapped,
+}
+
+/// A volume as its users know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VolumeName {
+    /// Name below `/dev/mapper`, such as `vg0-data`, or below `/dev/md`.
+    pub name: String,
+    /// What manages it.
+    pub kind: VolumeKind,
+}
+
+impl VolumeName {
+    /// The name of a device-mapper or md device; `None` for other devices, and for md devices that
+    /// have no name besides that of the kernel.
+    pub(super) fn read(
+        roots: &SysPaths,
+        kernel_name: &str,
+        place: &SysfsLocation,
+        udev: &UdevProperties,
+    ) -> Option<Self> {
+        let directory = &place.device_directory;
+        if let Some(name) = read_line(&directory.join("dm/name")) {
+            let uuid = read_line(&directory.join("dm/uuid")).unwrap_or_default();
+            let kind = mapper_kind(&uuid);
+            return Some(Self { name, kind });
+        }
+        if place.parent.is_some() || !directory.join("md").exists() {
+            return None;
+        }
+        let name = udev
+            .get("MD_DEVNAME")
+            .or_else(|| name_in_directory(&roots.dev.join("md"), kernel_name))
+            .or_else(|| mdadm_map_name(roots, kernel_name))
+            .or_else(|| udev.get("MD_NAME").map(|name| without_host(&name)))?;
+        // mdadm numbers arrays without a name: /dev/md/0 is md0 to everybody.
+        let is_name = !name.bytes().all(|byte| byte.is_ascii_digit()) && name != kernel_name;
+        is_name.then_some(Self {
+            name,
+            kind: VolumeKind::Raid,
+        })
+    }
+}
+
+/// What manages a device-mapper device: each program begins the UUID with its own prefix (kernel
+/// Documentation/ABI/testing/sysfs-block-dm; lvm2 lib/activate/dev_manager.c; cryptsetup
+/// lib/utils_dm.h; multipath-tools libmultipath/devmapper.h).
+fn mapper_kind(uuid: &str) -> VolumeKind {
+    // kpartx names the partitions of a map `part1-` and the UUID of the map.
+    let own = uuid
+        .split_once('-')
+        .filter(|(first, _)| first.starts_with("part"))
+        .map_or(uuid, |(_, map)| map);
+    let prefixes = [
+        ("LVM-", VolumeKind::Lvm),
+        ("CRYPT-VERITY", VolumeKind::Mapped),
+        ("CRYPT-INTEGRITY", VolumeKind::Mapped),
+        ("CRYPT-", VolumeKind::Luks),
+        ("mpath-", VolumeKind::Multipath),
+        ("DMRAID-", VolumeKind::Raid),
+    ];
+    prefixes
+        .into_iter()
+        .find(|(prefix, _)| own.starts_with(prefix))
+        .map_or(VolumeKind::Mapped, |(_, kind)| kind)
+}
+
+/// The name of the link in a directory that leads to a device.
+fn name_in_directory(directory: &Path, kernel_name: &str) -> Option<String> {
+    directory_entries(directory)
+        .into_iter()
+        .find(|entry| leads_to(&directory.join(entry), kernel_name))
+        .map(|entry| sanitized(&entry))
+}
+
+fn leads_to(link: &Path, kernel_name: &str) -> bool {
+    fs::read_link(link).is_ok_and(|target| target.file_name() == Some(kernel_name.as_ref()))
+}
+
+/// The name in mdadm's table of running arrays: `md127 1.2 UUID /dev/md/data` (mdadm mapfile.c).
+fn mdadm_map_name(roots: &SysPaths, kernel_name: &str) -> Option<String> {
+    let table = fs::read(roots.run.join("mdadm/map")).ok()?;
+    let table = String::from_utf8_lossy(&table);
+    let mut lines = table.lines().map(|line| line.split_whitespace());
+    let path = lines.find_map(|mut words| {
+        (words.next()? == kernel_name)
+            .then(|| words.nth(2))
+            .flatten()
+    })?;
+    Some(sanitized(path.strip_prefix("/dev/md/")?))
+}
+
+/// The metadata hold `host:name` for an array that was made on a host with a name.
+fn without_host(name: &str) -> String {
+    name.split_once(':').map_or(name, |(_, own)| own).to_owned()
+}
+
+/// The name of a device below `/dev/disk/by-id` that tells the most: model and serial number, or
+/// the name of a volume, before numbers. `None` without udev.
+pub(super) fn by_id_name(
+    roots: &SysPaths,
+    kernel_name: &str,
+    udev: &UdevProperties,
+) -> Option<String> {
+    let linked = || {
+        let directory = roots.dev.join("disk/by-id");
+        let mut names = directory_entries(&directory);
+        names.retain(|name| leads_to(&directory.join(name), kernel_name));
+        names
+    };
+    let mut names: Vec<String> = udev.names_by_id();
+    if names.is_empty() && !udev.is_present() {
+        names = linked();
+    }
+    names
+        .into_iter()
+        .map(|name| sanitized(&name))
+        .min_by_key(|name| (is_number(name), name.len(), name.clone()))
+}
+
+/// Whether a name is made of a number that only machines know.
+fn is_number(name: &str) -> bool {
+    const PREFIXES: [&str; 9] = [
+        "wwn-",
+        "nvme-eui.",
+        "nvme-nvme.",
+        "nvme-uuid.",
+        "scsi-3",
+        "scsi-2",
+        "dm-uuid-",
+        "md-uuid-",
+        "lvm-pv-uuid-",
+    ];
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuid_prefixes_tell_what_manages_a_volume() {
+        for (uuid, kind) in [
+            ("LVM-q1w2e3r4", VolumeKind::Lvm),
+            ("LVM-q1w2e3r4-real", VolumeKind::Lvm),
+            ("CRYPT-LUKS2-8d1c-home", VolumeKind::Luks),
+            ("CRYPT-PLAIN-swap", VolumeKind::Luks),
+            ("CRYPT-VERITY-usr", VolumeKind::Mapped),
+            ("mpath-36005076", VolumeKind::Multipath),
+            ("part1-mpath-36005076", VolumeKind::Multipath),
+            ("DMRAID-isw_0", VolumeKind::Raid),
+            ("part", VolumeKind::Mapped),
+            ("", VolumeKind::Mapped),
+        ] {
+            assert_eq!(mapper_kind(uuid), kind, "{uuid}");
+        }
+    }
+
+    #[test]
+    fn names_before_numbers_identify_a_device() {
+        assert!(is_number("wwn-0x5000c500a1b2c3d4"));
+        assert!(is_number("dm-uuid-LVM-q1w2e3"));
+        assert!(!is_number("ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0"));
+        assert!(!is_number("dm-name-vg0-data"));
+        assert_eq!(without_host("nas:media"), "media");
+        assert_eq!(without_host("media"), "media");
+    }
+}

@@ -1,0 +1,102 @@
+//! Text about devices that several displays share.
+
+use crate::drive::{DriveKind, VolumeKind};
+use crate::model::device_folding::FoldedDevices;
+use crate::model::snapshot::DeviceView;
+use crate::model::stack;
+
+/// Layers that are listed below a volume; of deeper stacks only the details show more.
+const MAX_LAYERS: usize = 3;
+
+/// What manages a volume.
+#[must_use]
+pub fn volume_kind(kind: VolumeKind) -> &'static str {
+    match kind {
+        VolumeKind::Lvm => "LVM",
+        VolumeKind::Luks => "LUKS",
+        VolumeKind::Multipath => "multipath",
+        VolumeKind::Raid => "RAID",
+        VolumeKind::Mapped => "device mapper",
+    }
+}
+
+/// What a device is: for a volume, what it is on top of, such as `LVM on md0 on sda sdb`.
+#[must_use]
+pub fn device_description(devices: &[DeviceView], device: &DeviceView) -> String {
+    let is_stacked = matches!(device.kind, Some(DriveKind::DeviceMapper | DriveKind::Raid));
+    if !is_stacked {
+        return device.label.to_string();
+    }
+    let own = match device.volume {
+        Some(kind) => volume_kind(kind).to_owned(),
+        None => device.label.to_string(),
+    };
+    let layers = stack::lower_layers(devices, device, MAX_LAYERS);
+    let layers = layers.into_iter().map(|layer| {
+        let names: Vec<&str> = layer.iter().map(|it| it.display_name()).collect();
+        names.join(" ")
+    });
+    let parts: Vec<String> = std::iter::once(own).chain(layers).collect();
+    parts.join(" on ")
+}
+
+/// How many devices a list omits, such as `8 idle loops, 2 partitions`; empty if it omits none.
+#[must_use]
+pub fn folded_text(folded: &FoldedDevices) -> String {
+    let count = |count: usize, one: &str, several: &str| {
+        let name = if count == 1 { one } else { several };
+        (count > 0).then(|| format!("{count} {name}"))
+    };
+    let parts = [
+        count(folded.idle_loops, "idle loop", "idle loops"),
+        count(folded.idle_ram_disks, "idle RAM disk", "idle RAM disks"),
+        count(folded.partitions, "partition", "partitions"),
+        count(folded.lower_layers, "lower layer", "lower layers"),
+        count(folded.paths, "path", "paths"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(name: &str, kind: DriveKind, underlying: &[&str]) -> DeviceView {
+        DeviceView {
+            name: name.into(),
+            kind: Some(kind),
+            parent: match underlying {
+                [only] => Some((*only).into()),
+                _ => None,
+            },
+            underlying: underlying.iter().map(|it| (*it).into()).collect(),
+            ..DeviceView::default()
+        }
+    }
+
+    #[test]
+    fn volume_is_described_with_the_drives_below_it() {
+        let mut luks = device("dm-1", DriveKind::DeviceMapper, &["dm-0"]);
+        luks.volume = Some(VolumeKind::Luks);
+        luks.label = "home".into();
+        let mut lvm = device("dm-0", DriveKind::DeviceMapper, &["md0"]);
+        lvm.volume = Some(VolumeKind::Lvm);
+        lvm.label = "vg0-home".into();
+        let mut raid = device("md0", DriveKind::Raid, &["sda1", "sda2", "sdb"]);
+        raid.label = "software RAID".into();
+        let devices = [
+            device("sda", DriveKind::Disk, &[]),
+            device("sda1", DriveKind::Partition, &["sda"]),
+            device("sda2", DriveKind::Partition, &["sda"]),
+            device("sdb", DriveKind::Disk, &[]),
+            raid,
+            lvm,
+            luks,
+        ];
+        let described = |index: usize| device_description(&devices, &devices[index]);
+        assert_eq!(described(6), "LUKS on vg0-home on md0 on sda sdb");
+        assert_eq!(described(5), "LVM on md0 on sda sdb");
+        assert_eq!(described(4), "software RAID on sda sdb");
+    }
+}
