@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
+
 use super::collector::boot_time;
-use super::process::task_scan::{TaskScan, UsedMount, kernel_stack, scan_tasks, used_mounts};
+use super::process::task_scan::{
+    TaskScan, UsedMount, kernel_stack, open_device_paths, scan_tasks, used_mounts,
+};
 use super::system::device_health::{DeviceHealth, read_device_health};
 use super::system::fuse::{FuseConnection, read_connections};
 use super::system::kernel_log::{KernelLog, NewErrors};
@@ -12,6 +16,8 @@ use crate::roots::SysPaths;
 
 /// A scan of the tasks may take at most this fraction of the time between two scans.
 const MAX_SCAN_SHARE: f64 = 0.02;
+/// Time between two scans, even if they take more than that.
+const MAX_SCAN_GAP: Duration = Duration::from_secs(1);
 
 /// Facts that are read at the begin and at the end of a window.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -67,6 +73,7 @@ impl FactsReader {
     /// Scans the tasks; `None` if the last scan was so recent that scanning would be noticeable.
     pub fn scan(&mut self) -> Option<TaskScan> {
         let begun = boot_time();
+        let worked = thread_time();
         if begun < self.next_scan {
             return None;
         }
@@ -77,8 +84,9 @@ impl FactsReader {
             false => fuse.iter().any(|connection| connection.waiting > 0),
         };
         let scan = scan_tasks(&self.roots, begun, waiting);
-        let taken = boot_time().saturating_sub(begun);
-        self.next_scan = begun + taken.div_f64(MAX_SCAN_SHARE);
+        // Processor time: on a busy machine the scan itself waits, and is needed most.
+        let taken = thread_time().saturating_sub(worked);
+        self.next_scan = begun + taken.div_f64(MAX_SCAN_SHARE).min(MAX_SCAN_GAP);
         Some(scan)
     }
 
@@ -91,8 +99,18 @@ impl FactsReader {
             tid,
             stack: kernel_stack(&self.roots, pid, tid),
             mounts: used_mounts(&self.roots, &facts.mounts, pid),
+            device_paths: open_device_paths(&self.roots, pid),
         }
     }
+}
+
+/// Processor time of this thread.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
 }
 
 /// Details of a blocked task.
@@ -106,4 +124,6 @@ pub struct BlockedDetails {
     pub stack: Option<Vec<String>>,
     /// File systems that its process has files open on.
     pub mounts: Vec<UsedMount>,
+    /// Paths below `/dev` that its process has open.
+    pub device_paths: Vec<String>,
 }

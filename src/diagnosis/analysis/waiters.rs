@@ -180,9 +180,15 @@ fn devices_of_mounts(
     let Some(last) = window.snapshots.last() else {
         return Vec::new();
     };
-    let details = window.blocked.iter().filter(|details| details.pid == pid);
+    let details = || window.blocked.iter().filter(|details| details.pid == pid);
     let mut names: Vec<SafeText> = Vec::new();
-    for mount in details.flat_map(|details| &details.mounts) {
+    let opened = |path: &String| last.drives.iter().any(|drive| drive.path == *path);
+    for path in details().flat_map(|details| &details.device_paths) {
+        if opened(path) {
+            names.push(path.trim_start_matches("/dev/").replace('/', "!").into());
+        }
+    }
+    for mount in details().flat_map(|details| &details.mounts) {
         let file_system = last
             .file_systems
             .iter()

@@ -166,8 +166,26 @@ pub struct UsedMount {
     pub mount_point: String,
 }
 
-/// The file systems of the open files of a process, and the block devices that it has opened, by
-/// path. Nothing here asks the file systems themselves, which may not respond.
+/// Paths below `/dev` that a process has open, among them its block devices. The links are read,
+/// not followed.
+#[must_use]
+pub fn open_device_paths(roots: &SysPaths, pid: u32) -> Vec<String> {
+    let Ok(descriptors) = std::fs::read_dir(roots.proc.join(format!("{pid}/fd"))) else {
+        return Vec::new();
+    };
+    let paths = descriptors
+        .flatten()
+        .take(MAX_FILES)
+        .filter_map(|descriptor| {
+            let path = std::fs::read_link(descriptor.path()).ok()?;
+            path.to_str()
+                .filter(|path| path.starts_with("/dev/"))
+                .map(str::to_owned)
+        });
+    paths.collect()
+}
+
+/// The file systems of the open files of a process. Nothing here asks the file systems themselves, which may not respond.
 #[must_use]
 pub fn used_mounts(roots: &SysPaths, mounts: &[MountEntry], pid: u32) -> Vec<UsedMount> {
     let process = roots.proc.join(pid.to_string());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::{Load, codes_of_device, diagnosis, draw};
+use super::{Load, codes_of_device, diagnosis, draw, first_code};
 use crate::loop_device::LoopDevice;
 use crate::process::wait_until;
 use crate::requirement::{Requirement, skip};
@@ -76,12 +76,8 @@ fn limit_of_control_group_is_named_first() {
     )]);
     let document = diagnosis("6s");
     drop(load);
-    let codes = codes_of_device(&document, device.path());
-    assert_eq!(
-        codes.first(),
-        Some(&"cgroup-throttled"),
-        "{limit} {document:#}"
-    );
+    let code = first_code(&document, device.path());
+    assert_eq!(code, Some("cgroup-throttled"), "{limit} {document:#}");
 }
 
 #[test]
@@ -101,15 +97,15 @@ fn synchronous_writers_are_a_sync_storm() {
     let document = diagnosis("8s");
     let pids = load.pids();
     drop(load);
-    let codes = codes_of_device(&document, device.path());
+    let code = first_code(&document, device.path());
     assert!(
-        matches!(codes.first(), Some(&"sync-storm" | &"device-saturated")),
+        matches!(code, Some("sync-storm" | "device-saturated")),
         "{writers} {document:#}"
     );
     let causes = document["causes"].as_array().unwrap();
     let cause = causes
         .iter()
-        .find(|cause| cause["code"] == codes[0])
+        .find(|cause| cause["code"] == code.unwrap())
         .unwrap();
     let victim = cause["victims"][0]["pid"].as_u64().unwrap();
     assert!(pids.contains(&victim), "{document:#}");
@@ -132,8 +128,8 @@ fn device_whose_requests_take_seconds_is_slow() {
     let document = diagnosis("13s");
     slow.be_quick();
     drop(load);
-    let codes = codes_of_device(&document, device.path());
-    assert_eq!(codes.first(), Some(&"device-slow"), "{document:#}");
+    let code = first_code(&document, device.path());
+    assert_eq!(code, Some("device-slow"), "{document:#}");
 }
 
 #[test]
@@ -199,8 +195,8 @@ fn file_system_without_space_is_named_with_its_mount_point() {
             .unwrap()
             .success()
     });
-    let codes = codes_of_device(&document, device.path());
-    assert_eq!(codes.first(), Some(&"file-system-full"), "{document:#}");
+    let code = first_code(&document, device.path());
+    assert_eq!(code, Some("file-system-full"), "{document:#}");
     let causes = document["causes"].as_array().unwrap().iter();
     let sentences: Vec<_> = causes
         .map(|cause| cause["sentence"].as_str().unwrap())
