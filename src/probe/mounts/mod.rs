@@ -25,6 +25,9 @@ const ERRORS_INTERVAL: Duration = Duration::from_secs(10);
 /// More mounts are not listed.
 const MAX_MOUNTS: usize = 1000;
 
+/// Device paths of a file system and their error counters.
+type DeviceErrors = Vec<(Vec<u8>, BtrfsErrors)>;
+
 /// A mounted file system.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MountSample {
@@ -75,7 +78,8 @@ pub enum NoMountCounters {
 /// Reads the mounts.
 #[derive(Debug, Default)]
 pub(super) struct MountReader {
-    errors: Vec<(Vec<u8>, Vec<(Vec<u8>, BtrfsErrors)>)>,
+    /// By mount point.
+    errors: Vec<(Vec<u8>, DeviceErrors)>,
     errors_read_at: Option<Duration>,
 }
 
@@ -125,7 +129,7 @@ impl MountReader {
     }
 }
 
-fn device_errors(sample: &MountSample) -> Vec<(Vec<u8>, BtrfsErrors)> {
+fn device_errors(sample: &MountSample) -> DeviceErrors {
     let Ok(directory) = File::open(Path::new(OsStr::from_bytes(&sample.mount_point))) else {
         return Vec::new();
     };
