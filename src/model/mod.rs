@@ -11,6 +11,7 @@ pub mod history;
 pub mod hot_files;
 pub mod interval;
 mod memory;
+mod mounts;
 pub mod processes;
 pub mod requests;
 pub mod snapshot;
