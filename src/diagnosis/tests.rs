@@ -93,6 +93,7 @@ impl Scene {
             transfers: Vec::new(),
             growing_files: Vec::new(),
             units: Some(self.units.clone()),
+            mounts: None,
             total: TotalRates::default(),
             traced: None,
             notices: Vec::new(),
@@ -223,10 +224,10 @@ fn equal_writers_that_wait_for_each_other_saturate_a_device() {
 fn partition_and_upper_device_are_not_named_beside_their_drive() {
     let mut scene = saturated();
     let mut upper = device("dm-0", 32.0, 800.0, 41e6);
-    upper.underlying = vec![DeviceShare::named("sda1".into())];
+    upper.underlying = vec!["sda1".into()];
     let mut part = device("sda1", 32.0, 800.0, 40e6);
     part.kind = Some(DriveKind::Partition);
-    part.underlying = vec![DeviceShare::named("sda".into())];
+    part.underlying = vec!["sda".into()];
     scene.devices.extend([part, upper]);
     for process in &mut scene.processes {
         process.devices = vec![DeviceShare::named("dm-0".into())];
