@@ -14,7 +14,7 @@ use crate::report::transfer_text::{
 };
 use crate::session::document::MetricUnit;
 use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
-use crate::ui::live::rows::{FACT_NAME_WIDTH, fact_line};
+use crate::ui::live::rows::{FACT_NAME_WIDTH, fact_line, wrap_facts};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrap_text;
@@ -56,14 +56,14 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
             Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
         (facts, chart)
     };
-    let lines = description_lines(transfer, facts.width, theme);
+    let lines = wrap_facts(description_lines(transfer, facts.width, theme), facts.width);
     scrolled::draw(lines, &live.viewport, theme, facts, buf);
     let rates = live.history.transfer_rates(&transfer.key());
     let history = ChartHistory {
         title: "rate",
         unit: MetricUnit::BytesPerSecond,
         curves: vec![HistoryCurve {
-            name: "rate",
+            name: "now",
             values: rates,
             role: StyleRole::Read,
         }],

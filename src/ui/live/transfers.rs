@@ -19,7 +19,7 @@ use crate::ui::widgets::text::{cut_end, cut_start, unknown_value};
 use crate::units;
 
 const COLUMNS: [TableColumn; 9] = [
-    TableColumn::text("TRANSFERS", 24, 60, 0),
+    TableColumn::text("TRANSFERS", 28, 60, 0),
     TableColumn::text("", 11, 2, 1),
     TableColumn::numeric("%", "%", 3, 0),
     TableColumn::numeric("done", "done", 7, 0),
@@ -27,7 +27,7 @@ const COLUMNS: [TableColumn; 9] = [
     TableColumn::numeric("MB/s", "MB/s", 5, 0),
     TableColumn::numeric("ETA", "ETA", 8, 0),
     TableColumn::text("(range)", 15, 2, 4),
-    TableColumn::text("bottleneck", 14, 28, 0),
+    TableColumn::text("bottleneck", 20, 28, 0),
 ];
 
 /// Draws the transfers.
