@@ -11,9 +11,11 @@ pub mod bounded;
 pub mod cli;
 pub mod config;
 mod control_groups;
+pub mod diagnosis;
 pub mod drive;
 pub mod engine;
 pub mod entropy;
+pub mod file_trace;
 pub mod format_version;
 mod local_time;
 mod memory;
@@ -24,6 +26,7 @@ pub mod nearest;
 pub mod private_directory;
 mod privilege;
 pub mod probe;
+pub mod process_io_trace;
 pub mod recording;
 pub mod report;
 pub mod request_trace;
@@ -38,6 +41,7 @@ pub mod terminal_output;
 pub mod tui;
 pub mod ui;
 pub mod units;
+pub mod window_recorder;
 pub mod wrap;
 
 #[cfg(test)]

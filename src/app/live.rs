@@ -249,10 +249,10 @@ impl LiveState {
             .filter(|process| matches_filter(process, &filter))
             .collect();
         let order = self.visible_process_order();
-        let place = |process: &ProcessView| self.ranking.position(&(process.pid, process.tid));
+        let rank = |process: &ProcessView| self.ranking.position(&(process.pid, process.tid));
         listed.sort_by(|left, right| {
-            place(left)
-                .cmp(&place(right))
+            rank(left)
+                .cmp(&rank(right))
                 .then_with(|| order.compare(left, right, self.show_totals))
         });
         if self.show_tree {
@@ -547,8 +547,7 @@ fn matches_filter(process: &ProcessView, filter: &str) -> bool {
         || process.command.to_lowercase().contains(filter)
         || process.pid.to_string().starts_with(filter)
         || process
-            .devices
-            .iter()
+            .device_names()
             .any(|device| device.to_lowercase() == filter)
         || process
             .user
@@ -607,7 +606,7 @@ mod tests {
     #[test]
     fn transfer_is_selected_by_its_file_and_shown_in_its_pane() {
         let transfer = |pid, source: &str| TransferView {
-            pid,
+            pid: Some(pid),
             source: Some(source.into()),
             ..TransferView::default()
         };
@@ -624,7 +623,7 @@ mod tests {
         live.handle_command(KeyCommand::Down);
         // The other order in the next sample.
         live.set_snapshot(with(vec![transfer(8, "/b"), transfer(7, "/a")]));
-        assert_eq!(live.selected_transfer().map(|it| it.pid), Some(8));
+        assert_eq!(live.selected_transfer().and_then(|it| it.pid), Some(8));
         live.handle_command(KeyCommand::Accept);
         assert!(matches!(live.pane, LivePane::Transfer));
         live.set_snapshot(with(Vec::new()));

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::app::column_step::VisibleColumns;
 use crate::model::snapshot::ProcessView;
 
 /// A column of the process list.
@@ -100,24 +101,20 @@ impl Default for ProcessOrder {
 }
 
 impl ProcessOrder {
-    /// Moves the sort to the next visible column to the right or left; beyond the last one is the
-    /// default order.
+    /// Moves the sort to the next visible column to the right or left, and from the last one to the
+    /// first.
     pub fn step_column(&mut self, forward: bool, is_visible: impl Fn(ProcessColumn) -> bool) {
-        let visible: Vec<ProcessColumn> = ProcessColumn::ALL
-            .into_iter()
-            .filter(|column| is_visible(*column))
-            .collect();
-        let index = self
-            .column
-            .and_then(|column| visible.iter().position(|known| *known == column));
-        let next = match (index, forward) {
+        let visible = VisibleColumns::new(&ProcessColumn::ALL, self.column, is_visible);
+        let columns = visible.columns;
+        let count = columns.len();
+        let next = match (visible.current_index, forward) {
             // From the default order, which is by both together, to one of them.
-            (None, true) => visible.iter().position(|it| *it == ProcessColumn::Read),
-            (None, false) => visible.iter().position(|it| *it == ProcessColumn::Write),
-            (Some(index), true) => Some((index + 1) % visible.len()),
-            (Some(index), false) => Some((index + visible.len() - 1) % visible.len()),
+            (None, true) => columns.iter().position(|it| *it == ProcessColumn::Read),
+            (None, false) => columns.iter().position(|it| *it == ProcessColumn::Write),
+            (Some(index), true) => Some((index + 1) % count),
+            (Some(index), false) => Some((index + count - 1) % count),
         };
-        self.column = next.map(|index| visible[index]);
+        self.column = next.map(|index| columns[index]);
         self.descending = self.column.is_none_or(ProcessColumn::sorts_descending);
     }
 
@@ -154,7 +151,9 @@ impl ProcessOrder {
             Some(ProcessColumn::Pid) => self.with_direction(left.pid.cmp(&right.pid)),
             Some(ProcessColumn::User) => self.with_direction(left.user.cmp(&right.user)),
             Some(ProcessColumn::IoClass) => self.with_direction(left.priority.cmp(&right.priority)),
-            Some(ProcessColumn::Device) => self.with_direction(left.devices.cmp(&right.devices)),
+            Some(ProcessColumn::Device) => {
+                self.with_direction(left.device_names().cmp(right.device_names()))
+            }
             Some(ProcessColumn::KernelState) => self.with_direction(left.state.cmp(&right.state)),
             Some(ProcessColumn::Command) => self.with_direction(left.command.cmp(&right.command)),
             _ => {

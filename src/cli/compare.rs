@@ -207,7 +207,7 @@ pub(super) fn check_ignored_parameters<'s>(
 fn check_metric(metric: &MetricId, sessions: &[(String, Session)]) -> Result<(), CommandFailure> {
     let runs = sessions.iter().flat_map(|(_, session)| &session.runs);
     let known: HashSet<&MetricId> = runs
-        .flat_map(|run| run.findings.figures.iter().map(|metric| &metric.id))
+        .flat_map(|run| run.findings.metrics.iter().map(|metric| &metric.id))
         .collect();
     if known.is_empty() || known.contains(metric) {
         return Ok(());

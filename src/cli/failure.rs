@@ -20,6 +20,8 @@ pub enum ExitStatus {
     Refused = 3,
     /// Completed, but a goal was missed.
     GoalMissed = 4,
+    /// Completed, and a problem was found.
+    ProblemFound = 5,
     /// Completed, but something became slower: `compare --fail-if-slower`.
     Slower = 6,
     /// Interrupted; the partial result was saved and printed.
@@ -28,12 +30,13 @@ pub enum ExitStatus {
 
 impl ExitStatus {
     /// All statuses, in order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Success,
         Self::Failed,
         Self::UsageError,
         Self::Refused,
         Self::GoalMissed,
+        Self::ProblemFound,
         Self::Slower,
         Self::Interrupted,
     ];
@@ -50,6 +53,7 @@ impl ExitStatus {
             }
             Self::Refused => "refused for safety",
             Self::GoalMissed => "done, but a goal was missed",
+            Self::ProblemFound => "done, and a problem was found (`why --exit-code`)",
             Self::Slower => {
                 "done, but a metric is significantly worse than the baseline: compare \
                  --fail-if-slower"

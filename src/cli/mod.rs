@@ -43,6 +43,7 @@ mod show;
 mod signals;
 mod trace;
 mod watch;
+mod why;
 
 pub use self::failure::ExitStatus;
 use self::failure::{CommandFailure, CommandResult};
@@ -86,6 +87,12 @@ const SUBCOMMANDS: &[Subcommand] = &[
         formats: watch::FORMATS,
         command: watch::command,
         run: watch::run,
+    },
+    Subcommand {
+        group: CommandGroup::Watch,
+        formats: why::FORMATS,
+        command: why::command,
+        run: why::run,
     },
     Subcommand {
         group: CommandGroup::Watch,
@@ -278,6 +285,7 @@ fn may_block_on_devices(matches: &ArgMatches) -> bool {
         Some(("run", matches)) if matches.get_flag("help") => false,
         Some((name, _)) => [
             "run", "devices", "show", "compare", "report", "record", "replay", "watch", "files",
+            "why",
         ]
         .contains(&name),
     }

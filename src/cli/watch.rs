@@ -12,6 +12,7 @@ use super::{config, pace, signals};
 use crate::engine::CancellationToken;
 use crate::model::{Snapshot, ViewBuilder};
 use crate::probe::SampleCollector;
+use crate::process_io_trace::ProcessIoTrace;
 use crate::report::csv::CsvTable;
 use crate::report::{openmetrics, watch};
 use crate::roots::SysPaths;
@@ -66,10 +67,22 @@ pub(super) fn command() -> Command {
                 .help("also list services, containers and sessions (control groups); always in JSON"),
         )
         .arg(
+            Arg::new("by-device")
+                .long("by-device")
+                .action(ArgAction::SetTrue)
+                .help("trace requests: what each process does on each device, and IOPS (root)"),
+        )
+        .arg(
             Arg::new("all-devices")
                 .long("all-devices")
                 .action(ArgAction::SetTrue)
                 .help("also list partitions, idle loop devices and the layers below volumes; always in JSON"),
+        )
+        .arg(
+            Arg::new("mounts")
+                .long("mounts")
+                .action(ArgAction::SetTrue)
+                .help("also list mounted file systems: NFS, SMB, FUSE, ZFS, btrfs and those on devices"),
         )
         .args(format_arguments(FORMATS))
         .after_help(
@@ -93,8 +106,14 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     );
     collector.set_show_threads(matches.get_flag("threads"));
     collector.set_show_units(matches.get_flag("units") || format == OutputFormat::Ndjson);
+    collector.set_show_mounts(matches.get_flag("mounts"));
+    let trace = match matches.get_flag("by-device") {
+        true => Some(start_trace()?),
+        false => None,
+    };
     // The first printed sample is relative to this one: a single sample has no rates.
     modeler.update(Arc::new(collector.collect()));
+    let _ = trace.as_ref().map(ProcessIoTrace::take);
     let mut due = Instant::now();
     let (mut printed, mut said) = (0, Vec::new());
     while count.is_none_or(|count| printed < count) {
@@ -103,7 +122,14 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
             return Ok(ExitStatus::Interrupted);
         }
         collector.follow_files(modeler.followed_files());
-        let live = modeler.update(Arc::new(collector.collect()));
+        let sample = Arc::new(collector.collect());
+        let traced = trace.as_ref().map(ProcessIoTrace::take);
+        if let Some(reason) = traced.as_ref().and_then(|it| it.end_reason.as_ref()) {
+            return Err(CommandFailure::failed(format!(
+                "the kernel has ended the trace: {reason}"
+            )));
+        }
+        let live = modeler.update_traced(sample, traced.as_ref());
         for notice in watch::new_notices(&live, &mut said).lines() {
             print_status_line(notice);
         }
@@ -113,6 +139,11 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         printed += 1;
     }
     Ok(ExitStatus::Success)
+}
+
+fn start_trace() -> Result<ProcessIoTrace, CommandFailure> {
+    ProcessIoTrace::start(&SysPaths::default())
+        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))
 }
 
 /// Writes samples in one format.

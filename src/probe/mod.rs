@@ -4,7 +4,11 @@
 mod collector;
 pub mod control_groups;
 pub mod copy_jobs;
+pub mod facts;
+pub mod files;
+pub mod mounts;
 mod notice;
+pub mod operations;
 pub mod process;
 pub mod sample;
 pub mod system;

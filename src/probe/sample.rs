@@ -9,8 +9,11 @@ pub use super::control_groups::unit::{Unit, UnitKind};
 pub use super::notice::ProbeNotice;
 pub use super::process::file_pages::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
 pub use super::system::paging::PagingCounters;
+pub use super::system::reclaim::ReclaimCounters;
 
 use super::copy_jobs::{EndedJob, JobCount};
+use super::mounts::MountSample;
+use super::operations::operation::OperationSample;
 use crate::drive::ioctl::IoClass;
 use crate::drive::{BlockDevice, MountedFileSystem};
 
@@ -39,10 +42,26 @@ pub struct SystemSample {
     pub file_pages: Vec<FilePages>,
     /// Copy jobs whose process has ended, with their final counts, once each.
     pub ended_jobs: Vec<EndedJob>,
+    /// Operations with an end that are no copies, such as the resync of an array.
+    pub operations: Vec<OperationSample>,
     /// Control groups, where they were requested.
     pub control_groups: Option<ControlGroupsSample>,
+    /// Mounted file systems, where they were requested.
+    pub mounts: Option<Vec<MountSample>>,
     /// What could not be read and why.
     pub notices: Vec<ProbeNotice>,
+}
+
+#[cfg(test)]
+impl SystemSample {
+    /// A sample with these processes, so many seconds after the boot.
+    pub(crate) fn of_processes(second: u64, processes: Vec<ProcessSample>) -> Self {
+        Self {
+            boot_time: Duration::from_secs(second),
+            processes,
+            ..Self::default()
+        }
+    }
 }
 
 /// The machine as a whole.
@@ -62,6 +81,12 @@ pub struct HostSample {
     pub memory: MemoryCounters,
     /// I/O of the machine as a whole.
     pub paging: Option<PagingCounters>,
+    /// Swapping and reclaim.
+    pub reclaim: Option<ReclaimCounters>,
+    /// `/proc/pressure/memory`; `None` without CONFIG_PSI or before kernel 4.20.
+    pub memory_pressure: Option<PressureStall>,
+    /// First line of `/proc/pressure/cpu`: at least one task waited for a processor.
+    pub cpu_pressure: Option<PressureLine>,
     /// `/proc/pressure/io`; `None` without CONFIG_PSI or before kernel 4.20.
     pub pressure: Option<PressureStall>,
 }
@@ -299,6 +324,36 @@ pub struct ProcessIdentity {
     pub arguments: Vec<u8>,
     /// Owner's name, or number where it has none; `None` for a process that has been idle so far.
     pub user: Option<String>,
+}
+
+/// Process id and start time in ticks since boot: together they are unique.
+pub type ProcessKey = (u32, u64);
+
+impl ProcessIdentity {
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> ProcessKey {
+        (self.pid, self.start_ticks)
+    }
+
+    /// Name and arguments of the program: of its applet where one program contains several, such as
+    /// `coreutils cp` of uutils or `busybox cp`.
+    #[must_use]
+    pub fn program(&self) -> (&[u8], &[u8]) {
+        const MULTIPLE: [&[u8]; 3] = [b"coreutils", b"busybox", b"toybox"];
+        let whole = (self.name.as_slice(), self.arguments.as_slice());
+        let applet = || {
+            let end = self.arguments.iter().position(|byte| *byte == 0)?;
+            let arguments = &self.arguments[end + 1..];
+            let name = arguments.split(|byte| *byte == 0).next()?;
+            (!name.is_empty() && !name.starts_with(b"-")).then_some((name, arguments))
+        };
+        if MULTIPLE.contains(&whole.0) {
+            applet().unwrap_or(whole)
+        } else {
+            whole
+        }
+    }
 }
 
 /// `/proc/PID/io` (kernel Documentation/filesystems/proc.rst, section 3.3).

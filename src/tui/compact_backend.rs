@@ -109,13 +109,18 @@ fn write_cells<'a>(frame: &mut String, cells: impl Iterator<Item = (u16, u16, &'
     set_style(frame, CellStyle::default(), &mut cursor);
 }
 
-fn write_cell(frame: &mut String, place: (u16, u16), cell: &Cell, cursor: &mut TerminalCursor) {
-    move_cursor(frame, place, cursor);
+fn write_cell(
+    frame: &mut String,
+    cell_position: (u16, u16),
+    cell: &Cell,
+    cursor: &mut TerminalCursor,
+) {
+    move_cursor(frame, cell_position, cursor);
     set_style(frame, CellStyle::of_cell(cell), cursor);
     frame.push_str(cell.symbol());
     let width = u16::try_from(cell.symbol().width()).unwrap_or(1);
     cursor.is_position_certain &= cell.symbol().is_ascii();
-    cursor.position = Some((place.0.saturating_add(width), place.1));
+    cursor.position = Some((cell_position.0.saturating_add(width), cell_position.1));
 }
 
 /// Writes or erases a run of blanks; erasing does not move the cursor.

@@ -49,7 +49,7 @@ pub struct GlyphSet {
     pub bar_levels: [char; 8],
     /// Few, some, many, most.
     pub density_shades: [char; 4],
-    /// The same for a second series, told apart without colours.
+    /// The same for a second series, distinguishable without colours.
     pub second_density_shades: [char; 4],
     /// The first curve of a chart in its legend.
     pub first_series: char,

@@ -18,9 +18,11 @@ use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::model::{SampleHistory, Snapshot};
 use diskscope::probe::process::stat;
 use diskscope::probe::system::{diskstats, host};
-use diskscope::probe::trace::decode::{ENABLED_EVENTS, EventDecoder};
+use diskscope::probe::trace::decode::EventDecoder;
+use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS};
 use diskscope::probe::trace::format::EventFormat;
 use diskscope::probe::trace::page::PageFormat;
+use diskscope::probe::{mounts, operations};
 use diskscope::recording::{Recording, frame};
 use diskscope::report;
 use diskscope::safe_text::printable;
@@ -54,6 +56,14 @@ pub fn proc_file(bytes: &[u8]) {
     black_box(host::parse_cpu(bytes));
     black_box(host::parse_memory(bytes));
     black_box(host::parse_pressure(bytes));
+    assert!(mounts::nfs::parse_mountstats(bytes).len() <= lines);
+    assert!(mounts::cifs::parse_stats(bytes).len() <= lines);
+    black_box(mounts::zfs::parse_objset(bytes));
+    assert!(operations::swap::parse_swaps(bytes).len() <= lines);
+    black_box(operations::fsck::parse_report(bytes));
+    let text = String::from_utf8_lossy(bytes);
+    black_box(operations::md::parse_completed(&text));
+    black_box(operations::md::parse_speed_limit(&text));
     let shown = printable::printable_command_line(bytes, b"name");
     assert!(!shown.chars().any(char::is_control), "{shown:?}");
 }
@@ -110,8 +120,8 @@ pub fn trace_format(text: &str, records: &[u8]) {
         black_box(field.read_number(records));
     }
     let mut decoder = EventDecoder::default();
-    for wanted in ENABLED_EVENTS {
-        if decoder.add_format(wanted.step, text) {
+    for wanted in [ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS].concat() {
+        if decoder.add_format(wanted.kind, text) {
             black_box(decoder.decode_record(0, records));
         }
     }
@@ -225,9 +235,9 @@ pub fn presented(session: &Session) {
 }
 
 /// Opened and drawn on a small and a large terminal.
-fn shown(news: impl Fn() -> Message, screen: Screen) {
+fn shown(message: impl Fn() -> Message, screen: Screen) {
     let mut state = AppState::new(Duration::from_secs(1));
-    app::update(&mut state, AppEvent::Message(news()));
+    app::update(&mut state, AppEvent::Message(message()));
     state.screen = screen;
     for (width, height) in [(80, 24), (200, 60)] {
         let area = Rect::new(0, 0, width, height);

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::name_pattern::matches_pattern;
+use crate::app::column_step::VisibleColumns;
 use crate::drive::DriveKind;
 use crate::model::SampleHistory;
 use crate::model::device_folding::{DeviceFolding, Fold, FoldedDevices};
@@ -112,18 +113,13 @@ impl DeviceOrder {
     /// Moves the sort to the next visible column to the right or left; beyond the last one is the
     /// default order.
     pub fn step_column(&mut self, forward: bool, is_visible: impl Fn(DeviceColumn) -> bool) {
-        let visible: Vec<DeviceColumn> = DeviceColumn::ALL
-            .into_iter()
-            .filter(|column| is_visible(*column))
-            .collect();
-        let index = self
-            .column
-            .and_then(|column| visible.iter().position(|known| *known == column));
-        self.column = match (index, forward) {
-            (None, true) => visible.first().copied(),
-            (None, false) => visible.last().copied(),
-            (Some(index), true) => visible.get(index + 1).copied(),
-            (Some(index), false) => index.checked_sub(1).map(|index| visible[index]),
+        let visible = VisibleColumns::new(&DeviceColumn::ALL, self.column, is_visible);
+        let columns = visible.columns;
+        self.column = match (visible.current_index, forward) {
+            (None, true) => columns.first().copied(),
+            (None, false) => columns.last().copied(),
+            (Some(index), true) => columns.get(index + 1).copied(),
+            (Some(index), false) => index.checked_sub(1).map(|index| columns[index]),
         };
         self.reversed = false;
     }

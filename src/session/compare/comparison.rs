@@ -144,10 +144,10 @@ impl ComparedBenchmark {
         let pairs: BTreeSet<(usize, usize)> = self
             .metrics
             .iter()
-            .flat_map(|figure| {
-                let others = figure.samples.iter().enumerate().skip(figure.baseline + 1);
+            .flat_map(|metric| {
+                let others = metric.samples.iter().enumerate().skip(metric.baseline + 1);
                 let known = others.filter(|(_, sample)| sample.is_some());
-                known.map(|(other, _)| (figure.baseline, other))
+                known.map(|(other, _)| (metric.baseline, other))
             })
             .collect();
         pairs.into_iter().collect()

@@ -9,7 +9,9 @@ use unicode_width::UnicodeWidthStr;
 use crate::app::live::{LiveList, LiveState};
 use crate::model::Snapshot;
 use crate::model::snapshot::{Throttle, TransferState, TransferView, is_other_users_notice};
-use crate::report::transfer_text::{short_bottleneck_text, short_end_text, throttle_text};
+use crate::report::transfer_text::{
+    operation_text, short_bottleneck_text, short_end_text, throttle_text,
+};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::table::{TableColumn, TableWidget};
@@ -115,6 +117,7 @@ fn files_cell(transfer: &TransferView, width: u16, theme: Theme) -> Line<'static
         }
         (Some(from), None) => spans.push(path(from, room, StyleRole::Read)),
         (None, Some(to)) => spans.push(path(to, room, StyleRole::Write)),
+        (None, None) if transfer.pid.is_none() => {}
         (None, None) => spans.push(unknown_value(theme)),
     }
     Line::from(spans)
@@ -207,6 +210,13 @@ fn command_text(transfer: &TransferView) -> String {
     match (transfer.files_done, transfer.files_total) {
         (Some(done), Some(total)) => format!("{} {done}/{total}", transfer.command),
         (None, Some(total)) => format!("{} {total} files", transfer.command),
-        _ => transfer.command.clone().into(),
+        _ => {
+            // The program of an operation is often named after it.
+            let operation = operation_text(transfer.kind);
+            match operation.filter(|operation| *operation != &*transfer.command) {
+                Some(operation) => format!("{} {operation}", transfer.command),
+                None => transfer.command.clone().into(),
+            }
+        }
     }
 }

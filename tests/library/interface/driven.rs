@@ -89,8 +89,8 @@ struct ScriptedServices {
 }
 
 impl ScriptedServices {
-    fn send_message(&self, news: Message) {
-        self.senders.messages.try_send(news).unwrap();
+    fn send_message(&self, message: Message) {
+        self.senders.messages.try_send(message).unwrap();
     }
 }
 
@@ -220,7 +220,7 @@ async fn drive_loop_on(
     feeds: ServiceFeeds,
 ) -> LoopOutcome {
     let frames = Rc::new(RefCell::new(0));
-    let asked = Rc::new(RefCell::new(Vec::new()));
+    let effects = Rc::new(RefCell::new(Vec::new()));
     let suspended = Rc::clone(&display.suspend_count);
     let mut terminal = Terminal::new(FrameCountingBackend {
         backend: TestBackend::new(80, 24),
@@ -231,26 +231,26 @@ async fn drive_loop_on(
     for notice in notices {
         notifier.send(*notice).await.unwrap();
     }
-    let mut world = LoopContext {
+    let mut loop_context = LoopContext {
         input,
         signal_notices: inbox,
         feeds,
         services: ScriptedServices {
             senders: sources,
-            performed_effects: Rc::clone(&asked),
+            performed_effects: Rc::clone(&effects),
         },
         display,
         theme: watch::channel(Theme::FULL).1,
     };
     let mut state = AppState::new(Duration::from_secs(1));
-    let ending = run_loop(&mut terminal, &mut world, &mut state)
+    let ending = run_loop(&mut terminal, &mut loop_context, &mut state)
         .await
         .unwrap();
     LoopOutcome {
         ending,
         state,
         screen: terminal.backend().backend.to_string(),
-        performed_effects: asked.take(),
+        performed_effects: effects.take(),
         frame_count: frames.take(),
         suspend_count: suspended.take(),
     }
@@ -263,7 +263,7 @@ async fn three_keys_start_a_scratch_file_benchmark() {
     let started = outcome
         .performed_effects
         .iter()
-        .find(|asked| asked.starts_with("Start"));
+        .find(|effects| effects.starts_with("Start"));
     assert!(
         started.is_some_and(|job| job.contains("random-read") && job.contains("/home/jane")),
         "{:?}",
@@ -280,7 +280,7 @@ async fn stopped_benchmark_shows_and_exports_its_result() {
         outcome
             .performed_effects
             .iter()
-            .any(|asked| asked == "StopBenchmark")
+            .any(|effects| effects == "StopBenchmark")
     );
     assert!(matches!(outcome.state.bench.stage, BenchStage::Result(_)));
     assert!(
@@ -306,7 +306,7 @@ async fn invalid_value_is_rejected_in_the_form_field() {
     let started = mended
         .performed_effects
         .iter()
-        .find(|asked| asked.starts_with("Start"));
+        .find(|effects| effects.starts_with("Start"));
     assert!(
         started.is_some_and(|job| job.contains("8192")),
         "{:?}",
@@ -326,8 +326,8 @@ async fn typed_value_replaces_default_in_started_benchmark() {
     ] {
         let script = format!("b <Tab> <Tab> <Down> <Enter> {typed} <Enter> s");
         let outcome = drive_loop(parse_keys(&script), &[]).await;
-        let mut asked = outcome.performed_effects.iter();
-        let started = asked.find(|asked| asked.starts_with("Start"));
+        let mut effects = outcome.performed_effects.iter();
+        let started = effects.find(|effects| effects.starts_with("Start"));
         let wanted = format!("Size({bytes})");
         assert!(
             started.is_some_and(|job| job.contains(&wanted)),
@@ -345,7 +345,7 @@ async fn search_path_typed_after_slash_has_one_slash() {
         outcome
             .performed_effects
             .iter()
-            .any(|asked| asked == inspected),
+            .any(|effects| effects == inspected),
         "{:?}",
         outcome.performed_effects
     );
@@ -361,7 +361,7 @@ async fn quit_during_benchmark_asks_for_confirmation() {
         leaves
             .performed_effects
             .iter()
-            .any(|asked| asked == "StopBenchmark")
+            .any(|effects| effects == "StopBenchmark")
     );
 }
 

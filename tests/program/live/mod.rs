@@ -1,8 +1,9 @@
 //! Real processes that move real files are found and followed.
 
+mod by_device;
 mod ended;
-mod eye;
 mod files;
+mod live_sampler;
 mod not_on_disk;
 mod ordinary;
 mod throttled;
