@@ -84,6 +84,12 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("also list partitions, idle loop devices and the layers below volumes; always in JSON"),
         )
+        .arg(
+            Arg::new("mounts")
+                .long("mounts")
+                .action(ArgAction::SetTrue)
+                .help("also list mounted file systems: NFS, SMB, FUSE, ZFS, btrfs and those on devices"),
+        )
         .args(format_arguments(FORMATS))
         .after_help(
             "csv lists the devices; openmetrics is one exposition of devices and memory and needs --count 1.\n\n\
@@ -106,6 +112,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     );
     collector.set_show_threads(matches.get_flag("threads"));
     collector.set_show_units(matches.get_flag("units") || format == OutputFormat::Ndjson);
+    collector.set_show_mounts(matches.get_flag("mounts"));
     let trace = match matches.get_flag("by-device") {
         true => Some(start_trace()?),
         false => None,

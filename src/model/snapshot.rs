@@ -14,14 +14,16 @@ use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
 
 mod device_share;
+mod mount;
 mod nanoseconds;
 mod transfer;
 mod unit;
 
 pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
+pub use self::mount::{MountErrors, MountView, NoMountValues};
 pub use self::transfer::{
-    Bottleneck, BottleneckReason, Throttle, TransferKey, TransferOperation, TransferState,
-    TransferView,
+    Bottleneck, BottleneckReason, Throttle, TransferKey, TransferKind, TransferOperation,
+    TransferState, TransferView, WorkProgress,
 };
 pub use self::unit::{UnitLimit, UnitView};
 
@@ -62,6 +64,10 @@ pub struct Snapshot {
     #[serde(default)]
     #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 20_000>")]
     pub units: Option<Vec<UnitView>>,
+    /// Mounted file systems; `None` where they were not sampled.
+    #[serde(default)]
+    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 10_000>")]
+    pub mounts: Option<Vec<MountView>>,
     /// What could not be read and why, each notice once, such as a missing permission.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     pub notices: Vec<SafeText>,

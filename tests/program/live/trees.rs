@@ -30,7 +30,7 @@ fn copied_tree_is_one_job_with_file_counts() {
             .unwrap(),
     );
     // Tests beside this one run copies too.
-    let job = eye.find_transfer(|it| it.pid == rsync.0.id() && it.files_done > Some(1));
+    let job = eye.find_transfer(|it| it.pid == Some(rsync.0.id()) && it.files_done > Some(1));
     assert_eq!(job.files_total, Some(30));
     assert_eq!(job.size_bytes, Some(30 * MIB));
     assert!(job.position_bytes >= job.files_done.map(|files| files * MIB));
@@ -60,7 +60,7 @@ fn tree_with_relative_paths_is_a_job_although_rsync_changes_its_directory() {
             .unwrap(),
     );
     // Tests beside this one run copies too.
-    let job = eye.find_transfer(|it| it.pid == rsync.0.id() && it.files_done > Some(1));
+    let job = eye.find_transfer(|it| it.pid == Some(rsync.0.id()) && it.files_done > Some(1));
     assert_eq!(job.files_total, Some(20));
     assert_eq!(job.size_bytes, Some(20 * MIB));
 }
