@@ -54,10 +54,10 @@ fn measure(name: &str, target: &str) {
     let began = Instant::now();
     let findings = run_on(name, &opened.target, opened.engine(), &[]);
     println!("{name}: {:.1} s", began.elapsed().as_secs_f64());
-    for figure in &findings.figures {
+    for metric in &findings.metrics {
         println!(
             "   {} {:.3} [{:?} {:?}] of {:?}",
-            figure.id, figure.value, figure.low, figure.high, figure.observations
+            metric.id, metric.value, metric.low, metric.high, metric.observations
         );
     }
     for verdict in &findings.verdicts {

@@ -9,10 +9,13 @@ pub mod bench;
 pub mod benchmark_run;
 pub mod bounded;
 pub mod cli;
+pub mod config;
 mod control_groups;
+pub mod diagnosis;
 pub mod drive;
 pub mod engine;
 pub mod entropy;
+pub mod file_trace;
 pub mod format_version;
 mod local_time;
 mod memory;
@@ -34,9 +37,11 @@ mod shared_directory;
 pub mod shell;
 pub mod stats;
 pub mod supervisor;
+pub mod terminal_output;
 pub mod tui;
 pub mod ui;
 pub mod units;
+pub mod window_recorder;
 pub mod wrap;
 
 #[cfg(test)]

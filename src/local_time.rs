@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn rule_needs_no_file() {
         let zone = zone(Some(OsStr::new("XYZ-3"))).unwrap();
-        let moment = jiff::Timestamp::UNIX_EPOCH.to_zoned(zone);
-        assert_eq!(moment.offset().seconds(), 3 * 3600);
+        let time = jiff::Timestamp::UNIX_EPOCH.to_zoned(zone);
+        assert_eq!(time.offset().seconds(), 3 * 3600);
     }
 }

@@ -145,24 +145,12 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A machine with these files below its root directory.
-    fn machine_with_files(files: &[(&str, &str)]) -> (tempfile::TempDir, SysPaths) {
-        let directory = tempfile::tempdir().unwrap();
-        for (name, content) in files {
-            let path = directory.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        }
-        let roots = SysPaths::under_root(directory.path());
-        (directory, roots)
-    }
-
     const UNIFIED_HIERARCHY: &str =
         "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
 
     #[test]
     fn memory_limit_of_parent_cgroup_is_named_in_refusal() {
-        let (_directory, roots) = machine_with_files(&[
+        let (_directory, roots) = SysPaths::with_files(&[
             ("proc/self/cgroup", "0::/batch/job\n"),
             ("proc/self/mountinfo", UNIFIED_HIERARCHY),
             ("proc/meminfo", "MemTotal: 9 kB\nMemAvailable: 8388608 kB\n"),
@@ -188,7 +176,7 @@ mod tests {
     fn memory_limits_of_cgroup_v1_are_found_in_container() {
         let mounts = "40 23 0:30 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n\
                       41 23 0:31 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n";
-        let (_directory, roots) = machine_with_files(&[
+        let (_directory, roots) = SysPaths::with_files(&[
             (
                 "proc/self/cgroup",
                 "5:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n",
@@ -208,11 +196,11 @@ mod tests {
     #[test]
     fn memory_of_machine_limits_and_unknown_memory_is_none() {
         let (_directory, roots) =
-            machine_with_files(&[("proc/meminfo", "MemAvailable: 102400 kB\n")]);
+            SysPaths::with_files(&[("proc/meminfo", "MemAvailable: 102400 kB\n")]);
         assert_eq!(exceeded_limit(&roots, 90 * MIB), None);
         let reason = exceeded_limit(&roots, 200 * MIB).unwrap();
         assert_eq!(reason, "the machine leaves 100 MiB of memory");
-        let (_directory, unknown) = machine_with_files(&[]);
+        let (_directory, unknown) = SysPaths::with_files(&[]);
         assert_eq!(exceeded_limit(&unknown, u64::MAX), None);
     }
 }

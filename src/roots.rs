@@ -48,6 +48,20 @@ impl SysPaths {
             var: root.join("var"),
         }
     }
+
+    /// A machine with these files below its root directory, which is removed at the end of the test.
+    #[cfg(test)]
+    pub(crate) fn with_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Self) {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        for (name, content) in files {
+            let path = root.path().join(name);
+            let directory = path.parent().unwrap_or(root.path());
+            std::fs::create_dir_all(directory).expect("a directory");
+            std::fs::write(path, content).expect("a file");
+        }
+        let roots = Self::under_root(root.path());
+        (root, roots)
+    }
 }
 
 /// Directory of persistent state: `$XDG_STATE_HOME/diskscope`, or the same below `~/.local/state`

@@ -126,17 +126,17 @@ pub fn fio_is_here() -> bool {
 
 fn ours(document: &Value, cpu_us: f64) -> Run {
     let run = &document["runs"][0];
-    let figure = |name: &str| {
-        let figures = run["figures"].as_array().unwrap();
-        let one = figures.iter().find(|figure| figure["name"] == name);
-        one.and_then(|figure| figure["value"].as_f64()).unwrap()
+    let metric = |name: &str| {
+        let metrics = run["figures"].as_array().unwrap();
+        let one = metrics.iter().find(|metric| metric["name"] == name);
+        one.and_then(|metric| metric["value"].as_f64()).unwrap()
     };
     let read = &run["latency"]["read"];
     Run {
-        iops: figure("iops"),
+        iops: metric("iops"),
         cpu_us_per_request: cpu_us / read["count"].as_f64().unwrap(),
-        p50_us: figure("latency_p50") / 1e3,
-        p99_us: figure("latency_p99") / 1e3,
+        p50_us: metric("latency_p50") / 1e3,
+        p99_us: metric("latency_p99") / 1e3,
     }
 }
 

@@ -239,9 +239,9 @@ impl ParameterForm {
             return;
         };
         let now = entry.value().to_string();
-        let place = words.iter().position(|word| *word == now).unwrap_or(0);
+        let index = words.iter().position(|word| *word == now).unwrap_or(0);
         let step = if forward { 1 } else { words.len() - 1 };
-        let value = ParameterValue::Choice(words[(place + step) % words.len()]);
+        let value = ParameterValue::Choice(words[(index + step) % words.len()]);
         entry.user_value = (value != entry.default_value).then_some(value);
         self.hide_inapplicable();
     }

@@ -2,6 +2,7 @@
 //!
 //! [`update()`] takes an [`AppEvent`] and returns [`Effect`]s; everything else here is data.
 
+mod column_step;
 pub mod comparison;
 pub mod consent;
 mod effect;
@@ -13,6 +14,7 @@ pub mod keymap;
 pub mod launcher;
 pub mod live;
 mod message;
+pub mod preferences;
 pub mod process;
 mod process_action;
 pub mod replay;

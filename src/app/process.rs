@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::app::column_step::VisibleColumns;
 use crate::model::snapshot::ProcessView;
 
 /// A column of the process list.
@@ -47,6 +48,24 @@ impl ProcessColumn {
         Self::Command,
     ];
 
+    /// Its name in the configuration.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pid => "pid",
+            Self::User => "user",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::CacheFraction => "cache",
+            Self::IoWait => "io-wait",
+            Self::SwapIn => "swap-in",
+            Self::IoClass => "class",
+            Self::Device => "device",
+            Self::KernelState => "state",
+            Self::Command => "command",
+        }
+    }
+
     /// Its index in [`Self::ALL`].
     #[must_use]
     pub fn index(self) -> usize {
@@ -55,7 +74,7 @@ impl ProcessColumn {
     }
 
     /// Whether the column initially sorts in descending order.
-    fn sorts_descending(self) -> bool {
+    pub(super) fn sorts_descending(self) -> bool {
         matches!(
             self,
             Self::Read | Self::Write | Self::CacheFraction | Self::IoWait | Self::SwapIn
@@ -82,24 +101,20 @@ impl Default for ProcessOrder {
 }
 
 impl ProcessOrder {
-    /// Moves the sort to the next visible column to the right or left; beyond the last one is the
-    /// default order.
+    /// Moves the sort to the next visible column to the right or left, and from the last one to the
+    /// first.
     pub fn step_column(&mut self, forward: bool, is_visible: impl Fn(ProcessColumn) -> bool) {
-        let visible: Vec<ProcessColumn> = ProcessColumn::ALL
-            .into_iter()
-            .filter(|column| is_visible(*column))
-            .collect();
-        let index = self
-            .column
-            .and_then(|column| visible.iter().position(|known| *known == column));
-        let next = match (index, forward) {
+        let visible = VisibleColumns::new(&ProcessColumn::ALL, self.column, is_visible);
+        let columns = visible.columns;
+        let count = columns.len();
+        let next = match (visible.current_index, forward) {
             // From the default order, which is by both together, to one of them.
-            (None, true) => visible.iter().position(|it| *it == ProcessColumn::Read),
-            (None, false) => visible.iter().position(|it| *it == ProcessColumn::Write),
-            (Some(index), true) => Some((index + 1) % visible.len()),
-            (Some(index), false) => Some((index + visible.len() - 1) % visible.len()),
+            (None, true) => columns.iter().position(|it| *it == ProcessColumn::Read),
+            (None, false) => columns.iter().position(|it| *it == ProcessColumn::Write),
+            (Some(index), true) => Some((index + 1) % count),
+            (Some(index), false) => Some((index + count - 1) % count),
         };
-        self.column = next.map(|index| visible[index]);
+        self.column = next.map(|index| columns[index]);
         self.descending = self.column.is_none_or(ProcessColumn::sorts_descending);
     }
 

@@ -33,14 +33,14 @@ pub struct ListedRequest<'a> {
 
 /// What identifies a request while the list changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct RequestKey {
+struct SelectedRequest {
     /// Major and minor number of the device.
     device: (u32, u32),
     sector: u64,
     completed: u64,
 }
 
-impl RequestKey {
+impl SelectedRequest {
     fn of(request: &TracedRequest) -> Self {
         Self {
             device: request.device,
@@ -82,7 +82,7 @@ pub struct RequestsState {
     /// Visible lines of the list, as last drawn: what a page key moves.
     pub page_rows: Cell<Option<u16>>,
     /// The selected request; `None` selects the first of the list.
-    selected: Option<RequestKey>,
+    selected: Option<SelectedRequest>,
 }
 
 impl RequestsState {
@@ -128,7 +128,9 @@ impl RequestsState {
     #[must_use]
     pub fn selected_index(&self, listed: &[ListedRequest<'_>]) -> usize {
         let found = self.selected.and_then(|key| {
-            let mut keys = listed.iter().map(|listed| RequestKey::of(listed.request));
+            let mut keys = listed
+                .iter()
+                .map(|listed| SelectedRequest::of(listed.request));
             keys.position(|listed| listed == key)
         });
         found.unwrap_or(0)
@@ -145,7 +147,7 @@ impl RequestsState {
         let index = step_cursor_by_page(before, listed.len(), movement, page);
         // The first line follows the newest request.
         let selected = listed.get(index).filter(|_| index > 0);
-        self.selected = selected.map(|listed| RequestKey::of(listed.request));
+        self.selected = selected.map(|listed| SelectedRequest::of(listed.request));
     }
 
     /// Shows the stages of the selected request; the display is frozen, so that it stays listed.
@@ -154,7 +156,7 @@ impl RequestsState {
         let Some(selected) = listed.get(self.selected_index(&listed)) else {
             return;
         };
-        let key = RequestKey::of(selected.request);
+        let key = SelectedRequest::of(selected.request);
         self.selected = Some(key);
         self.shows_detail = true;
         self.is_held = true;

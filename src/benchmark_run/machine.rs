@@ -12,8 +12,8 @@ use crate::session::document::HostRecord;
 
 /// A time as RFC 3339 with offset, to the second.
 #[must_use]
-pub fn rfc3339(moment: &Zoned) -> String {
-    moment.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+pub fn rfc3339(time: &Zoned) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
 /// Name, kernel, processors, memory and hypervisor of this machine.
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn rfc3339_time_has_utc_offset() {
-        let moment: Zoned = "2026-01-02T03:04:05+01:00[+01:00]".parse().unwrap();
-        assert_eq!(rfc3339(&moment), "2026-01-02T03:04:05+01:00");
+        let time: Zoned = "2026-01-02T03:04:05+01:00[+01:00]".parse().unwrap();
+        assert_eq!(rfc3339(&time), "2026-01-02T03:04:05+01:00");
     }
 }

@@ -84,12 +84,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let text = match format {
         OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
         OutputFormat::Ndjson => json_lines(listings())?,
-        OutputFormat::Csv => {
-            let rows: serde_json::Result<String> = listings()
-                .map(|listing| DEVICE_TABLE.row(&listing))
-                .collect();
-            DEVICE_TABLE.heading() + &converted(rows)?
-        }
+        OutputFormat::Csv => converted(DEVICE_TABLE.to_csv(listings()))?,
         _ if drives.is_empty() => NO_DEVICES.to_owned(),
         _ => devices_text(&drives, &file_systems),
     };

@@ -207,10 +207,10 @@ impl RequestRecording {
             &roots,
             scope,
             TraceDetail::Full,
-            move |told: RequestBatch| {
-                if !told.requests.is_empty() || told.end_reason.is_some() {
+            move |batch: RequestBatch| {
+                if !batch.requests.is_empty() || batch.end_reason.is_some() {
                     // The receiver is gone once the recording has ended.
-                    let _ = sender.send(told);
+                    let _ = sender.send(batch);
                 }
                 CaptureControl::Continue
             },
@@ -228,22 +228,22 @@ impl RequestRecording {
     /// Takes the requests that were queued since the last call, as lines of JSON.
     fn take_lines(&mut self) -> Result<Vec<u8>, CommandFailure> {
         let mut lines = Vec::new();
-        for told in self.receiver.try_iter() {
-            for request in &told.requests {
+        for batch in self.receiver.try_iter() {
+            for request in &batch.requests {
                 let line = RequestLine::new(request, &self.drive, self.start_ns);
                 serde_json::to_writer(&mut lines, &line).map_err(|error| {
                     CommandFailure::failed(format!("cannot write JSON: {error}"))
                 })?;
                 lines.push(b'\n');
             }
-            if told.lost_events > self.lost_events {
+            if batch.lost_events > self.lost_events {
                 print_status_line(&format!(
                     "note: {} events were lost",
-                    told.lost_events - self.lost_events
+                    batch.lost_events - self.lost_events
                 ));
-                self.lost_events = told.lost_events;
+                self.lost_events = batch.lost_events;
             }
-            if let Some(message) = told.end_reason {
+            if let Some(message) = batch.end_reason {
                 print_status_line(&format!("note: {message}"));
             }
         }

@@ -112,9 +112,9 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         &SysPaths::default(),
         scope,
         TraceDetail::Full,
-        move |told| {
+        move |batch| {
             // The receiver is gone once the reader has closed stdout.
-            let _ = sender.send(told);
+            let _ = sender.send(batch);
             CaptureControl::Continue
         },
     )
@@ -127,8 +127,8 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     // receiving while it stops.
     let stopper = std::thread::spawn(move || capture.stop());
     if listening {
-        for told in &receiver {
-            printer.print_batch(&told)?;
+        for batch in &receiver {
+            printer.print_batch(&batch)?;
         }
     }
     drop(receiver);
@@ -185,8 +185,8 @@ impl RequestPrinter {
                 break;
             }
             match receiver.recv_timeout(left.min(SIGNAL_POLL_INTERVAL)) {
-                Ok(told) => {
-                    if !self.print_batch(&told)? {
+                Ok(batch) => {
+                    if !self.print_batch(&batch)? {
                         return Ok(false);
                     }
                 }
@@ -197,19 +197,19 @@ impl RequestPrinter {
         Ok(true)
     }
 
-    fn print_batch(&mut self, told: &RequestBatch) -> PrintResult {
+    fn print_batch(&mut self, batch: &RequestBatch) -> PrintResult {
         let mut text = String::new();
-        for request in &told.requests {
+        for request in &batch.requests {
             self.summary.record(request);
             if self.matches_filter(request) {
                 text.push_str(&self.format_request(request)?);
             }
         }
-        self.summary.lost_events = told.lost_events;
-        self.summary.match_errors = told.match_errors;
-        self.summary.in_flight = told.in_flight;
-        self.last_event_ns = told.complete_until;
-        self.end_reason.clone_from(&told.end_reason);
+        self.summary.lost_events = batch.lost_events;
+        self.summary.match_errors = batch.match_errors;
+        self.summary.in_flight = batch.in_flight;
+        self.last_event_ns = batch.complete_until;
+        self.end_reason.clone_from(&batch.end_reason);
         if text.is_empty() {
             return Ok(true);
         }

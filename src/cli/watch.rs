@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{ResultOutput, StreamOutput, converted, print_status_line};
-use super::{pace, signals};
+use super::{config, pace, signals};
 use crate::engine::CancellationToken;
 use crate::model::{Snapshot, ViewBuilder};
 use crate::probe::SampleCollector;
@@ -46,13 +46,7 @@ const DEVICE_TABLE: CsvTable = CsvTable {
 pub(super) fn command() -> Command {
     Command::new("watch")
         .about("Print devices, processes and transfers at an interval")
-        .arg(
-            Arg::new("interval")
-                .long("interval")
-                .value_name("DURATION")
-                .default_value("1s")
-                .help("time between two samples, such as 500ms or 2s"),
-        )
+        .arg(config::interval_argument())
         .arg(
             Arg::new("count")
                 .long("count")
@@ -99,7 +93,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let interval = pace::interval_option(matches)?;
+    let interval = config::effective(matches)?.interval.value;
     let count = matches.get_one::<u64>("count").copied();
     let format = selected_format(matches, FORMATS)?;
     let all_devices = matches.get_flag("all-devices");

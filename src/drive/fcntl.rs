@@ -88,7 +88,7 @@ fn can_take_lease(file: &File, kind: libc::c_int) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether the file lies on a file system in memory; `None` if that is not known.
+/// Whether the file is on a file system in memory; `None` if that is not known.
 #[must_use]
 pub fn is_in_memory(path: &std::path::Path) -> Option<bool> {
     let found = rustix::fs::statfs(path).ok()?;

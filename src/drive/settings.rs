@@ -77,13 +77,13 @@ impl Default for SettingsManager {
                 .chain(state)
                 .collect()
         };
-        let place = |base| RecordDirectory {
+        let location = |base| RecordDirectory {
             base,
             subdirectory: PathBuf::from(RECORD_SUBDIRECTORY),
         };
         Self {
             sys_paths: roots,
-            record_directories: bases.into_iter().map(place).collect(),
+            record_directories: bases.into_iter().map(location).collect(),
         }
     }
 }
@@ -109,13 +109,13 @@ impl SettingsManager {
     /// Settings below other roots, with records in that directory.
     #[must_use]
     pub fn new(roots: SysPaths, records: &Path) -> Self {
-        let place = RecordDirectory {
+        let location = RecordDirectory {
             base: records.parent().unwrap_or(records).to_owned(),
             subdirectory: records.file_name().unwrap_or_default().into(),
         };
         Self {
             sys_paths: roots,
-            record_directories: vec![place],
+            record_directories: vec![location],
         }
     }
 
@@ -180,8 +180,8 @@ impl SettingsManager {
     /// The directory for new records: the first usable one.
     fn record_directory(&self) -> Result<PrivateDirectory, SettingError> {
         let mut refused = None;
-        for place in &self.record_directories {
-            match PrivateDirectory::create(&place.base, &place.subdirectory) {
+        for location in &self.record_directories {
+            match PrivateDirectory::create(&location.base, &location.subdirectory) {
                 Ok(directory) => return Ok(directory),
                 Err(error) => refused = refused.or(Some(error)),
             }
@@ -197,8 +197,8 @@ impl SettingsManager {
     #[must_use]
     pub fn restore_leftovers(&self) -> Vec<Result<LeftoverSetting, SettingError>> {
         let mut restored = Vec::new();
-        for place in &self.record_directories {
-            match PrivateDirectory::open(&place.base, &place.subdirectory) {
+        for location in &self.record_directories {
+            match PrivateDirectory::open(&location.base, &location.subdirectory) {
                 Ok(directory) => restored.extend(self.restore_in_directory(&directory)),
                 // An unreadable directory of another user has no records for this user. A directory
                 // that others can write to was never used for records.

@@ -84,9 +84,9 @@ impl ZoneDeadlines {
     }
 
     /// The first request of the zone that is due, where that zone is later than the zone of request
-    /// `ticket`.
+    /// `sequence_number`.
     #[inline]
-    fn first_request_of_due_zone(&self, ticket: u64, now_ns: u64) -> Option<u64> {
+    fn first_request_of_due_zone(&self, sequence_number: u64, now_ns: u64) -> Option<u64> {
         let passed_ns = now_ns
             .saturating_sub(self.begin_ns)
             .min(self.duration_ns - 1);
@@ -96,7 +96,7 @@ impl ZoneDeadlines {
             .zone_map
             .requests_before(zone)
             .saturating_sub(self.first_request);
-        (begin > ticket).then_some(begin)
+        (begin > sequence_number).then_some(begin)
     }
 }
 
@@ -181,8 +181,8 @@ struct ArrivalPace {
 }
 
 impl ArrivalPace {
-    fn scheduled_ns(self, ticket: u64) -> u64 {
-        (self.offset_ns + ticket as f64 * self.interval_ns) as u64
+    fn scheduled_ns(self, sequence_number: u64) -> u64 {
+        (self.offset_ns + sequence_number as f64 * self.interval_ns) as u64
     }
 }
 
@@ -223,23 +223,25 @@ impl RequestGenerator {
         if now_ns >= self.deadline_ns || self.budget.is_exhausted() {
             return NextStep::End;
         }
-        let ticket = match self.pending_number.take() {
-            Some(ticket) => ticket,
+        let sequence_number = match self.pending_number.take() {
+            Some(sequence_number) => sequence_number,
             None => self.next_request_number(now_ns),
         };
-        if ticket >= self.last_number {
+        if sequence_number >= self.last_number {
             return NextStep::End;
         }
-        let intended_ns = self.arrival_pace.map(|pace| pace.scheduled_ns(ticket));
+        let intended_ns = self
+            .arrival_pace
+            .map(|pace| pace.scheduled_ns(sequence_number));
         let due_ns = intended_ns.unwrap_or(now_ns);
         if due_ns >= self.deadline_ns {
             return NextStep::End;
         }
         if due_ns > now_ns {
-            self.pending_number = Some(ticket);
+            self.pending_number = Some(sequence_number);
             return NextStep::WaitUntil(due_ns);
         }
-        let Some(job) = self.schedule.request(ticket) else {
+        let Some(job) = self.schedule.request(sequence_number) else {
             return NextStep::End;
         };
         let counted = due_ns >= self.ramp_end_ns;
@@ -256,14 +258,14 @@ impl RequestGenerator {
     /// that is due.
     #[inline]
     fn next_request_number(&mut self, now_ns: u64) -> u64 {
-        let ticket = self.sequence.next_number();
+        let sequence_number = self.sequence.next_number();
         let zones = self.zone_deadlines.as_ref();
-        match zones.and_then(|zones| zones.first_request_of_due_zone(ticket, now_ns)) {
+        match zones.and_then(|zones| zones.first_request_of_due_zone(sequence_number, now_ns)) {
             Some(begin) => {
                 self.sequence.skip_to(begin);
                 self.sequence.next_number()
             }
-            None => ticket,
+            None => sequence_number,
         }
     }
 }

@@ -266,17 +266,17 @@ fn cancelled_execution_ends_soon_and_keeps_counts() {
         let mut plan = direct_read_plan(&opened.target, AccessPattern::Random);
         plan.depth = 8;
         let control = Arc::new(CancellationToken::default());
-        let mut asked = None;
+        let mut issued = None;
         let outcome = opened
             .engine()
             .execute(&plan, &control, &mut |_| {
                 control.cancel();
-                asked.get_or_insert_with(Instant::now);
+                issued.get_or_insert_with(Instant::now);
             })
             .unwrap();
         assert!(matches!(outcome.end_reason, EndReason::Cancelled));
         assert!(outcome.stats.requests() > 0);
-        assert!(asked.unwrap().elapsed() < Duration::from_millis(500));
+        assert!(issued.unwrap().elapsed() < Duration::from_millis(500));
     });
 }
 

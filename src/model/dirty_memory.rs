@@ -41,9 +41,9 @@ struct WriteSpeed {
 
 impl WriteSpeed {
     fn record(&mut self, view: &DeviceView, seconds: f64) {
-        let kept = (-seconds / SPEED_TIME_CONSTANT).exp();
-        self.bytes *= kept;
-        self.busy_seconds *= kept;
+        let decay = (-seconds / SPEED_TIME_CONSTANT).exp();
+        self.bytes *= decay;
+        self.busy_seconds *= decay;
         if let (Some(rate), Some(busy)) = (view.write_bytes_per_s, view.busy)
             && busy >= MIN_BUSY
         {
@@ -96,9 +96,9 @@ impl DirtyMemory {
             .zip(unwritten_bytes(now))
             .map(|(was, is)| {
                 let rate = (is as f64 - was as f64) / seconds;
-                let kept = (-seconds / GROWTH_TIME_CONSTANT).exp();
+                let decay = (-seconds / GROWTH_TIME_CONSTANT).exp();
                 self.growth
-                    .map_or(rate, |mean| mean * kept + rate * (1.0 - kept))
+                    .map_or(rate, |mean| mean * decay + rate * (1.0 - decay))
             });
     }
 

@@ -27,8 +27,8 @@ pub fn location_of(file: &OpenFile) -> FileLocation {
 /// Name of the block device of a location; `None` where there is none (a network, a pipe) or none
 /// is known.
 #[must_use]
-pub fn device_at_location(sample: &SystemSample, place: FileLocation) -> Option<&str> {
-    let number = match place {
+pub fn device_at_location(sample: &SystemSample, location: FileLocation) -> Option<&str> {
+    let number = match location {
         FileLocation::Device(number) => number,
         FileLocation::FileSystem(number) => file_system_device(sample, number),
         FileLocation::NoDevice => return None,

@@ -196,17 +196,9 @@ mod tests {
         }
     }
 
-    fn sample(second: u64, processes: Vec<ProcessSample>) -> SystemSample {
-        SystemSample {
-            boot_time: Duration::from_secs(second),
-            processes,
-            ..SystemSample::default()
-        }
-    }
-
     #[test]
     fn processes_are_paired_by_pid_and_start_time() {
-        let before = sample(
+        let before = SystemSample::of_processes(
             10,
             vec![
                 process(1, 1, 5, 10),
@@ -215,7 +207,7 @@ mod tests {
                 process(9, 9, 5, 10),
             ],
         );
-        let now = sample(
+        let now = SystemSample::of_processes(
             12,
             vec![
                 process(2, 2, 65, 12),
@@ -241,7 +233,7 @@ mod tests {
 
     #[test]
     fn first_sample_has_no_io_deltas() {
-        let now = sample(1, vec![process(1, 1, 5, 1)]);
+        let now = SystemSample::of_processes(1, vec![process(1, 1, 5, 1)]);
         let interval = SampleInterval::new(None, &now);
         assert_eq!(interval.process_pairs[0].io_delta(), None);
         assert_eq!(interval.seconds(), None);

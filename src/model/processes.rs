@@ -41,7 +41,7 @@ impl ProcessBaselines {
         let known = |process: &ProcessSample| {
             let identity = &process.identity;
             let counters = (process.io.value()?, process.ended_io);
-            Some(((identity.pid, identity.start_ticks), counters))
+            Some((identity.key(), counters))
         };
         self.initial_counters = sample.processes.iter().filter_map(known).collect();
     }
@@ -51,10 +51,7 @@ impl ProcessBaselines {
     fn since(&self, process: &ProcessSample) -> Option<ProcessIo> {
         let identity = &process.identity;
         let now = process.io.value()?;
-        match self
-            .initial_counters
-            .get(&(identity.pid, identity.start_ticks))
-        {
+        match self.initial_counters.get(&identity.key()) {
             Some((before, ended)) => own_io_difference((before, *ended), (&now, process.ended_io)),
             None if identity.started + CLOCK_RESOLUTION >= self.since? => {
                 Some(now.saturating_sub(&process.ended_io.unwrap_or_default()))
@@ -241,19 +238,19 @@ fn device_names(now: &SystemSample, pair: &ProcessPair<'_>) -> Vec<SafeText> {
     // up few names.
     let (mut moving, mut resting) = (Vec::new(), Vec::new());
     for file in pair.current.files.iter() {
-        let places = if pair.previous_file(file) == Some(file) {
+        let locations = if pair.previous_file(file) == Some(file) {
             &mut resting
         } else {
             &mut moving
         };
-        let place = location_of(file);
-        if !places.contains(&place) {
-            places.push(place);
+        let location = location_of(file);
+        if !locations.contains(&location) {
+            locations.push(location);
         }
     }
     let mut names: Vec<SafeText> = Vec::new();
-    for place in moving.into_iter().chain(resting) {
-        if let Some(name) = device_at_location(now, place).map(SafeText::from)
+    for location in moving.into_iter().chain(resting) {
+        if let Some(name) = device_at_location(now, location).map(SafeText::from)
             && !names.contains(&name)
         {
             names.push(name);

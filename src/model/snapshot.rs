@@ -85,6 +85,12 @@ pub fn is_delay_accounting_notice(notice: &str) -> bool {
     notice == ProbeNotice::DelayAccountingOff.message()
 }
 
+/// Whether a notice says that control groups are those of version 1.
+#[must_use]
+pub fn is_first_version_notice(notice: &str) -> bool {
+    notice == ProbeNotice::BufferedWritesUnattributed.message()
+}
+
 /// Whether a notice says that other users' processes are unreadable.
 #[must_use]
 pub fn is_other_users_notice(notice: &str) -> bool {
@@ -115,6 +121,22 @@ pub struct HostView {
     pub pressure_some: Option<f64>,
     /// Fraction of time (0 to 1, average of 10 s) in which all tasks waited for I/O.
     pub pressure_full: Option<f64>,
+    /// Fraction of time (0 to 1, average of 10 s) in which at least one task waited for memory:
+    /// reclaim, swap-in, or a file that was dropped from the page cache and is read again.
+    pub memory_pressure_some: Option<f64>,
+    /// Fraction of time (0 to 1, average of 10 s) in which all tasks waited for memory.
+    pub memory_pressure_full: Option<f64>,
+    /// Fraction of time (0 to 1, average of 10 s) in which at least one task waited for a processor.
+    pub cpu_pressure_some: Option<f64>,
+    /// Bytes read from swap per second.
+    pub swap_in_bytes_per_s: Option<f64>,
+    /// Bytes written to swap per second.
+    pub swap_out_bytes_per_s: Option<f64>,
+    /// Bytes of files per second that were read again shortly after they had been dropped from the
+    /// page cache.
+    pub refault_bytes_per_s: Option<f64>,
+    /// Allocations per second that had to reclaim memory themselves.
+    pub direct_reclaims_per_s: Option<f64>,
     /// Memory that the kernel can use.
     pub memory_bytes: Option<u64>,
     /// Bytes of files and devices in the page cache, including tmpfs and shared memory.

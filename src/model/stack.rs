@@ -28,10 +28,10 @@ pub fn stack_of(devices: &[DeviceView], name: &str) -> Vec<StackLayer> {
     kept[start] = false;
     mark_connected(devices, start, &mut kept, MAX_DEPTH, &overlying_devices);
     let mut layers = Vec::new();
-    for root in (0..devices.len()).filter(|place| kept[*place]) {
+    for root in (0..devices.len()).filter(|index| kept[*index]) {
         if underlying_devices(devices, root)
             .iter()
-            .all(|place| !kept[*place])
+            .all(|index| !kept[*index])
         {
             push_layers(devices, root, 0, &kept, &mut layers);
         }
@@ -120,7 +120,7 @@ fn mark_connected(
 fn underlying_devices(devices: &[DeviceView], device: usize) -> Vec<usize> {
     let names = &devices[device].underlying;
     (0..devices.len())
-        .filter(|place| names.contains(&devices[*place].name))
+        .filter(|index| names.contains(&devices[*index].name))
         .collect()
 }
 
@@ -128,7 +128,7 @@ fn underlying_devices(devices: &[DeviceView], device: usize) -> Vec<usize> {
 fn overlying_devices(devices: &[DeviceView], device: usize) -> Vec<usize> {
     let name = &devices[device].name;
     (0..devices.len())
-        .filter(|place| devices[*place].underlying.contains(name))
+        .filter(|index| devices[*index].underlying.contains(name))
         .collect()
 }
 
@@ -168,9 +168,9 @@ mod tests {
             device("dm-0", &["md0"]),
             device("sdc", &[]),
         ];
-        let whole = ["sda", "-sda1", "--md0", "---dm-0", "sdb", "-md0", "--dm-0"];
-        assert_eq!(names(&devices, "dm-0"), whole);
-        assert_eq!(names(&devices, "md0"), whole);
+        let lines = ["sda", "-sda1", "--md0", "---dm-0", "sdb", "-md0", "--dm-0"];
+        assert_eq!(names(&devices, "dm-0"), lines);
+        assert_eq!(names(&devices, "md0"), lines);
         assert_eq!(names(&devices, "sdb"), ["sdb", "-md0", "--dm-0"]);
         assert_eq!(names(&devices, "sda2"), ["sda", "-sda2"]);
         assert_eq!(names(&devices, "sdc"), ["sdc"]);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::probe::SystemSample;
-use crate::probe::sample::{CpuTicks, FollowedFile, HostSample, ProbeNotice};
+use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
 
 use super::dirty_memory::DirtyMemory;
 use super::interval::SampleInterval;
@@ -97,7 +97,7 @@ impl ViewBuilder {
         let mut live = Snapshot {
             time: now.time.clone().into(),
             interval: before.and_then(|before| now.boot_time.checked_sub(before.boot_time)),
-            host: host_view(before.map(|before| &before.host), &now.host),
+            host: host_view(before, &now),
             devices,
             processes: processes::process_views(
                 &interval,
@@ -163,7 +163,17 @@ fn notice_texts(notices: &[ProbeNotice]) -> Vec<SafeText> {
         .collect()
 }
 
-fn host_view(before: Option<&HostSample>, now: &HostSample) -> HostView {
+fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
+    let now = &sample.host;
+    let elapsed = before
+        .and_then(|before| sample.boot_time.checked_sub(before.boot_time))
+        .map(|elapsed| elapsed.as_secs_f64())
+        .filter(|seconds| *seconds > 0.0);
+    let before = before.map(|before| &before.host);
+    let reclaim_rate = |count: fn(&ReclaimCounters) -> u64| {
+        let (before, now) = (before?.reclaim?, now.reclaim?);
+        Some(count(&now).checked_sub(count(&before))? as f64 / elapsed?)
+    };
     let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
     let share = |stall: f64| stall / 100.0;
     let cpu = before.and_then(|before| cpu_fractions(before.cpu?, now.cpu?));
@@ -180,6 +190,19 @@ fn host_view(before: Option<&HostSample>, now: &HostSample) -> HostView {
         pressure_full: now
             .pressure
             .map(|pressure| share(pressure.full.average_10_s)),
+        memory_pressure_some: now
+            .memory_pressure
+            .map(|pressure| share(pressure.some.average_10_s)),
+        memory_pressure_full: now
+            .memory_pressure
+            .map(|pressure| share(pressure.full.average_10_s)),
+        cpu_pressure_some: now
+            .cpu_pressure
+            .map(|pressure| share(pressure.average_10_s)),
+        swap_in_bytes_per_s: reclaim_rate(|it| it.swapped_in_bytes),
+        swap_out_bytes_per_s: reclaim_rate(|it| it.swapped_out_bytes),
+        refault_bytes_per_s: reclaim_rate(|it| it.refaulted_bytes),
+        direct_reclaims_per_s: reclaim_rate(|it| it.direct_reclaims),
         memory_bytes: now.memory.total,
         cached_bytes: match (now.memory.cached, now.memory.buffers) {
             (Some(cached), Some(buffers)) => cached.checked_add(buffers),

@@ -9,6 +9,7 @@ pub use super::control_groups::unit::{Unit, UnitKind};
 pub use super::notice::ProbeNotice;
 pub use super::process::file_pages::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
 pub use super::system::paging::PagingCounters;
+pub use super::system::reclaim::ReclaimCounters;
 
 use super::copy_jobs::{EndedJob, JobCount};
 use super::mounts::MountSample;
@@ -51,6 +52,18 @@ pub struct SystemSample {
     pub notices: Vec<ProbeNotice>,
 }
 
+#[cfg(test)]
+impl SystemSample {
+    /// A sample with these processes, so many seconds after the boot.
+    pub(crate) fn of_processes(second: u64, processes: Vec<ProcessSample>) -> Self {
+        Self {
+            boot_time: Duration::from_secs(second),
+            processes,
+            ..Self::default()
+        }
+    }
+}
+
 /// The machine as a whole.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostSample {
@@ -68,6 +81,12 @@ pub struct HostSample {
     pub memory: MemoryCounters,
     /// I/O of the machine as a whole.
     pub paging: Option<PagingCounters>,
+    /// Swapping and reclaim.
+    pub reclaim: Option<ReclaimCounters>,
+    /// `/proc/pressure/memory`; `None` without CONFIG_PSI or before kernel 4.20.
+    pub memory_pressure: Option<PressureStall>,
+    /// First line of `/proc/pressure/cpu`: at least one task waited for a processor.
+    pub cpu_pressure: Option<PressureLine>,
     /// `/proc/pressure/io`; `None` without CONFIG_PSI or before kernel 4.20.
     pub pressure: Option<PressureStall>,
 }
@@ -307,7 +326,16 @@ pub struct ProcessIdentity {
     pub user: Option<String>,
 }
 
+/// Process id and start time in ticks since boot: together they are unique.
+pub type ProcessKey = (u32, u64);
+
 impl ProcessIdentity {
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> ProcessKey {
+        (self.pid, self.start_ticks)
+    }
+
     /// Name and arguments of the program: of its applet where one program contains several, such as
     /// `coreutils cp` of uutils or `busybox cp`.
     #[must_use]

@@ -110,24 +110,24 @@ fn benchmark_section(text: &mut String, test: &ComparedBenchmark) {
 }
 
 /// The metrics of the baseline and one other side, and their ratio.
-fn metrics_table(figures: &[ComparedMetric], (baseline, other): (usize, usize)) -> String {
+fn metrics_table(metrics: &[ComparedMetric], (baseline, other): (usize, usize)) -> String {
     let mut table = plain_table();
     let names = [session_letter(baseline), session_letter(other)];
     let against = format!("{}/{}", names[1], names[0]);
     table.set_header(["", &names[0], &names[1], &against, "95 % CI", ""]);
-    for figure in figures.iter().filter(|it| it.baseline == baseline) {
-        let of = |side: usize| figure.samples.get(side)?.as_ref();
+    for metric in metrics.iter().filter(|it| it.baseline == baseline) {
+        let of = |side: usize| metric.samples.get(side)?.as_ref();
         let (Some(first), Some(sample)) = (of(baseline), of(other)) else {
             continue;
         };
-        let value = |sample: &MetricSample| figure.metric_of(sample).value_text();
+        let value = |sample: &MetricSample| metric.metric_of(sample).value_text();
         let against = sample.against_baseline.as_ref();
         let [ratio, interval, words] = against
             .map(BaselineRatio::ratio_columns)
             .unwrap_or_default();
         table.add_row(
             [
-                escape_for_terminal(&figure.label()),
+                escape_for_terminal(&metric.label()),
                 value(first),
                 value(sample),
                 ratio,
@@ -176,7 +176,7 @@ fn chart_text(overlay: &ChartOverlay) -> String {
             row_start(overlay, [low, high], row),
             row_start(overlay, [low, high], row + 1),
         );
-        let mut place = overlay.x.unit.format(from);
+        let mut x = overlay.x.unit.format(from);
         for curve in &overlay.curves {
             let within = |point: &&[f64; 2]| {
                 point[0] >= from && (point[0] < to || row + 1 == MAX_CHART_ROWS)
@@ -193,8 +193,8 @@ fn chart_text(overlay: &ChartOverlay) -> String {
             let mean = heights.iter().sum::<f64>() / heights.len() as f64;
             let bar = "#".repeat((mean / most * MAX_BAR_WIDTH as f64).max(0.0).round() as usize);
             let (side, height) = (session_letter(curve.session), overlay.y.unit.format(mean));
-            let _ = writeln!(text, "  {place:>10}  {side} {height:>12}  {bar}");
-            place.clear();
+            let _ = writeln!(text, "  {x:>10}  {side} {height:>12}  {bar}");
+            x.clear();
         }
     }
     text

@@ -93,6 +93,21 @@ impl CsvTable {
         let fields: Vec<String> = fields.map(|field| quoted(&field)).collect();
         Ok(fields.join(",") + "\n")
     }
+
+    /// The heading, and a row for each record.
+    ///
+    /// # Errors
+    /// When a record cannot be converted to JSON.
+    pub fn to_csv<R: Serialize>(
+        &self,
+        records: impl IntoIterator<Item = R>,
+    ) -> serde_json::Result<String> {
+        let mut text = self.heading();
+        for record in records {
+            text += &self.row(&record)?;
+        }
+        Ok(text)
+    }
 }
 
 /// The metrics of all runs; `severity` is the worst of the run's checks.
@@ -100,7 +115,7 @@ impl CsvTable {
 /// # Errors
 /// When a record cannot be converted to JSON.
 pub fn session_csv(session: &Session) -> serde_json::Result<String> {
-    let mut text = SESSION_TABLE.heading();
+    let mut records = Vec::new();
     for (index, run) in session.runs.iter().enumerate() {
         let worst = run
             .findings
@@ -108,8 +123,8 @@ pub fn session_csv(session: &Session) -> serde_json::Result<String> {
             .iter()
             .map(|verdict| verdict.severity)
             .max();
-        for metric in &run.findings.figures {
-            text += &SESSION_TABLE.row(&json!({
+        for metric in &run.findings.metrics {
+            records.push(json!({
                 "run": index + 1,
                 "started": run.started,
                 "test": run.test,
@@ -122,10 +137,10 @@ pub fn session_csv(session: &Session) -> serde_json::Result<String> {
                 "low": metric.low,
                 "high": metric.high,
                 "observations": metric.observations,
-            }))?;
+            }));
         }
     }
-    Ok(text)
+    SESSION_TABLE.to_csv(records)
 }
 
 /// The metrics of a comparison of sessions.
@@ -133,13 +148,13 @@ pub fn session_csv(session: &Session) -> serde_json::Result<String> {
 /// # Errors
 /// When a record cannot be converted to JSON.
 pub fn comparison_csv(comparison: &Comparison) -> serde_json::Result<String> {
-    let mut text = COMPARISON_TABLE.heading();
+    let mut records = Vec::new();
     for benchmark in &comparison.benchmarks {
         for metric in &benchmark.metrics {
             for (index, sample) in metric.samples.iter().enumerate() {
                 let Some(sample) = sample else { continue };
                 let ratio = sample.against_baseline.as_ref();
-                text += &COMPARISON_TABLE.row(&json!({
+                records.push(json!({
                     "benchmark": benchmark.benchmark,
                     "session": comparison.sessions.get(index).map(|session| &session.name),
                     "baseline": index == metric.baseline,
@@ -153,11 +168,11 @@ pub fn comparison_csv(comparison: &Comparison) -> serde_json::Result<String> {
                     "ratio": ratio.map(|it| it.ratio),
                     "ratio_low": ratio.and_then(|it| it.low),
                     "ratio_high": ratio.and_then(|it| it.high),
-                }))?;
+                }));
             }
         }
     }
-    Ok(text)
+    COMPARISON_TABLE.to_csv(records)
 }
 
 /// The drives of a comparison by one metric.
@@ -165,11 +180,11 @@ pub fn comparison_csv(comparison: &Comparison) -> serde_json::Result<String> {
 /// # Errors
 /// When a record cannot be converted to JSON.
 pub fn fleet_csv(fleet: &FleetComparison) -> serde_json::Result<String> {
-    let mut text = FLEET_TABLE.heading();
+    let mut records = Vec::new();
     for table in &fleet.tables {
         for row in &table.rows {
             let peers = row.peers.as_ref();
-            text += &FLEET_TABLE.row(&json!({
+            records.push(json!({
                 "benchmark": table.benchmark,
                 "name": row.name,
                 "host": row.host,
@@ -185,10 +200,10 @@ pub fn fleet_csv(fleet: &FleetComparison) -> serde_json::Result<String> {
                 "relative_distance": peers.map(|it| it.relative_distance),
                 "outlier": peers.map(|it| it.outlier),
                 "cautions": row.cautions,
-            }))?;
+            }));
         }
     }
-    Ok(text)
+    FLEET_TABLE.to_csv(records)
 }
 
 fn field_text(value: &Value) -> String {

@@ -196,14 +196,17 @@ mod tests {
             }),
             ..RunEvidence::default()
         };
-        let told = evidence_lines(&evidence);
+        let lines = evidence_lines(&evidence);
         let expected = [
             ("issued", "1000 reads, 4.10 MB"),
             ("underlying devices", "sda (whole disk): no requests"),
             ("other processes", "dd (12) 1.00 MB"),
             ("temperature", "40 C at the start, maximum 61 C"),
         ];
-        assert_eq!(told, expected.map(|(name, value)| (name, value.to_owned())));
+        assert_eq!(
+            lines,
+            expected.map(|(name, value)| (name, value.to_owned()))
+        );
     }
 
     #[test]

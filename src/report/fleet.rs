@@ -74,13 +74,13 @@ fn drives_table(id: &MetricId, table: &FleetTable) -> String {
     let mut rows = plain_table();
     rows.set_header(["host", "target", "model", "value", "vs median", ""]);
     for row in &table.rows {
-        let figure = Metric::with_unit(id.clone(), row.value, table.unit);
+        let run_metric = Metric::with_unit(id.clone(), row.value, table.unit);
         rows.add_row(
             [
                 shorten_name(row.host.as_deref().unwrap_or(&row.name), MAX_NAME_WIDTH),
                 shorten_name(row.target.trim_start_matches("/dev/"), MAX_TARGET_WIDTH),
                 shorten_name(row.model.as_deref().unwrap_or("unknown"), MAX_NAME_WIDTH),
-                figure.value_text(),
+                run_metric.value_text(),
                 row.peers
                     .as_ref()
                     .map_or_else(String::new, |peers| signed_percent(peers.relative_distance)),

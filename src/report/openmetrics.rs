@@ -11,7 +11,7 @@ use crate::session::document::{MetricUnit, Session, Severity};
 const PREFIX: &str = "diskscope_";
 
 /// A metric with its samples.
-struct MetricFamily {
+struct ExpositionFamily {
     name: String,
     help: String,
     samples: String,
@@ -20,7 +20,7 @@ struct MetricFamily {
 /// An exposition under construction: families in the order of their first sample.
 #[derive(Default)]
 struct Exposition {
-    families: Vec<MetricFamily>,
+    families: Vec<ExpositionFamily>,
 }
 
 impl Exposition {
@@ -33,7 +33,7 @@ impl Exposition {
         let index = match self.families.iter().position(|it| it.name == name) {
             Some(index) => index,
             None => {
-                self.families.push(MetricFamily {
+                self.families.push(ExpositionFamily {
                     name: name.clone(),
                     help: help.to_owned(),
                     samples: String::new(),
@@ -178,7 +178,7 @@ pub fn session_metrics(session: &Session) -> String {
             &labels,
             Some(f64::from(u8::from(is_invalid))),
         );
-        for metric in &run.findings.figures {
+        for metric in &run.findings.metrics {
             let (factor, suffix) = base_unit(metric.unit);
             let name = metric_name(&metric.id.to_string(), suffix);
             exposition.add(&name, "", &labels, Some(metric.value * factor));

@@ -11,7 +11,7 @@ use crate::safe_text::printable::printable_lines;
 use crate::session::compare::align::format_parameters;
 use crate::session::document;
 use crate::session::document::{
-    BenchmarkRun, FigureIndex, Findings, KernelCounts, LatencySummary, Metric, MetricId, RunState,
+    BenchmarkRun, Findings, KernelCounts, LatencySummary, Metric, MetricId, MetricIndex, RunState,
     Series, Session, Severity, SloResult, StageBreakdown, TargetRecord,
 };
 use crate::units;
@@ -174,14 +174,14 @@ fn curve_title(series: &Series, findings: &Findings) -> String {
 }
 
 /// A table of metrics; a metric that the run lacks is `n/a`.
-fn metric_table(table: &document::MetricTable, figures: &FigureIndex<'_>) -> String {
+fn metric_table(table: &document::MetricTable, metrics: &MetricIndex<'_>) -> String {
     let mut drawn = plain_table();
     let headings = std::iter::once("").chain(table.columns.iter().map(SafeText::as_str));
     drawn.add_row(headings.map(cell));
     for row in &table.rows {
         let value = |id: &MetricId| {
-            let figure = figures.get(id);
-            figure.map_or_else(|| "n/a".to_owned(), value_with_margin)
+            let metric = metrics.get(id);
+            metric.map_or_else(|| "n/a".to_owned(), value_with_margin)
         };
         let cells = std::iter::once(row.name.to_string()).chain(row.cells.iter().map(value));
         drawn.add_row(cells.map(cell));
@@ -191,9 +191,9 @@ fn metric_table(table: &document::MetricTable, figures: &FigureIndex<'_>) -> Str
 }
 
 /// A metric as a table cell: the value and its uncertainty.
-pub(super) fn value_with_margin(figure: &Metric) -> String {
-    let text = figure.value_text();
-    match figure.margin_text() {
+pub(super) fn value_with_margin(metric: &Metric) -> String {
+    let text = metric.value_text();
+    match metric.margin_text() {
         Some(margin) => format!("{text} {margin}"),
         None => text,
     }
@@ -201,17 +201,17 @@ pub(super) fn value_with_margin(figure: &Metric) -> String {
 
 /// Metrics as a table: name, value, 95 % confidence interval, observations.
 #[must_use]
-pub fn metrics_table(figures: &[&Metric]) -> String {
+pub fn metrics_table(metrics: &[&Metric]) -> String {
     let mut table = plain_table();
-    for figure in figures {
+    for metric in metrics {
         table.add_row(
             [
-                figure.label(),
-                figure.value_text(),
-                figure
+                metric.label(),
+                metric.value_text(),
+                metric
                     .interval_text()
                     .map_or_else(String::new, |limits| format!("95 % CI: {limits}")),
-                figure
+                metric
                     .observations
                     .map_or_else(String::new, |count| format!("n = {count}")),
             ]
@@ -313,12 +313,12 @@ fn curve_text(series: &Series) -> String {
                 series
                     .confidence_interval(index)
                     .map_or_else(String::new, |[low, high]| {
-                        let figure = Metric {
+                        let metric = Metric {
                             low: Some(low),
                             high: Some(high),
                             ..Metric::with_unit(MetricId::parse(""), mean, series.y.unit)
                         };
-                        figure.interval_text().unwrap_or_default()
+                        metric.interval_text().unwrap_or_default()
                     });
             let line = format!("  {x:>10} {value:>12}  {limits:<INTERVAL_WIDTH$} {bar}");
             format!("{}\n", line.trim_end())

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn dirty_bytes_are_told_with_the_time_to_flush_where_it_is_known() {
+    fn dirty_bytes_are_printed_with_the_time_to_flush_where_it_is_known() {
         let mut view = TransferView {
             not_on_disk_bytes: Some(812_000_000),
             ..TransferView::default()

@@ -259,7 +259,7 @@ mod tests {
 
     fn findings() -> Findings {
         Findings {
-            figures: vec![
+            metrics: vec![
                 Metric::new(MetricId::IOPS, 1200.0),
                 Metric::new(MetricId::LATENCY_P95, 4e8),
                 Metric::new(MetricId::THROUGHPUT_MIN, 65e6),

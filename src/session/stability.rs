@@ -7,7 +7,7 @@
 use super::compare::align::is_same_measurement;
 use super::compare::ratio::pool_metrics;
 use super::document::check::RepeatedExtremes;
-use super::document::{BenchmarkRun, FigureIndex, Metric, MetricId};
+use super::document::{BenchmarkRun, Metric, MetricId, MetricIndex};
 
 /// One metric over repeated runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,20 +26,20 @@ pub struct RepeatedMetric {
 #[must_use]
 pub fn summarize_repeats(repeats: &[&BenchmarkRun]) -> Vec<RepeatedMetric> {
     let indexes = indexed(repeats);
-    let own = repeats.iter().take(1).flat_map(|run| &run.findings.figures);
-    own.filter(|figure| !figure.id.is_nested())
-        .filter_map(|figure| summarize_metric(&figure.id, &indexes))
+    let own = repeats.iter().take(1).flat_map(|run| &run.findings.metrics);
+    own.filter(|metric| !metric.id.is_nested())
+        .filter_map(|metric| summarize_metric(&metric.id, &indexes))
         .collect()
 }
 
-fn indexed<'a>(repeats: &[&'a BenchmarkRun]) -> Vec<FigureIndex<'a>> {
+fn indexed<'a>(repeats: &[&'a BenchmarkRun]) -> Vec<MetricIndex<'a>> {
     repeats.iter().map(|run| run.findings.index()).collect()
 }
 
-fn summarize_metric(id: &MetricId, repeats: &[FigureIndex<'_>]) -> Option<RepeatedMetric> {
+fn summarize_metric(id: &MetricId, repeats: &[MetricIndex<'_>]) -> Option<RepeatedMetric> {
     let all: Vec<&Metric> = repeats
         .iter()
-        .filter_map(|figures| figures.get(id))
+        .filter_map(|metrics| metrics.get(id))
         .collect();
     let by_value = |one: &&&Metric, other: &&&Metric| one.value.total_cmp(&other.value);
     let (lowest, highest) = (all.iter().min_by(by_value)?, all.iter().max_by(by_value)?);
@@ -64,9 +64,9 @@ pub fn find_instability(repeats: &[&BenchmarkRun]) -> Option<RepeatedExtremes> {
     let indexes = indexed(repeats);
     let (_, [lowest, highest]) = first
         .findings
-        .figures
+        .metrics
         .iter()
-        .filter_map(|figure| disjoint_extremes(&figure.id, &indexes))
+        .filter_map(|metric| disjoint_extremes(&metric.id, &indexes))
         .max_by(|left, right| left.0.total_cmp(&right.0))?;
     Some(RepeatedExtremes {
         target: None,
@@ -81,13 +81,13 @@ pub fn find_instability(repeats: &[&BenchmarkRun]) -> Option<RepeatedExtremes> {
 /// the difference of the values as a fraction of the lower.
 fn disjoint_extremes<'a>(
     id: &MetricId,
-    repeats: &[FigureIndex<'a>],
+    repeats: &[MetricIndex<'a>],
 ) -> Option<(f64, [&'a Metric; 2])> {
-    let figures = || repeats.iter().filter_map(|figures| figures.get(id));
-    let ceiling = |figure: &&Metric| figure.high.unwrap_or(f64::INFINITY);
-    let floor = |figure: &&Metric| figure.low.unwrap_or(f64::NEG_INFINITY);
-    let low = figures().min_by(|left, right| ceiling(left).total_cmp(&ceiling(right)))?;
-    let high = figures().max_by(|left, right| floor(left).total_cmp(&floor(right)))?;
+    let metrics = || repeats.iter().filter_map(|metrics| metrics.get(id));
+    let ceiling = |metric: &&Metric| metric.high.unwrap_or(f64::INFINITY);
+    let floor = |metric: &&Metric| metric.low.unwrap_or(f64::NEG_INFINITY);
+    let low = metrics().min_by(|left, right| ceiling(left).total_cmp(&ceiling(right)))?;
+    let high = metrics().max_by(|left, right| floor(left).total_cmp(&floor(right)))?;
     (low.high? < high.low? && low.value > 0.0).then(|| (high.value / low.value - 1.0, [low, high]))
 }
 
@@ -144,7 +144,7 @@ mod tests {
             sample_run("iops", 10.0, 1.0),
             sample_run("iops", 1000.0, 1.0),
         ];
-        unsure[0].findings.figures[0].high = None;
+        unsure[0].findings.metrics[0].high = None;
         assert_eq!(find_instability(&[&unsure[0], &unsure[1]]), None);
         assert_eq!(find_instability(&[&agreeing[0]]), None);
         assert_eq!(find_instability(&[]), None);

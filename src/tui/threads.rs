@@ -25,7 +25,7 @@ pub(crate) fn join_within(thread: JoinHandle<()>, limit: Duration) {
 /// A thread that executes commands of the event loop; dropping it ends the thread.
 #[derive(Debug)]
 pub(crate) struct CommandThread<C> {
-    /// `None` once the thread was told to end.
+    /// `None` once the thread was asked to end.
     commands: Option<Sender<C>>,
     thread: Option<JoinHandle<()>>,
     stop_timeout: Duration,

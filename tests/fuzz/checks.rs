@@ -18,7 +18,8 @@ use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::model::{SampleHistory, Snapshot};
 use diskscope::probe::process::stat;
 use diskscope::probe::system::{diskstats, host};
-use diskscope::probe::trace::decode::{ENABLED_EVENTS, EventDecoder};
+use diskscope::probe::trace::decode::EventDecoder;
+use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS};
 use diskscope::probe::trace::format::EventFormat;
 use diskscope::probe::trace::page::PageFormat;
 use diskscope::probe::{mounts, operations};
@@ -119,8 +120,8 @@ pub fn trace_format(text: &str, records: &[u8]) {
         black_box(field.read_number(records));
     }
     let mut decoder = EventDecoder::default();
-    for wanted in ENABLED_EVENTS {
-        if decoder.add_format(wanted.step, text) {
+    for wanted in [ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS].concat() {
+        if decoder.add_format(wanted.kind, text) {
             black_box(decoder.decode_record(0, records));
         }
     }
@@ -234,9 +235,9 @@ pub fn presented(session: &Session) {
 }
 
 /// Opened and drawn on a small and a large terminal.
-fn shown(news: impl Fn() -> Message, screen: Screen) {
+fn shown(message: impl Fn() -> Message, screen: Screen) {
     let mut state = AppState::new(Duration::from_secs(1));
-    app::update(&mut state, AppEvent::Message(news()));
+    app::update(&mut state, AppEvent::Message(message()));
     state.screen = screen;
     for (width, height) in [(80, 24), (200, 60)] {
         let area = Rect::new(0, 0, width, height);

@@ -25,13 +25,13 @@ fn rotation_speed_is_found_within_hundredth_percent() {
         let findings = run_benchmark("rotation", &drive, &[]);
         let speed = findings
             .metric(&MetricId::ROTATION_SPEED)
-            .map(|figure| figure.value);
+            .map(|metric| metric.value);
         println!(
             "{drive} -> {:?} coherence {:?} {:?}",
             speed,
             findings
                 .metric(&MetricId::ROTATION_COHERENCE)
-                .map(|figure| figure.value),
+                .map(|metric| metric.value),
             findings
                 .verdicts
                 .iter()
@@ -77,12 +77,12 @@ fn true_milliseconds(drive: &str, key: &str) -> f64 {
     }
 }
 
-fn check_seek_metric(test: &str, figure: &str, key: &str, tolerance: f64) {
+fn check_seek_metric(test: &str, metric: &str, key: &str, tolerance: f64) {
     let mut wrong = Vec::new();
     for (index, rpm) in GRID_RPM.into_iter().enumerate() {
         let drive = drive_of_grid(index, rpm);
         let findings = run_benchmark(test, &drive, &[]);
-        let found = findings.metric(&MetricId::parse(figure));
+        let found = findings.metric(&MetricId::parse(metric));
         let expected = true_milliseconds(&drive, key);
         let miss = found.map_or(f64::NAN, |found| found.value / 1e6 / expected - 1.0);
         println!(
@@ -146,20 +146,20 @@ fn sectors_per_track_are_found_within_1_percent() {
         let disk = simulated_disk(&drive);
         let zones = disk.geometry().zones();
         let ends = [("outer", zones[0]), ("inner", zones[zones.len() - 1])];
-        let figure = |name: &str| {
+        let metric = |name: &str| {
             findings
                 .metric(&MetricId::parse(name))
-                .map(|figure| figure.value)
+                .map(|metric| metric.value)
         };
         println!(
             "{drive}\n   zones {} -> {:?} surfaces {:?} {:?}",
             zones.len(),
-            figure("zones"),
-            figure("surfaces"),
+            metric("zones"),
+            metric("surfaces"),
             findings.verdicts
         );
         for (end, zone) in ends {
-            let found = figure(&format!("sectors_per_track_{end}")).unwrap_or(f64::NAN);
+            let found = metric(&format!("sectors_per_track_{end}")).unwrap_or(f64::NAN);
             let miss = found / f64::from(zone.sectors_per_track) - 1.0;
             println!("   {end} {} -> {found} {miss:.5}", zone.sectors_per_track);
             assert!(miss.abs() < 0.01, "{drive} {end}: {miss}");
@@ -179,30 +179,30 @@ fn geometry_surfaces_and_zones_are_exact_or_absent() {
         "sim:hdd,rpm=5900,t2t=1720us,head-switch=260us,heads=40,zones=30,size=8TB,outliers=2%,cache-hits=5%".to_owned(),
         "sim:hdd,rpm=9000,t2t=1300us,head-switch=900us,heads=20,zones=5,size=3TB,outliers=2%".to_owned(),
     ]);
-    let mut told = 0;
+    let mut message = 0;
     for drive in &drives {
         let findings = run_benchmark("geometry", drive, &[]);
         let truth = simulated_disk(drive).settings().clone();
-        let figure = |name: &str| {
+        let metric = |name: &str| {
             findings
                 .metric(&MetricId::parse(name))
-                .map(|figure| figure.value)
+                .map(|metric| metric.value)
         };
-        let zones = figure("zones").unwrap_or(f64::NAN);
+        let zones = metric("zones").unwrap_or(f64::NAN);
         assert!(
             (zones - f64::from(truth.zones)).abs() < 0.5,
             "{drive}: {zones} zones"
         );
-        if let Some(surfaces) = figure("surfaces") {
+        if let Some(surfaces) = metric("surfaces") {
             assert!(
                 (surfaces - f64::from(truth.heads)).abs() < 0.5,
                 "{drive}: {surfaces} surfaces"
             );
-            told += 1;
+            message += 1;
         }
     }
     // One surface alone cannot be told from a change of head that takes as long as a move.
-    assert!(told + 3 >= drives.len(), "{told}");
+    assert!(message + 3 >= drives.len(), "{message}");
 }
 
 #[test]
@@ -261,9 +261,9 @@ fn mechanics_of_nonrotating_drive_yield_no_metric() {
         for test in ROTATIONAL_BENCHMARKS {
             let findings = run_benchmark(test, drive, &[]);
             assert!(
-                findings.figures.is_empty(),
+                findings.metrics.is_empty(),
                 "{test} on {drive}: {:?}",
-                findings.figures
+                findings.metrics
             );
             let verdicts: Vec<_> = findings
                 .verdicts
@@ -289,11 +289,11 @@ fn mechanics_with_any_limit_keep_certain_metrics_or_report_missing() {
                     "{test} {requests}: {speed:?}"
                 );
             } else {
-                let told = findings
+                let message = findings
                     .verdicts
                     .iter()
                     .any(|verdict| verdict.code == CheckId::TooFewProbes);
-                assert!(told, "{test} {requests}: {:?}", findings.verdicts);
+                assert!(message, "{test} {requests}: {:?}", findings.verdicts);
             }
         }
     }

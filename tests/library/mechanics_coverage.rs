@@ -138,13 +138,13 @@ impl Measured {
 
     /// Relative error, and relative width of the interval; `None` without a metric.
     fn relative_error_and_width(&self) -> Option<(f64, f64)> {
-        let figure = self.metric.as_ref()?;
-        let width = figure
+        let found_metric = self.metric.as_ref()?;
+        let width = found_metric
             .high
-            .zip(figure.low)
+            .zip(found_metric.low)
             .map_or(0.0, |(high, low)| high - low);
         Some((
-            figure.value / self.true_value - 1.0,
+            found_metric.value / self.true_value - 1.0,
             width / self.true_value,
         ))
     }
@@ -225,8 +225,10 @@ fn measure_drives(metric: &CoveredMetric, drives: impl Iterator<Item = String>) 
 
 /// The numbers of drives that the environment asks for.
 fn drive_numbers() -> std::ops::Range<u64> {
-    let asked = std::env::var("DISKSCOPE_DRIVES").unwrap_or_else(|_| "0..1000".to_owned());
-    let (first, end) = asked.split_once("..").expect("DISKSCOPE_DRIVES=FIRST..END");
+    let request = std::env::var("DISKSCOPE_DRIVES").unwrap_or_else(|_| "0..1000".to_owned());
+    let (first, end) = request
+        .split_once("..")
+        .expect("DISKSCOPE_DRIVES=FIRST..END");
     let number = |text: &str| text.parse::<u64>().expect("DISKSCOPE_DRIVES=FIRST..END");
     number(first)..number(end)
 }

@@ -70,8 +70,8 @@ pub fn press_code(state: &mut AppState, code: KeySymbol) {
     update(state, AppEvent::Key(KeyPress::new(code)));
 }
 
-fn send_message(state: &mut AppState, news: Message) {
-    update(state, AppEvent::Message(news));
+fn send_message(state: &mut AppState, message: Message) {
+    update(state, AppEvent::Message(message));
 }
 
 /// A wave between 0 and 1, the same every time.
@@ -559,7 +559,7 @@ pub fn consent_state() -> AppState {
         "model ST8000NM000A-2KE101, serial WKD0A3C7",
         "partition sdc1, 8.00 TB, xfs",
     ];
-    let stakes = OverwriteImpact {
+    let impact = OverwriteImpact {
         target_facts: facts.map(str::to_owned).to_vec(),
         signatures: ["gpt", "xfs (partition 1)"].map(str::to_owned).to_vec(),
         medium: Ok(inspected_medium("/dev/sdc")),
@@ -568,7 +568,7 @@ pub fn consent_state() -> AppState {
         &mut state,
         Message::OverwriteImpact {
             path: "/dev/sdc".to_owned(),
-            impact: Ok(stakes),
+            impact: Ok(impact),
         },
     );
     "/dev/s"
@@ -595,7 +595,7 @@ pub fn consent_with_many_facts() -> AppState {
         "swap (partition 71)",
         "unknown contents (byte 7990000000000 cannot be read: Input/output error (os error 5))",
     ];
-    let stakes = OverwriteImpact {
+    let impact = OverwriteImpact {
         target_facts: facts,
         signatures: signatures.map(str::to_owned).to_vec(),
         medium: Ok(inspected_medium("/dev/sdc")),
@@ -604,7 +604,7 @@ pub fn consent_with_many_facts() -> AppState {
         &mut state,
         Message::OverwriteImpact {
             path: "/dev/sdc".to_owned(),
-            impact: Ok(stakes),
+            impact: Ok(impact),
         },
     );
     state
@@ -624,7 +624,7 @@ pub fn consent_for_target_in_use() -> AppState {
             at: "/mnt/backup".to_owned(),
         }],
     };
-    let stakes = OverwriteImpact {
+    let impact = OverwriteImpact {
         target_facts: facts.map(str::to_owned).to_vec(),
         signatures: vec!["xfs".to_owned()],
         medium: Err(Arc::new(refusal)),
@@ -633,7 +633,7 @@ pub fn consent_for_target_in_use() -> AppState {
         &mut state,
         Message::OverwriteImpact {
             path: "/dev/sda".to_owned(),
-            impact: Ok(stakes),
+            impact: Ok(impact),
         },
     );
     state
@@ -661,20 +661,20 @@ fn latency_histogram() -> LatencyHistogram {
 }
 
 fn io_stats(seconds: f64) -> IoStats {
-    let mut tally = IoStats::default();
-    tally.read.latency = latency_histogram();
+    let mut requests = IoStats::default();
+    requests.read.latency = latency_histogram();
     for step in 0..(seconds * 10.0) as usize {
         let rate =
             7600.0 + 900.0 * sine_wave(step, 0.21, 0.4) - 1500.0 * (-(step as f64) / 6.0).exp();
         for _ in 0..rate as u64 {
-            tally
+            requests
                 .read
                 .counts_over_time
                 .record(step as u64 * 100_000_000 + 5, 4096, 100_000);
         }
     }
-    tally.read.bytes = tally.read.latency.count() * 4096;
-    tally
+    requests.read.bytes = requests.read.latency.count() * 4096;
+    requests
 }
 
 fn kernel_counts() -> KernelCounts {
@@ -802,7 +802,7 @@ pub fn random_read() -> BenchmarkRun {
     let mut findings = Findings::default();
     let count = latency.count();
     let nanoseconds = |name: &str, value: f64| Metric::new(MetricId::parse(name), value);
-    findings.figures = vec![
+    findings.metrics = vec![
         Metric::new(MetricId::IOPS, 83_915.2).with_observations(count),
         Metric::new(MetricId::THROUGHPUT, 343_716_659.2),
         nanoseconds("latency_mean", latency.mean().unwrap_or(0.0)),
@@ -810,7 +810,7 @@ pub fn random_read() -> BenchmarkRun {
     for percent in framework::PERCENTILES {
         if let Some(value) = latency.percentile(percent) {
             findings
-                .figures
+                .metrics
                 .push(nanoseconds(&format!("latency_p{percent}"), value as f64));
         }
     }
@@ -867,7 +867,7 @@ fn sequential_read() -> BenchmarkRun {
         .collect();
     let rate = |name: &str, value: f64| Metric::new(MetricId::parse(name), value);
     let findings = Findings {
-        figures: vec![
+        metrics: vec![
             rate("throughput_mean", 201.3e6),
             rate("throughput_min", 129.4e6),
             rate("throughput_max", 261.8e6),
@@ -1005,20 +1005,20 @@ pub fn comparison_state() -> AppState {
     press_code(&mut state, KeySymbol::Char(' '));
     let mut before = random_read();
     before.findings.verdicts.clear();
-    for figure in &mut before.findings.figures {
-        let margin = figure.value * 0.006;
-        (figure.low, figure.high) = (Some(figure.value - margin), Some(figure.value + margin));
+    for metric in &mut before.findings.metrics {
+        let margin = metric.value * 0.006;
+        (metric.low, metric.high) = (Some(metric.value - margin), Some(metric.value + margin));
     }
     let mut after = random_read();
-    for figure in &mut after.findings.figures {
-        let factor = match figure.id.to_string().as_str() {
+    for metric in &mut after.findings.metrics {
+        let factor = match metric.id.to_string().as_str() {
             "latency_mean" | "latency_p50" => 1.094,
             name if name.starts_with("latency") => 0.997,
             _ => 0.914,
         };
-        figure.value *= factor;
-        let margin = figure.value * 0.008;
-        (figure.low, figure.high) = (Some(figure.value - margin), Some(figure.value + margin));
+        metric.value *= factor;
+        let margin = metric.value * 0.008;
+        (metric.low, metric.high) = (Some(metric.value - margin), Some(metric.value + margin));
     }
     for (step, point) in after.findings.series[0].points.iter_mut().enumerate() {
         point[1] *= 0.914 - 0.05 * sine_wave(step, 0.9, 0.0);

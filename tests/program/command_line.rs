@@ -8,11 +8,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A directory for the scratch file and one for the state, gone afterwards.
-struct Place {
+struct CommandSandbox {
     directory: TempDir,
 }
 
-impl Place {
+impl CommandSandbox {
     fn new() -> Self {
         Self {
             directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
@@ -107,14 +107,14 @@ fn assert_fits_schema(document: &Value) {
 }
 
 fn metric_value(run: &Value, name: &str) -> Option<f64> {
-    let figures = run["figures"].as_array().unwrap();
-    figures.iter().find(|figure| figure["name"] == name)?["value"].as_f64()
+    let metrics = run["figures"].as_array().unwrap();
+    metrics.iter().find(|metric| metric["name"] == name)?["value"].as_f64()
 }
 
 #[test]
 fn run_document_matches_schema_and_is_saved() {
-    let place = Place::new();
-    let output = place.run(
+    let sandbox = CommandSandbox::new();
+    let output = sandbox.run(
         "rndread",
         &["--duration", "1s", "--depth", "4", "--json", "-"],
     );
@@ -140,14 +140,14 @@ fn run_document_matches_schema_and_is_saved() {
         .map(|bin| bin[2].as_u64().unwrap())
         .sum();
     assert_eq!(Some(counted), run["latency"]["read"]["count"].as_u64());
-    let [saved] = &place.saved_sessions("json")[..] else {
+    let [saved] = &sandbox.saved_sessions("json")[..] else {
         panic!("one session is saved")
     };
     let kept: Value = serde_json::from_slice(&std::fs::read(saved).unwrap()).unwrap();
     assert_eq!(kept, document);
-    assert!(place.saved_sessions("journal").is_empty());
+    assert!(sandbox.saved_sessions("journal").is_empty());
     assert_eq!(
-        std::fs::read_dir(place.scratch()).unwrap().count(),
+        std::fs::read_dir(sandbox.scratch()).unwrap().count(),
         0,
         "no scratch file is left"
     );
@@ -155,8 +155,8 @@ fn run_document_matches_schema_and_is_saved() {
 
 #[test]
 fn sequential_read_covers_address_space() {
-    let place = Place::new();
-    let output = place.run("seqread", &["--block-size", "64KiB", "--json", "-"]);
+    let sandbox = CommandSandbox::new();
+    let output = sandbox.run("seqread", &["--block-size", "64KiB", "--json", "-"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let document = parse_document(&output);
     assert_fits_schema(&document);
@@ -182,8 +182,8 @@ fn sequential_read_covers_address_space() {
 
 #[test]
 fn show_prints_same_text_as_run() {
-    let place = Place::new();
-    let output = place.run("random-read", &["--requests", "2000"]);
+    let sandbox = CommandSandbox::new();
+    let output = sandbox.run("random-read", &["--requests", "2000"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     for word in [
@@ -199,17 +199,17 @@ fn show_prints_same_text_as_run() {
         !stderr(&output).contains('\r'),
         "no progress bar without a terminal"
     );
-    let saved = &place.saved_sessions("json")[0];
-    let shown = place.run_command(&["show", saved.to_str().unwrap()]);
+    let saved = &sandbox.saved_sessions("json")[0];
+    let shown = sandbox.run_command(&["show", saved.to_str().unwrap()]);
     assert_eq!(shown.status.code(), Some(0));
     assert!(stdout(&shown).contains(text.trim()), "{}", stdout(&shown));
 }
 
 #[test]
 fn missed_goal_sets_exit_status() {
-    let place = Place::new();
+    let sandbox = CommandSandbox::new();
     let short = ["--requests", "500", "--goal"];
-    let goal = |text| place.run("rndread", &[&short[..], &[text]].concat());
+    let goal = |text| sandbox.run("rndread", &[&short[..], &[text]].concat());
     let met = goal("iops>=1");
     assert_eq!(met.status.code(), Some(0), "{}", stderr(&met));
     let missed = goal("mean<=1ns");
@@ -226,10 +226,13 @@ fn missed_goal_sets_exit_status() {
 
 #[test]
 fn invalid_input_is_reported_in_one_sentence() {
-    let place = Place::new();
-    let empty = place.directory.path().join("empty");
+    let sandbox = CommandSandbox::new();
+    let empty = sandbox.directory.path().join("empty");
     std::fs::write(&empty, "").unwrap();
-    let (empty, scratch) = (empty.to_str().unwrap().to_owned(), place.scratch());
+    let table = sandbox.directory.path().join("table.csv");
+    std::fs::write(&table, "a,b\n1,2\n").unwrap();
+    let table = table.to_str().unwrap();
+    let (empty, scratch) = (empty.to_str().unwrap().to_owned(), sandbox.scratch());
     let scratch = scratch.to_str().unwrap();
     let missing = format!("{scratch}/missing");
     let cases: &[(&[&str], i32, &str)] = &[
@@ -318,9 +321,11 @@ fn invalid_input_is_reported_in_one_sentence() {
         ),
         (&["show", &missing], 2, "missing"),
         (&["show", &empty], 2, "not a diskscope session"),
+        (&["show", table], 2, "not a diskscope session"),
+        (&["compare", table, table], 2, "not a diskscope session"),
     ];
     for (words, exit, hint) in cases {
-        let output = place.run_command(words);
+        let output = sandbox.run_command(words);
         let message = stderr(&output);
         assert_eq!(output.status.code(), Some(*exit), "{words:?}: {message}");
         assert!(message.contains(hint), "{words:?}: {message}");
@@ -330,14 +335,14 @@ fn invalid_input_is_reported_in_one_sentence() {
 }
 
 /// Starts a run of 30 s and waits until its journal has a measured line.
-fn start_long_run(place: &Place) -> Child {
-    let words = place.words("rndread", &["--duration", "30s"]);
-    let child = place
+fn start_long_run(sandbox: &CommandSandbox) -> Child {
+    let words = sandbox.words("rndread", &["--duration", "30s"]);
+    let child = sandbox
         .command(&words.iter().map(String::as_str).collect::<Vec<_>>())
         .spawn()
         .unwrap();
     let measured = || {
-        place.saved_sessions("journal").iter().any(|path| {
+        sandbox.saved_sessions("journal").iter().any(|path| {
             let lines = BufReader::new(std::fs::File::open(path).unwrap()).lines();
             lines
                 .map_while(Result::ok)
@@ -364,8 +369,8 @@ fn send_signal(child: &Child, signal: rustix::process::Signal) {
 fn interrupted_run_keeps_partial_results() {
     use rustix::process::Signal;
     for one in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let place = Place::new();
-        let child = start_long_run(&place);
+        let sandbox = CommandSandbox::new();
+        let child = start_long_run(&sandbox);
         send_signal(&child, one);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
@@ -375,43 +380,43 @@ fn interrupted_run_keeps_partial_results() {
             stdout(&output)
         );
         assert!(stdout(&output).contains("IOPS"));
-        assert_eq!(place.saved_sessions("json").len(), 1);
-        assert_eq!(std::fs::read_dir(place.scratch()).unwrap().count(), 0);
+        assert_eq!(sandbox.saved_sessions("json").len(), 1);
+        assert_eq!(std::fs::read_dir(sandbox.scratch()).unwrap().count(), 0);
     }
 }
 
 #[test]
 fn killed_run_leaves_loadable_journal_and_no_scratch_file() {
-    let place = Place::new();
-    let mut child = start_long_run(&place);
+    let sandbox = CommandSandbox::new();
+    let mut child = start_long_run(&sandbox);
     send_signal(&child, rustix::process::Signal::KILL);
     child.wait().unwrap();
-    let journal = &place.saved_sessions("journal")[0];
-    let shown = place.run_command(&["show", journal.to_str().unwrap(), "--json"]);
+    let journal = &sandbox.saved_sessions("journal")[0];
+    let shown = sandbox.run_command(&["show", journal.to_str().unwrap(), "--json"]);
     assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
     let document = parse_document(&shown);
     assert_fits_schema(&document);
     assert_eq!(document["runs"][0]["state"], "interrupted");
     assert!(metric_value(&document["runs"][0], "iops").unwrap() > 0.0);
-    assert_eq!(std::fs::read_dir(place.scratch()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(sandbox.scratch()).unwrap().count(), 0);
 }
 
 #[test]
 fn list_commands_print_json_with_switch() {
-    let place = Place::new();
-    let tests: Value = parse_document(&place.run_command(&["tests", "--json"]));
+    let sandbox = CommandSandbox::new();
+    let tests: Value = parse_document(&sandbox.run_command(&["tests", "--json"]));
     let first = &tests.as_array().unwrap()[0];
     assert!(first["name"].is_string() && first["parameters"].is_array());
-    assert!(stdout(&place.run_command(&["tests"])).contains("random-read (rndread, randread)"));
-    let devices = place.run_command(&["devices", "--json"]);
+    assert!(stdout(&sandbox.run_command(&["tests"])).contains("random-read (rndread, randread)"));
+    let devices = sandbox.run_command(&["devices", "--json"]);
     assert_eq!(devices.status.code(), Some(0));
     assert!(parse_document(&devices).is_array());
 }
 
 #[test]
 fn watch_prints_one_object_per_line() {
-    let place = Place::new();
-    let output = place.run_command(&["watch", "--json", "--interval", "200ms", "--count", "2"]);
+    let sandbox = CommandSandbox::new();
+    let output = sandbox.run_command(&["watch", "--json", "--interval", "200ms", "--count", "2"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     let lines: Vec<Value> = text
@@ -431,8 +436,8 @@ fn watch_prints_one_object_per_line() {
 
 #[test]
 fn file_with_signature_is_overwritten_with_both_options_only() {
-    let place = Place::new();
-    let path = place.scratch().join("image.qcow2");
+    let sandbox = CommandSandbox::new();
+    let path = sandbox.scratch().join("image.qcow2");
     let content = b"QFI\xfb".repeat(1 << 18);
     std::fs::write(&path, &content).unwrap();
     let name = path.to_str().unwrap();
@@ -444,9 +449,9 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
     .concat();
     let stderr = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
 
-    let alone = place.run_command(&[&words[..], &["--overwrite-signatures"]].concat());
+    let alone = sandbox.run_command(&[&words[..], &["--overwrite-signatures"]].concat());
     assert_eq!(alone.status.code(), Some(2), "{}", stderr(&alone));
-    let without = place.run_command(&[&words[..], &["--overwrite", name]].concat());
+    let without = sandbox.run_command(&[&words[..], &["--overwrite", name]].concat());
     assert_eq!(without.status.code(), Some(3), "{}", stderr(&without));
     for expected in ["holds qcow2", "--overwrite-signatures"] {
         assert!(stderr(&without).contains(expected), "{}", stderr(&without));
@@ -454,7 +459,7 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
     assert!(std::fs::read(&path).unwrap() == content, "nothing written");
 
     let both = ["--overwrite", name, "--overwrite-signatures", "--json", "-"];
-    let done = place.run_command(&[&words[..], &both[..]].concat());
+    let done = sandbox.run_command(&[&words[..], &both[..]].concat());
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
     let session: Value = serde_json::from_slice(&done.stdout).unwrap();
     let line = session["runs"][0]["reproduce"]["diskscope"]
@@ -477,15 +482,15 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
 
 #[test]
 fn overwrite_path_must_equal_target_exactly() {
-    let place = Place::new();
-    let directory = place.scratch();
+    let sandbox = CommandSandbox::new();
+    let directory = sandbox.scratch();
     let (file, link) = (directory.join("file"), directory.join("link"));
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
     std::os::unix::fs::symlink(&file, &link).unwrap();
     let [file, link] = [&file, &link].map(|path| path.to_str().unwrap());
     for (target, named) in [(file, link), (link, file)] {
         let words = ["run", "random-write", target, "--overwrite", named];
-        let output = place.run_command(&words);
+        let output = sandbox.run_command(&words);
         assert_eq!(output.status.code(), Some(3));
     }
     assert!(std::fs::read(file).unwrap() == vec![7; 1 << 20]);
@@ -493,36 +498,36 @@ fn overwrite_path_must_equal_target_exactly() {
 
 #[test]
 fn goal_for_missing_metric_is_refused_before_run() {
-    let place = Place::new();
+    let sandbox = CommandSandbox::new();
     for (goal, hint) in [
         ("iops>=5", "throughput_mean"),
         ("throughput_mena>=5MB/s", "did you mean throughput_mean?"),
         ("throughput_mean>=5ms", "70MB/s"),
         ("web-server", "throughput_mean"),
     ] {
-        let refused = place.run("sequential-read", &["--goal", goal]);
+        let refused = sandbox.run("sequential-read", &["--goal", goal]);
         let message = String::from_utf8(refused.stderr).unwrap();
         assert_eq!(refused.status.code(), Some(2), "{goal}: {message}");
         assert!(message.contains(hint), "{goal}: {message}");
     }
     assert!(
-        place.saved_sessions("json").is_empty(),
+        sandbox.saved_sessions("json").is_empty(),
         "nothing was measured"
     );
-    let unknown = place.run("sequental-read", &[]);
+    let unknown = sandbox.run("sequental-read", &[]);
     let message = String::from_utf8(unknown.stderr).unwrap();
     assert_eq!(unknown.status.code(), Some(2));
     assert!(
         message.contains("did you mean sequential-read?"),
         "{message}"
     );
-    let unknown = place.run("sequential-read", &["--depht", "3"]);
+    let unknown = sandbox.run("sequential-read", &["--depht", "3"]);
     assert_eq!(unknown.status.code(), Some(2));
 }
 
 /// Seconds of `takes about 12 s, at most 1m02s`: the first and the last.
 fn forecast_seconds(message: &str) -> (f64, f64) {
-    let said = message
+    let line = message
         .split_once("; takes ")
         .expect(message)
         .1
@@ -534,13 +539,13 @@ fn forecast_seconds(message: &str) -> (f64, f64) {
         let parsed: jiff::SignedDuration = text.parse().expect(text);
         parsed.as_secs_f64()
     };
-    match said
+    match line
         .strip_prefix("about ")
         .and_then(|rest| rest.split_once(", at most "))
     {
         Some((about, at_most)) => (seconds(about), seconds(at_most)),
         None => {
-            let at_most = seconds(said.strip_prefix("at most ").expect(said));
+            let at_most = seconds(line.strip_prefix("at most ").expect(line));
             (at_most, at_most)
         }
     }
@@ -548,7 +553,7 @@ fn forecast_seconds(message: &str) -> (f64, f64) {
 
 #[test]
 fn forecast_on_scratch_file_includes_fill_time() {
-    let place = Place::new();
+    let sandbox = CommandSandbox::new();
     for (test, options) in [
         ("random-write", &["--duration", "3s", "--ramp", "1s"][..]),
         ("mixed", &["--duration", "2s"]),
@@ -558,7 +563,7 @@ fn forecast_on_scratch_file_includes_fill_time() {
         ),
     ] {
         let began = std::time::Instant::now();
-        let done = place.run(test, options);
+        let done = sandbox.run(test, options);
         let elapsed = began.elapsed().as_secs_f64();
         let message = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(0), "{message}");
@@ -573,8 +578,8 @@ fn forecast_on_scratch_file_includes_fill_time() {
 
 #[test]
 fn help_of_one_benchmark_is_the_same_by_both_commands() {
-    let place = Place::new();
-    let help = place.run_command(&["run", "randread", "--help"]);
+    let sandbox = CommandSandbox::new();
+    let help = sandbox.run_command(&["run", "randread", "--help"]);
     assert_eq!(help.status.code(), Some(0), "{}", stderr(&help));
     let text = stdout(&help);
     for part in [
@@ -586,17 +591,17 @@ fn help_of_one_benchmark_is_the_same_by_both_commands() {
         assert!(text.contains(part), "{part}: {text}");
     }
     for words in [["tests", "rndread"], ["benchmarks", "random-read"]] {
-        assert_eq!(stdout(&place.run_command(&words)), text);
+        assert_eq!(stdout(&sandbox.run_command(&words)), text);
     }
-    let general = place.run_command(&["run", "--help"]);
+    let general = sandbox.run_command(&["run", "--help"]);
     assert!(stdout(&general).contains("diskscope run <BENCHMARK> --help"));
-    let unknown = place.run_command(&["run", "randred", "--help"]);
+    let unknown = sandbox.run_command(&["run", "randred", "--help"]);
     assert_eq!(unknown.status.code(), Some(2));
 }
 
 #[test]
 fn bare_duration_is_seconds_and_fio_block_size_is_binary() {
-    let place = Place::new();
+    let sandbox = CommandSandbox::new();
     let options = [
         "--bs",
         "8k",
@@ -607,7 +612,7 @@ fn bare_duration_is_seconds_and_fio_block_size_is_binary() {
         "--json",
         "-",
     ];
-    let output = place.run("randread", &options);
+    let output = sandbox.run("randread", &options);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).contains("--bs 8k is read as in fio: 8KiB"));
     let run = &parse_document(&output)["runs"][0];
@@ -618,22 +623,25 @@ fn bare_duration_is_seconds_and_fio_block_size_is_binary() {
 
 #[test]
 fn result_formats_contain_the_same_value_on_stdout_and_in_a_file() {
-    let place = Place::new();
-    let output = place.run("randread", &["--requests", "2000"]);
+    let sandbox = CommandSandbox::new();
+    let output = sandbox.run("randread", &["--requests", "2000"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let saved = place.saved_sessions("json")[0].to_str().unwrap().to_owned();
+    let saved = sandbox.saved_sessions("json")[0]
+        .to_str()
+        .unwrap()
+        .to_owned();
     let document: Value = serde_json::from_slice(&std::fs::read(&saved).unwrap()).unwrap();
     let iops = metric_value(&document["runs"][0], "iops")
         .unwrap()
         .to_string();
-    let csv = place.run_command(&["show", &saved, "--format", "csv"]);
+    let csv = sandbox.run_command(&["show", &saved, "--format", "csv"]);
     let row = stdout(&csv);
     let row = row.lines().find(|line| line.contains(",iops,")).unwrap();
     assert!(row.contains(&format!(",iops,{iops},1/s,")), "{row}");
-    let exposition = stdout(&place.run_command(&["show", &saved, "--format", "openmetrics"]));
+    let exposition = stdout(&sandbox.run_command(&["show", &saved, "--format", "openmetrics"]));
     assert!(exposition.contains(&format!("}} {iops}\n")), "{exposition}");
     assert!(exposition.ends_with("# EOF\n"));
-    let file = place.directory.path().join("out.csv");
+    let file = sandbox.directory.path().join("out.csv");
     let written = [
         "show",
         &saved,
@@ -642,21 +650,21 @@ fn result_formats_contain_the_same_value_on_stdout_and_in_a_file() {
         "-o",
         file.to_str().unwrap(),
     ];
-    let written = place.run_command(&written);
+    let written = sandbox.run_command(&written);
     assert!(written.stdout.is_empty());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), stdout(&csv));
-    let input = place.run_command(&["show", &saved, "-o", &saved]);
+    let input = sandbox.run_command(&["show", &saved, "-o", &saved]);
     assert_eq!(input.status.code(), Some(2), "{}", stderr(&input));
 }
 
 #[test]
 fn watch_writes_every_format() {
-    let place = Place::new();
-    let file = place.directory.path().join("devices.csv");
+    let sandbox = CommandSandbox::new();
+    let file = sandbox.directory.path().join("devices.csv");
     let file = file.to_str().unwrap();
     let watch = |options: &[&str]| {
         let fixed = ["watch", "--count", "1", "--interval", "0.1"];
-        place.run_command(&[&fixed[..], options].concat())
+        sandbox.run_command(&[&fixed[..], options].concat())
     };
     let sample: Value = serde_json::from_slice(&watch(&["--format", "ndjson"]).stdout).unwrap();
     let names: Vec<&str> = sample["devices"]
@@ -684,8 +692,8 @@ fn watch_writes_every_format() {
 
 #[test]
 fn schema_is_that_of_the_documents() {
-    let place = Place::new();
-    let printed: Value = serde_json::from_slice(&place.run_command(&["schema"]).stdout).unwrap();
+    let sandbox = CommandSandbox::new();
+    let printed: Value = serde_json::from_slice(&sandbox.run_command(&["schema"]).stdout).unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/session.schema.json");
     let kept: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     assert_eq!(printed, kept);
@@ -694,8 +702,8 @@ fn schema_is_that_of_the_documents() {
 /// The same fault has the same exit status, whether the file is to be measured or shown.
 #[test]
 fn run_and_show_have_the_same_exit_status_for_the_same_fault() {
-    let place = Place::new();
-    let directory = place.directory.path();
+    let sandbox = CommandSandbox::new();
+    let directory = sandbox.directory.path();
     let named = |name: &str| directory.join(name).to_str().unwrap().to_owned();
     std::fs::write(named("empty"), "").unwrap();
     let faults = [
@@ -707,7 +715,7 @@ fn run_and_show_have_the_same_exit_status_for_the_same_fault() {
     ];
     for (path, exit) in faults {
         for words in [&["run", "rndread", &path][..], &["show", &path]] {
-            let output = place.run_command(words);
+            let output = sandbox.run_command(words);
             let message = stderr(&output);
             assert_eq!(output.status.code(), Some(exit), "{words:?}: {message}");
         }

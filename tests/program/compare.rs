@@ -181,9 +181,9 @@ fn files_matching_each_other_but_not_first_are_compared() {
         document["mismatches"][0]["missing_in"],
         serde_json::json!([1, 2])
     );
-    let figure = &document["tests"][0]["figures"][0];
+    let metric = &document["tests"][0]["figures"][0];
     assert_eq!(
-        figure["samples"][2]["against_baseline"]["judgement"],
+        metric["samples"][2]["against_baseline"]["judgement"],
         "no-significant-difference"
     );
 }
@@ -195,9 +195,9 @@ fn session_without_interval_is_not_determined_with_reason() {
     let text = std::fs::read_to_string(sample_path("nvme-random.json")).unwrap();
     let mut session: serde_json::Value = serde_json::from_str(&text).unwrap();
     session["runs"][0]["elapsed_ns"] = 1_000_000_000_u64.into();
-    for figure in session["runs"][0]["figures"].as_array_mut().unwrap() {
-        figure["low"] = serde_json::Value::Null;
-        figure["high"] = serde_json::Value::Null;
+    for metric in session["runs"][0]["figures"].as_array_mut().unwrap() {
+        metric["low"] = serde_json::Value::Null;
+        metric["high"] = serde_json::Value::Null;
     }
     std::fs::write(&path, session.to_string()).unwrap();
     let files = [sample_path("nvme-random.json"), path];
@@ -280,6 +280,25 @@ fn session_of_other_version_is_refused_by_every_command() {
     let stdout = String::from_utf8_lossy(&output.stdout).replace("\n  ", " ");
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout.contains("of format version 7"), "{stdout}");
+}
+
+#[test]
+fn fail_if_slower_changes_the_exit_status_only() {
+    let (fast, slow) = (
+        sample_path("nvme-random.json"),
+        sample_path("nvme-random-slower.json"),
+    );
+    for (files, exit) in [
+        ([fast.clone(), slow.clone()], 6),
+        ([slow, fast.clone()], 0),
+        ([fast.clone(), fast], 0),
+    ] {
+        let plain = diskscope(&["compare"], &files);
+        assert_eq!(plain.status.code(), Some(0), "{files:?}");
+        let output = diskscope(&["compare", "--fail-if-slower"], &files);
+        assert_eq!(output.status.code(), Some(exit), "{files:?}");
+        assert_eq!(output.stdout, plain.stdout);
+    }
 }
 
 #[test]

@@ -86,17 +86,17 @@ impl Task {
             let bytes = self.requests * self.block_bytes;
             assert_eq!(run["kernel"]["read_bytes"], bytes, "{}", run["kernel"]);
         }
-        let figure = |name: &str| {
-            let mut figures = run["figures"].as_array().unwrap().iter();
-            let found = figures.find(|figure| figure["name"] == name);
-            found.and_then(|figure| figure["value"].as_f64())
+        let metric = |name: &str| {
+            let mut metrics = run["figures"].as_array().unwrap().iter();
+            let found = metrics.find(|metric| metric["name"] == name);
+            found.and_then(|metric| metric["value"].as_f64())
         };
         // Between zones there is a pause, which is not the requests': Little's law leaves it out.
-        let by_waiting = || f64::from(self.depth) / figure("latency_mean").unwrap() * 1e9;
+        let by_waiting = || f64::from(self.depth) / metric("latency_mean").unwrap() * 1e9;
         Lap {
-            iops: figure("iops").unwrap_or_else(by_waiting),
-            p50_ns: figure("latency_p50").unwrap(),
-            p99_ns: figure("latency_p99").unwrap(),
+            iops: metric("iops").unwrap_or_else(by_waiting),
+            p50_ns: metric("latency_p50").unwrap(),
+            p99_ns: metric("latency_p99").unwrap(),
         }
     }
 

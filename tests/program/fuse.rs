@@ -285,8 +285,8 @@ fn removed_drive_ends_the_run_and_keeps_partial_result() {
         assert_eq!(run["state"], "failed", "{engine}");
         let advice = run["error"]["advice"].as_str().unwrap();
         assert!(advice.contains("the drive is gone"), "{engine}: {run}");
-        let figures = run["figures"].as_array().unwrap();
-        assert!(figures.iter().any(|figure| figure["name"] == "iops"));
+        let metrics = run["figures"].as_array().unwrap();
+        assert!(metrics.iter().any(|metric| metric["name"] == "iops"));
     }
 }
 
@@ -316,8 +316,8 @@ fn rotation_speed_of_fuse_file_is_found() {
     drop(opened);
     let speed = findings
         .metric(&MetricId::ROTATION_SPEED)
-        .map(|figure| figure.value);
-    println!("{speed:?} {:?} {:?}", findings.figures, findings.verdicts);
+        .map(|metric| metric.value);
+    println!("{speed:?} {:?} {:?}", findings.metrics, findings.verdicts);
     // A machine with much else to do delays answers, which is told: then there is no number to
     // hold against the truth.
     let doubtful = findings

@@ -29,11 +29,11 @@ fn view(index: usize) -> Snapshot {
     live
 }
 
-struct Place {
+struct RecordingSandbox {
     directory: tempfile::TempDir,
 }
 
-impl Place {
+impl RecordingSandbox {
     fn new() -> Self {
         Self {
             directory: tempfile::tempdir().unwrap(),
@@ -57,8 +57,8 @@ fn record(path: &Path, views: &[Snapshot]) {
 
 #[test]
 fn views_come_back_exactly_in_any_order() {
-    let place = Place::new();
-    let path = place.file("day");
+    let sandbox = RecordingSandbox::new();
+    let path = sandbox.file("day");
     let written = views(200);
     record(&path, &written);
     let mut recording = Recording::open(&path).unwrap();
@@ -75,8 +75,8 @@ fn views_come_back_exactly_in_any_order() {
 
 #[test]
 fn a_replay_steps_jumps_and_finds_the_busiest_moment() {
-    let place = Place::new();
-    let path = place.file("day");
+    let sandbox = RecordingSandbox::new();
+    let path = sandbox.file("day");
     record(&path, &views(100));
     let mut replay = RecordingCursor::new(Recording::open(&path).unwrap());
     assert!(!replay.step(-1));
@@ -104,8 +104,8 @@ fn a_replay_steps_jumps_and_finds_the_busiest_moment() {
 
 #[test]
 fn requests_belong_to_the_view_after_them() {
-    let place = Place::new();
-    let path = place.file("day");
+    let sandbox = RecordingSandbox::new();
+    let path = sandbox.file("day");
     let mut recorder = RecordingWriter::create(&path, None).unwrap();
     let mark = FrameMark {
         time_ms: 1,
@@ -138,8 +138,8 @@ fn requests_belong_to_the_view_after_them() {
 
 #[test]
 fn the_limit_holds_and_leaves_a_whole_recording() {
-    let place = Place::new();
-    let path = place.file("small");
+    let sandbox = RecordingSandbox::new();
+    let path = sandbox.file("small");
     let mut recorder = RecordingWriter::create(&path, Some(3000)).unwrap();
     let mut written = 0;
     while recorder.append_view(&view(written)).unwrap() == AppendResult::Written {
@@ -158,12 +158,12 @@ fn the_limit_holds_and_leaves_a_whole_recording() {
 
 #[test]
 fn a_file_cut_anywhere_opens_up_to_the_cut() {
-    let place = Place::new();
-    let whole = place.file("whole");
+    let sandbox = RecordingSandbox::new();
+    let whole = sandbox.file("whole");
     let written = views(70);
     record(&whole, &written);
     let bytes = std::fs::read(&whole).unwrap();
-    let cut = place.file("cut");
+    let cut = sandbox.file("cut");
     let mut most = 0;
     for length in (0..bytes.len()).step_by(37) {
         std::fs::write(&cut, &bytes[..length]).unwrap();
@@ -186,12 +186,12 @@ fn a_file_cut_anywhere_opens_up_to_the_cut() {
 
 #[test]
 fn a_flipped_bit_anywhere_is_noticed() {
-    let place = Place::new();
-    let whole = place.file("whole");
+    let sandbox = RecordingSandbox::new();
+    let whole = sandbox.file("whole");
     let written = views(20);
     record(&whole, &written);
     let bytes = std::fs::read(&whole).unwrap();
-    let flipped = place.file("flipped");
+    let flipped = sandbox.file("flipped");
     for at in (16..bytes.len()).step_by(11) {
         let mut copy = bytes.clone();
         copy[at] ^= 1 << (at % 8);
@@ -208,8 +208,8 @@ fn a_flipped_bit_anywhere_is_noticed() {
 
 #[test]
 fn file_that_is_not_recording_is_refused_by_name() {
-    let place = Place::new();
-    let path = place.file("other");
+    let sandbox = RecordingSandbox::new();
+    let path = sandbox.file("other");
     for content in [&b""[..], b"hello, this is a text file"] {
         std::fs::write(&path, content).unwrap();
         let message = Recording::open(&path).unwrap_err().to_string();
@@ -218,7 +218,7 @@ fn file_that_is_not_recording_is_refused_by_name() {
             "{message}"
         );
     }
-    assert!(Recording::open(&place.file("missing")).is_err());
+    assert!(Recording::open(&sandbox.file("missing")).is_err());
     let message = RecordingWriter::create(&path, None)
         .unwrap_err()
         .to_string();
@@ -227,8 +227,8 @@ fn file_that_is_not_recording_is_refused_by_name() {
 
 #[test]
 fn recording_of_other_version_is_refused_with_both_versions() {
-    let place = Place::new();
-    let path = place.file("other");
+    let sandbox = RecordingSandbox::new();
+    let path = sandbox.file("other");
     for (version, remedy) in [(99_u8, "use a later diskscope"), (0, "use the earlier")] {
         std::fs::write(
             &path,

@@ -59,7 +59,7 @@ impl CollectingCapture {
         then: impl Fn(&RequestBatch) -> CaptureControl + Send + 'static,
     ) -> Option<Self> {
         let scope = TraceScope::of_device(&SysPaths::default(), device).unwrap();
-        let (sender, told) = channel();
+        let (sender, message) = channel();
         match follow_requests(
             &SysPaths::default(),
             scope,
@@ -72,7 +72,7 @@ impl CollectingCapture {
         ) {
             Ok(capture) => Some(Self {
                 capture,
-                batches: told,
+                batches: message,
             }),
             Err(error) => {
                 skip(Requirement::Tracing, error);
@@ -85,9 +85,9 @@ impl CollectingCapture {
         self.capture.stop();
         let mut all = Vec::new();
         let mut last = RequestBatch::default();
-        for told in self.batches {
-            all.extend(told.requests.iter().cloned());
-            last = told;
+        for message in self.batches {
+            all.extend(message.requests.iter().cloned());
+            last = message;
         }
         (all, last)
     }
@@ -149,11 +149,11 @@ fn is_paused(device: &str) -> bool {
 #[test]
 fn paused_capture_reports_no_requests_and_stops_at_once() {
     let Some(disk) = loop_device() else { return };
-    let rest = |told: &RequestBatch| match told.requests.is_empty() {
+    let rest = |message: &RequestBatch| match message.requests.is_empty() {
         true => CaptureControl::Continue,
         false => CaptureControl::Pause(10 * WAIT_TIMEOUT),
     };
-    let Some(eye) = CollectingCapture::start_with(disk.path(), rest) else {
+    let Some(sampler) = CollectingCapture::start_with(disk.path(), rest) else {
         return;
     };
     let before = read_blocks(&disk, 1);
@@ -164,7 +164,7 @@ fn paused_capture_reports_no_requests_and_stops_at_once() {
     }
     let during = read_blocks(&disk, 50);
     let began = Instant::now();
-    let (all, last) = eye.stop_and_collect();
+    let (all, last) = sampler.stop_and_collect();
     assert!(began.elapsed() < WAIT_TIMEOUT);
     let of = |pid| {
         let requests = all.iter();
@@ -183,11 +183,11 @@ fn paused_capture_reports_no_requests_and_stops_at_once() {
 #[test]
 fn capture_reports_requests_again_after_pause() {
     let Some(disk) = loop_device() else { return };
-    let rest = |told: &RequestBatch| match told.requests.is_empty() {
+    let rest = |message: &RequestBatch| match message.requests.is_empty() {
         true => CaptureControl::Continue,
         false => CaptureControl::Pause(Duration::from_millis(1)),
     };
-    let Some(eye) = CollectingCapture::start_with(disk.path(), rest) else {
+    let Some(sampler) = CollectingCapture::start_with(disk.path(), rest) else {
         return;
     };
     let deadline = Instant::now() + WAIT_TIMEOUT;
@@ -195,23 +195,23 @@ fn capture_reports_requests_again_after_pause() {
     while spans.len() < 3 {
         assert!(Instant::now() < deadline, "only {spans:?}");
         read_blocks(&disk, 1);
-        let told = eye
+        let message = sampler
             .batches
             .try_iter()
-            .filter(|told| !told.requests.is_empty());
-        spans.extend(told.map(|told| told.complete_since));
+            .filter(|message| !message.requests.is_empty());
+        spans.extend(message.map(|message| message.complete_since));
     }
-    eye.stop_and_collect();
+    sampler.stop_and_collect();
 }
 
 #[test]
 fn capture_reports_every_request_of_dd_once() {
     let Some(disk) = loop_device() else { return };
-    let Some(eye) = CollectingCapture::start(disk.path()) else {
+    let Some(sampler) = CollectingCapture::start(disk.path()) else {
         return;
     };
     let pid = read_blocks(&disk, 500);
-    let (all, last) = eye.stop_and_collect();
+    let (all, last) = sampler.stop_and_collect();
     let reads: Vec<&TracedRequest> = all
         .iter()
         .filter(|request| {
@@ -238,12 +238,12 @@ fn capture_reports_every_request_of_dd_once() {
 #[test]
 fn capture_reports_large_write_as_contiguous_parts() {
     let Some(disk) = loop_device() else { return };
-    let Some(eye) = CollectingCapture::start(disk.path()) else {
+    let Some(sampler) = CollectingCapture::start(disk.path()) else {
         return;
     };
     let output = format!("of={}", disk.path());
     let pid = run_dd(&["if=/dev/zero", &output, "bs=4M", "count=2", "oflag=direct"]);
-    let (all, _) = eye.stop_and_collect();
+    let (all, _) = sampler.stop_and_collect();
     let mut writes: Vec<(u64, u64)> = all
         .iter()
         .filter(|request| {
@@ -266,13 +266,13 @@ fn capture_reports_large_write_as_contiguous_parts() {
 fn dropped_capture_leaves_no_trace_instance() {
     let Some(disk) = loop_device() else { return };
     let was_mounted = is_mounted();
-    let Some(eye) = CollectingCapture::start(disk.path()) else {
+    let Some(sampler) = CollectingCapture::start(disk.path()) else {
         return;
     };
     let pid = std::process::id();
     assert!(!instances_of(pid).is_empty());
     assert_eq!(is_mounted(), was_mounted, "nobody else sees our mount");
-    drop(eye);
+    drop(sampler);
     let tracefs = MountedTracefs::new();
     let enabled = tracefs.0.path().join("events/block/enable");
     assert_eq!(std::fs::read_to_string(enabled).unwrap().trim(), "0");
@@ -313,10 +313,10 @@ fn send_signal(child: &Child, signal: rustix::process::Signal) {
 #[test]
 fn trace_prints_summary_on_signal_and_removes_leftovers_of_kill() {
     let Some(disk) = loop_device() else { return };
-    let Some(eye) = CollectingCapture::start(disk.path()) else {
+    let Some(sampler) = CollectingCapture::start(disk.path()) else {
         return;
     };
-    drop(eye);
+    drop(sampler);
     let mut killed = start_trace(disk.path(), &["--duration", "1h"]);
     wait_for_instance(killed.id());
     send_signal(&killed, rustix::process::Signal::KILL);
@@ -349,7 +349,7 @@ fn writeback_pages_are_charged_to_the_dirtying_process() {
         skip(Requirement::Drive, "the directory lies on no block device");
         return;
     };
-    let Some(eye) = CollectingCapture::start(&below) else {
+    let Some(sampler) = CollectingCapture::start(&below) else {
         return;
     };
     let file = directory.path().join("file");
@@ -362,7 +362,7 @@ fn writeback_pages_are_charged_to_the_dirtying_process() {
     // The thread of the kernel that syncs a whole file system is another than dd.
     let mut sync = Command::new("sync").arg("-f").arg(&file).spawn().unwrap();
     assert!(sync.wait().unwrap().success());
-    let (all, _) = eye.stop_and_collect();
+    let (all, _) = sampler.stop_and_collect();
     // Other programs write to the same file system meanwhile.
     let ours: Vec<&TracedRequest> = all
         .iter()
@@ -416,13 +416,13 @@ fn traced_requests_match_blktrace() {
         );
         return;
     }
-    let Some(eye) = CollectingCapture::start(disk.path()) else {
+    let Some(sampler) = CollectingCapture::start(disk.path()) else {
         blktrace.kill().unwrap();
         blktrace.wait().unwrap();
         return;
     };
     let pid = read_blocks(&disk, 300);
-    let (all, _) = eye.stop_and_collect();
+    let (all, _) = sampler.stop_and_collect();
     blktrace.wait().unwrap();
     let parsed = Command::new("blkparse")
         .args([

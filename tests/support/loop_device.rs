@@ -1,4 +1,4 @@
-//! A loop device of the test's own. Needs root; says so and passes over where there is none.
+//! A loop device of the test's own. Needs root; the test is skipped without.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
@@ -36,8 +36,8 @@ impl LoopDevice {
                 directory: None,
             }),
             Ok(output) => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                skip(Requirement::Loop, said.trim());
+                let message = String::from_utf8_lossy(&output.stderr);
+                skip(Requirement::Loop, message.trim());
                 None
             }
             Err(error) => {

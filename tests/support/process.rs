@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        assert!(Instant::now() < deadline, "timed out: {what}");
         std::thread::sleep(PAUSE);
     }
 }

@@ -252,10 +252,10 @@ fn alternating_symlink_never_overwrites_other_device() {
         for attempt in 0..ATTEMPTS {
             // In turns: the interface, which shows first, and the command line, which opens once.
             let (shown, consent) = if attempt % 2 == 0 {
-                let Ok(stakes) = inspect_impact(&SysPaths::default(), path) else {
+                let Ok(impact) = inspect_impact(&SysPaths::default(), path) else {
                     continue;
                 };
-                let inspected = stakes.medium.unwrap();
+                let inspected = impact.medium.unwrap();
                 let shown = inspected.medium().resolved_path().map(Path::to_path_buf);
                 (shown, Consent::for_inspected(inspected))
             } else {

@@ -55,11 +55,9 @@ impl<K: Clone + Eq + Hash> RowRanking<K> {
                 ranked.push((row.clone(), *value));
             }
         }
-        let known: Vec<K> = ranked.iter().map(|(row, _)| row.clone()).collect();
-        let known: std::collections::HashSet<K> = known.into_iter().collect();
         let mut fresh: Vec<(K, f64)> = rows
             .iter()
-            .filter(|(row, _)| !known.contains(row))
+            .filter(|(row, _)| !self.positions.contains_key(row))
             .filter_map(|(row, _)| Some((row.clone(), *self.smoothed.get(row)?)))
             .collect();
         let sign = if descending { 1.0 } else { -1.0 };
@@ -82,10 +80,10 @@ impl<K: Clone + Eq + Hash> RowRanking<K> {
         };
         // An insertion sort: nearly sorted already, and stable where nothing overtakes.
         for index in 1..ranked.len() {
-            let mut place = index;
-            while place > 0 && overtakes(ranked[place].1, ranked[place - 1].1) {
-                ranked.swap(place, place - 1);
-                place -= 1;
+            let mut at = index;
+            while at > 0 && overtakes(ranked[at].1, ranked[at - 1].1) {
+                ranked.swap(at, at - 1);
+                at -= 1;
             }
         }
         self.order = ranked.into_iter().map(|(row, _)| row).collect();

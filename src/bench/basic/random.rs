@@ -202,7 +202,7 @@ mod tests {
         latency_of: impl Fn(u64) -> u64 + Send + Sync,
         set: &[(&str, &str)],
     ) -> Vec<String> {
-        let fake = FakeDrive::new(move |asked| Some(latency_of(asked.address)));
+        let fake = FakeDrive::new(move |request| Some(latency_of(request.address)));
         let target = fake::simulated_target(1 << 30);
         let test = find_benchmark("rndread").unwrap();
         fake::check_codes(&fake::run_on_fake(test, &target, set, &fake))

@@ -169,10 +169,15 @@ fn measure_zones(
         ..whole.clone()
     };
     let phase = format!("{} zones", map.zones());
-    let mut report_so_far = |findings: &mut Findings, tally: &IoStats, elapsed: Duration| {
-        let measured =
-            self::zones::zones_in_progress(map, block, tally, elapsed.as_nanos() as f64, duration);
-        set_metrics(findings, operation, &measured, &tally.latency());
+    let mut report_so_far = |findings: &mut Findings, io_stats: &IoStats, elapsed: Duration| {
+        let measured = self::zones::zones_in_progress(
+            map,
+            block,
+            io_stats,
+            elapsed.as_nanos() as f64,
+            duration,
+        );
+        set_metrics(findings, operation, &measured, &io_stats.latency());
     };
     let outcome = bench.execute_phase(&phase, 1.0, &plan, Some(&mut report_so_far), &mut |_| {})?;
     let measured = self::zones::zones_of_outcome(map, block, &outcome, &plan);

@@ -158,12 +158,7 @@ impl Benchmark for CompressionBenchmark {
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         let plan = complete_plan(target, parameters)?;
-        let amount = plan.limits.bytes.map_or_else(String::new, |bytes| {
-            format!(
-                ", at most {}",
-                framework::describe_written_bytes(bytes, target)
-            )
-        });
+        let amount = framework::describe_written_limit(plan.limits.bytes, target);
         let time = variants::planned_rounds(plan.limits, &data_variants(&plan));
         Ok(Forecast {
             sentence: format!(
@@ -237,9 +232,12 @@ impl PassHook for EachRound {
 fn set_throughput_series(findings: &mut Findings) {
     for written in DATA_KINDS {
         let of_round = |round: usize| {
-            let figure = findings.metric(&throughput_in_round(&written.key, round))?;
-            let interval = figure.low.zip(figure.high).map(|(low, high)| [low, high]);
-            Some(([round as f64, figure.value], interval))
+            let run_metric = findings.metric(&throughput_in_round(&written.key, round))?;
+            let interval = run_metric
+                .low
+                .zip(run_metric.high)
+                .map(|(low, high)| [low, high]);
+            Some(([round as f64, run_metric.value], interval))
         };
         let points: Vec<_> = (1..=DEFAULT_ROUNDS).filter_map(of_round).collect();
         if !points.is_empty() {
@@ -279,12 +277,12 @@ fn random_data_in_flight(findings: &Findings) -> Option<f64> {
 
 fn set_results(bench: &mut RunContext<'_>, seed: u64) {
     let depth = f64::from(bench.parameters.get(framework::DEPTH));
-    let Some((figures, evidence)) = assess_compression(&bench.findings, depth, seed) else {
+    let Some((run_metrics, evidence)) = assess_compression(&bench.findings, depth, seed) else {
         return;
     };
-    figures
+    run_metrics
         .into_iter()
-        .for_each(|figure| bench.set_metric(figure));
+        .for_each(|run_metric| bench.set_metric(run_metric));
     bench.set_check(evidence);
 }
 
@@ -296,7 +294,7 @@ fn assess_compression(
 ) -> Option<([Metric; 2], CheckEvidence)> {
     let rounds = round_throughputs(findings, seed)?;
     let (zero, repeat) = (rounds.ratio_of_points(1, 0)?, rounds.ratio_of_points(2, 0)?);
-    let figures = [
+    let run_metrics = [
         zero.to_metric(MetricId::COMPRESSION_RATIO),
         repeat.to_metric(MetricId::DEDUPLICATION_RATIO),
     ];
@@ -328,7 +326,7 @@ fn assess_compression(
         }
         (false, _) => CheckEvidence::NoCompression(ratios),
     };
-    Some((figures, evidence))
+    Some((run_metrics, evidence))
 }
 
 #[cfg(test)]
@@ -402,7 +400,7 @@ mod tests {
             ("zero", [786e6, 6000.0, 5.3e6]),
             ("repeat", [786e6, 6000.0, 5.3e6]),
         ];
-        let (figures, evidence) =
+        let (run_metrics, evidence) =
             assess_compression(&findings_of_rounds(starved), 32.0, 1).unwrap();
         match evidence {
             CheckEvidence::DataGenerationTooSlow(writes) => {
@@ -410,7 +408,7 @@ mod tests {
             }
             other => panic!("{other:?}"),
         }
-        assert!((figures[0].value - 3.0).abs() < 1e-9);
+        assert!((run_metrics[0].value - 3.0).abs() < 1e-9);
         // With the requested queue depth in flight the drive is the bottleneck.
         let (_, evidence) = assess_compression(&findings_of_rounds(starved), 1.0, 1).unwrap();
         assert_eq!(evidence.id(), CheckId::DriveCompresses);

@@ -107,8 +107,8 @@ fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, Ben
 /// Each step reads its own range as far as the window permits, because the drive has a cache too.
 fn window_of_step(step: usize, plan: &Plan, bytes: u64) -> std::ops::Range<u64> {
     let window = &plan.window;
-    let places = ((window.end - window.start) / bytes.max(1)).max(1);
-    let begin = window.start + (step as u64 % places) * bytes / plan.alignment * plan.alignment;
+    let slots = ((window.end - window.start) / bytes.max(1)).max(1);
+    let begin = window.start + (step as u64 % slots) * bytes / plan.alignment * plan.alignment;
     begin..(begin + bytes).min(window.end)
 }
 
@@ -248,8 +248,9 @@ fn sweep_settings(
             setting_name(point)
         );
         let share = 1.0 / order.len() as f64;
-        let place = (index, order.len() - index);
-        let Some(outcome) = measure_setting(bench, &phase, share, base_plan, budget, place)? else {
+        let position = (index, order.len() - index);
+        let Some(outcome) = measure_setting(bench, &phase, share, base_plan, budget, position)?
+        else {
             break;
         };
         budget.consume_outcome(&outcome);

@@ -175,12 +175,7 @@ impl Benchmark for ReadModifyWriteCost {
             .requests
             .map(|requests| requests.saturating_mul(u64::from(PAGE_BYTES)));
         let bytes = limits.bytes.into_iter().chain(all).min();
-        let amount = bytes.map_or_else(String::new, |bytes| {
-            format!(
-                ", at most {}",
-                framework::describe_written_bytes(bytes, target)
-            )
-        });
+        let amount = framework::describe_written_limit(bytes, target);
         Ok(Forecast {
             sentence: format!(
                 "writes full and partial blocks at random offsets of {} in {} variants{amount}",

@@ -154,12 +154,7 @@ impl Benchmark for WriteCacheBenchmark {
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         let plan = complete_plan(target, parameters)?;
-        let amount = plan.limits.bytes.map_or_else(String::new, |bytes| {
-            format!(
-                ", at most {}",
-                framework::describe_written_bytes(bytes, target)
-            )
-        });
+        let amount = framework::describe_written_limit(plan.limits.bytes, target);
         Ok(Forecast {
             sentence: format!(
                 "writes at random offsets of {}, plain and with O_DSYNC, with the drive's cache on and off \
@@ -374,8 +369,11 @@ mod tests {
         assert!((metric_value(&finished, &MetricId::CACHE_GAIN) / 80.0 - 1.0).abs() < 0.01);
         assert!(check_codes(&finished).is_empty());
         for name in ["sync_penalty", "cache_gain", "cache_off_dsync_iops"].map(MetricId::parse) {
-            let figure = finished.findings.metric(&name).unwrap();
-            assert!(figure.low.unwrap() <= figure.value && figure.high.unwrap() >= figure.value);
+            let run_metric = finished.findings.metric(&name).unwrap();
+            assert!(
+                run_metric.low.unwrap() <= run_metric.value
+                    && run_metric.high.unwrap() >= run_metric.value
+            );
         }
         assert_eq!(fake.executed_plans.lock().unwrap().len(), 16);
         assert_eq!(fs::read_to_string(file).unwrap().trim(), "write back");

@@ -60,7 +60,7 @@ fn set_matching_intervals(
         // own series appears stationary.
         (iops, throughput, waiting) = (None, None, None);
     }
-    for metric in &mut findings.figures {
+    for metric in &mut findings.metrics {
         let limits = match kind_of(&metric.id) {
             Some(MetricKind::Iops) => metric_interval(metric, iops),
             Some(MetricKind::Throughput) => metric_interval(metric, throughput),

@@ -266,7 +266,7 @@ mod tests {
         let expected = 0.5 + 0.5 * (0.5 + 0.5 * (0.2 + 0.4 * 0.5));
         assert!((progress.fraction.unwrap() - expected).abs() < 1e-9);
         assert_eq!(progress.counts.read_ios, 100);
-        let names = progress.findings.figures.iter().map(|it| it.id.to_string());
+        let names = progress.findings.metrics.iter().map(|it| it.id.to_string());
         let expected = ["own", "survey/middle", "survey/random-read/iops"];
         assert_eq!(names.collect::<Vec<_>>(), expected);
     }
@@ -300,7 +300,7 @@ mod tests {
         let mut marks = Vec::new();
         let mut sink = |event| {
             if let RunEvent::Progress(progress) = event {
-                marks.push((progress.has_new_findings, progress.findings.figures.len()));
+                marks.push((progress.has_new_findings, progress.findings.metrics.len()));
             }
         };
         let mut reporter = ProgressReporter::new(ProgressSpan::whole_run(), &mut sink);

@@ -289,10 +289,12 @@ fn set_total_metrics(
         (LATENCY_P99, &rounds.p99_latencies),
     ] {
         let id = MetricId::of_variant(variant.key.clone(), kind);
-        let figure = findings.figures.iter_mut().find(|metric| metric.id == id);
-        let Some(figure) = figure else { continue };
-        if let Some([low, high]) = rounds.interval_around(point, figure.value) {
-            (figure.low, figure.high) = (Some(low), Some(high));
+        let run_metric = findings.metrics.iter_mut().find(|metric| metric.id == id);
+        let Some(run_metric) = run_metric else {
+            continue;
+        };
+        if let Some([low, high]) = rounds.interval_around(point, run_metric.value) {
+            (run_metric.low, run_metric.high) = (Some(low), Some(high));
         }
     }
 }

@@ -260,9 +260,9 @@ impl GeometrySurvey {
     /// Samples offsets evenly over the drive.
     fn sample_evenly(&mut self, prober: &mut SeekProber<'_, '_>) -> Result<(), BenchError> {
         let window = prober.window();
-        for place in 1..SAMPLED_ADDRESSES {
-            let top = window.start + (window.end - window.start) / SAMPLED_ADDRESSES * place;
-            let text = format!("position {place} of {}", SAMPLED_ADDRESSES - 1);
+        for step in 1..SAMPLED_ADDRESSES {
+            let top = window.start + (window.end - window.start) / SAMPLED_ADDRESSES * step;
+            let text = format!("position {step} of {}", SAMPLED_ADDRESSES - 1);
             self.measure_track_length(prober, (&text, 0.4 / SAMPLED_ADDRESSES as f64), top)?;
             if prober.is_over() {
                 break;
@@ -318,13 +318,13 @@ impl GeometrySurvey {
     ) -> Result<(), BenchError> {
         let after = self
             .track_lengths
-            .partition_point(|place| place.address < top as f64);
+            .partition_point(|step| step.address < top as f64);
         let around = [after.checked_sub(1), Some(after)];
         let neighbours: Vec<TrackLengthSample> = around
             .into_iter()
             .filter_map(|index| self.track_lengths.get(index?).copied())
             .collect();
-        let away = |place: &TrackLengthSample| (place.address - top as f64).abs();
+        let away = |step: &TrackLengthSample| (step.address - top as f64).abs();
         let near = neighbours
             .iter()
             .min_by(|left, right| away(left).total_cmp(&away(right)));
@@ -345,13 +345,13 @@ impl GeometrySurvey {
         for _ in 0..2 {
             let found = sector_scan::scan_tracks(prober, &self.drive_timing, phase, chain, false)?;
             if let Some(found) = found {
-                let place = TrackLengthSample::from_layout(chain.highest_address, &found.0);
+                let step = TrackLengthSample::from_layout(chain.highest_address, &found.0);
                 let mut known = neighbours.iter().chain(&earlier);
-                if known.any(|other| !other.is_in_other_zone(&place)) {
+                if known.any(|other| !other.is_in_other_zone(&step)) {
                     self.add_sample(prober, chain.highest_address, found);
                     break;
                 }
-                earlier = Some(place);
+                earlier = Some(step);
             }
             chain.highest_address = top.saturating_sub(aside).max(prober.window().start);
         }
@@ -385,7 +385,7 @@ impl GeometrySurvey {
             SeriesKind::SectorsPerTrack,
             self.track_lengths
                 .iter()
-                .map(|place| [place.address, place.sectors_per_track])
+                .map(|step| [step.address, step.sectors_per_track])
                 .collect(),
         ));
         prober.context.set_series(Series::new(

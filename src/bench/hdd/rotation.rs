@@ -131,10 +131,10 @@ fn set_results(prober: &mut SeekProber<'_, '_>, rotation: &RotationState, probes
         RotationState::NotRotating(found)
         | RotationState::TooFast(found)
         | RotationState::PeriodicClock(found) => {
-            prober.context.findings.figures.clear();
+            prober.context.findings.metrics.clear();
             prober.context.set_series(spectrum_series(found));
         }
-        RotationState::ProcessorsBusy(_) => prober.context.findings.figures.clear(),
+        RotationState::ProcessorsBusy(_) => prober.context.findings.metrics.clear(),
         RotationState::TooFewPairs(_) => {}
     }
     check_rotational_flag(prober, rotation);

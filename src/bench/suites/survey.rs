@@ -587,7 +587,7 @@ fn queue_advice(findings: &Findings) -> Option<CheckEvidence> {
     let depth = at(MetricKind::OptimalDepth)?;
     let iops = metric(MetricKind::OptimalDepthIops)?;
     let most = metric(MetricKind::IopsMaxDepth).zip(metric(MetricKind::IopsMax));
-    let interval = |figure: &Metric| figure.low.zip(figure.high);
+    let interval = |run_metric: &Metric| run_metric.low.zip(run_metric.high);
     let more = most.filter(|(_, most)| match (interval(most), interval(iops)) {
         (Some((low, _)), Some((_, high))) => low > high,
         _ => false,
@@ -611,9 +611,9 @@ fn faster_than_medium(findings: &Findings) -> Option<CheckEvidence> {
     const MAX_MEDIUM_RATIO: f64 = 1.15;
     let medium = metric_value(findings, SEQUENTIAL_READ, MetricKind::ThroughputMax)?;
     let (metric, throughput) = findings
-        .figures
+        .metrics
         .iter()
-        .filter(|figure| figure.unit == MetricUnit::BytesPerSecond)
+        .filter(|run_metric| run_metric.unit == MetricUnit::BytesPerSecond)
         .filter(|metric| metric.id.benchmark() != Some(SEQUENTIAL_READ))
         .map(|metric| (&metric.id, metric.value))
         .max_by(|left, right| left.1.total_cmp(&right.1))?;
@@ -710,7 +710,7 @@ mod tests {
         for part in [REORDER, FULL_STROKE, TRACK_TO_TRACK, SEEK_CURVE] {
             assert!(
                 findings
-                    .figures
+                    .metrics
                     .iter()
                     .all(|it| it.id.benchmark() != Some(part)),
                 "{part}"
@@ -724,11 +724,11 @@ mod tests {
         let finished = run_on_simulated(find_benchmark("survey").unwrap(), name, &[]);
         let tables = &finished.findings.tables;
         let table = tables.iter().find(|table| table.name == "Summary").unwrap();
-        let depth = |figure: &str| {
+        let depth = |run_metric: &str| {
             let row = table
                 .rows
                 .iter()
-                .find(|row| row.cells == [MetricId::parse(figure)])
+                .find(|row| row.cells == [MetricId::parse(run_metric)])
                 .unwrap();
             row.name
                 .rsplit_once("depth ")
@@ -772,7 +772,7 @@ mod tests {
         };
         assert_eq!(max_depth(&findings), Some(64.0));
         findings
-            .figures
+            .metrics
             .retain(|it| !it.id.to_string().contains("iops_max"));
         assert_eq!(max_depth(&findings), None);
     }

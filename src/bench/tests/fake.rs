@@ -178,9 +178,9 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
         outcome: &mut ExecutionOutcome,
     ) -> Option<LoggedRequest> {
         let limits = &plan.limits;
-        let tally = &mut outcome.stats;
-        let over = limits.requests.is_some_and(|most| tally.requests() >= most)
-            || limits.bytes.is_some_and(|most| tally.bytes() >= most)
+        let stats = &mut outcome.stats;
+        let over = limits.requests.is_some_and(|most| stats.requests() >= most)
+            || limits.bytes.is_some_and(|most| stats.bytes() >= most)
             || limits
                 .duration
                 .is_some_and(|most| u128::from(start_ns) >= most.as_nanos());
@@ -188,13 +188,13 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
             return None;
         }
         let (address, bytes, writes) = walk.next(start_ns)?;
-        let asked = FakeRequest {
+        let issued = FakeRequest {
             plan,
             address,
             bytes,
             is_write: writes,
         };
-        let Some(latency) = (self.latency_of)(&asked) else {
+        let Some(latency) = (self.latency_of)(&issued) else {
             outcome.end_reason = EndReason::Failed(EngineError::RequestFailed {
                 operation: if writes { "write" } else { "read" },
                 target: "the fake".to_owned(),
@@ -206,9 +206,9 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
         };
         let end_ns = start_ns + latency;
         let direction = if writes {
-            &mut tally.write
+            &mut stats.write
         } else {
-            &mut tally.read
+            &mut stats.read
         };
         direction.latency.record(latency);
         direction.bytes += u64::from(bytes);

@@ -112,27 +112,27 @@ fn every_benchmark_runs_on_simulated_drive_as_described() {
         );
         let findings = &finished.findings;
         let said = findings
-            .figures
+            .metrics
             .iter()
-            .any(|figure| description.headline_metrics.contains(&figure.id));
+            .any(|metric| description.headline_metrics.contains(&metric.id));
         assert!(said || !findings.verdicts.is_empty(), "{name} says nothing");
-        for figure in &findings.figures {
-            assert!(figure.value.is_finite(), "{name}: {figure:?}");
+        for metric in &findings.metrics {
+            assert!(metric.value.is_finite(), "{name}: {metric:?}");
             assert!(
-                metric_families::contains(description.metrics, &figure.id),
+                metric_families::contains(description.metrics, &metric.id),
                 "{name} does not declare its metric {}",
-                figure.id
+                metric.id
             );
             // A goal can be set for the metric, with a limit in its own unit where that can be
             // written.
-            let limit = match figure.unit {
+            let limit = match metric.unit {
                 MetricUnit::PerSecond => "1/s",
                 MetricUnit::BytesPerSecond => "1MB/s",
                 MetricUnit::Nanoseconds => "1ms",
                 MetricUnit::Bytes => "1KiB",
                 _ => "1",
             };
-            let goal = SloSpec::parse(&format!("{}>={limit}", figure.id));
+            let goal = SloSpec::parse(&format!("{}>={limit}", metric.id));
             assert!(goal.is_ok(), "{name}: {goal:?}");
         }
         for point in findings.series.iter().flat_map(|series| &series.points) {

@@ -53,20 +53,20 @@ fn evidence_keeps_highest_temperature() {
     let root = tempfile::tempdir().unwrap();
     let roots = sysfs_with_sensor(root.path());
     let target = block_target(&roots);
-    let mut surroundings = EvidenceCollector::new(&roots, &run_scope(&target));
+    let mut collector = EvidenceCollector::new(&roots, &run_scope(&target));
     let sensor = roots
         .sys
         .join("devices/pci/block/sda/device/hwmon/hwmon2/temp1_input");
     for celsius in ["63000", "58000"] {
         fs::write(&sensor, celsius).unwrap();
-        let _ = surroundings.evidence_so_far(IoCounts::default());
+        let _ = collector.evidence_so_far(IoCounts::default());
     }
     let expected = DriveTemperature {
         initial_celsius: 41.0,
         max_celsius: 63.0,
         throttle_celsius: Some(60.0),
     };
-    let evidence = surroundings.final_evidence(&CpuUsage::default());
+    let evidence = collector.final_evidence(&CpuUsage::default());
     assert_eq!(evidence.temperature, Some(expected));
 }
 
@@ -76,9 +76,9 @@ fn evidence_missing_from_kernel_is_none() {
     let roots = sysfs_with_sensor(root.path());
     fs::remove_dir_all(roots.sys.join("devices/pci/block/sda/device")).unwrap();
     let target = block_target(&roots);
-    let mut surroundings = EvidenceCollector::new(&roots, &run_scope(&target));
-    assert_eq!(surroundings.kernel_counts(), None);
-    let evidence = surroundings.evidence_so_far(IoCounts::default());
+    let mut collector = EvidenceCollector::new(&roots, &run_scope(&target));
+    assert_eq!(collector.kernel_counts(), None);
+    let evidence = collector.evidence_so_far(IoCounts::default());
     assert_eq!(
         (evidence.temperature, evidence.submitted_to_block_layer),
         (None, None)
@@ -91,9 +91,9 @@ fn evidence_missing_from_kernel_is_none() {
 fn evidence_of_simulated_drive_has_no_machine_facts() {
     let opened =
         engine::open_target(&SysPaths::default(), "sim:hdd", EngineChoice::Auto, None).unwrap();
-    let mut surroundings = EvidenceCollector::new(&SysPaths::default(), &run_scope(&opened.target));
-    assert_eq!(surroundings.kernel_counts(), None);
-    let evidence = surroundings.final_evidence(&CpuUsage::default());
+    let mut collector = EvidenceCollector::new(&SysPaths::default(), &run_scope(&opened.target));
+    assert_eq!(collector.kernel_counts(), None);
+    let evidence = collector.final_evidence(&CpuUsage::default());
     assert_eq!(
         (
             evidence.drive_setup,

@@ -35,14 +35,14 @@ fn describe_last_mount(block: &[u8; EXT_SUPERBLOCK_BYTES]) -> String {
     let Some(when) = when else {
         return "never mounted".to_owned();
     };
-    let place: Vec<u8> = block[LAST_MOUNTED_FIELD]
+    let mount_point: Vec<u8> = block[LAST_MOUNTED_FIELD]
         .iter()
         .copied()
         .take_while(|byte| *byte != 0)
         .collect();
-    let at = match place.as_slice() {
+    let at = match mount_point.as_slice() {
         [] => String::new(),
-        place => format!(" at {}", printable_bytes(place)),
+        mount_point => format!(" at {}", printable_bytes(mount_point)),
     };
     format!(
         "last mounted {}{at}, {} times since it was checked",

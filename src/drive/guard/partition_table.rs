@@ -28,7 +28,7 @@ pub struct PartitionRange {
 /// Contents of a partition table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PartitionTable {
-    /// Partitions that lie at least partly on the medium, in the order of the table.
+    /// Partitions that are at least partly on the medium, in the order of the table.
     pub(super) partitions: Vec<PartitionRange>,
     /// Whether there are more than were examined.
     pub(super) truncated: bool,

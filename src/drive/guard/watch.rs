@@ -130,7 +130,7 @@ impl WriteWatch {
         let borrowed = mounts.as_fd();
         let mut polled = [PollFd::new(&borrowed, PollFlags::PRI)];
         let now = Timespec::default();
-        // An error that cannot be told from a change counts as one.
+        // An error that cannot be distinguished from a change counts as one.
         rustix::event::poll(&mut polled, Some(&now)).is_err() || !polled[0].revents().is_empty()
     }
 }
@@ -140,7 +140,7 @@ impl WriteWatch {
 struct KernelTables {
     /// Every block device, of whatever kind.
     devices: Vec<DeviceKey>,
-    /// What lies on each device that the medium lies on: a device-mapper device that is there already
+    /// What is on each device that the medium is on: a device-mapper device that is there already
     /// comes to other devices by a new table.
     holders: Vec<(String, Vec<String>)>,
     /// File systems that are mounted from files, also in other mount namespaces.
@@ -170,17 +170,17 @@ impl KernelTables {
 }
 
 fn read_device(directory: &Path, name: String) -> io::Result<DeviceKey> {
-    let place = directory.join(&name);
+    let device_directory = directory.join(&name);
     // A partition has none of its own, nor has any device before kernel 5.15.
-    let sequence = read_if_present(&place.join("diskseq"))?;
+    let sequence = read_if_present(&device_directory.join("diskseq"))?;
     let file = match name.starts_with("loop") {
-        true => read_if_present(&place.join("loop/backing_file"))?,
+        true => read_if_present(&device_directory.join("loop/backing_file"))?,
         false => Vec::new(),
     };
     Ok((name, sequence, file))
 }
 
-/// A device and all that it lies on, with the devices on each of them.
+/// A device and all that it is on, with the devices on each of them.
 fn read_holders(
     directory: &Path,
     device: Option<String>,
@@ -188,17 +188,17 @@ fn read_holders(
     let mut below: Vec<String> = device.into_iter().collect();
     let mut found = Vec::new();
     while let Some(name) = below.get(found.len()).cloned() {
-        let place = directory.join(&name);
-        let lower = list_directory(&place.join("slaves"))?.into_iter();
+        let device_directory = directory.join(&name);
+        let lower = list_directory(&device_directory.join("slaves"))?.into_iter();
         let lower = lower
-            .chain(siblings::whole_disk_name(&place))
-            .chain(siblings::backing_device(&place));
+            .chain(siblings::whole_disk_name(&device_directory))
+            .chain(siblings::backing_device(&device_directory));
         for one in lower {
             if !below.contains(&one) {
                 below.push(one);
             }
         }
-        let holders = list_directory(&place.join("holders"))?;
+        let holders = list_directory(&device_directory.join("holders"))?;
         found.push((name, holders));
     }
     Ok(found)

@@ -11,31 +11,31 @@ use crate::drive::identity::sysfs::{
 use crate::roots::SysPaths;
 
 impl DeviceDetails {
-    pub(super) fn read(place: &SysfsLocation, kind: DriveKind, transport: Option<&str>) -> Self {
-        let schedulers = read_line(&place.queue_attribute("scheduler")).unwrap_or_default();
+    pub(super) fn read(location: &SysfsLocation, kind: DriveKind, transport: Option<&str>) -> Self {
+        let schedulers = read_line(&location.queue_attribute("scheduler")).unwrap_or_default();
         Self {
             schedulers: schedulers
                 .split_whitespace()
                 .map(|name| name.trim_matches(['[', ']']).to_owned())
                 .collect(),
-            queue_requests: read_number(&place.queue_attribute("nr_requests")),
-            max_hardware_request_kib: read_number(&place.queue_attribute("max_hw_sectors_kb")),
-            minimum_io_bytes: read_number(&place.queue_attribute("minimum_io_size")),
-            optimal_io_bytes: read_number(&place.queue_attribute("optimal_io_size"))
+            queue_requests: read_number(&location.queue_attribute("nr_requests")),
+            max_hardware_request_kib: read_number(&location.queue_attribute("max_hw_sectors_kb")),
+            minimum_io_bytes: read_number(&location.queue_attribute("minimum_io_size")),
+            optimal_io_bytes: read_number(&location.queue_attribute("optimal_io_size"))
                 .filter(|size| *size > 0),
-            discard_max_bytes: read_number(&place.queue_attribute("discard_max_bytes")),
-            zoned: read_line(&place.queue_attribute("zoned")),
-            fua: read_flag(&place.queue_attribute("fua")),
-            start_bytes: place
+            discard_max_bytes: read_number(&location.queue_attribute("discard_max_bytes")),
+            zoned: read_line(&location.queue_attribute("zoned")),
+            fua: read_flag(&location.queue_attribute("fua")),
+            start_bytes: location
                 .parent
                 .as_ref()
-                .and_then(|_| read_number::<u64>(&place.device_directory.join("start")))
+                .and_then(|_| read_number::<u64>(&location.device_directory.join("start")))
                 .and_then(|sectors| sectors.checked_mul(512)),
-            link: link::find_host_link(transport, &place.disk_directory),
-            temperature_celsius: device_temperature(&place.disk_directory.join("device"))
+            link: link::find_host_link(transport, &location.disk_directory),
+            temperature_celsius: device_temperature(&location.disk_directory.join("device"))
                 .map(|it| it.celsius),
             direct_io: (kind == DriveKind::Loop)
-                .then(|| read_flag(&place.device_directory.join("loop/dio")))
+                .then(|| read_flag(&location.device_directory.join("loop/dio")))
                 .flatten(),
         }
     }

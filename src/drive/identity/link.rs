@@ -34,9 +34,11 @@ const PCIE_LANES: [(&str, u64); 6] = [
 ];
 
 /// The link of a drive whose canonical directory in sysfs is `whole`, attached by `transport`.
-pub(super) fn find_host_link(transport: Option<&str>, whole: &Path) -> Option<HostLink> {
-    let places = ancestors(whole);
-    let find = |link: fn(&Path) -> Option<HostLink>| places.iter().find_map(|place| link(place));
+pub(super) fn find_host_link(transport: Option<&str>, disk: &Path) -> Option<HostLink> {
+    let directories = ancestors(disk);
+    let find = |link: fn(&Path) -> Option<HostLink>| {
+        directories.iter().find_map(|directory| link(directory))
+    };
     match transport? {
         "nvme" => find(pcie_link),
         "sata" => find(sata_link),
@@ -48,13 +50,13 @@ pub(super) fn find_host_link(transport: Option<&str>, whole: &Path) -> Option<Ho
 
 /// All directories above the drive, by the block device and by its controllers: those of a
 /// multipath NVMe drive are elsewhere in the tree.
-fn ancestors(whole: &Path) -> Vec<PathBuf> {
-    let device = fs::canonicalize(whole.join("device")).unwrap_or_default();
+fn ancestors(disk: &Path) -> Vec<PathBuf> {
+    let device = fs::canonicalize(disk.join("device")).unwrap_or_default();
     let controllers = directory_entries(&device)
         .into_iter()
         .filter(|name| name.starts_with("nvme"))
         .filter_map(|name| fs::canonicalize(device.join(name)).ok());
-    let starts: Vec<PathBuf> = [whole.to_owned(), device.clone()]
+    let starts: Vec<PathBuf> = [disk.to_owned(), device.clone()]
         .into_iter()
         .chain(controllers)
         .collect();
@@ -66,30 +68,32 @@ fn ancestors(whole: &Path) -> Vec<PathBuf> {
 
 /// `current_link_speed` and `current_link_width` of a PCI device (kernel
 /// Documentation/ABI/testing/sysfs-bus-pci).
-fn pcie_link(place: &Path) -> Option<HostLink> {
-    let speed = read_line(&place.join("current_link_speed"))?;
-    let width: u64 = read_line(&place.join("current_link_width"))?.parse().ok()?;
+fn pcie_link(directory: &Path) -> Option<HostLink> {
+    let speed = read_line(&directory.join("current_link_speed"))?;
+    let width: u64 = read_line(&directory.join("current_link_width"))?
+        .parse()
+        .ok()?;
     let rate = speed.split(' ').next()?;
-    let lane = PCIE_LANES
+    let pair = PCIE_LANES
         .iter()
         .find(|(name, _)| *name == rate || name.trim_end_matches(".0") == rate)?
         .1;
     Some(HostLink {
         name: format!("PCIe {rate} GT/s x{width}"),
-        max_bytes_per_s: lane * width,
+        max_bytes_per_s: pair * width,
         max_queue_depth: None,
     })
 }
 
 /// `sata_spd` of the port's link (kernel Documentation/ABI/testing/sysfs-ata).
-fn sata_link(place: &Path) -> Option<HostLink> {
-    let links = directory_entries(place)
+fn sata_link(directory: &Path) -> Option<HostLink> {
+    let links = directory_entries(directory)
         .into_iter()
         .filter(|it| it.starts_with("link"));
     let speed = links
         .filter_map(|link| {
             read_line(
-                &place
+                &directory
                     .join(&link)
                     .join("ata_link")
                     .join(&link)
@@ -107,13 +111,13 @@ fn sata_link(place: &Path) -> Option<HostLink> {
 }
 
 /// `negotiated_linkrate` of the phys of a port (drivers/scsi/scsi_transport_sas.c).
-fn sas_link(place: &Path) -> Option<HostLink> {
-    let name = place.file_name()?.to_str()?;
-    let phys = directory_entries(place)
+fn sas_link(directory: &Path) -> Option<HostLink> {
+    let name = directory.file_name()?.to_str()?;
+    let phys = directory_entries(directory)
         .into_iter()
         .filter(|it| it.starts_with("phy-"));
     let rate = name.starts_with("port-").then_some(phys)?.find_map(|phy| {
-        let own = place.join(&phy).join("sas_phy").join(&phy);
+        let own = directory.join(&phy).join("sas_phy").join(&phy);
         read_line(&own.join("negotiated_linkrate"))
     })?;
     let gigabits: f64 = rate.split(' ').next()?.parse().ok()?;
@@ -126,12 +130,12 @@ fn sas_link(place: &Path) -> Option<HostLink> {
 
 /// `speed` of a USB device in Mbit/s (kernel Documentation/ABI/testing/sysfs-bus-usb), and whether
 /// the driver of one of its interfaces is `uas`, which supports several requests in flight.
-fn usb_link(place: &Path) -> Option<HostLink> {
-    read_line(&place.join("bMaxPacketSize0"))?;
-    let speed = read_line(&place.join("speed"))?;
+fn usb_link(directory: &Path) -> Option<HostLink> {
+    read_line(&directory.join("bMaxPacketSize0"))?;
+    let speed = read_line(&directory.join("speed"))?;
     let megabits: f64 = speed.parse().ok()?;
-    let queued = directory_entries(place).into_iter().any(|interface| {
-        fs::read_link(place.join(interface).join("driver"))
+    let queued = directory_entries(directory).into_iter().any(|interface| {
+        fs::read_link(directory.join(interface).join("driver"))
             .is_ok_and(|driver| driver.file_name().is_some_and(|name| name == "uas"))
     });
     // Throughput of bulk transfers relative to the signalling rate in practice: 35 of 60 MB/s for

@@ -26,8 +26,8 @@ pub fn list_block_devices(roots: &SysPaths) -> Vec<BlockDevice> {
     let mut names: Vec<String> = directory_entries(&roots.sys.join("class/block"));
     let order = kernel_order(roots);
     names.sort_by_key(|name| {
-        let place = order.iter().position(|known| known == name);
-        place.unwrap_or(usize::MAX)
+        let position = order.iter().position(|known| known == name);
+        position.unwrap_or(usize::MAX)
     });
     names
         .iter()
@@ -97,59 +97,59 @@ fn kernel_order(roots: &SysPaths) -> Vec<String> {
 }
 
 fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<BlockDevice> {
-    let place = SysfsLocation::find(roots, name)?;
+    let location = SysfsLocation::find(roots, name)?;
     let device_number =
-        mounts::parse_device_number(&read_line(&place.device_directory.join("dev"))?)?;
+        mounts::parse_device_number(&read_line(&location.device_directory.join("dev"))?)?;
     let udev = UdevProperties::read(roots, device_number);
-    let names = ModelNames::read(&place, &udev);
-    let kind = device_kind(name, &place);
+    let names = ModelNames::read(&location, &udev);
+    let kind = device_kind(name, &location);
     let transport = super::transport::find_transport(
         kind,
-        &place.disk_directory,
+        &location.disk_directory,
         udev.get("ID_BUS").as_deref(),
     );
-    let details = DeviceDetails::read(&place, kind, transport.as_deref());
+    let details = DeviceDetails::read(&location, kind, transport.as_deref());
     Some(BlockDevice {
         name: sanitized(name),
         path: roots.dev.join(name).display().to_string(),
         number: device_number,
         kind,
-        size_bytes: read_number::<u64>(&place.device_directory.join("size"))?
+        size_bytes: read_number::<u64>(&location.device_directory.join("size"))?
             .saturating_mul(SECTOR_BYTES),
-        logical_block_bytes: read_number(&place.queue_attribute("logical_block_size")),
-        physical_block_bytes: read_number(&place.queue_attribute("physical_block_size")),
-        rotational: read_flag(&place.queue_attribute("rotational")),
-        rotation_rate: vpd_rotation_rate(&place.hardware_attribute("vpd_pgb1")),
-        removable: read_flag(&place.disk_directory.join("removable")),
-        read_only: read_flag(&place.device_directory.join("ro")),
-        volume: VolumeName::read(roots, name, &place, &udev),
+        logical_block_bytes: read_number(&location.queue_attribute("logical_block_size")),
+        physical_block_bytes: read_number(&location.queue_attribute("physical_block_size")),
+        rotational: read_flag(&location.queue_attribute("rotational")),
+        rotation_rate: vpd_rotation_rate(&location.hardware_attribute("vpd_pgb1")),
+        removable: read_flag(&location.disk_directory.join("removable")),
+        read_only: read_flag(&location.device_directory.join("ro")),
+        volume: VolumeName::read(roots, name, &location, &udev),
         by_id: by_id_name(roots, name, &udev),
         vendor: names.vendor,
         model: names.model,
         serial: names.serial,
         firmware: names.firmware,
         transport,
-        scheduler: read_line(&place.queue_attribute("scheduler"))
+        scheduler: read_line(&location.queue_attribute("scheduler"))
             .map(|text| active_scheduler(&text)),
-        queue_depth: read_number(&place.hardware_attribute("queue_depth")),
-        read_ahead_kib: read_number(&place.queue_attribute("read_ahead_kb")),
-        max_request_kib: read_number(&place.queue_attribute("max_sectors_kb")),
-        write_cache: read_line(&place.queue_attribute("write_cache")),
+        queue_depth: read_number(&location.hardware_attribute("queue_depth")),
+        read_ahead_kib: read_number(&location.queue_attribute("read_ahead_kb")),
+        max_request_kib: read_number(&location.queue_attribute("max_sectors_kb")),
+        write_cache: read_line(&location.queue_attribute("write_cache")),
         signature: udev
             .get("ID_FS_TYPE")
             .or_else(|| udev.get("ID_PART_TABLE_TYPE")),
-        aligned: partition_alignment(&place),
-        slaves: directory_entries(&place.device_directory.join("slaves")),
-        backing_file: read_line(&place.device_directory.join("loop/backing_file")),
-        users: device_users(&place, usage.uses_of_device(device_number)),
-        parent: place.parent,
+        aligned: partition_alignment(&location),
+        slaves: directory_entries(&location.device_directory.join("slaves")),
+        backing_file: read_line(&location.device_directory.join("loop/backing_file")),
+        users: device_users(&location, usage.uses_of_device(device_number)),
+        parent: location.parent,
         details,
     })
 }
 
 /// Uses by file systems and swap, then by upper devices.
-fn device_users(place: &SysfsLocation, mut users: Vec<DeviceUse>) -> Vec<DeviceUse> {
-    let holders = directory_entries(&place.device_directory.join("holders"));
+fn device_users(location: &SysfsLocation, mut users: Vec<DeviceUse>) -> Vec<DeviceUse> {
+    let holders = directory_entries(&location.device_directory.join("holders"));
     users.extend(
         holders
             .into_iter()
@@ -166,13 +166,13 @@ fn active_scheduler(text: &str) -> String {
         .to_owned()
 }
 
-fn device_kind(name: &str, place: &SysfsLocation) -> DriveKind {
+fn device_kind(name: &str, location: &SysfsLocation) -> DriveKind {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-    if place.parent.is_some() {
+    if location.parent.is_some() {
         DriveKind::Partition
-    } else if place.device_directory.join("dm").exists() || starts(&["dm-"]) {
+    } else if location.device_directory.join("dm").exists() || starts(&["dm-"]) {
         DriveKind::DeviceMapper
-    } else if place.device_directory.join("md").exists() {
+    } else if location.device_directory.join("md").exists() {
         DriveKind::Raid
     } else if starts(&["loop"]) {
         DriveKind::Loop
@@ -187,11 +187,11 @@ fn device_kind(name: &str, place: &SysfsLocation) -> DriveKind {
 
 /// Whether a partition starts on a physical block (block/blk-settings.c: the drive's
 /// `alignment_offset` is the start of its first whole physical block).
-fn partition_alignment(place: &SysfsLocation) -> Option<bool> {
-    place.parent.as_ref()?;
-    let start: u64 = read_number(&place.device_directory.join("start"))?;
-    let physical: u64 = read_number(&place.queue_attribute("physical_block_size"))?;
-    let offset: u64 = read_number(&place.disk_directory.join("alignment_offset")).unwrap_or(0);
+fn partition_alignment(location: &SysfsLocation) -> Option<bool> {
+    location.parent.as_ref()?;
+    let start: u64 = read_number(&location.device_directory.join("start"))?;
+    let physical: u64 = read_number(&location.queue_attribute("physical_block_size"))?;
+    let offset: u64 = read_number(&location.disk_directory.join("alignment_offset")).unwrap_or(0);
     let start = start.checked_mul(SECTOR_BYTES)?;
     (physical > 0).then(|| start % physical == offset % physical)
 }
@@ -205,27 +205,27 @@ struct ModelNames {
 }
 
 impl ModelNames {
-    fn read(place: &SysfsLocation, udev: &UdevProperties) -> Self {
-        let kernels = read_line(&place.hardware_attribute("model"))
-            .or_else(|| read_line(&place.hardware_attribute("name")));
+    fn read(location: &SysfsLocation, udev: &UdevProperties) -> Self {
+        let kernels = read_line(&location.hardware_attribute("model"))
+            .or_else(|| read_line(&location.hardware_attribute("name")));
         // A SCSI model name ends after 16 characters: udev has the full name of an ATA drive.
-        let whole = udev
+        let disk = udev
             .model()
             .filter(|_| udev.get("ID_BUS").as_deref() == Some("ata"));
         Self {
-            vendor: read_line(&place.hardware_attribute("vendor"))
+            vendor: read_line(&location.hardware_attribute("vendor"))
                 // The kernel sets "ATA", and a number comes from the bus; neither is a vendor.
                 .filter(|vendor| vendor != "ATA" && !vendor.starts_with("0x"))
                 .or_else(|| udev.get("ID_VENDOR").filter(|vendor| vendor != "ATA")),
-            model: whole.or(kernels).or_else(|| udev.model()),
-            serial: read_line(&place.hardware_attribute("serial"))
-                .or_else(|| read_line(&place.disk_directory.join("serial")))
+            model: disk.or(kernels).or_else(|| udev.model()),
+            serial: read_line(&location.hardware_attribute("serial"))
+                .or_else(|| read_line(&location.disk_directory.join("serial")))
                 .or_else(|| udev.get("ID_SCSI_SERIAL"))
                 .or_else(|| udev.get("ID_SERIAL_SHORT"))
-                .or_else(|| vpd_unit_serial(&place.hardware_attribute("vpd_pg80"))),
-            firmware: read_line(&place.hardware_attribute("firmware_rev"))
+                .or_else(|| vpd_unit_serial(&location.hardware_attribute("vpd_pg80"))),
+            firmware: read_line(&location.hardware_attribute("firmware_rev"))
                 .or_else(|| udev.get("ID_REVISION"))
-                .or_else(|| read_line(&place.hardware_attribute("rev"))),
+                .or_else(|| read_line(&location.hardware_attribute("rev"))),
         }
     }
 }

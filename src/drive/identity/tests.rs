@@ -27,8 +27,8 @@ impl IdentityTree {
     }
 
     /// Adds a device to the device tree, with its link and its files.
-    fn add_device(&self, place: &str, dev: &str, sectors: u64, files: &[(&str, &str)]) -> &Self {
-        let own = format!("sys/devices/{place}");
+    fn add_device(&self, location: &str, dev: &str, sectors: u64, files: &[(&str, &str)]) -> &Self {
+        let own = format!("sys/devices/{location}");
         self.write_file(&format!("{own}/dev"), &format!("{dev}\n"));
         self.write_file(&format!("{own}/size"), &format!("{sectors}\n"));
         for (name, text) in files {
@@ -36,7 +36,7 @@ impl IdentityTree {
         }
         let class = self.0.path().join("sys/class/block");
         fs::create_dir_all(&class).unwrap();
-        let name = Path::new(place).file_name().unwrap();
+        let name = Path::new(location).file_name().unwrap();
         symlink(self.0.path().join(&own), class.join(name)).unwrap();
         self
     }
@@ -216,8 +216,8 @@ fn device_mapper_on_raid_on_two_disks_lists_slaves_and_holders() {
     let tree = IdentityTree::new();
     let virtual_place = "virtual/block";
     for (name, dev) in [("sdb", "8:16"), ("sdc", "8:32")] {
-        let place = format!("pci0/ata2/host1/{name}");
-        tree.add_device(&place, dev, 2048, &[("holders/md0", "")]);
+        let location = format!("pci0/ata2/host1/{name}");
+        tree.add_device(&location, dev, 2048, &[("holders/md0", "")]);
     }
     tree.add_device(
         &format!("{virtual_place}/md0"),

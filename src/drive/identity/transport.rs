@@ -22,13 +22,13 @@ const TRANSPORT_PREFIXES: [(&str, &str); 10] = [
 
 /// Transport of a device, if its location determines it; `whole` is its canonical directory in
 /// sysfs.
-pub(super) fn find_transport(kind: DriveKind, whole: &Path, bus: Option<&str>) -> Option<String> {
+pub(super) fn find_transport(kind: DriveKind, disk: &Path, bus: Option<&str>) -> Option<String> {
     if kind == DriveKind::Loop {
         return Some("loop".to_owned());
     }
     // The directory `device` of a multipath NVMe drive is elsewhere in the tree.
-    let device = fs::canonicalize(whole.join("device")).unwrap_or_default();
-    let steps: Vec<&str> = whole
+    let device = fs::canonicalize(disk.join("device")).unwrap_or_default();
+    let steps: Vec<&str> = disk
         .iter()
         .chain(device.iter())
         .filter_map(|step| step.to_str())

@@ -118,24 +118,27 @@ fn read_ahead_record() -> serde_json::Value {
 
 #[test]
 fn setting_lock_drop_restores_original_value() {
-    let place = TestLocation::new();
-    let mut guard = place.guard();
+    let location = TestLocation::new();
+    let mut guard = location.guard();
     for value in ["4", "8192"] {
         guard.set(value).unwrap();
-        assert_eq!(place.current_value(), value);
-        assert_eq!(place.records(), 1);
+        assert_eq!(location.current_value(), value);
+        assert_eq!(location.records(), 1);
     }
     drop(guard);
-    assert_eq!(place.current_value(), "128");
-    assert_eq!(place.records(), 0);
+    assert_eq!(location.current_value(), "128");
+    assert_eq!(location.records(), 0);
 }
 
 #[test]
 fn setting_locked_by_another_process_is_refused() {
-    let place = TestLocation::new();
-    let mut guard = place.guard();
+    let location = TestLocation::new();
+    let mut guard = location.guard();
     guard.set("4").unwrap();
-    let error = place.settings.lock_setting(place.read_ahead()).unwrap_err();
+    let error = location
+        .settings
+        .lock_setting(location.read_ahead())
+        .unwrap_err();
     let own = std::process::id();
     assert!(
         matches!(error, SettingError::LockedByProcess { holder: Some(id), .. } if id == own),
@@ -146,22 +149,22 @@ fn setting_locked_by_another_process_is_refused() {
         "{error}"
     );
     // Another setting has another lock.
-    place
+    location
         .settings
         .lock_setting(SystemSetting::DelayAccounting)
         .unwrap();
     drop(guard);
-    assert_eq!(place.guard().original_value(), "128");
+    assert_eq!(location.guard().original_value(), "128");
 }
 
 #[test]
 fn setting_locked_by_another_user_is_refused() {
-    let place = TestLocation::new();
-    let mut guard = place.guard();
+    let location = TestLocation::new();
+    let mut guard = location.guard();
     guard.set("4").unwrap();
-    let roots = SysPaths::under_root(place.directory.path());
-    let other = SettingsManager::new(roots, &place.directory.path().join("other"));
-    let error = other.lock_setting(place.read_ahead()).unwrap_err();
+    let roots = SysPaths::under_root(location.directory.path());
+    let other = SettingsManager::new(roots, &location.directory.path().join("other"));
+    let error = other.lock_setting(location.read_ahead()).unwrap_err();
     assert!(matches!(
         error,
         SettingError::LockedByProcess { holder: None, .. }
@@ -170,77 +173,77 @@ fn setting_locked_by_another_user_is_refused() {
 
 #[test]
 fn setting_lock_after_kill_keeps_original_value() {
-    let place = TestLocation::new();
-    place.set_and_simulate_kill("4");
-    let mut guard = place.guard();
+    let location = TestLocation::new();
+    location.set_and_simulate_kill("4");
+    let mut guard = location.guard();
     assert_eq!(guard.original_value(), "128");
     guard.set("64").unwrap();
     drop(guard);
-    assert_eq!(place.current_value(), "128");
+    assert_eq!(location.current_value(), "128");
 }
 
 #[test]
 fn next_start_restores_setting_of_killed_process() {
-    let place = TestLocation::new();
-    place.set_and_simulate_kill("4");
-    let restored = place.settings.restore_leftovers();
+    let location = TestLocation::new();
+    location.set_and_simulate_kill("4");
+    let restored = location.settings.restore_leftovers();
     assert!(
-        matches!(&restored[..], [Ok(LeftoverSetting::Restored { path, value })] if *path == place.setting && value == "128"),
+        matches!(&restored[..], [Ok(LeftoverSetting::Restored { path, value })] if *path == location.setting && value == "128"),
         "{restored:?}"
     );
-    assert_eq!(place.current_value(), "128");
-    assert!(place.settings.restore_leftovers().is_empty());
+    assert_eq!(location.current_value(), "128");
+    assert!(location.settings.restore_leftovers().is_empty());
 }
 
 #[test]
 fn next_start_keeps_setting_of_running_process() {
-    let place = TestLocation::new();
-    let mut guard = place.guard();
+    let location = TestLocation::new();
+    let mut guard = location.guard();
     guard.set("4").unwrap();
-    assert!(place.settings.restore_leftovers().is_empty());
-    assert_eq!(place.current_value(), "4");
-    assert_eq!(place.records(), 1);
+    assert!(location.settings.restore_leftovers().is_empty());
+    assert_eq!(location.current_value(), "4");
+    assert_eq!(location.records(), 1);
 }
 
 #[test]
 fn setting_rounded_by_kernel_is_restored() {
-    let place = TestLocation::new();
-    place.set_and_simulate_kill("65");
+    let location = TestLocation::new();
+    location.set_and_simulate_kill("65");
     // As with pages of 4 KiB, before the process could record the value that 65 was rounded to.
     let page = rustix::param::page_size() as u64 / 1024;
-    fs::write(&place.setting, (65 - 65 % page).to_string()).unwrap();
-    assert_eq!(place.settings.restore_leftovers().len(), 1);
-    assert_eq!(place.current_value(), "128");
+    fs::write(&location.setting, (65 - 65 % page).to_string()).unwrap();
+    assert_eq!(location.settings.restore_leftovers().len(), 1);
+    assert_eq!(location.current_value(), "128");
 }
 
 #[test]
 fn setting_changed_by_others_is_not_restored() {
-    let place = TestLocation::new();
-    let mut guard = place.guard();
+    let location = TestLocation::new();
+    let mut guard = location.guard();
     guard.set("4").unwrap();
-    fs::write(&place.setting, "512\n").unwrap();
+    fs::write(&location.setting, "512\n").unwrap();
     guard.restore_original().unwrap();
-    assert_eq!(place.current_value(), "512");
-    assert_eq!(place.records(), 0);
+    assert_eq!(location.current_value(), "512");
+    assert_eq!(location.records(), 0);
 }
 
 #[test]
 fn record_of_removed_device_is_deleted() {
-    let place = TestLocation::new();
-    place.set_and_simulate_kill("4");
-    fs::remove_dir_all(place.directory.path().join("sys/class/block/sda")).unwrap();
-    assert!(place.settings.restore_leftovers().is_empty());
-    assert_eq!(place.records(), 0);
+    let location = TestLocation::new();
+    location.set_and_simulate_kill("4");
+    fs::remove_dir_all(location.directory.path().join("sys/class/block/sda")).unwrap();
+    assert!(location.settings.restore_leftovers().is_empty());
+    assert_eq!(location.records(), 0);
 }
 
 #[test]
 fn record_of_another_boot_is_discarded() {
-    let place = TestLocation::new();
-    place.set_and_simulate_kill("4");
-    place.write_to_root("proc/sys/kernel/random/boot_id", OTHER_BOOT_ID);
-    assert!(place.settings.restore_leftovers().is_empty());
-    assert_eq!(place.current_value(), "4");
-    assert_eq!(place.records(), 0);
+    let location = TestLocation::new();
+    location.set_and_simulate_kill("4");
+    location.write_to_root("proc/sys/kernel/random/boot_id", OTHER_BOOT_ID);
+    assert!(location.settings.restore_leftovers().is_empty());
+    assert_eq!(location.current_value(), "4");
+    assert_eq!(location.records(), 0);
 }
 
 #[test]
@@ -251,89 +254,99 @@ fn record_of_reused_device_name_is_discarded_and_reported() {
         ("wwid", "naa.5000c500a1b2c3d5\n"),
         ("device/serial", "B\n"),
     ] {
-        let place = TestLocation::new();
+        let location = TestLocation::new();
         let device = "sys/class/block/sda";
-        fs::create_dir_all(place.directory.path().join(device).join("device")).unwrap();
-        place.write_to_root(&format!("{device}/wwid"), "naa.5000c500a1b2c3d4\n");
-        place.write_to_root(&format!("{device}/device/serial"), "A\n");
-        place.set_and_simulate_kill("4");
-        place.write_to_root(&format!("{device}/{file}"), text);
-        let restored = place.settings.restore_leftovers();
+        fs::create_dir_all(location.directory.path().join(device).join("device")).unwrap();
+        location.write_to_root(&format!("{device}/wwid"), "naa.5000c500a1b2c3d4\n");
+        location.write_to_root(&format!("{device}/device/serial"), "A\n");
+        location.set_and_simulate_kill("4");
+        location.write_to_root(&format!("{device}/{file}"), text);
+        let restored = location.settings.restore_leftovers();
         assert!(
             matches!(&restored[..], [Ok(LeftoverSetting::OtherDevice { .. })]),
             "{file}: {restored:?}"
         );
-        assert_eq!(place.current_value(), "4");
-        assert_eq!(place.records(), 0);
+        assert_eq!(location.current_value(), "4");
+        assert_eq!(location.records(), 0);
     }
 }
 
 #[test]
 fn unreadable_serial_number_still_matches_device() {
-    let place = TestLocation::new();
+    let location = TestLocation::new();
     let serial = "sys/class/block/sda/serial";
-    place.write_to_root(serial, "A\n");
-    place.set_and_simulate_kill("4");
-    fs::remove_file(place.directory.path().join(serial)).unwrap();
-    assert_eq!(place.settings.restore_leftovers().len(), 1);
-    assert_eq!(place.current_value(), "128");
+    location.write_to_root(serial, "A\n");
+    location.set_and_simulate_kill("4");
+    fs::remove_file(location.directory.path().join(serial)).unwrap();
+    assert_eq!(location.settings.restore_leftovers().len(), 1);
+    assert_eq!(location.current_value(), "128");
 }
 
 #[test]
 fn bracketed_word_is_read_as_active_choice() {
-    let place = TestLocation::new();
-    fs::write(&place.setting, "none [mq-deadline] bfq\n").unwrap();
-    let file = SettingFile::open(&place.settings.sys_paths, &place.read_ahead()).unwrap();
+    let location = TestLocation::new();
+    fs::write(&location.setting, "none [mq-deadline] bfq\n").unwrap();
+    let file = SettingFile::open(&location.settings.sys_paths, &location.read_ahead()).unwrap();
     assert_eq!(file.read().unwrap(), "mq-deadline");
 }
 
 #[test]
 fn setting_is_not_changed_without_a_record() {
-    let place = TestLocation::new();
-    fs::write(&place.records, "no directory").unwrap();
-    assert!(place.settings.lock_setting(place.read_ahead()).is_err());
-    assert_eq!(place.current_value(), "128");
+    let location = TestLocation::new();
+    fs::write(&location.records, "no directory").unwrap();
+    assert!(
+        location
+            .settings
+            .lock_setting(location.read_ahead())
+            .is_err()
+    );
+    assert_eq!(location.current_value(), "128");
 }
 
 #[test]
 fn setting_without_boot_id_is_not_changed() {
-    let place = TestLocation::new();
-    place.write_to_root("proc/sys/kernel/random/boot_id", "");
-    assert!(place.settings.lock_setting(place.read_ahead()).is_err());
+    let location = TestLocation::new();
+    location.write_to_root("proc/sys/kernel/random/boot_id", "");
+    assert!(
+        location
+            .settings
+            .lock_setting(location.read_ahead())
+            .is_err()
+    );
 }
 
 #[test]
 fn invalid_setting_value_is_not_written() {
-    let place = TestLocation::new();
-    let mut guard = place.guard();
+    let location = TestLocation::new();
+    let mut guard = location.guard();
     for value in ["", "-1", "4\n", "04", "0x4", "four", "99999999999"] {
         let error = guard.set(value).unwrap_err();
         assert!(
             matches!(error, SettingError::InvalidValue { .. }),
             "{value:?}: {error}"
         );
-        assert_eq!(place.current_value(), "128");
+        assert_eq!(location.current_value(), "128");
     }
 }
 
 #[test]
 fn write_cache_accepts_only_kernel_values() {
-    let place = TestLocation::new();
+    let location = TestLocation::new();
     let disk = "sys/class/block/sda/device/scsi_disk/2:0:0:0";
-    fs::create_dir_all(place.directory.path().join(disk)).unwrap();
+    fs::create_dir_all(location.directory.path().join(disk)).unwrap();
     let file = format!("{disk}/cache_type");
-    place.write_to_root(&file, "write back\n");
+    location.write_to_root(&file, "write back\n");
     let setting = SystemSetting::write_cache("sda").unwrap();
-    assert!(place.settings.exists(&setting));
-    let mut guard = place.settings.lock_setting(setting.clone()).unwrap();
+    assert!(location.settings.exists(&setting));
+    let mut guard = location.settings.lock_setting(setting.clone()).unwrap();
     guard.set("write through").unwrap();
     // This value would leave the setting of the drive itself unchanged.
     assert!(guard.set("temporary write back").is_err());
     drop(guard);
-    let value = fs::read_to_string(place.directory.path().join(&file)).unwrap();
+    let value = fs::read_to_string(location.directory.path().join(&file)).unwrap();
     assert_eq!(value, "write back");
     assert!(
-        !place
+        !location
             .settings
             .exists(&SystemSetting::write_cache("sdb").unwrap())
     );
@@ -373,11 +386,11 @@ fn device_name_with_path_components_is_refused() {
 
 #[test]
 fn written_record_is_parsed_back() {
-    let place = TestLocation::new();
-    place.write_record("read-ahead@sda.json", &read_ahead_record().to_string());
-    fs::write(&place.setting, "4\n").unwrap();
-    assert_eq!(place.settings.restore_leftovers().len(), 1);
-    assert_eq!(place.current_value(), "128");
+    let location = TestLocation::new();
+    location.write_record("read-ahead@sda.json", &read_ahead_record().to_string());
+    fs::write(&location.setting, "4\n").unwrap();
+    assert_eq!(location.settings.restore_leftovers().len(), 1);
+    assert_eq!(location.current_value(), "128");
 }
 
 /// Records that this program did not write: each differs from a valid one in one field.
@@ -411,20 +424,20 @@ fn planted_record_changes_nothing() {
         ),
     ];
     for (key, what, value) in changes {
-        let place = TestLocation::new();
-        fs::write(&place.setting, "4\n").unwrap();
+        let location = TestLocation::new();
+        fs::write(&location.setting, "4\n").unwrap();
         let mut planted = read_ahead_record();
         planted[key] = value;
-        place.write_record("read-ahead@sda.json", &planted.to_string());
-        let before = place.files_outside_records();
-        let restored = place.settings.restore_leftovers();
+        location.write_record("read-ahead@sda.json", &planted.to_string());
+        let before = location.files_outside_records();
+        let restored = location.settings.restore_leftovers();
         assert!(
             matches!(&restored[..], [Err(SettingError::InvalidRecord { .. })]),
             "{key} ({what}): {restored:?}"
         );
-        assert_eq!(place.files_outside_records(), before, "{key} ({what})");
+        assert_eq!(location.files_outside_records(), before, "{key} ({what})");
         // It does not block a new lock.
-        drop(place.guard());
+        drop(location.guard());
     }
 }
 
@@ -441,12 +454,12 @@ fn planted_file_of_another_name_is_ignored() {
         "@.json",
         ".json",
     ] {
-        let place = TestLocation::new();
-        fs::write(&place.setting, "4\n").unwrap();
-        place.write_record(name, &text);
-        let before = place.files_outside_records();
-        assert!(place.settings.restore_leftovers().is_empty(), "{name}");
-        assert_eq!(place.files_outside_records(), before);
+        let location = TestLocation::new();
+        fs::write(&location.setting, "4\n").unwrap();
+        location.write_record(name, &text);
+        let before = location.files_outside_records();
+        assert!(location.settings.restore_leftovers().is_empty(), "{name}");
+        assert_eq!(location.files_outside_records(), before);
     }
 }
 
@@ -456,15 +469,15 @@ fn damaged_or_oversized_record_is_ignored() {
     let half = &good[..good.len() / 2];
     let endless = format!("{good}{}", " ".repeat(70_000));
     for text in ["", "{", half, "null", "[]", &endless] {
-        let place = TestLocation::new();
-        fs::write(&place.setting, "4\n").unwrap();
-        place.write_record("read-ahead@sda.json", text);
-        let restored = place.settings.restore_leftovers();
+        let location = TestLocation::new();
+        fs::write(&location.setting, "4\n").unwrap();
+        location.write_record("read-ahead@sda.json", text);
+        let restored = location.settings.restore_leftovers();
         assert!(matches!(
             &restored[..],
             [Err(SettingError::InvalidRecord { .. })]
         ));
-        assert_eq!(place.current_value(), "4");
+        assert_eq!(location.current_value(), "4");
     }
 }
 
@@ -472,43 +485,43 @@ fn damaged_or_oversized_record_is_ignored() {
 fn record_or_directory_writable_by_others_is_ignored() {
     type Tamper = fn(&TestLocation);
     let cases: [(&str, Tamper); 6] = [
-        ("symlinked record", |place| {
-            let elsewhere = place.directory.path().join("elsewhere");
-            fs::rename(place.record_path(), &elsewhere).unwrap();
-            symlink(&elsewhere, place.record_path()).unwrap();
+        ("symlinked record", |location| {
+            let elsewhere = location.directory.path().join("elsewhere");
+            fs::rename(location.record_path(), &elsewhere).unwrap();
+            symlink(&elsewhere, location.record_path()).unwrap();
         }),
-        ("hard-linked record", |place| {
-            let second = place.directory.path().join("second");
-            fs::hard_link(place.record_path(), second).unwrap();
+        ("hard-linked record", |location| {
+            let second = location.directory.path().join("second");
+            fs::hard_link(location.record_path(), second).unwrap();
         }),
-        ("group-writable record", |place| {
-            fs::set_permissions(place.record_path(), fs::Permissions::from_mode(0o660)).unwrap();
+        ("group-writable record", |location| {
+            fs::set_permissions(location.record_path(), fs::Permissions::from_mode(0o660)).unwrap();
         }),
-        ("record that is a FIFO", |place| {
-            fs::remove_file(place.record_path()).unwrap();
+        ("record that is a FIFO", |location| {
+            fs::remove_file(location.record_path()).unwrap();
             let mode = rustix::fs::Mode::RWXU;
-            rustix::fs::mkfifoat(rustix::fs::CWD, place.record_path(), mode).unwrap();
+            rustix::fs::mkfifoat(rustix::fs::CWD, location.record_path(), mode).unwrap();
         }),
-        ("symlinked directory", |place| {
-            let moved = place.directory.path().join("moved");
-            fs::rename(&place.records, &moved).unwrap();
-            symlink(&moved, &place.records).unwrap();
+        ("symlinked directory", |location| {
+            let moved = location.directory.path().join("moved");
+            fs::rename(&location.records, &moved).unwrap();
+            symlink(&moved, &location.records).unwrap();
         }),
-        ("group-writable directory", |place| {
-            fs::set_permissions(&place.records, fs::Permissions::from_mode(0o770)).unwrap();
+        ("group-writable directory", |location| {
+            fs::set_permissions(&location.records, fs::Permissions::from_mode(0o770)).unwrap();
         }),
     ];
     for (what, tamper) in cases {
-        let place = TestLocation::new();
-        fs::write(&place.setting, "4\n").unwrap();
-        place.write_record("read-ahead@sda.json", &read_ahead_record().to_string());
-        tamper(&place);
-        let restored = place.settings.restore_leftovers();
+        let location = TestLocation::new();
+        fs::write(&location.setting, "4\n").unwrap();
+        location.write_record("read-ahead@sda.json", &read_ahead_record().to_string());
+        tamper(&location);
+        let restored = location.settings.restore_leftovers();
         assert!(
             matches!(&restored[..], [Err(SettingError::RecordDirectory(_))]),
             "{what}: {restored:?}"
         );
-        assert_eq!(place.current_value(), "4", "{what}");
+        assert_eq!(location.current_value(), "4", "{what}");
     }
 }
 
@@ -517,39 +530,52 @@ fn record_or_directory_of_another_user_is_ignored() {
     if !rustix::process::geteuid().is_root() {
         return requirement::skip(Requirement::Root, "chown needs root");
     }
-    let own = |place: &TestLocation, path: &Path| {
+    let own = |location: &TestLocation, path: &Path| {
         std::os::unix::fs::chown(path, Some(1000), Some(1000)).unwrap();
-        let restored = place.settings.restore_leftovers();
+        let restored = location.settings.restore_leftovers();
         assert!(matches!(
             &restored[..],
             [Err(SettingError::RecordDirectory(_))]
         ));
-        assert_eq!(place.current_value(), "4");
+        assert_eq!(location.current_value(), "4");
     };
-    let place = TestLocation::new();
-    fs::write(&place.setting, "4\n").unwrap();
-    place.write_record("read-ahead@sda.json", &read_ahead_record().to_string());
-    own(&place, &place.record_path());
-    own(&place, &place.records);
-    assert!(place.settings.lock_setting(place.read_ahead()).is_err());
+    let location = TestLocation::new();
+    fs::write(&location.setting, "4\n").unwrap();
+    location.write_record("read-ahead@sda.json", &read_ahead_record().to_string());
+    own(&location, &location.record_path());
+    own(&location, &location.records);
+    assert!(
+        location
+            .settings
+            .lock_setting(location.read_ahead())
+            .is_err()
+    );
 }
 
 #[test]
 fn symlink_leaving_kernel_tree_is_not_followed() {
-    let place = TestLocation::new();
-    fs::remove_file(&place.setting).unwrap();
-    let queue = place.setting.parent().unwrap();
+    let location = TestLocation::new();
+    fs::remove_file(&location.setting).unwrap();
+    let queue = location.setting.parent().unwrap();
     // An absolute link, and a link as the last component.
     for (link, target) in [
-        (queue.to_owned(), place.directory.path().join("outside")),
-        (place.setting.clone(), place.directory.path().join("victim")),
+        (queue.to_owned(), location.directory.path().join("outside")),
+        (
+            location.setting.clone(),
+            location.directory.path().join("victim"),
+        ),
     ] {
-        let outside = place.directory.path().join("outside");
+        let outside = location.directory.path().join("outside");
         fs::create_dir_all(&outside).unwrap();
         fs::write(outside.join("read_ahead_kb"), "128\n").unwrap();
         let _ = fs::remove_dir_all(&link);
         symlink(&target, &link).unwrap();
-        assert!(place.settings.lock_setting(place.read_ahead()).is_err());
+        assert!(
+            location
+                .settings
+                .lock_setting(location.read_ahead())
+                .is_err()
+        );
         fs::remove_file(&link).unwrap();
         fs::create_dir_all(queue).unwrap();
     }
@@ -557,14 +583,14 @@ fn symlink_leaving_kernel_tree_is_not_followed() {
 
 #[test]
 fn stale_temporary_file_of_killed_process_is_removed() {
-    let place = TestLocation::new();
-    place.write_record(".0123456789abcdef.tmp", "{");
-    assert!(place.settings.restore_leftovers().is_empty());
-    let path = place.records.join(".0123456789abcdef.tmp");
+    let location = TestLocation::new();
+    location.write_record(".0123456789abcdef.tmp", "{");
+    assert!(location.settings.restore_leftovers().is_empty());
+    let path = location.records.join(".0123456789abcdef.tmp");
     assert!(path.exists(), "its process may be about to rename it");
     let old = std::time::SystemTime::now() - 2 * STALE_TEMPORARY_AGE;
     fs::File::open(&path).unwrap().set_modified(old).unwrap();
-    assert!(place.settings.restore_leftovers().is_empty());
+    assert!(location.settings.restore_leftovers().is_empty());
     assert!(!path.exists());
 }
 
@@ -573,8 +599,8 @@ fn stale_temporary_file_of_killed_process_is_removed() {
 #[test]
 fn setting_opens_despite_concurrent_renames() {
     use std::sync::atomic::{AtomicBool, Ordering};
-    let place = TestLocation::new();
-    let root = place.directory.path();
+    let location = TestLocation::new();
+    let root = location.directory.path();
     let (real, name) = (
         root.join("sys/devices/pci0/block/sda"),
         root.join("sys/class/block/sda"),
@@ -582,7 +608,7 @@ fn setting_opens_despite_concurrent_renames() {
     fs::create_dir_all(real.parent().unwrap()).unwrap();
     fs::rename(&name, &real).unwrap();
     symlink("../../devices/pci0/block/sda", &name).unwrap();
-    let setting = place.read_ahead();
+    let setting = location.read_ahead();
     let roots = SysPaths::under_root(root);
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -609,8 +635,8 @@ fn setting_opens_despite_concurrent_renames() {
 
 #[test]
 fn symlink_leaving_sysfs_is_not_followed() {
-    let place = TestLocation::new();
-    let root = place.directory.path();
+    let location = TestLocation::new();
+    let root = location.directory.path();
     fs::create_dir_all(root.join("elsewhere/queue")).unwrap();
     fs::write(root.join("elsewhere/queue/read_ahead_kb"), "1").unwrap();
     for (device, target) in [

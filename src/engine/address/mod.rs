@@ -250,8 +250,8 @@ impl AddressPattern {
                 law,
             } => {
                 let rank = law.draw_rank(|| unit_interval(draws.next_word()))?;
-                let place = u128::from(rank) * u128::from(*stride) % u128::from(law.count());
-                Some(first + place as u64 * step)
+                let position = u128::from(rank) * u128::from(*stride) % u128::from(law.count());
+                Some(first + position as u64 * step)
             }
             Self::AddressList {
                 list,

@@ -49,10 +49,10 @@ impl Lateness {
         if self.median_delay <= 0.0 {
             return 0.0;
         }
-        let kept = (-(at - self.last_time).max(0.0) / CORRELATION_TIME).exp();
+        let decay = (-(at - self.last_time).max(0.0) / CORRELATION_TIME).exp();
         self.last_time = at;
-        let fresh = (1.0 - kept * kept).sqrt();
-        self.slow_component = kept * self.slow_component
+        let fresh = (1.0 - decay * decay).sqrt();
+        self.slow_component = decay * self.slow_component
             + fresh * SLOW_DEVIATION * self.random.sample::<f64, _>(StandardNormal);
         let quick = (FAST_DEVIATION * self.random.sample::<f64, _>(StandardNormal)).exp();
         let asleep = WAKEUP_GROWTH * (waited / IDLE_THRESHOLD).max(1.0).ln();

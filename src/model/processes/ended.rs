@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::model::interval::{ProcessPair, SampleInterval};
 use crate::probe::SystemSample;
-use crate::probe::sample::{ProcessIo, ProcessSample};
+use crate::probe::sample::{ProcessIo, ProcessKey, ProcessSample};
 
 /// Readings of a parent's counters within which those of an ended child have to appear.
 const MAX_READINGS: u8 = 2;
@@ -20,9 +20,6 @@ const INIT_PID: u32 = 1;
 /// Ended children that transferred fewer bytes, none of them from or to devices, are not shown: each
 /// command of a shell reads some libraries.
 const MIN_SHOWN_BYTES: u64 = 256 * 1024;
-
-/// Process id and start time: unique.
-type ProcessKey = (u32, u64);
 
 /// Ended children whose counters have not yet appeared in those of their parents, and what ended
 /// children have done since the first sample.
@@ -67,7 +64,7 @@ impl EndedChildren {
         self.add_ended(interval);
         let mut found = EndedInInterval::default();
         for pair in &interval.process_pairs {
-            let key = process_key(pair.current);
+            let key = pair.current.identity.key();
             let separate = pair.ended_io_delta();
             if let Some((io, elapsed)) = separate
                 && io != ProcessIo::default()
@@ -105,7 +102,7 @@ impl EndedChildren {
             if same_process(interval.current, process).is_some() {
                 continue;
             }
-            self.accumulated.remove(&process_key(process));
+            self.accumulated.remove(&process.identity.key());
             if let Some(io) = process.io.value()
                 && io != ProcessIo::default()
                 && let Some(reaper) = find_reaper(previous, interval.current, process)
@@ -155,10 +152,6 @@ fn is_shown(io: &ProcessIo) -> bool {
         || io.rchar.saturating_add(io.wchar) >= MIN_SHOWN_BYTES
 }
 
-fn process_key(process: &ProcessSample) -> ProcessKey {
-    (process.identity.pid, process.identity.start_ticks)
-}
-
 fn find_process(sample: &SystemSample, pid: u32) -> Option<&ProcessSample> {
     let found = sample
         .processes
@@ -191,11 +184,11 @@ fn find_reaper(
             break;
         };
         if let Some(alive) = same_process(current, process) {
-            return Some(process_key(alive));
+            return Some(alive.identity.key());
         }
         parent = process.identity.parent_pid;
     }
-    find_process(current, INIT_PID).map(process_key)
+    find_process(current, INIT_PID).map(|process| process.identity.key())
 }
 
 #[cfg(test)]

@@ -24,4 +24,5 @@ pub use self::request::{RequestActor, RequestTimestamps, StageTimes, TracedReque
 pub use self::seek_distance::seek_distances;
 pub use self::summary::{OperationLatency, PerThreadStats, RequestSummary, StageLatency};
 pub use self::traced_io::{DeviceIoCounts, TracedIo, TracedProcess};
+pub(crate) use self::writeback_attribution::WritebackAttribution;
 pub use crate::probe::trace::event::DeviceNumber;

@@ -141,7 +141,7 @@ mod tests {
                     expected.push((key, index));
                 } else {
                     let oldest = expected.iter().position(|(known, _)| *known == key);
-                    let oldest = oldest.map(|place| expected.remove(place).1);
+                    let oldest = oldest.map(|position| expected.remove(position).1);
                     prop_assert_eq!(pending.take_oldest(key, |_| true), oldest);
                 }
                 prop_assert_eq!(pending.len(), expected.len());

@@ -221,7 +221,7 @@ mod tests {
         let counted: u64 = summary
             .thread_stats
             .values()
-            .map(|toll| toll.requests)
+            .map(|thread| thread.requests)
             .sum();
         assert_eq!(counted, summary.requests);
     }

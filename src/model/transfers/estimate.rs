@@ -97,9 +97,9 @@ impl RateEstimator {
     /// Exponentially weighted mean for intervals of any length; dividing by the sum of the weights
     /// removes the initial bias.
     fn add_rate(&mut self, rate: f64, elapsed: Duration) {
-        let kept = (-elapsed.as_secs_f64() / TIME_CONSTANT.as_secs_f64()).exp();
-        self.weighted_rate_sum = self.weighted_rate_sum * kept + rate * (1.0 - kept);
-        self.weight_sum = self.weight_sum * kept + (1.0 - kept);
+        let decay = (-elapsed.as_secs_f64() / TIME_CONSTANT.as_secs_f64()).exp();
+        self.weighted_rate_sum = self.weighted_rate_sum * decay + rate * (1.0 - decay);
+        self.weight_sum = self.weight_sum * decay + (1.0 - decay);
         if self.recent_rates.len() == MAX_RECENT_RATES {
             self.recent_rates.pop_front();
         }

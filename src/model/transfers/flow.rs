@@ -203,7 +203,7 @@ fn family_of(sample: &SystemSample, process: &ProcessSample) -> u32 {
         let found = sample
             .processes
             .binary_search_by_key(&parent, |other| other.identity.pid)
-            .map(|place| &sample.processes[place].identity);
+            .map(|index| &sample.processes[index].identity);
         match found {
             Ok(identity) if identity.name == process.identity.name => {
                 (topmost, parent) = (identity.pid, identity.parent_pid);

@@ -32,7 +32,7 @@ mod pairing;
 mod tests;
 mod transfer;
 mod transfer_file;
-mod waits;
+pub mod waits;
 
 use self::bottleneck::TransferParticipants;
 use self::context::{TransferContext, TransferDevices};
@@ -183,21 +183,21 @@ impl TransferTracker {
 
     /// Finds sources whose offset advanced.
     fn find_moving(&mut self, search: &TransferSearch<'_>) {
-        for place in search.file_indices() {
-            let (process, flow) = search.flow_at(place);
+        for file_index in search.file_indices() {
+            let (process, flow) = search.flow_at(file_index);
             let inside = flow.file.size.is_some_and(|size| flow.file.position < size);
             if flow.advanced_bytes() == 0
                 || !inside
                 || !flow.can_be_source(self.min_bytes)
-                || self.is_known(search, place)
+                || self.is_known(search, file_index)
             {
                 continue;
             }
-            let destination = pairing::find_destination(search.processes, place);
+            let destination = pairing::find_destination(search.processes, file_index);
             let source = TransferFile::new(process.process, flow.file);
             self.start_transfer(
                 search,
-                Some((place, source)),
+                Some((file_index, source)),
                 destination,
                 ProgressBasis::Position,
             );
@@ -206,19 +206,19 @@ impl TransferTracker {
 
     /// Finds destinations that grow while no offset advances.
     fn find_growing(&mut self, search: &TransferSearch<'_>) {
-        for place in search.file_indices() {
-            let (process, flow) = search.flow_at(place);
-            if !flow.grew_unpositioned() || self.is_known(search, place) {
+        for file_index in search.file_indices() {
+            let (process, flow) = search.flow_at(file_index);
+            if !flow.grew_unpositioned() || self.is_known(search, file_index) {
                 continue;
             }
             let source = pairing::find_unmoved_source(process, flow.file, self.min_bytes)
-                .map(|flow| FileIndex { flow, ..place });
+                .map(|flow| FileIndex { flow, ..file_index });
             if let Some(source) = source.filter(|source| !self.is_known(search, *source)) {
                 let end = TransferFile::new(process.process, search.flow_at(source).1.file);
                 self.start_transfer(
                     search,
                     Some((source, end)),
-                    Some(place),
+                    Some(file_index),
                     ProgressBasis::DestinationGrowth,
                 );
             }
@@ -227,8 +227,8 @@ impl TransferTracker {
 
     /// Finds destinations whose source is not a file, such as `/dev/zero` or a socket.
     fn find_written(&mut self, search: &TransferSearch<'_>) {
-        for place in search.file_indices() {
-            let (_, flow) = search.flow_at(place);
+        for file_index in search.file_indices() {
+            let (_, flow) = search.flow_at(file_index);
             let large = matches!(flow.file.kind, FileKind::Block(_))
                 || flow.file.size.is_some_and(|size| size >= self.min_bytes);
             let rate = flow.received_bytes() as f64 / search.seconds();
@@ -239,7 +239,7 @@ impl TransferTracker {
                 || in_place
                 || !flow.is_written()
                 || rate < MIN_WRITE_BYTES_PER_S
-                || self.is_known(search, place)
+                || self.is_known(search, file_index)
             {
                 continue;
             }
@@ -248,7 +248,7 @@ impl TransferTracker {
             } else {
                 ProgressBasis::DestinationGrowth
             };
-            self.start_transfer(search, None, Some(place), basis);
+            self.start_transfer(search, None, Some(file_index), basis);
         }
     }
 
@@ -283,14 +283,14 @@ impl TransferTracker {
                 && Some(file.position) < file.size
                 && !file.writable
             {
-                let place = FileIndex {
+                let file_index = FileIndex {
                     process: index,
                     flow,
                 };
                 let source = TransferFile::new(process.process, file);
                 self.start_transfer(
                     search,
-                    Some((place, source)),
+                    Some((file_index, source)),
                     None,
                     ProgressBasis::IoCounters,
                 );
@@ -300,8 +300,8 @@ impl TransferTracker {
 
     /// Finds destinations of sources without one.
     fn find_missing_destinations(&mut self, search: &TransferSearch<'_>) {
-        for place in search.file_indices() {
-            let (process, flow) = search.flow_at(place);
+        for file_index in search.file_indices() {
+            let (process, flow) = search.flow_at(file_index);
             let Some(index) = self.transfers.iter().position(|transfer| {
                 transfer.is_active()
                     && transfer.destination.is_none()
@@ -312,7 +312,7 @@ impl TransferTracker {
             }) else {
                 continue;
             };
-            if let Some(found) = pairing::find_destination(search.processes, place) {
+            if let Some(found) = pairing::find_destination(search.processes, file_index) {
                 let end = self.claim_destination(search, found);
                 self.transfers[index].destination = Some(end);
                 self.transfers.retain(|transfer| !is_orphan(transfer));
@@ -328,11 +328,15 @@ impl TransferTracker {
         destination: Option<FileIndex>,
         basis: ProgressBasis,
     ) {
-        let Some(leader) = source.as_ref().map(|(place, _)| *place).or(destination) else {
+        let Some(leader) = source
+            .as_ref()
+            .map(|(file_index, _)| *file_index)
+            .or(destination)
+        else {
             return;
         };
         let process = search.flow_at(leader).0.process;
-        let destination = destination.map(|place| self.claim_destination(search, place));
+        let destination = destination.map(|file_index| self.claim_destination(search, file_index));
         self.transfers.retain(|transfer| !is_orphan(transfer));
         let source = source.map(|(_, end)| end);
         let mut transfer = Transfer::new(process, source, destination, basis);
@@ -342,8 +346,12 @@ impl TransferTracker {
     }
 
     /// Removes a destination from the transfer that had no source for it.
-    fn claim_destination(&mut self, search: &TransferSearch<'_>, place: FileIndex) -> TransferFile {
-        let (process, flow) = search.flow_at(place);
+    fn claim_destination(
+        &mut self,
+        search: &TransferSearch<'_>,
+        file_index: FileIndex,
+    ) -> TransferFile {
+        let (process, flow) = search.flow_at(file_index);
         for transfer in &mut self.transfers {
             let same = |end: &TransferFile| end.is_file_of(process.process, flow.file);
             if transfer.source.is_none() && transfer.destination.as_ref().is_some_and(same) {
@@ -353,8 +361,8 @@ impl TransferTracker {
         TransferFile::new(process.process, flow.file)
     }
 
-    fn is_known(&self, search: &TransferSearch<'_>, place: FileIndex) -> bool {
-        let (process, flow) = search.flow_at(place);
+    fn is_known(&self, search: &TransferSearch<'_>, file_index: FileIndex) -> bool {
+        let (process, flow) = search.flow_at(file_index);
         self.transfers
             .iter()
             .any(|transfer| transfer.is_active() && transfer.involves(process.process, flow))
@@ -422,9 +430,9 @@ impl<'s> TransferSearch<'s> {
         })
     }
 
-    fn flow_at(&self, place: FileIndex) -> (&'s ProcessFlows<'s>, &'s flow::FileFlow<'s>) {
-        let process = &self.processes[place.process];
-        (process, &process.flows[place.flow])
+    fn flow_at(&self, file_index: FileIndex) -> (&'s ProcessFlows<'s>, &'s flow::FileFlow<'s>) {
+        let process = &self.processes[file_index.process];
+        (process, &process.flows[file_index.flow])
     }
 
     fn seconds(&self) -> f64 {

@@ -136,10 +136,10 @@ fn destination_in_related_process(
             let flows = 0..all[process].flows.len();
             flows.map(move |flow| FileIndex { process, flow })
         })
-        .filter(|place| receives(flow_at(all, *place), source))
+        .filter(|file_index| receives(flow_at(all, *file_index), source))
         .collect();
-    let in_family = |place: &&FileIndex| all[place.process].family == own.family;
-    let named = |place: &&FileIndex| same_name(flow_at(all, **place));
+    let in_family = |file_index: &&FileIndex| all[file_index.process].family == own.family;
+    let named = |file_index: &&FileIndex| same_name(flow_at(all, **file_index));
     let family: Vec<&FileIndex> = candidates.iter().filter(in_family).collect();
     let found = family.iter().copied().find(named);
     let only = || match family[..] {
@@ -152,6 +152,6 @@ fn destination_in_related_process(
         .copied()
 }
 
-fn flow_at<'a, 's>(all: &'a [ProcessFlows<'s>], place: FileIndex) -> &'a FileFlow<'s> {
-    &all[place.process].flows[place.flow]
+fn flow_at<'a, 's>(all: &'a [ProcessFlows<'s>], file_index: FileIndex) -> &'a FileFlow<'s> {
+    &all[file_index.process].flows[file_index.flow]
 }

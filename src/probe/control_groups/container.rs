@@ -71,11 +71,11 @@ fn kubernetes_name(roots: &SysPaths, id: &str) -> Option<String> {
             "io.kubernetes.container.name",
         ],
     ];
-    let places = [
+    let paths = [
         roots.run.join(CONTAINERD).join(id).join("config.json"),
         roots.run.join(CRIO).join(id).join("userdata/config.json"),
     ];
-    let state = places.iter().find_map(|path| read_json(path))?;
+    let state = paths.iter().find_map(|path| read_json(path))?;
     KEYS.iter().find_map(|keys| {
         let names = keys.map(|key| state["annotations"][key].as_str());
         // The container that holds the namespaces of a pod has no name of its own.

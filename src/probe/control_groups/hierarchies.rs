@@ -67,38 +67,25 @@ impl IoHierarchies {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
-
-    fn write(path: PathBuf, text: &str) {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn machine(mount: &str) -> (tempfile::TempDir, SysPaths) {
-        let root = tempfile::tempdir().unwrap();
-        let roots = SysPaths::under_root(root.path());
-        write(roots.proc.join("self/mountinfo"), mount);
-        (root, roots)
-    }
 
     #[test]
     fn strictest_io_limit_of_all_cgroups_applies() {
-        let (_root, roots) = machine("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-        let groups = roots.sys.join("fs/cgroup");
-        write(
-            roots.proc.join("7/cgroup"),
-            "0::/backup.slice/copy.service\n",
-        );
-        write(
-            groups.join("backup.slice/io.max"),
-            "8:0 rbps=2000000 wbps=max riops=max wiops=120\n",
-        );
-        write(
-            groups.join("backup.slice/copy.service/io.max"),
-            "8:0 rbps=3000000 wbps=1000 riops=max wiops=max\n259:0 rbps=5 wbps=max\n",
-        );
+        let (_root, roots) = SysPaths::with_files(&[
+            (
+                "proc/self/mountinfo",
+                "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            ),
+            ("proc/7/cgroup", "0::/backup.slice/copy.service\n"),
+            (
+                "sys/fs/cgroup/backup.slice/io.max",
+                "8:0 rbps=2000000 wbps=max riops=max wiops=120\n",
+            ),
+            (
+                "sys/fs/cgroup/backup.slice/copy.service/io.max",
+                "8:0 rbps=3000000 wbps=1000 riops=max wiops=max\n259:0 rbps=5 wbps=max\n",
+            ),
+        ]);
         let membership = IoHierarchies::find(&roots).membership(&roots, 7);
         let expected = [
             IoLimit {
@@ -127,18 +114,24 @@ mod tests {
 
     #[test]
     fn cgroup_v1_limits_are_read_from_separate_files() {
-        let (_root, roots) =
-            machine("31 23 0:27 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n");
-        write(
-            roots.proc.join("7/cgroup"),
-            "8:pids:/\n7:blkio,cpu:/slow\n1:cpuacct:/slow\n0::/\n",
-        );
-        let group = roots.sys.join("fs/cgroup/blkio/slow");
-        write(
-            group.join("blkio.throttle.read_bps_device"),
-            "254:0 1048576\n",
-        );
-        write(group.join("blkio.throttle.write_iops_device"), "254:0 50\n");
+        let (_root, roots) = SysPaths::with_files(&[
+            (
+                "proc/self/mountinfo",
+                "31 23 0:27 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n",
+            ),
+            (
+                "proc/7/cgroup",
+                "8:pids:/\n7:blkio,cpu:/slow\n1:cpuacct:/slow\n0::/\n",
+            ),
+            (
+                "sys/fs/cgroup/blkio/slow/blkio.throttle.read_bps_device",
+                "254:0 1048576\n",
+            ),
+            (
+                "sys/fs/cgroup/blkio/slow/blkio.throttle.write_iops_device",
+                "254:0 50\n",
+            ),
+        ]);
         let expected = IoLimit {
             device: (254, 0),
             read_bytes_per_s: Some(1 << 20),

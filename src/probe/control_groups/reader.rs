@@ -121,17 +121,6 @@ mod tests {
     use super::*;
     use crate::probe::control_groups::DeviceIo;
 
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, SysPaths) {
-        let root = tempfile::tempdir().unwrap();
-        for (name, content) in files {
-            let path = root.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        }
-        let roots = SysPaths::under_root(root.path());
-        (root, roots)
-    }
-
     fn read(roots: &SysPaths) -> ControlGroupsSample {
         let hierarchies = IoHierarchies::find(roots);
         let mut sample = ControlGroupReader::default().read(roots, &hierarchies);
@@ -146,7 +135,7 @@ mod tests {
 
     #[test]
     fn groups_of_version_2_have_counters_pressure_and_limits() {
-        let (_root, roots) = machine(&[
+        let (_root, roots) = SysPaths::with_files(&[
             (
                 "proc/self/mountinfo",
                 "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
@@ -190,7 +179,7 @@ mod tests {
 
     #[test]
     fn hybrid_machine_counts_in_version_1_and_has_pressure_in_version_2() {
-        let (_root, roots) = machine(&[
+        let (_root, roots) = SysPaths::with_files(&[
             (
                 "proc/self/mountinfo",
                 "30 23 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
@@ -221,7 +210,7 @@ mod tests {
 
     #[test]
     fn machine_without_control_groups_has_none() {
-        let (_root, roots) = machine(&[("proc/self/mountinfo", "")]);
+        let (_root, roots) = SysPaths::with_files(&[("proc/self/mountinfo", "")]);
         assert_eq!(read(&roots), ControlGroupsSample::default());
     }
 }

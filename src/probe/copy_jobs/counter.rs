@@ -10,7 +10,8 @@ use std::time::Duration;
 use crate::probe::copy_jobs::arguments::CopyOrder;
 use crate::probe::copy_jobs::count::FileCount;
 use crate::probe::copy_jobs::counter::tree::CopyTree;
-use crate::probe::copy_jobs::job_count::{EndedJob, ProcessKey};
+use crate::probe::copy_jobs::job_count::EndedJob;
+use crate::probe::sample::ProcessKey;
 
 mod arrivals;
 mod paths;

@@ -24,6 +24,3 @@ pub struct EndedJob {
     /// The counts after the end; `None` where they cannot be determined.
     pub count: Option<FileCount>,
 }
-
-/// A process by its id and start time.
-pub(super) type ProcessKey = (u32, u64);

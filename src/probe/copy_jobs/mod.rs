@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::probe::copy_jobs::counter::TreeCounter;
-use crate::probe::copy_jobs::job_count::ProcessKey;
-use crate::probe::sample::{ProcessIdentity, ProcessSample};
+use crate::probe::sample::{ProcessIdentity, ProcessKey, ProcessSample};
 use crate::roots::SysPaths;
 
 pub mod arguments;
@@ -48,12 +47,12 @@ impl CopyJobs {
     ) -> Vec<EndedJob> {
         let mut gone: BTreeMap<ProcessKey, ()> =
             self.judged_processes.keys().map(|key| (*key, ())).collect();
-        for place in 0..processes.len() {
-            let identity = &processes[place].identity;
+        for index in 0..processes.len() {
+            let identity = &processes[index].identity;
             if !arguments::COPY_PROGRAMS.contains(&identity.program().0) {
                 continue;
             }
-            let key = (identity.pid, identity.start_ticks);
+            let key = identity.key();
             gone.remove(&key);
             let judged = self.judged_processes.get(&key);
             if judged.is_none_or(|judged| !Arc::ptr_eq(&judged.identity, identity)) {
@@ -62,7 +61,7 @@ impl CopyJobs {
                 self.judged_processes
                     .insert(key, JudgedProcess { identity, order });
             }
-            processes[place].job_count = self.count_of(key);
+            processes[index].job_count = self.count_of(key);
         }
         for key in gone.into_keys() {
             let judged = self.judged_processes.remove(&key);
@@ -99,7 +98,7 @@ impl CopyJobs {
             self.counter = TreeCounter::start();
         }
         let process = roots.proc.join(identity.pid.to_string());
-        let key = (identity.pid, identity.start_ticks);
+        let key = identity.key();
         self.counter
             .as_ref()?
             .start_job(key, process, Arc::clone(&order));
@@ -111,7 +110,7 @@ impl CopyJobs {
 fn has_same_parent(identity: &ProcessIdentity, processes: &[ProcessSample]) -> bool {
     processes
         .binary_search_by_key(&identity.parent_pid, |process| process.identity.pid)
-        .is_ok_and(|place| processes[place].identity.name == identity.name)
+        .is_ok_and(|index| processes[index].identity.name == identity.name)
 }
 
 #[cfg(test)]

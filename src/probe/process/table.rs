@@ -28,7 +28,7 @@ use crate::roots::SysPaths;
 mod ended;
 mod reading;
 
-/// Unexplained bytes per sample above which all quiet processes are read at once.
+/// Unexplained bytes per sample above which all idle processes are read at once.
 const MIN_UNEXPLAINED_BYTES: u64 = 1 << 20;
 /// After such a search found nothing, because counters of ended processes cannot be read, it is
 /// suspended for this many samples.
@@ -71,7 +71,7 @@ pub struct ProcessTable {
     sample_time: Duration,
     /// I/O bytes since the last reading of the processes that were read in this sample.
     explained_bytes: u64,
-    /// Sample from which on quiet processes are read again when bytes are unexplained.
+    /// Sample from which on idle processes are read again when bytes are unexplained.
     next_search_sample: u64,
     /// Files that were written and closed, with their writers.
     closed_files: Vec<(Arc<ProcessIdentity>, OpenFile)>,

@@ -71,19 +71,19 @@ impl EventFormat {
 /// `field:char rwbs[8]; offset:32; size:8; signed:1;`: the name is the last word of the
 /// declaration, without the brackets.
 pub fn parse_field(line: &str) -> Option<(String, FieldFormat)> {
-    let (declaration, places) = line.trim().strip_prefix("field:")?.split_once(';')?;
+    let (declaration, attributes) = line.trim().strip_prefix("field:")?.split_once(';')?;
     let name = declaration.split_whitespace().last()?;
     let name = name.split('[').next()?.trim_start_matches('*');
-    let place = |key: &str| -> Option<usize> {
-        places
+    let position = |key: &str| -> Option<usize> {
+        attributes
             .split(';')
-            .find_map(|place| place.trim().strip_prefix(key))?
+            .find_map(|position| position.trim().strip_prefix(key))?
             .parse()
             .ok()
     };
     let field = FieldFormat {
-        offset: place("offset:")?,
-        size: place("size:")?,
+        offset: position("offset:")?,
+        size: position("size:")?,
     };
     (!name.is_empty()).then(|| (name.to_owned(), field))
 }

@@ -37,11 +37,11 @@ impl TracefsMount {
     ///
     /// When it is not mounted and cannot be.
     pub fn open(roots: &SysPaths) -> Result<Self, TraceError> {
-        let places = [
+        let paths = [
             roots.tracing.clone(),
             roots.sys.join("kernel/debug/tracing"),
         ];
-        if let Some(root) = places.into_iter().find(|place| is_tracefs(place)) {
+        if let Some(root) = paths.into_iter().find(|path| is_tracefs(path)) {
             return Ok(Self { root, _mount: None });
         }
         // A mount reaches the running kernel, which is not the one that a test describes.
@@ -80,8 +80,8 @@ impl TracefsMount {
     }
 }
 
-fn is_tracefs(place: &Path) -> bool {
-    rustix::fs::statfs(place).is_ok_and(|about| about.f_type as u64 == TRACEFS_MAGIC)
+fn is_tracefs(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|about| about.f_type as u64 == TRACEFS_MAGIC)
 }
 
 fn mount_detached() -> rustix::io::Result<OwnedFd> {

@@ -75,11 +75,11 @@ impl ComparedBenchmark {
     #[must_use]
     pub fn not_determined_reasons(&self) -> Vec<String> {
         let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-        for figure in &self.metrics {
-            for reason in figure.not_determined_reasons() {
+        for metric in &self.metrics {
+            for reason in metric.not_determined_reasons() {
                 match reasons.iter_mut().find(|(known, _)| *known == reason) {
-                    Some((_, labels)) => labels.push(figure.label()),
-                    None => reasons.push((reason, vec![figure.label()])),
+                    Some((_, labels)) => labels.push(metric.label()),
+                    None => reasons.push((reason, vec![metric.label()])),
                 }
             }
         }

@@ -27,7 +27,7 @@ pub(super) fn run_section(
             (run_heading(run, &presentation)) "\n"
             (parts::error_section(run))
             (parts::problems_section(&findings.verdicts)) "\n"
-            (parts::metric_cards(&findings.figures, presentation.headline)) "\n"
+            (parts::metric_cards(&findings.metrics, presentation.headline)) "\n"
             (parts::goals_table(&findings.goals)) "\n"
             (charts::run_charts(findings, presentation.charts)) "\n"
             (parts::metric_tables(findings)) "\n"
@@ -73,7 +73,7 @@ fn run_heading(run: &BenchmarkRun, presentation: &ResultPresentation) -> Markup 
 
 /// The results of nested benchmarks, each rendered like a separate run.
 fn nested_sections(findings: &Findings, presentations: &PresentationLookup<'_>) -> Markup {
-    let metrics = findings.figures.iter().map(|metric| metric.id.benchmark());
+    let metrics = findings.metrics.iter().map(|metric| metric.id.benchmark());
     let series = findings.series.iter().map(|series| series.id.benchmark());
     let mut names: Vec<&str> = Vec::new();
     for name in metrics.chain(series).flatten() {
@@ -88,7 +88,7 @@ fn nested_sections(findings: &Findings, presentations: &PresentationLookup<'_>) 
             div.part {
                 h2 { (name) } "\n"
                 (charts::run_charts(&nested, presentation.charts)) "\n"
-                (parts::metrics_table(&nested.figures.iter().collect::<Vec<_>>()))
+                (parts::metrics_table(&nested.metrics.iter().collect::<Vec<_>>()))
             }
             "\n"
         }
@@ -97,12 +97,12 @@ fn nested_sections(findings: &Findings, presentations: &PresentationLookup<'_>) 
 
 /// The findings of one nested benchmark, without the prefix in their names.
 fn nested_findings(findings: &Findings, benchmark: &str) -> Findings {
-    let metrics = findings.figures.iter();
+    let metrics = findings.metrics.iter();
     let metrics = metrics.filter(|metric| metric.id.benchmark() == Some(benchmark));
     let series = findings.series.iter();
     let series = series.filter(|series| series.id.benchmark() == Some(benchmark));
     Findings {
-        figures: metrics
+        metrics: metrics
             .map(|metric| Metric {
                 id: metric.id.within_benchmark(),
                 ..metric.clone()

@@ -141,7 +141,7 @@ fn hostile_names_are_escaped_in_html() {
     run.engine.reason = Some(hostile.into());
     run.reproduce.diskscope = hostile.into();
     run.parameters.insert(hostile.into(), hostile.into());
-    run.findings.figures[0].id = MetricId::parse(hostile);
+    run.findings.metrics[0].id = MetricId::parse(hostile);
     run.findings.series[0].id = SeriesId::parse(hostile);
     run.findings.series[0].y.name = hostile.into();
     run.findings.verdicts[0].code = hostile.into();

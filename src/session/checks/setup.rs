@@ -176,11 +176,11 @@ fn link_usage(run: &BenchmarkRun) -> Option<LinkUsage> {
     let setup = drive_setup(run)?;
     let rates = run
         .findings
-        .figures
+        .metrics
         .iter()
         .filter(|it| it.unit == MetricUnit::BytesPerSecond);
     Some(LinkUsage {
-        throughput: rates.map(|figure| figure.value).fold(0.0, f64::max),
+        throughput: rates.map(|metric| metric.value).fold(0.0, f64::max),
         link_max: setup.link_max_bytes_per_s? as f64,
         link: setup.link.clone(),
     })

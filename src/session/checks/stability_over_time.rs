@@ -14,7 +14,7 @@ use crate::stats::latency::steady_state::{MAX_SLOPE, SteadyStateWindow, WINDOW_R
 const MIN_POINTS: usize = 20;
 /// A level lasts for at least 1/20 of the run.
 const MIN_LEVEL_DIVISOR: usize = 20;
-/// A lasting drop by at least this fraction is a cliff.
+/// A permanent drop by at least this fraction is a cliff.
 const MIN_LEVEL_DROP: f64 = 0.3;
 /// Minimum fraction of the change between the fifths that has one direction; below it the series
 /// fluctuates and does not drift.

@@ -164,11 +164,11 @@ fn fleet_row(
     group: &RepeatedRuns<'_>,
     metric: &MetricId,
 ) -> Option<(MetricUnit, FleetRow)> {
-    let figures: Vec<&Metric> = group
+    let metrics: Vec<&Metric> = group
         .iter()
         .filter_map(|run| run.findings.metric(metric))
         .collect();
-    let sample = pool_metrics(&figures)?;
+    let sample = pool_metrics(&metrics)?;
     let target = &group[0].target;
     let row = FleetRow {
         name: input.name.into(),
@@ -186,7 +186,7 @@ fn fleet_row(
             .map(|caution| caution.code)
             .collect(),
     };
-    Some((figures[0].unit, row))
+    Some((metrics[0].unit, row))
 }
 
 /// The table for runs of this benchmark with these parameters.

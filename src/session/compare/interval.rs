@@ -49,13 +49,13 @@ pub struct NotDetermined {
 }
 
 /// Why this metric of the run has no interval; `None` if it has one.
-pub(super) fn missing_interval(run: &BenchmarkRun, figure: &Metric) -> Option<MissingInterval> {
-    if figure.low.is_some() && figure.high.is_some() {
+pub(super) fn missing_interval(run: &BenchmarkRun, metric: &Metric) -> Option<MissingInterval> {
+    if metric.low.is_some() && metric.high.is_some() {
         return None;
     }
-    let is_percentile = matches!(figure.id.kind(), Some(MetricKind::LatencyPercentile(_)));
+    let is_percentile = matches!(metric.id.kind(), Some(MetricKind::LatencyPercentile(_)));
     let means = [MetricId::IOPS, MetricId::THROUGHPUT, MetricId::LATENCY_MEAN];
-    if !is_percentile && !means.contains(&figure.id) {
+    if !is_percentile && !means.contains(&metric.id) {
         return Some(MissingInterval::NotEstimated);
     }
     let drifts = run.findings.has_check(CheckId::ThroughputDrifted);
@@ -79,8 +79,8 @@ mod tests {
     fn run_without_interval(name: &str, elapsed_ns: u64) -> BenchmarkRun {
         let mut run = sample::sample_run(name, 1000.0, 1.0);
         run.elapsed_ns = elapsed_ns;
-        run.findings.figures[0].low = None;
-        run.findings.figures[0].high = None;
+        run.findings.metrics[0].low = None;
+        run.findings.metrics[0].high = None;
         run
     }
 
@@ -100,15 +100,15 @@ mod tests {
     #[test]
     fn percentile_without_interval_is_too_short() {
         let mut run = sample::sample_run("iops", 1000.0, 1.0);
-        let figure = Metric::new(MetricId::LATENCY_P99_9, 5e6);
-        run.findings.set_metric(figure);
+        let metric = Metric::new(MetricId::LATENCY_P99_9, 5e6);
+        run.findings.set_metric(metric);
         assert_eq!(
             reason(&run, "latency_p99.9"),
             Some(MissingInterval::TooShort)
         );
         let mut drifting = run_without_interval("iops", 60_000_000_000);
-        let figure = Metric::new(MetricId::LATENCY_P99_9, 5e6);
-        drifting.findings.set_metric(figure);
+        let metric = Metric::new(MetricId::LATENCY_P99_9, 5e6);
+        drifting.findings.set_metric(metric);
         assert_eq!(
             reason(&drifting, "latency_p99.9"),
             Some(MissingInterval::Drifting)
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn metric_that_never_has_interval_is_not_estimated() {
         let mut run = sample::sample_run("iops", 1000.0, 1.0);
-        let figure = Metric::new(MetricId::THROUGHPUT_MIN, 5e6);
-        run.findings.set_metric(figure);
+        let metric = Metric::new(MetricId::THROUGHPUT_MIN, 5e6);
+        run.findings.set_metric(metric);
         assert_eq!(
             reason(&run, "throughput_min"),
             Some(MissingInterval::NotEstimated)

@@ -114,5 +114,5 @@ fn nearest_measurement(
         .min_by_key(|(_, other)| {
             align::parameter_differences(first, other.representative, ignored).len()
         })
-        .map(|(place, _)| place)
+        .map(|(position, _)| position)
 }

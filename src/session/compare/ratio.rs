@@ -107,11 +107,11 @@ pub fn better_direction(id: &MetricId, unit: MetricUnit) -> Option<BetterDirecti
 /// from their spread, which contains variation that no single run shows; with two it covers the
 /// intervals of both. `None` without runs.
 #[must_use]
-pub fn pool_metrics(figures: &[&Metric]) -> Option<MetricSample> {
-    let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
+pub fn pool_metrics(metrics: &[&Metric]) -> Option<MetricSample> {
+    let values: Vec<f64> = metrics.iter().map(|metric| metric.value).collect();
     let around_all = || {
-        let low = figures.iter().map(|figure| figure.low);
-        let high = figures.iter().map(|figure| figure.high);
+        let low = metrics.iter().map(|metric| metric.low);
+        let high = metrics.iter().map(|metric| metric.high);
         let (low, high): (Option<Vec<f64>>, Option<Vec<f64>>) = (low.collect(), high.collect());
         let low = low?.into_iter().fold(f64::INFINITY, f64::min);
         let high = high?.into_iter().fold(f64::NEG_INFINITY, f64::max);
@@ -134,12 +134,12 @@ pub fn pool_metrics(figures: &[&Metric]) -> Option<MetricSample> {
 
 /// As [`pool_metrics`], with the reason if the runs have no confidence interval.
 pub(super) fn pool_metrics_of_runs(found: &[(&BenchmarkRun, &Metric)]) -> Option<MetricSample> {
-    let figures: Vec<&Metric> = found.iter().map(|(_, figure)| *figure).collect();
-    let mut sample = pool_metrics(&figures)?;
+    let metrics: Vec<&Metric> = found.iter().map(|(_, metric)| *metric).collect();
+    let mut sample = pool_metrics(&metrics)?;
     if sample.low.is_none() {
         let mut reasons = found
             .iter()
-            .filter_map(|(run, figure)| interval::missing_interval(run, figure));
+            .filter_map(|(run, metric)| interval::missing_interval(run, metric));
         sample.missing_interval = reasons.next().or(Some(MissingInterval::NotEstimated));
     }
     Some(sample)
@@ -369,9 +369,9 @@ mod tests {
 
     #[test]
     fn repeated_runs_are_pooled() {
-        let figure =
+        let metric =
             |value: f64| Metric::new(MetricId::IOPS, value).with_interval(value - 1.0, value + 1.0);
-        let (a, b, c) = (figure(10.0), figure(12.0), figure(14.0));
+        let (a, b, c) = (metric(10.0), metric(12.0), metric(14.0));
         assert_eq!(pool_metrics(&[]), None);
         assert_eq!(pool_metrics(&[&a]), Some(sample(10.0, 9.0, 11.0)));
         let two = pool_metrics(&[&a, &b]).unwrap();

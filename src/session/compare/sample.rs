@@ -40,7 +40,7 @@ pub(crate) fn sample_run(name: &str, value: f64, margin: f64) -> BenchmarkRun {
             ..EngineRecord::default()
         },
         findings: Findings {
-            figures: vec![
+            metrics: vec![
                 Metric::new(MetricId::parse(name), value)
                     .with_interval(value - margin, value + margin),
             ],

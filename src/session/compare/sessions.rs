@@ -11,7 +11,7 @@ use super::input::{ComparisonInput, RepeatedRuns};
 use super::measurement::MatchedMeasurement;
 use super::ratio::MetricSample;
 use super::{align, measurement, overlay, ratio};
-use crate::session::document::{BenchmarkRun, FigureIndex, MetricId, MetricUnit};
+use crate::session::document::{BenchmarkRun, MetricId, MetricIndex, MetricUnit};
 
 /// Compares all sessions by benchmark. Runs of one benchmark with the same parameters are compared
 /// whichever files they are in, each with the first file that has them. Parameters whose names are
@@ -41,7 +41,7 @@ fn compared_session(input: &ComparisonInput<'_>) -> ComparedSession {
 }
 
 /// Repeated runs, each with an index of its metrics.
-type Indexed<'a> = Vec<(&'a BenchmarkRun, FigureIndex<'a>)>;
+type Indexed<'a> = Vec<(&'a BenchmarkRun, MetricIndex<'a>)>;
 
 fn compare_measurement(measurement: &MatchedMeasurement<'_>) -> ComparedBenchmark {
     let groups = &measurement.groups;
@@ -59,10 +59,10 @@ fn compare_measurement(measurement: &MatchedMeasurement<'_>) -> ComparedBenchmar
         })
         .collect();
     let mut known: HashSet<&MetricId> = HashSet::new();
-    let mut figures = Vec::new();
-    for figure in runs().flat_map(|run| &run.findings.figures) {
-        if known.insert(&figure.id) {
-            figures.extend(compare_metric(&figure.id, figure.unit, &indexed));
+    let mut run_metrics = Vec::new();
+    for metric in runs().flat_map(|run| &run.findings.metrics) {
+        if known.insert(&metric.id) {
+            run_metrics.extend(compare_metric(&metric.id, metric.unit, &indexed));
         }
     }
     let (parameters, differing) = align::split_parameters(groups);
@@ -75,7 +75,7 @@ fn compare_measurement(measurement: &MatchedMeasurement<'_>) -> ComparedBenchmar
             .iter()
             .map(|group| group.as_ref().map(measured_target))
             .collect(),
-        metrics: figures,
+        metrics: run_metrics,
         charts: overlay::chart_overlays(groups),
     }
 }
@@ -87,9 +87,9 @@ fn compare_metric(
     groups: &[Option<Indexed<'_>>],
 ) -> Option<ComparedMetric> {
     let of_group = |group: &Indexed<'_>| {
-        let found = group.iter().filter_map(|(run, figures)| {
-            let figure = figures.get(id)?;
-            (figure.unit == unit).then_some((*run, figure))
+        let found = group.iter().filter_map(|(run, run_metrics)| {
+            let metric = run_metrics.get(id)?;
+            (metric.unit == unit).then_some((*run, metric))
         });
         ratio::pool_metrics_of_runs(&found.collect::<Vec<_>>())
     };

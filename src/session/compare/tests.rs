@@ -29,8 +29,8 @@ fn every_session_is_compared_with_baseline() {
         sample_session("c", vec![sample_run("iops", 1001.0, 10.0)]),
     ];
     let comparison = compared_sessions(&sessions, &[]);
-    let figure = &comparison.benchmarks[0].metrics[0];
-    let judgements: Vec<_> = figure
+    let metric = &comparison.benchmarks[0].metrics[0];
+    let judgements: Vec<_> = metric
         .samples
         .iter()
         .map(|side| side.as_ref()?.against_baseline.as_ref()?.judgement)
@@ -218,9 +218,9 @@ fn sessions_matching_each_other_but_not_first_are_compared() {
 fn metric_missing_in_baseline_is_compared_between_others() {
     let with_latency = |latency| {
         let mut run = sample_run("iops", 1000.0, 10.0);
-        let figure = Metric::new(MetricId::LATENCY_MEAN, latency);
+        let metric = Metric::new(MetricId::LATENCY_MEAN, latency);
         run.findings
-            .set_metric(figure.with_interval(latency - 1.0, latency + 1.0));
+            .set_metric(metric.with_interval(latency - 1.0, latency + 1.0));
         run
     };
     let sessions = [

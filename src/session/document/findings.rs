@@ -26,9 +26,9 @@ pub fn is_nested_name(name: &str) -> bool {
 /// Metrics of a run, indexed by their identity. Use it for more than a few look-ups: a file from another
 /// source may hold 100,000 metrics.
 #[derive(Debug, Clone)]
-pub struct FigureIndex<'a>(HashMap<&'a MetricId, &'a Metric>);
+pub struct MetricIndex<'a>(HashMap<&'a MetricId, &'a Metric>);
 
-impl<'a> FigureIndex<'a> {
+impl<'a> MetricIndex<'a> {
     /// The metric with that identity; the first if there are several.
     #[must_use]
     pub fn get(&self, id: &MetricId) -> Option<&'a Metric> {
@@ -41,7 +41,8 @@ impl<'a> FigureIndex<'a> {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Findings {
     /// Metrics.
-    pub figures: Vec<Metric>,
+    #[serde(rename = "figures")]
+    pub metrics: Vec<Metric>,
     /// Latency distributions by direction.
     pub latency: LatencyByDirection,
     /// Tables that arrange metrics side by side.
@@ -66,17 +67,17 @@ impl Findings {
     /// The metric, if it was determined.
     #[must_use]
     pub fn metric(&self, id: &MetricId) -> Option<&Metric> {
-        self.figures.iter().find(|metric| metric.id == *id)
+        self.metrics.iter().find(|metric| metric.id == *id)
     }
 
     /// An index of the metrics.
     #[must_use]
-    pub fn index(&self) -> FigureIndex<'_> {
-        let mut index = HashMap::with_capacity(self.figures.len());
-        for metric in &self.figures {
+    pub fn index(&self) -> MetricIndex<'_> {
+        let mut index = HashMap::with_capacity(self.metrics.len());
+        for metric in &self.metrics {
             index.entry(&metric.id).or_insert(metric);
         }
-        FigureIndex(index)
+        MetricIndex(index)
     }
 
     /// Tables of the benchmark itself: the summary of `survey` covers the tables of its parts.
@@ -92,14 +93,14 @@ impl Findings {
         let rows = self.tables.iter().flat_map(|table| &table.rows);
         let shown: HashSet<&MetricId> = rows.flat_map(|row| &row.cells).collect();
         let unseen = |metric: &&Metric| !metric.id.is_nested() && !shown.contains(&metric.id);
-        self.figures.iter().filter(unseen).collect()
+        self.metrics.iter().filter(unseen).collect()
     }
 
     /// Adds a metric, or replaces the one with the same identity.
     pub fn set_metric(&mut self, metric: Metric) {
-        match self.figures.iter_mut().find(|known| known.id == metric.id) {
+        match self.metrics.iter_mut().find(|known| known.id == metric.id) {
             Some(known) => *known = metric,
-            None => self.figures.push(metric),
+            None => self.metrics.push(metric),
         }
     }
 
@@ -180,7 +181,7 @@ impl Findings {
     /// Adds the findings of a nested benchmark with `prefix/` in front of every name. Its latency
     /// distributions are used only for directions that have none yet.
     pub fn merge_nested(&mut self, prefix: &str, part: &Self) {
-        for metric in &part.figures {
+        for metric in &part.metrics {
             self.set_metric(Metric {
                 id: metric.id.nested_in(prefix),
                 ..metric.clone()

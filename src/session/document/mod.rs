@@ -30,7 +30,7 @@ pub use self::evidence::{
     FileAllocation, LayerCounts, LayerRelation, OtherUser, PauseEvidence, ProcessorLoad,
     RunEvidence, StallEvidence, SubmittedBytes,
 };
-pub use self::findings::{FigureIndex, Findings, is_nested_name};
+pub use self::findings::{Findings, MetricIndex, is_nested_name};
 pub use self::invocation::{FioGap, Invocation};
 pub use self::latency::{LatencyByDirection, LatencySummary};
 pub use self::metric::Metric;

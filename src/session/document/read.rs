@@ -43,8 +43,11 @@ struct RunFields {
     #[serde(default, deserialize_with = "bounded::bounded_map::<_, _, _, 1_000>")]
     parameter_units: BTreeMap<Name, MetricUnit>,
     engine: EngineRecord,
-    #[serde(deserialize_with = "bounded::bounded_list::<_, _, 100_000>")]
-    figures: Vec<Metric>,
+    #[serde(
+        rename = "figures",
+        deserialize_with = "bounded::bounded_list::<_, _, 100_000>"
+    )]
+    metrics: Vec<Metric>,
     latency: LatencyByDirection,
     #[serde(default, deserialize_with = "tables")]
     tables: Vec<MetricTable>,
@@ -85,7 +88,7 @@ impl<'de> Deserialize<'de> for BenchmarkRun {
                 .collect(),
             engine: fields.engine,
             findings: Findings {
-                figures: fields.figures,
+                metrics: fields.metrics,
                 latency: fields.latency,
                 tables: fields.tables,
                 series: fields.series,

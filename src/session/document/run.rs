@@ -101,9 +101,9 @@ impl BenchmarkRun {
         self.findings.goals = Vec::new();
         // Repeated runs are compared by all metrics with a confidence interval: keep those of the
         // benchmark itself.
-        let is_needed = |figure: &Metric| figure.id == *id || !figure.id.is_nested();
-        self.findings.figures.retain(is_needed);
-        self.findings.figures.shrink_to_fit();
+        let is_needed = |run_metric: &Metric| run_metric.id == *id || !run_metric.id.is_nested();
+        self.findings.metrics.retain(is_needed);
+        self.findings.metrics.shrink_to_fit();
         self.reproduce = Invocation::default();
     }
 }

@@ -24,6 +24,12 @@ pub fn sessions_directory() -> Option<PathBuf> {
     crate::roots::state_directory().map(|state| state.join("sessions"))
 }
 
+/// Whether a file is a journal, by its name.
+pub(super) fn is_journal(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|ending| ending == JOURNAL_EXTENSION)
+}
+
 /// Opens a directory of sessions for writing, and creates it if missing: no other user may read it.
 pub(super) fn open_private_directory(directory: &Path) -> Result<PrivateDirectory, StoreError> {
     // Permissions above the program's own directories are left to the user.
@@ -43,10 +49,10 @@ pub(super) fn open_private_directory(directory: &Path) -> Result<PrivateDirector
 /// If the directory exists but cannot be read.
 pub fn list_sessions(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let ours = |path: &PathBuf| {
-        path.extension().is_some_and(|ending| {
-            ending == DOCUMENT_EXTENSION
-                || ending == JOURNAL_EXTENSION && !path.with_extension(DOCUMENT_EXTENSION).exists()
-        })
+        let is_document = path
+            .extension()
+            .is_some_and(|ending| ending == DOCUMENT_EXTENSION);
+        is_document || is_journal(path) && !path.with_extension(DOCUMENT_EXTENSION).exists()
     };
     let mut paths: Vec<PathBuf> = session_files(directory)?.into_iter().filter(ours).collect();
     // Names start with the time.

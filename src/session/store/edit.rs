@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::directory::{JOURNAL_EXTENSION, open_private_directory};
+use super::directory::{is_journal, open_private_directory};
 use super::error::{StoreError, io_error};
 use super::read::load_session;
 use super::serialize::serialize_session;
@@ -48,11 +48,6 @@ pub fn delete_session(path: &Path) -> Result<(), StoreError> {
     let (directory, name) = split(path);
     open_private_directory(directory)?.unlink(name)?;
     Ok(())
-}
-
-fn is_journal(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == JOURNAL_EXTENSION)
 }
 
 fn was_written_recently(path: &Path) -> Result<bool, StoreError> {

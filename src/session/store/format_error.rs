@@ -19,6 +19,9 @@ pub(super) const MAX_RUNS: usize = 10_000;
 /// Why content is not a session that this program reads.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionFormatError {
+    /// The file has no content.
+    #[error("it is empty")]
+    Empty,
     /// It is a session of another version of the format.
     #[error("its format version is {found}")]
     OtherVersion {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::directory::JOURNAL_EXTENSION;
+use super::directory::is_journal;
 use super::error::{MAX_COMPARISON_BYTES, StoreError, io_error};
 use super::format_error::{
     LONGEST_RUNS, MAX_DOCUMENT_BYTES, MAX_JOURNAL_BYTES, MAX_RUNS, MOST_SHOWN, SessionFormatError,
@@ -123,12 +123,9 @@ pub fn load_session_with_id(path: &Path) -> Result<(Session, FileId), StoreError
 
 /// Marks the last run of a journal that is being written: it is not interrupted.
 fn mark_running(session: &mut Session, path: &Path, file: &File) {
-    let is_journal = path
-        .extension()
-        .is_some_and(|ending| ending == JOURNAL_EXTENSION);
     if let Some(run) = session.runs.last_mut()
         && run.state == RunState::Interrupted
-        && is_journal
+        && is_journal(path)
         && running_lock::is_held(file)
     {
         run.state = RunState::Running;
@@ -174,6 +171,9 @@ pub fn parse_session(mut reader: impl BufRead) -> io::Result<Result<Session, Ses
     let Some(first) = read_line(&mut reader)? else {
         return Ok(Err(SessionFormatError::DocumentTooLong));
     };
+    if first.is_empty() {
+        return Ok(Err(SessionFormatError::Empty));
+    }
     // The version decides first: only this version's fields are known.
     if let Ok(FirstLineHead::Session(head)) = serde_json::from_slice(&first) {
         if let Err(error) = check_version(head) {
@@ -330,7 +330,7 @@ impl JournalReader {
 /// Number of metrics and table cells of a run.
 fn shown(run: &BenchmarkRun) -> usize {
     let findings = &run.findings;
-    findings.figures.len()
+    findings.metrics.len()
         + findings
             .tables
             .iter()

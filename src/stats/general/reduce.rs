@@ -28,13 +28,13 @@ fn push_extremes(chunk: &[[f64; 2]], kept: &mut Vec<[f64; 2]>) {
     let by_height = |index: &usize, other: &usize| chunk[*index][1].total_cmp(&chunk[*other][1]);
     let lowest = (0..chunk.len()).min_by(by_height);
     let highest = (0..chunk.len()).max_by(by_height);
-    let mut places: Vec<_> = [Some(0), lowest, highest, chunk.len().checked_sub(1)]
+    let mut indices: Vec<_> = [Some(0), lowest, highest, chunk.len().checked_sub(1)]
         .into_iter()
         .flatten()
         .collect();
-    places.sort_unstable();
-    places.dedup();
-    kept.extend(places.into_iter().map(|place| chunk[place]));
+    indices.sort_unstable();
+    indices.dedup();
+    kept.extend(indices.into_iter().map(|index| chunk[index]));
 }
 
 #[cfg(test)]

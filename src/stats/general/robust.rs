@@ -6,9 +6,9 @@
 #[must_use]
 pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
-    let place = q.clamp(0.0, 1.0) * last as f64;
-    let (below, above) = (place.floor() as usize, place.ceil() as usize);
-    let share = place - below as f64;
+    let rank = q.clamp(0.0, 1.0) * last as f64;
+    let (below, above) = (rank.floor() as usize, rank.ceil() as usize);
+    let share = rank - below as f64;
     Some(ascending[below] + share * (ascending[above] - ascending[below]))
 }
 

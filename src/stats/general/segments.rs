@@ -57,9 +57,9 @@ fn split_segment(
     threshold: f64,
     cuts: &mut Vec<usize>,
 ) {
-    let places = range.start + least..(range.end + 1).saturating_sub(least);
+    let candidates = range.start + least..(range.end + 1).saturating_sub(least);
     let gain = |cut: &usize| sums.split_gain(&range, *cut);
-    let Some(cut) = places.max_by(|one, other| gain(one).total_cmp(&gain(other))) else {
+    let Some(cut) = candidates.max_by(|one, other| gain(one).total_cmp(&gain(other))) else {
         return;
     };
     if gain(&cut) <= threshold {

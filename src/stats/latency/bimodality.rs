@@ -57,19 +57,19 @@ struct CoarseBin {
 
 /// The histogram in bins of a quarter octave, including empty bins.
 fn coarse_bins(histogram: &[[u64; 3]]) -> Option<Vec<CoarseBin>> {
-    let place = |value: u64| ((value.max(1) as f64).log2() * BINS_PER_OCTAVE) as usize;
-    let first = place(histogram.first()?[0]);
-    let last = place(histogram.last()?[0]);
+    let bin_index = |value: u64| ((value.max(1) as f64).log2() * BINS_PER_OCTAVE) as usize;
+    let first = bin_index(histogram.first()?[0]);
+    let last = bin_index(histogram.last()?[0]);
     let mut rows: Vec<CoarseBin> = (first..=last)
         .enumerate()
-        .map(|(index, place)| CoarseBin {
+        .map(|(index, bin_index)| CoarseBin {
             index,
-            center: ((place as f64 + 0.5) / BINS_PER_OCTAVE).exp2(),
+            center: ((bin_index as f64 + 0.5) / BINS_PER_OCTAVE).exp2(),
             count: 0,
         })
         .collect();
     for [low, _, count] in histogram {
-        rows[place(*low) - first].count += count;
+        rows[bin_index(*low) - first].count += count;
     }
     Some(rows)
 }

@@ -158,8 +158,8 @@ fn interval_half_width(near: &[PeriodResidual], frequency: f64) -> f64 {
     let across = squares(&|it| (it.weight * it.difference * it.residual(frequency)).powi(2));
     // Observations with a reduced weight carry less information than their weight suggests.
     let scale = biweight_scale(near, frequency);
-    let told = squares(&|it| it.influence_slope(frequency, scale) * it.difference.powi(2));
-    let less = (along / told.max(0.5 * along)).max(1.0);
+    let information = squares(&|it| it.influence_slope(frequency, scale) * it.difference.powi(2));
+    let less = (along / information.max(0.5 * along)).max(1.0);
     let alone = NORMAL_975 * less * across.sqrt() / along;
     // In a few groups: a slowly varying error is a small part of a single residual, so that
     // neighbouring residuals are hardly correlated, but a large part of a group's mean.

@@ -172,7 +172,7 @@ fn draw_headline(run: &BenchmarkRun, theme: Theme, area: Rect, buf: &mut Buffer)
         .filter_map(|name| run.findings.metric(name))
         .collect();
     if metrics.is_empty() {
-        metrics = run.findings.figures.iter().take(4).collect();
+        metrics = run.findings.metrics.iter().take(4).collect();
     }
     if metrics.is_empty() {
         let text = "no metric was measured";
@@ -231,7 +231,7 @@ fn draw_metrics(
     }
     let mut metrics = run.findings.metrics_outside_tables();
     if metrics.is_empty() {
-        metrics = run.findings.figures.iter().collect();
+        metrics = run.findings.metrics.iter().collect();
     }
     let (heading, body) = split_heading(area);
     Line::styled("Metrics", theme.role_style(StyleRole::Title)).render(heading, buf);

@@ -15,7 +15,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::app::viewport::Viewport;
 use crate::safe_text::SafeText;
 use crate::session::document::{
-    FigureIndex, Findings, Metric, MetricTable, MetricTableRow, MetricUnit,
+    Findings, Metric, MetricIndex, MetricTable, MetricTableRow, MetricUnit,
 };
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::split_heading;
@@ -33,7 +33,7 @@ const MAX_BAR_WIDTH: usize = 40;
 /// A table of a run, prepared for drawing.
 pub(super) struct PivotTable<'a> {
     table: &'a MetricTable,
-    metrics: FigureIndex<'a>,
+    metrics: MetricIndex<'a>,
     /// Width of the row headings, then of each column.
     widths: Vec<usize>,
     /// Whether a metric is followed by its margin of error.
@@ -46,7 +46,7 @@ impl<'a> PivotTable<'a> {
         Self::with_margins(table, findings.index(), true)
     }
 
-    fn with_margins(table: &'a MetricTable, metrics: FigureIndex<'a>, margins: bool) -> Self {
+    fn with_margins(table: &'a MetricTable, metrics: MetricIndex<'a>, margins: bool) -> Self {
         let names = table.rows.iter().map(|row| row.name.width());
         let first = names.chain([table.name.width()]).max().unwrap_or(0);
         let column = |(index, heading): (usize, &SafeText)| {
@@ -200,7 +200,7 @@ mod tests {
     fn findings() -> Findings {
         let rate = |name: &str, value| Metric::new(MetricId::parse(name), value);
         Findings {
-            figures: vec![
+            metrics: vec![
                 rate("a_throughput", 200e6),
                 rate("b_throughput", 100e6),
                 rate("a_latency", 81_000.0),

@@ -32,10 +32,10 @@ fn first_marked_session_is_the_baseline() {
     press_code(&mut state, KeySymbol::Home);
     press_letters(&mut state, " ");
     let effects = press_letters(&mut state, "c");
-    let [Effect::CompareSessions(asked, ignored)] = &effects[..] else {
+    let [Effect::CompareSessions(request, ignored)] = &effects[..] else {
         panic!("{effects:?}");
     };
-    assert_eq!(*asked, [known[2].clone(), known[0].clone()]);
+    assert_eq!(*request, [known[2].clone(), known[0].clone()]);
     assert!(ignored.is_empty());
 }
 

@@ -36,16 +36,16 @@ fn type_text(state: &mut AppState, text: &str) {
 }
 
 fn send_impact(state: &mut AppState, target: &str) {
-    let stakes = OverwriteImpact {
+    let impact = OverwriteImpact {
         target_facts: vec![format!("{target}, 8.00 TB")],
         signatures: Vec::new(),
         medium: Ok(canned::inspected_medium(target)),
     };
-    let news = Message::OverwriteImpact {
+    let message = Message::OverwriteImpact {
         path: target.to_owned(),
-        impact: Ok(stakes),
+        impact: Ok(impact),
     };
-    update(state, AppEvent::Message(news));
+    update(state, AppEvent::Message(message));
 }
 
 /// Random writes to the target are asked for, and what is at stake is known.

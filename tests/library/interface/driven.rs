@@ -21,7 +21,8 @@ use ratatui::Terminal;
 use ratatui::backend::{Backend, ClearType, TestBackend, WindowSize};
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use crate::interface::canned;
 
@@ -88,8 +89,8 @@ struct ScriptedServices {
 }
 
 impl ScriptedServices {
-    fn send_message(&self, news: Message) {
-        self.senders.messages.try_send(news).unwrap();
+    fn send_message(&self, message: Message) {
+        self.senders.messages.try_send(message).unwrap();
     }
 }
 
@@ -124,6 +125,8 @@ impl AppServices for ScriptedServices {
 #[derive(Default)]
 struct FakeDisplay {
     suspend_count: Rc<RefCell<usize>>,
+    /// Until then the terminal takes no bytes.
+    stalled_until: Option<Instant>,
 }
 
 impl TerminalDisplay for FakeDisplay {
@@ -134,6 +137,12 @@ impl TerminalDisplay for FakeDisplay {
 
     fn resume(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    async fn output_taken(&self) {
+        if let Some(time) = self.stalled_until {
+            tokio::time::sleep_until(time).await;
+        }
     }
 }
 
@@ -200,9 +209,18 @@ async fn drive_loop_with(
     sources: FeedSenders,
     feeds: ServiceFeeds,
 ) -> LoopOutcome {
+    drive_loop_on(FakeDisplay::default(), input, notices, sources, feeds).await
+}
+
+async fn drive_loop_on(
+    display: FakeDisplay,
+    input: EventStream,
+    notices: &[SignalNotice],
+    sources: FeedSenders,
+    feeds: ServiceFeeds,
+) -> LoopOutcome {
     let frames = Rc::new(RefCell::new(0));
-    let asked = Rc::new(RefCell::new(Vec::new()));
-    let display = FakeDisplay::default();
+    let effects = Rc::new(RefCell::new(Vec::new()));
     let suspended = Rc::clone(&display.suspend_count);
     let mut terminal = Terminal::new(FrameCountingBackend {
         backend: TestBackend::new(80, 24),
@@ -213,25 +231,26 @@ async fn drive_loop_with(
     for notice in notices {
         notifier.send(*notice).await.unwrap();
     }
-    let mut world = LoopContext {
+    let mut loop_context = LoopContext {
         input,
         signal_notices: inbox,
         feeds,
         services: ScriptedServices {
             senders: sources,
-            performed_effects: Rc::clone(&asked),
+            performed_effects: Rc::clone(&effects),
         },
         display,
+        theme: watch::channel(Theme::FULL).1,
     };
     let mut state = AppState::new(Duration::from_secs(1));
-    let ending = run_loop(&mut terminal, &mut world, &mut state, &Theme::FULL)
+    let ending = run_loop(&mut terminal, &mut loop_context, &mut state)
         .await
         .unwrap();
     LoopOutcome {
         ending,
         state,
         screen: terminal.backend().backend.to_string(),
-        performed_effects: asked.take(),
+        performed_effects: effects.take(),
         frame_count: frames.take(),
         suspend_count: suspended.take(),
     }
@@ -244,7 +263,7 @@ async fn three_keys_start_a_scratch_file_benchmark() {
     let started = outcome
         .performed_effects
         .iter()
-        .find(|asked| asked.starts_with("Start"));
+        .find(|effects| effects.starts_with("Start"));
     assert!(
         started.is_some_and(|job| job.contains("random-read") && job.contains("/home/jane")),
         "{:?}",
@@ -261,7 +280,7 @@ async fn stopped_benchmark_shows_and_exports_its_result() {
         outcome
             .performed_effects
             .iter()
-            .any(|asked| asked == "StopBenchmark")
+            .any(|effects| effects == "StopBenchmark")
     );
     assert!(matches!(outcome.state.bench.stage, BenchStage::Result(_)));
     assert!(
@@ -287,7 +306,7 @@ async fn invalid_value_is_rejected_in_the_form_field() {
     let started = mended
         .performed_effects
         .iter()
-        .find(|asked| asked.starts_with("Start"));
+        .find(|effects| effects.starts_with("Start"));
     assert!(
         started.is_some_and(|job| job.contains("8192")),
         "{:?}",
@@ -307,8 +326,8 @@ async fn typed_value_replaces_default_in_started_benchmark() {
     ] {
         let script = format!("b <Tab> <Tab> <Down> <Enter> {typed} <Enter> s");
         let outcome = drive_loop(parse_keys(&script), &[]).await;
-        let mut asked = outcome.performed_effects.iter();
-        let started = asked.find(|asked| asked.starts_with("Start"));
+        let mut effects = outcome.performed_effects.iter();
+        let started = effects.find(|effects| effects.starts_with("Start"));
         let wanted = format!("Size({bytes})");
         assert!(
             started.is_some_and(|job| job.contains(&wanted)),
@@ -326,7 +345,7 @@ async fn search_path_typed_after_slash_has_one_slash() {
         outcome
             .performed_effects
             .iter()
-            .any(|asked| asked == inspected),
+            .any(|effects| effects == inspected),
         "{:?}",
         outcome.performed_effects
     );
@@ -342,7 +361,7 @@ async fn quit_during_benchmark_asks_for_confirmation() {
         leaves
             .performed_effects
             .iter()
-            .any(|asked| asked == "StopBenchmark")
+            .any(|effects| effects == "StopBenchmark")
     );
 }
 
@@ -405,6 +424,34 @@ async fn no_frame_is_drawn_without_changes() {
     let input: EventStream = Box::pin(idle.filter_map(|()| async { None }));
     let outcome = drive_loop_with(input, &[], sources, feeds).await;
     assert_eq!(outcome.frame_count, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stalled_terminal_drops_frames_and_takes_keys() {
+    let (sources, feeds) = service_channels();
+    let live = sources.snapshots.clone();
+    let second = Duration::from_secs(1);
+    let keys = parse_keys("4 1 2 <Enter> <Enter> 4").into_iter();
+    let input = stream::iter(keys).then(move |event| {
+        live.send_replace(Some(Arc::new(canned::sample_snapshot(0))));
+        async move {
+            tokio::time::sleep(second).await;
+            Ok(event)
+        }
+    });
+    let pause = async move { tokio::time::sleep(second).await };
+    let rest = stream::once(pause).filter_map(|()| async { None });
+    let display = FakeDisplay {
+        stalled_until: Some(Instant::now() + Duration::from_millis(6_500)),
+        ..FakeDisplay::default()
+    };
+    let input: EventStream = Box::pin(input.chain(rest));
+    let outcome = drive_loop_on(display, input, &[], sources, feeds).await;
+    // The one frame shows the last state.
+    assert_eq!(outcome.frame_count, 1);
+    assert_eq!(outcome.state.screen, Screen::Sessions);
+    let started = |asked: &String| asked.starts_with("StartBenchmark");
+    assert!(outcome.performed_effects.iter().any(started));
 }
 
 #[tokio::test(start_paused = true)]

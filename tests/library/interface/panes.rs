@@ -34,8 +34,8 @@ fn press_letters(state: &mut AppState, keys: &str) -> Vec<Effect> {
     keys.chars().flat_map(press).collect()
 }
 
-fn send_message(state: &mut AppState, news: Message) {
-    update(state, AppEvent::Message(news));
+fn send_message(state: &mut AppState, message: Message) {
+    update(state, AppEvent::Message(message));
 }
 
 /// A logical volume on a mirror of two disks, one of them partitioned, in a machine that is short

@@ -12,10 +12,10 @@ use ratatui::style::Color;
 
 use crate::interface::canned;
 
-pub fn draw_to_buffer(state: &AppState, look: Theme, width: u16, height: u16) -> Buffer {
+pub fn draw_to_buffer(state: &AppState, theme: Theme, width: u16, height: u16) -> Buffer {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
-    ui::draw(state, &look, area, &mut buffer);
+    ui::draw(state, &theme, area, &mut buffer);
     buffer
 }
 
@@ -54,13 +54,14 @@ fn screens_at_160_columns_match_snapshots() {
 
 #[test]
 fn screens_without_colour_and_unicode_match_snapshots() {
-    let look = Theme {
+    let theme = Theme {
         ascii: true,
         colour: false,
+        ..Theme::FULL
     };
     for (name, screen) in canned::screens() {
         let state = screen();
-        let buffer = draw_to_buffer(&state, look, 100, 30);
+        let buffer = draw_to_buffer(&state, theme, 100, 30);
         assert!(buffer_text(&buffer).is_ascii(), "{name}");
         for cell in &buffer.content {
             assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset), "{name}");
@@ -130,8 +131,8 @@ proptest! {
             update(&mut state, AppEvent::Key(key));
         }
         for (width, height) in sizes {
-            for look in [Theme::FULL, Theme { ascii: true, colour: false }] {
-                draw_to_buffer(&state, look, width, height);
+            for theme in [Theme::FULL, Theme { ascii: true, colour: false, ..Theme::FULL }] {
+                draw_to_buffer(&state, theme, width, height);
             }
         }
     }

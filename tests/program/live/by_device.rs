@@ -7,7 +7,7 @@ use diskscope::model::requests::{DeviceIoCounts, DeviceNumber, TracedIo};
 use diskscope::process_io_trace::ProcessIoTrace;
 use diskscope::roots::SysPaths;
 
-use crate::live::eye::MIB;
+use crate::live::live_sampler::MIB;
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
 

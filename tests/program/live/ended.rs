@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use crate::live::eye::{LiveSampler, MIB, RunningChild, create_file, path_text};
+use crate::live::live_sampler::{LiveSampler, MIB, RunningChild, create_file, path_text};
 
 /// Number of short-lived processes.
 const COUNT: u64 = 150;

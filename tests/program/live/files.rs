@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use diskscope::model::snapshot::TransferState;
 
-use crate::live::eye::{
+use crate::live::live_sampler::{
     LiveSampler, MIB, RunningChild, WAIT_TIMEOUT, create_file, path_text, program_exists,
 };
 
@@ -30,7 +30,7 @@ fn dd_into_pipe_is_followed_by_position() {
     }
     let directory = tempfile::tempdir().unwrap();
     let source = create_file(directory.path(), "source", 64);
-    let mut eye = LiveSampler::start();
+    let mut sampler = LiveSampler::start();
     let mut dd = dd_into_a_pipe(&source);
     let mut pipe = dd.0.stdout.take().unwrap();
     let mut taken = 0;
@@ -40,7 +40,7 @@ fn dd_into_pipe_is_followed_by_position() {
     for _ in 0..6 {
         pipe.read_exact(&mut block).unwrap();
         taken += MIB;
-        last = eye.transfer_of(dd.0.id());
+        last = sampler.transfer_of(dd.0.id());
     }
     let transfer = last.expect("it is found");
     assert_eq!(transfer.source.as_deref(), Some(&*path_text(&source)));
@@ -64,7 +64,9 @@ fn dd_into_pipe_is_followed_by_position() {
     let pid = dd.0.id();
     drop(pipe);
     drop(dd);
-    let ended = eye.transfer_of(pid).expect("it stays visible for a while");
+    let ended = sampler
+        .transfer_of(pid)
+        .expect("it stays visible for a while");
     // It was killed far from the end.
     assert!(
         matches!(ended.state, TransferState::Ended | TransferState::Closed),
@@ -80,7 +82,7 @@ fn dd_from_pipe_has_size_from_arguments() {
     }
     let directory = tempfile::tempdir().unwrap();
     let destination = directory.path().join("destination");
-    let mut eye = LiveSampler::start();
+    let mut sampler = LiveSampler::start();
     let mut dd = RunningChild(
         Command::new("dd")
             .arg(format!("of={}", destination.display()))
@@ -94,7 +96,7 @@ fn dd_from_pipe_has_size_from_arguments() {
     let mut last = None;
     for _ in 0..6 {
         pipe.write_all(&block).unwrap();
-        last = eye.transfer_of(dd.0.id()).or(last);
+        last = sampler.transfer_of(dd.0.id()).or(last);
     }
     let transfer = last.expect("it is found");
     assert_eq!(transfer.source, None);
@@ -113,7 +115,7 @@ fn cp_without_moving_position_is_found() {
     }
     let directory = tempfile::tempdir().unwrap();
     let source = create_file(directory.path(), "source", 200);
-    let mut eye = LiveSampler::start();
+    let mut sampler = LiveSampler::start();
     let deadline = Instant::now() + WAIT_TIMEOUT;
     let mut round = 0;
     while Instant::now() < deadline {
@@ -129,7 +131,7 @@ fn cp_without_moving_position_is_found() {
                 .unwrap(),
         );
         while cp.0.try_wait().unwrap().is_none() {
-            let Some(transfer) = eye.transfer_of(cp.0.id()) else {
+            let Some(transfer) = sampler.transfer_of(cp.0.id()) else {
                 continue;
             };
             if transfer.state != TransferState::Moving || transfer.eta.is_none() {
@@ -156,7 +158,7 @@ fn rsync_sender_and_receiver_are_one_transfer() {
     let directory = tempfile::tempdir().unwrap();
     let source = create_file(directory.path(), "source", 64);
     std::fs::create_dir(directory.path().join("backup")).unwrap();
-    let mut eye = LiveSampler::start();
+    let mut sampler = LiveSampler::start();
     let rsync = RunningChild(
         Command::new("rsync")
             .arg("--bwlimit=8m")
@@ -171,7 +173,7 @@ fn rsync_sender_and_receiver_are_one_transfer() {
     let deadline = Instant::now() + WAIT_TIMEOUT;
     let mut seen = Vec::new();
     while Instant::now() < deadline {
-        seen = eye.next_snapshot().transfers;
+        seen = sampler.next_snapshot().transfers;
         let found = seen.iter().find(|transfer| {
             transfer.source.as_deref() == Some(&*path_text(&source))
                 && transfer.destination.as_deref() == Some(&*wanted)
@@ -198,7 +200,7 @@ fn pipeline_is_one_transfer() {
     }
     let directory = tempfile::tempdir().unwrap();
     let source = create_file(directory.path(), "source", 200);
-    let mut eye = LiveSampler::start();
+    let mut sampler = LiveSampler::start();
     let mut dd = dd_into_a_pipe(&source);
     let archive = File::create(directory.path().join("archive.gz")).unwrap();
     let mut gzip = RunningChild(
@@ -212,7 +214,7 @@ fn pipeline_is_one_transfer() {
     let wanted = path_text(&directory.path().join("archive.gz"));
     let mut last = None;
     while gzip.0.try_wait().unwrap().is_none() {
-        if let Some(transfer) = eye.transfer_of(dd.0.id()) {
+        if let Some(transfer) = sampler.transfer_of(dd.0.id()) {
             if transfer.destination.as_deref() == Some(&*wanted) {
                 assert_eq!(transfer.source.as_deref(), Some(&*path_text(&source)));
                 return;
@@ -243,9 +245,9 @@ fn pipeline_with_splice_is_paired_and_ends_where_it_was_killed() {
     }
     let directory = tempfile::tempdir().unwrap();
     let source = create_file(directory.path(), "source", 64);
-    let mut eye = LiveSampler::start();
+    let mut sampler = LiveSampler::start();
     let shell = limited_pipeline(directory.path(), "16m");
-    let paired = eye.find_transfer(|transfer| {
+    let paired = sampler.find_transfer(|transfer| {
         transfer.source.as_deref() == Some(&*path_text(&source)) && transfer.destination.is_some()
     });
     let copy = directory.path().join("copy");
@@ -256,7 +258,7 @@ fn pipeline_with_splice_is_paired_and_ends_where_it_was_killed() {
         rustix::process::Signal::TERM,
     )
     .unwrap();
-    let ended = eye.find_transfer(|transfer| {
+    let ended = sampler.find_transfer(|transfer| {
         transfer.destination == paired.destination && transfer.state == TransferState::Ended
     });
     let length = std::fs::metadata(&copy).unwrap().len();

@@ -2,8 +2,8 @@
 
 mod by_device;
 mod ended;
-mod eye;
 mod files;
+mod live_sampler;
 mod not_on_disk;
 mod ordinary;
 mod throttled;

@@ -11,7 +11,7 @@ use std::time::Instant;
 use diskscope::model::snapshot::TransferView;
 use diskscope::probe::sample::PagesUnknown;
 
-use crate::live::eye::{LiveSampler, MIB, RunningChild, WAIT_TIMEOUT};
+use crate::live::live_sampler::{LiveSampler, MIB, RunningChild, WAIT_TIMEOUT};
 
 /// An ext4 file system on a loop device; unmounted before the device is detached.
 struct MountedDisk {
@@ -79,7 +79,7 @@ fn start_writer(destination: &Path) -> RunningChild {
 /// Writes until the transfer to `destination` has these properties: somebody else may call sync(2)
 /// at any time.
 fn write_until(
-    eye: &mut LiveSampler,
+    sampler: &mut LiveSampler,
     writer: &mut RunningChild,
     destination: &Path,
     holds: impl Fn(&TransferView) -> bool,
@@ -92,7 +92,7 @@ fn write_until(
         if std::fs::metadata(destination).unwrap().len() < 128 * MIB {
             writer.0.stdin.as_mut().unwrap().write_all(&block).unwrap();
         }
-        last = transfer_to(eye, destination);
+        last = transfer_to(sampler, destination);
         if let Some(found) = last.as_ref().filter(|found| holds(found)) {
             return found.clone();
         }
@@ -101,9 +101,9 @@ fn write_until(
     panic!("last: {last:?}");
 }
 
-fn transfer_to(eye: &mut LiveSampler, destination: &Path) -> Option<TransferView> {
+fn transfer_to(sampler: &mut LiveSampler, destination: &Path) -> Option<TransferView> {
     let path = destination.to_str();
-    let mut transfers = eye.next_snapshot().transfers.into_iter();
+    let mut transfers = sampler.next_snapshot().transfers.into_iter();
     transfers.find(|transfer| transfer.destination.as_deref() == path)
 }
 
@@ -125,37 +125,37 @@ fn bytes_in_memory_are_counted_until_sync_also_after_the_end_and_do_not_hold_the
         return;
     };
     let destination = disk.mount_point.join("copy");
-    let mut eye = LiveSampler::start();
+    let mut sampler = LiveSampler::start();
     let mut writer = start_writer(&destination);
 
     let in_memory =
         |view: &TransferView| view.not_on_disk_exact && view.not_on_disk_bytes >= Some(4 * MIB);
-    let view = write_until(&mut eye, &mut writer, &destination, in_memory);
+    let view = write_until(&mut sampler, &mut writer, &destination, in_memory);
     assert!(view.not_on_disk_bytes <= view.position_bytes.map(|bytes| bytes + MIB));
     assert_eq!(view.not_on_disk_unknown, None);
 
     let sync = || File::open(&destination).unwrap().sync_all().unwrap();
     sync();
-    let view = transfer_to(&mut eye, &destination).unwrap();
+    let view = transfer_to(&mut sampler, &destination).unwrap();
     assert_eq!(
         (view.not_on_disk_bytes, view.not_on_disk_exact),
         (Some(0), true)
     );
 
-    write_until(&mut eye, &mut writer, &destination, in_memory);
+    write_until(&mut sampler, &mut writer, &destination, in_memory);
     drop(writer.0.stdin.take());
     writer.0.wait().unwrap();
-    let view = eye.find_transfer(|view| {
+    let view = sampler.find_transfer(|view| {
         view.destination.as_deref() == destination.to_str() && view.state.is_over()
     });
     assert!(view.not_on_disk_exact, "{view:?}");
     sync();
-    let view = transfer_to(&mut eye, &destination).unwrap();
+    let view = transfer_to(&mut sampler, &destination).unwrap();
     assert_eq!(view.not_on_disk_bytes, Some(0), "{view:?}");
     assert!(view.not_on_disk_exact && view.state.is_over());
 
     assert!(disk.unmount(), "no descriptor is left open");
-    let view = transfer_to(&mut eye, &destination).unwrap();
+    let view = transfer_to(&mut sampler, &destination).unwrap();
     assert_eq!(view.not_on_disk_unknown, Some(PagesUnknown::FileSystem));
     assert!(!view.not_on_disk_exact);
 }
@@ -164,10 +164,10 @@ fn bytes_in_memory_are_counted_until_sync_also_after_the_end_and_do_not_hold_the
 fn pages_of_tmpfs_are_no_pages_of_a_disk() {
     let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let destination = directory.path().join("copy");
-    let mut eye = LiveSampler::start();
+    let mut sampler = LiveSampler::start();
     let mut writer = start_writer(&destination);
     let seen = |view: &TransferView| view.not_on_disk_unknown == Some(PagesUnknown::FileSystem);
-    let view = write_until(&mut eye, &mut writer, &destination, seen);
+    let view = write_until(&mut sampler, &mut writer, &destination, seen);
     assert_eq!(
         (view.not_on_disk_bytes, view.not_on_disk_exact),
         (None, false)

@@ -1,4 +1,4 @@
-//! What an ordinary user is told: once that others' processes are not shown, and never a 0 for what
+//! The notices for an ordinary user: once that others' processes are not shown, and never a 0 for what
 //! is not known.
 
 use crate::requirement::{Requirement, skip};
@@ -43,8 +43,8 @@ fn io_of_other_users_is_unknown_to_unprivileged_user() {
         skip(Requirement::Root, "needs root and setpriv");
         return;
     };
-    let told = notes.matches("not permitted").count();
-    assert_eq!(told, 1, "said once: {notes}");
+    let message = notes.matches("not permitted").count();
+    assert_eq!(message, 1, "said once: {notes}");
     let samples: Vec<Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use diskscope::model::snapshot::{Bottleneck, Throttle};
 
-use crate::live::eye::{LiveSampler, MIB, RunningChild, WAIT_TIMEOUT, create_file, program_exists};
+use crate::live::live_sampler::{
+    LiveSampler, MIB, RunningChild, WAIT_TIMEOUT, create_file, program_exists,
+};
 
 /// A group of the first version's blkio controller; gone when this is dropped.
 struct TestCgroup(PathBuf);
@@ -71,7 +73,7 @@ fn cgroup_limit_is_reported_as_throttle() {
         );
         return;
     };
-    let mut eye = LiveSampler::start();
+    let mut sampler = LiveSampler::start();
     let tasks = group.0.join("cgroup.procs");
     let line = format!(
         "echo $$ > {} && exec dd if={} of=/dev/null bs=256K iflag=direct status=none",
@@ -95,7 +97,7 @@ fn cgroup_limit_is_reported_as_throttle() {
             );
             return;
         }
-        last = eye.transfer_of(dd.0.id()).or(last);
+        last = sampler.transfer_of(dd.0.id()).or(last);
         if let Some(transfer) = &last
             && transfer.throttle == Some(Throttle::ControlGroup)
         {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::live::eye::RunningChild;
+use crate::live::live_sampler::RunningChild;
 
 #[test]
 fn interrupted_watch_stream_ends_with_complete_line() {

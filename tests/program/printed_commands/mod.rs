@@ -11,7 +11,7 @@ use medium::{DEVICE_BYTES, Effect, Medium};
 
 /// What both have to have done alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Places {
+enum AddressMatch {
     /// The very same blocks.
     SameBlocks,
     /// About as many blocks of that size, all of them at multiples of it.
@@ -25,20 +25,20 @@ struct Case {
     options: &'static [&'static str],
     /// The window, in bytes.
     window: (usize, usize),
-    expected_blocks: Places,
+    expected_blocks: AddressMatch,
 }
 
 const fn case(
     test: &'static str,
     options: &'static [&'static str],
     window: (usize, usize),
-    places: Places,
+    addresses: AddressMatch,
 ) -> Case {
     Case {
         benchmark: test,
         options,
         window,
-        expected_blocks: places,
+        expected_blocks: addresses,
     }
 }
 
@@ -50,7 +50,7 @@ const CASES: &[Case] = &[
         "sequential-write",
         &["--block-size", "64KiB"],
         WHOLE_DEVICE,
-        Places::SameBlocks,
+        AddressMatch::SameBlocks,
     ),
     case(
         "sequential-write",
@@ -63,7 +63,7 @@ const CASES: &[Case] = &[
             "8",
         ],
         WHOLE_DEVICE,
-        Places::SameBlocks,
+        AddressMatch::SameBlocks,
     ),
     case(
         "sequential-write",
@@ -78,7 +78,7 @@ const CASES: &[Case] = &[
             "9MiB",
         ],
         WINDOW,
-        Places::SameBlocks,
+        AddressMatch::SameBlocks,
     ),
     case(
         "sequential-write",
@@ -93,7 +93,7 @@ const CASES: &[Case] = &[
             "dsync",
         ],
         WHOLE_DEVICE,
-        Places::SameBlocks,
+        AddressMatch::SameBlocks,
     ),
     case(
         "sequential-write",
@@ -106,7 +106,7 @@ const CASES: &[Case] = &[
             "repeat",
         ],
         WHOLE_DEVICE,
-        Places::SameBlocks,
+        AddressMatch::SameBlocks,
     ),
     case(
         "sequential-write",
@@ -121,13 +121,13 @@ const CASES: &[Case] = &[
             "9MiB",
         ],
         WINDOW,
-        Places::SameBlocks,
+        AddressMatch::SameBlocks,
     ),
     case(
         "sequential-read",
         &["--block-size", "64KiB", "--depth", "1"],
         WHOLE_DEVICE,
-        Places::SameBlocks,
+        AddressMatch::SameBlocks,
     ),
     case(
         "sequential-read",
@@ -142,7 +142,7 @@ const CASES: &[Case] = &[
             "9MiB",
         ],
         WINDOW,
-        Places::SameBlocks,
+        AddressMatch::SameBlocks,
     ),
     case(
         "random-write",
@@ -155,19 +155,19 @@ const CASES: &[Case] = &[
             "9MiB",
         ],
         WINDOW,
-        Places::RandomBlocks(4096),
+        AddressMatch::RandomBlocks(4096),
     ),
     case(
         "random-write",
         &["--bytes", "6MiB", "--depth", "4"],
         WHOLE_DEVICE,
-        Places::RandomBlocks(4096),
+        AddressMatch::RandomBlocks(4096),
     ),
     case(
         "random-write",
         &["--bytes", "40MiB", "--seed", "7"],
         WHOLE_DEVICE,
-        Places::RandomBlocks(4096),
+        AddressMatch::RandomBlocks(4096),
     ),
     case(
         "random-write",
@@ -182,7 +182,7 @@ const CASES: &[Case] = &[
             "sync",
         ],
         WHOLE_DEVICE,
-        Places::RandomBlocks(4096),
+        AddressMatch::RandomBlocks(4096),
     ),
     case(
         "random-write",
@@ -190,7 +190,7 @@ const CASES: &[Case] = &[
             "--bytes", "2MiB", "--data", "50", "--cache", "drop", "--depth", "1",
         ],
         WHOLE_DEVICE,
-        Places::RandomBlocks(4096),
+        AddressMatch::RandomBlocks(4096),
     ),
     case(
         "random-write",
@@ -205,7 +205,7 @@ const CASES: &[Case] = &[
             "9MiB",
         ],
         WINDOW,
-        Places::RandomBlocks(65536),
+        AddressMatch::RandomBlocks(65536),
     ),
     case(
         "random-write",
@@ -222,7 +222,7 @@ const CASES: &[Case] = &[
             "9MiB",
         ],
         WINDOW,
-        Places::AnySector,
+        AddressMatch::AnySector,
     ),
     case(
         "random-write",
@@ -239,7 +239,7 @@ const CASES: &[Case] = &[
             "9000000B",
         ],
         (1_000_000, 9_000_000),
-        Places::AnySector,
+        AddressMatch::AnySector,
     ),
     case(
         "random-write",
@@ -254,15 +254,15 @@ const CASES: &[Case] = &[
             "9MiB",
         ],
         WINDOW,
-        Places::AnySector,
+        AddressMatch::AnySector,
     ),
     case(
         "random-write",
         &["--requests", "1000", "--pattern", "zipf", "--zipf", "0.5"],
         WHOLE_DEVICE,
-        Places::RandomBlocks(4096),
+        AddressMatch::RandomBlocks(4096),
     ),
-    // The ramp takes all that is left to no limit but the time.
+    // The ramp time uses up every limit except the duration.
     case(
         "random-write",
         &[
@@ -278,13 +278,13 @@ const CASES: &[Case] = &[
             "9MiB",
         ],
         WINDOW,
-        Places::AnySector,
+        AddressMatch::AnySector,
     ),
     case(
         "random-read",
         &["--requests", "3000", "--workers", "2"],
         WHOLE_DEVICE,
-        Places::AnySector,
+        AddressMatch::AnySector,
     ),
     case(
         "random-read",
@@ -299,19 +299,19 @@ const CASES: &[Case] = &[
             "9MiB",
         ],
         WINDOW,
-        Places::AnySector,
+        AddressMatch::AnySector,
     ),
     case(
         "mixed",
         &["--bytes", "8MiB", "--reads", "50%"],
         WHOLE_DEVICE,
-        Places::RandomBlocks(4096),
+        AddressMatch::RandomBlocks(4096),
     ),
     case(
         "mixed",
         &["--requests", "100", "--reads", "0%"],
         WHOLE_DEVICE,
-        Places::RandomBlocks(4096),
+        AddressMatch::RandomBlocks(4096),
     ),
 ];
 
@@ -360,11 +360,11 @@ fn compare_with_fio(medium: &Medium, case: &Case) {
         check_amounts(case, line, &ours, &fios, &name);
     }
     match case.expected_blocks {
-        Places::SameBlocks => assert!(
+        AddressMatch::SameBlocks => assert!(
             ours.changed_sectors == fios.changed_sectors,
             "{name}: other blocks: {line}"
         ),
-        Places::RandomBlocks(size) => {
+        AddressMatch::RandomBlocks(size) => {
             let (ours, fios) = (
                 ours.written_blocks(size).len(),
                 fios.written_blocks(size).len(),
@@ -375,7 +375,7 @@ fn compare_with_fio(medium: &Medium, case: &Case) {
                 "{name}: {fios} blocks, not {ours}: {line}"
             );
         }
-        Places::AnySector => {}
+        AddressMatch::AnySector => {}
     }
 }
 
@@ -470,7 +470,7 @@ fn fio_read_line_stays_in_window_and_reads_zones() {
                 .all(|(at, bytes)| first <= *at && at + bytes <= end),
             "{line}"
         );
-        if case.expected_blocks == Places::SameBlocks {
+        if case.expected_blocks == AddressMatch::SameBlocks {
             read.sort_unstable();
             let block = read[0].1;
             let read: Vec<usize> = read.iter().map(|(at, _)| at / block).collect();
@@ -531,7 +531,7 @@ fn written_byte_limit_includes_ramp_time() {
     let counted = run["latency"]["write"]["count"].as_u64().unwrap();
     assert!(
         (150..=250).contains(&counted),
-        "{counted} of 512, 300 in the ramp"
+        "{counted} of 512, 300 in the ramp time"
     );
     let options = ["--ramp", "30s", "--bytes", "2MiB"];
     let ((run, status), effect) =

@@ -65,14 +65,14 @@ fn fio_line_writes_only_to_named_file() {
         // By its name alone, as somebody types it who stands in the directory.
         let overwrite = format!("--overwrite={name}");
         let options = ["--requests", "64", &overwrite];
-        let said = reported_invocation(name, "random-write", &options, &files, &state);
-        let line = said["fio"]
+        let message = reported_invocation(name, "random-write", &options, &files, &state);
+        let line = message["fio"]
             .as_str()
-            .unwrap_or_else(|| panic!("{name:?}: {said}"));
+            .unwrap_or_else(|| panic!("{name:?}: {message}"));
         assert_eq!(line.lines().count(), 2, "{line}");
         for line in [
             line.to_owned(),
-            said["diskscope"].as_str().unwrap().to_owned(),
+            message["diskscope"].as_str().unwrap().to_owned(),
         ] {
             fs::write(files.join(name), &old).unwrap();
             let diskscope = line.starts_with("diskscope ");
@@ -104,8 +104,8 @@ fn name_that_fio_would_cut_has_no_line() {
         let state = place.path().join("state");
         let options = ["--requests", "8"];
         let path = path.to_str().unwrap();
-        let said = reported_invocation(path, "random-read", &options, place.path(), &state);
-        assert_eq!(said["fio_gap"], "target-name", "{said}");
+        let message = reported_invocation(path, "random-read", &options, place.path(), &state);
+        assert_eq!(message["fio_gap"], "target-name", "{message}");
     }
 }
 
@@ -128,10 +128,11 @@ fn fio_directory_line_leaves_directory_unchanged() {
             options.extend(["--workers", "2"]);
         }
         let state = place.path().join("state");
-        let said = reported_invocation(directory.to_str().unwrap(), test, &options, &empty, &state);
-        let line = said["fio"]
+        let message =
+            reported_invocation(directory.to_str().unwrap(), test, &options, &empty, &state);
+        let line = message["fio"]
             .as_str()
-            .unwrap_or_else(|| panic!("{test}: {said}"));
+            .unwrap_or_else(|| panic!("{test}: {message}"));
         let report = place.path().join("report");
         let json = format!(
             "fio --output-format=json --output={} --name",
@@ -163,14 +164,14 @@ fn fio_directory_line_interrupted_deletes_scratch_file() {
     let [files, state] = ["files", "state"].map(|name| place.path().join(name));
     fs::create_dir(&files).unwrap();
     let options = ["--scratch-size", "8MiB", "--duration", "100ms"];
-    let said = reported_invocation(
+    let message = reported_invocation(
         files.to_str().unwrap(),
         "random-read",
         &options,
         &files,
         &state,
     );
-    let line = said["fio"]
+    let line = message["fio"]
         .as_str()
         .unwrap()
         .replace("--runtime=100ms", "--runtime=60");

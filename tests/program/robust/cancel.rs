@@ -10,7 +10,7 @@ use diskscope::session::document::{MetricId, RunState};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::loop_device::LoopDevice;
-use crate::robust::place::{Place, kill_and_wait, stderr, wait_until, worker};
+use crate::robust::sandbox::{RunSandbox, kill_and_wait, stderr, wait_until, worker};
 use crate::slow_disk::{Operation, SlowDisk};
 
 /// A second, and what a machine busy with other tests may add.
@@ -25,17 +25,17 @@ fn signal_and_wait(child: Child, signal: Signal) -> (Output, Duration) {
 }
 
 fn assert_exits_promptly(output: &Output, took: Duration, what: &str) {
-    let said = stderr(output);
-    assert!(took < MAX_CANCEL_TIME, "{what}: {took:?}\n{said}");
-    assert_eq!(output.status.code(), Some(130), "{what}: {said}");
+    let message = stderr(output);
+    assert!(took < MAX_CANCEL_TIME, "{what}: {took:?}\n{message}");
+    assert_eq!(output.status.code(), Some(130), "{what}: {message}");
 }
 
 /// The process that stays is named, is in the table of processes, and ends when the drive answers.
 fn assert_blocked_process_named(output: &Output, disk: &SlowDisk, what: &str) {
-    let said = stderr(output);
-    let (_, rest) = said
+    let message = stderr(output);
+    let (_, rest) = message
         .split_once("diskscope: process ")
-        .unwrap_or_else(|| panic!("{what}: {said}"));
+        .unwrap_or_else(|| panic!("{what}: {message}"));
     let pid: u32 = rest.split_once(' ').unwrap().0.parse().unwrap();
     disk.be_quick();
     wait_until("the end of what was left behind", || {
@@ -43,10 +43,10 @@ fn assert_blocked_process_named(output: &Output, disk: &SlowDisk, what: &str) {
     });
 }
 
-fn assert_interrupted(place: &Place, what: &str) {
-    let session = place.session();
+fn assert_interrupted(sandbox: &RunSandbox, what: &str) {
+    let session = sandbox.session();
     assert_eq!(session.runs[0].state, RunState::Interrupted, "{what}");
-    let saved = place.saved_sessions();
+    let saved = sandbox.saved_sessions();
     assert!(
         saved[0].extension().is_some_and(|ending| ending == "json"),
         "{what}: {saved:?}"
@@ -59,17 +59,17 @@ fn hanging_open_can_be_cancelled() {
         return;
     };
     disk.slow_down(Operation::Open);
-    let place = Place::new();
+    let sandbox = RunSandbox::new();
     let file = disk.file();
     let run = ["run", "random-read", file.to_str().unwrap()];
-    let child = place.command(&run).spawn().unwrap();
+    let child = sandbox.command(&run).spawn().unwrap();
     wait_until("an open", || disk.is_waited_for(Operation::Open));
     let (output, took) = signal_and_wait(child, Signal::INT);
     assert_exits_promptly(&output, took, "open");
-    let said = stderr(&output);
-    assert!(said.contains("while opening"), "{said}");
-    assert!(said.contains("nothing was measured"), "{said}");
-    assert!(place.saved_sessions().is_empty());
+    let message = stderr(&output);
+    assert!(message.contains("while opening"), "{message}");
+    assert!(message.contains("nothing was measured"), "{message}");
+    assert!(sandbox.saved_sessions().is_empty());
     assert_blocked_process_named(&output, &disk, "open");
 }
 
@@ -80,15 +80,15 @@ fn command_with_hanging_file_can_be_cancelled() {
             return;
         };
         disk.slow_down(Operation::Open);
-        let place = Place::new();
-        let (file, output) = (disk.file(), place.path().join("out.html"));
+        let sandbox = RunSandbox::new();
+        let (file, output) = (disk.file(), sandbox.path().join("out.html"));
         let mut words = vec![command, file.to_str().unwrap()];
         match command {
             "compare" => words.push(file.to_str().unwrap()),
             "report" => words.extend(["-o", output.to_str().unwrap()]),
             _ => {}
         }
-        let child = place.command(&words).spawn().unwrap();
+        let child = sandbox.command(&words).spawn().unwrap();
         wait_until("an open", || disk.is_waited_for(Operation::Open));
         // The process that stays keeps its standard error open: only the prompt is timed.
         let mut child = child;
@@ -97,11 +97,11 @@ fn command_with_hanging_file_can_be_cancelled() {
         let status = child.wait().unwrap();
         let took = began.elapsed();
         disk.be_quick();
-        let said = stderr(&child.wait_with_output().unwrap());
-        assert!(took < MAX_CANCEL_TIME, "{command}: {took:?}\n{said}");
-        assert_eq!(status.code(), Some(130), "{command}: {said}");
-        assert!(said.contains("continues to run"), "{command}: {said}");
-        assert!(!said.contains("journal"), "{command}: {said}");
+        let message = stderr(&child.wait_with_output().unwrap());
+        assert!(took < MAX_CANCEL_TIME, "{command}: {took:?}\n{message}");
+        assert_eq!(status.code(), Some(130), "{command}: {message}");
+        assert!(message.contains("continues to run"), "{command}: {message}");
+        assert!(!message.contains("journal"), "{command}: {message}");
     }
 }
 
@@ -111,10 +111,10 @@ fn hanging_scratch_fill_can_be_cancelled() {
         return;
     };
     disk.slow_down(Operation::Write);
-    let place = Place::new();
+    let sandbox = RunSandbox::new();
     let directory = disk.directory();
     let run = ["run", "random-read", directory.to_str().unwrap()];
-    let child = place.command(&run).spawn().unwrap();
+    let child = sandbox.command(&run).spawn().unwrap();
     wait_until("a write", || disk.is_waited_for(Operation::Write));
     let (output, took) = signal_and_wait(child, Signal::INT);
     assert_exits_promptly(&output, took, "fill");
@@ -123,7 +123,7 @@ fn hanging_scratch_fill_can_be_cancelled() {
         "{}",
         stderr(&output)
     );
-    assert!(place.saved_sessions().is_empty());
+    assert!(sandbox.saved_sessions().is_empty());
     assert_blocked_process_named(&output, &disk, "fill");
 }
 
@@ -141,15 +141,15 @@ fn hanging_signature_inspection_can_be_cancelled() {
         return;
     };
     disk.slow_down(Operation::Read);
-    let place = Place::new();
+    let sandbox = RunSandbox::new();
     // Without consent it is refused with what is on it.
     let run = ["run", "random-write", device.path()];
-    let child = place.command(&run).spawn().unwrap();
+    let child = sandbox.command(&run).spawn().unwrap();
     wait_until("a read", || disk.is_waited_for(Operation::Read));
     let (output, took) = signal_and_wait(child, Signal::INT);
     assert_exits_promptly(&output, took, "inspect");
-    let said = stderr(&output);
-    assert!(said.contains("while looking at what is on"), "{said}");
+    let message = stderr(&output);
+    assert!(message.contains("while looking at what is on"), "{message}");
     assert_blocked_process_named(&output, &disk, "inspect");
 }
 
@@ -162,20 +162,20 @@ fn hanging_run_preparation_can_be_cancelled() {
         return;
     };
     disk.slow_down(Operation::Open);
-    let place = Place::new();
+    let sandbox = RunSandbox::new();
     // What is there to be read is looked at before the run begins: in the file behind the device.
     let run = ["run", "random-read", device.path()];
-    let child = place.command(&run).spawn().unwrap();
+    let child = sandbox.command(&run).spawn().unwrap();
     wait_until("an open", || disk.is_waited_for(Operation::Open));
     let (output, took) = signal_and_wait(child, Signal::INT);
     assert_exits_promptly(&output, took, "prepare");
-    assert_interrupted(&place, "prepare");
+    assert_interrupted(&sandbox, "prepare");
     assert_blocked_process_named(&output, &disk, "prepare");
 }
 
-/// Whether the journal holds a figure.
-fn journal_has_metric(place: &Place) -> bool {
-    let Some(path) = place.saved_sessions().into_iter().next() else {
+/// Whether the journal holds a metric.
+fn journal_has_metric(sandbox: &RunSandbox) -> bool {
+    let Some(path) = sandbox.saved_sessions().into_iter().next() else {
         return false;
     };
     fs::read_to_string(path).is_ok_and(|text| text.contains("\"iops\""))
@@ -193,21 +193,21 @@ fn assert_run_interruptible(engine: &str, on_device: bool, signal: Signal) {
         },
         false => None,
     };
-    let place = Place::new();
+    let sandbox = RunSandbox::new();
     let file = disk.file();
     let target = device
         .as_ref()
         .map_or(file.to_str().unwrap(), LoopDevice::path);
     let options = ["--duration", "60s", "--depth", "4", "--engine", engine];
     let run = [&["run", "random-read", target][..], &options].concat();
-    let child = place.command(&run).spawn().unwrap();
-    wait_until("a figure in the journal", || journal_has_metric(&place));
+    let child = sandbox.command(&run).spawn().unwrap();
+    wait_until("a metric in the journal", || journal_has_metric(&sandbox));
     disk.slow_down(Operation::Read);
     wait_until("a slow read", || disk.is_waited_for(Operation::Read));
     let (output, took) = signal_and_wait(child, signal);
     assert_exits_promptly(&output, took, &what);
-    assert_interrupted(&place, &what);
-    let run = &place.session().runs[0];
+    assert_interrupted(&sandbox, &what);
+    let run = &sandbox.session().runs[0];
     assert!(run.findings.metric(&MetricId::IOPS).is_some(), "{what}");
     assert!(
         String::from_utf8_lossy(&output.stdout).contains("random-read"),
@@ -242,15 +242,15 @@ fn hanging_end_fsync_can_be_cancelled() {
         return;
     };
     disk.slow_down(Operation::Fsync);
-    let place = Place::new();
+    let sandbox = RunSandbox::new();
     let file = disk.file();
     let path = file.to_str().unwrap();
     let run = ["run", "write-sync-close", path, "--overwrite", path];
-    let child = place.command(&run).spawn().unwrap();
+    let child = sandbox.command(&run).spawn().unwrap();
     wait_until("an fsync", || disk.is_waited_for(Operation::Fsync));
     let (output, took) = signal_and_wait(child, Signal::TERM);
     assert_exits_promptly(&output, took, "fsync");
-    assert_interrupted(&place, "fsync");
+    assert_interrupted(&sandbox, "fsync");
     assert_blocked_process_named(&output, &disk, "fsync");
 }
 
@@ -259,19 +259,19 @@ fn signal_to_group_and_process_counts_once() {
     let Some(disk) = SlowDisk::mount() else {
         return;
     };
-    let place = Place::new();
+    let sandbox = RunSandbox::new();
     let file = disk.file();
     let path = file.to_str().unwrap();
-    let mut run = place.command(&["run", "random-read", path, "--duration", "60s"]);
+    let mut run = sandbox.command(&["run", "random-read", path, "--duration", "60s"]);
     std::os::unix::process::CommandExt::process_group(&mut run, 0);
     let child = run.spawn().unwrap();
-    wait_until("a figure in the journal", || journal_has_metric(&place));
+    wait_until("a metric in the journal", || journal_has_metric(&sandbox));
     let id = Pid::from_child(&child);
     // As timeout(1) does.
     rustix::process::kill_process_group(id, Signal::TERM).unwrap();
     let (output, took) = signal_and_wait(child, Signal::TERM);
     assert_exits_promptly(&output, took, "group");
-    assert_interrupted(&place, "group");
+    assert_interrupted(&sandbox, "group");
     assert!(
         !stderr(&output).contains("continues to run"),
         "{}",
@@ -281,12 +281,12 @@ fn signal_to_group_and_process_counts_once() {
 
 #[test]
 fn killed_program_stops_its_io_load() {
-    let place = Place::new();
-    let mut child = place
+    let sandbox = RunSandbox::new();
+    let mut child = sandbox
         .run("random-read", &["--duration", "60s"])
         .spawn()
         .unwrap();
-    wait_until("the journal", || !place.saved_sessions().is_empty());
+    wait_until("the journal", || !sandbox.saved_sessions().is_empty());
     assert!(worker(&child).is_some());
     kill_and_wait(&mut child);
 }

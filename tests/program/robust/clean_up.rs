@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::requirement::{Requirement, skip};
-use crate::robust::place::{Place, stderr, stdout, wait_until, worker};
+use crate::robust::sandbox::{RunSandbox, stderr, stdout, wait_until, worker};
 use crate::slow_disk::{Operation, SlowDisk};
 
 /// A second for the clean-up, and what the commands themselves and a busy machine need. The file
@@ -60,18 +60,18 @@ fn hanging_run_directory_delays_commands_at_most_one_second() {
     let Some(disk) = slow_run_directory() else {
         return;
     };
-    let place = Place::new();
+    let sandbox = RunSandbox::new();
     for words in [&["tests"][..], &["completions", "bash"], &["manual"]] {
-        let mut command = place.command(words);
+        let mut command = sandbox.command(words);
         with_run_directory(&mut command, &disk.directory());
         let began = Instant::now();
         // Until nobody has its output open any more.
         let output = command.output().unwrap();
         let took = began.elapsed();
-        let said = stderr(&output);
-        assert!(took < MAX_COMMAND_TIME, "{words:?}: {took:?}\n{said}");
-        assert!(said.contains("does not respond"), "{words:?}: {said}");
-        assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
+        let message = stderr(&output);
+        assert!(took < MAX_COMMAND_TIME, "{words:?}: {took:?}\n{message}");
+        assert!(message.contains("does not respond"), "{words:?}: {message}");
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {message}");
         assert!(!stdout(&output).is_empty(), "{words:?}");
         assert!(disk.is_waited_for(Operation::Lookup), "{words:?}");
     }
@@ -85,13 +85,13 @@ fn command_with_hanging_run_directory_can_be_cancelled() {
     let Some(disk) = slow_run_directory() else {
         return;
     };
-    let place = Place::new();
-    let mut command = place.command(&["watch", "--count", "1"]);
+    let sandbox = RunSandbox::new();
+    let mut command = sandbox.command(&["watch", "--count", "1"]);
     with_run_directory(&mut command, &disk.directory());
     let mut child = command.spawn().unwrap();
     let mut first = String::new();
-    let mut told = BufReader::new(child.stderr.take().unwrap());
-    told.read_line(&mut first).unwrap();
+    let mut message = BufReader::new(child.stderr.take().unwrap());
+    message.read_line(&mut first).unwrap();
     assert!(first.contains("does not respond"), "{first}");
     wait_until("its worker waits for /run", || {
         worker(&child).is_some_and(|worker| {
@@ -106,7 +106,7 @@ fn command_with_hanging_run_directory_can_be_cancelled() {
     assert!(took < MAX_CANCEL_TIME, "{took:?}");
     assert_eq!(status.code(), Some(130));
     // The process that stays has the output open, too: its end is not waited for.
-    let is_named = told
+    let is_named = message
         .lines()
         .any(|line| line.unwrap().contains("continues to run"));
     assert!(is_named);

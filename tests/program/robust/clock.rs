@@ -9,15 +9,15 @@ use diskscope::session::document::RunState;
 use serde_json::Value;
 
 use crate::requirement::{Requirement, skip};
-use crate::robust::place::{Place, covered_time, stderr, stdout};
+use crate::robust::sandbox::{RunSandbox, covered_time, stderr, stdout};
 
 /// Seconds.
 const CLOCK_STEPS: [&str; 2] = ["2678400", "-3600"];
 
 /// The library that steps the clock; `None`, and why, where there is no C compiler.
-fn clock_step_library(place: &Place) -> Option<PathBuf> {
+fn clock_step_library(sandbox: &RunSandbox) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/robust/clock.c");
-    let library = place.path().join("clock.so");
+    let library = sandbox.path().join("clock.so");
     let built = Command::new("cc")
         .args(["-shared", "-fPIC", "-O1", "-o"])
         .arg(&library)
@@ -50,14 +50,14 @@ fn unix_seconds(time: &Value) -> i64 {
 #[test]
 fn run_duration_is_unaffected_by_clock_steps() {
     for step in CLOCK_STEPS {
-        let place = Place::new();
-        let Some(library) = clock_step_library(&place) else {
+        let sandbox = RunSandbox::new();
+        let Some(library) = clock_step_library(&sandbox) else {
             return;
         };
-        let run = place.run("random-read", &["--duration", "2s"]);
+        let run = sandbox.run("random-read", &["--duration", "2s"]);
         let output = run_with_clock_step(run, &library, step);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let session = place.session();
+        let session = sandbox.session();
         let run = &session.runs[0];
         assert_eq!(run.state, RunState::Finished);
         assert!(
@@ -71,12 +71,12 @@ fn run_duration_is_unaffected_by_clock_steps() {
 #[test]
 fn watch_rates_are_unaffected_by_clock_steps() {
     for step in CLOCK_STEPS {
-        let place = Place::new();
-        let Some(library) = clock_step_library(&place) else {
+        let sandbox = RunSandbox::new();
+        let Some(library) = clock_step_library(&sandbox) else {
             return;
         };
         let watch = ["watch", "--json", "--interval", "300ms", "--count", "6"];
-        let output = run_with_clock_step(place.command(&watch), &library, step);
+        let output = run_with_clock_step(sandbox.command(&watch), &library, step);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let views: Vec<Value> = stdout(&output)
             .lines()
@@ -102,8 +102,8 @@ fn watch_rates_are_unaffected_by_clock_steps() {
 #[test]
 fn replay_order_is_unaffected_by_clock_steps() {
     for step in CLOCK_STEPS {
-        let place = Place::new();
-        let Some(library) = clock_step_library(&place) else {
+        let sandbox = RunSandbox::new();
+        let Some(library) = clock_step_library(&sandbox) else {
             return;
         };
         let record = [
@@ -114,9 +114,9 @@ fn replay_order_is_unaffected_by_clock_steps() {
             "--duration",
             "1500ms",
         ];
-        let output = run_with_clock_step(place.command(&record), &library, step);
+        let output = run_with_clock_step(sandbox.command(&record), &library, step);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let recording = Recording::open(&place.path().join("day.rec")).unwrap();
+        let recording = Recording::open(&sandbox.path().join("day.rec")).unwrap();
         assert!(recording.damage().is_none() && recording.view_count() >= 7);
         let times: Vec<u64> = recording.view_marks().map(|mark| mark.time_ms).collect();
         let mut replay = RecordingCursor::new(recording);

@@ -10,7 +10,7 @@ use diskscope::session::document::RunState;
 use diskscope::session::store;
 
 use crate::requirement::{Requirement, skip};
-use crate::robust::place::{Place, covered_time, is_root, stderr, stdout, wait_until};
+use crate::robust::sandbox::{RunSandbox, covered_time, is_root, stderr, stdout, wait_until};
 
 /// A small file system in memory, unmounted afterwards.
 struct Small {
@@ -64,25 +64,28 @@ fn assert_no_partial_file(directory: &Path) {
 
 #[test]
 fn scratch_file_keeps_reserve_free() {
-    let place = Place::new();
-    let Some(small) = Small::with_size(place.path().join("small"), "64m") else {
+    let sandbox = RunSandbox::new();
+    let Some(small) = Small::with_size(sandbox.path().join("small"), "64m") else {
         return;
     };
-    let output = place
+    let output = sandbox
         .command(&["run", "random-read", "small", "--scratch-size", "16MiB"])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let told = stderr(&output);
-    assert!(told.contains("free") && told.contains("small"), "{told}");
+    let message = stderr(&output);
+    assert!(
+        message.contains("free") && message.contains("small"),
+        "{message}"
+    );
     assert_eq!(fs::read_dir(&small.at).unwrap().count(), 0);
 }
 
 #[test]
 fn write_without_space_fails_run_and_keeps_results() {
-    let place = Place::new();
+    let sandbox = RunSandbox::new();
     // The reserve of a file system is 1 GiB: holes beside it may be filled.
-    let Some(small) = Small::with_size(place.path().join("small"), "1200m") else {
+    let Some(small) = Small::with_size(sandbox.path().join("small"), "1200m") else {
         return;
     };
     let file = small.at.join("sparse");
@@ -91,9 +94,9 @@ fn write_without_space_fails_run_and_keeps_results() {
     let options = "--cache keep --duration 60s --ramp 0s --rate 20/s --overwrite";
     let mut words = vec!["run", "random-write", name];
     words.extend(options.split(' ').chain([name]));
-    let child = place.command(&words).spawn().unwrap();
+    let child = sandbox.command(&words).spawn().unwrap();
     wait_until("something was measured", || {
-        let journal = place
+        let journal = sandbox
             .saved_sessions()
             .first()
             .map(|path| store::load_session(path));
@@ -107,7 +110,7 @@ fn write_without_space_fails_run_and_keeps_results() {
     rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, free).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let session = place.session();
+    let session = sandbox.session();
     let run = &session.runs[0];
     assert_eq!(run.state, RunState::Failed);
     let error = run.error.as_ref().unwrap();
@@ -118,20 +121,20 @@ fn write_without_space_fails_run_and_keeps_results() {
 
 #[test]
 fn run_continues_without_space_for_session() {
-    let place = Place::new();
-    let Some(small) = Small::with_size(place.state(), "64k") else {
+    let sandbox = RunSandbox::new();
+    let Some(small) = Small::with_size(sandbox.state(), "64k") else {
         return;
     };
     small.fill_leaving(0);
-    let output = place
+    let output = sandbox
         .run("random-read", &["--duration", "300ms", "--json", "-"])
         .output()
         .unwrap();
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(0), "{told}");
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{message}");
     assert!(
-        told.contains("not saved") && told.contains("No space"),
-        "{told}"
+        message.contains("not saved") && message.contains("No space"),
+        "{message}"
     );
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["runs"][0]["state"], "finished");
@@ -139,16 +142,16 @@ fn run_continues_without_space_for_session() {
 
 #[test]
 fn journal_on_temporarily_full_disk_becomes_document() {
-    let place = Place::new();
-    let Some(small) = Small::with_size(place.state(), "256k") else {
+    let sandbox = RunSandbox::new();
+    let Some(small) = Small::with_size(sandbox.state(), "256k") else {
         return;
     };
-    let child = place
+    let child = sandbox
         .run("random-read", &["--duration", "4s"])
         .spawn()
         .unwrap();
     let journal = || {
-        place
+        sandbox
             .saved_sessions()
             .first()
             .map(|path| fs::metadata(path).unwrap())
@@ -166,33 +169,33 @@ fn journal_on_temporarily_full_disk_becomes_document() {
     });
     fs::remove_file(filler).unwrap();
     let output = child.wait_with_output().unwrap();
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(told.contains("saved: "), "{told}");
-    assert!(told.contains("cannot append to"), "{told}");
-    assert_eq!(place.session().runs[0].state, RunState::Finished);
-    assert!(covered_time(&place.session().runs[0]).as_secs() >= 3);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert!(message.contains("saved: "), "{message}");
+    assert!(message.contains("cannot append to"), "{message}");
+    assert_eq!(sandbox.session().runs[0].state, RunState::Finished);
+    assert!(covered_time(&sandbox.session().runs[0]).as_secs() >= 3);
 }
 
 #[test]
 fn document_without_space_keeps_previous_file() {
-    let place = Place::new();
-    let Some(small) = Small::with_size(place.path().join("small"), "64k") else {
+    let sandbox = RunSandbox::new();
+    let Some(small) = Small::with_size(sandbox.path().join("small"), "64k") else {
         return;
     };
     let document = small.at.join("out.json");
     fs::write(&document, "before").unwrap();
     small.fill_leaving(0);
     let json = document.to_str().unwrap();
-    let output = place
+    let output = sandbox
         .run("random-read", &["--duration", "300ms", "--json", json])
         .output()
         .unwrap();
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{told}");
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(
-        told.contains("out.json") && told.contains("No space"),
-        "{told}"
+        message.contains("out.json") && message.contains("No space"),
+        "{message}"
     );
     assert!(
         stdout(&output).contains("IOPS"),
@@ -200,29 +203,29 @@ fn document_without_space_keeps_previous_file() {
     );
     assert_eq!(fs::read_to_string(&document).unwrap(), "before");
     assert_no_partial_file(&small.at);
-    assert_eq!(place.session().runs[0].state, RunState::Finished);
+    assert_eq!(sandbox.session().runs[0].state, RunState::Finished);
 }
 
 #[test]
 fn recording_on_full_disk_can_be_replayed_until_then() {
-    let place = Place::new();
-    let Some(small) = Small::with_size(place.path().join("small"), "64k") else {
+    let sandbox = RunSandbox::new();
+    let Some(small) = Small::with_size(sandbox.path().join("small"), "64k") else {
         return;
     };
     let file = small.at.join("day.rec");
     let filler = small.fill_leaving(16 * 1024);
     let options = ["--interval", "100ms", "--duration", "60s"];
-    let output = place
+    let output = sandbox
         .command(&[&["record", file.to_str().unwrap()], &options[..]].concat())
         .output()
         .unwrap();
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{told}");
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(
-        told.contains("day.rec") && told.contains("almost full"),
-        "{told}"
+        message.contains("day.rec") && message.contains("almost full"),
+        "{message}"
     );
-    assert!(told.contains("can be replayed"), "{told}");
+    assert!(message.contains("can be replayed"), "{message}");
     fs::remove_file(filler).unwrap();
     let mut recording = Recording::open(&file).unwrap();
     assert!(!recording.is_empty());
@@ -232,20 +235,20 @@ fn recording_on_full_disk_can_be_replayed_until_then() {
 
 #[test]
 fn unprintable_result_is_still_saved() {
-    let place = Place::new();
+    let sandbox = RunSandbox::new();
     let full = fs::OpenOptions::new()
         .write(true)
         .open("/dev/full")
         .unwrap();
-    let output = place
+    let output = sandbox
         .run("random-read", &["--duration", "300ms"])
         .stdout(full)
         .output()
         .unwrap();
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("cannot write to stdout"), "{told}");
-    let saved = place.saved_sessions();
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("cannot write to stdout"), "{message}");
+    let saved = sandbox.saved_sessions();
     assert_eq!(
         store::load_session(&saved[0]).unwrap().runs[0].state,
         RunState::Finished

@@ -8,7 +8,9 @@ use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
 use crate::loop_device::LoopDevice;
-use crate::robust::place::{Place, covered_time, is_root, kill_and_wait, stderr, wait_until};
+use crate::robust::sandbox::{
+    RunSandbox, covered_time, is_root, kill_and_wait, stderr, wait_until,
+};
 
 /// A journal is written to at least this often.
 const MAX_LOSS: Duration = Duration::from_secs(1);
@@ -27,25 +29,25 @@ fn kill_times(count: usize, latest: Duration) -> Vec<Duration> {
 /// Kills a run some time after its journal began, or after its start where `early`. Returns how
 /// much of it the journal lacks, if it came so far.
 fn kill_run_after(moment: Duration, test: &str, early: bool) -> Option<Duration> {
-    let place = Place::new();
-    let mut child = place.run(test, &["--duration", "60s"]).spawn().unwrap();
+    let sandbox = RunSandbox::new();
+    let mut child = sandbox.run(test, &["--duration", "60s"]).spawn().unwrap();
     if !early {
-        wait_until("the journal", || !place.saved_sessions().is_empty());
+        wait_until("the journal", || !sandbox.saved_sessions().is_empty());
     }
     let began = Instant::now();
     std::thread::sleep(moment);
     let killed = began.elapsed();
     kill_and_wait(&mut child);
 
-    let left: Vec<_> = fs::read_dir(place.scratch()).unwrap().collect();
+    let left: Vec<_> = fs::read_dir(sandbox.scratch()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
     // A kill in the middle of the journal's first line leaves nothing to load.
-    let journal = place.saved_sessions().into_iter().next()?;
+    let journal = sandbox.saved_sessions().into_iter().next()?;
     if fs::read(&journal).unwrap().is_empty() {
         return None;
     }
-    let session = place.session();
-    let shown = place
+    let session = sandbox.session();
+    let shown = sandbox
         .command(&["show", journal.to_str().unwrap()])
         .output()
         .unwrap();
@@ -98,7 +100,7 @@ fn setting_changed_by_killed_run_is_restored_at_next_start() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
+    let sandbox = RunSandbox::new();
     let Some(drive) = LoopDevice::with(&vec![7; 16 << 20]) else {
         return;
     };
@@ -106,14 +108,14 @@ fn setting_changed_by_killed_run_is_restored_at_next_start() {
     let words = ["run", "read-ahead", drive.path(), "--engine", "pread"];
     let mut left_changed = 0;
     for moment in kill_times(5, Duration::from_millis(300)) {
-        let mut child = place.command(&words).spawn().unwrap();
+        let mut child = sandbox.command(&words).spawn().unwrap();
         wait_until("a changed setting", || {
             drive.queue("read_ahead_kb") != before || child.try_wait().unwrap().is_some()
         });
         std::thread::sleep(moment);
         kill_and_wait(&mut child);
         left_changed += usize::from(drive.queue("read_ahead_kb") != before);
-        let next = place.command(&["tests"]).output().unwrap();
+        let next = sandbox.command(&["tests"]).output().unwrap();
         assert_eq!(drive.queue("read_ahead_kb"), before, "{}", stderr(&next));
     }
     println!("{left_changed} of 5 kills left it changed");

@@ -7,6 +7,6 @@ mod clean_up;
 mod clock;
 mod full;
 mod kill;
-mod place;
+mod sandbox;
 mod signals;
 mod unmount;

@@ -9,7 +9,7 @@ use rustix::mount::UnmountFlags;
 
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
-use crate::robust::place::{Place, stderr};
+use crate::robust::sandbox::{RunSandbox, stderr};
 
 const ROUNDS: usize = 20;
 
@@ -21,8 +21,8 @@ struct Ext4 {
 }
 
 impl Ext4 {
-    fn new(place: &Place) -> Option<Self> {
-        let image = place.path().join("image");
+    fn new(sandbox: &RunSandbox) -> Option<Self> {
+        let image = sandbox.path().join("image");
         let file = std::fs::File::create(&image).unwrap();
         file.set_len(3 << 30).unwrap();
         let made = Command::new("mkfs.ext4")
@@ -34,7 +34,7 @@ impl Ext4 {
             return None;
         }
         let device = LoopDevice::attach(&image, &[])?;
-        let at = place.path().join("mount");
+        let at = sandbox.path().join("mount");
         std::fs::create_dir(&at).unwrap();
         Some(Self {
             at,
@@ -76,8 +76,8 @@ impl Drop for Ext4 {
 
 #[test]
 fn file_system_can_be_unmounted_right_after_a_run() {
-    let place = Place::new();
-    let Some(mut file_system) = Ext4::new(&place) else {
+    let sandbox = RunSandbox::new();
+    let Some(mut file_system) = Ext4::new(&sandbox) else {
         return;
     };
     let options = ["--scratch-size", "1MiB", "--requests", "200"];
@@ -91,12 +91,12 @@ fn file_system_can_be_unmounted_right_after_a_run() {
                 &["run", "random-read", "mount", "--engine", engine][..],
                 &options,
             ];
-            let output = place.command(&words.concat()).output().unwrap();
+            let output = sandbox.command(&words.concat()).output().unwrap();
             assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
             if let Err(error) = file_system.unmount() {
                 busy.push((round, error));
                 // Only for the next round to begin; the round counts as failed.
-                crate::robust::place::wait_until("the unmount", || file_system.unmount().is_ok());
+                crate::robust::sandbox::wait_until("the unmount", || file_system.unmount().is_ok());
             }
         }
         assert!(
@@ -111,8 +111,8 @@ fn file_system_can_be_unmounted_right_after_a_run() {
 /// a process ends is not released by that.
 #[test]
 fn file_system_can_be_unmounted_after_execution() {
-    let place = Place::new();
-    let Some(mut file_system) = Ext4::new(&place) else {
+    let sandbox = RunSandbox::new();
+    let Some(mut file_system) = Ext4::new(&sandbox) else {
         return;
     };
     let file = file_system.at.join("file");
@@ -140,7 +140,7 @@ fn file_system_can_be_unmounted_after_execution() {
         drop(opened);
         if let Err(error) = rustix::mount::unmount(&file_system.at, UnmountFlags::empty()) {
             busy.push((round, error));
-            crate::robust::place::wait_until("the unmount", || file_system.unmount().is_ok());
+            crate::robust::sandbox::wait_until("the unmount", || file_system.unmount().is_ok());
         }
         file_system.mounted = false;
     }

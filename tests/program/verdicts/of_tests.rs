@@ -1,11 +1,11 @@
 //! Verdicts that the tests give themselves, each provoked on a simulated drive.
 
-use crate::verdicts::place::Place;
+use crate::verdicts::sandbox::VerdictSandbox;
 
 /// Runs `words` and expects the verdict.
 fn assert_run_yields_check(words: &str, code: &str, evidence: &str) {
     let words: Vec<&str> = words.split(' ').collect();
-    Place::new()
+    VerdictSandbox::new()
         .run_benchmark(&words)
         .assert_check(code, &[evidence]);
 }
@@ -127,12 +127,12 @@ fn skipped_or_unreached_phases_are_reported() {
 
 #[test]
 fn interference_reports_scheduler_without_io_class_support() {
-    let place = Place::new();
-    let Some(disk) = place.attach_loop_device() else {
+    let sandbox = VerdictSandbox::new();
+    let Some(disk) = sandbox.attach_loop_device() else {
         return;
     };
     if disk.set("scheduler", "none") {
-        let run = place.run_benchmark(&["interference", disk.path(), "--duration", "6s"]);
+        let run = sandbox.run_benchmark(&["interference", disk.path(), "--duration", "6s"]);
         run.assert_check("scheduler-ignores-classes", &["none"]);
     }
 }

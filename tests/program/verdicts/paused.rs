@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process::{wait_until, worker_id};
 use crate::requirement::{Requirement, skip};
-use crate::verdicts::place::{Place, Run};
+use crate::verdicts::sandbox::{Run, VerdictSandbox};
 
 const PAUSE_TIME: Duration = Duration::from_secs(2);
 
@@ -25,10 +25,10 @@ fn diskscope_processes(child: &Child) -> Vec<Pid> {
 /// A run of four seconds that is stopped in its middle; `both` as the freezer and a suspended
 /// machine do, else only the process that the shell knows.
 fn run_with_pause(options: &[&str], both: bool) -> Run {
-    let place = Place::new();
-    let file = place.create_random_file("disk", 16 << 20);
+    let sandbox = VerdictSandbox::new();
+    let file = sandbox.create_random_file("disk", 16 << 20);
     let words = [&["random-read", file.to_str().unwrap()][..], options].concat();
-    place.run_benchmark_while(&words, |child| {
+    sandbox.run_benchmark_while(&words, |child| {
         let processes = diskscope_processes(child);
         thread::sleep(Duration::from_millis(1200));
         let last = if both { processes.len() } else { 1 };
@@ -43,9 +43,9 @@ fn run_with_pause(options: &[&str], both: bool) -> Run {
 }
 
 fn metric_value(run: &Run, name: &str) -> f64 {
-    let figures = run.value_at("/figures").as_array().unwrap();
-    let figure = figures.iter().find(|figure| figure["name"] == name);
-    figure.unwrap()["value"].as_f64().unwrap()
+    let metrics = run.value_at("/figures").as_array().unwrap();
+    let metric = metrics.iter().find(|metric| metric["name"] == name);
+    metric.unwrap()["value"].as_f64().unwrap()
 }
 
 #[test]
@@ -77,8 +77,8 @@ fn paused_run_with_arrival_rate_is_invalid() {
 
 #[test]
 fn busy_machine_is_not_reported_as_pause() {
-    let place = Place::new();
-    let file = place.create_random_file("disk", 16 << 20);
+    let sandbox = VerdictSandbox::new();
+    let file = sandbox.create_random_file("disk", 16 << 20);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut hogs = Vec::new();
     for _ in 0..cores * 8 {
@@ -90,7 +90,7 @@ fn busy_machine_is_not_reported_as_pause() {
             Err(error) => return skip(Requirement::Program, error),
         }
     }
-    let run = place.run_benchmark(&["random-read", file.to_str().unwrap(), "--duration", "3s"]);
+    let run = sandbox.run_benchmark(&["random-read", file.to_str().unwrap(), "--duration", "3s"]);
     for mut hog in hogs {
         hog.kill().unwrap();
         hog.wait().unwrap();

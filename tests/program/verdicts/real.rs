@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::loop_device::LoopDevice;
-use crate::verdicts::place::{DISK_BYTES, Place};
+use crate::verdicts::sandbox::{DISK_BYTES, VerdictSandbox};
 
 /// What may be true of any run on this machine: what it is, and that others use its processors and
 /// its disk while the tests run.
@@ -24,17 +24,21 @@ const MACHINE_DEPENDENT_CHECKS: [&str; 10] = [
 /// Short, and past the page cache.
 const SHORT_RUN: [&str; 4] = ["--depth", "4", "--duration", "700ms"];
 
-fn run_random_read(place: &Place, target: &str, more: &[&str]) -> crate::verdicts::place::Run {
-    place.run_benchmark(&[&["random-read", target][..], &SHORT_RUN, more].concat())
+fn run_random_read(
+    sandbox: &VerdictSandbox,
+    target: &str,
+    more: &[&str],
+) -> crate::verdicts::sandbox::Run {
+    sandbox.run_benchmark(&[&["random-read", target][..], &SHORT_RUN, more].concat())
 }
 
 #[test]
 fn clean_run_on_loop_device_has_no_check_of_its_own() {
-    let place = Place::new();
-    let Some(disk) = place.attach_loop_device() else {
+    let sandbox = VerdictSandbox::new();
+    let Some(disk) = sandbox.attach_loop_device() else {
         return;
     };
-    let run = run_random_read(&place, disk.path(), &["--ramp", "200ms"]);
+    let run = run_random_read(&sandbox, disk.path(), &["--ramp", "200ms"]);
     run.assert_only_checks(&MACHINE_DEPENDENT_CHECKS);
     let count = |pointer: &str| run.value_at(pointer).as_u64().unwrap();
     assert_eq!(count("/evidence/issued/reads"), count("/kernel/reads"));
@@ -53,15 +57,15 @@ fn clean_run_on_loop_device_has_no_check_of_its_own() {
 
 #[test]
 fn sequential_read_of_small_loop_device_is_unaffected_by_time_limit() {
-    let place = Place::new();
-    let Some(disk) = place.attach_loop_device() else {
+    let sandbox = VerdictSandbox::new();
+    let Some(disk) = sandbox.attach_loop_device() else {
         return;
     };
     let rate = |more: &[&str]| {
-        let run = place
+        let run = sandbox
             .run_benchmark(&[&["sequential-read", disk.path(), "--depth", "8"], more].concat());
-        let figures = run.value_at("/figures").as_array().unwrap();
-        let mean = figures.iter().find(|it| it["name"] == "throughput_mean");
+        let metrics = run.value_at("/figures").as_array().unwrap();
+        let mean = metrics.iter().find(|it| it["name"] == "throughput_mean");
         mean.unwrap()["value"].as_f64().unwrap()
     };
     // Ten requests in each zone. In turn, so that what else the machine does slows down both.
@@ -76,14 +80,14 @@ fn sequential_read_of_small_loop_device_is_unaffected_by_time_limit() {
 
 #[test]
 fn loop_device_through_page_cache_is_flagged() {
-    let place = Place::new();
+    let sandbox = VerdictSandbox::new();
     let Some(disk) = LoopDevice::attach(
-        &place.create_random_file("disk", DISK_BYTES),
+        &sandbox.create_random_file("disk", DISK_BYTES),
         &["--direct-io=off"],
     ) else {
         return;
     };
-    let run = run_random_read(&place, disk.path(), &[]);
+    let run = run_random_read(&sandbox, disk.path(), &[]);
     // The file was just written, and is in the page cache. Others may read from the same drive: its
     // count then hides that.
     let bytes = |pointer: &str| run.value_at(pointer).as_f64().unwrap_or(f64::INFINITY);
@@ -107,7 +111,7 @@ fn loop_device_on_a_file_in_memory_is_flagged() {
     let Some(disk) = LoopDevice::attach(&file, &[]) else {
         return;
     };
-    let run = run_random_read(&Place::new(), disk.path(), &[]);
+    let run = run_random_read(&VerdictSandbox::new(), disk.path(), &[]);
     run.assert_check("memory-backed", &["the backing file", "is in memory"]);
 }
 
@@ -146,9 +150,9 @@ impl Drop for Mount {
 
 #[test]
 fn file_without_a_block_device_is_flagged() {
-    let place = Place::new();
+    let sandbox = VerdictSandbox::new();
     let [lower, upper, work, merged] = ["lower", "upper", "work", "merged"].map(|name| {
-        let path = place.file_path(name);
+        let path = sandbox.file_path(name);
         std::fs::create_dir(&path).unwrap();
         path
     });
@@ -168,15 +172,15 @@ fn file_without_a_block_device_is_flagged() {
         "--scratch-size",
         "16MiB",
     ];
-    let run = place.run_benchmark(&[&words[..], &SHORT_RUN].concat());
+    let run = sandbox.run_benchmark(&[&words[..], &SHORT_RUN].concat());
     drop(mount);
     run.assert_check("device-unknown", &["overlay", "could not be compared"]);
 }
 
 #[test]
 fn drive_that_stops_answering_is_flagged_as_stalled() {
-    let place = Place::new();
-    let image = place.file_path("image");
+    let sandbox = VerdictSandbox::new();
+    let image = sandbox.file_path("image");
     File::create(&image).unwrap().set_len(64 << 20).unwrap();
     let made = std::process::Command::new("mkfs.ext4")
         .arg("-q")
@@ -185,7 +189,7 @@ fn drive_that_stops_answering_is_flagged_as_stalled() {
     if !made.is_ok_and(|status| status.success()) {
         return skip(Requirement::Ext4, "no mkfs.ext4");
     }
-    let point = place.file_path("mounted");
+    let point = sandbox.file_path("mounted");
     std::fs::create_dir(&point).unwrap();
     let Some(mount) = Mount::attach(&point, &["-o", "loop", image.to_str().unwrap()]) else {
         return;
@@ -213,7 +217,7 @@ fn drive_that_stops_answering_is_flagged_as_stalled() {
     ];
     let mut is_frozen = false;
     // A frozen file system holds writes until it is thawed, as a drive does while it is reset.
-    let run = place.run_benchmark_while(&words, |_| {
+    let run = sandbox.run_benchmark_while(&words, |_| {
         std::thread::sleep(std::time::Duration::from_millis(2500));
         is_frozen = freeze("--freeze");
         std::thread::sleep(std::time::Duration::from_millis(3500));
@@ -228,12 +232,12 @@ fn drive_that_stops_answering_is_flagged_as_stalled() {
 
 #[test]
 fn holes_and_unwritten_extents_are_flagged() {
-    let place = Place::new();
-    let sparse = place.file_path("sparse");
+    let sandbox = VerdictSandbox::new();
+    let sparse = sandbox.file_path("sparse");
     File::create(&sparse).unwrap().set_len(DISK_BYTES).unwrap();
-    let run = run_random_read(&place, sparse.to_str().unwrap(), &[]);
+    let run = run_random_read(&sandbox, sparse.to_str().unwrap(), &[]);
     run.assert_check("file-has-holes", &["sparse", "67.1 MB are holes", "100 %"]);
-    let written = place.run_benchmark(&[
+    let written = sandbox.run_benchmark(&[
         "random-write",
         sparse.to_str().unwrap(),
         "--overwrite",
@@ -242,32 +246,32 @@ fn holes_and_unwritten_extents_are_flagged() {
         "2MiB",
     ]);
     written.assert_check("blocks-not-allocated", &["sparse"]);
-    assert_unwritten_extents_flagged(&place);
+    assert_unwritten_extents_flagged(&sandbox);
     if let Some(disk) = LoopDevice::attach(&sparse, &["--direct-io=on"]) {
-        let run = run_random_read(&place, disk.path(), &[]);
+        let run = run_random_read(&sandbox, disk.path(), &[]);
         run.assert_check("file-has-holes", &["sparse", "are holes"]);
     }
 }
 
 /// Room that was reserved and never written.
-fn assert_unwritten_extents_flagged(place: &Place) {
-    let path = place.create_random_file("reserved", 16 << 20);
+fn assert_unwritten_extents_flagged(sandbox: &VerdictSandbox) {
+    let path = sandbox.create_random_file("reserved", 16 << 20);
     let file = File::options().write(true).open(&path).unwrap();
     let flags = rustix::fs::FallocateFlags::empty();
     if let Err(error) = rustix::fs::fallocate(&file, flags, 16 << 20, 48 << 20) {
         return skip(Requirement::Files, format!("no fallocate here: {error}"));
     }
-    let run = run_random_read(place, path.to_str().unwrap(), &[]);
+    let run = run_random_read(sandbox, path.to_str().unwrap(), &[]);
     run.assert_check("file-has-holes", &["reserved", "75 %"]);
 }
 
 #[test]
 fn full_file_has_no_holes_and_cached_file_is_served_from_memory() {
-    let place = Place::new();
-    let path = place.create_random_file("whole", 32 << 20);
+    let sandbox = VerdictSandbox::new();
+    let path = sandbox.create_random_file("whole", 32 << 20);
     let target = path.to_str().unwrap();
     assert_eq!(std::fs::read(&path).unwrap().len(), 32 << 20);
-    let run = run_random_read(&place, target, &["--cache", "keep"]);
+    let run = run_random_read(&sandbox, target, &["--cache", "keep"]);
     assert!(
         !run.check_codes().contains(&"file-has-holes"),
         "{:?}",
@@ -285,8 +289,8 @@ fn full_file_has_no_holes_and_cached_file_is_served_from_memory() {
 
 #[test]
 fn partially_cached_target_is_flagged_with_fraction() {
-    let place = Place::new();
-    let Some(disk) = place.attach_loop_device() else {
+    let sandbox = VerdictSandbox::new();
+    let Some(disk) = sandbox.attach_loop_device() else {
         return;
     };
     // The first half comes into the page cache of the device, and stays there as long as it is open.
@@ -301,7 +305,7 @@ fn partially_cached_target_is_flagged_with_fraction() {
         "--zone-bytes",
         "1MiB",
     ];
-    let run = place.run_benchmark(&words);
+    let run = sandbox.run_benchmark(&words);
     run.assert_check("served-from-cache", &["came from a cache"]);
     let share = run.value_at("/kernel/read_bytes").as_f64().unwrap()
         / run
@@ -313,21 +317,22 @@ fn partially_cached_target_is_flagged_with_fraction() {
 
 #[test]
 fn writes_into_page_cache_are_flagged() {
-    let place = Place::new();
-    let Some(disk) = place.attach_loop_device() else {
+    let sandbox = VerdictSandbox::new();
+    let Some(disk) = sandbox.attach_loop_device() else {
         return;
     };
     // As long as somebody has the device open, closing it does not write it back.
     let _open = File::open(disk.path()).unwrap();
     let words = ["random-write", disk.path(), "--overwrite", disk.path()];
-    let run = place.run_benchmark(&[&words[..], &["--cache", "keep", "--bytes", "8MiB"]].concat());
+    let run =
+        sandbox.run_benchmark(&[&words[..], &["--cache", "keep", "--bytes", "8MiB"]].concat());
     run.assert_check("still-in-memory", &["had reached"]);
 }
 
 #[test]
 fn requests_above_queue_limit_are_flagged_as_split() {
-    let place = Place::new();
-    let Some(disk) = place.attach_loop_device() else {
+    let sandbox = VerdictSandbox::new();
+    let Some(disk) = sandbox.attach_loop_device() else {
         return;
     };
     if !disk.set("max_sectors_kb", "64") {
@@ -341,20 +346,20 @@ fn requests_above_queue_limit_are_flagged_as_split() {
         "--requests",
         "150",
     ];
-    place
+    sandbox
         .run_benchmark(&words)
         .assert_check("requests-split", &["150 requests", "64 KiB"]);
 }
 
 #[test]
 fn adjacent_requests_merged_by_kernel_are_flagged() {
-    let place = Place::new();
-    let Some(disk) = place.attach_loop_device() else {
+    let sandbox = VerdictSandbox::new();
+    let Some(disk) = sandbox.attach_loop_device() else {
         return;
     };
     let words = ["sequential-read", disk.path(), "--block-size", "4KiB"];
     let run =
-        place.run_benchmark(&[&words[..], &["--depth", "32", "--duration", "700ms"]].concat());
+        sandbox.run_benchmark(&[&words[..], &["--depth", "32", "--duration", "700ms"]].concat());
     let merged = run.value_at("/kernel/reads_merged").as_u64().unwrap();
     // What io_uring hands over in one go waits in the plug for its neighbours.
     run.assert_check("requests-merged", &[&merged.to_string()]);
@@ -362,14 +367,14 @@ fn adjacent_requests_merged_by_kernel_are_flagged() {
 
 #[test]
 fn blocks_below_physical_sector_are_flagged() {
-    let place = Place::new();
+    let sandbox = VerdictSandbox::new();
     let options = ["--direct-io=on", "--sector-size", "4096"];
-    let Some(disk) = LoopDevice::attach(&place.create_random_file("disk", DISK_BYTES), &options)
+    let Some(disk) = LoopDevice::attach(&sandbox.create_random_file("disk", DISK_BYTES), &options)
     else {
         return;
     };
     let run = run_random_read(
-        &place,
+        &sandbox,
         disk.path(),
         &["--cache", "keep", "--block-size", "512"],
     );
@@ -378,30 +383,30 @@ fn blocks_below_physical_sector_are_flagged() {
 
 #[test]
 fn scheduler_on_loop_device_is_flagged_unsuited() {
-    let place = Place::new();
-    let Some(disk) = place.attach_loop_device() else {
+    let sandbox = VerdictSandbox::new();
+    let Some(disk) = sandbox.attach_loop_device() else {
         return;
     };
     if disk.set("scheduler", "mq-deadline") {
-        let run = run_random_read(&place, disk.path(), &[]);
+        let run = run_random_read(&sandbox, disk.path(), &[]);
         run.assert_check("scheduler-unsuited", &["mq-deadline", "echo none"]);
     }
 }
 
 #[test]
 fn device_wrongly_claiming_rotation_is_flagged() {
-    let place = Place::new();
-    let Some(disk) = place.attach_loop_device() else {
+    let sandbox = VerdictSandbox::new();
+    let Some(disk) = sandbox.attach_loop_device() else {
         return;
     };
     if !disk.set("rotational", "1") {
         return;
     }
-    let run = run_random_read(&place, disk.path(), &[]);
+    let run = run_random_read(&sandbox, disk.path(), &[]);
     match run.value_at("/evidence/drive_setup/virtual_disk").is_null() {
         true => skip(
             Requirement::Drive,
-            "the drive beneath may be a disk, whose cache holds all of it",
+            "the underlying drive may be a disk, whose cache holds all of it",
         ),
         false => run.assert_check("rotational-flag-doubtful", &["rotational=1"]),
     }
@@ -409,9 +414,9 @@ fn device_wrongly_claiming_rotation_is_flagged() {
 
 #[test]
 fn virtual_machine_disk_is_flagged() {
-    let place = Place::new();
-    let target = place.create_random_file("file", 32 << 20);
-    let run = run_random_read(&place, target.to_str().unwrap(), &[]);
+    let sandbox = VerdictSandbox::new();
+    let target = sandbox.create_random_file("file", 32 << 20);
+    let run = run_random_read(&sandbox, target.to_str().unwrap(), &[]);
     let device = run
         .value_at("/target/transport")
         .as_str()
@@ -438,7 +443,7 @@ fn target_in_memory_is_flagged() {
         "--scratch-size",
         "8MiB",
     ];
-    let run = Place::new()
+    let run = VerdictSandbox::new()
         .run_benchmark(&[&words[..], &["--duration", "200ms", "--cache", "keep"]].concat());
     run.assert_check("memory-backed", &["tmpfs"]);
 }

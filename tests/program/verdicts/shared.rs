@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use crate::verdicts::place::{Place, Run};
+use crate::verdicts::sandbox::{Run, VerdictSandbox};
 
 /// Threads of this process that do something until they are dropped.
 struct Busy {
@@ -62,8 +62,8 @@ impl Drop for Busy {
 
 #[test]
 fn competing_process_on_same_device_is_named() {
-    let place = Place::new();
-    let Some(disk) = place.attach_loop_device() else {
+    let sandbox = VerdictSandbox::new();
+    let Some(disk) = sandbox.attach_loop_device() else {
         return;
     };
     let busy = Busy::start_readers(disk.path()).unwrap();
@@ -75,11 +75,11 @@ fn competing_process_on_same_device_is_named() {
         "--duration",
         "1s",
     ];
-    let run = place.run_benchmark(&words);
+    let run = sandbox.run_benchmark(&words);
     drop(busy);
     let own = std::process::id().to_string();
     run.assert_check("other-users", &["of reads for other processes", &own]);
-    let alone = place.run_benchmark(&words);
+    let alone = sandbox.run_benchmark(&words);
     assert!(
         !alone.check_codes().contains(&"other-users"),
         "{:?}",
@@ -93,8 +93,8 @@ fn saturated_processors_are_flagged() {
     let busy = Busy::start_threads(count, || {
         std::hint::black_box((0..10_000).fold(0_u64, |sum, number| sum ^ number));
     });
-    let place = Place::new();
-    let target = place.create_random_file("file", 16 << 20);
+    let sandbox = VerdictSandbox::new();
+    let target = sandbox.create_random_file("file", 16 << 20);
     let words = [
         "random-read",
         target.to_str().unwrap(),
@@ -103,15 +103,15 @@ fn saturated_processors_are_flagged() {
         "--duration",
         "1s",
     ];
-    let run = place.run_benchmark(&words);
+    let run = sandbox.run_benchmark(&words);
     drop(busy);
     run.assert_check("machine-busy", &["CPUs was"]);
 }
 
 #[test]
 fn cpu_bound_load_generator_is_flagged() {
-    let place = Place::new();
-    let path = place.create_random_file("file", 16 << 20);
+    let sandbox = VerdictSandbox::new();
+    let path = sandbox.create_random_file("file", 16 << 20);
     // All in memory: there is nothing to wait for.
     assert_eq!(std::fs::read(&path).unwrap().len(), 16 << 20);
     let words = [
@@ -123,11 +123,11 @@ fn cpu_bound_load_generator_is_flagged() {
         "1",
     ];
     let words = [&words[..], &["--cache", "keep", "--duration", "1s"]].concat();
-    let told = |run: Run| {
+    let message = |run: Run| {
         // Without a processor of its own it waits for that one, which is the other verdict.
         let codes = ["generator-busy", "machine-busy"];
         run.check_codes().iter().any(|code| codes.contains(code))
     };
-    // The machine beneath this one may take its processors away at any time.
-    assert!((0..5).any(|_| told(place.run_benchmark_high_priority(&words))));
+    // The host of this machine may take its processors away at any time.
+    assert!((0..5).any(|_| message(sandbox.run_benchmark_high_priority(&words))));
 }

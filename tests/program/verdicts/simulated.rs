@@ -1,10 +1,10 @@
 //! On simulated drives: everything that response times and the course of a run give away.
 
-use crate::verdicts::place::Place;
+use crate::verdicts::sandbox::VerdictSandbox;
 
 #[test]
 fn clean_simulated_runs_have_no_checks() {
-    let place = Place::new();
+    let sandbox = VerdictSandbox::new();
     for words in [
         ["random-read", "sim:constant,latency=100us", "--depth", "1"],
         ["random-read", "sim:ssd,clock=virtual", "--depth", "8"],
@@ -15,17 +15,18 @@ fn clean_simulated_runs_have_no_checks() {
             "4",
         ],
     ] {
-        let run = place.run_benchmark(&[&words[..], &["--duration", "3s"]].concat());
+        let run = sandbox.run_benchmark(&[&words[..], &["--duration", "3s"]].concat());
         run.assert_only_checks(&[]);
         assert!(run.value_at("/evidence/issued/reads").as_u64().is_some());
     }
-    let disk = place.run_benchmark(&["random-read", "sim:hdd,clock=virtual", "--duration", "30s"]);
+    let disk =
+        sandbox.run_benchmark(&["random-read", "sim:hdd,clock=virtual", "--duration", "30s"]);
     disk.assert_only_checks(&[]);
 }
 
 #[test]
 fn filling_cache_is_flagged_as_throughput_drop() {
-    let run = Place::new().run_benchmark(&[
+    let run = VerdictSandbox::new().run_benchmark(&[
         "random-write",
         "sim:cliff,latency=100us,slow=1ms,cache=40MB",
         "--depth",
@@ -39,7 +40,7 @@ fn filling_cache_is_flagged_as_throughput_drop() {
 
 #[test]
 fn slowing_drive_is_flagged_as_drift() {
-    let run = Place::new().run_benchmark(&[
+    let run = VerdictSandbox::new().run_benchmark(&[
         "random-read",
         "sim:fading,latency=100us,slow=125us,requests=80000",
         "--depth",
@@ -55,8 +56,14 @@ fn slowing_drive_is_flagged_as_drift() {
 #[test]
 fn bimodal_latencies_are_flagged() {
     let drive = "sim:bimodal,latency=100us,slow=8ms,percent=30";
-    let run =
-        Place::new().run_benchmark(&["random-read", drive, "--depth", "1", "--duration", "30s"]);
+    let run = VerdictSandbox::new().run_benchmark(&[
+        "random-read",
+        drive,
+        "--depth",
+        "1",
+        "--duration",
+        "30s",
+    ]);
     run.assert_check("bimodal-latency", &["70 %"]);
 }
 
@@ -66,7 +73,7 @@ fn disk_that_says_ssd_is_flagged() {
     let drive = "sim:ssd,clock=virtual,read=3ms,jitter=8ms";
     let run_at = |depth: &str| {
         let words = ["random-read", drive, "--depth", depth, "--duration", "30s"];
-        Place::new().run_benchmark(&words)
+        VerdictSandbox::new().run_benchmark(&words)
     };
     run_at("1").assert_check("behaves-like-disk", &["rotational=0", "p10 to p90"]);
     assert!(!run_at("8").check_codes().contains(&"behaves-like-disk"));
@@ -74,7 +81,8 @@ fn disk_that_says_ssd_is_flagged() {
 
 #[test]
 fn run_of_hundred_requests_is_flagged_as_too_short() {
-    let run = Place::new().run_benchmark(&["random-read", "sim:constant", "--requests", "100"]);
+    let run =
+        VerdictSandbox::new().run_benchmark(&["random-read", "sim:constant", "--requests", "100"]);
     run.assert_check("too-few-samples", &["100 reads"]);
 }
 
@@ -87,9 +95,9 @@ fn durable_writes_faster_than_disk_rotation_are_flagged() {
         &words,
     ]
     .concat();
-    let place = Place::new();
-    place.run_benchmark(&honest).assert_only_checks(&[]);
-    let run = place.run_benchmark(&cached);
+    let sandbox = VerdictSandbox::new();
+    sandbox.run_benchmark(&honest).assert_only_checks(&[]);
+    let run = sandbox.run_benchmark(&cached);
     run.assert_check("sync-too-fast", &["half a revolution"]);
 }
 
@@ -103,7 +111,7 @@ fn zero_data_is_flagged() {
         "--duration",
         "1s",
     ];
-    Place::new()
+    VerdictSandbox::new()
         .run_benchmark(&words)
         .assert_check("compressible-data", &["--data zero"]);
 }
@@ -111,7 +119,7 @@ fn zero_data_is_flagged() {
 #[test]
 fn goal_between_decimal_and_binary_units_is_flagged() {
     // 4 KiB each 100 us: 40.96 MB/s; 40 MiB/s are 41.94.
-    let run = Place::new().run_benchmark(&[
+    let run = VerdictSandbox::new().run_benchmark(&[
         "random-read",
         "sim:constant,latency=100us",
         "--depth",
@@ -134,7 +142,7 @@ fn requests_below_physical_block_are_flagged() {
         "--duration",
         "1s",
     ];
-    Place::new()
+    VerdictSandbox::new()
         .run_benchmark(&words)
         .assert_check("below-physical-block", &["512", "4 KiB"]);
 }

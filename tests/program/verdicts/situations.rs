@@ -164,7 +164,7 @@ fn clean_situations() -> Vec<Situation> {
     ]
 }
 
-/// Situations in which the setup or the machine takes from the metrics.
+/// Situations in which the setup or the machine affects the metrics.
 fn disturbed_situations() -> Vec<Situation> {
     let ssd = spread(100_000, 60, 160);
     let disk = spread(2000, 4_000, 20_000);

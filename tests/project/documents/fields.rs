@@ -34,10 +34,10 @@ fn collect_keys(root: &Value, at: &Value, path: &str, found: &mut Vec<(String, S
             path => format!("{path}.{name}"),
         };
         let of_type = resolve_reference(root, property);
-        let said = property["description"]
+        let message = property["description"]
             .as_str()
             .or(of_type["description"].as_str());
-        found.push((key.clone(), said.unwrap_or_default().replace('\n', " ")));
+        found.push((key.clone(), message.unwrap_or_default().replace('\n', " ")));
         match of_type.get("items") {
             Some(items) => collect_keys(root, items, &format!("{key}[]"), found),
             None => collect_keys(root, of_type, &key, found),

@@ -5,16 +5,16 @@ use std::fs::{File, OpenOptions};
 use diskscope::drive::fcntl;
 use rustix::fs::FlockOperation;
 
-use crate::guard::place::{
-    IMAGE_BYTES, Place, assert_refused, assert_written, command_output, run_overwrite,
+use crate::guard::sandbox::{
+    GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, run_overwrite,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
 
 #[test]
 fn file_locked_by_flock_is_refused_and_holder_named() {
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     let reader = File::open(&file).unwrap();
     rustix::fs::flock(&reader, FlockOperation::LockShared).unwrap();
     let expected = format!("process {} (", std::process::id());
@@ -27,8 +27,8 @@ fn file_locked_by_flock_is_refused_and_holder_named() {
 
 #[test]
 fn file_with_a_record_lock_is_refused() {
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     let reader = OpenOptions::new().read(true).open(&file).unwrap();
     rustix::fs::fcntl_lock(&reader, FlockOperation::LockShared).unwrap();
     assert_refused(&run_overwrite(&file), "holds a lock on");
@@ -40,8 +40,8 @@ fn file_with_a_record_lock_is_refused() {
 
 #[test]
 fn loop_device_whose_image_is_locked_is_refused() {
-    let place = Place::new();
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
@@ -56,8 +56,8 @@ fn loop_device_whose_image_is_locked_is_refused() {
 
 #[test]
 fn loop_device_whose_image_on_btrfs_is_locked_is_refused() {
-    let mut place = Place::new();
-    let disk = place.create_image("disk");
+    let mut sandbox = GuardSandbox::new();
+    let disk = sandbox.create_image("disk");
     File::options()
         .write(true)
         .open(&disk)
@@ -70,12 +70,12 @@ fn loop_device_whose_image_on_btrfs_is_locked_is_refused() {
     let Some(lower) = LoopDevice::attach(&disk, &[]) else {
         return;
     };
-    let point = place.path("btrfs");
+    let point = sandbox.path("btrfs");
     let words = ["-t", "btrfs", lower.path(), point.to_str().unwrap()];
-    if !place.mount(&words, Requirement::Btrfs) {
+    if !sandbox.mount(&words, Requirement::Btrfs) {
         return;
     }
-    let image = place.create_image("btrfs/image");
+    let image = sandbox.create_image("btrfs/image");
     // A sparse one would need room below.
     let length = IMAGE_BYTES.to_string();
     command_output("fallocate", &["--length", &length, image.to_str().unwrap()]).unwrap();
@@ -87,5 +87,5 @@ fn loop_device_whose_image_on_btrfs_is_locked_is_refused() {
     rustix::fs::flock(&reader, FlockOperation::LockShared).unwrap();
     assert_refused(&run_overwrite(device.path()), "holds a lock on");
     drop(reader);
-    drop((device, place, lower));
+    drop((device, sandbox, lower));
 }

@@ -1,7 +1,7 @@
 //! The write guard, by the real program on real loop devices, overlays and mount namespaces: which
 //! targets it refuses to overwrite, and that nothing was written to them then.
 
-mod place;
+mod sandbox;
 
 mod locks;
 mod mounted_files;

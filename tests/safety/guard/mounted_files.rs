@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use rustix::mount::{MountFlags, UnmountFlags};
 
-use crate::guard::place::{
-    Background, Place, assert_refused, command_output, is_locked, is_root, overwrite_arguments,
-    overwrite_command, run_overwrite, test_content, wait_until,
+use crate::guard::sandbox::{
+    Background, GuardSandbox, assert_refused, command_output, is_locked, is_root,
+    overwrite_arguments, overwrite_command, run_overwrite, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
@@ -24,11 +24,11 @@ impl Drop for Mounted {
 }
 
 /// A file with an erofs file system that holds one file of some megabytes.
-fn erofs_image(place: &Place) -> Option<PathBuf> {
+fn erofs_image(sandbox: &GuardSandbox) -> Option<PathBuf> {
     if !is_root() {
         return None;
     }
-    let (image, tree) = (place.path("image.erofs"), place.subdirectory("tree"));
+    let (image, tree) = (sandbox.path("image.erofs"), sandbox.subdirectory("tree"));
     std::fs::write(tree.join("data"), vec![7; 8 << 20]).unwrap();
     let words = [image.to_str().unwrap(), tree.to_str().unwrap()];
     if command_output("mkfs.erofs", &words).is_none() {
@@ -37,7 +37,7 @@ fn erofs_image(place: &Place) -> Option<PathBuf> {
     }
     // Long enough for a test of a file.
     let file = File::options().write(true).open(&image).unwrap();
-    file.set_len(crate::guard::place::IMAGE_BYTES).unwrap();
+    file.set_len(crate::guard::sandbox::IMAGE_BYTES).unwrap();
     Some(image)
 }
 
@@ -57,14 +57,14 @@ fn mount_image(image: &Path, point: &Path) -> Option<Mounted> {
 
 #[test]
 fn renamed_and_replaced_mounted_file_is_refused() {
-    let place = Place::exclusive();
-    let Some(image) = erofs_image(&place) else {
+    let sandbox = GuardSandbox::exclusive();
+    let Some(image) = erofs_image(&sandbox) else {
         return;
     };
-    let Some(_mounted) = mount_image(&image, &place.path("point")) else {
+    let Some(_mounted) = mount_image(&image, &sandbox.path("point")) else {
         return;
     };
-    let old = place.path("old");
+    let old = sandbox.path("old");
     std::fs::rename(&image, &old).unwrap();
     std::fs::copy(&old, &image).unwrap();
     let before = test_content(&old);
@@ -81,11 +81,11 @@ fn renamed_and_replaced_mounted_file_is_refused() {
 
 #[test]
 fn mounted_file_is_refused_after_lazy_unmount() {
-    let place = Place::exclusive();
-    let Some(image) = erofs_image(&place) else {
+    let sandbox = GuardSandbox::exclusive();
+    let Some(image) = erofs_image(&sandbox) else {
         return;
     };
-    let point = place.path("point");
+    let point = sandbox.path("point");
     let Some(mounted) = mount_image(&image, &point) else {
         return;
     };
@@ -97,11 +97,11 @@ fn mounted_file_is_refused_after_lazy_unmount() {
 
 #[test]
 fn mounted_file_is_refused_in_chroot_hiding_mount() {
-    let place = Place::exclusive();
-    let Some(image) = erofs_image(&place) else {
+    let sandbox = GuardSandbox::exclusive();
+    let Some(image) = erofs_image(&sandbox) else {
         return;
     };
-    let Some(_mounted) = mount_image(&image, &place.path("point")) else {
+    let Some(_mounted) = mount_image(&image, &sandbox.path("point")) else {
         return;
     };
     let script = "mount -t tmpfs none \"$1\" && cd \"$1\" && mkdir proc sys dev usr lib lib64 bin && \
@@ -118,7 +118,7 @@ fn mounted_file_is_refused_in_chroot_hiding_mount() {
         script,
         "sh",
     ]);
-    command.arg(place.subdirectory("root")).arg(&image);
+    command.arg(sandbox.subdirectory("root")).arg(&image);
     command.arg(env!("CARGO_BIN_EXE_diskscope"));
     overwrite_arguments(&mut command, "/img".as_ref(), &["--requests", "20"]);
     let output = command.output().unwrap();
@@ -130,12 +130,12 @@ fn mounted_file_is_refused_in_chroot_hiding_mount() {
 
 #[test]
 fn run_ends_when_its_file_is_mounted_in_another_mount_namespace() {
-    let place = Place::exclusive();
-    let Some(image) = erofs_image(&place) else {
+    let sandbox = GuardSandbox::exclusive();
+    let Some(image) = erofs_image(&sandbox) else {
         return;
     };
     // Only whether it can be done here.
-    let Some(mounted) = mount_image(&image, &place.path("point")) else {
+    let Some(mounted) = mount_image(&image, &sandbox.path("point")) else {
         return;
     };
     drop(mounted);
@@ -154,7 +154,7 @@ fn run_ends_when_its_file_is_mounted_in_another_mount_namespace() {
         is_locked(&image) || run.0.try_wait().unwrap().is_some()
     });
     let thread = std::thread::spawn({
-        let (image, point) = (image.clone(), place.path("point"));
+        let (image, point) = (image.clone(), sandbox.path("point"));
         move || {
             // SAFETY: this thread alone changes to a mount namespace of its own.
             unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }.unwrap();

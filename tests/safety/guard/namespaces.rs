@@ -4,20 +4,20 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
-use crate::guard::place::{
-    Background, Place, assert_refused, command_output, is_root, overwrite_arguments, run_overwrite,
-    test_content, wait_until,
+use crate::guard::sandbox::{
+    Background, GuardSandbox, assert_refused, command_output, is_root, overwrite_arguments,
+    run_overwrite, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
 
 /// A device with ext4 that is mounted in a mount namespace of its own.
-fn mount_in_other_namespace(place: &Place, device: &LoopDevice) -> Option<Background> {
+fn mount_in_other_namespace(sandbox: &GuardSandbox, device: &LoopDevice) -> Option<Background> {
     if command_output("mkfs.ext4", &["-q", device.path()]).is_none() {
         skip(Requirement::Ext4, "no mkfs.ext4");
         return None;
     }
-    let (point, done) = (place.subdirectory("elsewhere"), place.path("done"));
+    let (point, done) = (sandbox.subdirectory("elsewhere"), sandbox.path("done"));
     let command = format!(
         "mount {} {} && touch {} && exec sleep 600",
         device.path(),
@@ -48,12 +48,12 @@ fn mount_in_other_namespace(place: &Place, device: &LoopDevice) -> Option<Backgr
 
 #[test]
 fn second_loop_device_is_refused_when_first_is_mounted_in_another_namespace() {
-    let place = Place::new();
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
     let Some(first) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let Some(child) = mount_in_other_namespace(&place, &first) else {
+    let Some(child) = mount_in_other_namespace(&sandbox, &first) else {
         return;
     };
     let Some(second) = LoopDevice::attach(&image, &[]) else {
@@ -74,9 +74,9 @@ fn second_loop_device_is_refused_when_first_is_mounted_in_another_namespace() {
 
 #[test]
 fn device_of_mounted_image_is_refused_where_other_nodes_are_missing() {
-    let mut place = Place::new();
-    let image = place.create_image("image");
-    let Some(first) = place.mounted_loop_device(&image, &[]) else {
+    let mut sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(first) = sandbox.mounted_loop_device(&image, &[]) else {
         return;
     };
     let Some(second) = LoopDevice::attach(&image, &[]) else {
@@ -107,8 +107,8 @@ fn device_of_mounted_image_is_refused_where_other_nodes_are_missing() {
 
 #[test]
 fn device_is_refused_in_a_pid_namespace_that_hides_the_host() {
-    let place = Place::new();
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
@@ -125,13 +125,13 @@ fn disk_group_user_is_refused_but_ambient_capabilities_permit_write() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
     // A node of the user's own stands for the membership in the group of disks.
-    let node = place.path("node");
+    let node = sandbox.path("node");
     let facts = fs::metadata(device.path()).unwrap();
     let number = facts.rdev();
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -141,9 +141,9 @@ fn disk_group_user_is_refused_but_ambient_capabilities_permit_write() {
         return skip(Requirement::Files, "no device nodes here");
     }
     std::os::unix::fs::chown(&node, Some(1000), Some(1000)).unwrap();
-    let directory = place.directory.path();
+    let directory = sandbox.directory.path();
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
-    let state = place.subdirectory("state");
+    let state = sandbox.subdirectory("state");
     std::os::unix::fs::chown(&state, Some(1000), Some(1000)).unwrap();
     let write_with = |capabilities: &[&str]| {
         let mut command = Command::new("setpriv");
@@ -161,6 +161,6 @@ fn disk_group_user_is_refused_but_ambient_capabilities_permit_write() {
 
     let sees_all = "+sys_ptrace,+dac_read_search,+checkpoint_restore";
     let output = write_with(&["--inh-caps", sees_all, "--ambient-caps", sees_all]);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
 }

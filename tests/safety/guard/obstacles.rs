@@ -5,17 +5,17 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
-use crate::guard::place::{
-    Background, Place, assert_refused, assert_written, command_output, is_root, run_overwrite,
-    wait_until,
+use crate::guard::sandbox::{
+    Background, GuardSandbox, assert_refused, assert_written, command_output, is_root,
+    run_overwrite, wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
 
 #[test]
 fn immutable_and_append_only_files_are_refused() {
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     let name = file.to_str().unwrap();
     for (attribute, reason) in [("i", "is immutable"), ("a", "is append-only")] {
         if command_output("chattr", &[&format!("+{attribute}"), name]).is_none() {
@@ -33,13 +33,13 @@ fn file_on_a_read_only_mount_is_refused() {
     if !is_root() {
         return;
     }
-    let mut place = Place::new();
-    let directory = place.subdirectory("directory");
-    place.create_image("directory/file");
-    let point = place.path("read-only");
+    let mut sandbox = GuardSandbox::new();
+    let directory = sandbox.subdirectory("directory");
+    sandbox.create_image("directory/file");
+    let point = sandbox.path("read-only");
     let (directory, point) = (directory.to_str().unwrap(), point.to_str().unwrap());
     let arguments = ["-o", "bind,ro", directory, point];
-    if !place.mount(&arguments, Requirement::Namespaces) {
+    if !sandbox.mount(&arguments, Requirement::Namespaces) {
         return;
     }
     assert_refused(&run_overwrite(format!("{point}/file")), "mounted read-only");
@@ -47,8 +47,8 @@ fn file_on_a_read_only_mount_is_refused() {
 
 #[test]
 fn read_only_device_is_refused() {
-    let place = Place::new();
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
     let Some(device) = LoopDevice::attach(&image, &["--read-only"]) else {
         return;
     };
@@ -57,8 +57,8 @@ fn read_only_device_is_refused() {
 
 #[test]
 fn executing_program_file_is_refused() {
-    let place = Place::new();
-    let program = place.path("program");
+    let sandbox = GuardSandbox::new();
+    let program = sandbox.path("program");
     fs::copy("/bin/sleep", &program).unwrap();
     let before = fs::read(&program).unwrap();
     let child = Command::new(&program).arg("600").spawn().unwrap();
@@ -74,8 +74,8 @@ fn executing_program_file_is_refused() {
 
 #[test]
 fn target_with_trailing_slash_is_accepted() {
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     assert_written(&run_overwrite(format!("{}/", file.display())));
     let Some(device) = LoopDevice::attach(&file, &[]) else {
         return;
@@ -85,8 +85,8 @@ fn target_with_trailing_slash_is_accepted() {
 
 #[test]
 fn non_utf8_target_name_is_accepted_and_shown_escaped() {
-    let place = Place::new();
-    let mut path = place.directory.path().as_os_str().to_owned();
+    let sandbox = GuardSandbox::new();
+    let mut path = sandbox.directory.path().as_os_str().to_owned();
     path.push("/");
     path.push(OsStr::from_bytes(b"im\xffage"));
     fs::write(&path, vec![0; 1 << 20]).unwrap();
@@ -98,8 +98,8 @@ fn non_utf8_target_name_is_accepted_and_shown_escaped() {
 
 #[test]
 fn sysfs_file_as_target_is_refused() {
-    let place = Place::new();
-    let Some(device) = LoopDevice::attach(&place.create_image("image"), &[]) else {
+    let sandbox = GuardSandbox::new();
+    let Some(device) = LoopDevice::attach(&sandbox.create_image("image"), &[]) else {
         return;
     };
     let name = device.path().strip_prefix("/dev/").unwrap();

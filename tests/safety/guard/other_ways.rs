@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::guard::place::{
-    IMAGE_BYTES, Place, assert_refused, assert_written, command_output, is_root,
+use crate::guard::sandbox::{
+    GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, is_root,
     overwrite_arguments, run_overwrite, test_content,
 };
 use crate::loop_device::LoopDevice;
@@ -13,9 +13,9 @@ use crate::requirement::{Requirement, skip};
 
 #[test]
 fn second_loop_device_on_image_of_mounted_one_is_refused() {
-    let mut place = Place::new();
-    let image = place.create_image("image");
-    let Some(first) = place.mounted_loop_device(&image, &[]) else {
+    let mut sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(first) = sandbox.mounted_loop_device(&image, &[]) else {
         return;
     };
     let Some(second) = LoopDevice::attach(&image, &[]) else {
@@ -30,9 +30,9 @@ fn second_loop_device_on_image_of_mounted_one_is_refused() {
 
 #[test]
 fn loop_device_with_offset_into_image_of_mounted_one_is_refused() {
-    let mut place = Place::new();
-    let image = place.create_image("image");
-    let Some(first) = place.mounted_loop_device(&image, &[]) else {
+    let mut sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(first) = sandbox.mounted_loop_device(&image, &[]) else {
         return;
     };
     let Some(second) = LoopDevice::attach(&image, &["--offset", "1048576"]) else {
@@ -44,8 +44,8 @@ fn loop_device_with_offset_into_image_of_mounted_one_is_refused() {
 
 #[test]
 fn loop_device_with_idle_sibling_is_written_and_blocks_sibling_mount() {
-    let place = Place::new();
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
     let Some(first) = LoopDevice::attach(&image, &[]) else {
         return;
     };
@@ -61,12 +61,12 @@ fn loop_device_with_idle_sibling_is_written_and_blocks_sibling_mount() {
 
 #[test]
 fn loop_device_below_a_mounted_stack_of_loop_devices_is_refused() {
-    let mut place = Place::new();
-    let image = place.create_image("image");
+    let mut sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
     let Some(lower) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let Some(upper) = place.mounted_loop_device(lower.path().as_ref(), &[]) else {
+    let Some(upper) = sandbox.mounted_loop_device(lower.path().as_ref(), &[]) else {
         return;
     };
     let Some(beside) = LoopDevice::attach(&image, &[]) else {
@@ -87,17 +87,17 @@ fn image_with_unlinked_path_is_refused_by_hard_link_for_user() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
     let Some(_device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let link = place.path("link");
+    let link = sandbox.path("link");
     fs::hard_link(&image, &link).unwrap();
     fs::remove_file(&image).unwrap();
-    fs::set_permissions(place.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(sandbox.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     std::os::unix::fs::chown(&link, Some(1000), Some(1000)).unwrap();
-    let state = place.subdirectory("state");
+    let state = sandbox.subdirectory("state");
     std::os::unix::fs::chown(&state, Some(1000), Some(1000)).unwrap();
     let before = test_content(&link);
     let mut command = Command::new("setpriv");
@@ -106,8 +106,8 @@ fn image_with_unlinked_path_is_refused_by_hard_link_for_user() {
     overwrite_arguments(&mut command, link.as_ref(), &["--requests", "20"]);
     let output = command.env("XDG_STATE_HOME", &state).output().unwrap();
     if output.status.code() == Some(127) || output.status.code() == Some(126) {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return skip(Requirement::Program, said);
+        let message = String::from_utf8_lossy(&output.stderr);
+        return skip(Requirement::Program, message);
     }
     assert_refused(&output, "is in use");
     assert!(test_content(&link) == before);
@@ -115,9 +115,9 @@ fn image_with_unlinked_path_is_refused_by_hard_link_for_user() {
 
 #[test]
 fn file_with_a_file_system_mounted_from_it_by_relative_path_is_refused() {
-    let mut place = Place::exclusive();
-    let image = place.create_image("image.erofs");
-    let tree = place.subdirectory("tree");
+    let mut sandbox = GuardSandbox::exclusive();
+    let image = sandbox.create_image("image.erofs");
+    let tree = sandbox.subdirectory("tree");
     if command_output(
         "mkfs.erofs",
         &[image.to_str().unwrap(), tree.to_str().unwrap()],
@@ -126,10 +126,10 @@ fn file_with_a_file_system_mounted_from_it_by_relative_path_is_refused() {
     {
         return skip(Requirement::Program, "no mkfs.erofs");
     }
-    let point = place.subdirectory("mounted");
+    let point = sandbox.subdirectory("mounted");
     let command = format!(
         "cd {} && mount -t erofs image.erofs {}",
-        place.directory.path().display(),
+        sandbox.directory.path().display(),
         point.display()
     );
     if command_output("sh", &["-c", &command]).is_none() {
@@ -138,7 +138,7 @@ fn file_with_a_file_system_mounted_from_it_by_relative_path_is_refused() {
     let _undo = Undo(point.to_str().unwrap().to_owned());
     let output = run_overwrite(&image);
     assert_refused(&output, "image.erofs");
-    let _ = &mut place;
+    let _ = &mut sandbox;
 }
 
 struct Undo(String);
@@ -151,8 +151,8 @@ impl Drop for Undo {
 
 #[test]
 fn copy_that_shares_extents_with_a_file_in_use_is_written_alone() {
-    let mut place = Place::new();
-    let image = place.path("file-system");
+    let mut sandbox = GuardSandbox::new();
+    let image = sandbox.path("file-system");
     File::create(&image).unwrap().set_len(400 << 20).unwrap();
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
@@ -160,8 +160,8 @@ fn copy_that_shares_extents_with_a_file_in_use_is_written_alone() {
     if command_output("mkfs.btrfs", &["-q", device.path()]).is_none() {
         return skip(Requirement::Btrfs, "no mkfs.btrfs");
     }
-    let point = place.path("mounted");
-    if !place.mount(
+    let point = sandbox.path("mounted");
+    if !sandbox.mount(
         &[device.path(), point.to_str().unwrap()],
         Requirement::Btrfs,
     ) {

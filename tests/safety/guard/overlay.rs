@@ -5,49 +5,49 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::guard::place::{
-    Background, Place, assert_refused, assert_written, command_output, is_root, run_overwrite,
-    test_content, wait_until,
+use crate::guard::sandbox::{
+    Background, GuardSandbox, assert_refused, assert_written, command_output, is_root,
+    run_overwrite, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
 
 /// An overlay with a file in its upper directory: the path through the overlay and the real one.
-fn create_overlay(place: &mut Place, is_relative: bool) -> Option<(PathBuf, PathBuf)> {
+fn create_overlay(sandbox: &mut GuardSandbox, is_relative: bool) -> Option<(PathBuf, PathBuf)> {
     if !is_root() {
         return None;
     }
     for name in ["lower", "upper", "work"] {
-        place.subdirectory(name);
+        sandbox.subdirectory(name);
     }
-    let real = place.create_image("upper/file");
-    let base = place.directory.path().display().to_string();
+    let real = sandbox.create_image("upper/file");
+    let base = sandbox.directory.path().display().to_string();
     let base = if is_relative {
         String::new()
     } else {
         format!("{base}/")
     };
     let options = format!("lowerdir={base}lower,upperdir={base}upper,workdir={base}work");
-    let point = place.path("merged");
+    let point = sandbox.path("merged");
     let point = point.to_str().unwrap();
     if is_relative {
         std::fs::create_dir_all(point).unwrap();
         let command = format!(
             "cd {} && mount -t overlay overlay -o {options} {point}",
-            place.directory.path().display()
+            sandbox.directory.path().display()
         );
-        let mounted = place.mount_by(&command, point, Requirement::Overlay);
-        return mounted.then(|| (place.path("merged/file"), real));
+        let mounted = sandbox.mount_by(&command, point, Requirement::Overlay);
+        return mounted.then(|| (sandbox.path("merged/file"), real));
     }
     let arguments = ["-t", "overlay", "overlay", "-o", &options, point];
-    let mounted = place.mount(&arguments, Requirement::Overlay);
-    mounted.then(|| (place.path("merged/file"), real))
+    let mounted = sandbox.mount(&arguments, Requirement::Overlay);
+    mounted.then(|| (sandbox.path("merged/file"), real))
 }
 
 #[test]
 fn unused_overlay_file_is_written() {
-    let mut place = Place::new();
-    let Some((merged, real)) = create_overlay(&mut place, false) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((merged, real)) = create_overlay(&mut sandbox, false) else {
         return;
     };
     assert_written(&run_overwrite(&merged));
@@ -56,8 +56,8 @@ fn unused_overlay_file_is_written() {
 
 #[test]
 fn file_attached_through_overlay_is_refused_in_upper_directory() {
-    let mut place = Place::new();
-    let Some((merged, real)) = create_overlay(&mut place, false) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((merged, real)) = create_overlay(&mut sandbox, false) else {
         return;
     };
     let Some(device) = LoopDevice::attach(&merged, &[]) else {
@@ -70,8 +70,8 @@ fn file_attached_through_overlay_is_refused_in_upper_directory() {
 
 #[test]
 fn file_attached_in_upper_directory_is_refused_through_overlay() {
-    let mut place = Place::new();
-    let Some((merged, real)) = create_overlay(&mut place, false) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((merged, real)) = create_overlay(&mut sandbox, false) else {
         return;
     };
     let Some(device) = LoopDevice::attach(&real, &[]) else {
@@ -83,11 +83,11 @@ fn file_attached_in_upper_directory_is_refused_through_overlay() {
 
 #[test]
 fn loop_device_on_upper_file_is_refused_when_overlay_sibling_is_mounted() {
-    let mut place = Place::new();
-    let Some((merged, real)) = create_overlay(&mut place, false) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((merged, real)) = create_overlay(&mut sandbox, false) else {
         return;
     };
-    let Some(first) = place.mounted_loop_device(&merged, &[]) else {
+    let Some(first) = sandbox.mounted_loop_device(&merged, &[]) else {
         return;
     };
     let Some(second) = LoopDevice::attach(&real, &[]) else {
@@ -101,8 +101,8 @@ fn loop_device_on_upper_file_is_refused_when_overlay_sibling_is_mounted() {
 
 #[test]
 fn file_open_for_writing_on_one_side_of_overlay_is_refused_on_the_other() {
-    let mut place = Place::new();
-    let Some((merged, real)) = create_overlay(&mut place, false) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((merged, real)) = create_overlay(&mut sandbox, false) else {
         return;
     };
     for (open, target) in [(&merged, &real), (&real, &merged)] {
@@ -114,57 +114,57 @@ fn file_open_for_writing_on_one_side_of_overlay_is_refused_on_the_other() {
 
 #[test]
 fn overlay_file_with_unknown_upper_directory_is_refused() {
-    let mut place = Place::new();
-    let Some((merged, _)) = create_overlay(&mut place, true) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((merged, _)) = create_overlay(&mut sandbox, true) else {
         return;
     };
     assert_refused(&run_overwrite(&merged), "upper directory of the overlay");
 }
 
 /// An overlay over that lower directory: the path of `file` in it.
-fn overlay_over_lower(place: &mut Place, lower: &Path, more: &str) -> Option<PathBuf> {
+fn overlay_over_lower(sandbox: &mut GuardSandbox, lower: &Path, more: &str) -> Option<PathBuf> {
     if !is_root() {
         return None;
     }
-    let (upper, work) = (place.subdirectory("upper"), place.subdirectory("work"));
+    let (upper, work) = (sandbox.subdirectory("upper"), sandbox.subdirectory("work"));
     let options = format!(
         "lowerdir={},upperdir={},workdir={}{more}",
         lower.display(),
         upper.display(),
         work.display()
     );
-    let point = place.path("merged");
+    let point = sandbox.path("merged");
     let arguments = ["-t", "overlay", "overlay", "-o", &options];
     let arguments = [&arguments[..], &[point.to_str().unwrap()]].concat();
-    let mounted = place.mount(&arguments, Requirement::Overlay);
+    let mounted = sandbox.mount(&arguments, Requirement::Overlay);
     mounted.then(|| point.join("file"))
 }
 
 /// An overlay whose file was copied up: it keeps the number of the lower file's inode.
-fn copied_up_overlay_file(place: &mut Place) -> Option<(PathBuf, PathBuf)> {
-    let lower = place.subdirectory("lower");
-    place.create_image("lower/file");
-    let merged = overlay_over_lower(place, &lower, "")?;
+fn copied_up_overlay_file(sandbox: &mut GuardSandbox) -> Option<(PathBuf, PathBuf)> {
+    let lower = sandbox.subdirectory("lower");
+    sandbox.create_image("lower/file");
+    let merged = overlay_over_lower(sandbox, &lower, "")?;
     let writer = OpenOptions::new().write(true).open(&merged).unwrap();
     writer.write_all_at(&[1], 0).unwrap();
-    Some((merged, place.path("upper/file")))
+    Some((merged, sandbox.path("upper/file")))
 }
 
 #[test]
 fn unused_copied_up_file_is_written() {
-    let mut place = Place::new();
-    let Some((merged, real)) = copied_up_overlay_file(&mut place) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((merged, real)) = copied_up_overlay_file(&mut sandbox) else {
         return;
     };
     assert_written(&run_overwrite(&merged));
     assert_written(&run_overwrite(&real));
-    assert_written(&run_overwrite(place.path("lower/file")));
+    assert_written(&run_overwrite(sandbox.path("lower/file")));
 }
 
 #[test]
 fn copied_up_file_used_on_one_side_of_overlay_is_refused_on_the_other() {
-    let mut place = Place::new();
-    let Some((merged, real)) = copied_up_overlay_file(&mut place) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((merged, real)) = copied_up_overlay_file(&mut sandbox) else {
         return;
     };
     for (used, target) in [(&merged, &real), (&real, &merged)] {
@@ -187,15 +187,15 @@ fn copied_up_file_used_on_one_side_of_overlay_is_refused_on_the_other() {
 
 #[test]
 fn lower_file_used_through_overlay_with_xino_is_refused() {
-    let mut place = Place::new();
-    let disk = place.create_image("disk");
-    let Some(_disk) = place.mounted_loop_device(&disk, &[]) else {
+    let mut sandbox = GuardSandbox::new();
+    let disk = sandbox.create_image("disk");
+    let Some(_disk) = sandbox.mounted_loop_device(&disk, &[]) else {
         return;
     };
-    let lower = place.path("mounted-0");
+    let lower = sandbox.path("mounted-0");
     let file = lower.join("file");
     std::fs::write(&file, vec![1; 8 << 20]).unwrap();
-    let Some(merged) = overlay_over_lower(&mut place, &lower, ",xino=on") else {
+    let Some(merged) = overlay_over_lower(&mut sandbox, &lower, ",xino=on") else {
         return;
     };
     let Some(device) = LoopDevice::attach(&merged, &["--read-only"]) else {
@@ -210,16 +210,16 @@ fn file_of_overlay_of_another_mount_namespace_is_refused() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
+    let sandbox = GuardSandbox::new();
     for name in ["lower", "upper", "work", "merged"] {
-        place.subdirectory(name);
+        sandbox.subdirectory(name);
     }
-    place.create_image("lower/file");
+    sandbox.create_image("lower/file");
     let script = "cd \"$1\" && mount -t overlay overlay -o \
                   lowerdir=$1/lower,upperdir=$1/upper,workdir=$1/work merged && \
                   printf x | dd of=merged/file conv=notrunc status=none && touch done && \
                   exec sleep 600";
-    let directory = place.directory.path().to_str().unwrap();
+    let directory = sandbox.directory.path().to_str().unwrap();
     let child = Command::new("unshare")
         .args(["--mount", "--propagation", "private", "sh", "-c", script])
         .args(["sh", directory])
@@ -230,9 +230,9 @@ fn file_of_overlay_of_another_mount_namespace_is_refused() {
     };
     let mut child = Background(child);
     wait_until("it is mounted in the other namespace", || {
-        place.path("done").exists() || child.0.try_wait().unwrap().is_some()
+        sandbox.path("done").exists() || child.0.try_wait().unwrap().is_some()
     });
-    if !place.path("done").exists() {
+    if !sandbox.path("done").exists() {
         return skip(Requirement::Overlay, "no overlay in a namespace of its own");
     }
     let target = format!("/proc/{}/root{directory}/merged/file", child.0.id());
@@ -241,8 +241,8 @@ fn file_of_overlay_of_another_mount_namespace_is_refused() {
 
 #[test]
 fn file_locked_through_overlay_is_refused_in_upper_directory() {
-    let mut place = Place::new();
-    let Some((merged, real)) = copied_up_overlay_file(&mut place) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((merged, real)) = copied_up_overlay_file(&mut sandbox) else {
         return;
     };
     for (locked, target) in [(&merged, &real), (&real, &merged)] {
@@ -258,16 +258,16 @@ fn metacopy_lower_file_used_through_overlay_is_refused() {
     if !is_root() {
         return;
     }
-    let mut place = Place::exclusive();
+    let mut sandbox = GuardSandbox::exclusive();
     for name in ["lower", "upper", "work"] {
-        place.subdirectory(name);
+        sandbox.subdirectory(name);
     }
-    let lower = place.create_image("lower/file");
-    let base = place.directory.path().display().to_string();
+    let lower = sandbox.create_image("lower/file");
+    let base = sandbox.directory.path().display().to_string();
     let options = format!(
         "lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/work,metacopy=on,redirect_dir=on"
     );
-    let point = place.path("merged");
+    let point = sandbox.path("merged");
     let arguments = [
         "-t",
         "overlay",
@@ -276,10 +276,10 @@ fn metacopy_lower_file_used_through_overlay_is_refused() {
         &options,
         point.to_str().unwrap(),
     ];
-    if !place.mount(&arguments, Requirement::Overlay) {
+    if !sandbox.mount(&arguments, Requirement::Overlay) {
         return;
     }
-    let merged = place.path("merged/file");
+    let merged = sandbox.path("merged/file");
     // Only the mode is copied up: the bytes stay in the lower file.
     command_output("chmod", &["600", merged.to_str().unwrap()]);
     let Some(device) = LoopDevice::attach(&merged, &["--read-only"]) else {
@@ -294,20 +294,20 @@ fn metacopy_lower_file_used_through_overlay_is_refused() {
 
 /// An overlay on a tmpfs with a file in its lower directory only: the path through the overlay, and
 /// the one that a copy would have in the upper directory.
-fn lower_only(place: &mut Place) -> Option<(PathBuf, PathBuf)> {
-    let upper = place.path("memory");
+fn lower_only(sandbox: &mut GuardSandbox) -> Option<(PathBuf, PathBuf)> {
+    let upper = sandbox.path("memory");
     let upper = upper.to_str().unwrap().to_owned();
     let arguments = ["-t", "tmpfs", "-o", "size=200M", "tmpfs", &upper];
-    if !is_root() || !place.mount(&arguments, Requirement::Overlay) {
+    if !is_root() || !sandbox.mount(&arguments, Requirement::Overlay) {
         return None;
     }
     for name in ["lower", "memory/upper", "memory/work"] {
-        place.subdirectory(name);
+        sandbox.subdirectory(name);
     }
-    place.create_image("lower/file");
-    let base = place.directory.path().display();
+    sandbox.create_image("lower/file");
+    let base = sandbox.directory.path().display();
     let options = format!("lowerdir={base}/lower,upperdir={upper}/upper,workdir={upper}/work");
-    let point = place.path("merged");
+    let point = sandbox.path("merged");
     let arguments = [
         "-t",
         "overlay",
@@ -316,14 +316,19 @@ fn lower_only(place: &mut Place) -> Option<(PathBuf, PathBuf)> {
         &options,
         point.to_str().unwrap(),
     ];
-    let mounted = place.mount(&arguments, Requirement::Overlay);
-    mounted.then(|| (place.path("merged/file"), place.path("memory/upper/file")))
+    let mounted = sandbox.mount(&arguments, Requirement::Overlay);
+    mounted.then(|| {
+        (
+            sandbox.path("merged/file"),
+            sandbox.path("memory/upper/file"),
+        )
+    })
 }
 
 #[test]
 fn lower_file_that_is_refused_is_not_copied() {
-    let mut place = Place::new();
-    let Some((merged, copy)) = lower_only(&mut place) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((merged, copy)) = lower_only(&mut sandbox) else {
         return;
     };
     // The reserve of 1 GiB is not there.
@@ -331,7 +336,7 @@ fn lower_file_that_is_refused_is_not_copied() {
     assert!(!copy.exists(), "copied without room");
     if command_output(
         "mkfs.ext4",
-        &["-q", "-F", place.path("lower/file").to_str().unwrap()],
+        &["-q", "-F", sandbox.path("lower/file").to_str().unwrap()],
     )
     .is_none()
     {

@@ -4,18 +4,18 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::PathBuf;
 
-use crate::guard::place::{
-    Place, assert_refused, assert_written, is_root, run_overwrite, test_content,
+use crate::guard::sandbox::{
+    GuardSandbox, assert_refused, assert_written, is_root, run_overwrite, test_content,
 };
 use crate::loop_device::LoopDevice;
 
 const USER: u32 = 1000;
 
 /// A directory of another user, or one that everybody may write.
-fn directories(place: &Place) -> [PathBuf; 2] {
-    let theirs = place.subdirectory("theirs");
+fn directories(sandbox: &GuardSandbox) -> [PathBuf; 2] {
+    let theirs = sandbox.subdirectory("theirs");
     lchown(&theirs, Some(USER), Some(USER)).unwrap();
-    let shared = place.subdirectory("shared");
+    let shared = sandbox.subdirectory("shared");
     fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
     [theirs, shared]
 }
@@ -25,13 +25,13 @@ fn link_of_another_user_to_a_file_or_device_of_root_is_refused() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let file = place.create_image("file");
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
+    let image = sandbox.create_image("image");
     let device = LoopDevice::attach(&image, &[]);
     let mut victims = vec![file.clone()];
     victims.extend(device.iter().map(|device| PathBuf::from(device.path())));
-    for directory in directories(&place) {
+    for directory in directories(&sandbox) {
         for victim in &victims {
             let link = directory.join("link");
             symlink(victim, &link).unwrap();
@@ -40,7 +40,7 @@ fn link_of_another_user_to_a_file_or_device_of_root_is_refused() {
             fs::remove_file(&link).unwrap();
         }
         let (real, moved) = (directory.join("real"), directory.join("moved"));
-        symlink(place.directory.path(), &real).unwrap();
+        symlink(sandbox.directory.path(), &real).unwrap();
         lchown(&real, Some(USER), Some(USER)).unwrap();
         assert_refused(&run_overwrite(real.join("file")), "symbolic link");
         fs::rename(&real, &moved).unwrap();
@@ -55,9 +55,9 @@ fn second_name_of_a_file_in_a_directory_of_others_is_refused() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let file = place.create_image("file");
-    for directory in directories(&place) {
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
+    for directory in directories(&sandbox) {
         let name = directory.join("name");
         fs::hard_link(&file, &name).unwrap();
         assert_refused(&run_overwrite(&name), "another name");
@@ -70,12 +70,12 @@ fn own_link_and_file_of_another_user_are_written() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let file = place.create_image("file");
-    let link = place.path("link");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
+    let link = sandbox.path("link");
     symlink(&file, &link).unwrap();
     assert_written(&run_overwrite(&link));
-    let [theirs, _] = directories(&place);
+    let [theirs, _] = directories(&sandbox);
     let their_file = theirs.join("file");
     fs::rename(&file, &their_file).unwrap();
     lchown(&their_file, Some(USER), Some(USER)).unwrap();

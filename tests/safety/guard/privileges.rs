@@ -6,8 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use crate::guard::place::{
-    Background, Place, assert_refused, assert_written, is_root, overwrite_arguments,
+use crate::guard::sandbox::{
+    Background, GuardSandbox, assert_refused, assert_written, is_root, overwrite_arguments,
     overwrite_command, run_overwrite, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
@@ -18,9 +18,9 @@ const USER: u32 = 1000;
 const SEES_PROCESSES: &str = "+sys_ptrace,+dac_read_search";
 
 /// A node of a loop device that an ordinary user may write.
-fn node(place: &Place, device: &LoopDevice, name: &str) -> PathBuf {
+fn node(sandbox: &GuardSandbox, device: &LoopDevice, name: &str) -> PathBuf {
     let number = fs::metadata(device.path()).unwrap().rdev();
-    let path = place.path(name);
+    let path = sandbox.path(name);
     let (kind, mode) = (rustix::fs::FileType::BlockDevice, 0o600.into());
     rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, number).unwrap();
     chown(&path, Some(USER), Some(USER)).unwrap();
@@ -28,9 +28,9 @@ fn node(place: &Place, device: &LoopDevice, name: &str) -> PathBuf {
 }
 
 /// The program's state directory of an ordinary user, who may enter the place.
-fn state(place: &Place) -> PathBuf {
-    fs::set_permissions(place.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let state = place.subdirectory("state");
+fn state(sandbox: &GuardSandbox) -> PathBuf {
+    fs::set_permissions(sandbox.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let state = sandbox.subdirectory("state");
     chown(&state, Some(USER), Some(USER)).unwrap();
     state
 }
@@ -45,14 +45,14 @@ fn as_user(options: &[&str], words: &[&str]) -> Command {
 
 /// Overwrites a target as an ordinary user with these capabilities; `None` where that user cannot
 /// start the program.
-fn overwrite_as_user(place: &Place, target: &Path, capabilities: &str) -> Option<Output> {
+fn overwrite_as_user(sandbox: &GuardSandbox, target: &Path, capabilities: &str) -> Option<Output> {
     let options = match capabilities {
         "" => vec![],
         some => vec!["--inh-caps", some, "--ambient-caps", some],
     };
     let mut command = as_user(&options, &[env!("CARGO_BIN_EXE_diskscope")]);
     overwrite_arguments(&mut command, target.as_ref(), &["--requests", "20"]);
-    let output = command.env("XDG_STATE_HOME", state(place)).output();
+    let output = command.env("XDG_STATE_HOME", state(sandbox)).output();
     let started = output
         .ok()
         .filter(|it| !matches!(it.status.code(), Some(126 | 127)));
@@ -103,11 +103,11 @@ while time.time() < end and os.path.exists(sys.argv[2]):
 
 #[test]
 fn device_that_processes_hand_on_to_their_children_is_refused() {
-    let place = Place::new();
-    let Some(device) = LoopDevice::attach(&place.create_image("image"), &[]) else {
+    let sandbox = GuardSandbox::new();
+    let Some(device) = LoopDevice::attach(&sandbox.create_image("image"), &[]) else {
         return;
     };
-    let done = place.path("done");
+    let done = sandbox.path("done");
     let Some(mut first) = python(CHAIN, &[device.path().as_ref(), &done]) else {
         return;
     };
@@ -146,12 +146,12 @@ fn device_is_refused_where_processes_are_hidden_whatever_a_user_namespace_permit
         return;
     }
     // The nodes of other tests' loop devices are asked too.
-    let place = Place::exclusive();
-    let Some(device) = LoopDevice::attach(&place.create_image("image"), &[]) else {
+    let sandbox = GuardSandbox::exclusive();
+    let Some(device) = LoopDevice::attach(&sandbox.create_image("image"), &[]) else {
         return;
     };
-    let node = node(&place, &device, "node");
-    let state = state(&place);
+    let node = node(&sandbox, &device, "node");
+    let state = state(&sandbox);
     let held = OpenOptions::new().write(true).open(device.path()).unwrap();
     for own_namespace in [&["unshare", "-r"][..], &[]] {
         let user = USER.to_string();
@@ -197,20 +197,20 @@ fn device_mapped_by_a_removed_node_is_refused_where_mappings_may_not_be_followed
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let Some(device) = LoopDevice::attach(&place.create_image("image"), &[]) else {
+    let sandbox = GuardSandbox::new();
+    let Some(device) = LoopDevice::attach(&sandbox.create_image("image"), &[]) else {
         return;
     };
     let (target, removed) = (
-        node(&place, &device, "node"),
-        node(&place, &device, "removed"),
+        node(&sandbox, &device, "node"),
+        node(&sandbox, &device, "removed"),
     );
-    let done = place.path("done");
+    let done = sandbox.path("done");
     let Some(mut mapper) = python(MAPPER, &[&removed, &done]) else {
         return;
     };
     wait_for(&mut mapper.0, &done);
-    let Some(output) = overwrite_as_user(&place, &target, SEES_PROCESSES) else {
+    let Some(output) = overwrite_as_user(&sandbox, &target, SEES_PROCESSES) else {
         return;
     };
     assert_refused(&output, "may not be examined");
@@ -228,27 +228,27 @@ fn mapped_file_whose_path_leads_elsewhere_is_refused_where_mappings_may_not_be_f
     if !is_root() {
         return;
     }
-    let place = Place::exclusive();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::exclusive();
+    let file = sandbox.create_image("file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
     chown(&file, Some(0), Some(USER)).unwrap();
-    let target = place.path("second name");
+    let target = sandbox.path("second name");
     fs::hard_link(&file, &target).unwrap();
-    let (done, other) = (place.path("done"), place.path("file (deleted)"));
+    let (done, other) = (sandbox.path("done"), sandbox.path("file (deleted)"));
     let Some(mut mapper) = python(MAPPER, &[&file, &done, &other]) else {
         return;
     };
     wait_for(&mut mapper.0, &done);
-    let Some(output) = overwrite_as_user(&place, &target, SEES_PROCESSES) else {
+    let Some(output) = overwrite_as_user(&sandbox, &target, SEES_PROCESSES) else {
         return;
     };
     assert_refused(&output, "");
     drop(mapper);
     // Nobody has it any more, and only its owner is told so by a lease.
-    let output = overwrite_as_user(&place, &target, SEES_PROCESSES).unwrap();
+    let output = overwrite_as_user(&sandbox, &target, SEES_PROCESSES).unwrap();
     assert_refused(&output, "no lease");
     chown(&target, Some(USER), Some(USER)).unwrap();
-    assert_written(&overwrite_as_user(&place, &target, "").unwrap());
+    assert_written(&overwrite_as_user(&sandbox, &target, "").unwrap());
 }
 
 /// A memfd of a user, who drops all descriptors of it but a path, and a mapping of root's.
@@ -288,8 +288,8 @@ fn shared_memory_that_another_user_has_mapped_is_refused() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let done = place.path("done");
+    let sandbox = GuardSandbox::new();
+    let done = sandbox.path("done");
     let Some(mut mapper) = python(SHARED_MEMORY, &[&done]) else {
         return;
     };
@@ -297,7 +297,7 @@ fn shared_memory_that_another_user_has_mapped_is_refused() {
     let child = fs::read_to_string(&done).unwrap();
     let child = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
     let target = PathBuf::from(format!("/proc/{}/fd/51", child.as_raw_nonzero()));
-    let output = overwrite_as_user(&place, &target, "");
+    let output = overwrite_as_user(&sandbox, &target, "");
     rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
     if let Some(output) = output {
         assert_refused(&output, "no lease");
@@ -320,11 +320,11 @@ time.sleep(600)
 
 #[test]
 fn device_open_in_a_thread_with_descriptors_of_its_own_is_refused() {
-    let place = Place::new();
-    let Some(device) = LoopDevice::attach(&place.create_image("image"), &[]) else {
+    let sandbox = GuardSandbox::new();
+    let Some(device) = LoopDevice::attach(&sandbox.create_image("image"), &[]) else {
         return;
     };
-    let done = place.path("done");
+    let done = sandbox.path("done");
     let Some(mut holder) = python(THREAD, &[device.path().as_ref(), &done]) else {
         return;
     };
@@ -349,14 +349,14 @@ fn file_or_device_that_a_server_of_a_file_system_reads_is_refused() {
     if File::open("/dev/fuse").is_err() {
         return skip(Requirement::Fuse, "no /dev/fuse");
     }
-    let place = Place::new();
-    let file = place.create_image("file");
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
+    let image = sandbox.create_image("image");
     let device = LoopDevice::attach(&image, &[]);
     let mut targets = vec![file];
     targets.extend(device.iter().map(|device| device.path().into()));
     for target in &targets {
-        let done = place.path("done");
+        let done = sandbox.path("done");
         let _ = fs::remove_file(&done);
         let Some(mut server) = python(SERVER, &[target, &done]) else {
             return;
@@ -373,11 +373,11 @@ fn device_that_is_written_by_another_node_is_locked_at_its_usual_one() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let Some(device) = LoopDevice::attach(&place.create_image("image"), &[]) else {
+    let sandbox = GuardSandbox::new();
+    let Some(device) = LoopDevice::attach(&sandbox.create_image("image"), &[]) else {
         return;
     };
-    let node = node(&place, &device, "node");
+    let node = node(&sandbox, &device, "node");
     let long = ["--duration", "60s", "--rate", "50"];
     let run = overwrite_command(node.as_ref(), &long)
         .stdout(Stdio::null())
@@ -397,7 +397,7 @@ fn device_that_is_written_by_another_node_is_locked_at_its_usual_one() {
     wait_until("the lock has gone", || {
         rustix::fs::flock(&usual, operation).is_ok()
     });
-    let before = test_content(&place.path("image"));
+    let before = test_content(&sandbox.path("image"));
     assert_refused(&run_overwrite(&node), "lock");
-    assert!(test_content(&place.path("image")) == before);
+    assert!(test_content(&sandbox.path("image")) == before);
 }

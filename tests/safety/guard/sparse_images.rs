@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::guard::place::{
-    IMAGE_BYTES, Place, assert_refused, assert_written, command_output, overwrite_command,
+use crate::guard::sandbox::{
+    GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, overwrite_command,
     run_overwrite,
 };
 use crate::loop_device::LoopDevice;
@@ -20,22 +20,22 @@ const MIB: u64 = 1 << 20;
 const RESERVE_BYTES: u64 = 1 << 30;
 
 /// Mounts a file system that is smaller than the reserve; its directory.
-fn mount_small_file_system(place: &mut Place) -> Option<(LoopDevice, PathBuf)> {
-    mount_file_system(place, 8 * IMAGE_BYTES)
+fn mount_small_file_system(sandbox: &mut GuardSandbox) -> Option<(LoopDevice, PathBuf)> {
+    mount_file_system(sandbox, 8 * IMAGE_BYTES)
 }
 
 /// Mounts a file system of that size, which needs little space itself; its directory.
-fn mount_file_system(place: &mut Place, size: u64) -> Option<(LoopDevice, PathBuf)> {
-    let image = place.path("small");
+fn mount_file_system(sandbox: &mut GuardSandbox, size: u64) -> Option<(LoopDevice, PathBuf)> {
+    let image = sandbox.path("small");
     File::create(&image).unwrap().set_len(size).unwrap();
-    let device = place.mounted_loop_device(&image, &[])?;
-    Some((device, place.path("mounted-0")))
+    let device = sandbox.mounted_loop_device(&image, &[])?;
+    Some((device, sandbox.path("mounted-0")))
 }
 
 #[test]
 fn device_in_sparse_image_without_room_below_is_refused() {
-    let mut place = Place::new();
-    let Some((_lower, directory)) = mount_small_file_system(&mut place) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((_lower, directory)) = mount_small_file_system(&mut sandbox) else {
         return;
     };
     let image = directory.join("image");
@@ -56,8 +56,8 @@ fn device_in_sparse_image_without_room_below_is_refused() {
 
 #[test]
 fn scratch_file_in_sparse_image_without_room_below_is_refused() {
-    let mut place = Place::new();
-    let Some((_lower, directory)) = mount_small_file_system(&mut place) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((_lower, directory)) = mount_small_file_system(&mut sandbox) else {
         return;
     };
     let image = directory.join("image");
@@ -67,16 +67,16 @@ fn scratch_file_in_sparse_image_without_room_below_is_refused() {
     if command_output("mkfs.ext4", &format).is_none() {
         return skip(Requirement::Ext4, "no mkfs.ext4");
     }
-    let point = place.path("inner");
+    let point = sandbox.path("inner");
     let point = point.to_str().unwrap();
-    if !place.mount(&["-o", "loop", image, point], Requirement::Loop) {
+    if !sandbox.mount(&["-o", "loop", image, point], Requirement::Loop) {
         return;
     }
     let mut command = overwrite_command(point.as_ref(), &["--scratch-size", "32MiB"]);
     let output = command.args(["--requests", "20"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("is in the sparse image"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("is in the sparse image"), "{message}");
 }
 
 fn free_bytes(directory: &Path) -> u64 {
@@ -86,8 +86,8 @@ fn free_bytes(directory: &Path) -> u64 {
 
 #[test]
 fn run_on_a_device_in_a_sparse_image_stops_at_the_reserve_below() {
-    let mut place = Place::new();
-    let Some((_lower, directory)) = mount_file_system(&mut place, 1700 * MIB) else {
+    let mut sandbox = GuardSandbox::new();
+    let Some((_lower, directory)) = mount_file_system(&mut sandbox, 1700 * MIB) else {
         return;
     };
     let image = directory.join("image");
@@ -117,9 +117,9 @@ fn run_on_a_device_in_a_sparse_image_stops_at_the_reserve_below() {
     let size = free_bytes(&directory) - RESERVE_BYTES - 12 * MIB;
     rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, size).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let message = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(said.contains("sparse image"), "{said}");
+    assert!(message.contains("sparse image"), "{message}");
     // The space of a few looks may be missing.
     std::thread::sleep(Duration::from_millis(100));
     let free = free_bytes(&directory);

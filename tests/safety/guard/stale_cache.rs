@@ -3,15 +3,17 @@
 use std::fs::File;
 use std::io::Read;
 
-use crate::guard::place::{Place, assert_refused, command_output, run_overwrite, test_content};
+use crate::guard::sandbox::{
+    GuardSandbox, assert_refused, command_output, run_overwrite, test_content,
+};
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
 
 #[test]
 fn file_system_made_through_second_loop_device_is_not_overwritten() {
     for (own, other) in [(&[] as &[&str], &["--direct-io=on"] as &[&str]), (&[], &[])] {
-        let place = Place::new();
-        let image = place.create_image("image");
+        let sandbox = GuardSandbox::new();
+        let image = sandbox.create_image("image");
         let Some(first) = LoopDevice::attach(&image, own) else {
             return;
         };

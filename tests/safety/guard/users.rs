@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::guard::place::{
-    Background, Place, assert_refused, assert_written, command_output, is_root,
+use crate::guard::sandbox::{
+    Background, GuardSandbox, assert_refused, assert_written, command_output, is_root,
     overwrite_arguments, run_overwrite, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
@@ -19,8 +19,8 @@ fn open_for_writing(path: impl AsRef<std::path::Path>) -> File {
 
 #[test]
 fn file_open_for_writing_is_refused_and_process_named() {
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     let open = open_for_writing(&file);
     let expected = format!("process {} (", std::process::id());
     assert_refused(&run_overwrite(&file), &expected);
@@ -30,8 +30,8 @@ fn file_open_for_writing_is_refused_and_process_named() {
 
 #[test]
 fn file_open_for_reading_is_written() {
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     let open = File::open(&file).unwrap();
     assert_written(&run_overwrite(&file));
     drop(open);
@@ -50,8 +50,8 @@ fn take_lease(file: &File, kind: libc::c_int) {
 
 #[test]
 fn file_with_a_lease_of_another_process_is_not_written() {
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     let before = test_content(&file);
     let reader = File::open(&file).unwrap();
     take_lease(&reader, libc::F_RDLCK);
@@ -68,8 +68,8 @@ fn file_with_a_lease_of_another_process_is_not_written() {
 
 #[test]
 fn device_open_for_writing_is_refused() {
-    let place = Place::new();
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
@@ -84,9 +84,9 @@ fn device_open_for_writing_is_refused() {
 
 #[test]
 fn file_or_device_mapped_for_writing_is_refused() {
-    let place = Place::new();
-    let file = place.create_image("file");
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
+    let image = sandbox.create_image("image");
     let device = LoopDevice::attach(&image, &[]);
     let mut targets = vec![file.clone()];
     targets.extend(device.iter().map(|device| device.path().into()));
@@ -114,8 +114,8 @@ fn file_or_device_mapped_for_writing_is_refused() {
 
 #[test]
 fn file_mapped_as_library_is_refused() {
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     let open = File::open(&file).unwrap();
     // SAFETY: nothing in this process touches the mapping, which is taken away below.
     let mapping = unsafe {
@@ -149,12 +149,12 @@ ctypes.CDLL(None).pthread_exit(None)
 
 #[test]
 fn device_mapped_by_process_with_ended_main_thread_is_refused() {
-    let place = Place::new();
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let done = place.path("done");
+    let done = sandbox.path("done");
     let child = Command::new("python3")
         .args([
             "-c",
@@ -190,8 +190,8 @@ fn file_with_invisible_reader_is_refused() {
     use std::io::IoSlice;
     use std::mem::MaybeUninit;
     use std::os::fd::AsFd;
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     let (sender, receiver) = std::os::unix::net::UnixStream::pair().unwrap();
     let open = File::open(&file).unwrap();
     let descriptors = [open.as_fd()];
@@ -217,13 +217,13 @@ fn file_with_visible_reader_is_refused_while_processes_are_hidden() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let (file, state) = (place.create_image("file"), place.subdirectory("state"));
+    let sandbox = GuardSandbox::new();
+    let (file, state) = (sandbox.create_image("file"), sandbox.subdirectory("state"));
     for path in [&file, &state] {
         chown(path, Some(1000), Some(1000)).unwrap();
     }
     let everybody = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(place.directory.path(), everybody).unwrap();
+    std::fs::set_permissions(sandbox.directory.path(), everybody).unwrap();
     let user = ["--reuid", "1000", "--regid", "1000", "--clear-groups"];
     let write = || {
         let mut command = Command::new("setpriv");
@@ -257,8 +257,8 @@ fn btrfs_files_with_equal_mapping_numbers_are_distinguished() {
     if !is_root() {
         return;
     }
-    let mut place = Place::new();
-    let image = place.path("btrfs");
+    let mut sandbox = GuardSandbox::new();
+    let image = sandbox.path("btrfs");
     File::create(&image).unwrap().set_len(128 << 20).unwrap();
     if command_output("mkfs.btrfs", &["-q", image.to_str().unwrap()]).is_none() {
         return skip(Requirement::Btrfs, "no mkfs.btrfs");
@@ -266,9 +266,9 @@ fn btrfs_files_with_equal_mapping_numbers_are_distinguished() {
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let point = place.path("point");
+    let point = sandbox.path("point");
     let point = point.to_str().unwrap();
-    if !place.mount(&["-t", "btrfs", device.path(), point], Requirement::Btrfs) {
+    if !sandbox.mount(&["-t", "btrfs", device.path(), point], Requirement::Btrfs) {
         return;
     }
     let files = ["one", "two"].map(|name| {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::guard::place::{
-    self, Background, IMAGE_BYTES, Place, assert_refused, is_locked, is_root, overwrite_arguments,
-    overwrite_command, run_overwrite, test_content, wait_until,
+use crate::guard::sandbox::{
+    self, Background, GuardSandbox, IMAGE_BYTES, assert_refused, is_locked, is_root,
+    overwrite_arguments, overwrite_command, run_overwrite, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::process::worker_id;
@@ -32,8 +32,8 @@ fn start_writing_run(target: &std::path::Path) -> Background {
 
 #[test]
 fn second_run_on_the_same_file_is_refused() {
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     let first = start_writing_run(&file);
     assert_refused(&run_overwrite(&file), "holds a lock on");
     drop(first);
@@ -44,8 +44,8 @@ fn run_ends_at_once_when_its_file_is_attached_to_a_loop_device() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     let mut run = start_writing_run(&file);
     let Some(device) = LoopDevice::attach(&file, &[]) else {
         return;
@@ -58,8 +58,8 @@ fn run_ends_at_once_when_its_file_is_attached_to_a_loop_device() {
         serde_json::from_reader(run.0.stdout.take().unwrap()).unwrap();
     let run = &document["runs"][0];
     assert_eq!(run["state"], "failed");
-    let said = run["error"].to_string();
-    assert!(said.contains("is attached to"), "{said}");
+    let message = run["error"].to_string();
+    assert!(message.contains("is attached to"), "{message}");
     drop(device);
 }
 
@@ -77,8 +77,8 @@ fn run_ends_when_attached_loop_device_switches_to_its_file() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let (file, other) = (place.create_image("file"), place.create_image("other"));
+    let sandbox = GuardSandbox::new();
+    let (file, other) = (sandbox.create_image("file"), sandbox.create_image("other"));
     let Some(device) = LoopDevice::attach(&other, &["--read-only"]) else {
         return;
     };
@@ -98,12 +98,12 @@ fn run_of_ordinary_user_ends_when_a_loop_device_is_attached_to_its_file() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
     chown(&file, Some(1000), Some(1000)).unwrap();
     let readable = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(place.directory.path(), readable).unwrap();
-    let state = place.subdirectory("state");
+    fs::set_permissions(sandbox.directory.path(), readable).unwrap();
+    let state = sandbox.subdirectory("state");
     chown(&state, Some(1000), Some(1000)).unwrap();
     let mut command = Command::new("setpriv");
     command.args(["--reuid", "1000", "--regid", "1000", "--clear-groups"]);
@@ -169,8 +169,8 @@ fn assert_no_write_after_stop(engine: &str, more: &[&str]) {
     if !is_root() {
         return;
     }
-    let place = Place::exclusive();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::exclusive();
+    let file = sandbox.create_image("file");
     fs::write(&file, vec![0; usize::try_from(IMAGE_BYTES).unwrap()]).unwrap();
     let mut arguments = vec!["--duration", "30s", "--engine", engine];
     arguments.extend(more);
@@ -249,8 +249,8 @@ fn run_with_blocked_terminal_stops_writing_when_file_is_attached() {
     if !is_root() {
         return;
     }
-    let place = Place::exclusive();
-    let file = place.create_image("file");
+    let sandbox = GuardSandbox::exclusive();
+    let file = sandbox.create_image("file");
     let (master, slave) = open_pty();
     let more = ["--duration", "30s", "--rate", "200/s"];
     let mut command = overwrite_command(file.as_os_str(), &more);
@@ -271,20 +271,20 @@ fn run_with_frozen_session_directory_stops_writing_on_attachment() {
     if !is_root() {
         return;
     }
-    let mut place = Place::exclusive();
-    let file = place.create_image("file");
-    let sessions = place.create_image("sessions");
-    let Some(device) = place.mounted_loop_device(&sessions, &[]) else {
+    let mut sandbox = GuardSandbox::exclusive();
+    let file = sandbox.create_image("file");
+    let sessions = sandbox.create_image("sessions");
+    let Some(device) = sandbox.mounted_loop_device(&sessions, &[]) else {
         return;
     };
-    let state = place.path("mounted-0");
+    let state = sandbox.path("mounted-0");
     let state_name = state.to_str().unwrap().to_owned();
     let more = ["--duration", "30s", "--rate", "200/s"];
     let mut command = overwrite_command(file.as_os_str(), &more);
     command.stdout(Stdio::null()).env("XDG_STATE_HOME", &state);
     let run = Background(command.spawn().unwrap());
     wait_until("it writes", || fs::metadata(&file).unwrap().blocks() > 0);
-    if place::command_output("fsfreeze", &["-f", &state_name]).is_none() {
+    if sandbox::command_output("fsfreeze", &["-f", &state_name]).is_none() {
         return skip(Requirement::Program, "no fsfreeze");
     }
     let thaw = Thaw(state_name);
@@ -297,7 +297,7 @@ fn run_with_frozen_session_directory_stops_writing_on_attachment() {
         let is_there = |it: &Pid| fs::exists(format!("/proc/{}", it.as_raw_nonzero())).unwrap();
         !processes.iter().any(is_there)
     });
-    drop((place, device));
+    drop((sandbox, device));
 }
 
 /// Lets a file system go on at the end.
@@ -305,14 +305,14 @@ struct Thaw(String);
 
 impl Drop for Thaw {
     fn drop(&mut self) {
-        place::command_output("fsfreeze", &["-u", &self.0]);
+        sandbox::command_output("fsfreeze", &["-u", &self.0]);
     }
 }
 
 #[test]
 fn run_on_a_loop_device_ends_when_another_is_attached_to_its_image() {
-    let place = Place::exclusive();
-    let image = place.create_image("image");
+    let sandbox = GuardSandbox::exclusive();
+    let image = sandbox.create_image("image");
     let Some(target) = LoopDevice::attach(&image, &[]) else {
         return;
     };

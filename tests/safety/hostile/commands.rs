@@ -42,8 +42,8 @@ fn hostile_session_is_escaped_by_every_command() {
         assert!(again["host"]["name"].as_str().unwrap().contains("\\x1b]52"));
         run_and_assert_clean(at, &["compare", &name, "b.json"], &[0, 1]);
         run_and_assert_clean(at, &["compare", "--json", &name, "b.json"], &[0, 1]);
-        let figure = loaded.runs[0].findings.figures[0].id.to_string();
-        run_and_assert_clean(at, &["compare", "--by", &figure, &name, "b.json"], &[0]);
+        let metric = loaded.runs[0].findings.metrics[0].id.to_string();
+        run_and_assert_clean(at, &["compare", "--by", &metric, &name, "b.json"], &[0]);
         run_and_assert_clean(
             at,
             &["compare", "--json", "--by", "iops", &name, "b.json"],

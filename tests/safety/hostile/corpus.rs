@@ -1,4 +1,4 @@
-//! Text that a terminal would obey or that spoils what is beside it, and files made of it.
+//! Text with control sequences for the terminal, or that shifts the text next to it, and files made of it.
 
 use std::path::Path;
 

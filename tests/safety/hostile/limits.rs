@@ -112,13 +112,13 @@ fn frame_content_beyond_limit_is_refused() {
     write_compression_bomb(&path, 1, &request_lines(66));
     let output = run_with_address_space(directory.path(), 200, &["replay", "--requests", "bomb"]);
     assert_eq!(output.status.code(), Some(1));
-    let told = stderr_text(&output);
-    assert!(told.contains("contains more than 64 MiB"), "{told}");
+    let message = stderr_text(&output);
+    assert!(message.contains("contains more than 64 MiB"), "{message}");
 
     write_compression_bomb(&path, 1, &vec![b' '; 60 * MIB]);
     let output = run_with_address_space(directory.path(), 200, &["replay", "--requests", "bomb"]);
-    let told = stderr_text(&output);
-    assert!(told.contains("a line is longer than"), "{told}");
+    let message = stderr_text(&output);
+    assert!(message.contains("a line is longer than"), "{message}");
 }
 
 #[test]
@@ -138,8 +138,11 @@ fn view_with_too_many_elements_is_refused() {
         fs::write(directory.path().join("day"), bytes).unwrap();
         let output = run_with_address_space(directory.path(), 400, &["replay", "day"]);
         assert_eq!(output.status.code(), Some(1), "{field}");
-        let told = stderr_text(&output);
-        assert!(told.contains("a list has more than"), "{field}: {told}");
+        let message = stderr_text(&output);
+        assert!(
+            message.contains("a list has more than"),
+            "{field}: {message}"
+        );
     }
 }
 
@@ -243,8 +246,11 @@ fn session_with_too_many_points_is_refused() {
     fs::write(directory.path().join("a.json"), text).unwrap();
     let output = run_with_address_space(directory.path(), 300, &["show", "a.json"]);
     assert_ne!(output.status.code(), Some(0));
-    let told = stderr_text(&output);
-    assert!(told.contains("a list has more than 2000000"), "{told}");
+    let message = stderr_text(&output);
+    assert!(
+        message.contains("a list has more than 2000000"),
+        "{message}"
+    );
 
     // As many as are allowed are shown, in a few times the memory that the file takes.
     let fewer = format!("[[0,1]{}]", ",[1,2]".repeat(1_900_000));
@@ -300,10 +306,10 @@ fn sessions_exceeding_total_size_are_refused_unread() {
     ] {
         let output = run_with_address_space(directory.path(), 200, command);
         assert_eq!(output.status.code(), Some(2));
-        let told = stderr_text(&output);
+        let message = stderr_text(&output);
         assert!(
-            told.contains("300 MiB together, more than 256 MiB"),
-            "{told}"
+            message.contains("300 MiB together, more than 256 MiB"),
+            "{message}"
         );
     }
 }
@@ -341,10 +347,10 @@ fn open_file_limit_gives_error_without_panic() {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!said.contains("panicked"), "{limit}: {said}");
-        assert_ne!(output.status.code(), Some(101), "{limit}: {said}");
-        refused += usize::from(said.contains("limit of open files"));
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!message.contains("panicked"), "{limit}: {message}");
+        assert_ne!(output.status.code(), Some(101), "{limit}: {message}");
+        refused += usize::from(message.contains("limit of open files"));
     }
     assert!(refused > 0);
 }
@@ -353,15 +359,15 @@ fn open_file_limit_gives_error_without_panic() {
 fn long_names_do_not_widen_every_row_of_a_table() {
     let directory = temporary_directory();
     let mut document = hostile_session("");
-    let figure = document["runs"][0]["figures"][0].clone();
+    let metric = document["runs"][0]["figures"][0].clone();
     let named = |name: String| {
-        let mut figure = figure.clone();
-        figure["name"] = name.into();
-        figure
+        let mut metric = metric.clone();
+        metric["name"] = name.into();
+        metric
     };
-    let mut figures = vec![named("N".repeat(65_000))];
-    figures.extend((0..3_000).map(|number| named(format!("f{number}"))));
-    document["runs"][0]["figures"] = figures.into();
+    let mut metrics = vec![named("N".repeat(65_000))];
+    metrics.extend((0..3_000).map(|number| named(format!("f{number}"))));
+    document["runs"][0]["figures"] = metrics.into();
     let rows = vec![serde_json::json!({ "name": "r", "cells": [""] }); 3_000];
     document["runs"][0]["tables"] = serde_json::json!([
         { "name": "t", "columns": ["C".repeat(65_000)], "rows": rows }
@@ -374,20 +380,20 @@ fn long_names_do_not_widen_every_row_of_a_table() {
     ] {
         let output = run_with_address_space(directory.path(), 250, command);
         assert_eq!(output.status.code(), Some(0), "{}", stderr_text(&output));
-        // The words that compare figures are some lines for each; rows of 65,000 columns were 195 MB.
+        // The sentences that compare metrics are some lines for each; rows of 65,000 columns were 195 MB.
         assert!(output.stdout.len() < 8 * MIB, "{}", output.stdout.len());
     }
 }
 
 #[test]
-fn figures_and_cells_by_the_ten_thousand_are_shown_in_seconds() {
+fn metrics_and_cells_by_the_ten_thousand_are_shown_in_seconds() {
     let directory = temporary_directory();
     let mut document = hostile_session("");
-    let figure = document["runs"][0]["figures"][0].clone();
+    let metric = document["runs"][0]["figures"][0].clone();
     let named = |number: usize| {
-        let mut figure = figure.clone();
-        figure["name"] = format!("f{number:06}").into();
-        figure
+        let mut metric = metric.clone();
+        metric["name"] = format!("f{number:06}").into();
+        metric
     };
     document["runs"][0]["figures"] = (0..50_000).map(named).collect();
     let rows = vec![serde_json::json!({ "name": "r", "cells": vec!["zzzzzzz"; 100] }); 900];
@@ -418,8 +424,8 @@ fn tables_of_more_cells_than_any_real_one_are_refused() {
     fs::write(directory.path().join("a.json"), document.to_string()).unwrap();
     let output = run_with_address_space(directory.path(), 150, &["show", "a.json"]);
     assert_eq!(output.status.code(), Some(1));
-    let told = stderr_text(&output);
-    assert!(told.contains("100000 cells"), "{told}");
+    let message = stderr_text(&output);
+    assert!(message.contains("100000 cells"), "{message}");
 }
 
 #[test]
@@ -437,8 +443,8 @@ fn journal_of_many_runs_is_limited_by_all_of_them_together() {
     fs::write(directory.path().join("a.journal"), text).unwrap();
     let output = run_with_address_space(directory.path(), 200, &["show", "a.journal"]);
     assert_eq!(output.status.code(), Some(1));
-    let told = stderr_text(&output);
-    assert!(told.contains("metrics and cells"), "{told}");
+    let message = stderr_text(&output);
+    assert!(message.contains("metrics and cells"), "{message}");
 }
 
 #[test]
@@ -461,8 +467,8 @@ fn sessions_from_pipes_are_refused_when_they_are_too_large_together() {
             .env("XDG_STATE_HOME", directory.path().join("state"))
             .output()
             .unwrap();
-        let told = stderr_text(&output);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("more than 256 MiB together"), "{told}");
+        let message = stderr_text(&output);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("more than 256 MiB together"), "{message}");
     }
 }

@@ -69,15 +69,15 @@ fn buffers_beyond_cgroup_memory_limit_are_refused() {
     for engine in ["auto", "pread"] {
         let output = run(&format!("--engine {engine} --depth 1024 --block-size 1MiB"));
         assert_clean("the refusal", &output);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        let named =
-            told.contains("memory.max (64 MiB)") || told.contains("memory.limit_in_bytes (64 MiB)");
-        assert!(named && told.contains("--depth 1024"), "{told}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        let named = message.contains("memory.max (64 MiB)")
+            || message.contains("memory.limit_in_bytes (64 MiB)");
+        assert!(named && message.contains("--depth 1024"), "{message}");
     }
     let output = run("--depth 4 --block-size 64KiB");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
 }
 
 /// A file system in memory, unmounted afterwards.
@@ -133,11 +133,11 @@ fn sparse_file_that_would_fill_file_system_is_refused() {
         diskscope(directory.path(), &words).output().unwrap()
     };
     let output = run(&[]);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{message}");
     assert!(
-        told.contains("holes") && told.contains("small/file"),
-        "{told}"
+        message.contains("holes") && message.contains("small/file"),
+        "{message}"
     );
     assert_eq!(fs::metadata(&path).unwrap().len(), 200 * MIB);
     assert!(allocated_bytes(&path) < MIB, "it was written to");
@@ -145,8 +145,8 @@ fn sparse_file_that_would_fill_file_system_is_refused() {
     // What is there already needs no room, however full the file system is.
     fs::write(&path, vec![1; 8 << 20]).unwrap();
     let output = run(&[]);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
 }
 
 /// Bytes that a file takes.
@@ -178,9 +178,9 @@ fn writing_into_holes_stops_when_space_runs_out() {
     rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, 400 * MIB).unwrap();
     let began = Instant::now();
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("holes"), "{told}");
+    let message = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("holes"), "{message}");
     assert!(
         began.elapsed() < Duration::from_secs(10),
         "{:?}",
@@ -204,9 +204,9 @@ fn recording_ends_whole_before_its_file_system_is_full() {
         "120s",
     ];
     let output = diskscope(directory.path(), &words).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("almost full"), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("almost full"), "{message}");
     let facts = rustix::fs::statvfs(&small.0).unwrap();
     assert!(facts.f_bavail * 20 >= facts.f_blocks, "{}", facts.f_bavail);
     let recording = diskscope::recording::Recording::open(&small.0.join("day")).unwrap();

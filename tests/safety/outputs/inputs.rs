@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::process::Command;
 
 use crate::loop_device::LoopDevice;
-use crate::outputs::place::{Place, assert_document, exit_code, stderr, stdout};
+use crate::outputs::sandbox::{OutputSandbox, assert_document, exit_code, stderr, stdout};
 
 /// Every command that reads a file the user names, with that file and another one.
 fn commands_reading(file: &str) -> Vec<Vec<&str>> {
@@ -24,17 +24,17 @@ fn commands_reading(file: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn unsupported_input_files_are_refused_immediately() {
-    let place = Place::new();
-    place.write_session("good.json");
+    let sandbox = OutputSandbox::new();
+    sandbox.write_session("good.json");
     assert!(
         Command::new("mkfifo")
-            .arg(place.join("pipe"))
+            .arg(sandbox.join("pipe"))
             .status()
             .unwrap()
             .success()
     );
-    fs::create_dir(place.join("directory")).unwrap();
-    let _socket = UnixListener::bind(place.join("socket")).unwrap();
+    fs::create_dir(sandbox.join("directory")).unwrap();
+    let _socket = UnixListener::bind(sandbox.join("socket")).unwrap();
     let cases = [
         ("pipe", "is a pipe"),
         ("directory", "is a directory"),
@@ -46,22 +46,22 @@ fn unsupported_input_files_are_refused_immediately() {
     for (file, why) in cases {
         for words in commands_reading(file) {
             // A pipe without a writer would be waited for without an end.
-            let output = place
+            let output = sandbox
                 .script(r#"timeout 20 "$P" "$@""#)
                 .arg("bash")
                 .args(&words)
                 .output()
                 .unwrap();
-            let told = stderr(&output);
-            assert_eq!(exit_code(&output), 2, "{words:?}: {told}");
+            let message = stderr(&output);
+            assert_eq!(exit_code(&output), 2, "{words:?}: {message}");
             assert!(
-                told.contains(why) && told.contains(file),
-                "{words:?}: {told}"
+                message.contains(why) && message.contains(file),
+                "{words:?}: {message}"
             );
             assert_eq!(stdout(&output), "", "{words:?}");
         }
     }
-    assert!(!place.join("out.html").exists());
+    assert!(!sandbox.join("out.html").exists());
 }
 
 #[test]
@@ -69,10 +69,10 @@ fn block_device_as_input_is_refused() {
     let Some(device) = LoopDevice::with(&vec![b'{'; 1 << 20]) else {
         return;
     };
-    let place = Place::new();
-    place.write_session("good.json");
+    let sandbox = OutputSandbox::new();
+    sandbox.write_session("good.json");
     for words in commands_reading(device.path()) {
-        let output = place.command(&words).output().unwrap();
+        let output = sandbox.command(&words).output().unwrap();
         assert_eq!(exit_code(&output), 2, "{words:?}: {}", stderr(&output));
         assert!(
             stderr(&output).contains("is a block device"),
@@ -84,15 +84,15 @@ fn block_device_as_input_is_refused() {
 
 #[test]
 fn process_substitution_as_input_is_read() {
-    let place = Place::new();
-    place.write_session("good.json");
-    let output = place
+    let sandbox = OutputSandbox::new();
+    sandbox.write_session("good.json");
+    let output = sandbox
         .script(r#""$P" show --json <(cat good.json)"#)
         .output()
         .unwrap();
     assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_document(&stdout(&output));
-    let output = place
+    let output = sandbox
         .script(r#"cat good.json | "$P" show --json /dev/stdin"#)
         .output()
         .unwrap();
@@ -102,17 +102,17 @@ fn process_substitution_as_input_is_read() {
 
 #[test]
 fn unreadable_file_in_a_fleet_is_named_and_the_others_are_listed() {
-    let place = Place::new();
-    place.write_session("good.json");
+    let sandbox = OutputSandbox::new();
+    sandbox.write_session("good.json");
     assert!(
         Command::new("mkfifo")
-            .arg(place.join("pipe"))
+            .arg(sandbox.join("pipe"))
             .status()
             .unwrap()
             .success()
     );
     let words = ["compare", "good.json", "pipe", "--by", "iops"];
-    let output = place
+    let output = sandbox
         .script(r#"timeout 20 "$P" "$@""#)
         .arg("bash")
         .args(words)
@@ -125,9 +125,9 @@ fn unreadable_file_in_a_fleet_is_named_and_the_others_are_listed() {
 /// Reading these acts on the kernel: procfs, sysfs, and a trace, of which reading takes the events.
 #[test]
 fn input_whose_reading_acts_on_the_kernel_is_refused() {
-    let place = Place::new();
-    place.write_session("good.json");
-    symlink("/proc/uptime", place.join("link")).unwrap();
+    let sandbox = OutputSandbox::new();
+    sandbox.write_session("good.json");
+    symlink("/proc/uptime", sandbox.join("link")).unwrap();
     for name in [
         "/proc/uptime",
         "/sys/kernel/uevent_seqnum",
@@ -135,10 +135,13 @@ fn input_whose_reading_acts_on_the_kernel_is_refused() {
         "/proc/self/environ",
     ] {
         for command in commands_reading(name) {
-            let output = place.command(&command).output().unwrap();
+            let output = sandbox.command(&command).output().unwrap();
             assert_eq!(exit_code(&output), 2, "{}", stderr(&output));
-            let told = stderr(&output);
-            assert!(told.contains("whose files act on the kernel"), "{told}");
+            let message = stderr(&output);
+            assert!(
+                message.contains("whose files act on the kernel"),
+                "{message}"
+            );
         }
     }
     let script = r#"
@@ -151,7 +154,7 @@ fn input_whose_reading_acts_on_the_kernel_is_refused() {
         rmdir "$instance"; umount t
         echo $before $after
     "#;
-    let Some(output) = place.script_in_mount_namespace(script) else {
+    let Some(output) = sandbox.script_in_mount_namespace(script) else {
         return;
     };
     if exit_code(&output) == 7 {

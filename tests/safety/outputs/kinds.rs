@@ -6,11 +6,13 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixListener;
 
 use crate::loop_device::LoopDevice;
-use crate::outputs::place::{Place, assert_document, assert_refused, exit_code, stderr, stdout};
+use crate::outputs::sandbox::{
+    OutputSandbox, assert_document, assert_refused, exit_code, stderr, stdout,
+};
 
 #[test]
 fn character_device_as_output_is_not_replaced() {
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let script = r#"
         ln -s null /dev/link
         before=$(stat -c '%n %F %t:%T' /dev/*)
@@ -22,16 +24,16 @@ fn character_device_as_output_is_not_replaced() {
         "$P" report "$D/one.json" -o /dev/null 2>&1
         [ "$before" = "$(stat -c '%n %F %t:%T' /dev/*)" ] && echo unchanged
     "#;
-    let Some(output) = place.with_private_dev(None, script) else {
+    let Some(output) = sandbox.with_private_dev(None, script) else {
         return;
     };
     let expected = "null 0 1\nfull 1 1\nrandom 2 0\nlink 0 1\n\
         report written to /dev/null\nunchanged\n";
     assert_eq!(stdout(&output), expected, "{}", stderr(&output));
-    let full = fs::read_to_string(place.join("full.err")).unwrap();
+    let full = fs::read_to_string(sandbox.join("full.err")).unwrap();
     assert!(full.contains("No space left"), "{full}");
     assert!(full.contains("saved: "), "{full}");
-    let random = fs::read_to_string(place.join("random.err")).unwrap();
+    let random = fs::read_to_string(sandbox.join("random.err")).unwrap();
     assert!(random.contains("a character device other than"), "{random}");
 }
 
@@ -41,8 +43,8 @@ fn block_device_as_output_is_refused_and_keeps_its_bytes() {
     let Some(device) = LoopDevice::with(&content) else {
         return;
     };
-    let place = Place::new();
-    place.write_session("s.json");
+    let sandbox = OutputSandbox::new();
+    sandbox.write_session("s.json");
     let script = r#"
         ln -s /dev/loop$LOOP /dev/link
         mknod "/dev/other" b 7 $LOOP
@@ -55,20 +57,20 @@ fn block_device_as_output_is_refused_and_keeps_its_bytes() {
         done
         [ "$before" = "$(stat -c '%n %F %t:%T' /dev/*)" ] && echo unchanged
     "#;
-    let Some(output) = place.with_private_dev(Some(&device), script) else {
+    let Some(output) = sandbox.with_private_dev(Some(&device), script) else {
         return;
     };
     let expected = "2 1\n".repeat(6) + "unchanged\n";
     assert_eq!(stdout(&output), expected, "{}", stderr(&output));
-    assert_eq!(place.saved_session_count(), 1, "nothing was measured");
+    assert_eq!(sandbox.saved_session_count(), 1, "nothing was measured");
     assert!(fs::read(device.file()).unwrap() == content);
 }
 
 #[test]
 fn directory_and_socket_as_output_are_refused() {
-    let place = Place::new();
-    fs::create_dir(place.join("directory")).unwrap();
-    let _socket = UnixListener::bind(place.join("socket")).unwrap();
+    let sandbox = OutputSandbox::new();
+    fs::create_dir(sandbox.join("directory")).unwrap();
+    let _socket = UnixListener::bind(sandbox.join("socket")).unwrap();
     for name in [
         "directory",
         "directory/",
@@ -78,24 +80,24 @@ fn directory_and_socket_as_output_are_refused() {
         "directory/..",
         "",
     ] {
-        let output = place.run_to(name);
+        let output = sandbox.run_to(name);
         assert_eq!(exit_code(&output), 2, "{name}: {}", stderr(&output));
         assert_eq!(stdout(&output), "");
     }
-    assert_refused(&place, &place.run_to("directory"), "is a directory");
-    assert_refused(&place, &place.run_to("socket"), "is a socket");
+    assert_refused(&sandbox, &sandbox.run_to("directory"), "is a directory");
+    assert_refused(&sandbox, &sandbox.run_to("socket"), "is a socket");
 }
 
 #[test]
 fn process_substitution_as_output_receives_the_document() {
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let script =
         r#""$P" $RUN --json >(cat > "$D/copy") > "$D/text"; status=$?; wait $!; exit $status"#;
-    let output = place.script(script).output().unwrap();
+    let output = sandbox.script(script).output().unwrap();
     assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
-    assert_document(&fs::read_to_string(place.join("copy")).unwrap());
+    assert_document(&fs::read_to_string(sandbox.join("copy")).unwrap());
     assert!(
-        fs::read_to_string(place.join("text"))
+        fs::read_to_string(sandbox.join("text"))
             .unwrap()
             .contains("IOPS")
     );
@@ -103,8 +105,8 @@ fn process_substitution_as_output_receives_the_document() {
 
 #[test]
 fn named_pipe_as_output_is_written_into() {
-    let place = Place::new();
-    let pipe = place.join("pipe");
+    let sandbox = OutputSandbox::new();
+    let pipe = sandbox.join("pipe");
     rustix::fs::mknodat(
         rustix::fs::CWD,
         &pipe,
@@ -124,7 +126,7 @@ fn named_pipe_as_output_is_written_into() {
             text
         }
     });
-    let output = place.run_to("pipe");
+    let output = sandbox.run_to("pipe");
     assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_document(&reader.join().unwrap());
     assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
@@ -132,21 +134,21 @@ fn named_pipe_as_output_is_written_into() {
 
 #[test]
 fn named_pipe_without_reader_is_refused_before_the_run() {
-    let place = Place::new();
-    let output = place
+    let sandbox = OutputSandbox::new();
+    let output = sandbox
         .script(r#"mkfifo pipe && "$P" $RUN --json pipe"#)
         .output()
         .unwrap();
-    assert_refused(&place, &output, "start a program that reads pipe first");
+    assert_refused(&sandbox, &output, "start a program that reads pipe first");
 }
 
 #[test]
 fn dev_stdout_as_output_receives_only_document() {
-    let place = Place::new();
-    assert_document(&stdout(&place.run_to("-")));
+    let sandbox = OutputSandbox::new();
+    assert_document(&stdout(&sandbox.run_to("-")));
     for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
         let script = format!(r#""$P" $RUN --json {name}; [ -h /dev/stdout ] || echo replaced"#);
-        let Some(output) = place.with_private_dev(None, &script) else {
+        let Some(output) = sandbox.with_private_dev(None, &script) else {
             return;
         };
         assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
@@ -156,30 +158,30 @@ fn dev_stdout_as_output_receives_only_document() {
 
 #[test]
 fn inherited_descriptor_as_output_is_appended() {
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let script = r#"echo before > log; "$P" $RUN --json /proc/self/fd/3 3>> log"#;
-    let output = place.script(script).output().unwrap();
+    let output = sandbox.script(script).output().unwrap();
     assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
-    let log = fs::read_to_string(place.join("log")).unwrap();
+    let log = fs::read_to_string(sandbox.join("log")).unwrap();
     assert_document(log.strip_prefix("before\n").unwrap());
     assert!(stdout(&output).contains("IOPS"));
 }
 
 #[test]
 fn foreign_or_read_only_output_descriptor_is_refused() {
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     // procfs has no names that could be replaced.
-    let refused = |name: &str, why| assert_refused(&place, &place.run_to(name), why);
+    let refused = |name: &str, why| assert_refused(&sandbox, &sandbox.run_to(name), why);
     refused("/proc/self/fd/77", "/proc/self/fd/77");
     refused("/proc/self/fd/0", "open for reading only");
 }
 
 #[test]
 fn output_that_is_the_target_is_refused() {
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let content = vec![7; 1 << 20];
-    fs::write(place.join("data"), &content).unwrap();
-    fs::hard_link(place.join("data"), place.join("other")).unwrap();
+    fs::write(sandbox.join("data"), &content).unwrap();
+    fs::hard_link(sandbox.join("data"), sandbox.join("other")).unwrap();
     for output in ["data", "other", "./data"] {
         let words = [
             "run",
@@ -192,10 +194,10 @@ fn output_that_is_the_target_is_refused() {
             "--json",
             output,
         ];
-        let output = place.command(&words).output().unwrap();
-        assert_refused(&place, &output, "also an output of this command");
+        let output = sandbox.command(&words).output().unwrap();
+        assert_refused(&sandbox, &output, "also an output of this command");
     }
-    assert!(fs::read(place.join("data")).unwrap() == content);
+    assert!(fs::read(sandbox.join("data")).unwrap() == content);
 }
 
 #[test]
@@ -204,7 +206,7 @@ fn output_that_is_the_image_of_the_target_is_refused() {
     let Some(device) = LoopDevice::with(&content) else {
         return;
     };
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let image = device.file().to_str().unwrap();
     let words = [
         "run",
@@ -215,22 +217,22 @@ fn output_that_is_the_image_of_the_target_is_refused() {
         "--json",
         image,
     ];
-    let output = place.command(&words).output().unwrap();
-    assert_refused(&place, &output, "is attached to");
+    let output = sandbox.command(&words).output().unwrap();
+    assert_refused(&sandbox, &output, "is attached to");
     assert!(fs::read(device.file()).unwrap() == content);
 }
 
 #[test]
 fn report_onto_its_own_input_is_refused() {
-    let place = Place::new();
-    let session = place.write_session("s.json");
-    let other = place.write_session("t.json");
-    std::os::unix::fs::symlink("s.json", place.join("link")).unwrap();
-    fs::hard_link(&session, place.join("hard")).unwrap();
+    let sandbox = OutputSandbox::new();
+    let session = sandbox.write_session("s.json");
+    let other = sandbox.write_session("t.json");
+    std::os::unix::fs::symlink("s.json", sandbox.join("link")).unwrap();
+    fs::hard_link(&session, sandbox.join("hard")).unwrap();
     let before = fs::read(&session).unwrap();
     for name in ["s.json", "./s.json", "link", "hard"] {
         let words = ["report", other.to_str().unwrap(), "s.json", "-o", name];
-        let output = place.command(&words).output().unwrap();
+        let output = sandbox.command(&words).output().unwrap();
         assert_eq!(exit_code(&output), 2, "{}", stderr(&output));
         assert!(
             stderr(&output).contains("also an input"),
@@ -238,7 +240,7 @@ fn report_onto_its_own_input_is_refused() {
             stderr(&output)
         );
     }
-    let output = place
+    let output = sandbox
         .script(r#""$P" report s.json -o - >> s.json"#)
         .output()
         .unwrap();
@@ -248,8 +250,8 @@ fn report_onto_its_own_input_is_refused() {
 
 #[test]
 fn kernel_files_as_output_are_refused() {
-    let place = Place::new();
-    place.write_session("s.json");
+    let sandbox = OutputSandbox::new();
+    sandbox.write_session("s.json");
     // A host name and mounts of the script's own.
     let script = r#"
         exec unshare --uts bash -euc '
@@ -265,14 +267,14 @@ fn kernel_files_as_output_are_refused() {
             "$P" report "$D/s.json" -o - > /proc/sys/kernel/hostname 2>> "$D/err"; echo $?
             hostname'
     "#;
-    let Some(output) = place.script_in_mount_namespace(script) else {
+    let Some(output) = sandbox.script_in_mount_namespace(script) else {
         return;
     };
-    let told = fs::read_to_string(place.join("err")).unwrap_or_default();
+    let message = fs::read_to_string(sandbox.join("err")).unwrap_or_default();
     let expected = "2\n".repeat(8) + "before\n";
-    assert_eq!(stdout(&output), expected, "{told}{}", stderr(&output));
-    assert!(told.contains("is in procfs, whose files act on the kernel"));
-    assert!(told.contains("is in sysfs, whose files act on the kernel"));
+    assert_eq!(stdout(&output), expected, "{message}{}", stderr(&output));
+    assert!(message.contains("is in procfs, whose files act on the kernel"));
+    assert!(message.contains("is in sysfs, whose files act on the kernel"));
 }
 
 #[test]
@@ -281,10 +283,10 @@ fn file_in_use_as_medium_is_refused_as_output() {
     let Some(device) = LoopDevice::with(&content) else {
         return;
     };
-    let place = Place::new();
-    place.write_session("s.json");
+    let sandbox = OutputSandbox::new();
+    sandbox.write_session("s.json");
     // The second one is written in place, the others would be replaced.
-    fs::hard_link(device.file(), place.join("linked")).unwrap();
+    fs::hard_link(device.file(), sandbox.join("linked")).unwrap();
     let script = r#"
         for name in "$IMAGE" linked; do
             "$P" $RUN --json "$name" 2>> err; echo $?
@@ -293,39 +295,39 @@ fn file_in_use_as_medium_is_refused_as_output() {
         "$P" report s.json -o /dev/fd/5 5<> linked 2>> err; echo $?
         "$P" report s.json -o - 1<> linked 2>> err; echo $? >&2
     "#;
-    let output = place
+    let output = sandbox
         .script(script)
         .env("IMAGE", device.file())
         .output()
         .unwrap();
-    let told = fs::read_to_string(place.join("err")).unwrap();
-    assert_eq!(stdout(&output), "2\n".repeat(5), "{told}");
-    assert_eq!(stderr(&output), "2\n", "{told}");
-    assert_eq!(told.matches("is not written: ").count(), 6, "{told}");
-    assert!(told.contains("loop"), "{told}");
+    let message = fs::read_to_string(sandbox.join("err")).unwrap();
+    assert_eq!(stdout(&output), "2\n".repeat(5), "{message}");
+    assert_eq!(stderr(&output), "2\n", "{message}");
+    assert_eq!(message.matches("is not written: ").count(), 6, "{message}");
+    assert!(message.contains("loop"), "{message}");
     assert!(fs::read(device.file()).unwrap() == content);
-    assert_eq!(place.saved_session_count(), 1, "nothing was measured");
+    assert_eq!(sandbox.saved_session_count(), 1, "nothing was measured");
 }
 
 #[test]
 fn swap_file_as_output_is_refused() {
-    if !crate::outputs::place::is_root() {
+    if !crate::outputs::sandbox::is_root() {
         return;
     }
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let script = r#"
         head -c 1M /dev/zero > swap && chmod 600 swap && mkswap swap > mkswap 2>&1 || exit 9
         swapon swap 2> swapon || exit 9
         "$P" $RUN --json swap 2> err; echo $?
         swapoff swap
     "#;
-    let output = place.script(script).output().unwrap();
+    let output = sandbox.script(script).output().unwrap();
     if exit_code(&output) == 9 {
-        let why = fs::read_to_string(place.join("swapon")).unwrap_or_default();
+        let why = fs::read_to_string(sandbox.join("swapon")).unwrap_or_default();
         crate::requirement::skip(crate::requirement::Requirement::Swap, why.trim());
         return;
     }
-    let told = fs::read_to_string(place.join("err")).unwrap();
-    assert_eq!(stdout(&output), "2\n", "{told}");
-    assert!(told.contains("swap"), "{told}");
+    let message = fs::read_to_string(sandbox.join("err")).unwrap();
+    assert_eq!(stdout(&output), "2\n", "{message}");
+    assert!(message.contains("swap"), "{message}");
 }

@@ -2,33 +2,33 @@
 
 use std::fs;
 
-use crate::outputs::place::{
-    ORDINARY_USER, Place, assert_refused, exit_code, is_root, stderr, stdout,
+use crate::outputs::sandbox::{
+    ORDINARY_USER, OutputSandbox, assert_refused, exit_code, is_root, stderr, stdout,
 };
 
 #[test]
 fn output_below_missing_directory_is_refused_before_the_run() {
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     assert_refused(
-        &place,
-        &place.run_to("missing/out.json"),
+        &sandbox,
+        &sandbox.run_to("missing/out.json"),
         "missing/out.json",
     );
-    fs::write(place.join("file"), "").unwrap();
-    assert_refused(&place, &place.run_to("file/out.json"), "file/out.json");
+    fs::write(sandbox.join("file"), "").unwrap();
+    assert_refused(&sandbox, &sandbox.run_to("file/out.json"), "file/out.json");
 }
 
 #[test]
 fn read_only_file_system_is_refused_before_the_run() {
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let script = r#"
         mkdir "$D/closed"
         mount -t tmpfs -o ro none "$D/closed"
         mountpoint -q "$D/closed"
         exec "$P" $RUN --json "$D/closed/out.json"
     "#;
-    if let Some(output) = place.script_in_mount_namespace(script) {
-        assert_refused(&place, &output, "Read-only file system");
+    if let Some(output) = sandbox.script_in_mount_namespace(script) {
+        assert_refused(&sandbox, &output, "Read-only file system");
     }
 }
 
@@ -37,7 +37,7 @@ fn directory_without_write_permission_is_refused_before_the_run() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let script = r#"
         mount -t tmpfs -o mode=755 none "$D"
         cd "$D" && cp "$P" program && mkdir state && chown 1000:1000 state
@@ -49,44 +49,47 @@ fn directory_without_write_permission_is_refused_before_the_run() {
         cat readonly
         ls state
     "#;
-    if let Some(output) = place.script_in_mount_namespace(script) {
-        let told = stdout(&output);
-        assert_eq!(told.matches("Permission denied").count(), 2, "{told}");
+    if let Some(output) = sandbox.script_in_mount_namespace(script) {
+        let message = stdout(&output);
+        assert_eq!(message.matches("Permission denied").count(), 2, "{message}");
         assert!(
-            told.ends_with("\n2\nbefore\n"),
-            "{told} {}",
+            message.ends_with("\n2\nbefore\n"),
+            "{message} {}",
             stderr(&output)
         );
-        assert!(!told.contains("IOPS"), "user {ORDINARY_USER}: {told}");
+        assert!(!message.contains("IOPS"), "user {ORDINARY_USER}: {message}");
     }
 }
 
 #[test]
 fn file_size_limit_is_an_error_and_the_result_is_printed() {
-    let place = Place::new();
-    fs::write(place.join("old.json"), "before").unwrap();
-    fs::write(place.join("linked"), "before").unwrap();
-    fs::hard_link(place.join("linked"), place.join("linked2")).unwrap();
+    let sandbox = OutputSandbox::new();
+    fs::write(sandbox.join("old.json"), "before").unwrap();
+    fs::write(sandbox.join("linked"), "before").unwrap();
+    fs::hard_link(sandbox.join("linked"), sandbox.join("linked2")).unwrap();
     for name in ["new.json", "old.json", "linked"] {
         // bash counts blocks of 1024 bytes; the document is longer.
         let script = format!("ulimit -f 2; trap '' PIPE; \"$P\" $RUN --json {name} 2> \"$D/err\"");
-        let output = place.script(&script).output().unwrap();
-        let told = fs::read_to_string(place.join("err")).unwrap();
-        assert_eq!(exit_code(&output), 1, "{told}");
-        assert!(told.contains("File too large"), "{told}");
+        let output = sandbox.script(&script).output().unwrap();
+        let message = fs::read_to_string(sandbox.join("err")).unwrap();
+        assert_eq!(exit_code(&output), 1, "{message}");
+        assert!(message.contains("File too large"), "{message}");
         assert!(stdout(&output).contains("IOPS"), "{}", stdout(&output));
     }
     assert_eq!(
-        fs::read_to_string(place.join("old.json")).unwrap(),
+        fs::read_to_string(sandbox.join("old.json")).unwrap(),
         "before"
     );
-    assert_eq!(fs::read_to_string(place.join("linked")).unwrap(), "before");
-    assert!(!place.join("new.json").exists());
+    assert_eq!(
+        fs::read_to_string(sandbox.join("linked")).unwrap(),
+        "before"
+    );
+    assert!(!sandbox.join("new.json").exists());
 }
 
 #[test]
 fn in_place_output_on_full_file_system_is_unchanged() {
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let script = r#"
         mkdir "$D/small" && mount -t tmpfs -o size=64k,mode=755 none "$D/small"
         mountpoint -q "$D/small"
@@ -98,14 +101,14 @@ fn in_place_output_on_full_file_system_is_unchanged() {
         cat two
         exit $status
     "#;
-    let Some(output) = place.script_in_mount_namespace(script) else {
+    let Some(output) = sandbox.script_in_mount_namespace(script) else {
         return;
     };
     assert_eq!(exit_code(&output), 1, "{}", stderr(&output));
     assert!(stderr(&output).contains("No space"), "{}", stderr(&output));
     assert_eq!(stdout(&output), "before\n");
     assert!(
-        fs::read_to_string(place.join("out"))
+        fs::read_to_string(sandbox.join("out"))
             .unwrap()
             .contains("IOPS")
     );
@@ -114,41 +117,41 @@ fn in_place_output_on_full_file_system_is_unchanged() {
 #[test]
 fn output_file_created_during_run_is_not_overwritten() {
     for exists in [false, true] {
-        let place = Place::new();
-        fs::create_dir(place.join("scratch")).unwrap();
-        let path = place.join("out.json");
+        let sandbox = OutputSandbox::new();
+        fs::create_dir(sandbox.join("scratch")).unwrap();
+        let path = sandbox.join("out.json");
         if exists {
             fs::write(&path, "before").unwrap();
         }
         let words = ["run", "random-read", "scratch", "--scratch-size", "16MiB"];
         let more = ["--duration", "60s", "--json", "out.json"];
-        let child = place
+        let child = sandbox
             .command(&[&words[..], &more].concat())
             .spawn()
             .unwrap();
-        place.wait_for_journal();
-        fs::write(place.join("theirs"), "theirs").unwrap();
-        fs::rename(place.join("theirs"), &path).unwrap();
+        sandbox.wait_for_journal();
+        fs::write(sandbox.join("theirs"), "theirs").unwrap();
+        fs::rename(sandbox.join("theirs"), &path).unwrap();
         let pid = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
         let output = child.wait_with_output().unwrap();
-        let told = stderr(&output);
-        assert_eq!(exit_code(&output), 1, "{told}");
-        assert!(told.contains("no longer the same file"), "{told}");
+        let message = stderr(&output);
+        assert_eq!(exit_code(&output), 1, "{message}");
+        assert!(message.contains("no longer the same file"), "{message}");
         assert!(
             stdout(&output).contains("INTERRUPTED"),
             "{}",
             stdout(&output)
         );
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
-        assert_eq!(place.file_names("."), ["out.json", "scratch", "state"]);
+        assert_eq!(sandbox.file_names("."), ["out.json", "scratch", "state"]);
     }
 }
 
 /// ext2 has no fallocate: only writing shows whether there is room.
 #[test]
 fn in_place_output_without_fallocate_is_unchanged_on_failure() {
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let script = r#"
         truncate -s 2M image && mkfs.ext2 -q -m 0 -b 1024 image || exit 9
         mkdir small && mount -o loop image small 2> err || exit 9
@@ -169,24 +172,24 @@ fn in_place_output_without_fallocate_is_unchanged_on_failure() {
     "#;
     for length in [20, 3000] {
         let script = script.replace("$LENGTH", &length.to_string());
-        let Some(output) = place.script_in_mount_namespace(&script) else {
+        let Some(output) = sandbox.script_in_mount_namespace(&script) else {
             return;
         };
-        let told = fs::read_to_string(place.join("err")).unwrap_or_default();
+        let message = fs::read_to_string(sandbox.join("err")).unwrap_or_default();
         if exit_code(&output) == 9 {
-            crate::requirement::skip(crate::requirement::Requirement::Loop, told.trim());
+            crate::requirement::skip(crate::requirement::Requirement::Loop, message.trim());
             return;
         }
         assert_eq!(
             stdout(&output),
             "1 kept\n1 kept\n",
-            "{told}{}",
+            "{message}{}",
             stderr(&output)
         );
-        assert!(told.contains("File too large"), "{told}");
-        assert!(told.contains("No space"), "{told}");
+        assert!(message.contains("File too large"), "{message}");
+        assert!(message.contains("No space"), "{message}");
         for name in ["small", "image"] {
-            let path = place.join(name);
+            let path = sandbox.join(name);
             let _ = fs::remove_dir(&path).or_else(|_| fs::remove_file(&path));
         }
     }

@@ -5,6 +5,6 @@ mod kinds;
 mod limits;
 mod mounted_files;
 mod ownership;
-mod place;
 mod planted;
 mod privacy;
+mod sandbox;

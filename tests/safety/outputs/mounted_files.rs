@@ -9,7 +9,7 @@ use std::process::Command;
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::loop_device::LoopDevice;
-use crate::outputs::place::{Place, assert_document, exit_code, is_root, stderr};
+use crate::outputs::sandbox::{OutputSandbox, assert_document, exit_code, is_root, stderr};
 use crate::requirement::{Requirement, skip};
 
 /// A mounted erofs, gone at the end.
@@ -22,12 +22,12 @@ impl Drop for Mounted {
 }
 
 /// An erofs mounted from `image`, whose data is in `extra`.
-fn mounted_erofs(place: &Place) -> Option<Mounted> {
+fn mounted_erofs(sandbox: &OutputSandbox) -> Option<Mounted> {
     if !is_root() {
         return None;
     }
     let [image, extra, tree, point] =
-        ["image", "extra", "tree", "point"].map(|name| place.join(name));
+        ["image", "extra", "tree", "point"].map(|name| sandbox.join(name));
     fs::create_dir(&tree).unwrap();
     fs::create_dir(&point).unwrap();
     fs::write(tree.join("data"), vec![0x5a; 1 << 20]).unwrap();
@@ -53,65 +53,65 @@ fn mounted_erofs(place: &Place) -> Option<Mounted> {
     }
 }
 
-fn write_report(place: &Place, output: &str) -> std::process::Output {
+fn write_report(sandbox: &OutputSandbox, output: &str) -> std::process::Output {
     let words = ["report", "s.json", "-o", output];
-    place.command(&words).output().unwrap()
+    sandbox.command(&words).output().unwrap()
 }
 
 /// Two names, so that it is written in place.
-fn add_hard_link(place: &Place, file: &Path) {
-    fs::hard_link(file, place.join("linked")).unwrap();
+fn add_hard_link(sandbox: &OutputSandbox, file: &Path) {
+    fs::hard_link(file, sandbox.join("linked")).unwrap();
 }
 
 #[test]
 fn extra_device_file_of_a_mounted_file_system_is_not_written_in_place() {
-    let place = Place::new();
-    place.write_session("s.json");
-    let Some(mounted) = mounted_erofs(&place) else {
+    let sandbox = OutputSandbox::new();
+    sandbox.write_session("s.json");
+    let Some(mounted) = mounted_erofs(&sandbox) else {
         return;
     };
-    let extra = place.join("extra");
-    add_hard_link(&place, &extra);
+    let extra = sandbox.join("extra");
+    add_hard_link(&sandbox, &extra);
     let before = fs::read(&extra).unwrap();
-    let by_descriptor = place
+    let by_descriptor = sandbox
         .script("exec \"$P\" report s.json -o /dev/fd/5 5<> linked")
         .output()
         .unwrap();
     for output in [
-        place.run_to("linked"),
-        write_report(&place, "linked"),
+        sandbox.run_to("linked"),
+        write_report(&sandbox, "linked"),
         by_descriptor,
     ] {
-        let told = stderr(&output);
-        assert_eq!(exit_code(&output), 2, "{told}");
+        let message = stderr(&output);
+        assert_eq!(exit_code(&output), 2, "{message}");
         assert!(
-            told.contains("cannot determine whether it is in use"),
-            "{told}"
+            message.contains("cannot determine whether it is in use"),
+            "{message}"
         );
     }
     assert!(fs::read(&extra).unwrap() == before);
-    assert_eq!(place.saved_session_count(), 1, "nothing was measured");
+    assert_eq!(sandbox.saved_session_count(), 1, "nothing was measured");
     drop(mounted);
-    let output = write_report(&place, "linked");
+    let output = write_report(&sandbox, "linked");
     assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
 }
 
 #[test]
 fn other_files_are_written_in_place_while_a_file_system_is_mounted_from_files() {
-    let place = Place::new();
-    let Some(_mounted) = mounted_erofs(&place) else {
+    let sandbox = OutputSandbox::new();
+    let Some(_mounted) = mounted_erofs(&sandbox) else {
         return;
     };
-    let file = place.join("file");
+    let file = sandbox.join("file");
     fs::write(&file, "before").unwrap();
-    add_hard_link(&place, &file);
-    let output = place.run_to("linked");
+    add_hard_link(&sandbox, &file);
+    let output = sandbox.run_to("linked");
     assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_document(&fs::read_to_string(&file).unwrap());
     // What is replaced keeps its bytes, whoever reads them.
-    fs::remove_file(place.join("linked")).unwrap();
+    fs::remove_file(sandbox.join("linked")).unwrap();
     let reader = File::open(&file).unwrap();
-    let output = place.run_to("file");
+    let output = sandbox.run_to("file");
     assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     drop(reader);
 }
@@ -122,9 +122,9 @@ fn image_of_a_loop_device_is_not_written_in_place_through_an_overlay() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let [lower, upper, work, point] =
-        ["lower", "upper", "work", "merged"].map(|name| place.join(name));
+        ["lower", "upper", "work", "merged"].map(|name| sandbox.join(name));
     for directory in [&lower, &upper, &work, &point] {
         fs::create_dir(directory).unwrap();
     }
@@ -153,12 +153,12 @@ fn image_of_a_loop_device_is_not_written_in_place_through_an_overlay() {
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let output = place.run_to("merged/image");
+    let output = sandbox.run_to("merged/image");
     assert_eq!(exit_code(&output), 2, "{}", stderr(&output));
     let expected = "is attached to";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     assert!(fs::read(&image).unwrap() == vec![0x5a; 1 << 20]);
     drop(device);
-    let output = place.run_to("merged/image");
+    let output = sandbox.run_to("merged/image");
     assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 
-use crate::outputs::place::{ORDINARY_USER, Place, exit_code, is_root, stderr, stdout};
+use crate::outputs::sandbox::{ORDINARY_USER, OutputSandbox, exit_code, is_root, stderr, stdout};
 
 /// Every file and directory below, with owner and mode.
 fn owners_and_modes_below(path: &Path) -> Vec<(String, u32, u32)> {
@@ -26,30 +26,30 @@ fn owners_and_modes_below(path: &Path) -> Vec<(String, u32, u32)> {
 #[test]
 fn kept_files_are_private_whatever_the_umask() {
     for umask in ["000", "022", "077", "0277"] {
-        let place = Place::new();
+        let sandbox = OutputSandbox::new();
         let script = format!(
             "umask {umask}; \"$P\" $RUN > /dev/null && \
              \"$P\" record day.rec --interval 100ms --duration 100ms"
         );
-        let output = place.script(&script).output().unwrap();
+        let output = sandbox.script(&script).output().unwrap();
         assert_eq!(exit_code(&output), 0, "{umask}: {}", stderr(&output));
-        let recording = fs::metadata(place.join("day.rec")).unwrap();
+        let recording = fs::metadata(sandbox.join("day.rec")).unwrap();
         assert_eq!(recording.mode() & 0o777, 0o600, "{umask}");
-        let kept = owners_and_modes_below(&place.join("state/diskscope"));
+        let kept = owners_and_modes_below(&sandbox.join("state/diskscope"));
         assert_eq!(kept.len(), 2, "{kept:?}");
         for (name, _, mode) in kept {
             let expected = if name == "sessions" { 0o700 } else { 0o600 };
             assert_eq!(mode, expected, "{umask} {name}");
         }
-        let own = fs::metadata(place.join("state/diskscope")).unwrap();
+        let own = fs::metadata(sandbox.join("state/diskscope")).unwrap();
         assert_eq!(own.mode() & 0o777, 0o700, "{umask}");
     }
 }
 
 #[test]
 fn journal_of_active_run_is_private() {
-    let place = Place::new();
-    fs::create_dir(place.join("scratch")).unwrap();
+    let sandbox = OutputSandbox::new();
+    fs::create_dir(sandbox.join("scratch")).unwrap();
     let words = [
         "run",
         "random-read",
@@ -59,8 +59,8 @@ fn journal_of_active_run_is_private() {
         "--duration",
         "60s",
     ];
-    let mut child = place.command(&words).spawn().unwrap();
-    let journal = place.wait_for_journal();
+    let mut child = sandbox.command(&words).spawn().unwrap();
+    let journal = sandbox.wait_for_journal();
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(fs::metadata(journal).unwrap().mode() & 0o777, 0o600);
@@ -72,8 +72,8 @@ fn root_with_other_users_home_creates_no_files_there() {
         return;
     }
     for variable in ["HOME", "XDG_STATE_HOME"] {
-        let place = Place::new();
-        let home = place.join("home");
+        let sandbox = OutputSandbox::new();
+        let home = sandbox.join("home");
         fs::create_dir(&home).unwrap();
         chown(&home, Some(ORDINARY_USER), Some(ORDINARY_USER)).unwrap();
         // Root's own home directory is that of a password file of the test's own.
@@ -87,7 +87,7 @@ fn root_with_other_users_home_creates_no_files_there() {
             "$P" $RUN
             "#
         );
-        let Some(output) = place.script_in_mount_namespace(&script) else {
+        let Some(output) = sandbox.script_in_mount_namespace(&script) else {
             return;
         };
         assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
@@ -99,7 +99,7 @@ fn root_with_other_users_home_creates_no_files_there() {
             stderr(&output)
         );
         assert!(
-            owners_and_modes_below(&place.join("roots"))
+            owners_and_modes_below(&sandbox.join("roots"))
                 .iter()
                 .any(|(_, owner, mode)| (*owner, *mode) == (0, 0o600))
         );
@@ -111,12 +111,12 @@ fn state_directory_planted_by_another_user_is_not_used() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
-    let base = place.sticky_directory("state");
+    let sandbox = OutputSandbox::new();
+    let base = sandbox.sticky_directory("state");
     let planted = base.join("diskscope");
     fs::create_dir(&planted).unwrap();
     chown(&planted, Some(ORDINARY_USER), Some(ORDINARY_USER)).unwrap();
-    let output = place.run_to("out.json");
+    let output = sandbox.run_to("out.json");
     assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert!(
         stderr(&output).contains("the session is not saved"),
@@ -127,17 +127,17 @@ fn state_directory_planted_by_another_user_is_not_used() {
 }
 
 /// `$D/home` is where root's HOME leads, `$D/passwd` gives `$D/roots`; `$D/theirs` is another user's.
-fn state_of_root(place: &Place, script: &str) -> Option<std::process::Output> {
+fn state_of_root(sandbox: &OutputSandbox, script: &str) -> Option<std::process::Output> {
     for name in ["home", "roots", "theirs", "etc"] {
-        fs::create_dir(place.join(name)).unwrap();
+        fs::create_dir(sandbox.join(name)).unwrap();
     }
     chown(
-        place.join("theirs"),
+        sandbox.join("theirs"),
         Some(ORDINARY_USER),
         Some(ORDINARY_USER),
     )
     .unwrap();
-    place.script_in_mount_namespace(&format!(
+    sandbox.script_in_mount_namespace(&format!(
         r#"
         echo "root:x:0:0::$D/roots:/bin/sh" > "$D/passwd"
         mount --bind "$D/passwd" /etc/passwd
@@ -171,18 +171,18 @@ fn state_of_root_is_kept_only_where_nobody_else_decides() {
          export HOME=\"$D/theirs\"",
         "export XDG_STATE_HOME=\"$D/theirs/new\" HOME=\"$D/theirs\"",
     ] {
-        let place = Place::new();
-        let Some(output) = state_of_root(&place, script) else {
+        let sandbox = OutputSandbox::new();
+        let Some(output) = state_of_root(&sandbox, script) else {
             return;
         };
-        let told = stderr(&output);
-        assert_eq!(exit_code(&output), 0, "{script}: {told}");
+        let message = stderr(&output);
+        assert_eq!(exit_code(&output), 0, "{script}: {message}");
         assert!(
-            told.contains("/roots/.local/state/diskscope/"),
-            "{script}: {told}"
+            message.contains("/roots/.local/state/diskscope/"),
+            "{script}: {message}"
         );
         for name in ["etc", "theirs", "home"] {
-            let found = owners_and_modes_below(&place.join(name));
+            let found = owners_and_modes_below(&sandbox.join(name));
             let is_planted = |name: &str| [".local", "state", "x", "home"].contains(&name);
             assert!(
                 found.iter().all(|(name, ..)| is_planted(name)),
@@ -204,15 +204,15 @@ fn state_of_root_is_kept_where_root_alone_decides() {
         "chmod 1777 home",
         "ln -s ../etc/../etc home/.local",
     ] {
-        let place = Place::new();
-        let Some(output) = state_of_root(&place, script) else {
+        let sandbox = OutputSandbox::new();
+        let Some(output) = state_of_root(&sandbox, script) else {
             return;
         };
-        let told = stderr(&output);
-        assert_eq!(exit_code(&output), 0, "{script}: {told}");
+        let message = stderr(&output);
+        assert_eq!(exit_code(&output), 0, "{script}: {message}");
         assert!(
-            told.contains("/home/.local/state/diskscope/"),
-            "{script}: {told}"
+            message.contains("/home/.local/state/diskscope/"),
+            "{script}: {message}"
         );
     }
 }
@@ -224,7 +224,7 @@ fn directory_of_root_that_another_user_moved_is_left_as_it_is() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let script = r#"
         echo "root:x:0:0::$D/theirs:/bin/sh" > "$D/passwd"
         mkdir -p theirs/project/sessions; chmod 755 theirs/project theirs/project/sessions
@@ -234,14 +234,14 @@ fn directory_of_root_that_another_user_moved_is_left_as_it_is() {
         user mv theirs/project theirs/diskscope
         export XDG_STATE_HOME="$D/theirs" HOME="$D/theirs"
     "#;
-    let Some(output) = state_of_root(&place, script) else {
+    let Some(output) = state_of_root(&sandbox, script) else {
         return;
     };
-    let told = stderr(&output);
-    assert_eq!(exit_code(&output), 0, "{told}");
-    assert!(told.contains("the session is not saved"), "{told}");
-    assert!(told.contains("it belongs to user 1000"), "{told}");
-    let found = owners_and_modes_below(&place.join("theirs"));
+    let message = stderr(&output);
+    assert_eq!(exit_code(&output), 0, "{message}");
+    assert!(message.contains("the session is not saved"), "{message}");
+    assert!(message.contains("it belongs to user 1000"), "{message}");
+    let found = owners_and_modes_below(&sandbox.join("theirs"));
     assert!(
         found.contains(&("diskscope".to_owned(), 0, 0o755)),
         "{found:?}"
@@ -253,12 +253,12 @@ fn directory_of_root_that_another_user_moved_is_left_as_it_is() {
 #[test]
 fn directory_with_files_in_it_is_not_closed() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
-    let project = place.join("state/diskscope");
+    let sandbox = OutputSandbox::new();
+    let project = sandbox.join("state/diskscope");
     fs::create_dir_all(&project).unwrap();
     fs::write(project.join("Makefile"), "").unwrap();
     fs::set_permissions(&project, fs::Permissions::from_mode(0o755)).unwrap();
-    let output = place.run_to("out.json");
+    let output = sandbox.run_to("out.json");
     assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_eq!(fs::metadata(&project).unwrap().mode() & 0o777, 0o755);
     let sessions = fs::metadata(project.join("sessions")).unwrap();
@@ -271,7 +271,7 @@ fn directory_of_the_users_private_group_is_the_users_own() {
     if !is_root() {
         return;
     }
-    let place = Place::new();
+    let sandbox = OutputSandbox::new();
     let script = r#"
         chmod 755 "$D"; mkdir -m 775 home; chown 1000:1000 home
         unset XDG_STATE_HOME; export HOME="$D/home"
@@ -285,14 +285,14 @@ fn directory_of_the_users_private_group_is_the_users_own() {
         user "$P" $RUN 2>> ../err > /dev/null; echo $?
         user find .local/state/diskscope/sessions -name '*.json' | wc -l
     "#;
-    let output = place.script(script).output().unwrap();
-    let told = fs::read_to_string(place.join("err")).unwrap_or_default();
+    let output = sandbox.script(script).output().unwrap();
+    let message = fs::read_to_string(sandbox.join("err")).unwrap_or_default();
     assert_eq!(
         stdout(&output),
         "0\n1\n2\n0\n1\n",
-        "{told}{}",
+        "{message}{}",
         stderr(&output)
     );
-    assert!(told.contains("a symbolic link of any user"), "{told}");
-    assert!(told.contains("the session is not saved"), "{told}");
+    assert!(message.contains("a symbolic link of any user"), "{message}");
+    assert!(message.contains("the session is not saved"), "{message}");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::requirement::{Requirement, skip};
-use crate::settings::place::stderr;
+use crate::settings::sandbox::stderr;
 
 const SETPRIV_ARGUMENTS: [&str; 3] = ["--reuid=1000", "--regid=1000", "--clear-groups"];
 
@@ -23,10 +23,10 @@ fn run_as_ordinary_user(program: &Path, options: &[&str]) -> Output {
 }
 
 fn assert_refused(output: &Output, sentence: &str) {
-    let said = stderr(output);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains(sentence), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let message = stderr(output);
+    assert_eq!(output.status.code(), Some(3), "{message}");
+    assert!(message.contains(sentence), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
     assert!(output.stdout.is_empty());
 }
 

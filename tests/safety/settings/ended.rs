@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::loop_device::LoopDevice;
 use crate::process::worker_id;
-use crate::settings::place::{ORIGINAL_READ_AHEAD, Place, stderr, wait_until};
+use crate::settings::sandbox::{ORIGINAL_READ_AHEAD, SettingsSandbox, stderr, wait_until};
 
 /// A loop device that takes seconds to read; its directory goes last.
 fn large_device() -> Option<(LoopDevice, tempfile::TempDir)> {
@@ -22,8 +22,8 @@ fn large_device() -> Option<(LoopDevice, tempfile::TempDir)> {
 }
 
 /// A benchmark that has changed the read-ahead and goes on for seconds, and its worker.
-fn start_benchmark(place: &Place, drive: &LoopDevice) -> (Child, Pid) {
-    let mut command = place.read_ahead(drive);
+fn start_benchmark(sandbox: &SettingsSandbox, drive: &LoopDevice) -> (Child, Pid) {
+    let mut command = sandbox.read_ahead(drive);
     let child = command
         .args(["--duration", "60s", "--step-bytes", "1GiB"])
         .spawn()
@@ -53,22 +53,24 @@ fn assert_restored(drive: &LoopDevice, signal: Signal, output: &Output) {
 
 #[test]
 fn setting_is_restored_when_only_the_worker_is_killed() {
-    let (Some(place), Some((drive, _directory))) = (Place::new(), large_device()) else {
+    let (Some(sandbox), Some((drive, _directory))) = (SettingsSandbox::new(), large_device())
+    else {
         return;
     };
     for signal in [Signal::KILL, Signal::ABORT, Signal::QUIT] {
-        let (child, worker) = start_benchmark(&place, &drive);
+        let (child, worker) = start_benchmark(&sandbox, &drive);
         let output = output_after(child, worker, signal);
         assert_restored(&drive, signal, &output);
         assert_eq!(output.status.signal(), Some(signal.as_raw()), "{output:?}");
-        let said = stderr(&output);
-        assert!(said.contains("is 96 again"), "{said}");
+        let message = stderr(&output);
+        assert!(message.contains("is 96 again"), "{message}");
     }
 }
 
 #[test]
 fn supervisor_passes_signals_on_so_that_the_result_is_saved_and_the_setting_restored() {
-    let (Some(place), Some((drive, _directory))) = (Place::new(), large_device()) else {
+    let (Some(sandbox), Some((drive, _directory))) = (SettingsSandbox::new(), large_device())
+    else {
         return;
     };
     for signal in [
@@ -81,19 +83,20 @@ fn supervisor_passes_signals_on_so_that_the_result_is_saved_and_the_setting_rest
         Signal::XCPU,
         Signal::IO,
     ] {
-        let (child, _) = start_benchmark(&place, &drive);
+        let (child, _) = start_benchmark(&sandbox, &drive);
         let supervisor = Pid::from_child(&child);
         let output = output_after(child, supervisor, signal);
         assert_restored(&drive, signal, &output);
         assert_eq!(output.status.code(), Some(130), "{signal:?}: {output:?}");
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(said.contains("INTERRUPTED"), "{signal:?}: {said}");
+        let message = String::from_utf8_lossy(&output.stdout);
+        assert!(message.contains("INTERRUPTED"), "{signal:?}: {message}");
     }
 }
 
 #[test]
 fn setting_is_restored_when_supervisor_receives_signal_of_a_fault() {
-    let (Some(place), Some((drive, _directory))) = (Place::new(), large_device()) else {
+    let (Some(sandbox), Some((drive, _directory))) = (SettingsSandbox::new(), large_device())
+    else {
         return;
     };
     for signal in [
@@ -104,7 +107,7 @@ fn setting_is_restored_when_supervisor_receives_signal_of_a_fault() {
         Signal::POWER,
         Signal::STKFLT,
     ] {
-        let (child, _) = start_benchmark(&place, &drive);
+        let (child, _) = start_benchmark(&sandbox, &drive);
         let supervisor = Pid::from_child(&child);
         let output = output_after(child, supervisor, signal);
         assert_restored(&drive, signal, &output);
@@ -114,10 +117,11 @@ fn setting_is_restored_when_supervisor_receives_signal_of_a_fault() {
 
 #[test]
 fn setting_is_restored_when_a_second_signal_ends_the_worker_at_once() {
-    let (Some(place), Some((drive, _directory))) = (Place::new(), large_device()) else {
+    let (Some(sandbox), Some((drive, _directory))) = (SettingsSandbox::new(), large_device())
+    else {
         return;
     };
-    let (child, worker) = start_benchmark(&place, &drive);
+    let (child, worker) = start_benchmark(&sandbox, &drive);
     let supervisor = Pid::from_child(&child);
     // It cannot act on the first one.
     kill_process(worker, Signal::STOP).unwrap();

@@ -5,6 +5,6 @@
 
 mod elevation;
 mod ended;
-mod place;
 mod planted;
 mod race;
+mod sandbox;

@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use crate::settings::place::{ORIGINAL_READ_AHEAD, Place, device_name, loop_device, stderr};
+use crate::settings::sandbox::{
+    ORIGINAL_READ_AHEAD, SettingsSandbox, device_name, loop_device, stderr,
+};
 
 /// A record as the program itself would write it, after it had changed 8 KiB to the value that the
 /// device has now.
@@ -31,27 +33,27 @@ fn valid_record(device: &str) -> serde_json::Value {
 
 #[test]
 fn valid_setting_record_is_restored() {
-    let (Some(place), Some(drive)) = (Place::new(), loop_device()) else {
+    let (Some(sandbox), Some(drive)) = (SettingsSandbox::new(), loop_device()) else {
         return;
     };
-    let records = place.create_records();
+    let records = sandbox.create_records();
     let file = records.join(format!("read-ahead@{}.json", device_name(&drive)));
     fs::write(&file, valid_record(device_name(&drive)).to_string()).unwrap();
-    let said = stderr(&place.start_and_restore());
-    assert_eq!(drive.queue("read_ahead_kb"), "8\n", "{said}");
-    assert!(said.contains("read_ahead_kb is 8 again"), "{said}");
+    let message = stderr(&sandbox.start_and_restore());
+    assert_eq!(drive.queue("read_ahead_kb"), "8\n", "{message}");
+    assert!(message.contains("read_ahead_kb is 8 again"), "{message}");
     assert!(!file.exists());
 }
 
 /// As under `sudo -E`: root with another user's XDG_STATE_HOME, XDG_RUNTIME_DIR and HOME.
 #[test]
 fn record_in_another_users_directories_changes_nothing() {
-    let (Some(place), Some(drive)) = (Place::new(), loop_device()) else {
+    let (Some(sandbox), Some(drive)) = (SettingsSandbox::new(), loop_device()) else {
         return;
     };
-    let victim = place.path().join("victim");
+    let victim = sandbox.path().join("victim");
     fs::write(&victim, "precious").unwrap();
-    let theirs = place.path().join("theirs");
+    let theirs = sandbox.path().join("theirs");
     let old = serde_json::json!({
         "path": victim, "original": "root::0:0::/:/bin/sh\n", "ours": ["precious"],
         "process": 4_194_305, "process_start": 1,
@@ -68,7 +70,7 @@ fn record_in_another_users_directories_changes_nothing() {
     for path in [&theirs, &theirs.join("diskscope"), &records] {
         chown(path, Some(1000), Some(1000)).unwrap();
     }
-    let output = place
+    let output = sandbox
         .diskscope(&["tests", "--json"])
         .env("XDG_STATE_HOME", &theirs)
         .env("XDG_RUNTIME_DIR", &theirs)
@@ -109,13 +111,15 @@ fn record_writable_by_others_is_ignored_with_warning() {
     ];
     let Some(drive) = loop_device() else { return };
     for (sentence, tamper) in cases {
-        let Some(place) = Place::new() else { return };
-        let records = place.create_records();
+        let Some(sandbox) = SettingsSandbox::new() else {
+            return;
+        };
+        let records = sandbox.create_records();
         let file = records.join(format!("read-ahead@{}.json", device_name(&drive)));
         fs::write(&file, valid_record(device_name(&drive)).to_string()).unwrap();
         tamper(&records, &file);
-        let said = stderr(&place.start_and_restore());
-        assert!(said.contains(sentence), "{sentence}: {said}");
+        let message = stderr(&sandbox.start_and_restore());
+        assert!(message.contains(sentence), "{sentence}: {message}");
         assert_eq!(
             drive.queue("read_ahead_kb"),
             ORIGINAL_READ_AHEAD,
@@ -126,10 +130,10 @@ fn record_writable_by_others_is_ignored_with_warning() {
 
 #[test]
 fn record_of_another_boot_or_device_changes_nothing() {
-    let (Some(place), Some(drive)) = (Place::new(), loop_device()) else {
+    let (Some(sandbox), Some(drive)) = (SettingsSandbox::new(), loop_device()) else {
         return;
     };
-    let records = place.create_records();
+    let records = sandbox.create_records();
     let file = records.join(format!("read-ahead@{}.json", device_name(&drive)));
     for (key, value, sentence) in [
         ("boot", "00000000-0000-0000-0000-000000000000".into(), ""),
@@ -142,9 +146,9 @@ fn record_of_another_boot_or_device_changes_nothing() {
         let mut planted = valid_record(device_name(&drive));
         planted[key] = value;
         fs::write(&file, planted.to_string()).unwrap();
-        let said = stderr(&place.start_and_restore());
-        assert!(said.contains(sentence), "{said}");
-        assert_eq!(said.is_empty(), sentence.is_empty(), "{said}");
+        let message = stderr(&sandbox.start_and_restore());
+        assert!(message.contains(sentence), "{message}");
+        assert_eq!(message.is_empty(), sentence.is_empty(), "{message}");
         assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL_READ_AHEAD);
         assert!(!file.exists(), "it is about something that is no more");
     }

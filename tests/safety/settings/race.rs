@@ -7,7 +7,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::loop_device::LoopDevice;
 use crate::process::worker;
-use crate::settings::place::{ORIGINAL_READ_AHEAD, Place, loop_device, stderr, wait_until};
+use crate::settings::sandbox::{
+    ORIGINAL_READ_AHEAD, SettingsSandbox, loop_device, stderr, wait_until,
+};
 
 /// How a benchmark ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +26,8 @@ fn is_setting_changed(drive: &LoopDevice) -> bool {
 }
 
 /// A benchmark that has changed the setting, or has ended meanwhile.
-fn start_benchmark(place: &Place, drive: &LoopDevice) -> Child {
-    let mut child = place.read_ahead(drive).spawn().unwrap();
+fn start_benchmark(sandbox: &SettingsSandbox, drive: &LoopDevice) -> Child {
+    let mut child = sandbox.read_ahead(drive).spawn().unwrap();
     wait_until("a changed setting", || {
         is_setting_changed(drive) || child.try_wait().unwrap().is_some()
     });
@@ -51,10 +53,10 @@ fn end_benchmark(mut child: Child, how: End) {
 
 #[test]
 fn second_benchmark_of_a_setting_is_refused_naming_the_first() {
-    let (Some(place), Some(drive)) = (Place::new(), loop_device()) else {
+    let (Some(sandbox), Some(drive)) = (SettingsSandbox::new(), loop_device()) else {
         return;
     };
-    let first = start_benchmark(&place, &drive);
+    let first = start_benchmark(&sandbox, &drive);
     let pid = Pid::from_child(&first);
     let worker = worker(&first).unwrap();
     let worker = worker.file_name().unwrap().to_str().unwrap();
@@ -62,19 +64,19 @@ fn second_benchmark_of_a_setting_is_refused_naming_the_first() {
     kill_process(pid, Signal::STOP).unwrap();
     wait_until("a stopped worker", || is_stopped(worker));
     let changed = drive.queue("read_ahead_kb");
-    let second = place.read_ahead(&drive).output().unwrap();
+    let second = sandbox.read_ahead(&drive).output().unwrap();
     let during = drive.queue("read_ahead_kb");
-    let restored = place.start_and_restore();
+    let restored = sandbox.start_and_restore();
     let after = drive.queue("read_ahead_kb");
     kill_process(pid, Signal::CONT).unwrap();
     end_benchmark(first, End::Terminated);
-    let said = stderr(&second);
-    assert_eq!(second.status.code(), Some(3), "{said}");
+    let message = stderr(&second);
+    assert_eq!(second.status.code(), Some(3), "{message}");
     assert!(
-        said.contains("is changing the read-ahead of loop"),
-        "{said}"
+        message.contains("is changing the read-ahead of loop"),
+        "{message}"
     );
-    assert!(said.contains(worker), "{said}, not {worker}");
+    assert!(message.contains(worker), "{message}, not {worker}");
     assert_eq!([&during, &after], [&changed, &changed], "left to the first");
     assert_eq!(stderr(&restored), "");
     assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL_READ_AHEAD);
@@ -82,26 +84,26 @@ fn second_benchmark_of_a_setting_is_refused_naming_the_first() {
 
 #[test]
 fn setting_is_restored_after_two_benchmarks_end_in_any_order() {
-    let (Some(place), Some(drive)) = (Place::new(), loop_device()) else {
+    let (Some(sandbox), Some(drive)) = (SettingsSandbox::new(), loop_device()) else {
         return;
     };
     for first_end in ALL_ENDS {
         for second_end in ALL_ENDS {
             for overlap in [false, true] {
-                let first = start_benchmark(&place, &drive);
+                let first = start_benchmark(&sandbox, &drive);
                 if overlap {
                     // Refused, or it waits out the end of the first one: both are right.
-                    let second = place.read_ahead(&drive).spawn().unwrap();
+                    let second = sandbox.read_ahead(&drive).spawn().unwrap();
                     end_benchmark(first, first_end);
                     end_benchmark(second, second_end);
                 } else {
                     end_benchmark(first, first_end);
                     // Begins with what the first one left.
-                    let second = place.read_ahead(&drive).spawn().unwrap();
+                    let second = sandbox.read_ahead(&drive).spawn().unwrap();
                     std::thread::sleep(Duration::from_millis(30));
                     end_benchmark(second, second_end);
                 }
-                place.start_and_restore();
+                sandbox.start_and_restore();
                 let now = drive.queue("read_ahead_kb");
                 assert_eq!(
                     now, ORIGINAL_READ_AHEAD,
@@ -114,16 +116,16 @@ fn setting_is_restored_after_two_benchmarks_end_in_any_order() {
 
 #[test]
 fn setting_is_restored_after_simultaneous_benchmarks() {
-    let (Some(place), Some(drive)) = (Place::new(), loop_device()) else {
+    let (Some(sandbox), Some(drive)) = (SettingsSandbox::new(), loop_device()) else {
         return;
     };
     for round in 0..6 {
         let all: Vec<Child> = (0..4)
-            .map(|_| place.read_ahead(&drive).spawn().unwrap())
+            .map(|_| sandbox.read_ahead(&drive).spawn().unwrap())
             .collect();
         wait_until("a changed setting", || is_setting_changed(&drive));
         let starts: Vec<Child> = (0..3)
-            .map(|_| place.diskscope(&["tests"]).spawn().unwrap())
+            .map(|_| sandbox.diskscope(&["tests"]).spawn().unwrap())
             .collect();
         for (index, child) in all.into_iter().enumerate() {
             end_benchmark(child, ALL_ENDS[(index + round) % 3]);
@@ -131,7 +133,7 @@ fn setting_is_restored_after_simultaneous_benchmarks() {
         for child in starts {
             child.wait_with_output().unwrap();
         }
-        place.start_and_restore();
+        sandbox.start_and_restore();
         assert_eq!(
             drive.queue("read_ahead_kb"),
             ORIGINAL_READ_AHEAD,
@@ -142,17 +144,17 @@ fn setting_is_restored_after_simultaneous_benchmarks() {
 
 #[test]
 fn start_with_other_home_restores_setting_after_kill() {
-    let (Some(place), Some(drive)) = (Place::new(), loop_device()) else {
+    let (Some(sandbox), Some(drive)) = (SettingsSandbox::new(), loop_device()) else {
         return;
     };
     let mut killed = 0;
     while killed == 0 {
-        let mut first = start_benchmark(&place, &drive);
+        let mut first = start_benchmark(&sandbox, &drive);
         first.kill().unwrap();
         first.wait().unwrap();
         killed += usize::from(is_setting_changed(&drive));
-        let other = place.path().join("other");
-        let next = place
+        let other = sandbox.path().join("other");
+        let next = sandbox
             .diskscope(&["tests", "--json"])
             .env("HOME", &other)
             .env("XDG_STATE_HOME", other.join("state"))

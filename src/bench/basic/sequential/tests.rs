@@ -10,9 +10,9 @@ use crate::session::document::{MetricId, SeriesId};
 const SIZE: u64 = 100 << 30;
 
 /// 200 MB/s in the first half, 100 MB/s in the second.
-fn two_speed_latency(asked: &fake::FakeRequest<'_>) -> Option<u64> {
-    let rate = if asked.address < SIZE / 2 { 200 } else { 100 };
-    Some(u64::from(asked.bytes) * 1000 / rate * u64::from(asked.plan.depth))
+fn two_speed_latency(request: &fake::FakeRequest<'_>) -> Option<u64> {
+    let rate = if request.address < SIZE / 2 { 200 } else { 100 };
+    Some(u64::from(request.bytes) * 1000 / rate * u64::from(request.plan.depth))
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn sequential_read_of_uniform_drive_gives_no_advice() {
 
 #[test]
 fn sequential_read_after_failure_keeps_measured_zones() {
-    let fake = FakeDrive::new(|asked| (asked.address < SIZE / 2).then_some(1_000_000));
+    let fake = FakeDrive::new(|request| (request.address < SIZE / 2).then_some(1_000_000));
     let target = fake::simulated_target(SIZE);
     let finished = fake::run_on_fake(
         find_benchmark("seqread").unwrap(),

@@ -62,8 +62,8 @@ fn curve_from_log(outcome: &ExecutionOutcome, every: u32) -> CompletionCurve {
         .zip(1_u32..)
         .map(|(end, number)| [*end as f64, f64::from(number) * f64::from(every)])
         .collect();
-    let moved = outcome.stats.all_counts();
-    let all = (moved.read_ios + moved.write_ios) as f64;
+    let transferred = outcome.stats.all_counts();
+    let all = (transferred.read_ios + transferred.write_ios) as f64;
     if curve.last().is_none_or(|last| last[1] < all) {
         curve.push([outcome.elapsed.as_nanos() as f64, all]);
     }
@@ -243,16 +243,16 @@ pub fn zones_of_outcome(
 pub fn zones_in_progress(
     map: &ZoneMap,
     block: u64,
-    tally: &IoStats,
+    io_stats: &IoStats,
     elapsed_ns: f64,
     duration: Option<Duration>,
 ) -> Vec<MeasuredZone> {
-    let mut curve = curve_from_timeline(&tally.counts_over_time(), elapsed_ns);
+    let mut curve = curve_from_timeline(&io_stats.counts_over_time(), elapsed_ns);
     let IoCounts {
         read_ios: reads,
         write_ios: writes,
         ..
-    } = tally.ramp_counts;
+    } = io_stats.ramp_counts;
     let lost = (reads + writes) as f64;
     curve.iter_mut().for_each(|point| point[1] += lost);
     match duration {

@@ -139,7 +139,7 @@ impl PassHook for RecordTimes<'_> {
             return;
         };
         self.add(turn, outcome);
-        findings.figures.retain(|metric| {
+        findings.metrics.retain(|metric| {
             metric.id.variant() != Some(&variant.key)
                 || !metric.id.kind().is_some_and(is_meaningless)
         });

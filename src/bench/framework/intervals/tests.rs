@@ -63,7 +63,7 @@ fn confidence_intervals_of_short_run_are_absent() {
         &timeline,
         Duration::from_millis(500),
     );
-    assert!(findings.figures.iter().all(|metric| metric.low.is_none()));
+    assert!(findings.metrics.iter().all(|metric| metric.low.is_none()));
 }
 
 /// A drive with one request in flight and autocorrelated lognormal latencies: each keeps the

@@ -35,11 +35,11 @@ impl ConstantZone {
         const CANDIDATE_POSITIONS: [f64; 3] = [0.5, 0.53, 0.46];
         let window = prober.window();
         let mut best: Option<Self> = None;
-        for place in CANDIDATE_POSITIONS {
+        for position in CANDIDATE_POSITIONS {
             if prober.is_over() {
                 break;
             }
-            let top = window.start + ((window.end - window.start) as f64 * place) as u64;
+            let top = window.start + ((window.end - window.start) as f64 * position) as u64;
             let Some(cylinders) = scan_cylinders_below(prober, clockwork, top)? else {
                 continue;
             };

@@ -137,8 +137,8 @@ impl SkewSplit {
 
 /// The position in the period whose skews differ most from the rest.
 fn split_by_period(deviations: &[(i64, f64)], period: i64) -> Option<SkewSplit> {
-    let at = |place: i64| {
-        let is_odd = |track: i64| track.rem_euclid(period) == place;
+    let at = |offset: i64| {
+        let is_odd = |track: i64| track.rem_euclid(period) == offset;
         let side = |odd: bool| -> Vec<f64> {
             let there = deviations.iter().filter(|(track, _)| is_odd(*track) == odd);
             there.map(|(_, deviation)| *deviation).collect()
@@ -163,7 +163,7 @@ fn split_by_period(deviations: &[(i64, f64)], period: i64) -> Option<SkewSplit> 
         let stayed = odd_ones(&odd);
         Some(SkewSplit {
             period,
-            phase: place,
+            phase: offset,
             difference: mean(&odd) - mean(&even),
             median_difference: own - other,
             log_likelihood_ratio: stayed * (1.0 - strayed).ln() + (m - stayed) * strayed.ln()

@@ -18,13 +18,13 @@ pub const READS_PER_TRACK: f64 = 8.0;
 #[must_use]
 pub fn descending_addresses(prober: &mut SeekProber<'_, '_>, chain: &SectorScan) -> Vec<u64> {
     let gap = chain.expected_track_sectors * SECTOR_BYTES / chain.reads_per_track;
-    let (mut place, mut addresses) = (chain.highest_address as f64, Vec::new());
+    let (mut position, mut addresses) = (chain.highest_address as f64, Vec::new());
     for _ in 0..(chain.track_count * chain.reads_per_track) as usize {
-        let address = prober.align_down(place.max(0.0) as u64);
+        let address = prober.align_down(position.max(0.0) as u64);
         if addresses.last() != Some(&address) {
             addresses.push(address);
         }
-        place -= gap * (0.4 + 1.2 * prober.random.random::<f64>());
+        position -= gap * (0.4 + 1.2 * prober.random.random::<f64>());
     }
     addresses
 }

@@ -34,8 +34,8 @@ impl SeekPositionMap {
         let window = prober.window();
         let size = window.end - window.start;
         let mut lengths: Vec<(f64, f64)> = Vec::new();
-        for place in 1..=SAMPLED_ADDRESSES as u64 {
-            let top = window.start + size / SAMPLED_ADDRESSES as u64 * place;
+        for index in 1..=SAMPLED_ADDRESSES as u64 {
+            let top = window.start + size / SAMPLED_ADDRESSES as u64 * index;
             let share = share / SAMPLED_ADDRESSES as f64;
             let length = match lengths.last() {
                 Some((_, length)) => *length,

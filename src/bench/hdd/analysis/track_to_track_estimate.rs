@@ -119,11 +119,11 @@ impl TrackToTrackEstimate {
             false => 0..=0,
         };
         let shift = |repeats: u64| (repeats as f64 * command.median_seconds).rem_euclid(passing);
-        let places = robust::sorted_finite(begins.map(shift));
-        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+        let positions = robust::sorted_finite(begins.map(shift));
+        let (Some(first), Some(last)) = (positions.first(), positions.last()) else {
             return passing;
         };
-        let inner = places.windows(2).map(|two| two[1] - two[0]);
+        let inner = positions.windows(2).map(|two| two[1] - two[0]);
         inner.fold(first + passing - last, f64::max)
     }
 

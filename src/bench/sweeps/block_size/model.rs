@@ -149,7 +149,7 @@ impl BlockSizePoints {
         let is_derived =
             |id: &MetricId| DERIVED_METRICS.contains(id) || *id == MetricId::CROSSING_BLOCK_SIZE;
         let findings = &mut bench.findings;
-        findings.figures.retain(|it| !is_derived(&it.id));
+        findings.metrics.retain(|it| !is_derived(&it.id));
         findings
             .series
             .retain(|it| it.id != SeriesId::RESPONSE_MODEL);
@@ -186,10 +186,10 @@ impl BlockSizePoints {
 
 /// Sets a metric with the confidence interval of its values over the rounds.
 fn set_metric_with_interval(bench: &mut RunContext<'_>, id: MetricId, value: f64, rounds: &[f64]) {
-    let figure = Metric::new(id, value);
+    let run_metric = Metric::new(id, value);
     bench.set_metric(match interval_from_repetitions(value, rounds) {
-        Some([low, high]) => figure.with_interval(low, high),
-        None => figure,
+        Some([low, high]) => run_metric.with_interval(low, high),
+        None => run_metric,
     });
 }
 

@@ -54,9 +54,9 @@ fn block_size_sweep_names_and_excludes_sizes_split_by_kernel() {
         ..opened.target.clone()
     };
     // Pieces of a split request run in parallel, four at a time.
-    let fake = FakeDrive::new(|asked| {
-        let pieces = u64::from(asked.bytes).div_ceil(131_072);
-        let piece = 100_000 + u64::from(asked.bytes).min(131_072) * 10;
+    let fake = FakeDrive::new(|request| {
+        let pieces = u64::from(request.bytes).div_ceil(131_072);
+        let piece = 100_000 + u64::from(request.bytes).min(131_072) * 10;
         Some(piece * pieces.div_ceil(4))
     });
     let finished = fake::run_on_fake(
@@ -88,9 +88,9 @@ fn block_size_sweep_intervals_of_noisy_drive_cover_truth() {
     let mut covered = [0; 3];
     for seed in 0..40_u64 {
         // 100 us plus 10 ns per byte, up to 6 % variation between phases.
-        let fake = FakeDrive::new(move |asked: &fake::FakeRequest<'_>| {
-            let noise = 0.94 + 0.12 * unit_interval(splitmix64(asked.plan.seed));
-            Some(((100_000.0 + 10.0 * f64::from(asked.bytes)) * noise) as u64)
+        let fake = FakeDrive::new(move |request: &fake::FakeRequest<'_>| {
+            let noise = 0.94 + 0.12 * unit_interval(splitmix64(request.plan.seed));
+            Some(((100_000.0 + 10.0 * f64::from(request.bytes)) * noise) as u64)
         });
         let set = [
             ("duration", "4s"),
@@ -107,9 +107,9 @@ fn block_size_sweep_intervals_of_noisy_drive_cover_truth() {
         .into_iter()
         .zip(&mut covered)
         {
-            let figure = finished.findings.metric(&MetricId::parse(name)).unwrap();
-            let (low, high) = (figure.low.unwrap(), figure.high.unwrap());
-            assert!(high - low < 0.5 * truth, "{figure:?}");
+            let metric = finished.findings.metric(&MetricId::parse(name)).unwrap();
+            let (low, high) = (metric.low.unwrap(), metric.high.unwrap());
+            assert!(high - low < 0.5 * truth, "{metric:?}");
             *covered += u32::from((low..=high).contains(&truth));
         }
         let curve = finished

@@ -147,7 +147,7 @@ impl DepthSweep {
 
     pub(crate) fn set_series(&self, bench: &mut RunContext<'_>) {
         let known: Vec<usize> = self.steps().iter().map(|(point, _)| *point).collect();
-        let places: Vec<f64> = known
+        let levels: Vec<f64> = known
             .iter()
             .map(|point| f64::from(self.depths[*point]))
             .collect();
@@ -157,7 +157,7 @@ impl DepthSweep {
             (SeriesKind::DepthReached, &self.reached_depths),
         ] {
             let rounds = rounds.select_points(&known);
-            bench.set_series(rounds.series_of_means(kind, &places));
+            bench.set_series(rounds.series_of_means(kind, &levels));
         }
         let p90 = |(point, step): (usize, DepthStep)| {
             let interval = self.p90_latencies.interval_around(point, step.p90_ns);
@@ -195,16 +195,16 @@ impl DepthSweep {
     ) {
         let value = f64::from(self.depths[point]);
         bench.set_metric(Metric::new(depth, value));
-        if let Some(figure) = self.iops.metric_of_point(point, iops) {
-            bench.set_metric(figure);
+        if let Some(metric) = self.iops.metric_of_point(point, iops) {
+            bench.set_metric(metric);
         }
         if let Some(value) = self.latencies[point].percentile(90.0) {
-            let figure =
+            let metric =
                 Metric::new(p90, value as f64).with_observations(self.latencies[point].count());
             bench.set_metric(
                 match self.p90_latencies.interval_around(point, value as f64) {
-                    Some([low, high]) => figure.with_interval(low, high),
-                    None => figure,
+                    Some([low, high]) => metric.with_interval(low, high),
+                    None => metric,
                 },
             );
         }

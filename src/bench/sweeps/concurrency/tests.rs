@@ -25,8 +25,8 @@ fn concurrency_optimum_of_drive_with_eight_servers_is_found() {
         "speedup",
         "iops_max",
     ] {
-        let figure = finished.findings.metric(&MetricId::parse(name)).unwrap();
-        assert!(figure.low.is_some() && figure.high.is_some(), "{figure:?}");
+        let metric = finished.findings.metric(&MetricId::parse(name)).unwrap();
+        assert!(metric.low.is_some() && metric.high.is_some(), "{metric:?}");
     }
     // Two doublings beyond 8 bring no benefit: deeper queues have one round only, and no
     // confidence interval.
@@ -34,9 +34,9 @@ fn concurrency_optimum_of_drive_with_eight_servers_is_found() {
         .findings
         .series(&SeriesId::IOPS_AGAINST_DEPTH)
         .unwrap();
-    let places: Vec<f64> = curve.points.iter().map(|point| point[0]).collect();
+    let values: Vec<f64> = curve.points.iter().map(|point| point[0]).collect();
     let bounded = |at: f64| {
-        let index = places.iter().position(|place| *place == at).unwrap();
+        let index = values.iter().position(|position| *position == at).unwrap();
         curve.confidence_interval(index).is_some()
     };
     assert!(bounded(1.0) && bounded(32.0) && !bounded(64.0) && !bounded(256.0));
@@ -49,9 +49,9 @@ fn concurrency_optimum_of_drive_with_eight_servers_is_found() {
 
 /// A drive with parallel servers of 100 us each, and up to 4 % variation between phases.
 fn noisy_drive(servers: u32) -> FakeDrive<impl Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> {
-    FakeDrive::new(move |asked| {
-        let waves = f64::from(asked.plan.depth.max(servers)) / f64::from(servers);
-        let noise = unit_interval(splitmix64(asked.plan.seed));
+    FakeDrive::new(move |request| {
+        let waves = f64::from(request.plan.depth.max(servers)) / f64::from(servers);
+        let noise = unit_interval(splitmix64(request.plan.seed));
         Some((100_000.0 * waves * (1.0 + 0.04 * noise)) as u64)
     })
 }
@@ -69,7 +69,7 @@ fn concurrency_optimum_of_noisy_drive_found_and_speedup_interval_covers_truth() 
             &noisy_drive(8),
         );
         match finished.findings.metric(&MetricId::OPTIMAL_DEPTH) {
-            Some(figure) if figure.value == 8.0 => found += 1,
+            Some(metric) if metric.value == 8.0 => found += 1,
             Some(_) => wrong += 1,
             None => assert!(finished.findings.has_check(CheckId::NoOptimalDepth)),
         }
@@ -103,11 +103,11 @@ fn concurrency_with_equal_depths_has_no_optimum() {
             &set,
             &noisy_drive(1),
         );
-        for (figure, code) in [
+        for (metric, code) in [
             ("optimal_depth", "no-optimal-depth"),
             ("iops_max_depth", "no-best-iops-depth"),
         ] {
-            let best = finished.findings.metric(&MetricId::parse(figure)).is_some();
+            let best = finished.findings.metric(&MetricId::parse(metric)).is_some();
             named += u32::from(best);
             assert_eq!(check_codes(&finished).contains(&code.to_owned()), !best);
         }
@@ -144,7 +144,7 @@ fn concurrency_sweep_cut_short_reports_missing_results() {
         finished.findings.has_check(CheckId::TooFewSamplesAtDepth),
         "{:?} {:?}",
         check_codes(&finished),
-        finished.findings.figures
+        finished.findings.metrics
     );
     assert!(finished.findings.metric(&MetricId::OPTIMAL_DEPTH).is_none());
 }

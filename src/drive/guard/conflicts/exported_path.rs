@@ -61,12 +61,12 @@ pub(super) fn file_since(roots: &SysPaths, path: &Path, configured: Timestamp) -
             directory.pop();
             continue;
         }
-        let place = directory.join(&name);
-        let facts = fs::symlink_metadata(&place).ok()?;
+        let entry_path = directory.join(&name);
+        let facts = fs::symlink_metadata(&entry_path).ok()?;
         let kind = facts.file_type();
-        let entry = Entry::read(&directory, &place)?;
+        let entry = Entry::read(&directory, &entry_path)?;
         let is_kernel_name =
-            || kind.is_block_device() && is_kernel_node(roots, &place, facts.rdev());
+            || kind.is_block_device() && is_kernel_node(roots, &entry_path, facts.rdev());
         let is_same = match kind.is_dir() {
             // A directory that something is mounted on cannot be renamed.
             true => entry.is_mount_root || entry.is_older_than(configured),
@@ -81,7 +81,7 @@ pub(super) fn file_since(roots: &SysPaths, path: &Path, configured: Timestamp) -
         }
         if kind.is_symlink() {
             links += 1;
-            let target = fs::read_link(&place).ok()?;
+            let target = fs::read_link(&entry_path).ok()?;
             if links > MAX_SYMLINKS {
                 return None;
             }
@@ -92,7 +92,7 @@ pub(super) fn file_since(roots: &SysPaths, path: &Path, configured: Timestamp) -
             further.append(&mut names);
             names = further;
         } else if kind.is_dir() {
-            directory = place;
+            directory = entry_path;
         } else if names.is_empty() {
             return Some(FileId::of_metadata(&facts));
         } else {
@@ -127,8 +127,8 @@ struct Entry {
 }
 
 impl Entry {
-    fn read(directory: &Path, place: &Path) -> Option<Self> {
-        let itself = status_of(place)?;
+    fn read(directory: &Path, entry_path: &Path) -> Option<Self> {
+        let itself = status_of(entry_path)?;
         let parent = status_of(directory)?;
         let kind = rustix::fs::statfs(directory).ok()?.f_type as u32;
         let has_creation = StatxFlags::from_bits_retain(itself.stx_mask);
@@ -157,12 +157,12 @@ impl Entry {
 
 /// Whether this is the node that the kernel itself made for the device with that number: it has the
 /// name that the device has in sysfs. Programs such as udev change its time.
-fn is_kernel_node(roots: &SysPaths, place: &Path, number: u64) -> bool {
+fn is_kernel_node(roots: &SysPaths, entry_path: &Path, number: u64) -> bool {
     let (major, minor) = split_device_number(number);
     let link = roots.sys.join(format!("dev/block/{major}:{minor}"));
     let name = fs::read_link(link).ok();
     let name = name.as_deref().and_then(Path::file_name);
-    place.parent() == Some(&roots.dev) && name.is_some() && name == place.file_name()
+    entry_path.parent() == Some(&roots.dev) && name.is_some() && name == entry_path.file_name()
 }
 
 /// The status of an entry, without following a symbolic link.

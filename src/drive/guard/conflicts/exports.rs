@@ -167,9 +167,9 @@ fn opened_file(
     directory: &Path,
     attributes: &[&str],
 ) -> Option<FileId> {
-    let mut places = vec![directory.to_owned()];
-    places.extend(attributes.iter().map(|name| directory.join(name)));
-    file_since(roots, &path?, configured_at(&places)?)
+    let mut paths = vec![directory.to_owned()];
+    paths.extend(attributes.iter().map(|name| directory.join(name)));
+    file_since(roots, &path?, configured_at(&paths)?)
 }
 
 fn file_identity(path: Option<PathBuf>) -> Option<FileId> {

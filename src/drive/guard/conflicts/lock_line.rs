@@ -22,12 +22,12 @@ pub fn parse_lock_line(line: &str) -> Option<LockLine> {
         return None;
     }
     let process: i64 = words.nth(2)?.parse().ok()?;
-    let mut place = words.next()?.split(':');
+    let mut file = words.next()?.split(':');
     let hexadecimal = |text: &str| u32::from_str_radix(text, 16).ok();
-    let device = (hexadecimal(place.next()?)?, hexadecimal(place.next()?)?);
+    let device = (hexadecimal(file.next()?)?, hexadecimal(file.next()?)?);
     Some(LockLine {
         process: u32::try_from(process).ok().filter(|process| *process > 0),
         device,
-        inode: place.next()?.parse().ok()?,
+        inode: file.next()?.parse().ok()?,
     })
 }

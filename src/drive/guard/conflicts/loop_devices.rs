@@ -84,13 +84,13 @@ fn read_attached_loop(roots: &SysPaths, name: String) -> Option<AttachedLoop> {
     let number = fs::read_to_string(directory.join("dev"))
         .ok()
         .and_then(|text| parse_device_number(&text));
-    let asked = number
+    let request = number
         .ok_or(io::ErrorKind::NotFound.into())
         .and_then(|number| {
             let file = device_nodes::open_device_node(roots, &name, number, OFlags::empty())?;
             ioctl::loop_backing(&file)
         });
-    let backing = match asked {
+    let backing = match request {
         Ok(backing) => Ok(backing_identity(backing)),
         // Detached in the meantime.
         Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => return None,

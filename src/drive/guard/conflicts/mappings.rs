@@ -233,7 +233,7 @@ fn by_name(view: &Path, mapping: &MappedFile, listed: FileId, is_wanted: &IsWant
 pub struct MappedFile {
     /// Its addresses, as `map_files` names them.
     pub range: String,
-    /// Number of the device that the file lies on.
+    /// Number of the device that the file is on.
     pub device: (u32, u32),
     /// Its inode.
     pub inode: u64,

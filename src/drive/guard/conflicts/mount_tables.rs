@@ -122,11 +122,11 @@ pub(super) struct MountTables {
 /// # Errors
 /// When the table of this namespace cannot be read.
 pub(super) fn read_all_mounts(roots: &SysPaths) -> io::Result<MountTables> {
-    let place = |mount| PlacedMount {
+    let location = |mount| PlacedMount {
         process: None,
         mount,
     };
-    let mounts: Vec<_> = mounts::mounts(roots)?.into_iter().map(place).collect();
+    let mounts: Vec<_> = mounts::mounts(roots)?.into_iter().map(location).collect();
     let mut tables = MountTables {
         device_ids: mounts.iter().map(|placed| placed.mount.device_id).collect(),
         mounts,
@@ -259,10 +259,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let roots = SysPaths::under_root(directory.path());
         for (process, namespace) in [("self", "mnt:[1]"), ("7", "mnt:[2]")] {
-            let place = roots.proc.join(process);
-            fs::create_dir_all(place.join("ns")).unwrap();
-            std::os::unix::fs::symlink(namespace, place.join("ns/mnt")).unwrap();
-            fs::create_dir(place.join("root")).unwrap();
+            let location = roots.proc.join(process);
+            fs::create_dir_all(location.join("ns")).unwrap();
+            std::os::unix::fs::symlink(namespace, location.join("ns/mnt")).unwrap();
+            fs::create_dir(location.join("root")).unwrap();
         }
         fs::write(roots.proc.join("self/mountinfo"), "").unwrap();
         fs::write(roots.proc.join("7/mountinfo"), theirs).unwrap();

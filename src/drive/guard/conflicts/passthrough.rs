@@ -68,9 +68,9 @@ mod tests {
             fs::create_dir_all(scsi.join(directory)).unwrap();
         }
         fs::write(scsi.join("block/sda/dev"), "8:0\n").unwrap();
-        for (number, place) in [("21:0", "scsi_generic/sg0"), ("250:3", "bsg/0:0:0:0")] {
-            symlink(&scsi, scsi.join(place).join("device")).unwrap();
-            symlink(scsi.join(place), numbers.join(number)).unwrap();
+        for (number, path) in [("21:0", "scsi_generic/sg0"), ("250:3", "bsg/0:0:0:0")] {
+            symlink(&scsi, scsi.join(path).join("device")).unwrap();
+            symlink(scsi.join(path), numbers.join(number)).unwrap();
         }
         let nvme = roots.sys.join("devices/nvme0");
         fs::create_dir_all(nvme.join("ng0n1")).unwrap();

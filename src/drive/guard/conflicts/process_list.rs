@@ -45,7 +45,7 @@ pub(super) struct ProcessList {
 pub(super) struct ListedProcess {
     /// Its number.
     pub process: u32,
-    /// Inode of its directory in /proc, where that could be told.
+    /// Inode of its directory in /proc, where that is known.
     inode: Option<u64>,
 }
 
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_without_a_name_is_told_from_files() {
+    fn anonymous_memory_is_distinguished_from_files() {
         let memory = File::from(rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap());
         assert!(is_kernel_memory(FileId::of_metadata(
             &memory.metadata().unwrap()

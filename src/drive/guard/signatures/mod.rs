@@ -95,8 +95,8 @@ impl<'w> SignatureWindow<'w> {
 
     fn find_swap(&self, found: &mut Vec<(&'static str, u64)>) {
         for (name, bytes) in SWAP_MAGICS {
-            let mut places = SWAP_PAGE_SIZES.iter().map(|page| page - 10);
-            if let Some(offset) = places.find(|offset| self.matches(*offset, bytes)) {
+            let mut offsets = SWAP_PAGE_SIZES.iter().map(|page| page - 10);
+            if let Some(offset) = offsets.find(|offset| self.matches(*offset, bytes)) {
                 found.push((name, offset));
                 return;
             }
@@ -179,10 +179,10 @@ pub(super) fn find_signatures(region: MediumRegion<'_, '_>) -> Vec<(&'static str
         let log = window.find_xfs_log();
         found.extend(log.map(|offset| ("xfs_external_log", offset)));
     }
-    if let Some(place) = found.iter().position(|(name, _)| *name == "ext") {
+    if let Some(position) = found.iter().position(|(name, _)| *name == "ext") {
         match window.ext_version() {
-            Some(name) => found[place].0 = name,
-            None => drop(found.remove(place)),
+            Some(name) => found[position].0 = name,
+            None => drop(found.remove(position)),
         }
     }
     let record = window.head.get(..512).unwrap_or(&window.head);

@@ -28,8 +28,8 @@ impl GuardTree {
     }
 
     /// Adds a device below /sys/devices, with its number and its holders.
-    fn add_device(&self, place: &str, number: &str, holders: &[&str]) -> &Self {
-        let own = format!("sys/devices/{place}");
+    fn add_device(&self, directory: &str, number: &str, holders: &[&str]) -> &Self {
+        let own = format!("sys/devices/{directory}");
         self.write_file(&format!("{own}/dev"), &format!("{number}\n"));
         self.write_file(&format!("{own}/size"), "2048\n");
         let holding = self.0.path().join(&own).join("holders");
@@ -37,19 +37,19 @@ impl GuardTree {
         for holder in holders {
             symlink("elsewhere", holding.join(holder)).unwrap();
         }
-        let name = Path::new(place).file_name().unwrap();
+        let name = Path::new(directory).file_name().unwrap();
         let class = self.0.path().join("sys/class/block").join(name);
         symlink(self.0.path().join(&own), class).unwrap();
         self
     }
 
     /// Adds a partition of a device, with its number and its holders.
-    fn add_partition(&self, place: &str, number: &str, holders: &[&str]) -> &Self {
-        self.write_file(&format!("sys/devices/{place}/partition"), "1\n");
+    fn add_partition(&self, directory: &str, number: &str, holders: &[&str]) -> &Self {
+        self.write_file(&format!("sys/devices/{directory}/partition"), "1\n");
         let index: u64 = number.split(':').next_back().unwrap().parse().unwrap();
         let start = format!("{}\n", index * 2048);
-        self.write_file(&format!("sys/devices/{place}/start"), &start);
-        self.add_device(place, number, holders)
+        self.write_file(&format!("sys/devices/{directory}/start"), &start);
+        self.add_device(directory, number, holders)
     }
 
     /// The conflicts of the device with that number, as text.

@@ -28,14 +28,6 @@ fn process(pid: u32, parent: u32, total: u64, ended: Option<u64>, second: u64) -
     }
 }
 
-fn sample(second: u64, processes: Vec<ProcessSample>) -> SystemSample {
-    SystemSample {
-        boot_time: Duration::from_secs(second),
-        processes,
-        ..SystemSample::default()
-    }
-}
-
 /// Read bytes of the ended children of the shell, and its own, in each interval.
 fn shell_reads(samples: &[SystemSample]) -> Vec<(Option<u64>, u64)> {
     let mut tracker = EndedChildren::default();
@@ -56,18 +48,18 @@ fn shell_reads(samples: &[SystemSample]) -> Vec<(Option<u64>, u64)> {
 fn ended_child_counts_only_beyond_its_last_sample() {
     // The child was shown with 150 MB; it read 7 MB more before it ended. The shell read 1 kB.
     let samples = [
-        sample(
+        SystemSample::of_processes(
             1,
             vec![
                 process(SHELL, 1, 1000, Some(0), 1),
                 process(60, SHELL, 150_000_000, Some(0), 1),
             ],
         ),
-        sample(
+        SystemSample::of_processes(
             2,
             vec![process(SHELL, 1, 157_002_000, Some(157_000_000), 2)],
         ),
-        sample(
+        SystemSample::of_processes(
             3,
             vec![process(SHELL, 1, 157_002_000, Some(157_000_000), 3)],
         ),
@@ -78,8 +70,8 @@ fn ended_child_counts_only_beyond_its_last_sample() {
 #[test]
 fn children_that_no_sample_has_seen_are_not_lost() {
     let samples = [
-        sample(1, vec![process(SHELL, 1, 0, Some(0), 1)]),
-        sample(
+        SystemSample::of_processes(1, vec![process(SHELL, 1, 0, Some(0), 1)]),
+        SystemSample::of_processes(
             2,
             vec![process(SHELL, 1, 150_000_000, Some(150_000_000), 2)],
         ),
@@ -91,15 +83,15 @@ fn children_that_no_sample_has_seen_are_not_lost() {
 fn child_that_ends_while_the_sample_is_taken_is_taken_off_in_the_next() {
     // The parent was read before the child ended, the child after it.
     let samples = [
-        sample(
+        SystemSample::of_processes(
             1,
             vec![
                 process(SHELL, 1, 0, Some(0), 1),
                 process(60, SHELL, 5_000_000, Some(0), 1),
             ],
         ),
-        sample(2, vec![process(SHELL, 1, 0, Some(0), 2)]),
-        sample(3, vec![process(SHELL, 1, 5_000_000, Some(5_000_000), 3)]),
+        SystemSample::of_processes(2, vec![process(SHELL, 1, 0, Some(0), 2)]),
+        SystemSample::of_processes(3, vec![process(SHELL, 1, 5_000_000, Some(5_000_000), 3)]),
     ];
     assert_eq!(shell_reads(&samples), [(None, 0), (None, 0)]);
 }
@@ -107,7 +99,7 @@ fn child_that_ends_while_the_sample_is_taken_is_taken_off_in_the_next() {
 #[test]
 fn grandchild_that_ended_with_its_parent_is_taken_off_too() {
     let samples = [
-        sample(
+        SystemSample::of_processes(
             1,
             vec![
                 process(SHELL, 1, 0, Some(0), 1),
@@ -115,7 +107,7 @@ fn grandchild_that_ended_with_its_parent_is_taken_off_too() {
                 process(61, 60, 5_000_000, Some(0), 1),
             ],
         ),
-        sample(2, vec![process(SHELL, 1, 6_000_000, Some(6_000_000), 2)]),
+        SystemSample::of_processes(2, vec![process(SHELL, 1, 6_000_000, Some(6_000_000), 2)]),
     ];
     assert_eq!(shell_reads(&samples), [(None, 0)]);
 }
@@ -123,21 +115,21 @@ fn grandchild_that_ended_with_its_parent_is_taken_off_too() {
 #[test]
 fn parent_with_threads_is_not_charged_with_what_was_shown_for_its_child() {
     let samples = [
-        sample(
+        SystemSample::of_processes(
             1,
             vec![
                 process(SHELL, 1, 0, None, 1),
                 process(60, SHELL, 5_000_000, Some(0), 1),
             ],
         ),
-        sample(2, vec![process(SHELL, 1, 5_300_000, None, 2)]),
+        SystemSample::of_processes(2, vec![process(SHELL, 1, 5_300_000, None, 2)]),
     ];
     assert_eq!(shell_reads(&samples), [(None, 300_000)]);
 }
 
 #[test]
 fn ended_child_whose_parent_ignores_it_is_forgotten() {
-    let mut samples = vec![sample(
+    let mut samples = vec![SystemSample::of_processes(
         1,
         vec![
             process(SHELL, 1, 0, Some(0), 1),
@@ -145,9 +137,12 @@ fn ended_child_whose_parent_ignores_it_is_forgotten() {
         ],
     )];
     for second in 2..5 {
-        samples.push(sample(second, vec![process(SHELL, 1, 0, Some(0), second)]));
+        samples.push(SystemSample::of_processes(
+            second,
+            vec![process(SHELL, 1, 0, Some(0), second)],
+        ));
     }
-    samples.push(sample(
+    samples.push(SystemSample::of_processes(
         5,
         vec![process(SHELL, 1, 5_000_000, Some(5_000_000), 5)],
     ));

@@ -47,12 +47,12 @@ struct ExpectedDirectory {
     /// Whether it exists at the destination.
     exists: bool,
     /// What was seen at each of its possible places.
-    places: [DirectoryPlace; 2],
+    sides: [DirectorySide; 2],
 }
 
 /// One of the places where a directory can be.
 #[derive(Debug, Default)]
-struct DirectoryPlace {
+struct DirectorySide {
     listing: Option<Listing>,
     skipped_checks: usize,
     /// Files that exist with less than their size: name at the destination, expected name, bytes.
@@ -73,8 +73,8 @@ impl ExpectedFiles {
         let partial: u64 = self
             .open
             .iter()
-            .flat_map(|index| &self.directories[*index].places)
-            .flat_map(|place| &place.partial)
+            .flat_map(|index| &self.directories[*index].sides)
+            .flat_map(|side| &side.partial)
             .map(|(_, _, bytes)| bytes)
             .sum();
         (self.arrived_files, self.arrived_bytes + partial)
@@ -111,7 +111,7 @@ impl ExpectedFiles {
             missing: HashMap::new(),
             missing_directories: HashMap::new(),
             exists: below.as_os_str().is_empty(),
-            places: Default::default(),
+            sides: Default::default(),
         });
         if let (Some(parent), Some(name)) = (below.parent(), below.file_name()) {
             let parent = self.index_of(parent);
@@ -145,8 +145,8 @@ impl ExpectedFiles {
         let mut appeared = Vec::new();
         // The top directory stands for the tree that is copied under a new name, too.
         let paths = possible_paths(destination, &directory.below);
-        for (place, path) in paths.iter().enumerate() {
-            let (files, bytes) = directory.check_at(place, path, &mut appeared);
+        for (side, path) in paths.iter().enumerate() {
+            let (files, bytes) = directory.check_at(side, path, &mut appeared);
             self.arrived_files += files;
             self.arrived_bytes += bytes;
         }
@@ -184,7 +184,7 @@ impl ExpectedFiles {
                 }
                 !arrived
             });
-            let [first, second] = &mut directory.places;
+            let [first, second] = &mut directory.sides;
             first.partial = partial;
             second.partial.clear();
         }
@@ -194,21 +194,21 @@ impl ExpectedFiles {
 
 impl ExpectedDirectory {
     fn list_again(&mut self) {
-        for place in &mut self.places {
-            place.listing = None;
+        for side in &mut self.sides {
+            side.listing = None;
         }
     }
 
     /// Checks the directory at one of its places; returns number and bytes of the files that have
     /// arrived.
-    fn check_at(&mut self, place: usize, path: &Path, appeared: &mut Vec<usize>) -> (u64, u64) {
+    fn check_at(&mut self, side: usize, path: &Path, appeared: &mut Vec<usize>) -> (u64, u64) {
         let Ok(metadata) = fs::metadata(path) else {
             return (0, 0);
         };
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        if self.places[place].can_skip(modified) {
-            self.places[place].skipped_checks += 1;
-            return self.check_partial(place, path);
+        if self.sides[side].can_skip(modified) {
+            self.sides[side].skipped_checks += 1;
+            return self.check_partial(side, path);
         }
         let Ok(listing) = fs::read_dir(path) else {
             return (0, 0);
@@ -224,7 +224,7 @@ impl ExpectedDirectory {
             }
         }
         let age = SystemTime::now().duration_since(modified);
-        self.places[place] = DirectoryPlace {
+        self.sides[side] = DirectorySide {
             listing: Some(Listing {
                 modified,
                 is_settled: age.is_ok_and(|age| age > MODIFICATION_RESOLUTION),
@@ -233,7 +233,7 @@ impl ExpectedDirectory {
             skipped_checks: 0,
             partial: present,
         };
-        self.check_partial(place, path)
+        self.check_partial(side, path)
     }
 
     /// The name of the missing file that a name at the destination stands for.
@@ -246,32 +246,30 @@ impl ExpectedDirectory {
     }
 
     /// Looks at the files that exist already.
-    fn check_partial(&mut self, place: usize, path: &Path) -> (u64, u64) {
+    fn check_partial(&mut self, side: usize, path: &Path) -> (u64, u64) {
         let (mut files, mut bytes) = (0, 0);
         let missing = &mut self.missing;
-        self.places[place]
-            .partial
-            .retain_mut(|(name, wanted, held)| {
-                let Some(size) = missing.get(wanted).copied() else {
-                    return false;
-                };
-                let Some(length) = file_length(&path.join(&*name)) else {
-                    return false;
-                };
-                // A temporary name is given up only when the file is complete.
-                let arrived = name == wanted && length >= size;
-                *held = length.min(size);
-                if arrived {
-                    missing.remove(wanted);
-                    (files, bytes) = (files + 1, bytes + size);
-                }
-                !arrived
-            });
+        self.sides[side].partial.retain_mut(|(name, wanted, held)| {
+            let Some(size) = missing.get(wanted).copied() else {
+                return false;
+            };
+            let Some(length) = file_length(&path.join(&*name)) else {
+                return false;
+            };
+            // A temporary name is given up only when the file is complete.
+            let arrived = name == wanted && length >= size;
+            *held = length.min(size);
+            if arrived {
+                missing.remove(wanted);
+                (files, bytes) = (files + 1, bytes + size);
+            }
+            !arrived
+        });
         (files, bytes)
     }
 }
 
-impl DirectoryPlace {
+impl DirectorySide {
     /// Whether a listing would show nothing new, or is too expensive for every check.
     fn can_skip(&self, modified: SystemTime) -> bool {
         self.listing.is_some_and(|listing| {

@@ -148,7 +148,7 @@ mod tests {
     fn relative_source_is_found_after_rsync_changed_into_it() {
         let line = b"rsync\0-a\0src/\0dst\0";
         let unknown = |_: &Path| Vec::new();
-        let told =
+        let expected =
             |root: &Path| [b"PWD=", root.join("work").as_os_str().as_bytes(), b"\0"].concat();
         let stale = |root: &Path| [b"PWD=", root.as_os_str().as_bytes(), b"\0"].concat();
         for (now, line) in [
@@ -156,7 +156,7 @@ mod tests {
             ("work/src", line),
             ("work/src", b"rsync\0-a\0src/deep\0dst\0"),
         ] {
-            for environment in [&unknown as &dyn Fn(&Path) -> Vec<u8>, &told, &stale] {
+            for environment in [&unknown as &dyn Fn(&Path) -> Vec<u8>, &expected, &stale] {
                 let found = resolved(now, environment, line);
                 assert!(found.starts_with("work/src"), "{now}: {found:?}");
                 assert!(!found.starts_with("work/src/src"), "{now}: {found:?}");

@@ -11,7 +11,7 @@ use crate::probe::text::{open_relative, pread_once};
 ///
 /// `/proc/PID/io` counts the process with its ended children and threads, `/proc/PID/task/TID/io` one
 /// thread. With a single thread, the difference is what ended ones have done; with several, ended
-/// threads could not be told from ended children.
+/// threads could not be distinguished from ended children.
 pub(super) fn update_ended_io(proc: BorrowedFd<'_>, pid: u32, entry: &mut ProcessEntry) {
     if entry.process.thread_count != 1 {
         entry.process.ended_io = None;

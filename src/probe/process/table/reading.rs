@@ -17,7 +17,7 @@ use crate::roots::SysPaths;
 
 /// State and identity of idle processes are read once in this many samples.
 const STAT_REFRESH_SAMPLES: u32 = 32;
-/// A process that has been idle for this many samples is quiet ...
+/// A process that has been idle for this many samples counts as idle ...
 const QUIET_AFTER_SAMPLES: u32 = 4;
 /// ... and its counters are read once in this many samples.
 const QUIET_REFRESH_SAMPLES: u32 = 8;
@@ -59,7 +59,7 @@ impl ProcessTable {
         let unmoved = before == entry.process.io;
         entry.idle_samples = match (unmoved, self.sample_number) {
             (true, _) => entry.idle_samples.saturating_add(1),
-            // After the first sample it is unknown which processes are quiet: one more reading
+            // After the first sample it is unknown which processes are idle: one more reading
             // decides, instead of several.
             (false, 1) => QUIET_AFTER_SAMPLES - 1,
             (false, _) => 0,
@@ -164,7 +164,7 @@ impl ProcessTable {
         }
     }
 
-    /// Whether it has been quiet for a while and is not due for a reading.
+    /// Whether it has been idle for a while and is not due for a reading.
     pub(crate) fn can_skip(&self, pid: u32, entry: &ProcessEntry) -> bool {
         entry.idle_samples >= QUIET_AFTER_SAMPLES
             && entry.process.state != Some('D')

@@ -62,8 +62,8 @@ pub(super) fn svg_steps(points: &[[f64; 2]], end: f64) -> Markup {
 /// A dot for each point.
 pub(super) fn svg_dots(points: &[[f64; 2]]) -> Markup {
     let each = points.len().div_ceil(MAX_DOTS).max(1);
-    let kept: Vec<[f64; 2]> = points.iter().step_by(each).copied().collect();
-    svg_circles(&kept, if kept.len() > 400 { 1.4 } else { 2.4 })
+    let reduced: Vec<[f64; 2]> = points.iter().step_by(each).copied().collect();
+    svg_circles(&reduced, if reduced.len() > 400 { 1.4 } else { 2.4 })
 }
 
 fn svg_circles(points: &[[f64; 2]], radius: f64) -> Markup {
@@ -101,10 +101,10 @@ pub(super) fn bar_offset(points: &[[f64; 2]], x: &HtmlScale, (index, of): (usize
 }
 
 /// Width of bars at these x coordinates.
-fn min_bar_width(places: impl Iterator<Item = f64>) -> f64 {
-    let mut places: Vec<f64> = places.collect();
-    places.sort_by(f64::total_cmp);
-    let gaps = places.windows(2).map(|pair| pair[1] - pair[0]);
+fn min_bar_width(positions: impl Iterator<Item = f64>) -> f64 {
+    let mut positions: Vec<f64> = positions.collect();
+    positions.sort_by(f64::total_cmp);
+    let gaps = positions.windows(2).map(|pair| pair[1] - pair[0]);
     let gap = gaps.filter(|gap| *gap > 0.1).fold(f64::INFINITY, f64::min);
     (gap * 0.75).clamp(1.0, MAX_BAR_WIDTH)
 }
