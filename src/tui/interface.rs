@@ -33,6 +33,9 @@ use crate::ui::theme::{Background, ColourDepth, Palette, ThemeName};
 /// Bytes of a frame that are collected before they are passed on; a first frame of 200 x 60 has fewer.
 const FRAME_CAPACITY: usize = 64 << 10;
 
+/// Time for the thread that reads the terminal to end; crossterm does not tell when it has.
+const READER_END_TIME: Duration = Duration::from_millis(20);
+
 /// Options of the interface.
 #[derive(Debug, Clone)]
 pub struct InterfaceOptions {
@@ -150,8 +153,10 @@ pub fn run_with<S: AppServices>(
             services,
             ..
         } = context;
-        // What is typed from here on is for the shell.
+        // What is typed from here on is for the shell: the thread that reads the terminal ends when it
+        // is told to, before it sees a key that follows.
         drop(input);
+        tokio::time::sleep(READER_END_TIME).await;
         // The terminal is restored before waiting for a drive that does not respond.
         drop(display);
         supervisor::report_ending();
