@@ -68,7 +68,7 @@ impl ComparisonState {
     }
 
     /// Parameters whose difference excluded a benchmark from the comparison.
-    fn differing_parameters(&self) -> Vec<String> {
+    pub(crate) fn differing_parameters(&self) -> Vec<String> {
         let mismatches = self.comparison.mismatches.iter();
         let names: BTreeSet<&SafeText> = mismatches
             .flat_map(|mismatch| &mismatch.differences)

@@ -595,7 +595,7 @@ mod tests {
     #[test]
     fn transfer_is_selected_by_its_file_and_shown_in_its_pane() {
         let transfer = |pid, source: &str| TransferView {
-            pid,
+            pid: Some(pid),
             source: Some(source.into()),
             ..TransferView::default()
         };
@@ -612,7 +612,7 @@ mod tests {
         live.handle_command(KeyCommand::Down);
         // The other order in the next sample.
         live.set_snapshot(with(vec![transfer(8, "/b"), transfer(7, "/a")]));
-        assert_eq!(live.selected_transfer().map(|it| it.pid), Some(8));
+        assert_eq!(live.selected_transfer().and_then(|it| it.pid), Some(8));
         live.handle_command(KeyCommand::Accept);
         assert!(matches!(live.pane, LivePane::Transfer));
         live.set_snapshot(with(Vec::new()));

@@ -77,6 +77,12 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("also list partitions, idle loop devices and the layers below volumes; always in JSON"),
         )
+        .arg(
+            Arg::new("mounts")
+                .long("mounts")
+                .action(ArgAction::SetTrue)
+                .help("also list mounted file systems: NFS, SMB, FUSE, ZFS, btrfs and those on devices"),
+        )
         .args(format_arguments(FORMATS))
         .after_help(
             "csv lists the devices; openmetrics is one exposition of devices and memory and needs --count 1.\n\n\
@@ -99,6 +105,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     );
     collector.set_show_threads(matches.get_flag("threads"));
     collector.set_show_units(matches.get_flag("units") || format == OutputFormat::Ndjson);
+    collector.set_show_mounts(matches.get_flag("mounts"));
     // The first printed sample is relative to this one: a single sample has no rates.
     modeler.update(Arc::new(collector.collect()));
     let mut due = Instant::now();

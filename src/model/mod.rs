@@ -10,6 +10,7 @@ mod growing;
 pub mod history;
 pub mod interval;
 mod memory;
+mod mounts;
 pub mod processes;
 pub mod requests;
 pub mod snapshot;

@@ -12,7 +12,7 @@ use super::processes::ended::EndedChildren;
 use super::snapshot::{HostView, Snapshot};
 use super::transfers::TransferTracker;
 use super::transfers::context::TransferContext;
-use super::{devices, growing, memory, processes, units};
+use super::{devices, growing, memory, mounts, processes, units};
 use crate::safe_text::SafeText;
 
 /// Settings of the view.
@@ -102,6 +102,7 @@ impl ViewBuilder {
             transfers: Vec::new(),
             growing_files: growing::growing_files(&interval),
             units: None,
+            mounts: mounts::mount_views(before, &now),
             notices: notice_texts(&now.notices),
             drives: Arc::clone(&now.drives),
             file_systems: Arc::clone(&now.file_systems),

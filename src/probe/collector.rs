@@ -7,6 +7,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::control_groups::{ControlGroupReader, IoHierarchies};
 use super::copy_jobs::CopyJobs;
+use super::mounts::MountReader;
+use super::operations::{OperationReader, OperationSources};
 use super::process::closed_files;
 use super::process::file_pages::{FilePageReader, FollowedFile};
 use super::process::table::{ProcessTable, WaitSource};
@@ -39,6 +41,9 @@ pub struct SampleCollector {
     control_groups: Option<ControlGroupReader>,
     drives_read_at: Option<Duration>,
     file_pages: FilePageReader,
+    operations: OperationReader,
+    /// Reads the mounted file systems, where they are requested.
+    mount_reader: Option<MountReader>,
 }
 
 impl SampleCollector {
@@ -65,6 +70,8 @@ impl SampleCollector {
             control_groups: None,
             drives_read_at: None,
             file_pages: FilePageReader::default(),
+            operations: OperationReader::default(),
+            mount_reader: None,
             roots,
         }
     }
@@ -84,6 +91,13 @@ impl SampleCollector {
     pub fn set_show_units(&mut self, shown: bool) {
         if shown != self.control_groups.is_some() {
             self.control_groups = shown.then(ControlGroupReader::default);
+        }
+    }
+
+    /// Sets whether mounted file systems are sampled, from the next sample on.
+    pub fn set_show_mounts(&mut self, shown: bool) {
+        if shown != self.mount_reader.is_some() {
+            self.mount_reader = shown.then(MountReader::default);
         }
     }
 
@@ -144,6 +158,13 @@ impl SampleCollector {
         }
         let mut processes = self.processes.snapshot();
         let ended_jobs = self.copy_jobs.update_counts(&self.roots, &mut processes);
+        let sources = OperationSources {
+            roots: &self.roots,
+            disks: &disks,
+            file_systems: &self.file_systems,
+            processes: &processes,
+        };
+        let operations = self.operations.read(&sources, at);
         SystemSample {
             boot_time: at,
             time: jiff::Timestamp::now().to_string(),
@@ -160,6 +181,11 @@ impl SampleCollector {
             ),
             file_pages: self.file_pages.read(&self.roots, &self.file_systems, at),
             ended_jobs,
+            operations,
+            mounts: self
+                .mount_reader
+                .as_mut()
+                .map(|reader| reader.read(&self.roots, &self.file_systems, at)),
             control_groups,
             notices,
         }

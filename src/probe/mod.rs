@@ -4,7 +4,9 @@
 mod collector;
 pub mod control_groups;
 pub mod copy_jobs;
+pub mod mounts;
 mod notice;
+pub mod operations;
 pub mod process;
 pub mod sample;
 pub mod system;

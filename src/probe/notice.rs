@@ -28,7 +28,7 @@ impl ProbeNotice {
                 "device rates: n/a, /proc/diskstats cannot be read (a container without it?)"
             }
             Self::OthersIoNotPermitted => {
-                "I/O of some processes: not permitted (shown to their own user, or to root with CAP_SYS_PTRACE)"
+                "I/O of other users' processes: not permitted, needs root or CAP_SYS_PTRACE"
             }
             Self::NoIoAccounting => {
                 "I/O of processes: n/a, this kernel has no CONFIG_TASK_IO_ACCOUNTING"

@@ -11,6 +11,8 @@ pub use super::process::file_pages::{FilePages, FollowedFile, PagesUnknown, Unwr
 pub use super::system::paging::PagingCounters;
 
 use super::copy_jobs::{EndedJob, JobCount};
+use super::mounts::MountSample;
+use super::operations::operation::OperationSample;
 use crate::drive::ioctl::IoClass;
 use crate::drive::{BlockDevice, MountedFileSystem};
 
@@ -39,8 +41,12 @@ pub struct SystemSample {
     pub file_pages: Vec<FilePages>,
     /// Copy jobs whose process has ended, with their final counts, once each.
     pub ended_jobs: Vec<EndedJob>,
+    /// Operations with an end that are no copies, such as the resync of an array.
+    pub operations: Vec<OperationSample>,
     /// Control groups, where they were requested.
     pub control_groups: Option<ControlGroupsSample>,
+    /// Mounted file systems, where they were requested.
+    pub mounts: Option<Vec<MountSample>>,
     /// What could not be read and why.
     pub notices: Vec<ProbeNotice>,
 }
@@ -321,6 +327,25 @@ impl ProcessIdentity {
     #[must_use]
     pub fn key(&self) -> ProcessKey {
         (self.pid, self.start_ticks)
+    }
+
+    /// Name and arguments of the program: of its applet where one program contains several, such as
+    /// `coreutils cp` of uutils or `busybox cp`.
+    #[must_use]
+    pub fn program(&self) -> (&[u8], &[u8]) {
+        const MULTIPLE: [&[u8]; 3] = [b"coreutils", b"busybox", b"toybox"];
+        let whole = (self.name.as_slice(), self.arguments.as_slice());
+        let applet = || {
+            let end = self.arguments.iter().position(|byte| *byte == 0)?;
+            let arguments = &self.arguments[end + 1..];
+            let name = arguments.split(|byte| *byte == 0).next()?;
+            (!name.is_empty() && !name.starts_with(b"-")).then_some((name, arguments))
+        };
+        if MULTIPLE.contains(&whole.0) {
+            applet().unwrap_or(whole)
+        } else {
+            whole
+        }
     }
 }
 

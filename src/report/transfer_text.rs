@@ -1,8 +1,10 @@
 //! Sentences about transfers, for the screen and for `watch`.
 
 use crate::model::snapshot::{
-    Bottleneck, BottleneckReason, Throttle, TransferOperation, TransferState, TransferView,
+    Bottleneck, BottleneckReason, Throttle, TransferKind, TransferOperation, TransferState,
+    TransferView, WorkProgress,
 };
+use crate::probe::operations::WorkUnit;
 use crate::probe::sample::PagesUnknown;
 use crate::units;
 
@@ -80,6 +82,44 @@ fn reason_text(reason: &BottleneckReason) -> String {
         BottleneckReason::HardlyWaits { fraction } => {
             format!("IO% {}", units::format_percent(*fraction))
         }
+    }
+}
+
+/// What an operation does that is no copy of files; `None` for what its files show.
+#[must_use]
+pub fn operation_text(kind: TransferKind) -> Option<&'static str> {
+    Some(match kind {
+        TransferKind::Fsck => "check",
+        TransferKind::Resync => "resync",
+        TransferKind::Rebuild => "rebuild",
+        TransferKind::Check => "check",
+        TransferKind::Repair => "repair",
+        TransferKind::Reshape => "reshape",
+        TransferKind::Scrub => "scrub",
+        TransferKind::Balance => "balance",
+        TransferKind::Pvmove => "pvmove",
+        TransferKind::Merge => "merge",
+        TransferKind::Swapoff => "swapoff",
+        TransferKind::Discard => "discard",
+        TransferKind::Copy
+        | TransferKind::Read
+        | TransferKind::Write
+        | TransferKind::Checksum
+        | TransferKind::Archive
+        | TransferKind::Compress
+        | TransferKind::Backup
+        | TransferKind::Dump
+        | TransferKind::Convert
+        | TransferKind::Install => return None,
+    })
+}
+
+/// Progress that is not counted in bytes, such as `12 of 40 chunks`; `None` for a mere fraction.
+#[must_use]
+pub fn work_text(work: WorkProgress) -> Option<String> {
+    match work.unit {
+        WorkUnit::Chunks => Some(format!("{} of {} chunks", work.done, work.total)),
+        WorkUnit::Bytes | WorkUnit::BasisPoints => None,
     }
 }
 

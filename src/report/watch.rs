@@ -9,6 +9,7 @@ use crate::units::{format_capacity, format_estimate, format_percent};
 
 mod columns;
 mod devices;
+mod mounts;
 mod processes;
 mod transfers;
 mod units;
@@ -36,6 +37,7 @@ pub fn watch_text(live: &Snapshot, all_devices: bool) -> String {
     devices::append_devices(&mut text, &live.devices, all_devices);
     transfers::append_transfers(&mut text, &live.transfers);
     transfers::append_growing_files(&mut text, &live.growing_files);
+    mounts::append_mounts(&mut text, live.mounts.as_deref());
     units::append_units(&mut text, live.units.as_deref());
     processes::append_processes(&mut text, &live.processes, live.process_count);
     text
@@ -164,7 +166,7 @@ mod tests {
             }],
             process_count: 2074,
             transfers: vec![TransferView {
-                pid: 4711,
+                pid: Some(4711),
                 command: "cp".into(),
                 source: Some("/srv/img/vm7.raw".into()),
                 destination: Some("/mnt/backup/vm7.raw".into()),
@@ -178,6 +180,7 @@ mod tests {
                 ..TransferView::default()
             }],
             growing_files: Vec::new(),
+            mounts: None,
             units: None,
             drives: Default::default(),
             file_systems: Default::default(),

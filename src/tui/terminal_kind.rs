@@ -14,6 +14,10 @@ const DUMB_TERMINALS: [&str; 2] = ["dumb", "unknown"];
 /// Terminals with neither colours nor Unicode, by the beginnings of their names.
 const PLAIN_TERMINALS: [&str; 4] = ["vt1", "vt2", "vt3", "ansi-m"];
 
+/// Terminals with colours whose fonts have neither Braille nor most block characters: the console of
+/// Linux has at most 512 characters (console_codes(4), setfont(8)).
+const ASCII_TERMINALS: [&str; 1] = ["linux"];
+
 impl TerminalKind {
     /// The kind by the values of `TERM`, of the locale (the first that is set of `LC_ALL`, `LC_CTYPE`
     /// and `LANG`) and of `NO_COLOR` (<https://no-color.org>). `None` for a terminal that cannot move
@@ -25,11 +29,12 @@ impl TerminalKind {
         if DUMB_TERMINALS.contains(&term) {
             return None;
         }
-        let plain = PLAIN_TERMINALS.iter().any(|name| term.starts_with(name));
+        let begins = |names: &[&str]| names.iter().any(|name| term.starts_with(name));
+        let plain = begins(&PLAIN_TERMINALS);
         let locale = locale.to_ascii_lowercase();
         let utf8 = locale.is_empty() || locale.contains("utf-8") || locale.contains("utf8");
         Some(Self {
-            ascii: plain || !utf8,
+            ascii: plain || begins(&ASCII_TERMINALS) || !utf8,
             colour: !plain && no_color.is_empty(),
         })
     }
@@ -66,6 +71,7 @@ mod tests {
         assert_eq!(kind("xterm-256color", "", ""), Some((false, true)));
         assert_eq!(kind("xterm-256color", "C", ""), Some((true, true)));
         assert_eq!(kind("xterm-256color", "C.utf8", "1"), Some((false, false)));
+        assert_eq!(kind("linux", "en_US.UTF-8", ""), Some((true, true)));
         assert_eq!(kind("vt100", "en_US.UTF-8", ""), Some((true, false)));
         assert_eq!(kind("dumb", "en_US.UTF-8", ""), None);
     }

@@ -3,16 +3,22 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::symbols::border;
-use ratatui::text::Line;
-use ratatui::widgets::{Block, Clear, Widget};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Padding, Widget};
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::{Dialog, ProcessAction, ProcessTarget};
 use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::cut_end;
+use crate::ui::widgets::text::{cut_end, wrap_text};
 
-/// Columns and rows of the border, and blanks beside the text.
-const FRAME: (u16, u16) = (6, 2);
+/// Columns of the border, and of blanks beside the text.
+const FRAME_WIDTH: u16 = 8;
+/// Rows of the border, and blank ones above and below the text.
+const FRAME_HEIGHT: u16 = 4;
+/// Maximum width of the text: longer lines are hard to read.
+const MAX_TEXT_WIDTH: u16 = 68;
+/// Maximum number of rows of a command.
+const MAX_COMMAND_ROWS: usize = 3;
 
 /// A border of ASCII characters.
 const ASCII_BORDER: border::Set<'static> = border::Set {
@@ -26,16 +32,21 @@ const ASCII_BORDER: border::Set<'static> = border::Set {
     horizontal_bottom: "-",
 };
 
+/// What a dialog shows.
+struct DialogText {
+    title: &'static str,
+    lines: Vec<Line<'static>>,
+}
+
 /// Draws the dialog.
 pub(super) fn draw(dialog: &Dialog, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let lines = dialog_lines(dialog);
-    let room = area.width.saturating_sub(FRAME.0);
-    let lines: Vec<String> = lines
-        .iter()
-        .map(|line| cut_end(line, room, theme))
-        .collect();
-    let widest = lines.iter().map(|line| line.width()).max().unwrap_or(0) as u16;
-    let (width, height) = (widest + FRAME.0, lines.len() as u16 + FRAME.1);
+    let room = area.width.saturating_sub(FRAME_WIDTH).min(MAX_TEXT_WIDTH);
+    let text = dialog_text(dialog, theme, room);
+    let widest = text.lines.iter().map(Line::width).max().unwrap_or(0) as u16;
+    let (width, height) = (
+        widest.max(text.title.width() as u16) + FRAME_WIDTH,
+        text.lines.len() as u16 + FRAME_HEIGHT,
+    );
     let place = Rect::new(
         area.x + area.width.saturating_sub(width) / 2,
         area.y + area.height.saturating_sub(height) / 2,
@@ -49,65 +60,115 @@ pub(super) fn draw(dialog: &Dialog, theme: Theme, area: Rect, buf: &mut Buffer) 
     } else {
         border::PLAIN
     };
+    let title = Line::styled(
+        format!(" {} ", text.title),
+        theme.role_style(StyleRole::Title),
+    );
     let block = Block::bordered()
         .border_set(set)
-        .border_style(theme.role_style(StyleRole::Title));
+        .title(title)
+        .padding(Padding::symmetric(3, 1));
     let inner = block.inner(place);
     block.render(place, buf);
-    for (row, text) in inner.rows().zip(lines) {
-        Line::raw(format!("  {text}")).render(row, buf);
+    for (row, line) in inner.rows().zip(text.lines) {
+        line.render(row, buf);
     }
 }
 
-fn dialog_lines(dialog: &Dialog) -> Vec<String> {
-    let owned = |lines: [&str; 3]| lines.map(str::to_owned).to_vec();
-    match dialog {
+fn dialog_text(dialog: &Dialog, theme: Theme, width: u16) -> DialogText {
+    let (title, mut lines) = match dialog {
         // The help has a screen of its own.
-        Dialog::Help => Vec::new(),
-        Dialog::ConfirmQuit => owned([
-            "A benchmark is running.",
-            "Stop it and quit? The results so far are saved.",
-            "y, Enter quit    n, Esc cancel",
-        ]),
-        Dialog::ConfirmAccounting => owned([
-            "Turn on delay accounting (for IO% and SWAPIN%)? It is reset on exit.",
-            "sysctl kernel.task_delayacct=1",
-            "y, Enter confirm    n, Esc cancel",
-        ]),
+        Dialog::Help => ("", Vec::new()),
+        Dialog::ConfirmQuit => (
+            "QUIT",
+            vec![
+                Line::raw("A benchmark is running."),
+                Line::raw("Stop it and quit? The results so far are saved."),
+            ],
+        ),
+        Dialog::ConfirmAccounting => (
+            "DELAY ACCOUNTING",
+            vec![
+                Line::raw("Turn on delay accounting, which IO% and SWAPIN% need?"),
+                Line::raw("It is turned off again on exit."),
+                Line::default(),
+                faint("sysctl kernel.task_delayacct=1", theme),
+            ],
+        ),
         Dialog::ConfirmProcessAction(process, action) => {
-            let mut lines = process_lines(process);
-            lines.push(action.label().to_owned());
-            lines.push(String::new());
-            lines.push(confirmation_keys(*action).to_owned());
-            lines
+            let mut lines = process_lines(process, theme, width);
+            let role = if action.is_destructive() {
+                StyleRole::Error
+            } else {
+                StyleRole::Title
+            };
+            lines.push(Line::default());
+            lines.push(Line::styled(action.label(), theme.role_style(role)));
+            (action_title(*action), lines)
         }
         Dialog::ChooseProcessAction(process, actions) => {
-            let choices = actions.iter().enumerate();
-            let choices =
-                choices.map(|(index, action)| format!("{}  {}", index + 1, action.label()));
-            let mut lines = process_lines(process);
-            lines.push(String::new());
-            lines.extend(choices);
-            lines.push(String::new());
-            lines.push("Esc cancel".to_owned());
-            lines
+            let mut lines = process_lines(process, theme, width);
+            lines.push(Line::default());
+            lines.extend(actions.iter().enumerate().map(|(index, action)| {
+                let key = (index + 1).to_string();
+                Line::from(vec![
+                    Span::styled(key, theme.role_style(StyleRole::Title)),
+                    Span::raw(format!("  {}", action.label())),
+                ])
+            }));
+            let title = actions.first().map_or("PROCESS", |it| action_title(*it));
+            (title, lines)
         }
+    };
+    lines.push(Line::default());
+    lines.push(keys_line(dialog, theme));
+    DialogText { title, lines }
+}
+
+fn action_title(action: ProcessAction) -> &'static str {
+    match action {
+        ProcessAction::SetIoClass(_) => "I/O CLASS",
+        ProcessAction::SendSignal(_) => "SIGNAL",
     }
+}
+
+fn faint(text: &'static str, theme: Theme) -> Line<'static> {
+    Line::styled(text, theme.role_style(StyleRole::Faint))
 }
 
 /// What an administrator recognizes a process by.
-fn process_lines(process: &ProcessTarget) -> Vec<String> {
+fn process_lines(process: &ProcessTarget, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let user = process.user.as_deref().unwrap_or("n/a");
-    vec![
-        format!("process {} of user {user}", process.id.pid),
-        process.command.to_string(),
-    ]
+    let mut lines = vec![Line::raw(format!("PID {}, user {user}", process.id.pid))];
+    let mut command = wrap_text(&process.command, width);
+    if command.len() > MAX_COMMAND_ROWS {
+        let rest = command.split_off(MAX_COMMAND_ROWS - 1).join(" ");
+        command.push(cut_end(&rest, width, theme));
+    }
+    lines.extend(command.into_iter().map(Line::raw));
+    lines
 }
 
-fn confirmation_keys(action: ProcessAction) -> &'static str {
-    if action.is_destructive() {
-        "y confirm (Enter does not)    n, Esc cancel"
-    } else {
-        "y, Enter confirm    n, Esc cancel"
+/// The keys of the dialog.
+fn keys_line(dialog: &Dialog, theme: Theme) -> Line<'static> {
+    let keys: &[(&str, &str)] = match dialog {
+        Dialog::Help => &[],
+        Dialog::ConfirmQuit => &[("y, Enter", "quit"), ("n, Esc", "cancel")],
+        Dialog::ConfirmProcessAction(_, action) if action.is_destructive() => {
+            &[("y", "confirm (Enter does not)"), ("n, Esc", "cancel")]
+        }
+        Dialog::ConfirmAccounting | Dialog::ConfirmProcessAction(..) => {
+            &[("y, Enter", "confirm"), ("n, Esc", "cancel")]
+        }
+        Dialog::ChooseProcessAction(..) => &[("Esc", "cancel")],
+    };
+    let mut line = Line::default();
+    for (key, does) in keys {
+        line.push_span(Span::styled(*key, theme.role_style(StyleRole::Title)));
+        line.push_span(Span::styled(
+            format!(" {does}   "),
+            theme.role_style(StyleRole::Faint),
+        ));
     }
+    line
 }

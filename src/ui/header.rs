@@ -80,18 +80,20 @@ fn host_facts(host: &HostView, theme: Theme) -> Vec<HeaderFact> {
     let load = host
         .load_averages
         .map(|[minute, ..]| units::format_three_digits(minute));
-    facts.extend(load.map(|load| plain(4, format!("load {load:>4}"))));
+    facts.extend(load.map(|load| plain(4, format!("load {load:<4}"))));
     facts.extend(pressure_fact(host, theme));
     facts.extend(dirty_fact(host));
     facts
 }
 
+/// Of constant width, so that nothing beside it moves.
 fn pressure_fact(host: &HostView, theme: Theme) -> Option<HeaderFact> {
     let some = host.pressure_some?;
-    let mut spans = vec![Span::raw("PSI io some "), pressure_span(some, theme)];
+    let mut spans = vec![Span::raw("PSI io some ")];
+    spans.extend(pressure_spans(some, theme));
     if let Some(full) = host.pressure_full {
         spans.push(Span::raw(" full "));
-        spans.push(pressure_span(full, theme));
+        spans.extend(pressure_spans(full, theme));
     }
     Some(HeaderFact {
         drop_rank: 2,
@@ -99,7 +101,8 @@ fn pressure_fact(host: &HostView, theme: Theme) -> Option<HeaderFact> {
     })
 }
 
-fn pressure_span(share: f64, theme: Theme) -> Span<'static> {
+/// The pressure, and the blanks up to the width of 100%.
+fn pressure_spans(share: f64, theme: Theme) -> [Span<'static>; 2] {
     let role = if share >= PRESSURE_LIMITS.1 {
         StyleRole::Error
     } else if share >= PRESSURE_LIMITS.0 {
@@ -107,15 +110,20 @@ fn pressure_span(share: f64, theme: Theme) -> Span<'static> {
     } else {
         StyleRole::Plain
     };
-    Span::styled(format!("{:>3.0}%", share * 100.0), theme.role_style(role))
+    let text = format!("{:.0}%", share * 100.0);
+    let blanks = " ".repeat(4_usize.saturating_sub(text.len()));
+    [
+        Span::styled(text, theme.role_style(role)),
+        Span::raw(blanks),
+    ]
 }
 
 /// Of constant width, so that nothing beside it moves.
 fn dirty_fact(host: &HostView) -> Option<HeaderFact> {
-    let size = |bytes: u64| format!("{:>7}", units::format_capacity(bytes as f64));
+    let size = |bytes: u64| format!("{:<7}", units::format_capacity(bytes as f64));
     let mut text = format!("dirty {}", size(host.dirty_bytes?));
     if let Some(bytes) = host.writeback_bytes {
-        text.push_str(&format!(" writeback {}", size(bytes)));
+        text.push_str(&format!("  writeback {}", size(bytes)));
     }
     Some(HeaderFact {
         drop_rank: 3,

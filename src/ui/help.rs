@@ -11,7 +11,7 @@ use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::input_line;
 
 /// Width of the column of keys.
-const KEYS_WIDTH: usize = 16;
+const KEYS_WIDTH: usize = 17;
 /// Width of one column of bindings.
 const COLUMN_WIDTH: u16 = 60;
 
@@ -80,7 +80,7 @@ fn lines(help: &HelpState, theme: Theme) -> Vec<Line<'static>> {
         ));
         for binding in bindings {
             let keys = Span::styled(
-                format!("  {:KEYS_WIDTH$}", keymap::key_names(binding)),
+                format!(" {:KEYS_WIDTH$}", keymap::key_names(binding)),
                 theme.role_style(StyleRole::Read),
             );
             lines.push(Line::from(vec![keys, Span::raw(binding.help)]));
@@ -100,6 +100,15 @@ mod tests {
     use super::*;
     use crate::app::KeyCommand;
     use crate::app::keymap::KeyContext;
+
+    #[test]
+    fn help_texts_leave_a_gap_before_the_next_column() {
+        for binding in keymap::KEY_BINDINGS {
+            assert!(keymap::key_names(binding).len() < KEYS_WIDTH, "{binding:?}");
+            let end = 1 + KEYS_WIDTH + binding.help.len();
+            assert!(end + 2 <= usize::from(COLUMN_WIDTH), "{}", binding.help);
+        }
+    }
 
     #[test]
     fn help_lists_every_binding_when_scrolled() {

@@ -20,7 +20,7 @@ mod roles;
 
 const COLUMNS: [TableColumn; 8] = [
     TableColumn::text("SESSIONS", 21, 4, 0),
-    TableColumn::text("benchmarks", 20, 30, 0),
+    TableColumn::text("benchmarks", 23, 30, 0),
     TableColumn::text("main metric", 20, 10, 0),
     TableColumn::text("state", 11, 0, 1),
     TableColumn::text("model", 16, 10, 2),

@@ -75,7 +75,8 @@ pub struct GlyphSet {
     pub ellipsis: char,
     /// Prefix of a child of the line above.
     pub branch: &'static str,
-    /// Ascending order.
+    /// Ascending order, next to the heading of a column; in ASCII as ps(1) writes it, since a letter
+    /// would be read as part of the heading.
     pub ascending: char,
     /// Descending order.
     pub descending: char,
@@ -130,8 +131,8 @@ static ASCII: GlyphSet = GlyphSet {
     arrow: "->",
     ellipsis: '~',
     branch: "` ",
-    ascending: '^',
-    descending: 'v',
+    ascending: '+',
+    descending: '-',
     pointer: '>',
     check_mark: '*',
     separator: '-',

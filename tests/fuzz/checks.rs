@@ -21,6 +21,7 @@ use diskscope::probe::system::{diskstats, host};
 use diskscope::probe::trace::decode::{ENABLED_EVENTS, EventDecoder};
 use diskscope::probe::trace::format::EventFormat;
 use diskscope::probe::trace::page::PageFormat;
+use diskscope::probe::{mounts, operations};
 use diskscope::recording::{Recording, frame};
 use diskscope::report;
 use diskscope::safe_text::printable;
@@ -54,6 +55,14 @@ pub fn proc_file(bytes: &[u8]) {
     black_box(host::parse_cpu(bytes));
     black_box(host::parse_memory(bytes));
     black_box(host::parse_pressure(bytes));
+    assert!(mounts::nfs::parse_mountstats(bytes).len() <= lines);
+    assert!(mounts::cifs::parse_stats(bytes).len() <= lines);
+    black_box(mounts::zfs::parse_objset(bytes));
+    assert!(operations::swap::parse_swaps(bytes).len() <= lines);
+    black_box(operations::fsck::parse_report(bytes));
+    let text = String::from_utf8_lossy(bytes);
+    black_box(operations::md::parse_completed(&text));
+    black_box(operations::md::parse_speed_limit(&text));
     let shown = printable::printable_command_line(bytes, b"name");
     assert!(!shown.chars().any(char::is_control), "{shown:?}");
 }

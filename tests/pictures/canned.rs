@@ -238,6 +238,7 @@ pub fn sample_snapshot(step: usize) -> Snapshot {
         process_count: 212,
         transfers: transfers(),
         growing_files: Vec::new(),
+        mounts: None,
         units: None,
         drives: Default::default(),
         file_systems: Default::default(),
@@ -320,7 +321,7 @@ fn devices(step: usize) -> Vec<DeviceView> {
 
 fn transfers() -> Vec<TransferView> {
     let copy = TransferView {
-        pid: 4711,
+        pid: Some(4711),
         command: "cp".into(),
         source: Some("/srv/img/vm7.raw".into()),
         destination: Some("/mnt/backup/vm7.raw".into()),
@@ -336,7 +337,7 @@ fn transfers() -> Vec<TransferView> {
     vec![
         copy.clone(),
         TransferView {
-            pid: 5120,
+            pid: Some(5120),
             command: "sha256sum".into(),
             source: Some("/srv/iso/debian-12.5.0-amd64-DVD-1.iso".into()),
             destination: None,
@@ -350,7 +351,7 @@ fn transfers() -> Vec<TransferView> {
             ..TransferView::default()
         },
         TransferView {
-            pid: 6001,
+            pid: Some(6001),
             command: "dd".into(),
             source: None,
             destination: Some("/dev/sdb".into()),

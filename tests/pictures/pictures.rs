@@ -1,34 +1,30 @@
-//! Draws a picture of each screen, from the real widgets and made-up data:
-//! `cargo run --example pictures [DIRECTORY] [WIDTHxHEIGHT]`.
+//! Draws the pictures of `assets/` from captures of a terminal, as `capture.sh` beside this file makes
+//! them of the running program: `cargo run --example pictures -- CAPTURES [DIRECTORY]`.
+//!
+//! Each file `NAME.ansi` in the directory of captures becomes `NAME.svg`.
 
-mod canned;
+mod capture;
 mod svg;
 
 use std::path::Path;
 
-use diskscope::app::AppState;
-use diskscope::ui::{self, Theme};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 fn main() -> std::io::Result<()> {
-    let mut arguments = std::env::args().skip(1);
-    let directory = arguments.next().unwrap_or_else(|| "assets".to_owned());
-    let size = arguments.next().unwrap_or_else(|| "120x40".to_owned());
-    let (width, height) = size
-        .split_once('x')
-        .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)))
-        .ok_or_else(|| std::io::Error::other(format!("{size} is no size such as 120x40")))?;
-    for (name, screen) in canned::screens() {
-        let picture = svg::draw(&draw_to_buffer(&screen(), width, height));
-        std::fs::write(Path::new(&directory).join(format!("{name}.svg")), picture)?;
+    let mut arguments = std::env::args_os().skip(1);
+    let captures = arguments
+        .next()
+        .ok_or_else(|| std::io::Error::other("the directory of the captures is missing"))?;
+    let directory = arguments.next().unwrap_or_else(|| "assets".into());
+    for entry in std::fs::read_dir(captures)? {
+        let path = entry?.path();
+        let (Some(name), Some("ansi")) = (
+            path.file_stem(),
+            path.extension().and_then(|extension| extension.to_str()),
+        ) else {
+            continue;
+        };
+        let picture = svg::draw(&capture::parse(&std::fs::read_to_string(&path)?));
+        let picture_path = Path::new(&directory).join(name).with_extension("svg");
+        std::fs::write(picture_path, picture)?;
     }
     Ok(())
-}
-
-fn draw_to_buffer(state: &AppState, width: u16, height: u16) -> Buffer {
-    let area = Rect::new(0, 0, width, height);
-    let mut buffer = Buffer::empty(area);
-    ui::draw(state, &Theme::FULL, area, &mut buffer);
-    buffer
 }

@@ -55,7 +55,7 @@ fn draw_text_run(buffer: &Buffer, x: u16, y: u16, svg: &mut String) -> u16 {
             CELL.1
         ));
     }
-    let ink = if reversed { BACKGROUND } else { ink };
+    let ink = if reversed { BACKGROUND } else { &ink };
     if is_block_or_braille(first) {
         for offset in 0..length {
             draw_block_glyph(
@@ -88,16 +88,26 @@ fn draw_text_run(buffer: &Buffer, x: u16, y: u16, svg: &mut String) -> u16 {
     length
 }
 
-fn foreground_colour(cell: &Cell) -> &'static str {
-    match cell.fg {
+fn foreground_colour(cell: &Cell) -> String {
+    let name = match cell.fg {
         Color::Cyan => "#56c7d6",
         Color::Magenta => "#c792ea",
         Color::Yellow => "#e5c07b",
         Color::Red => "#f0716b",
         Color::Green => "#8cc570",
+        Color::Indexed(index @ 16..=231) => return cube_colour(index),
         _ if cell.modifier.contains(Modifier::DIM) => FAINT,
         _ => FOREGROUND,
-    }
+    };
+    name.to_owned()
+}
+
+/// A colour of xterm's cube (256colres.pl of xterm).
+fn cube_colour(index: u8) -> String {
+    let level = |step: u8| [0, 95, 135, 175, 215, 255][usize::from(step)];
+    let place = index - 16;
+    let [red, green, blue] = [place / 36, place / 6 % 6, place % 6].map(level);
+    format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
 /// Blocks and Braille dots are drawn as shapes: fonts leave gaps between them.

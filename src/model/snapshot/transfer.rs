@@ -5,17 +5,21 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::nanoseconds;
+use crate::probe::operations::operation::WorkUnit;
 use crate::probe::sample::PagesUnknown;
 use crate::safe_text::SafeText;
 
 /// Progress of a process through a file, or through all files that its arguments name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferView {
-    /// Process id.
-    pub pid: u32,
-    /// Name of the program.
+    /// Process id; `None` for an operation that the kernel performs alone.
+    pub pid: Option<u32>,
+    /// What it does.
+    #[serde(default)]
+    pub kind: TransferKind,
+    /// Name of the program, or of the device of an operation that the kernel performs alone.
     pub command: SafeText,
-    /// File that is read, where known.
+    /// File that is read, or device that is worked on, where known.
     pub source: Option<SafeText>,
     /// File that is written, where known.
     pub destination: Option<SafeText>,
@@ -43,6 +47,9 @@ pub struct TransferView {
     pub files_done: Option<u64>,
     /// Files to copy, in a job of several files, as far as they are counted.
     pub files_total: Option<u64>,
+    /// Progress of what is not counted in bytes.
+    #[serde(default)]
+    pub work: Option<WorkProgress>,
     /// Bytes of its destination that are in memory only. Unless `not_on_disk_exact`, an upper limit:
     /// at most what it has written, and at most all bytes dirty or under writeback.
     #[serde(alias = "unwritten_bytes")]
@@ -70,7 +77,9 @@ pub struct TransferView {
 /// Identifies a transfer from snapshot to snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransferKey {
-    pid: u32,
+    pid: Option<u32>,
+    kind: TransferKind,
+    command: Option<SafeText>,
     is_job: bool,
     file: Option<SafeText>,
 }
@@ -82,6 +91,8 @@ impl TransferView {
     pub fn key(&self) -> TransferKey {
         TransferKey {
             pid: self.pid,
+            kind: self.kind,
+            command: self.pid.is_none().then(|| self.command.clone()),
             is_job: self.files_total.is_some(),
             file: self.source.clone().or_else(|| self.destination.clone()),
         }
@@ -90,9 +101,76 @@ impl TransferView {
     /// The completed fraction, 0 to 1; `None` without a position or a size.
     #[must_use]
     pub fn progress_fraction(&self) -> Option<f64> {
-        let (position, size) = (self.position_bytes?, self.size_bytes?);
+        let (position, size) = match self.work {
+            Some(work) => (work.done, work.total),
+            None => (self.position_bytes?, self.size_bytes?),
+        };
         (size > 0).then(|| (position as f64 / size as f64).min(1.0))
     }
+}
+
+/// What a transfer does.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransferKind {
+    /// Files are copied.
+    #[default]
+    Copy,
+    /// A file is read.
+    Read,
+    /// A file is written whose source is unknown.
+    Write,
+    /// The checksum of a file is computed.
+    Checksum,
+    /// An archive is written or read.
+    Archive,
+    /// A file is compressed or decompressed.
+    Compress,
+    /// Files are backed up or restored.
+    Backup,
+    /// A database is dumped or restored.
+    Dump,
+    /// A disk image is converted.
+    Convert,
+    /// Packages are installed.
+    Install,
+    /// A file system is checked.
+    Fsck,
+    /// The members of an array or mirror are made equal.
+    Resync,
+    /// A member of an array is rebuilt.
+    Rebuild,
+    /// The members of an array are compared.
+    Check,
+    /// The members of an array are compared and corrected.
+    Repair,
+    /// The layout of an array is changed.
+    Reshape,
+    /// All data of a file system are verified.
+    Scrub,
+    /// The chunks of a file system are rewritten.
+    Balance,
+    /// A logical volume is moved.
+    Pvmove,
+    /// A snapshot is merged into its origin.
+    Merge,
+    /// Swapped memory is read back.
+    Swapoff,
+    /// Unused space is discarded.
+    Discard,
+}
+
+/// Progress in units other than bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkProgress {
+    /// Units done.
+    pub done: u64,
+    /// All units.
+    pub total: u64,
+    /// The unit.
+    pub unit: WorkUnit,
 }
 
 /// The bottleneck of a transfer.
@@ -121,7 +199,7 @@ pub enum BottleneckReason {
         device: SafeText,
         /// Which of its requests.
         operation: TransferOperation,
-        /// Mean time from the queue to completion of these requests; `None` when none completed.
+        /// Mean time from the allocation of these requests to their completion; `None` when none completed.
         await_ns: Option<f64>,
         /// Fraction of the time with at least one request in flight.
         busy: Option<f64>,

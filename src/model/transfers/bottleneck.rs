@@ -16,6 +16,8 @@ use super::waits::{DeviceLoad, WaitHistory, WaitObservation};
 mod evidence;
 mod judgement;
 
+pub(super) use self::judgement::BUSY_UTILIZATION;
+
 use self::evidence::BottleneckEvidence;
 use self::judgement::{Judgement, judge};
 
@@ -82,7 +84,9 @@ pub(super) fn add_bottleneck(
 ) {
     tracker.update(participants, context);
     let rate = view.rate_bytes_per_s.unwrap_or(0.0);
-    let limited = groups::cgroup_bottleneck(view.pid, rate, participants.devices, context);
+    let limited = view
+        .pid
+        .and_then(|pid| groups::cgroup_bottleneck(pid, rate, participants.devices, context));
     if let Some((bottleneck, device)) = limited {
         view.bottleneck = Some(bottleneck);
         view.bottleneck_reason = Some(BottleneckReason::ControlGroup { device });

@@ -13,6 +13,7 @@ use crate::safe_text::SafeText;
 use super::bottleneck::{self, BottleneckTracker, TransferParticipants};
 use super::context::{TransferContext, TransferDevices};
 use super::estimate::{Eta, RateEstimator};
+use super::kind::kind_of_program;
 use super::limits::is_rate_limited;
 use super::movement::counted_bytes;
 use super::transfer::FINISHED_DISPLAY_TIME;
@@ -98,7 +99,7 @@ impl FollowedJob {
         Self {
             pid: identity.pid,
             start_ticks: identity.start_ticks,
-            command: SafeText::from_bytes(&identity.name),
+            command: SafeText::from_bytes(identity.program().0),
             source: describe_sources(&job.order).into(),
             destination: job
                 .order
@@ -247,7 +248,8 @@ impl FollowedJob {
             _ => Eta::default(),
         };
         let mut view = TransferView {
-            pid: self.pid,
+            pid: Some(self.pid),
+            kind: kind_of_program(self.command.as_bytes(), true, true),
             command: self.command.clone(),
             source: Some(self.source.clone()),
             destination: self.destination.clone(),

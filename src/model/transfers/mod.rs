@@ -23,8 +23,10 @@ pub mod estimate;
 mod flow;
 mod groups;
 mod jobs;
+mod kind;
 mod limits;
 mod movement;
+mod operations;
 mod pairing;
 #[cfg(test)]
 mod tests;
@@ -36,6 +38,7 @@ use self::bottleneck::TransferParticipants;
 use self::context::{TransferContext, TransferDevices};
 use self::flow::ProcessFlows;
 use self::jobs::FollowedJobs;
+use self::operations::FollowedOperations;
 use self::pairing::FileIndex;
 use self::transfer::{FINISHED_DISPLAY_TIME, ProgressBasis, Transfer};
 use self::transfer_file::TransferFile;
@@ -58,6 +61,7 @@ pub struct TransferTracker {
     min_bytes: u64,
     transfers: Vec<Transfer>,
     jobs: FollowedJobs,
+    operations: FollowedOperations,
 }
 
 impl TransferTracker {
@@ -68,6 +72,7 @@ impl TransferTracker {
             min_bytes: smallest,
             transfers: Vec::new(),
             jobs: FollowedJobs::default(),
+            operations: FollowedOperations::default(),
         }
     }
 
@@ -75,6 +80,7 @@ impl TransferTracker {
     pub fn update(&mut self, interval: &SampleInterval<'_>) {
         let now = interval.current;
         self.jobs.update_jobs(now);
+        self.operations.update(now);
         for transfer in &mut self.transfers {
             transfer.observe(now);
             if let Some(destination) = &transfer.destination {
@@ -161,8 +167,17 @@ impl TransferTracker {
         let is_archive = |file: &TransferView| {
             file.source.is_none() && views.iter().any(|job| job.pid == file.pid)
         };
-        let files: Vec<TransferView> = files.into_iter().filter(|it| !is_archive(it)).collect();
+        // The files of an operation are part of it.
+        let is_of_operation = |file: &TransferView| {
+            file.pid
+                .is_some_and(|pid| self.operations.is_performed_by(pid))
+        };
+        let files: Vec<TransferView> = files
+            .into_iter()
+            .filter(|file| !is_archive(file) && !is_of_operation(file))
+            .collect();
         views.extend(files);
+        views.extend(self.operations.transfer_views(context));
         views
     }
 

@@ -97,17 +97,16 @@ impl Transfer {
         basis: ProgressBasis,
     ) -> Self {
         let identity = &process.identity;
-        let dd = (identity.name == b"dd")
-            .then(|| dd::dd_limits(&identity.arguments))
-            .flatten();
+        let (name, arguments) = identity.program();
+        let dd = (name == b"dd").then(|| dd::dd_limits(arguments)).flatten();
         Self {
             source,
             destination,
-            is_rate_limited: limits::is_rate_limited(&identity.name, &identity.arguments),
+            is_rate_limited: limits::is_rate_limited(name, arguments),
             bottleneck: BottleneckTracker::default(),
             pages: DestinationPages::default(),
             pid: identity.pid,
-            command: SafeText::from_bytes(&identity.name),
+            command: SafeText::from_bytes(name),
             progress_basis: basis,
             expected_size: None,
             dd_limits: dd,

@@ -49,7 +49,7 @@ impl CopyJobs {
             self.judged_processes.keys().map(|key| (*key, ())).collect();
         for index in 0..processes.len() {
             let identity = &processes[index].identity;
-            if !arguments::COPY_PROGRAMS.contains(&identity.name.as_slice()) {
+            if !arguments::COPY_PROGRAMS.contains(&identity.program().0) {
                 continue;
             }
             let key = identity.key();
@@ -92,10 +92,8 @@ impl CopyJobs {
         if has_same_parent(identity, processes) {
             return None;
         }
-        let order = Arc::new(arguments::parse_copy_order(
-            &identity.name,
-            &identity.arguments,
-        )?);
+        let (name, words) = identity.program();
+        let order = Arc::new(arguments::parse_copy_order(name, words)?);
         if self.counter.is_none() {
             self.counter = TreeCounter::start();
         }

@@ -6,7 +6,9 @@ use super::columns::{
     DEFAULT_TERMINAL_WIDTH, UNKNOWN_VALUE, display_width, fit_to_width, format_known, keep_end,
 };
 use crate::model::snapshot::{GrowingFile, TransferState, TransferView};
-use crate::report::transfer_text::{bottleneck_text, dirty_text, end_text, throttle_text};
+use crate::report::transfer_text::{
+    bottleneck_text, dirty_text, end_text, operation_text, throttle_text, work_text,
+};
 use crate::units;
 
 /// Maximum number of listed growing files.
@@ -60,6 +62,7 @@ fn transfer_remarks(view: &TransferView) -> Vec<String> {
         Some(done) => format!("{done} of {total} files"),
         None => format!("{total} files"),
     }));
+    remarks.extend(view.work.and_then(work_text));
     remarks.extend(bottleneck_text(view).map(|text| format!("bottleneck {text}")));
     remarks.extend(
         view.throttle
@@ -71,12 +74,8 @@ fn transfer_remarks(view: &TransferView) -> Vec<String> {
 
 /// The completed fraction, if known.
 fn progress_text(view: &TransferView) -> String {
-    match (view.position_bytes, view.size_bytes) {
-        (Some(position), Some(size)) if size > 0 => {
-            format!("{:.0}", position as f64 / size as f64 * 100.0)
-        }
-        _ => String::new(),
-    }
+    view.progress_fraction()
+        .map_or_else(String::new, |fraction| format!("{:.0}", fraction * 100.0))
 }
 
 fn eta_text(view: &TransferView) -> String {
@@ -103,6 +102,12 @@ fn eta_text(view: &TransferView) -> String {
 
 /// Source and destination; names that do not fit are truncated at the beginning.
 fn source_to_destination(view: &TransferView, width: usize) -> String {
+    if let Some(operation) = operation_text(view.kind) {
+        // The kernel works on its own behalf: its device stands for a program.
+        let subject = view.source.as_ref().unwrap_or(&view.command);
+        let room = width.saturating_sub(operation.len() + 4);
+        return format!("{operation} of {}", keep_end(subject, room));
+    }
     match (&view.source, &view.destination) {
         (Some(source), Some(destination)) => {
             let arrow = " -> ";

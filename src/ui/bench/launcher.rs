@@ -29,6 +29,16 @@ use crate::units;
 /// Minimum width for an explanation of the benchmark next to the form.
 const EXPLANATION_MIN_WIDTH: u16 = 116;
 
+/// Width of the form.
+const FORM_WIDTH: u16 = 30;
+
+/// Width of the explanation: a third, as long as lines are easily readable.
+fn explanation_width(width: u16) -> u16 {
+    /// Range of widths of lines that are easy to read.
+    const READABLE_WIDTH: [u16; 2] = [44, 72];
+    (width / 3).clamp(READABLE_WIDTH[0], READABLE_WIDTH[1])
+}
+
 /// Rows below the form for the description of a parameter.
 const HELP_ROWS: u16 = 3;
 /// Rows below the form while a value is typed.
@@ -44,15 +54,16 @@ const TARGET_COLUMNS: [TableColumn; 5] = [
     TableColumn::text("TARGET", 14, 10, 0),
     TableColumn::text("", 10, 24, 2),
     TableColumn::numeric("size", "size", 13, 1),
-    TableColumn::text("kind", 7, 4, 0),
+    TableColumn::text("kind", 9, 2, 0),
     TableColumn::text("used by", 10, 14, 3),
 ];
 
-/// The first column has room for the titles of the groups.
+/// The first column has room for the titles of the groups; the summary of a benchmark is left out
+/// where little of it would fit.
 const BENCHMARK_COLUMNS: [TableColumn; 3] = [
     TableColumn::text("BENCHMARK", 22, 0, 0),
     TableColumn::text("", 6, 0, 0),
-    TableColumn::text("", 12, 60, 1),
+    TableColumn::text("", 32, 60, 1),
 ];
 
 /// Mark of a benchmark that writes to its target.
@@ -107,11 +118,11 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, theme: Theme, area: Rect, bu
     let explained = area.width >= EXPLANATION_MIN_WIDTH;
     let (lists, form, about) = if explained {
         let [lists, _, form, _, about] = Layout::horizontal([
-            Constraint::Fill(5),
+            Constraint::Fill(1),
             Constraint::Length(3),
-            Constraint::Length(30),
+            Constraint::Length(FORM_WIDTH),
             Constraint::Length(3),
-            Constraint::Fill(4),
+            Constraint::Length(explanation_width(area.width)),
         ])
         .areas(body);
         (lists, form, Some(about))
@@ -119,7 +130,7 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, theme: Theme, area: Rect, bu
         let [lists, _, form] = Layout::horizontal([
             Constraint::Fill(1),
             Constraint::Length(3),
-            Constraint::Length(30),
+            Constraint::Length(FORM_WIDTH),
         ])
         .areas(body);
         (lists, form, None)
@@ -447,7 +458,17 @@ fn draw_explanation(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mu
     let description = benchmark.description();
     let title = format!("ABOUT {}", description.name.to_uppercase());
     Line::styled(title, theme.role_style(StyleRole::Title)).render(area, buf);
-    let lines = wrap_text(description.explanation, area.width);
+    let mut lines = wrap_text(description.explanation, area.width);
+    let room = usize::from(area.height.saturating_sub(1));
+    if lines.len() > room {
+        lines.truncate(room.saturating_sub(1));
+        // A blank line before it says nothing.
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        let rest = format!("whole text: diskscope tests {}", description.name);
+        lines.push(cut_end(&rest, area.width, theme));
+    }
     for (row, line) in area.rows().skip(1).zip(lines) {
         Line::raw(line).render(row, buf);
     }

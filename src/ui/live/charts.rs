@@ -6,6 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
+use unicode_width::UnicodeWidthStr;
 
 use crate::bench::ChartShape;
 use crate::session::document::{ChartAxis, MetricUnit};
@@ -54,13 +55,15 @@ pub(super) fn draw_history(
     if area.height < 4 || area.width < 20 {
         return;
     }
-    let heading = Rect { height: 1, ..area };
-    heading_line(history, theme).render(heading, buf);
+    let headings = heading_lines(history, theme, area);
     let body = Rect {
-        y: area.y + 1,
-        height: area.height - 1,
+        y: area.y + headings.len() as u16,
+        height: area.height - headings.len() as u16,
         ..area
     };
+    for (row, line) in area.rows().zip(headings) {
+        line.render(row, buf);
+    }
     let samples = history.curves.iter().map(|curve| curve.values.len()).max();
     let span = time_span(samples.unwrap_or(0), interval);
     let curves: Vec<Vec<[f64; 2]>> = history
@@ -92,22 +95,37 @@ pub(super) fn draw_history(
     (&plot).render(body, buf);
 }
 
-/// The title, and the latest value of each curve in its style.
-fn heading_line(history: &ChartHistory, theme: Theme) -> Line<'static> {
-    let mut line = Line::styled(history.title, theme.role_style(StyleRole::Title));
+/// Minimum height of a chart with a second row for its heading.
+const SECOND_HEADING_MIN_HEIGHT: u16 = 8;
+
+/// The title, and the latest value of each curve in its style: on one row, or on two where that is
+/// too narrow for all.
+fn heading_lines(history: &ChartHistory, theme: Theme, area: Rect) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::styled(
+        history.title,
+        theme.role_style(StyleRole::Title),
+    )];
     for curve in &history.curves {
         let latest = curve.values.last().copied().flatten();
         let value = latest.map_or_else(
             || "-".to_owned(),
             |value| format_value(history.unit, value.into()),
         );
-        line.push_span("  ");
-        line.push_span(Span::styled(
-            format!("{} {value}", curve.name),
-            theme.role_style(curve.role),
-        ));
+        let text = format!("{} {value}", curve.name);
+        let used = lines.last().map_or(0, Line::width);
+        let is_full = used > 0 && used + 2 + text.width() > usize::from(area.width);
+        if is_full && lines.len() == 1 && area.height >= SECOND_HEADING_MIN_HEIGHT {
+            lines.push(Line::default());
+        } else if used > 0
+            && let Some(line) = lines.last_mut()
+        {
+            line.push_span("  ");
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_span(Span::styled(text, theme.role_style(curve.role)));
+        }
     }
-    line
+    lines
 }
 
 fn format_value(unit: MetricUnit, value: f64) -> String {

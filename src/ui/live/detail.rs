@@ -9,6 +9,7 @@ use crate::app::live::LiveState;
 use crate::app::viewport::Viewport;
 use crate::model::snapshot::{ProcessView, is_delay_accounting_notice, is_other_users_notice};
 use crate::safe_text::SafeText;
+use crate::ui::live::rows::{beside, fact_line};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrap_text;
@@ -40,10 +41,7 @@ pub(super) fn draw(
     let command = wrap_text(&process.command, area.width).into_iter();
     lines.extend(command.map(Line::raw));
     lines.push(Line::default());
-    let facts = process_facts(process);
-    for (name, value) in facts.into_iter().filter(|(_, value)| value.is_some()) {
-        lines.push(super::rows::fact_line(name, value, theme));
-    }
+    lines.extend(fact_lines(process, area.width, theme));
     let notices = live.snapshot.as_ref().map_or(&[][..], |it| &it.notices);
     for remedy in remedies(process, notices) {
         lines.push(Line::default());
@@ -53,13 +51,29 @@ pub(super) fn draw(
     scrolled::draw(lines, viewport, theme, area, buf);
 }
 
-fn process_facts(process: &ProcessView) -> Vec<(&'static str, Option<String>)> {
+/// The facts: what it is beside what it transfers where there is room, else one below the other.
+fn fact_lines(process: &ProcessView, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let lines = |facts: Vec<ProcessFact>| -> Vec<Line<'static>> {
+        let known = facts.into_iter().filter(|(_, value)| value.is_some());
+        known
+            .map(|(name, value)| fact_line(name, value, theme))
+            .collect()
+    };
+    beside(
+        lines(transfer_facts(process)),
+        lines(identity_facts(process)),
+        width,
+    )
+}
+
+/// A name and its value, if there is one.
+type ProcessFact = (&'static str, Option<String>);
+
+fn transfer_facts(process: &ProcessView) -> Vec<ProcessFact> {
     let throughput = |rate: Option<f64>| rate.map(units::format_throughput);
     let percent = |share: Option<f64>| share.map(units::format_percent);
     let capacity = |bytes: u64| units::format_capacity(bytes as f64);
     vec![
-        ("user", process.user.clone().map(String::from)),
-        ("PPID", Some(process.parent_pid.to_string())),
         ("disk read", throughput(process.read_bytes_per_s)),
         ("disk write", throughput(process.write_bytes_per_s)),
         ("read() bytes", throughput(process.rchar_bytes_per_s)),
@@ -69,13 +83,20 @@ fn process_facts(process: &ProcessView) -> Vec<(&'static str, Option<String>)> {
         ("cache hits", percent(process.cache_fraction)),
         ("IO%", percent(process.io_wait)),
         ("SWAPIN%", percent(process.swap_in)),
-        ("I/O class", process.priority.clone().map(String::from)),
+    ]
+}
+
+fn identity_facts(process: &ProcessView) -> Vec<ProcessFact> {
+    vec![
+        ("user", process.user.clone().map(String::from)),
+        ("PPID", Some(process.parent_pid.to_string())),
         ("threads", process.threads.map(|count| count.to_string())),
+        ("I/O class", process.priority.clone().map(String::from)),
+        ("devices", device_names(process)),
         (
             "wait channel",
             process.wait_channel.clone().map(String::from),
         ),
-        ("devices", device_names(process)),
     ]
 }
 

@@ -15,7 +15,7 @@ use crate::model::{Snapshot, stack};
 use crate::report::devices;
 use crate::session::document::MetricUnit;
 use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
-use crate::ui::live::rows::fact_line;
+use crate::ui::live::rows::{fact_line, wrap_facts};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{grouped_thousands, wrap_text};
@@ -41,6 +41,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let histories = chart_histories(live, &device.name);
     let (facts, charts) = areas_of(area, histories.len());
     let lines = description_lines(live, sample, device, facts.width, theme);
+    let lines = wrap_facts(lines, facts.width);
     scrolled::draw(lines, &live.viewport, theme, facts, buf);
     for (history, place) in histories.iter().zip(charts) {
         draw_history(history, live.interval, theme, place, buf);

@@ -22,7 +22,7 @@ use crate::units;
 /// Name, label, the columns of [`DeviceColumn::ALL`] from the second on, and the sparkline.
 const COLUMNS: [TableColumn; 12] = [
     TableColumn::text("DEVICES", 9, 5, 0),
-    TableColumn::text("", 18, 20, 9),
+    TableColumn::text("", 15, 23, 9),
     TableColumn::numeric("r/s", "r/s", 7, 0),
     TableColumn::numeric("w/s", "w/s", 7, 0),
     TableColumn::numeric("rMB/s", "rMB/s", 6, 0),
@@ -32,8 +32,11 @@ const COLUMNS: [TableColumn; 12] = [
     TableColumn::numeric("aqu-sz", "aqu-sz", 6, 0),
     TableColumn::numeric("areq-sz", "areq-sz", 8, 5),
     TableColumn::numeric("%util", "%util", 5, 0),
-    TableColumn::text("MB/s, max at the right", 24, 40, 8),
+    TableColumn::text("MB/s, max at right", 18, 46, 8),
 ];
+/// Indices of the columns that have totals.
+const FIRST_RATE: usize = 2;
+const LAST_RATE: usize = 5;
 /// Index of the sparkline.
 const SPARKLINE: usize = 11;
 /// Width of the number beside the sparkline.
@@ -117,34 +120,25 @@ fn folded_text(list: &DeviceList<'_>) -> String {
     format!("+{}   i shows all", devices::folded_text(&list.folded))
 }
 
-/// Bytes per second of all media: devices on top of others are not counted again.
-pub(super) fn total_line(sample: &Snapshot, theme: Theme) -> Line<'static> {
+/// Draws the rates of all media in the columns of the list: devices on top of others are not counted
+/// again.
+pub(super) fn draw_totals(sample: &Snapshot, theme: Theme, row: Rect, buf: &mut Buffer) {
     let media = || sample.devices.iter().filter(|device| device.is_medium());
     let sum =
         |of: fn(&DeviceView) -> Option<f64>| media().filter_map(of).reduce(|sum, rate| sum + rate);
-    let rate = |rate: Option<f64>, role| match rate {
-        Some(rate) => Span::styled(
-            format!("{:>6} MB/s", format_megabytes(rate)),
-            theme.role_style(role),
-        ),
-        None => unknown_value(theme),
+    let total = DeviceView {
+        read_ios_per_s: sum(|device| device.read_ios_per_s),
+        write_ios_per_s: sum(|device| device.write_ios_per_s),
+        read_bytes_per_s: sum(|device| device.read_bytes_per_s),
+        write_bytes_per_s: sum(|device| device.write_bytes_per_s),
+        ..DeviceView::default()
     };
-    let ios = |rate: Option<f64>| rate.map_or_else(|| "n/a".to_owned(), grouped_thousands);
-    let faint = |text: String| Span::styled(text, theme.role_style(StyleRole::Faint));
-    Line::from(vec![
-        faint("total  r ".to_owned()),
-        rate(sum(|device| device.read_bytes_per_s), StyleRole::Read),
-        faint(format!(
-            " {:>7} r/s",
-            ios(sum(|device| device.read_ios_per_s))
-        )),
-        faint("   w ".to_owned()),
-        rate(sum(|device| device.write_bytes_per_s), StyleRole::Write),
-        faint(format!(
-            " {:>7} w/s",
-            ios(sum(|device| device.write_ios_per_s))
-        )),
-    ])
+    let cell = |column: usize| match column {
+        0 => Some(Line::styled("total", theme.role_style(StyleRole::Faint))),
+        FIRST_RATE..=LAST_RATE => Some(metric_cell(&total, column, theme)),
+        _ => None,
+    };
+    fit_columns(&COLUMNS, row.width).draw_row(&COLUMNS, cell, row, buf);
 }
 
 /// The selected line, if the devices are focused.

@@ -11,7 +11,7 @@ use crate::model::snapshot::{DeviceView, GrowingFile, HostView};
 use crate::session::document::MetricUnit;
 use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
 use crate::ui::live::device::dirty_text;
-use crate::ui::live::rows::fact_line;
+use crate::ui::live::rows::{beside, fact_line};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::cut_start;
@@ -19,8 +19,12 @@ use crate::units;
 
 /// Maximum number of listed devices with dirty memory.
 const MAX_DIRTY_DEVICES: usize = 4;
-/// Maximum number of listed files.
+/// Number of listed files for which the charts leave room.
 const MAX_GROWING_FILES: usize = 6;
+/// Height above which a chart shows nothing more.
+const MAX_CHART_HEIGHT: u16 = 16;
+/// Minimum height for blank lines between the parts.
+const GAP_MIN_HEIGHT: u16 = 28;
 
 /// Draws the pane.
 pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -28,12 +32,19 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
         return;
     };
     let listed = sample.growing_files.len().clamp(1, MAX_GROWING_FILES) as u16;
-    let mut lines = memory_lines(&sample.host, theme);
+    let mut lines = memory_lines(&sample.host, area.width, theme);
     lines.extend(device_lines(&sample.devices, theme));
-    let [facts, charts, files] = Layout::vertical([
-        Constraint::Length(lines.len() as u16),
+    let facts_height = lines.len() as u16;
+    let gap = u16::from(area.height >= GAP_MIN_HEIGHT);
+    let room = area
+        .height
+        .saturating_sub(facts_height + listed + 1 + 2 * gap);
+    let [facts, _, charts, _, files] = Layout::vertical([
+        Constraint::Length(facts_height),
+        Constraint::Length(gap),
+        Constraint::Length(room.min(MAX_CHART_HEIGHT)),
+        Constraint::Length(gap),
         Constraint::Min(0),
-        Constraint::Length(listed + 1),
     ])
     .areas(area);
     for (row, line) in facts.rows().zip(lines) {
@@ -56,42 +67,39 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     scrolled::draw(lines, &live.viewport, theme, files, buf);
 }
 
-fn memory_lines(host: &HostView, theme: Theme) -> Vec<Line<'static>> {
+fn memory_lines(host: &HostView, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| units::format_capacity(bytes as f64));
     let throttle = match host.time_to_throttle {
-        Some(left) if left.is_zero() => "writers are throttled now".to_owned(),
-        Some(left) => format!("reached in {} at this rate", units::format_estimate(left)),
-        None => "not reached within 10 minutes".to_owned(),
+        Some(left) if left.is_zero() => "now".to_owned(),
+        Some(left) => format!("in {}", units::format_estimate(left)),
+        None => "not within 10 min".to_owned(),
     };
     let nothing_dirty = host.dirty_bytes == Some(0) && host.writeback_bytes == Some(0);
     let flush_time = match host.time_to_flush.map(units::format_estimate) {
         None if nothing_dirty => Some("nothing to flush".to_owned()),
-        None => Some("- (no write speed measured yet)".to_owned()),
+        None => Some("- (no speed yet)".to_owned()),
         time => time,
     };
-    vec![
-        Line::styled("MEMORY", theme.role_style(StyleRole::Title)),
-        fact_line("total", bytes(host.memory_bytes), theme),
-        fact_line("page cache", bytes(host.cached_bytes), theme),
-        fact_line(
+    let fact = |name, value| fact_line(name, value, theme);
+    let usage = vec![
+        fact("total", bytes(host.memory_bytes)),
+        fact("page cache", bytes(host.cached_bytes)),
+        fact(
             "cache hits",
             host.cache_hit_fraction.map(units::format_percent),
-            theme,
         ),
-        fact_line("dirty", bytes(host.dirty_bytes), theme),
-        fact_line("writeback", bytes(host.writeback_bytes), theme),
-        fact_line("flushed within", flush_time, theme),
-        fact_line(
-            "background limit",
-            bytes(host.background_threshold_bytes),
-            theme,
-        ),
-        fact_line(
-            "throttle limit",
-            bytes(host.throttle_threshold_bytes).map(|limit| format!("{limit}; {throttle}")),
-            theme,
-        ),
-    ]
+        fact("dirty", bytes(host.dirty_bytes)),
+        fact("writeback", bytes(host.writeback_bytes)),
+    ];
+    let limits = vec![
+        fact("flushed within", flush_time),
+        fact("background limit", bytes(host.background_threshold_bytes)),
+        fact("throttle limit", bytes(host.throttle_threshold_bytes)),
+        fact("writers throttled", Some(throttle)),
+    ];
+    let mut lines = vec![Line::styled("MEMORY", theme.role_style(StyleRole::Title))];
+    lines.extend(beside(usage, limits, width));
+    lines
 }
 
 fn draw_charts(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -133,12 +141,12 @@ fn draw_charts(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let host = live.snapshot.as_ref().map(|sample| &sample.host);
     let limits = [
         (
-            "background limit",
+            "background",
             host.and_then(|it| it.background_threshold_bytes),
             StyleRole::Faint,
         ),
         (
-            "throttle limit",
+            "throttle",
             host.and_then(|it| it.throttle_threshold_bytes),
             StyleRole::Error,
         ),

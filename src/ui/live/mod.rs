@@ -15,7 +15,7 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::{LiveList, LivePane, LiveState};
 use crate::app::viewport::Viewport;
-use crate::model::snapshot::is_delay_accounting_notice;
+use crate::model::snapshot::{is_delay_accounting_notice, is_other_users_notice};
 use crate::safe_text::SafeText;
 use crate::ui::live::rows::take_bottom;
 use crate::ui::theme::{StyleRole, Theme};
@@ -43,6 +43,8 @@ const WIDE_NOTE_MIN_WIDTH: u16 = 110;
 const TREND_MIN_LIST_HEIGHT: u16 = 24;
 /// Height of these charts.
 const TREND_HEIGHT: u16 = 11;
+/// The same where the list keeps more rows than it.
+const TALL_TREND_HEIGHT: u16 = 15;
 
 /// Draws the screen.
 pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -69,13 +71,13 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let devices = take_top(&mut area, devices::row_count(&listed).min(max));
     devices::draw(&listed, live, theme, devices, buf);
     let gap = take_top(&mut area, 1);
-    devices::total_line(sample, theme).render(gap, buf);
+    devices::draw_totals(sample, theme, gap, buf);
     if listed.rows.iter().any(|device| !device.serves_serially) {
-        // The shorter text leaves the totals visible.
+        // At most as wide as the columns without totals.
         let note = if gap.width >= WIDE_NOTE_MIN_WIDTH {
             "* parallel device: %util is not saturation"
         } else {
-            "* parallel"
+            "* parallel: not saturation"
         };
         Line::styled(note, theme.role_style(StyleRole::Faint))
             .right_aligned()
@@ -93,7 +95,12 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
         draw_filter(live, theme, line, buf);
     }
     if area.height >= TREND_MIN_LIST_HEIGHT && live.selected_device().is_some() {
-        let strip = take_bottom(&mut area, TREND_HEIGHT);
+        let height = if area.height >= 2 * TREND_MIN_LIST_HEIGHT - TREND_HEIGHT {
+            TALL_TREND_HEIGHT
+        } else {
+            TREND_HEIGHT
+        };
+        let strip = take_bottom(&mut area, height);
         take_bottom(&mut area, 1);
         device::draw_trends(live, theme, strip, buf);
     }
@@ -146,8 +153,15 @@ fn take_top(area: &mut Rect, height: u16) -> Rect {
 /// Draws the notices; those that a key can fix come first.
 fn draw_notices(notices: &[SafeText], theme: Theme, area: Rect, buf: &mut Buffer) {
     let faint = theme.role_style(StyleRole::Faint);
+    let is_root = !notices.iter().any(|notice| is_other_users_notice(notice));
     for (row, notice) in area.rows().skip(1).zip(notices) {
-        let line = if is_delay_accounting_notice(notice) {
+        let line = if is_delay_accounting_notice(notice) && !is_root {
+            let text = format!(
+                "{} IO%, SWAPIN%: delay accounting is off, root can turn it on",
+                theme.glyphs().separator
+            );
+            Line::styled(cut_end(&text, row.width, theme), faint)
+        } else if is_delay_accounting_notice(notice) {
             let offer = " turns on delay accounting, which IO% and SWAPIN% need";
             let key = Span::styled("w", theme.role_style(StyleRole::Title));
             Line::from(vec![key, Span::styled(offer, faint)])

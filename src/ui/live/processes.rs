@@ -18,18 +18,21 @@ use crate::units;
 
 /// In the order of [`ProcessColumn::ALL`].
 const COLUMNS: [TableColumn; 11] = [
-    TableColumn::text("PROCESSES", 10, 0, 0),
+    TableColumn::text("PROCESSES", 9, 0, 0),
     TableColumn::text("user", 8, 4, 4),
-    TableColumn::numeric("rMB/s", "rMB/s", 7, 0),
-    TableColumn::numeric("wMB/s", "wMB/s", 7, 0),
-    TableColumn::numeric("hit%", "hit%", 5, 3),
-    TableColumn::numeric("IO%", "IO%", 5, 1),
-    TableColumn::numeric("SWAPIN%", "SWAPIN%", 8, 8),
-    TableColumn::text("class", 6, 0, 6),
+    TableColumn::numeric("rMB/s", "rMB/s", 6, 0),
+    TableColumn::numeric("wMB/s", "wMB/s", 6, 0),
+    TableColumn::numeric("hit%", "hit%", 4, 3),
+    TableColumn::numeric("IO%", "IO%", 4, 1),
+    TableColumn::numeric("SWAPIN%", "SWAPIN%", 7, 8),
+    TableColumn::text("class", 5, 0, 6),
     TableColumn::text("device", 8, 6, 7),
     TableColumn::text("state", 6, 0, 5),
-    TableColumn::text("command", 18, u16::MAX, 0),
+    TableColumn::text("command", 24, u16::MAX, 0),
 ];
+
+/// Width of the column of process ids, which end where its heading ends.
+const PID_WIDTH: usize = 9;
 
 /// Fraction of time waiting for I/O that is shown as a warning.
 const IO_WAIT_WARNING: f64 = 0.2;
@@ -88,8 +91,8 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
 fn column_headings(totals: bool) -> [TableColumn; 11] {
     let mut columns = COLUMNS;
     if totals {
-        columns[2] = TableColumn::numeric("rMB", "rMB", 7, 0);
-        columns[3] = TableColumn::numeric("wMB", "wMB", 7, 0);
+        columns[2] = TableColumn::numeric("rMB", "rMB", 6, 0);
+        columns[3] = TableColumn::numeric("wMB", "wMB", 6, 0);
     }
     columns
 }
@@ -133,8 +136,8 @@ impl ProcessRow<'_> {
         let percent = |share: f64| format!("{:.0}", share * 100.0);
         let (read, written) = transferred_bytes(process, self.totals);
         match column {
-            ProcessColumn::Pid if process.exited => Line::raw(format!("{:>7}", process.pid)),
-            ProcessColumn::Pid => Line::raw(format!("{:>7}", process.tid)),
+            ProcessColumn::Pid if process.exited => pid_cell(process.pid),
+            ProcessColumn::Pid => pid_cell(process.tid),
             ProcessColumn::User => match &process.user {
                 Some(user) => Line::raw(cut_end(user, width, theme)),
                 None => Line::from(unknown_value(theme)),
@@ -181,6 +184,10 @@ impl ProcessRow<'_> {
             }
         }
     }
+}
+
+fn pid_cell(pid: u32) -> Line<'static> {
+    Line::raw(format!("{pid:>PID_WIDTH$}"))
 }
 
 /// Bytes per second in MB/s; small values are not rounded to zero.

@@ -9,11 +9,12 @@ use unicode_width::UnicodeWidthStr;
 use crate::app::live::LiveState;
 use crate::model::snapshot::TransferView;
 use crate::report::transfer_text::{
-    bottleneck_text, dirty_text, end_text, pages_unknown_text, state_text, throttle_text,
+    bottleneck_text, dirty_text, end_text, operation_text, pages_unknown_text, state_text,
+    throttle_text, work_text,
 };
 use crate::session::document::MetricUnit;
 use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
-use crate::ui::live::rows::{FACT_NAME_WIDTH, fact_line};
+use crate::ui::live::rows::{FACT_NAME_WIDTH, fact_line, wrap_facts};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrap_text;
@@ -55,14 +56,14 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
             Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
         (facts, chart)
     };
-    let lines = description_lines(transfer, facts.width, theme);
+    let lines = wrap_facts(description_lines(transfer, facts.width, theme), facts.width);
     scrolled::draw(lines, &live.viewport, theme, facts, buf);
     let rates = live.history.transfer_rates(&transfer.key());
     let history = ChartHistory {
         title: "rate",
         unit: MetricUnit::BytesPerSecond,
         curves: vec![HistoryCurve {
-            name: "rate",
+            name: "now",
             values: rates,
             role: StyleRole::Read,
         }],
@@ -71,7 +72,10 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
 }
 
 fn description_lines(transfer: &TransferView, width: u16, theme: Theme) -> Vec<Line<'static>> {
-    let title = format!("TRANSFER {} {}", transfer.command, transfer.pid);
+    let title = match transfer.pid {
+        Some(pid) => format!("TRANSFER {} {pid}", transfer.command),
+        None => format!("TRANSFER {}", transfer.command),
+    };
     let mut lines = vec![Line::styled(title, theme.role_style(StyleRole::Title))];
     for (name, path) in [("from", &transfer.source), ("to", &transfer.destination)] {
         let Some(path) = path else {
@@ -118,14 +122,18 @@ fn facts(transfer: &TransferView) -> Vec<(&'static str, Option<String>)> {
     let done = transfer
         .position_bytes
         .map(|done| format!("{}{size}{percent}", capacity(done)));
-    let mut facts = vec![
-        (
-            "state",
-            end_text(transfer).or_else(|| Some(state_text(transfer.state).to_owned())),
-        ),
-        ("done", done),
-    ];
+    let mut facts = vec![(
+        "state",
+        end_text(transfer).or_else(|| Some(state_text(transfer.state).to_owned())),
+    )];
+    if transfer.work.is_none() {
+        facts.push(("done", done));
+    }
+    let operation = operation_text(transfer.kind).map(str::to_owned);
+    facts.extend(operation.map(|operation| ("operation", Some(operation))));
     facts.extend(files.map(|files| ("files", Some(files))));
+    let work = transfer.work.and_then(work_text);
+    facts.extend(work.map(|work| ("done", Some(work))));
     let rate = transfer.rate_bytes_per_s.map(units::format_throughput);
     if transfer.state.is_over() {
         facts.push(("mean rate", rate));

@@ -9,7 +9,9 @@ use unicode_width::UnicodeWidthStr;
 use crate::app::live::{LiveList, LiveState};
 use crate::model::Snapshot;
 use crate::model::snapshot::{Throttle, TransferState, TransferView, is_other_users_notice};
-use crate::report::transfer_text::{short_bottleneck_text, short_end_text, throttle_text};
+use crate::report::transfer_text::{
+    operation_text, short_bottleneck_text, short_end_text, throttle_text,
+};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::table::{TableColumn, TableWidget};
@@ -17,7 +19,7 @@ use crate::ui::widgets::text::{cut_end, cut_start, unknown_value};
 use crate::units;
 
 const COLUMNS: [TableColumn; 9] = [
-    TableColumn::text("TRANSFERS", 24, 60, 0),
+    TableColumn::text("TRANSFERS", 28, 60, 0),
     TableColumn::text("", 11, 2, 1),
     TableColumn::numeric("%", "%", 3, 0),
     TableColumn::numeric("done", "done", 7, 0),
@@ -25,7 +27,7 @@ const COLUMNS: [TableColumn; 9] = [
     TableColumn::numeric("MB/s", "MB/s", 5, 0),
     TableColumn::numeric("ETA", "ETA", 8, 0),
     TableColumn::text("(range)", 15, 2, 4),
-    TableColumn::text("bottleneck", 14, 28, 0),
+    TableColumn::text("bottleneck", 20, 28, 0),
 ];
 
 /// Draws the transfers.
@@ -115,6 +117,7 @@ fn files_cell(transfer: &TransferView, width: u16, theme: Theme) -> Line<'static
         }
         (Some(from), None) => spans.push(path(from, room, StyleRole::Read)),
         (None, Some(to)) => spans.push(path(to, room, StyleRole::Write)),
+        (None, None) if transfer.pid.is_none() => {}
         (None, None) => spans.push(unknown_value(theme)),
     }
     Line::from(spans)
@@ -207,6 +210,13 @@ fn command_text(transfer: &TransferView) -> String {
     match (transfer.files_done, transfer.files_total) {
         (Some(done), Some(total)) => format!("{} {done}/{total}", transfer.command),
         (None, Some(total)) => format!("{} {total} files", transfer.command),
-        _ => transfer.command.clone().into(),
+        _ => {
+            // The program of an operation is often named after it.
+            let operation = operation_text(transfer.kind);
+            match operation.filter(|operation| *operation != &*transfer.command) {
+                Some(operation) => format!("{} {operation}", transfer.command),
+                None => transfer.command.clone().into(),
+            }
+        }
     }
 }

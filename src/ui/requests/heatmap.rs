@@ -34,7 +34,7 @@ pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buff
         let row = low + usize::from(line) * rows;
         // The lines of a power of ten have a label: these are at equal distances.
         if row.is_multiple_of(LABELLED_ROWS) {
-            let label = units::format_latency(LatencyHeatmap::row_start_ns(row));
+            let label = power_label(LatencyHeatmap::row_start_ns(row));
             Line::styled(format!("{label:>8} "), theme.role_style(StyleRole::Faint))
                 .render(Rect::new(area.x, y, AXIS_WIDTH, 1), buf);
         }
@@ -49,6 +49,18 @@ pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buff
     }
     let axis = Rect::new(area.x + AXIS_WIDTH, bottom + 1, width, 1);
     time_axis::draw(theme, axis, buf);
+}
+
+/// A power of ten without digits that are always 0: `10 ms`.
+fn power_label(nanoseconds: f64) -> String {
+    let text = units::format_latency(nanoseconds);
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            let number = number.trim_end_matches('0').trim_end_matches('.');
+            format!("{number} {unit}")
+        }
+        _ => text,
+    }
 }
 
 /// The title with the meaning of the marks.

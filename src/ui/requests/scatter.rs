@@ -86,12 +86,20 @@ fn heading(theme: Theme) -> Line<'static> {
 
 /// Labels of the lowest and the highest sector, and of the middle where it is a row.
 fn draw_offset_axis([low, high]: [u64; 2], plot: Rect, theme: Theme, left: u16, buf: &mut Buffer) {
-    let mut labels = vec![(high, plot.y), (low, plot.bottom() - 1)];
+    let mut sectors = vec![(low, plot.bottom() - 1), (high, plot.y)];
     if plot.height >= 5 && !plot.height.is_multiple_of(2) {
-        labels.push((low.midpoint(high), plot.y + plot.height / 2));
+        sectors.push((low.midpoint(high), plot.y + plot.height / 2));
     }
-    for (sector, y) in labels {
-        let label = units::format_capacity(sector as f64 * 512.0);
+    let text = |sector: u64| units::format_capacity(sector as f64 * 512.0);
+    let texts: Vec<String> = sectors.iter().map(|(sector, _)| text(*sector)).collect();
+    // Offsets that differ by less than is shown: the distance from the lowest instead.
+    let is_ambiguous = (1..texts.len()).any(|index| texts[..index].contains(&texts[index]));
+    for ((sector, y), label) in sectors.into_iter().zip(texts) {
+        let label = match sector - low {
+            0 => label,
+            distance if is_ambiguous => format!("+{}", text(distance)),
+            _ => label,
+        };
         Line::styled(format!("{label:>8} "), theme.role_style(StyleRole::Faint))
             .render(Rect::new(left, y, AXIS_WIDTH, 1), buf);
     }

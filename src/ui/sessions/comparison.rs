@@ -80,7 +80,11 @@ pub(super) fn draw(state: &ComparisonState, theme: Theme, area: Rect, buf: &mut 
 
 fn draw_title(state: &ComparisonState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let Some(benchmark) = state.selected_benchmark() else {
-        let text = "these sessions have nothing in common to compare";
+        let text = if state.differing_parameters().is_empty() {
+            "these sessions have nothing in common to compare"
+        } else {
+            "the parameters differ: i ignores them and compares"
+        };
         Line::styled(text, theme.role_style(StyleRole::Warning)).render(area, buf);
         return;
     };

@@ -80,6 +80,23 @@ impl FittedColumns {
     pub fn indices(&self) -> impl Iterator<Item = usize> {
         self.positions.iter().map(|position| position.index)
     }
+
+    /// Draws one row below or above a table with the same columns, such as its totals. A cell gets the
+    /// index of its column; `None` leaves it blank.
+    pub fn draw_row(
+        &self,
+        columns: &[TableColumn],
+        cell: impl Fn(usize) -> Option<Line<'static>>,
+        row: Rect,
+        buf: &mut Buffer,
+    ) {
+        for ColumnPosition { index, left, width } in &self.positions {
+            if let Some(line) = cell(*index) {
+                let area = Rect::new(row.x + left, row.y, *width, 1);
+                draw_cell(line, area, columns[*index].right_aligned, buf);
+            }
+        }
+    }
 }
 
 /// Selects the columns that fit into `width`, and their widths.

@@ -66,7 +66,7 @@ impl LiveSampler {
         let live = self.next_snapshot();
         live.transfers
             .into_iter()
-            .find(|transfer| transfer.pid == pid)
+            .find(|transfer| transfer.pid == Some(pid))
     }
 }
 

@@ -41,7 +41,7 @@ fn copied_tree_is_one_job_with_file_counts() {
     let backup = directory.path().join("backup");
     let rsync = start_slow_rsync([&tree, &backup], directory.path());
     // Tests beside this one run copies too.
-    let job = sampler.find_transfer(|it| it.pid == rsync.0.id() && it.files_done > Some(1));
+    let job = sampler.find_transfer(|it| it.pid == Some(rsync.0.id()) && it.files_done > Some(1));
     assert_eq!(job.files_total, Some(30));
     assert_eq!(job.size_bytes, Some(30 * MIB));
     assert!(job.position_bytes >= job.files_done.map(|files| files * MIB));
@@ -62,7 +62,7 @@ fn tree_with_relative_paths_is_a_job_although_rsync_changes_its_directory() {
     let mut sampler = LiveSampler::start();
     let rsync = start_slow_rsync(["SRC/", "DST"], directory.path());
     // Tests beside this one run copies too.
-    let job = sampler.find_transfer(|it| it.pid == rsync.0.id() && it.files_done > Some(1));
+    let job = sampler.find_transfer(|it| it.pid == Some(rsync.0.id()) && it.files_done > Some(1));
     assert_eq!(job.files_total, Some(20));
     assert_eq!(job.size_bytes, Some(20 * MIB));
 }

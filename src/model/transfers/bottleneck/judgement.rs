@@ -4,7 +4,7 @@ use super::evidence::BottleneckEvidence;
 use crate::model::transfers::waits::DeviceLoad;
 
 /// Above this utilization, some request almost always waits for the device.
-const BUSY_UTILIZATION: f64 = 0.8;
+pub(in crate::model::transfers) const BUSY_UTILIZATION: f64 = 0.8;
 /// A process with a lower fraction of I/O wait is busy with something else.
 const LOW_IO_WAIT: f64 = 0.1;
 /// A process with a higher fraction of I/O wait is limited by its device.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{ProgressBasis, Transfer};
 use crate::model::snapshot::{TransferState, TransferView};
 use crate::model::transfers::estimate::Eta;
+use crate::model::transfers::kind::kind_of_program;
 use crate::probe::copy_jobs::temporary_name::final_path;
 use crate::safe_text::SafeText;
 
@@ -33,7 +34,12 @@ impl Transfer {
         };
         let positioned = self.progress_basis != ProgressBasis::IoCounters;
         TransferView {
-            pid: self.pid,
+            pid: Some(self.pid),
+            kind: kind_of_program(
+                self.command.as_bytes(),
+                self.source.is_some(),
+                self.destination.is_some(),
+            ),
             command: self.command.clone(),
             source: self
                 .source

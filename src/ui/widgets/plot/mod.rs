@@ -200,11 +200,61 @@ impl PlotWidget<'_> {
                 })
                 .render(area, buf);
         }
+        if self.has_labelled_lines() && curves.len() > 1 {
+            for (number, points) in curves.iter().enumerate() {
+                self.label_line(number, points, area, buf);
+            }
+        }
+    }
+
+    /// Whether curves are lines of the finest marks with their character at intervals, instead of
+    /// lines of their character: smooth, and told apart without colours.
+    fn has_labelled_lines(&self) -> bool {
+        !self.theme.ascii && matches!(self.shape, ChartShape::Line | ChartShape::Steps)
+    }
+
+    /// Writes the character of a curve onto its line: at its end and at intervals before it, beside
+    /// those of the other curves.
+    fn label_line(&self, number: usize, points: &[[f64; 2]], area: Rect, buf: &mut Buffer) {
+        /// Columns between two characters.
+        const INTERVAL: u16 = 16;
+        let curve = &self.curves[number];
+        let symbol = curve_symbol(number, curve.marker_letter, self.shape, self.theme);
+        let (Some(symbol), Some(last)) = (symbol.or(curve.marker_letter), points.last()) else {
+            return;
+        };
+        let colour = self.theme.role_colour(curve.role);
+        let column_of = |x: f64| (x * f64::from(area.width - 1)).round() as u16;
+        let shift = number as u16 * INTERVAL / self.curves.len() as u16;
+        let (first, end) = (column_of(points[0][0]), column_of(last[0]));
+        // A short line has one at its end.
+        let rightmost = end.checked_sub(shift).filter(|column| *column >= first);
+        let rightmost = rightmost.unwrap_or(end);
+        for column in (first..=rightmost).rev().step_by(usize::from(INTERVAL)) {
+            let x = f64::from(column) / f64::from((area.width - 1).max(1));
+            let y = paint::height_at(points, x);
+            let dots = area.height * 4 - 1;
+            let row = ((1.0 - y.clamp(0.0, 1.0)) * f64::from(dots)).round() as u16 / 4;
+            // The canvas may round to the row beside it. Between two points of which one is outside of
+            // the axis there is no line.
+            let near = [row, row.saturating_sub(1), (row + 1).min(area.height - 1)];
+            let is_line = |row: &u16| {
+                let cell = &buf[(area.x + column, area.y + row)];
+                cell.symbol() != " " && cell.fg == colour
+            };
+            if let Some(row) = near.into_iter().find(is_line) {
+                buf[(area.x + column, area.y + row)].set_char(symbol);
+            }
+        }
     }
 
     /// Marker of a curve. The first one of several is drawn with the finest marks, each further
-    /// one with a character of its own, so that colours are not needed to tell them apart.
+    /// one of dots, bars or ASCII characters with a character of its own, so that colours are not
+    /// needed to tell them apart.
     fn curve_marker(&self, number: usize) -> Marker {
+        if self.has_labelled_lines() {
+            return self.theme.chart_marker();
+        }
         let is_bar = matches!(self.shape, ChartShape::Bars | ChartShape::StackedBars);
         let letter = self.curves[number].marker_letter;
         match curve_symbol(number, letter, self.shape, self.theme) {

@@ -138,6 +138,17 @@ pub(super) fn polar_to_cartesian([turn, radius]: [f64; 2]) -> [f64; 2] {
     [radius * angle.sin(), radius * angle.cos()]
 }
 
+/// Height of the line through these points at `x`, between the two next to it; points are in the
+/// order of their x values.
+pub(super) fn height_at(points: &[[f64; 2]], x: f64) -> f64 {
+    let after = points.partition_point(|point| point[0] < x);
+    match (points.get(after.wrapping_sub(1)), points.get(after)) {
+        (Some([x1, y1]), Some([x2, y2])) if x2 > x1 => y1 + (y2 - y1) * (x - x1) / (x2 - x1),
+        (_, Some([_, y])) | (Some([_, y]), None) => *y,
+        (None, None) => 0.0,
+    }
+}
+
 /// Steps: each height holds until the next point; the last step has the average length of the
 /// others, up to the end.
 fn step_points(points: &[[f64; 2]], end: f64) -> Vec<[f64; 2]> {
@@ -195,6 +206,13 @@ mod tests {
         let mut points = vec![[0.1, 0.52], [0.2, 0.04], [0.3, 1.0]];
         round_to_cells(&mut points, 10);
         assert_eq!(points, [[0.1, 9.0 / 19.0], [0.3, 1.0]]);
+    }
+
+    #[test]
+    fn height_between_points_is_interpolated() {
+        let points = [[0.0, 1.0], [0.5, 3.0], [1.0, 3.0]];
+        let heights = [0.0, 0.25, 0.75, 2.0].map(|x| height_at(&points, x));
+        assert_eq!(heights, [1.0, 2.0, 3.0, 3.0]);
     }
 
     #[test]

@@ -96,8 +96,10 @@ impl PlotScale {
     }
 
     /// Extends the scale so that its ticks are a whole number of cells apart on an axis of `cells`
-    /// cells; returns the maximum number of ticks with it. Of the numbers of ticks up to `most`, the
-    /// one that wastes least of the axis, and the largest of these.
+    /// cells; returns the maximum number of ticks with it. Of the numbers of ticks up to `most`, each
+    /// also with a tick above the largest value, the one that wastes least of the axis, and the
+    /// largest of these; fewer than three ticks count as waste, for the values between them are hard
+    /// to estimate.
     pub(super) fn aligned_to_cells(
         self,
         unit: MetricUnit,
@@ -106,15 +108,37 @@ impl PlotScale {
     ) -> (Self, usize) {
         /// Waste that is accepted for more ticks, as a fraction of the length.
         const ACCEPTED_WASTE: f64 = 0.06;
+        /// Waste that fewer than three ticks are worth, as a factor of the length.
+        const TWO_TICKS_COST: f64 = 1.3;
         let length = |scale: &Self| scale.bounds[1] - scale.bounds[0];
+        let cost = |scale: &Self, count: usize| {
+            let is_sparse = most > 2 && scale.axis_ticks(unit, count).0.len() < 3;
+            length(scale) * if is_sparse { TWO_TICKS_COST } else { 1.0 }
+        };
         let mut best = (self.aligned_with(unit, most, cells), most);
-        for fewer in (2..most).rev() {
-            let candidate = self.aligned_with(unit, fewer, cells);
-            if length(&candidate) < length(&best.0) - length(&self) * ACCEPTED_WASTE {
-                best = (candidate, fewer);
+        for count in (2..=most).rev() {
+            let with_top = self.with_top_tick(unit, count - 1);
+            for scale in [self, with_top] {
+                let candidate = scale.aligned_with(unit, count, cells);
+                let accepted = cost(&best.0, best.1) - length(&self) * ACCEPTED_WASTE;
+                if cost(&candidate, count) < accepted {
+                    best = (candidate, count);
+                }
             }
         }
         best
+    }
+
+    /// The scale up to the next tick, if it has `most` of them at most now.
+    fn with_top_tick(mut self, unit: MetricUnit, most: usize) -> Self {
+        let marks = linear_axis_ticks(unit, self.bounds, most).marks;
+        if let [.., (before, _), (last, _)] = marks.as_slice()
+            && !self.log
+            && *last < self.bounds[1]
+        {
+            self.bounds[1] = last + (last - before);
+        }
+        self
     }
 
     fn aligned_with(mut self, unit: MetricUnit, most: usize, cells: u16) -> Self {
@@ -239,6 +263,17 @@ mod tests {
             labels(narrow, MetricUnit::Nanoseconds),
             ["2.5", "3.0", "3.5", "4.0", "4.5"]
         );
+    }
+
+    #[test]
+    fn axis_has_a_tick_above_its_values_rather_than_two_ticks() {
+        let scale = PlotScale::from_values([0.0, 36_600.0].into_iter(), false).unwrap();
+        let unit = MetricUnit::PerSecond;
+        let (scale, most) = scale.pad(true).aligned_to_cells(unit, 6, 11);
+        let (ticks, _) = scale.axis_ticks(unit, most);
+        let labels: Vec<_> = ticks.iter().map(|(_, label)| label.as_str()).collect();
+        assert_eq!(labels, ["0", "20", "40"]);
+        assert!(scale.fraction(36_600.0) > 0.8);
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn plot_axes_show_their_units() {
     let points = [[0.0, 100e6], [5e9, 500e6], [10e9, 400e6]];
     let axes = axes();
     let text = drawn_text(&plot_of(&points, ChartShape::Line, &axes), 40, 12);
-    for label in ["MB/s", "500", "10 s"] {
+    for label in ["MB/s", "400", "10 s"] {
         assert!(text.contains(label), "{label}\n{text}");
     }
 }
@@ -90,8 +90,9 @@ fn plot_draws_line_and_label_of_marked_value() {
     );
     assert!(first.ends_with("end 10 s"), "{text}");
     assert!(!text.contains("beyond"));
-    let position = text.lines().nth(5).unwrap().chars().nth(31);
-    assert_eq!(position, Some('│'), "{text}");
+    let row: Vec<char> = text.lines().nth(5).unwrap().chars().collect();
+    let middle = first.find("cliff 5 s").unwrap() + "cliff 5 s".len() / 2;
+    assert!(row[middle - 1..=middle + 1].contains(&'│'), "{text}");
 }
 
 #[test]
@@ -116,6 +117,27 @@ fn plot_draws_bars_of_several_curves_side_by_side() {
     let (reads, writes) = (coloured(StyleRole::Read), coloured(StyleRole::Write));
     assert!(reads.len() > 4 && writes.len() > 4, "{reads:?} {writes:?}");
     assert!(reads.iter().all(|column| !writes.contains(column)));
+}
+
+#[test]
+fn lines_have_their_letters_at_intervals() {
+    let (reads, writes) = ([[0.0, 9e6], [9e9, 9e6]], [[0.0, 3e6], [9e9, 3e6]]);
+    let axes = axes();
+    let mut plot = plot_of(&reads, ChartShape::Line, &axes);
+    plot.curves[0].marker_letter = Some('r');
+    plot.curves.push(PlotCurve {
+        points: &writes,
+        marker_letter: Some('w'),
+        ..plot.curves[0]
+    });
+    let count = |text: &str, letter| text.chars().filter(|it| *it == letter).count();
+    let text = drawn_text(&plot, 60, 12);
+    for letter in ['r', 'w'] {
+        assert!((2..=5).contains(&count(&text, letter)), "{text}");
+    }
+    // One curve alone needs no letter.
+    plot.curves.truncate(1);
+    assert_eq!(count(&drawn_text(&plot, 60, 12), 'r'), 0);
 }
 
 #[test]

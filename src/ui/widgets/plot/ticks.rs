@@ -17,7 +17,7 @@ pub(super) fn max_vertical_marks(height: u16) -> usize {
 }
 
 /// Minimum number of columns between two ticks of the horizontal axis.
-const MIN_MARK_WIDTH: u16 = 12;
+const MIN_MARK_WIDTH: u16 = 10;
 
 /// Maximum number of ticks of a horizontal axis with this many columns.
 pub(super) fn max_horizontal_marks(width: u16) -> usize {

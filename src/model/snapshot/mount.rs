@@ -1,0 +1,89 @@
+//! View of a mounted file system.
+
+use serde::{Deserialize, Serialize};
+
+use crate::safe_text::SafeText;
+
+/// A mounted file system over the interval.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MountView {
+    /// Where it is mounted; the first of several places.
+    pub mount_point: SafeText,
+    /// What is mounted: a device, or server and path.
+    pub source: SafeText,
+    /// Type of the file system.
+    pub file_system: SafeText,
+    /// Version of the protocol, of NFS.
+    pub version: Option<SafeText>,
+    /// Block device that it is on, of an overlay that of its upper directory.
+    pub device: Option<SafeText>,
+    /// Its size; `None` where a server would have to be asked.
+    pub size_bytes: Option<u64>,
+    /// Bytes available to unprivileged users; `None` as `size_bytes`.
+    pub available_bytes: Option<u64>,
+    /// Bytes read from the server per second; of a ZFS dataset those that programs have read.
+    pub read_bytes_per_s: Option<f64>,
+    /// Bytes written to the server per second; of a ZFS dataset those that programs have written.
+    pub write_bytes_per_s: Option<f64>,
+    /// Requests to the server per second; of a ZFS dataset read() and write() calls.
+    pub requests_per_s: Option<f64>,
+    /// Requests of NFS that were sent again, per second.
+    pub retransmissions_per_s: Option<f64>,
+    /// Requests of NFS that were not answered in time, per second.
+    pub timeouts_per_s: Option<f64>,
+    /// Mean time that a request of NFS waited before it was sent.
+    pub queue_ns: Option<f64>,
+    /// Mean time from sending a request of NFS to its answer: network and server.
+    pub round_trip_ns: Option<f64>,
+    /// Mean time from the beginning of a request of NFS to its end.
+    pub execution_ns: Option<f64>,
+    /// Requests that the process behind a FUSE mount has not answered; its owner and root may read
+    /// it.
+    pub waiting: Option<u64>,
+    /// Error counters of the devices of a btrfs since they were last reset.
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    pub errors: Vec<MountErrors>,
+    /// Why it has no rates.
+    pub no_values: Option<NoMountValues>,
+}
+
+/// Error counters of a device of a btrfs (`btrfs device stats`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountErrors {
+    /// Its path.
+    pub device: SafeText,
+    /// Failed writes.
+    pub write: u64,
+    /// Failed reads.
+    pub read: u64,
+    /// Failed flushes.
+    pub flush: u64,
+    /// Blocks with a wrong checksum or content.
+    pub corruption: u64,
+    /// Blocks of an older generation.
+    pub generation: u64,
+}
+
+impl MountErrors {
+    /// The sum of all counters.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        let counters = [self.write, self.read, self.flush, self.corruption];
+        counters
+            .into_iter()
+            .fold(self.generation, u64::saturating_add)
+    }
+}
+
+/// Why a mount has no rates of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoMountValues {
+    /// They are those of its block device.
+    BlockDevice,
+    /// The kernel counts nothing for this type.
+    FileSystem,
+    /// The counters cannot be read: root only, or not in this kernel.
+    Unreadable,
+}
