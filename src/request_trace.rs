@@ -9,7 +9,9 @@ use crate::drive::identity;
 use crate::drive::mounts::split_device_number;
 use crate::model::requests::{MatchErrors, RequestMatcher, TracedRequest};
 use crate::probe::trace::event::DeviceNumber;
-use crate::probe::trace::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
+use crate::probe::trace::{
+    CaptureControl, CaptureDetail, CaptureSettings, EventBatch, TraceCapture, TraceError,
+};
 use crate::roots::SysPaths;
 
 /// Bytes of a sector in /sys and in the events, independent of the device's own sectors.
@@ -162,7 +164,10 @@ pub fn follow_requests(
 ) -> Result<TraceCapture, TraceError> {
     let settings = CaptureSettings {
         devices: scope.devices.clone(),
-        queue_and_drive_only: detail == TraceDetail::QueueAndDrive,
+        detail: match detail {
+            TraceDetail::Full => CaptureDetail::Requests,
+            TraceDetail::QueueAndDrive => CaptureDetail::QueueAndDrive,
+        },
     };
     let mut matcher = RequestMatcher::new(scope.drive_by_device());
     TraceCapture::start(roots, &settings, move |batch: EventBatch<'_>| {

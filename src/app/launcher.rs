@@ -34,6 +34,8 @@ pub enum LauncherPane {
 pub struct LauncherState {
     /// The targets; `None` until the list has arrived.
     pub targets: Option<Vec<TargetChoice>>,
+    /// Target to select when the list arrives first, if the user prefers one.
+    pub default_target: Option<String>,
     /// Index of the selected target.
     pub target_index: usize,
     /// Index of the selected benchmark in the list of all benchmarks.
@@ -58,6 +60,7 @@ impl Default for LauncherState {
             |benchmark: &&dyn Benchmark| benchmark.description().name == DEFAULT_BENCHMARK;
         Self {
             targets: None,
+            default_target: None,
             target_index: 0,
             benchmark_index: BENCHMARKS.iter().position(is_default).unwrap_or(0),
             form: ParameterForm::default(),
@@ -107,7 +110,7 @@ impl LauncherState {
     }
 
     /// Stores the list of targets; the selection is kept.
-    pub fn set_targets(&mut self, mut choices: Vec<TargetChoice>) {
+    pub fn set_targets(&mut self, mut choices: Vec<TargetChoice>) -> Vec<Effect> {
         let selected = self.selected_choice().cloned();
         if let Some(choice) = &selected {
             match choices.iter().position(|known| known.name == choice.name) {
@@ -122,8 +125,17 @@ impl LauncherState {
         if let Some(search) = &mut self.search {
             search.select_best(&choices);
         }
+        let preferred = self.default_target.take();
+        let index = preferred
+            .as_ref()
+            .and_then(|name| choices.iter().position(|choice| choice.name == *name));
+        self.target_index = index.unwrap_or(self.target_index);
         self.targets = Some(choices);
         self.rebuild_form();
+        match (preferred, index) {
+            (Some(name), None) => vec![Effect::InspectTarget(name)],
+            _ => Vec::new(),
+        }
     }
 
     /// Stores the result of inspecting a typed path.

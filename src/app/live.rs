@@ -18,11 +18,12 @@ use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
 
 pub mod device_list;
+mod name_pattern;
 mod pane;
 mod ranking;
 pub mod tree;
 
-use self::device_list::{DeviceColumn, DeviceList, DeviceOrder};
+use self::device_list::{DeviceColumn, DeviceList, DeviceOrder, DeviceSelection};
 pub use self::pane::{LiveList, LivePane};
 use self::ranking::RowRanking;
 
@@ -42,6 +43,10 @@ pub struct LiveState {
     pub paused: bool,
     /// Whether all devices are listed: also idle loop devices and partitions of listed disks.
     pub show_idle: bool,
+    /// Patterns of the devices that are not listed unless all are.
+    pub hidden_devices: Vec<String>,
+    /// Columns of the devices; all if empty.
+    pub shown_columns: Vec<DeviceColumn>,
     /// Whether processes without I/O are listed.
     pub show_all: bool,
     /// Order of the processes.
@@ -97,6 +102,8 @@ impl LiveState {
             interval,
             paused: false,
             show_idle: false,
+            hidden_devices: Vec::new(),
+            shown_columns: Vec::new(),
             show_all: false,
             sort_order: ProcessOrder::default(),
             device_order: DeviceOrder::default(),
@@ -157,7 +164,12 @@ impl LiveState {
         };
         let filter = self.device_filter.as_string().to_lowercase();
         let order = self.visible_device_order();
-        DeviceList::new(sample, &self.history, order, &filter, self.show_idle)
+        let selection = DeviceSelection {
+            filter: &filter,
+            all: self.show_idle,
+            hidden: &self.hidden_devices,
+        };
+        DeviceList::new(sample, &self.history, order, selection)
     }
 
     /// The order of the devices; the default one while its column is hidden.
@@ -535,8 +547,7 @@ fn matches_filter(process: &ProcessView, filter: &str) -> bool {
         || process.command.to_lowercase().contains(filter)
         || process.pid.to_string().starts_with(filter)
         || process
-            .devices
-            .iter()
+            .device_names()
             .any(|device| device.to_lowercase() == filter)
         || process
             .user

@@ -14,6 +14,7 @@ pub mod keymap;
 pub mod launcher;
 pub mod live;
 mod message;
+pub mod preferences;
 pub mod process;
 mod process_action;
 pub mod replay;

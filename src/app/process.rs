@@ -48,6 +48,24 @@ impl ProcessColumn {
         Self::Command,
     ];
 
+    /// Its name in the configuration.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pid => "pid",
+            Self::User => "user",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::CacheFraction => "cache",
+            Self::IoWait => "io-wait",
+            Self::SwapIn => "swap-in",
+            Self::IoClass => "class",
+            Self::Device => "device",
+            Self::KernelState => "state",
+            Self::Command => "command",
+        }
+    }
+
     /// Its index in [`Self::ALL`].
     #[must_use]
     pub fn index(self) -> usize {
@@ -56,7 +74,7 @@ impl ProcessColumn {
     }
 
     /// Whether the column initially sorts in descending order.
-    fn sorts_descending(self) -> bool {
+    pub(super) fn sorts_descending(self) -> bool {
         matches!(
             self,
             Self::Read | Self::Write | Self::CacheFraction | Self::IoWait | Self::SwapIn
@@ -133,7 +151,9 @@ impl ProcessOrder {
             Some(ProcessColumn::Pid) => self.with_direction(left.pid.cmp(&right.pid)),
             Some(ProcessColumn::User) => self.with_direction(left.user.cmp(&right.user)),
             Some(ProcessColumn::IoClass) => self.with_direction(left.priority.cmp(&right.priority)),
-            Some(ProcessColumn::Device) => self.with_direction(left.devices.cmp(&right.devices)),
+            Some(ProcessColumn::Device) => {
+                self.with_direction(left.device_names().cmp(right.device_names()))
+            }
             Some(ProcessColumn::KernelState) => self.with_direction(left.state.cmp(&right.state)),
             Some(ProcessColumn::Command) => self.with_direction(left.command.cmp(&right.command)),
             _ => {

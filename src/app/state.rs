@@ -6,6 +6,8 @@ use super::help::HelpState;
 use super::keymap::KeyContext;
 use super::launcher::LauncherState;
 use super::live::LiveState;
+use super::preferences::Preferences;
+use super::process::ProcessOrder;
 use super::process_action::{ProcessAction, ProcessTarget};
 use super::replay::ReplayTimeline;
 use super::requests::RequestsState;
@@ -113,6 +115,29 @@ impl AppState {
         let mut state = Self::new(interval);
         state.live.timeline = Some(timeline);
         state
+    }
+
+    /// Applies what the user prefers.
+    pub fn apply_preferences(&mut self, preferences: &Preferences) {
+        if let Some(column) = preferences.sort {
+            self.live.sort_order = ProcessOrder {
+                column: Some(column),
+                descending: column.sorts_descending(),
+            };
+        }
+        self.live
+            .shown_columns
+            .clone_from(&preferences.device_columns);
+        self.live
+            .hidden_devices
+            .clone_from(&preferences.hidden_devices);
+        self.bench
+            .launcher
+            .default_target
+            .clone_from(&preferences.default_target);
+        if let Some(warning) = &preferences.warning {
+            self.show_error(warning.clone());
+        }
     }
 
     /// The active context of the key table.

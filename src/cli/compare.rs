@@ -43,6 +43,16 @@ pub(super) fn command() -> Command {
                 .help("rank all drives by this metric, such as iops, and mark outliers"),
         )
         .arg(ignore_option())
+        .arg(
+            Arg::new("fail-if-slower")
+                .long("fail-if-slower")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("by")
+                .help(
+                    "exit with status 6 if a metric is significantly worse than the baseline's: the \
+                     95 % interval of the ratio excludes 1",
+                ),
+        )
         .args(format_arguments(FORMATS))
 }
 
@@ -57,7 +67,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let output = ResultOutput::from_options(matches, &inputs)?;
     let (text, exit) = match matches.get_one::<String>("by") {
         Some(metric) => compare_by_metric(&paths, metric, &ignored, format)?,
-        None => compare_side_by_side(&paths, &ignored, format)?,
+        None => compare_side_by_side(&paths, &ignored, format, matches.get_flag("fail-if-slower"))?,
     };
     output.deliver(&text)?;
     Ok(exit)
@@ -68,6 +78,7 @@ fn compare_side_by_side(
     paths: &[&PathBuf],
     ignored: &[String],
     format: OutputFormat,
+    fail_if_slower: bool,
 ) -> Result<(String, ExitStatus), CommandFailure> {
     check_combined_size(paths)?;
     let mut budget = ReadBudget::default();
@@ -89,6 +100,7 @@ fn compare_side_by_side(
     };
     let exit = match comparison.benchmarks.is_empty() {
         true => ExitStatus::Failed,
+        false if fail_if_slower && comparison.has_slower_metric() => ExitStatus::Slower,
         false => ExitStatus::Success,
     };
     Ok((text, exit))

@@ -1,7 +1,7 @@
 //! Exit statuses, and the failure of a command.
 
 use crate::named_file::OutputError;
-use crate::session::store::{SessionFormatError, StoreError};
+use crate::session::store::StoreError;
 
 /// Advice if files are too large together for a comparison.
 pub(super) const FEWER_FILES: &str =
@@ -20,18 +20,24 @@ pub enum ExitStatus {
     Refused = 3,
     /// Completed, but a goal was missed.
     GoalMissed = 4,
+    /// Completed, and a problem was found.
+    ProblemFound = 5,
+    /// Completed, but something became slower: `compare --fail-if-slower`.
+    Slower = 6,
     /// Interrupted; the partial result was saved and printed.
     Interrupted = 130,
 }
 
 impl ExitStatus {
     /// All statuses, in order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Success,
         Self::Failed,
         Self::UsageError,
         Self::Refused,
         Self::GoalMissed,
+        Self::ProblemFound,
+        Self::Slower,
         Self::Interrupted,
     ];
 
@@ -47,6 +53,11 @@ impl ExitStatus {
             }
             Self::Refused => "refused for safety",
             Self::GoalMissed => "done, but a goal was missed",
+            Self::ProblemFound => "done, and a problem was found (`why --exit-code`)",
+            Self::Slower => {
+                "done, but a metric is significantly worse than the baseline: compare \
+                 --fail-if-slower"
+            }
             Self::Interrupted => "interrupted; the partial result is saved and printed",
         }
     }
@@ -100,13 +111,6 @@ pub(super) fn session_load_failure(error: StoreError) -> CommandFailure {
             CommandFailure::usage_error(error).with_advice(FEWER_FILES)
         }
         true => CommandFailure::usage_error(error),
-        // As for `run`: a file without content is a usage error.
-        false => match &error {
-            StoreError::NotASession {
-                reason: SessionFormatError::Empty,
-                ..
-            } => CommandFailure::usage_error(error),
-            _ => CommandFailure::failed(error),
-        },
+        false => CommandFailure::failed(error),
     }
 }

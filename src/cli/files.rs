@@ -1,19 +1,29 @@
-//! `diskscope files`: lists open files of processes, and deleted files that still occupy space.
+//! `diskscope files`: lists open files of processes, deleted files that still occupy space, and the
+//! files that the requests belong to.
 
 use std::fmt::Write as _;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
+use super::options::time_option;
 use super::output::{ResultOutput, converted, json_lines, pretty_json};
+use super::pace::SIGNAL_POLL_INTERVAL;
+use super::signals;
 use crate::drive::{file_systems, identity};
+use crate::engine::CancellationToken;
+use crate::file_trace::FileTrace;
 use crate::model::files;
 use crate::model::files::{DeletedView, FileView};
 use crate::privilege;
 use crate::probe::process::open_files;
 use crate::report::csv::CsvTable;
 use crate::report::files::SCRATCH_FILE_NOTE;
+use crate::report::hot_files::hot_files_text;
 use crate::roots::SysPaths;
 use crate::units;
 
@@ -24,6 +34,9 @@ pub(super) const FORMATS: &[OutputFormat] = &[
     OutputFormat::Ndjson,
     OutputFormat::Csv,
 ];
+
+/// Duration of a trace.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
 /// The open files of a process; the keys are those of `--json`.
 const OPEN_FILE_TABLE: CsvTable = CsvTable {
@@ -42,10 +55,48 @@ const DELETED_FILE_TABLE: CsvTable = CsvTable {
     columns: &["path", "device", "mount_point", "held_bytes", "size_bytes"],
 };
 
+/// The files with requests; the keys are those of `--json`.
+const HOT_FILE_TABLE: CsvTable = CsvTable {
+    columns: &[
+        "path",
+        "device",
+        "inode",
+        "read_bytes",
+        "written_bytes",
+        "read_ios",
+        "write_ios",
+        "p50_ns",
+        "p99_ns",
+        "via",
+    ],
+};
+
 pub(super) fn command() -> Command {
     Command::new("files")
-        .about("List deleted files that still use space, or the open files of a process")
+        .about(
+            "List deleted files that still use space, the open files of a process, or the files \
+             with the most disk I/O",
+        )
         .args(format_arguments(FORMATS))
+        .arg(
+            Arg::new("hot")
+                .long("hot")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("pid")
+                .help(
+                    "trace which files the requests of all disks belong to, and who waits for \
+                     fsync (root)",
+                ),
+        )
+        .arg(
+            Arg::new("duration")
+                .long("duration")
+                .value_name("DURATION")
+                .requires("hot")
+                .help(
+                    "duration of the trace, such as 10s; a bare number is seconds [default: 10s]",
+                ),
+        )
         .arg(
             Arg::new("pid")
                 .value_name("PID")
@@ -55,6 +106,9 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
+    if matches.get_flag("hot") {
+        return run_hot(matches);
+    }
     let roots = SysPaths::default();
     let format = selected_format(matches, FORMATS)?;
     let output = ResultOutput::from_options(matches, &[])?;
@@ -77,6 +131,39 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     };
     output.deliver(&text)?;
     Ok(ExitStatus::Success)
+}
+
+/// `files --hot`.
+fn run_hot(matches: &ArgMatches) -> CommandResult {
+    let format = selected_format(matches, FORMATS)?;
+    let duration = time_option(matches, "duration")?.unwrap_or(DEFAULT_DURATION);
+    let output = ResultOutput::from_options(matches, &[])?;
+    let control = Arc::new(CancellationToken::default());
+    signals::cancel_on_signal(Arc::clone(&control))?;
+    let mut trace = FileTrace::start(&SysPaths::default())
+        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
+    let end = Instant::now() + duration;
+    while !control.is_cancelled() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() || !trace.follow(left.min(SIGNAL_POLL_INTERVAL)) {
+            break;
+        }
+    }
+    let (view, end_reason) = trace.finish();
+    let text = match format {
+        OutputFormat::Json => pretty_json(&view)?,
+        OutputFormat::Text => hot_files_text(&view),
+        _ => listing(&view.files, format, HOT_FILE_TABLE, |_| String::new())?,
+    };
+    output.deliver(&text)?;
+    if let Some(message) = end_reason {
+        return Err(CommandFailure::failed(message));
+    }
+    Ok(if control.is_cancelled() {
+        ExitStatus::Interrupted
+    } else {
+        ExitStatus::Success
+    })
 }
 
 /// A list of files in the selected format.

@@ -4,12 +4,12 @@ use std::io::{self, IsTerminal};
 
 use clap::{Arg, ArgAction, ArgMatches};
 
+use super::config;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::pace::interval_option;
 use crate::tui;
 use crate::tui::{InterfaceError, InterfaceOptions, LoopEnd};
 
-pub(super) fn interface_arguments() -> [Arg; 3] {
+pub(super) fn interface_arguments() -> [Arg; 4] {
     let switch = |name: &'static str, help: &'static str| {
         Arg::new(name)
             .long(name)
@@ -22,11 +22,8 @@ pub(super) fn interface_arguments() -> [Arg; 3] {
             "mouse",
             "use the mouse wheel; the terminal then selects text only with Shift",
         ),
-        Arg::new("interval")
-            .long("interval")
-            .value_name("DURATION")
-            .default_value("1s")
-            .help("time between two samples of the Live screen"),
+        config::interval_argument(),
+        config::theme_argument(),
     ]
 }
 
@@ -36,10 +33,13 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
             "the interface needs a terminal: see `diskscope --help`",
         ));
     }
+    let config = config::effective(matches)?;
     let options = InterfaceOptions {
         ascii: matches.get_flag("ascii"),
         mouse: matches.get_flag("mouse"),
-        interval: interval_option(matches)?,
+        interval: config.interval.value,
+        theme: config.theme.value,
+        preferences: config.preferences(),
     };
     exit_of_ending(tui::run(&options))
 }

@@ -9,6 +9,10 @@ use crate::bench::BENCHMARKS;
 
 const FILES_TABLE: &[(&str, &str)] = &[
     (
+        "$XDG_CONFIG_HOME/diskscope/config.toml",
+        "the configuration; diskscope config prints the one in effect",
+    ),
+    (
         "$XDG_STATE_HOME/diskscope/sessions",
         "every run, as a JSON document; during a run, and after a kill, as a journal, which show also \
          reads",
@@ -29,7 +33,14 @@ const ENVIRONMENT_TABLE: &[(&str, &str)] = &[
         "XDG_STATE_HOME",
         "where sessions are kept; ~/.local/state when it is not set",
     ),
-    ("NO_COLOR", "if set, the interface uses no colours"),
+    (
+        "NO_COLOR",
+        "if set, the interface uses no colours unless a theme is chosen",
+    ),
+    (
+        "COLORFGBG",
+        "the background of the terminal, until the terminal itself tells it",
+    ),
 ];
 
 const EXAMPLES_TABLE: &[(&str, &str)] = &[

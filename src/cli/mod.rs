@@ -21,6 +21,7 @@ mod benchmark_help;
 mod cleanup;
 mod compare;
 mod completions;
+mod config;
 mod device_names;
 mod devices;
 mod elevation;
@@ -42,6 +43,7 @@ mod show;
 mod signals;
 mod trace;
 mod watch;
+mod why;
 
 pub use self::failure::ExitStatus;
 use self::failure::{CommandFailure, CommandResult};
@@ -85,6 +87,12 @@ const SUBCOMMANDS: &[Subcommand] = &[
         formats: watch::FORMATS,
         command: watch::command,
         run: watch::run,
+    },
+    Subcommand {
+        group: CommandGroup::Watch,
+        formats: why::FORMATS,
+        command: why::command,
+        run: why::run,
     },
     Subcommand {
         group: CommandGroup::Watch,
@@ -145,6 +153,12 @@ const SUBCOMMANDS: &[Subcommand] = &[
         formats: &[],
         command: report::command,
         run: report::run,
+    },
+    Subcommand {
+        group: CommandGroup::Setup,
+        formats: config::FORMATS,
+        command: config::command,
+        run: config::run,
     },
     Subcommand {
         group: CommandGroup::Setup,
@@ -271,6 +285,7 @@ fn may_block_on_devices(matches: &ArgMatches) -> bool {
         Some(("run", matches)) if matches.get_flag("help") => false,
         Some((name, _)) => [
             "run", "devices", "show", "compare", "report", "record", "replay", "watch", "files",
+            "why",
         ]
         .contains(&name),
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use super::config;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::interface;
@@ -48,6 +49,7 @@ pub(super) fn command() -> Command {
             "print the recorded requests, one JSON object per line",
         ))
         .arg(switch("ascii", "draw with ASCII characters only"))
+        .arg(config::theme_argument())
         .args(format_arguments(FORMATS))
         .after_help("The formats are those of watch.")
 }
@@ -84,10 +86,13 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         if !is_single {
             replay.seek_first_rates();
         }
+        let config = config::effective(matches)?;
         let options = InterfaceOptions {
             ascii: matches.get_flag("ascii"),
             mouse: false,
             interval: Duration::from_secs(1),
+            theme: config.theme.value,
+            preferences: config.preferences(),
         };
         return interface::exit_of_ending(tui::replay(&options, path, replay));
     }

@@ -8,10 +8,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{ResultOutput, StreamOutput, converted, print_status_line};
-use super::{pace, signals};
+use super::{config, pace, signals};
 use crate::engine::CancellationToken;
 use crate::model::{Snapshot, ViewBuilder};
 use crate::probe::SampleCollector;
+use crate::process_io_trace::ProcessIoTrace;
 use crate::report::csv::CsvTable;
 use crate::report::{openmetrics, watch};
 use crate::roots::SysPaths;
@@ -45,13 +46,7 @@ const DEVICE_TABLE: CsvTable = CsvTable {
 pub(super) fn command() -> Command {
     Command::new("watch")
         .about("Print devices, processes and transfers at an interval")
-        .arg(
-            Arg::new("interval")
-                .long("interval")
-                .value_name("DURATION")
-                .default_value("1s")
-                .help("time between two samples, such as 500ms or 2s"),
-        )
+        .arg(config::interval_argument())
         .arg(
             Arg::new("count")
                 .long("count")
@@ -70,6 +65,12 @@ pub(super) fn command() -> Command {
                 .long("units")
                 .action(ArgAction::SetTrue)
                 .help("also list services, containers and sessions (control groups); always in JSON"),
+        )
+        .arg(
+            Arg::new("by-device")
+                .long("by-device")
+                .action(ArgAction::SetTrue)
+                .help("trace requests: what each process does on each device, and IOPS (root)"),
         )
         .arg(
             Arg::new("all-devices")
@@ -92,7 +93,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let interval = pace::interval_option(matches)?;
+    let interval = config::effective(matches)?.interval.value;
     let count = matches.get_one::<u64>("count").copied();
     let format = selected_format(matches, FORMATS)?;
     let all_devices = matches.get_flag("all-devices");
@@ -106,8 +107,13 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     collector.set_show_threads(matches.get_flag("threads"));
     collector.set_show_units(matches.get_flag("units") || format == OutputFormat::Ndjson);
     collector.set_show_mounts(matches.get_flag("mounts"));
+    let trace = match matches.get_flag("by-device") {
+        true => Some(start_trace()?),
+        false => None,
+    };
     // The first printed sample is relative to this one: a single sample has no rates.
     modeler.update(Arc::new(collector.collect()));
+    let _ = trace.as_ref().map(ProcessIoTrace::take);
     let mut due = Instant::now();
     let (mut printed, mut said) = (0, Vec::new());
     while count.is_none_or(|count| printed < count) {
@@ -116,7 +122,14 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
             return Ok(ExitStatus::Interrupted);
         }
         collector.follow_files(modeler.followed_files());
-        let live = modeler.update(Arc::new(collector.collect()));
+        let sample = Arc::new(collector.collect());
+        let traced = trace.as_ref().map(ProcessIoTrace::take);
+        if let Some(reason) = traced.as_ref().and_then(|it| it.end_reason.as_ref()) {
+            return Err(CommandFailure::failed(format!(
+                "the kernel has ended the trace: {reason}"
+            )));
+        }
+        let live = modeler.update_traced(sample, traced.as_ref());
         for notice in watch::new_notices(&live, &mut said).lines() {
             print_status_line(notice);
         }
@@ -126,6 +139,11 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         printed += 1;
     }
     Ok(ExitStatus::Success)
+}
+
+fn start_trace() -> Result<ProcessIoTrace, CommandFailure> {
+    ProcessIoTrace::start(&SysPaths::default())
+        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))
 }
 
 /// Writes samples in one format.

@@ -294,10 +294,26 @@ struct Fiemap {
 /// # Errors
 /// `EOPNOTSUPP` when the file system does not report extents.
 pub fn file_extents(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<FileExtent>> {
+    read_extents(file, range, FIEMAP_FLAG_SYNC)
+}
+
+/// The same without write-back: dirty pages that have no place yet are missing or marked.
+///
+/// # Errors
+/// `EOPNOTSUPP` when the file system does not report extents.
+pub fn placed_extents(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<FileExtent>> {
+    read_extents(file, range, 0)
+}
+
+fn read_extents(
+    file: &File,
+    range: std::ops::Range<u64>,
+    flags: u32,
+) -> io::Result<Vec<FileExtent>> {
     let mut map = Fiemap {
         start: range.start,
         length: range.end.saturating_sub(range.start),
-        flags: FIEMAP_FLAG_SYNC,
+        flags,
         mapped_extents: 0,
         extent_count: MAX_EXTENTS as u32,
         reserved: 0,

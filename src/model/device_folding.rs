@@ -21,6 +21,8 @@ pub enum Fold {
     IdleLoop,
     /// A RAM disk without I/O.
     IdleRamDisk,
+    /// The user's configuration hides it.
+    Hidden,
 }
 
 /// Numbers of devices that are omitted.
@@ -36,6 +38,8 @@ pub struct FoldedDevices {
     pub idle_loops: usize,
     /// Idle RAM disks.
     pub idle_ram_disks: usize,
+    /// Devices that the user's configuration hides.
+    pub hidden: usize,
 }
 
 impl FoldedDevices {
@@ -47,6 +51,7 @@ impl FoldedDevices {
             Fold::Path => &mut self.paths,
             Fold::IdleLoop => &mut self.idle_loops,
             Fold::IdleRamDisk => &mut self.idle_ram_disks,
+            Fold::Hidden => &mut self.hidden,
         };
         *number += 1;
     }
@@ -54,7 +59,12 @@ impl FoldedDevices {
     /// All of them.
     #[must_use]
     pub fn total(&self) -> usize {
-        self.partitions + self.lower_layers + self.paths + self.idle_loops + self.idle_ram_disks
+        self.partitions
+            + self.lower_layers
+            + self.paths
+            + self.idle_loops
+            + self.idle_ram_disks
+            + self.hidden
     }
 }
 

@@ -8,6 +8,7 @@ pub mod file_locations;
 pub mod files;
 mod growing;
 pub mod history;
+pub mod hot_files;
 pub mod interval;
 mod memory;
 mod mounts;

@@ -10,12 +10,14 @@ use crate::drive::ioctl::IoClass;
 use crate::model::file_locations::{device_at_location, location_of};
 use crate::model::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, own_io_difference};
 use crate::model::processes::rates::{is_active, set_rates};
-use crate::model::snapshot::ProcessView;
+use crate::model::requests::TracedIo;
+use crate::model::snapshot::{DeviceShare, ProcessView};
 use crate::probe::SystemSample;
-use crate::probe::sample::{IoPriority, ProcessIo, ProcessSample};
+use crate::probe::sample::{IoPriority, ProbeNotice, ProcessIo, ProcessSample};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_command_line;
 
+pub mod by_device;
 pub mod ended;
 mod threads;
 
@@ -60,13 +62,13 @@ impl ProcessBaselines {
 }
 
 /// The processes, the busiest first: all, or those that did I/O, waited for I/O or are blocked in
-/// it; and their threads, where they were read.
+/// it, or whose requests were traced; and their threads, where they were read.
 #[must_use]
 pub fn process_views(
     interval: &SampleInterval<'_>,
     first: &ProcessBaselines,
     ended: &EndedInInterval,
-    all: bool,
+    (all, traced): (bool, Option<&TracedIo>),
 ) -> Vec<ProcessView> {
     let mut views: Vec<ProcessView> = Vec::new();
     for pair in &interval.process_pairs {
@@ -75,17 +77,55 @@ pub fn process_views(
         if let Some(children) = ended.unseen.get(&pid) {
             views.push(ended_children_view(pair, children));
         }
-        if all || is_active(&view) {
+        if all || is_active(&view) || by_device::is_traced(traced, pair) {
             let whole = add_identity(view, interval.current, pair, first);
             views.extend(threads::thread_views(interval, pair, &whole));
             views.push(whole);
         }
     }
+    sort_by_load(&mut views);
+    views
+}
+
+/// The busiest first.
+pub fn sort_by_load(views: &mut [ProcessView]) {
     views.sort_by(|a, b| {
         let order = sort_weight(b).total_cmp(&sort_weight(a));
         order.then((a.pid, a.tid).cmp(&(b.pid, b.tid)))
     });
-    views
+}
+
+/// Bytes per second of all processes at devices, ended ones included; `None` where the counters of
+/// some cannot be read.
+#[must_use]
+pub fn total_rates(interval: &SampleInterval<'_>, ended: &EndedInInterval) -> Option<(f64, f64)> {
+    let seconds = interval.seconds()?;
+    let pairs = &interval.process_pairs;
+    // Only where init alone is hidden, as in a container, is the sum of use.
+    let refused = ProbeNotice::OthersIoNotPermitted;
+    if interval.current.notices.contains(&refused) {
+        return None;
+    }
+    let rate = |bytes: u64, elapsed: Duration| bytes as f64 / elapsed.as_secs_f64();
+    let (mut read, mut written) = (0.0, 0.0);
+    for pair in pairs {
+        let Some((io, elapsed)) = pair.io_delta() else {
+            continue;
+        };
+        let twice = ended.counted_twice.get(&pair.current.identity.pid);
+        let own = twice.map_or(io, |twice| io.saturating_sub(twice));
+        read += rate(own.read_bytes, elapsed);
+        written += rate(
+            own.write_bytes.saturating_sub(own.cancelled_write_bytes),
+            elapsed,
+        );
+    }
+    for children in ended.unseen.values() {
+        let io = children.io;
+        read += io.read_bytes as f64 / seconds;
+        written += io.write_bytes.saturating_sub(io.cancelled_write_bytes) as f64 / seconds;
+    }
+    Some((read, written))
 }
 
 /// Fraction of the bytes read by all processes, 0 to 1, that came from the page cache; `None` also
@@ -177,7 +217,8 @@ fn add_identity(
     view.threads = (process.thread_count > 0).then_some(process.thread_count);
     view.priority = process.priority.map(format_priority).map(Into::into);
     view.wait_channel = process.wait_channel.as_ref().map(SafeText::from);
-    view.devices = device_names(now, pair);
+    view.devices = by_device::estimated_shares(&view, device_names(now, pair));
+    view.devices_estimated = !view.devices.is_empty();
     view
 }
 
@@ -221,6 +262,8 @@ fn device_names(now: &SystemSample, pair: &ProcessPair<'_>) -> Vec<SafeText> {
 /// Device bytes count first; bytes served from the cache break ties.
 fn sort_weight(view: &ProcessView) -> f64 {
     let device = view.read_bytes_per_s.unwrap_or(0.0) + view.write_bytes_per_s.unwrap_or(0.0);
+    let traced = view.devices.iter().map(DeviceShare::total_bytes_per_s);
+    let device = traced.fold(device, f64::max);
     let requested = view.rchar_bytes_per_s.unwrap_or(0.0) + view.wchar_bytes_per_s.unwrap_or(0.0);
     device + view.io_wait.unwrap_or(0.0) + requested * 1e-9
 }

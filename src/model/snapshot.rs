@@ -13,11 +13,13 @@ use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, VolumeKind};
 use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
 
+mod device_share;
 mod mount;
 mod nanoseconds;
 mod transfer;
 mod unit;
 
+pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
 pub use self::mount::{MountErrors, MountView, NoMountValues};
 pub use self::transfer::{
     Bottleneck, BottleneckReason, Throttle, TransferKey, TransferKind, TransferOperation,
@@ -44,6 +46,12 @@ pub struct Snapshot {
     pub processes: Vec<ProcessView>,
     /// Total number of processes.
     pub process_count: usize,
+    /// All processes, and all drives, together.
+    #[serde(default)]
+    pub total: TotalRates,
+    /// What the requests of all devices showed; `None` unless they were traced.
+    #[serde(default)]
+    pub traced: Option<TracedInterval>,
     /// Transfers of large files, the largest remainder first.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
     pub transfers: Vec<TransferView>,
@@ -77,6 +85,12 @@ pub fn is_delay_accounting_notice(notice: &str) -> bool {
     notice == ProbeNotice::DelayAccountingOff.message()
 }
 
+/// Whether a notice says that control groups are those of version 1.
+#[must_use]
+pub fn is_first_version_notice(notice: &str) -> bool {
+    notice == ProbeNotice::BufferedWritesUnattributed.message()
+}
+
 /// Whether a notice says that other users' processes are unreadable.
 #[must_use]
 pub fn is_other_users_notice(notice: &str) -> bool {
@@ -107,6 +121,22 @@ pub struct HostView {
     pub pressure_some: Option<f64>,
     /// Fraction of time (0 to 1, average of 10 s) in which all tasks waited for I/O.
     pub pressure_full: Option<f64>,
+    /// Fraction of time (0 to 1, average of 10 s) in which at least one task waited for memory:
+    /// reclaim, swap-in, or a file that was dropped from the page cache and is read again.
+    pub memory_pressure_some: Option<f64>,
+    /// Fraction of time (0 to 1, average of 10 s) in which all tasks waited for memory.
+    pub memory_pressure_full: Option<f64>,
+    /// Fraction of time (0 to 1, average of 10 s) in which at least one task waited for a processor.
+    pub cpu_pressure_some: Option<f64>,
+    /// Bytes read from swap per second.
+    pub swap_in_bytes_per_s: Option<f64>,
+    /// Bytes written to swap per second.
+    pub swap_out_bytes_per_s: Option<f64>,
+    /// Bytes of files per second that were read again shortly after they had been dropped from the
+    /// page cache.
+    pub refault_bytes_per_s: Option<f64>,
+    /// Allocations per second that had to reclaim memory themselves.
+    pub direct_reclaims_per_s: Option<f64>,
     /// Memory that the kernel can use.
     pub memory_bytes: Option<u64>,
     /// Bytes of files and devices in the page cache, including tmpfs and shared memory.
@@ -257,9 +287,10 @@ pub struct ProcessView {
     pub start_ticks: u64,
     /// Thread id; equal to `pid` in lines of whole processes, 0 in those of ended children.
     pub tid: u32,
-    /// Whether the line is what the children of the process did that ended in the interval: after
-    /// they were last sampled, or all of it where no sample has seen them. `pid`, `user` and
-    /// `command` are those of the parent.
+    /// Whether the line is of what has ended: with `tid` 0 what the children of the process did that
+    /// ended in the interval, after they were last sampled, or all of it where no sample has seen
+    /// them (`pid`, `user` and `command` are those of the parent); otherwise of a process that has
+    /// ended itself.
     pub exited: bool,
     /// Owner's name, or number where it has none.
     pub user: Option<SafeText>,
@@ -278,6 +309,15 @@ pub struct ProcessView {
     /// Bytes passed to write system calls per second.
     #[serde(rename = "asked_write_bytes_per_s")]
     pub wchar_bytes_per_s: Option<f64>,
+    /// Reads completed at devices per second, those of its dirty pages written back included;
+    /// `None` unless requests were traced.
+    pub read_ios_per_s: Option<f64>,
+    /// Writes completed at devices per second; `None` unless requests were traced.
+    pub write_ios_per_s: Option<f64>,
+    /// Read system calls per second, on sockets and pipes too.
+    pub read_syscalls_per_s: Option<f64>,
+    /// Write system calls per second, on sockets and pipes too.
+    pub write_syscalls_per_s: Option<f64>,
     /// Fraction of the interval spent waiting for block I/O, 0 to 1.
     pub io_wait: Option<f64>,
     /// Kernel's one-letter state. For an idle process it may be a few seconds old.
@@ -305,10 +345,26 @@ pub struct ProcessView {
     /// Kernel function that it waits in.
     #[serde(rename = "blocked_in")]
     pub wait_channel: Option<SafeText>,
-    /// Devices that it uses, according to its open files: those whose file offsets moved first.
+    /// Devices that it uses. From traced requests: the busiest first, each layer of a stack on its
+    /// own. Otherwise an estimate from its open files, those whose file offsets moved first.
     #[serde(default)]
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
-    pub devices: Vec<SafeText>,
+    pub devices: Vec<DeviceShare>,
+    /// Whether `devices` is an estimate.
+    pub devices_estimated: bool,
+}
+
+impl ProcessView {
+    /// Whether the line is of the ended children of a process.
+    #[must_use]
+    pub fn is_ended_children(&self) -> bool {
+        self.exited && self.tid == 0
+    }
+
+    /// Names of its devices.
+    pub fn device_names(&self) -> impl Iterator<Item = &str> {
+        self.devices.iter().map(|share| &*share.name)
+    }
 }
 
 /// A file that grows.

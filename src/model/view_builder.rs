@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use crate::probe::SystemSample;
-use crate::probe::sample::{CpuTicks, FollowedFile, HostSample, ProbeNotice};
+use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
 
 use super::dirty_memory::DirtyMemory;
 use super::interval::SampleInterval;
 use super::processes::ProcessBaselines;
-use super::processes::ended::EndedChildren;
-use super::snapshot::{HostView, Snapshot};
+use super::processes::by_device;
+use super::processes::ended::{EndedChildren, EndedInInterval};
+use super::requests::TracedIo;
+use super::snapshot::{DeviceView, HostView, Snapshot, TotalRates};
 use super::transfers::TransferTracker;
 use super::transfers::context::TransferContext;
 use super::{devices, growing, memory, mounts, processes, units};
@@ -78,6 +80,11 @@ impl ViewBuilder {
 
     /// The view of the next sample.
     pub fn update(&mut self, now: Arc<SystemSample>) -> Snapshot {
+        self.update_traced(now, None)
+    }
+
+    /// The view of the next sample, with the requests that completed since the previous one.
+    pub fn update_traced(&mut self, now: Arc<SystemSample>, traced: Option<&TracedIo>) -> Snapshot {
         let before = self.previous.take();
         let before = before.as_deref();
         let interval = SampleInterval::new(before, &now);
@@ -90,15 +97,17 @@ impl ViewBuilder {
         let mut live = Snapshot {
             time: now.time.clone().into(),
             interval: before.and_then(|before| now.boot_time.checked_sub(before.boot_time)),
-            host: host_view(before.map(|before| &before.host), &now.host),
+            host: host_view(before, &now),
             devices,
             processes: processes::process_views(
                 &interval,
                 &self.baselines,
                 &ended,
-                self.settings.all_processes,
+                (self.settings.all_processes, traced),
             ),
             process_count: now.processes.len(),
+            total: TotalRates::default(),
+            traced: None,
             transfers: Vec::new(),
             growing_files: growing::growing_files(&interval),
             units: None,
@@ -107,6 +116,11 @@ impl ViewBuilder {
             drives: Arc::clone(&now.drives),
             file_systems: Arc::clone(&now.file_systems),
         };
+        live.total = total_rates(&interval, &ended, &live.devices);
+        if let Some(traced) = traced {
+            live.traced = by_device::apply_traced(&mut live.processes, traced, &interval);
+            processes::sort_by_load(&mut live.processes);
+        }
         live.units = units::unit_views(&interval, &live.devices);
         live.host.time_to_flush = self.dirty_memory.time_to_flush(&now, &live.devices);
         live.host.time_to_throttle = self.dirty_memory.time_to_throttle(&now.host.memory);
@@ -123,6 +137,25 @@ impl ViewBuilder {
     }
 }
 
+/// All processes together, and all drives together.
+fn total_rates(
+    interval: &SampleInterval<'_>,
+    ended: &EndedInInterval,
+    devices: &[DeviceView],
+) -> TotalRates {
+    let processes = processes::total_rates(interval, ended);
+    let sum = |rate: fn(&DeviceView) -> Option<f64>| {
+        let media = devices.iter().filter(|device| device.is_medium());
+        media.filter_map(rate).reduce(|sum, rate| sum + rate)
+    };
+    TotalRates {
+        read_bytes_per_s: processes.map(|(read, _)| read),
+        write_bytes_per_s: processes.map(|(_, written)| written),
+        actual_read_bytes_per_s: sum(|device| device.read_bytes_per_s),
+        actual_write_bytes_per_s: sum(|device| device.write_bytes_per_s),
+    }
+}
+
 fn notice_texts(notices: &[ProbeNotice]) -> Vec<SafeText> {
     notices
         .iter()
@@ -130,7 +163,17 @@ fn notice_texts(notices: &[ProbeNotice]) -> Vec<SafeText> {
         .collect()
 }
 
-fn host_view(before: Option<&HostSample>, now: &HostSample) -> HostView {
+fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
+    let now = &sample.host;
+    let elapsed = before
+        .and_then(|before| sample.boot_time.checked_sub(before.boot_time))
+        .map(|elapsed| elapsed.as_secs_f64())
+        .filter(|seconds| *seconds > 0.0);
+    let before = before.map(|before| &before.host);
+    let reclaim_rate = |count: fn(&ReclaimCounters) -> u64| {
+        let (before, now) = (before?.reclaim?, now.reclaim?);
+        Some(count(&now).checked_sub(count(&before))? as f64 / elapsed?)
+    };
     let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
     let share = |stall: f64| stall / 100.0;
     let cpu = before.and_then(|before| cpu_fractions(before.cpu?, now.cpu?));
@@ -147,6 +190,19 @@ fn host_view(before: Option<&HostSample>, now: &HostSample) -> HostView {
         pressure_full: now
             .pressure
             .map(|pressure| share(pressure.full.average_10_s)),
+        memory_pressure_some: now
+            .memory_pressure
+            .map(|pressure| share(pressure.some.average_10_s)),
+        memory_pressure_full: now
+            .memory_pressure
+            .map(|pressure| share(pressure.full.average_10_s)),
+        cpu_pressure_some: now
+            .cpu_pressure
+            .map(|pressure| share(pressure.average_10_s)),
+        swap_in_bytes_per_s: reclaim_rate(|it| it.swapped_in_bytes),
+        swap_out_bytes_per_s: reclaim_rate(|it| it.swapped_out_bytes),
+        refault_bytes_per_s: reclaim_rate(|it| it.refaulted_bytes),
+        direct_reclaims_per_s: reclaim_rate(|it| it.direct_reclaims),
         memory_bytes: now.memory.total,
         cached_bytes: match (now.memory.cached, now.memory.buffers) {
             (Some(cached), Some(buffers)) => cached.checked_add(buffers),
@@ -177,6 +233,8 @@ fn cpu_fractions(before: CpuTicks, now: CpuTicks) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -190,6 +248,58 @@ mod tests {
         assert!((busy - 0.5).abs() < 1e-12 && (waiting - 0.25).abs() < 1e-12);
         assert_eq!(cpu_fractions(at(1, 1, 5), at(1, 1, 5)), None);
         assert_eq!(cpu_fractions(at(9, 1, 10), at(1, 1, 20)), None);
+    }
+
+    #[test]
+    fn totals_are_of_processes_and_of_drives_and_unknown_where_counters_are_refused() {
+        use crate::probe::sample::{
+            Availability, DiskCounters, ProcessIdentity, ProcessIo, ProcessSample, RequestCounters,
+        };
+        let sample = |second: u64, bytes: u64, notices: &[ProbeNotice]| {
+            let identity = ProcessIdentity {
+                pid: 7,
+                ..ProcessIdentity::default()
+            };
+            let io = ProcessIo {
+                read_bytes: bytes,
+                ..ProcessIo::default()
+            };
+            let process = ProcessSample {
+                identity: Arc::new(identity),
+                io: Availability::Available(io),
+                read_at: Duration::from_secs(second),
+                ..ProcessSample::default()
+            };
+            let disk = DiskCounters {
+                name: "sda".to_owned(),
+                reads: RequestCounters {
+                    completed: second,
+                    sectors: bytes / 256,
+                    ..RequestCounters::default()
+                },
+                ..DiskCounters::default()
+            };
+            Arc::new(SystemSample {
+                boot_time: Duration::from_secs(second),
+                disks: vec![disk],
+                processes: vec![process],
+                notices: notices.to_vec(),
+                ..SystemSample::default()
+            })
+        };
+        let mut builder = ViewBuilder::default();
+        builder.update(sample(10, 0, &[]));
+        let total = builder.update(sample(12, 8192, &[])).total;
+        assert_eq!(total.read_bytes_per_s, Some(4096.0));
+        assert_eq!(total.write_bytes_per_s, Some(0.0));
+        assert_eq!(total.actual_read_bytes_per_s, Some(8192.0));
+        let refused = [ProbeNotice::OthersIoNotPermitted];
+        let total = builder.update(sample(14, 8192, &refused)).total;
+        assert_eq!(
+            (total.read_bytes_per_s, total.write_bytes_per_s),
+            (None, None)
+        );
+        assert_eq!(total.actual_read_bytes_per_s, Some(0.0));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 mod collector;
 pub mod control_groups;
 pub mod copy_jobs;
+pub mod facts;
+pub mod files;
 pub mod mounts;
 mod notice;
 pub mod operations;

@@ -9,6 +9,7 @@ pub use super::control_groups::unit::{Unit, UnitKind};
 pub use super::notice::ProbeNotice;
 pub use super::process::file_pages::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
 pub use super::system::paging::PagingCounters;
+pub use super::system::reclaim::ReclaimCounters;
 
 use super::copy_jobs::{EndedJob, JobCount};
 use super::mounts::MountSample;
@@ -80,6 +81,12 @@ pub struct HostSample {
     pub memory: MemoryCounters,
     /// I/O of the machine as a whole.
     pub paging: Option<PagingCounters>,
+    /// Swapping and reclaim.
+    pub reclaim: Option<ReclaimCounters>,
+    /// `/proc/pressure/memory`; `None` without CONFIG_PSI or before kernel 4.20.
+    pub memory_pressure: Option<PressureStall>,
+    /// First line of `/proc/pressure/cpu`: at least one task waited for a processor.
+    pub cpu_pressure: Option<PressureLine>,
     /// `/proc/pressure/io`; `None` without CONFIG_PSI or before kernel 4.20.
     pub pressure: Option<PressureStall>,
 }

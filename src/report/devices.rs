@@ -53,6 +53,7 @@ pub fn folded_text(folded: &FoldedDevices) -> String {
         count(folded.partitions, "partition", "partitions"),
         count(folded.lower_layers, "lower layer", "lower layers"),
         count(folded.paths, "path", "paths"),
+        count(folded.hidden, "hidden", "hidden"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join(", ")

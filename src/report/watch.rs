@@ -7,6 +7,7 @@ use crate::model::Snapshot;
 use crate::model::snapshot::HostView;
 use crate::units::{format_capacity, format_estimate, format_percent};
 
+mod by_device;
 mod columns;
 mod devices;
 mod mounts;
@@ -39,8 +40,27 @@ pub fn watch_text(live: &Snapshot, all_devices: bool) -> String {
     transfers::append_growing_files(&mut text, &live.growing_files);
     mounts::append_mounts(&mut text, live.mounts.as_deref());
     units::append_units(&mut text, live.units.as_deref());
+    append_totals(&mut text, live);
     processes::append_processes(&mut text, &live.processes, live.process_count);
+    by_device::append_by_device(&mut text, live);
     text
+}
+
+/// What processes read and wrote at devices, and what drives did (iotop's two lines).
+fn append_totals(text: &mut String, live: &Snapshot) {
+    let rate = columns::format_megabytes_per_s;
+    let total = &live.total;
+    if total.actual_read_bytes_per_s.is_none() && total.read_bytes_per_s.is_none() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "MB/s: processes r {} w {}, drives r {} w {}",
+        rate(total.read_bytes_per_s),
+        rate(total.write_bytes_per_s),
+        rate(total.actual_read_bytes_per_s),
+        rate(total.actual_write_bytes_per_s),
+    );
 }
 
 /// What could not be read and why, once each: the notices of a view that are not in `printed`,
@@ -118,7 +138,8 @@ mod tests {
     use super::columns::display_width;
     use super::*;
     use crate::model::snapshot::{
-        DeviceView, ProcessView, TransferState, TransferView, UnitLimit, UnitView,
+        DeviceShare, DeviceView, ProcessView, TotalRates, TracedInterval, TransferState,
+        TransferView, UnitLimit, UnitView,
     };
     use crate::probe::sample::UnitKind;
 
@@ -165,6 +186,8 @@ mod tests {
                 ..ProcessView::default()
             }],
             process_count: 2074,
+            total: TotalRates::default(),
+            traced: None,
             transfers: vec![TransferView {
                 pid: Some(4711),
                 command: "cp".into(),
@@ -226,6 +249,30 @@ mod tests {
     }
 
     #[test]
+    fn processes_are_listed_by_device_where_requests_were_traced() {
+        let share = |name: &str, read: f64| DeviceShare {
+            name: name.into(),
+            read_bytes_per_s: Some(read),
+            write_bytes_per_s: Some(0.0),
+            read_ios_per_s: Some(read / 4096.0),
+            write_ios_per_s: Some(0.0),
+        };
+        let mut live = test_view();
+        live.total = TotalRates {
+            read_bytes_per_s: Some(101.2e6),
+            write_bytes_per_s: Some(100e3),
+            actual_read_bytes_per_s: Some(103e6),
+            actual_write_bytes_per_s: None,
+        };
+        live.processes[0].devices = vec![share("sda", 90e6), share("nvme0n1", 11.2e6)];
+        live.traced = Some(TracedInterval {
+            unattributed: vec![share("sda", 1.8e6)],
+            events_lost: 12,
+        });
+        insta::assert_snapshot!(watch_text(&live, false));
+    }
+
+    #[test]
     fn watch_json_line_has_contract_keys() {
         let line = json_line(&test_view()).unwrap();
         assert!(!line.contains('\n'));
@@ -240,6 +287,9 @@ mod tests {
         assert!(json["processes"][0]["io_wait"].is_null());
         assert_eq!(json["transfers"][0]["eta_ns"], 364_000_000_000_u64);
         assert_eq!(json["transfers"][0]["state"], "moving");
+        assert!(json["processes"][0]["read_syscalls_per_s"].is_null());
+        assert!(json["processes"][0]["devices"].is_array());
+        assert!(json["total"]["actual_read_bytes_per_s"].is_null());
     }
 
     #[test]

@@ -30,6 +30,8 @@ const MODIFIER_CODES: [(Modifier, u8); 6] = [
 pub struct CompactBackend<W: Write> {
     backend: CrosstermBackend<W>,
     frame_bytes: String,
+    /// What the terminal was told last about its cursor; `None` before.
+    is_cursor_visible: Option<bool>,
 }
 
 impl<W: Write> CompactBackend<W> {
@@ -38,6 +40,7 @@ impl<W: Write> CompactBackend<W> {
         Self {
             backend: CrosstermBackend::new(writer),
             frame_bytes: String::new(),
+            is_cursor_visible: None,
         }
     }
 }
@@ -231,12 +234,19 @@ impl<W: Write> Backend for CompactBackend<W> {
         self.backend.write_all(self.frame_bytes.as_bytes())
     }
 
+    /// Sends something only if the cursor is visible: every frame asks for this.
     fn hide_cursor(&mut self) -> io::Result<()> {
-        self.backend.hide_cursor()
+        match self.is_cursor_visible.replace(false) {
+            Some(false) => Ok(()),
+            _ => self.backend.hide_cursor(),
+        }
     }
 
     fn show_cursor(&mut self) -> io::Result<()> {
-        self.backend.show_cursor()
+        match self.is_cursor_visible.replace(true) {
+            Some(true) => Ok(()),
+            _ => self.backend.show_cursor(),
+        }
     }
 
     fn get_cursor_position(&mut self) -> io::Result<Position> {
@@ -325,6 +335,43 @@ mod tests {
         let colours = format!("{:?} {:?}", cell.fgcolor(), cell.bgcolor());
         let marks = [cell.bold(), cell.dim(), cell.underline(), cell.inverse()];
         (letter, colours, marks)
+    }
+
+    /// What was written, for the test and for the backend.
+    #[derive(Clone, Default)]
+    struct WrittenBytes(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
+
+    impl Write for WrittenBytes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn frame_without_changes_sends_nothing() {
+        let written = WrittenBytes::default();
+        let mut terminal = ratatui::Terminal::with_options(
+            CompactBackend::new(written.clone()),
+            ratatui::TerminalOptions {
+                viewport: ratatui::Viewport::Fixed(Rect::new(0, 0, WIDTH, HEIGHT)),
+            },
+        )
+        .unwrap();
+        let mut sent = |text: &str| {
+            let draw = |frame: &mut ratatui::Frame<'_>| {
+                frame.buffer_mut().set_string(0, 0, text, Style::new());
+            };
+            terminal.draw(draw).unwrap();
+            std::mem::take(&mut *written.0.borrow_mut()).len()
+        };
+        assert!(sent("12.5") > 0);
+        assert_eq!(sent("12.5"), 0);
+        // A move, one letter, and the style.
+        assert!((1..=12).contains(&sent("12.6")));
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use crossterm::event::Event;
 use futures_util::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::input;
@@ -62,6 +62,8 @@ pub struct LoopContext<I, S, D> {
     pub services: S,
     /// The terminal, except for drawing.
     pub display: D,
+    /// The theme, which follows the terminal's background.
+    pub theme: watch::Receiver<Theme>,
 }
 
 /// Result of one iteration of the loop.
@@ -80,7 +82,6 @@ pub async fn run_loop<B, I, S, D>(
     terminal: &mut Terminal<B>,
     context: &mut LoopContext<I, S, D>,
     state: &mut AppState,
-    theme: &Theme,
 ) -> Result<LoopEnd, LoopError>
 where
     B: Backend,
@@ -94,8 +95,9 @@ where
         let step = tokio::select! {
             biased;
             Some(notice) = context.signal_notices.recv() => handle_signal(notice, &mut context.display)?,
-            () = tokio::time::sleep_until(next_frame), if dirty => {
-                draw_frame(terminal, state, theme)?;
+            () = frame_due(next_frame, &context.display), if dirty => {
+                let theme = *context.theme.borrow_and_update();
+                draw_frame(terminal, state, &theme)?;
                 dirty = false;
                 next_frame = Instant::now() + MIN_FRAME_INTERVAL;
                 LoopStep::Continue
@@ -107,6 +109,7 @@ where
             Some(message) = context.feeds.messages.recv() => {
                 handle_event(AppEvent::Message(message), context, state)?
             }
+            Ok(()) = context.theme.changed() => LoopStep::Draw,
             Ok(()) = context.feeds.snapshots.changed() => {
                 let sample = context.feeds.snapshots.borrow_and_update().clone();
                 if state.live.snapshot.is_none() {
@@ -133,6 +136,13 @@ where
             LoopStep::End(end) => return Ok(end),
         }
     }
+}
+
+/// Waits until the next frame may be drawn: not before `earliest`, and not before the terminal has
+/// taken the last one. Everything else goes on meanwhile.
+async fn frame_due(earliest: Instant, display: &impl TerminalDisplay) {
+    tokio::time::sleep_until(earliest).await;
+    display.output_taken().await;
 }
 
 fn draw_frame<B: Backend>(

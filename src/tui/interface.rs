@@ -1,13 +1,15 @@
 //! The terminal interface, from start to end.
 
-use std::io::{self, stdout};
+use std::io::{self, BufWriter, stdout};
 use std::path::Path;
 use std::time::Duration;
 
 use crossterm::event::EventStream;
 use ratatui::Terminal;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
+use super::answer_filter::AnswerFilter;
+use super::background::{BACKGROUND_QUERY, can_be_asked, from_colorfgbg};
 use super::compact_backend::CompactBackend;
 use super::event_loop;
 use super::event_loop::{LoopContext, LoopEnd, LoopError};
@@ -19,11 +21,20 @@ use super::signals;
 use super::terminal::{PanicReport, TerminalGuard};
 use super::terminal_kind::TerminalKind;
 use crate::app::AppState;
+use crate::app::preferences::Preferences;
 use crate::recording::RecordingCursor;
 use crate::roots::SysPaths;
 use crate::supervisor;
 use crate::supervisor::descriptors;
+use crate::terminal_output::TerminalOutput;
 use crate::ui::Theme;
+use crate::ui::theme::{Background, ColourDepth, Palette, ThemeName};
+
+/// Bytes of a frame that are collected before they are passed on; a first frame of 200 x 60 has fewer.
+const FRAME_CAPACITY: usize = 64 << 10;
+
+/// Time for the thread that reads the terminal to end; crossterm does not tell when it has.
+const READER_END_TIME: Duration = Duration::from_millis(20);
 
 /// Options of the interface.
 #[derive(Debug, Clone)]
@@ -34,6 +45,10 @@ pub struct InterfaceOptions {
     pub mouse: bool,
     /// Time between two samples.
     pub interval: Duration,
+    /// Colours.
+    pub theme: ThemeName,
+    /// What the user prefers.
+    pub preferences: Preferences,
 }
 
 /// Why the interface ended unexpectedly.
@@ -62,7 +77,9 @@ pub enum InterfaceError {
 /// When the terminal cannot be used, or a thread panicked. The terminal is restored in any case.
 pub fn run(options: &InterfaceOptions) -> Result<LoopEnd, InterfaceError> {
     let interval = options.interval;
-    run_with(options, AppState::new(interval), |senders| {
+    let mut state = AppState::new(interval);
+    state.apply_preferences(&options.preferences);
+    run_with(options, state, |senders| {
         MachineServices::start(SysPaths::default(), interval, senders)
     })
 }
@@ -77,7 +94,8 @@ pub fn replay(
     mut cursor: RecordingCursor,
 ) -> Result<LoopEnd, InterfaceError> {
     let timeline = player::timeline(path, &mut cursor);
-    let state = AppState::for_replay(timeline, options.interval);
+    let mut state = AppState::for_replay(timeline, options.interval);
+    state.apply_preferences(&options.preferences);
     run_with(options, state, |senders| {
         RecordingPlayer::start(cursor, senders)
     })
@@ -99,25 +117,46 @@ pub fn run_with<S: AppServices>(
         .enable_all()
         .build()?;
     let (notifier, notices) = mpsc::channel(16);
-    let panic_report = PanicReport::install_hook(notifier.clone());
+    let output = TerminalOutput::start(stdout())?;
+    let panic_report = PanicReport::install_hook(notifier.clone(), output.clone());
     let (senders, feeds) = service_channels();
+    let selection = ThemeSelection::new(options, kind);
     let result = runtime.block_on(async {
         signals::forward_signals(&notifier)?;
         // The terminal comes first: without one, no thread is started.
-        let display = TerminalGuard::enter_screen(options.mouse)?;
+        let display = TerminalGuard::enter_screen(output.clone(), options.mouse)?;
+        if selection.asks_terminal {
+            output.push(BACKGROUND_QUERY)?;
+        }
+        let (themes, theme) = watch::channel(selection.theme(selection.environment));
+        let tell = move |background| {
+            themes.send_replace(selection.theme(Some(background)));
+        };
         let mut context = LoopContext {
-            input: EventStream::new(),
+            input: AnswerFilter::new(EventStream::new(), selection.asks_terminal, tell),
             signal_notices: notices,
             feeds,
             services: start(senders)?,
             display,
+            theme,
         };
-        let mut terminal = Terminal::new(CompactBackend::new(stdout()))?;
-        let theme = theme_of(options, kind);
-        let end = event_loop::run_loop(&mut terminal, &mut context, &mut state, &theme).await;
+        // One write for each frame.
+        let writer = BufWriter::with_capacity(FRAME_CAPACITY, output);
+        let mut terminal = Terminal::new(CompactBackend::new(writer))?;
+        let end = event_loop::run_loop(&mut terminal, &mut context, &mut state).await;
+        if let Ok(LoopEnd::Quit) = end {
+            context.input.wait_for_answer().await;
+        }
         let LoopContext {
-            display, services, ..
+            input,
+            display,
+            services,
+            ..
         } = context;
+        // What is typed from here on is for the shell: the thread that reads the terminal ends when it
+        // is told to, before it sees a key that follows.
+        drop(input);
+        tokio::time::sleep(READER_END_TIME).await;
         // The terminal is restored before waiting for a drive that does not respond.
         drop(display);
         supervisor::report_ending();
@@ -131,10 +170,49 @@ pub fn run_with<S: AppServices>(
     }
 }
 
-/// What the terminal can draw, less what the options exclude.
-fn theme_of(options: &InterfaceOptions, kind: TerminalKind) -> Theme {
-    Theme {
-        ascii: options.ascii || kind.ascii,
-        colour: kind.colour,
+/// What decides about the theme.
+#[derive(Debug, Clone, Copy)]
+struct ThemeSelection {
+    name: ThemeName,
+    /// What the terminal can draw, less what the options exclude.
+    kind: TerminalKind,
+    depth: ColourDepth,
+    /// The background that the environment states, which may be that of another terminal.
+    environment: Option<Background>,
+    /// Whether the terminal is asked for its background.
+    asks_terminal: bool,
+}
+
+impl ThemeSelection {
+    fn new(options: &InterfaceOptions, kind: TerminalKind) -> Self {
+        let variable = |name: &str| {
+            let value = std::env::var_os(name).unwrap_or_default();
+            value.to_string_lossy().into_owned()
+        };
+        let kind = TerminalKind {
+            ascii: kind.ascii || options.ascii,
+            colour: kind.colour && options.theme != ThemeName::Plain,
+        };
+        let term = variable("TERM");
+        let has_many = term.contains("256color") || !variable("COLORTERM").is_empty();
+        let depends = kind.colour && options.theme.depends_on_background();
+        Self {
+            name: options.theme,
+            kind,
+            depth: match has_many {
+                true => ColourDepth::Many,
+                false => ColourDepth::Sixteen,
+            },
+            environment: from_colorfgbg(&variable("COLORFGBG")),
+            asks_terminal: depends && can_be_asked(&term),
+        }
+    }
+
+    fn theme(&self, background: Option<Background>) -> Theme {
+        Theme {
+            ascii: self.kind.ascii,
+            colour: self.kind.colour,
+            palette: Palette::select(self.name, self.depth, background),
+        }
     }
 }

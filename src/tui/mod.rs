@@ -1,5 +1,7 @@
 //! The terminal interface: event loop, input, terminal, and the threads that serve it.
 
+mod answer_filter;
+mod background;
 pub mod benchmark_thread;
 mod compact_backend;
 pub mod event_loop;

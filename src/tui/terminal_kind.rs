@@ -19,13 +19,12 @@ const PLAIN_TERMINALS: [&str; 4] = ["vt1", "vt2", "vt3", "ansi-m"];
 const ASCII_TERMINALS: [&str; 1] = ["linux"];
 
 impl TerminalKind {
-    /// The kind by the values of `TERM`, of the locale (the first that is set of `LC_ALL`, `LC_CTYPE`
-    /// and `LANG`) and of `NO_COLOR` (<https://no-color.org>). `None` for a terminal that cannot move
-    /// the cursor.
+    /// The kind by the values of `TERM` and of the locale (the first that is set of `LC_ALL`,
+    /// `LC_CTYPE` and `LANG`). `None` for a terminal that cannot move the cursor.
     ///
     /// Without a locale, as in many containers, the terminal is taken for one of UTF-8.
     #[must_use]
-    pub fn new(term: &str, locale: &str, no_color: &str) -> Option<Self> {
+    pub fn new(term: &str, locale: &str) -> Option<Self> {
         if DUMB_TERMINALS.contains(&term) {
             return None;
         }
@@ -35,7 +34,7 @@ impl TerminalKind {
         let utf8 = locale.is_empty() || locale.contains("utf-8") || locale.contains("utf8");
         Some(Self {
             ascii: plain || begins(&ASCII_TERMINALS) || !utf8,
-            colour: !plain && no_color.is_empty(),
+            colour: !plain,
         })
     }
 
@@ -51,7 +50,7 @@ impl TerminalKind {
             .map(variable)
             .find(|value| !value.is_empty())
             .unwrap_or_default();
-        Self::new(&variable("TERM"), &locale, &variable("NO_COLOR"))
+        Self::new(&variable("TERM"), &locale)
     }
 }
 
@@ -61,18 +60,14 @@ mod tests {
 
     #[test]
     fn terminal_kind_follows_type_and_locale() {
-        let kind = |term, locale, no_color| {
-            TerminalKind::new(term, locale, no_color).map(|kind| (kind.ascii, kind.colour))
-        };
-        assert_eq!(
-            kind("xterm-256color", "en_US.UTF-8", ""),
-            Some((false, true))
-        );
-        assert_eq!(kind("xterm-256color", "", ""), Some((false, true)));
-        assert_eq!(kind("xterm-256color", "C", ""), Some((true, true)));
-        assert_eq!(kind("xterm-256color", "C.utf8", "1"), Some((false, false)));
-        assert_eq!(kind("linux", "en_US.UTF-8", ""), Some((true, true)));
-        assert_eq!(kind("vt100", "en_US.UTF-8", ""), Some((true, false)));
-        assert_eq!(kind("dumb", "en_US.UTF-8", ""), None);
+        let kind =
+            |term, locale| TerminalKind::new(term, locale).map(|kind| (kind.ascii, kind.colour));
+        assert_eq!(kind("xterm-256color", "en_US.UTF-8"), Some((false, true)));
+        assert_eq!(kind("xterm-256color", ""), Some((false, true)));
+        assert_eq!(kind("xterm-256color", "C"), Some((true, true)));
+        assert_eq!(kind("xterm-256color", "C.utf8"), Some((false, true)));
+        assert_eq!(kind("linux", "en_US.UTF-8"), Some((true, true)));
+        assert_eq!(kind("vt100", "en_US.UTF-8"), Some((true, false)));
+        assert_eq!(kind("dumb", "en_US.UTF-8"), None);
     }
 }

@@ -3,6 +3,10 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::Marker;
 
+mod palette;
+
+pub use self::palette::{Background, ColourDepth, Palette, ThemeName};
+
 use crate::session::document::Severity;
 
 /// The role of an element on the screen; each has one style everywhere.
@@ -145,6 +149,8 @@ pub struct Theme {
     pub ascii: bool,
     /// Use colours; otherwise bold, underline and reverse replace them.
     pub colour: bool,
+    /// The colours.
+    pub palette: Palette,
 }
 
 impl Theme {
@@ -152,6 +158,7 @@ impl Theme {
     pub const FULL: Self = Self {
         ascii: false,
         colour: true,
+        palette: Palette::BASIC,
     };
 
     /// The characters.
@@ -170,8 +177,7 @@ impl Theme {
         }
     }
 
-    /// The style of a role. It uses only the 16 colours of every terminal and its own background,
-    /// so that it is readable on dark and light ones.
+    /// The style of a role, on the terminal's own background.
     #[must_use]
     pub fn role_style(self, role: StyleRole) -> Style {
         let plain = Style::new();
@@ -180,15 +186,21 @@ impl Theme {
             StyleRole::Faint => plain.add_modifier(Modifier::DIM),
             StyleRole::Title => plain.add_modifier(Modifier::BOLD),
             StyleRole::Selected => plain.add_modifier(Modifier::REVERSED),
-            StyleRole::Read => self.colour_or_modifier(Color::Cyan, Modifier::empty()),
-            StyleRole::Write => self.colour_or_modifier(Color::Magenta, Modifier::empty()),
-            StyleRole::Warning => self.colour_or_modifier(Color::Yellow, Modifier::UNDERLINED),
+            StyleRole::Read => self.colour_or_modifier(self.palette.read, Modifier::empty()),
+            StyleRole::Write => self.colour_or_modifier(self.palette.write, Modifier::empty()),
+            // Black is the colour of ordinary text on a light background.
+            StyleRole::Warning if self.colour && self.palette.warning == Color::Black => {
+                plain.fg(Color::Black).add_modifier(Modifier::UNDERLINED)
+            }
+            StyleRole::Warning => {
+                self.colour_or_modifier(self.palette.warning, Modifier::UNDERLINED)
+            }
             StyleRole::Error => {
                 let loud = Modifier::BOLD | Modifier::UNDERLINED;
-                self.colour_or_modifier(Color::Red, loud)
+                self.colour_or_modifier(self.palette.error, loud)
                     .add_modifier(Modifier::BOLD)
             }
-            StyleRole::Success => self.colour_or_modifier(Color::Green, Modifier::empty()),
+            StyleRole::Success => self.colour_or_modifier(self.palette.success, Modifier::empty()),
         }
     }
 
@@ -228,6 +240,7 @@ mod tests {
         let theme = Theme {
             ascii: false,
             colour: false,
+            ..Theme::FULL
         };
         for role in ALL_ROLES {
             let style = theme.role_style(role);

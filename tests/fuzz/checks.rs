@@ -18,7 +18,8 @@ use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::model::{SampleHistory, Snapshot};
 use diskscope::probe::process::stat;
 use diskscope::probe::system::{diskstats, host};
-use diskscope::probe::trace::decode::{ENABLED_EVENTS, EventDecoder};
+use diskscope::probe::trace::decode::EventDecoder;
+use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS};
 use diskscope::probe::trace::format::EventFormat;
 use diskscope::probe::trace::page::PageFormat;
 use diskscope::probe::{mounts, operations};
@@ -119,8 +120,8 @@ pub fn trace_format(text: &str, records: &[u8]) {
         black_box(field.read_number(records));
     }
     let mut decoder = EventDecoder::default();
-    for wanted in ENABLED_EVENTS {
-        if decoder.add_format(wanted.step, text) {
+    for wanted in [ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS].concat() {
+        if decoder.add_format(wanted.kind, text) {
             black_box(decoder.decode_record(0, records));
         }
     }

@@ -236,6 +236,8 @@ pub fn sample_snapshot(step: usize) -> Snapshot {
         devices: devices(step),
         processes: processes(),
         process_count: 212,
+        total: Default::default(),
+        traced: None,
         transfers: transfers(),
         growing_files: Vec::new(),
         mounts: None,

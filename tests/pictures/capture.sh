@@ -7,7 +7,7 @@
 set -eu
 program=$(realpath "$1") captures=$2
 mkdir -p "$captures"
-work=$(mktemp -d "${DISKSCOPE_PICTURES:-/var/tmp}/diskscope-pictures.XXXXXX")
+work=$(mktemp -d "${DISKSCOPE_PICTURES:-/var/tmp}/disk.XXX")
 server=diskscope-pictures-$$
 loads=()
 finish() {
@@ -61,8 +61,6 @@ picture launcher
 keys /
 text random-read
 keys Enter s
-sleep 4
-picture run
 await export
 picture result
 keys Escape /
@@ -72,6 +70,15 @@ await export
 keys Escape 4
 await "main metric"
 picture sessions
+# A simulated drive takes no time: the picture of a run is of this machine's disk.
+keys 2 /
+text "$work"
+keys Enter /
+text random-read
+keys Enter s
+await "p99"
+sleep 6
+picture run
 end
 
 # Two sessions of one simulated drive at two queue depths.
@@ -82,7 +89,8 @@ start
 await DEVICES
 keys 4
 await "main metric"
-keys space Down space c i
+# A mark moves on to the next session.
+keys space space c i
 await "95 % CI"
 picture comparison
 end
@@ -95,7 +103,7 @@ await TRANSFERS
 sleep 45
 picture live
 keys 3
-await REQUESTS
+await OPERATIONS
 sleep 20
 picture requests
 end

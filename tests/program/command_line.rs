@@ -229,6 +229,9 @@ fn invalid_input_is_reported_in_one_sentence() {
     let sandbox = CommandSandbox::new();
     let empty = sandbox.directory.path().join("empty");
     std::fs::write(&empty, "").unwrap();
+    let table = sandbox.directory.path().join("table.csv");
+    std::fs::write(&table, "a,b\n1,2\n").unwrap();
+    let table = table.to_str().unwrap();
     let (empty, scratch) = (empty.to_str().unwrap().to_owned(), sandbox.scratch());
     let scratch = scratch.to_str().unwrap();
     let missing = format!("{scratch}/missing");
@@ -318,6 +321,8 @@ fn invalid_input_is_reported_in_one_sentence() {
         ),
         (&["show", &missing], 2, "missing"),
         (&["show", &empty], 2, "not a diskscope session"),
+        (&["show", table], 2, "not a diskscope session"),
+        (&["compare", table, table], 2, "not a diskscope session"),
     ];
     for (words, exit, hint) in cases {
         let output = sandbox.run_command(words);

@@ -283,6 +283,25 @@ fn session_of_other_version_is_refused_by_every_command() {
 }
 
 #[test]
+fn fail_if_slower_changes_the_exit_status_only() {
+    let (fast, slow) = (
+        sample_path("nvme-random.json"),
+        sample_path("nvme-random-slower.json"),
+    );
+    for (files, exit) in [
+        ([fast.clone(), slow.clone()], 6),
+        ([slow, fast.clone()], 0),
+        ([fast.clone(), fast], 0),
+    ] {
+        let plain = diskscope(&["compare"], &files);
+        assert_eq!(plain.status.code(), Some(0), "{files:?}");
+        let output = diskscope(&["compare", "--fail-if-slower"], &files);
+        assert_eq!(output.status.code(), Some(exit), "{files:?}");
+        assert_eq!(output.stdout, plain.stdout);
+    }
+}
+
+#[test]
 fn session_of_other_version_is_listed_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(sample_path("nvme-random.json")).unwrap();

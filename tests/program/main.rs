@@ -4,9 +4,13 @@
 
 mod command_line;
 mod compare;
+mod config;
 mod day;
+#[path = "../support/file_system.rs"]
+mod file_system;
 mod fio;
 mod fuse;
+mod hot_files;
 mod live;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
@@ -25,3 +29,4 @@ mod slow_disk;
 #[path = "../support/mod.rs"]
 mod support;
 mod verdicts;
+mod why;

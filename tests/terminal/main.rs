@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod background;
 mod few_keys;
 mod form;
 mod frozen_threads;
@@ -17,6 +18,7 @@ mod scroll;
 mod session;
 #[path = "../support/slow_disk.rs"]
 mod slow_disk;
+mod slow_line;
 
 use crate::requirement::{Requirement, skip};
 use std::path::{Path, PathBuf};

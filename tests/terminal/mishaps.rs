@@ -32,6 +32,8 @@ fn main() -> ExitCode {
     let options = InterfaceOptions {
         ascii: false,
         mouse: true,
+        theme: diskscope::ui::theme::ThemeName::Auto,
+        preferences: diskscope::app::preferences::Preferences::default(),
         interval: Duration::from_secs(1),
     };
     let ended = run_with(&options, AppState::new(options.interval), |sources| {

@@ -2,16 +2,19 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{
+    LocalModes, OptionalActions, Termios, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
+};
 
 /// How long anything may take on a busy machine.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -57,6 +60,8 @@ impl PtyTerminal {
             .args(arguments)
             .current_dir(directory)
             .env("XDG_STATE_HOME", directory.join("state"))
+            .env("XDG_CONFIG_HOME", directory.join("state/config"))
+            .env_remove("COLORFGBG")
             // What a panic says must fit the screen that is looked at.
             .env("RUST_BACKTRACE", "0")
             .env("TERM", "xterm-256color")
@@ -140,9 +145,60 @@ impl PtyTerminal {
         });
     }
 
+    /// Number of typed bytes that no program has read.
+    #[allow(dead_code, reason = "not every test program needs it")]
+    pub fn unread_bytes(&self) -> u64 {
+        // In canonical mode an incomplete line is not counted.
+        let mut modes = tcgetattr(&self.slave).unwrap();
+        modes.local_modes.remove(LocalModes::ICANON);
+        tcsetattr(&self.slave, OptionalActions::Now, &modes).unwrap();
+        rustix::io::ioctl_fionread(&self.slave).unwrap()
+    }
+
     /// The connection breaks.
     pub fn hang_up(&mut self) {
         self.master = None;
+    }
+
+    /// Takes at most that many bytes of what was written, without waiting.
+    #[allow(dead_code, reason = "not every test program needs it")]
+    pub fn take_output(&mut self, most: usize) -> usize {
+        let Some(master) = &mut self.master else {
+            return 0;
+        };
+        let mut events = [PollFd::new(master, PollFlags::IN)];
+        if poll(&mut events, Some(&Timespec::default())).unwrap() == 0 {
+            return 0;
+        }
+        let mut bytes = vec![0; most];
+        let count = master.read(&mut bytes).unwrap_or(0);
+        self.screen.process(&bytes[..count]);
+        self.output_bytes.extend_from_slice(&bytes[..count]);
+        count
+    }
+
+    /// Fills the terminal until it takes no more, as if its reader had stopped long ago.
+    #[allow(dead_code, reason = "not every test program needs it")]
+    pub fn fill_output(&self) {
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let path = format!("/proc/self/fd/{}", self.slave.as_raw_fd());
+        let terminal = rustix::fs::open(path, flags, Mode::empty()).unwrap();
+        wait_until("a full terminal", || {
+            rustix::io::write(&terminal, &[b' '; 64]) == Err(rustix::io::Errno::AGAIN)
+        });
+    }
+
+    /// Whether the program runs, without reading what it writes.
+    #[allow(dead_code, reason = "not every test program needs it")]
+    pub fn try_wait(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
+    /// Whether the terminal has the modes that it had before.
+    #[allow(dead_code, reason = "not every test program needs it")]
+    pub fn has_initial_modes(&self) -> bool {
+        let now = tcgetattr(&self.slave).unwrap();
+        now.local_modes == self.initial_modes.local_modes
     }
 
     /// Waits until the screen shows this text.

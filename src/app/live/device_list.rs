@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
+use super::name_pattern::matches_pattern;
 use crate::app::column_step::VisibleColumns;
 use crate::drive::DriveKind;
 use crate::model::SampleHistory;
-use crate::model::device_folding::{DeviceFolding, FoldedDevices};
+use crate::model::device_folding::{DeviceFolding, Fold, FoldedDevices};
 use crate::model::snapshot::{DeviceView, Snapshot};
 use crate::model::stack;
 
@@ -58,6 +59,29 @@ impl DeviceColumn {
     pub fn index(self) -> usize {
         let mut all = Self::ALL.iter();
         all.position(|column| *column == self).unwrap_or(0)
+    }
+
+    /// Its heading without the unit, which is its name in the configuration: iostat's.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Name => "Device",
+            Self::Reads => "r/s",
+            Self::Writes => "w/s",
+            Self::ReadBytes => "rMB/s",
+            Self::WriteBytes => "wMB/s",
+            Self::ReadAwait => "r_await",
+            Self::WriteAwait => "w_await",
+            Self::QueueSize => "aqu-sz",
+            Self::RequestSize => "areq-sz",
+            Self::Utilization => "%util",
+        }
+    }
+
+    /// The columns that can be left out: all but the name.
+    #[must_use]
+    pub fn optional() -> &'static [Self] {
+        Self::ALL.split_first().map_or(&[], |(_, rest)| rest)
     }
 
     fn value(self, device: &DeviceView) -> Option<f64> {
@@ -120,6 +144,17 @@ impl DeviceOrder {
     }
 }
 
+/// Which devices are to be listed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeviceSelection<'a> {
+    /// Lists only the devices that match this text, hidden and idle ones too; in lower case.
+    pub filter: &'a str,
+    /// Lists every device.
+    pub all: bool,
+    /// Patterns of the devices that the configuration hides ([`matches_pattern`]).
+    pub hidden: &'a [String],
+}
+
 /// The devices to list, and how many are folded into one line.
 #[derive(Debug, Default)]
 pub struct DeviceList<'a> {
@@ -133,16 +168,21 @@ pub struct DeviceList<'a> {
 const MAX_STACK_DEPTH: usize = 16;
 
 impl<'a> DeviceList<'a> {
-    /// The devices of a sample: all with `all`, otherwise without those that another line stands
-    /// for ([`DeviceFolding`]).
+    /// The devices of a sample: all with `all`, otherwise without those that the configuration
+    /// hides, and those that another line stands for ([`DeviceFolding`]).
     #[must_use]
     pub fn new(
         sample: &'a Snapshot,
         history: &SampleHistory,
         order: DeviceOrder,
-        filter: &str,
-        all: bool,
+        selection: DeviceSelection<'_>,
     ) -> Self {
+        let DeviceSelection {
+            filter,
+            all,
+            hidden,
+        } = selection;
+        let is_hidden = |name: &str| hidden.iter().any(|pattern| matches_pattern(name, pattern));
         let mut list = Self::default();
         let folding = DeviceFolding::new(&sample.devices);
         for device in &sample.devices {
@@ -150,6 +190,10 @@ impl<'a> DeviceList<'a> {
                 if matches_filter(device, filter) {
                     list.rows.push(device);
                 }
+                continue;
+            }
+            if !all && is_hidden(&device.name) {
+                list.folded.count(Fold::Hidden);
                 continue;
             }
             match folding.fold(device, || is_idle(device, history)) {
@@ -276,7 +320,12 @@ mod tests {
 
     fn listed(sample: &Snapshot, order: DeviceOrder, filter: &str, all: bool) -> Vec<String> {
         let history = SampleHistory::default();
-        names(&DeviceList::new(sample, &history, order, filter, all))
+        let selection = DeviceSelection {
+            filter,
+            all,
+            hidden: &[],
+        };
+        names(&DeviceList::new(sample, &history, order, selection))
     }
 
     fn machine() -> Snapshot {
@@ -300,7 +349,12 @@ mod tests {
     fn real_and_busy_devices_are_first_and_idle_loops_are_folded() {
         let sample = machine();
         let history = SampleHistory::default();
-        let list = DeviceList::new(&sample, &history, DeviceOrder::default(), "", false);
+        let list = DeviceList::new(
+            &sample,
+            &history,
+            DeviceOrder::default(),
+            DeviceSelection::default(),
+        );
         assert_eq!(names(&list), ["sda", "dm-0", "loop10", "sdb"]);
         assert_eq!((list.folded.idle_loops, list.folded.partitions), (10, 1));
         assert_eq!(list.folded.total() + list.rows.len(), sample.devices.len());
@@ -312,6 +366,28 @@ mod tests {
     }
 
     #[test]
+    fn hidden_devices_are_counted_and_listed_with_all_or_by_a_filter() {
+        let sample = machine();
+        let hidden = ["sd*".to_owned(), "loop1".to_owned()];
+        let list = |filter: &'static str, all| {
+            let selection = DeviceSelection {
+                filter,
+                all,
+                hidden: &hidden,
+            };
+            let history = SampleHistory::default();
+            let list = DeviceList::new(&sample, &history, DeviceOrder::default(), selection);
+            (names(&list), list.folded.hidden, list.folded.idle_loops)
+        };
+        let shown = vec!["loop10".to_owned(), "dm-0".to_owned()];
+        let (mut rows, hidden_count, idle_loops) = list("", false);
+        rows.sort_unstable_by(|left, right| right.cmp(left));
+        assert_eq!((rows, hidden_count, idle_loops), (shown, 4, 9));
+        assert_eq!(list("", true).0.len(), sample.devices.len());
+        assert_eq!(list("sdb", false).0, ["sdb"]);
+    }
+
+    #[test]
     fn device_that_becomes_idle_stays_for_a_while() {
         let busy = sample(vec![device("loop0", DriveKind::Loop, None, 5.0)]);
         let idle = sample(vec![device("loop0", DriveKind::Loop, None, 0.0)]);
@@ -319,7 +395,8 @@ mod tests {
         history.record(&busy);
         for count in 1..=IDLE_AFTER_SAMPLES {
             history.record(&idle);
-            let list = DeviceList::new(&idle, &history, DeviceOrder::default(), "", false);
+            let selection = DeviceSelection::default();
+            let list = DeviceList::new(&idle, &history, DeviceOrder::default(), selection);
             assert_eq!(
                 list.folded.idle_loops == 0,
                 count < IDLE_AFTER_SAMPLES,

@@ -31,7 +31,7 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
             }
         }
         Message::BenchmarkEnded(result) => benchmark_ended(state, *result),
-        Message::Targets(choices) => state.bench.launcher.set_targets(choices),
+        Message::Targets(choices) => return state.bench.launcher.set_targets(choices),
         Message::TargetInspected(result) => state.bench.launcher.set_inspected_target(*result),
         Message::OverwriteImpact { path, impact } => {
             state.bench.launcher.set_impact(&path, impact);

@@ -1,6 +1,6 @@
 //! The progress line on stderr, if stderr is a terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use crate::bench::framework::describe_written_bytes;
 use crate::bench::{Forecast, RunEvent, RunProgress, RunStart};
@@ -8,6 +8,7 @@ use crate::cli::output::print_status_line;
 use crate::drive::Inspection;
 use crate::engine::ExecutionSnapshot;
 use crate::safe_text::printable::printable_str;
+use crate::terminal_output::TerminalOutput;
 use crate::units;
 
 /// Width of the bar in characters.
@@ -15,42 +16,61 @@ const BAR_WIDTH: usize = 24;
 
 /// A line that is overwritten in place; prints nothing if stderr is not a terminal.
 pub(in crate::cli) struct ProgressLine {
-    is_terminal: bool,
+    /// The terminal; `None` if stderr is none. A progress line that a slow terminal does not take
+    /// in time is dropped: the measuring thread must not wait for it.
+    terminal: Option<TerminalOutput>,
     width: usize,
 }
 
 impl ProgressLine {
     pub(in crate::cli) fn new() -> Self {
+        let stderr = io::stderr();
+        let is_terminal = stderr.is_terminal();
         Self {
-            is_terminal: io::stderr().is_terminal(),
+            // Without a thread for it there is no progress line.
+            terminal: is_terminal
+                .then(|| TerminalOutput::start(&stderr).ok())
+                .flatten(),
             width: 0,
         }
     }
 
     fn draw_line(&mut self, text: &str) {
-        if self.is_terminal {
+        if let Some(terminal) = &self.terminal {
             let text = printable_str(text);
             let width = text.chars().count();
             let blanks = " ".repeat(self.width.saturating_sub(width));
-            // A closed stderr is no error.
-            let mut stderr = io::stderr().lock();
-            let _ = write!(stderr, "\r{text}{blanks}").and_then(|()| stderr.flush());
-            self.width = width;
+            if terminal.offer(format!("\r{text}{blanks}").as_bytes()) {
+                self.width = width;
+            }
         }
     }
 
     /// Whether the forecast is printed: if the run writes, also to a stderr that is not a terminal.
     fn prints_forecast(&self, forecast: &Forecast) -> bool {
-        self.is_terminal || forecast.max_written_bytes.is_some()
+        self.terminal.is_some() || forecast.max_written_bytes.is_some()
     }
 
-    /// Clears the line.
-    pub(in crate::cli) fn clear_line(&mut self) {
-        if self.width > 0 {
-            self.draw_line("");
-            let _ = write!(io::stderr().lock(), "\r");
-            self.width = 0;
+    /// Prints a line that stays.
+    fn print_line(&self, text: &str) {
+        match &self.terminal {
+            // A terminal that is gone is noticed where the result is printed.
+            Some(terminal) => drop(terminal.push(format!("{}\n", printable_str(text)).as_bytes())),
+            None => print_status_line(text),
         }
+    }
+
+    /// Clears the line, so that other text can follow.
+    pub(in crate::cli) fn clear_line(&mut self) {
+        let Some(terminal) = &self.terminal else {
+            return;
+        };
+        let bytes = match self.width {
+            0 => String::new(),
+            width => format!("\r{}\r", " ".repeat(width)),
+        };
+        terminal.write_last(bytes.as_bytes());
+        self.width = 0;
     }
 }
 
@@ -126,7 +146,7 @@ impl ProgressLine {
     fn print_forecast(&self, benchmark: &str, forecast: &Forecast) {
         if self.prints_forecast(forecast) {
             let time = forecast.run_time.describe();
-            print_status_line(&format!("{benchmark}: {}; takes {time}", forecast.sentence));
+            self.print_line(&format!("{benchmark}: {}; takes {time}", forecast.sentence));
         }
     }
 
@@ -144,12 +164,12 @@ impl ProgressLine {
         if let Some(inspection) = &start.overwritten_target {
             overwrite_notice(inspection, start)
                 .iter()
-                .for_each(|line| print_status_line(line));
+                .for_each(|line| self.print_line(line));
         }
         if self.prints_forecast(&start.forecast)
             && let Some(reason) = &start.engine.reason
         {
-            print_status_line(&format!("engine {}: {reason}", start.engine.name));
+            self.print_line(&format!("engine {}: {reason}", start.engine.name));
         }
     }
 

@@ -12,6 +12,8 @@ pub(super) fn set_rates(view: &mut ProcessView, io: &ProcessIo, elapsed: Duratio
     view.write_bytes_per_s = per_second(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
     view.rchar_bytes_per_s = per_second(io.rchar);
     view.wchar_bytes_per_s = per_second(io.wchar);
+    view.read_syscalls_per_s = per_second(io.read_calls);
+    view.write_syscalls_per_s = per_second(io.write_calls);
     view.cache_fraction = cache_fraction(io);
 }
 

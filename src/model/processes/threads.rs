@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::model::interval::{ProcessPair, SampleInterval, io_difference};
 use crate::model::processes::rates::{is_active, set_rates};
-use crate::model::snapshot::ProcessView;
+use crate::model::snapshot::{DeviceShare, ProcessView};
 use crate::probe::sample::{ProcessSample, ThreadSample};
 use crate::safe_text::SafeText;
 
@@ -28,7 +28,12 @@ pub(super) fn thread_views(
             state: task.state,
             // The process is the parent of its threads.
             parent_pid: whole.pid,
-            devices: whole.devices.clone(),
+            devices: whole
+                .devices
+                .iter()
+                .map(|share| DeviceShare::named(share.name.clone()))
+                .collect(),
+            devices_estimated: whole.devices_estimated,
             ..ProcessView::default()
         };
         if let Some((earlier, seconds)) = earlier

@@ -10,6 +10,7 @@ mod pending;
 mod request;
 mod seek_distance;
 mod summary;
+mod traced_io;
 mod writeback_attribution;
 
 pub use self::aggregator::{OperationView, RequestAggregator, RequestsView};
@@ -22,4 +23,6 @@ pub use self::operation::RequestOperation;
 pub use self::request::{RequestActor, RequestTimestamps, StageTimes, TracedRequest};
 pub use self::seek_distance::seek_distances;
 pub use self::summary::{OperationLatency, PerThreadStats, RequestSummary, StageLatency};
+pub use self::traced_io::{DeviceIoCounts, TracedIo, TracedProcess};
+pub(crate) use self::writeback_attribution::WritebackAttribution;
 pub use crate::probe::trace::event::DeviceNumber;

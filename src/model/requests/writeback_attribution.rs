@@ -17,14 +17,14 @@ const MAX_FILES: usize = 16_384;
 
 /// Tracks which thread dirtied which file, and which thread writes back which file.
 #[derive(Debug, Default)]
-pub(super) struct WritebackAttribution {
+pub(crate) struct WritebackAttribution {
     dirtied_by: HashMap<FileKey, (u64, RequestActor)>,
     written_by_thread: HashMap<u32, FileKey>,
 }
 
 impl WritebackAttribution {
     /// Processes an event of a file.
-    pub(super) fn record_event(&mut self, event: &BlockEvent) {
+    pub(crate) fn record_event(&mut self, event: &BlockEvent) {
         match event.request_step {
             RequestStep::Dirtied => {
                 let actor = RequestActor {
@@ -49,14 +49,14 @@ impl WritebackAttribution {
 
     /// The thread that requests of this thread are attributed to; `None` when that is the thread
     /// itself.
-    pub(super) fn charged_actor(&self, pid: u32) -> Option<RequestActor> {
+    pub(crate) fn charged_actor(&self, pid: u32) -> Option<RequestActor> {
         let file = self.written_by_thread.get(&pid)?;
         let (_, actor) = self.dirtied_by.get(file)?;
         (actor.pid != pid).then_some(*actor)
     }
 
     /// After lost events it is unknown which thread writes back which file.
-    pub(super) fn clear_writeback(&mut self) {
+    pub(crate) fn clear_writeback(&mut self) {
         self.written_by_thread.clear();
     }
 

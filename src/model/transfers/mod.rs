@@ -32,7 +32,7 @@ mod pairing;
 mod tests;
 mod transfer;
 mod transfer_file;
-mod waits;
+pub mod waits;
 
 use self::bottleneck::TransferParticipants;
 use self::context::{TransferContext, TransferDevices};

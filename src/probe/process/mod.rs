@@ -10,5 +10,7 @@ pub mod open_files;
 pub(crate) mod reused_file;
 pub mod stat;
 pub(crate) mod table;
+pub mod task_scan;
 pub(crate) mod taskstats;
+pub mod thread_owner;
 pub(crate) mod threads;

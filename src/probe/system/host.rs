@@ -9,6 +9,7 @@ use procfs::{IoPressure, LoadAverage, PressureRecord, Uptime};
 
 use crate::probe::sample::{
     CpuTicks, HostSample, MemoryCounters, PagingCounters, PressureLine, PressureStall,
+    ReclaimCounters,
 };
 use crate::probe::text::{nonempty_lines, parse_number, read_file, read_word, split_fields};
 use crate::roots::SysPaths;
@@ -38,6 +39,13 @@ pub fn read_host(roots: &SysPaths, before: &HostSample) -> HostSample {
         cpu: read_file(&proc.join("stat")).as_deref().and_then(parse_cpu),
         memory: read_memory(proc, &statistics, page),
         paging: PagingCounters::parse(&statistics, page),
+        reclaim: ReclaimCounters::parse(&statistics, page),
+        memory_pressure: read_file(&proc.join("pressure/memory"))
+            .as_deref()
+            .and_then(parse_pressure),
+        cpu_pressure: read_file(&proc.join("pressure/cpu"))
+            .as_deref()
+            .and_then(parse_cpu_pressure),
         pressure: read_file(&proc.join("pressure/io"))
             .as_deref()
             .and_then(parse_pressure),
@@ -161,6 +169,16 @@ pub fn parse_pressure(text: &[u8]) -> Option<PressureStall> {
     })
 }
 
+/// The first line of `/proc/pressure/cpu`: kernels before 5.13 have no second one.
+#[must_use]
+pub fn parse_cpu_pressure(text: &[u8]) -> Option<PressureLine> {
+    // The parser of procfs panics where a line ends after its first word, and for some kernels it
+    // needs both lines: the first one serves as both.
+    let values = nonempty_lines(text).next()?.strip_prefix(b"some ")?;
+    let both = [b"some ", values, b"\nfull ", values, b"\n"].concat();
+    Some(parse_pressure(&both)?.some)
+}
+
 fn pressure_line(record: &PressureRecord) -> Option<PressureLine> {
     Some(PressureLine {
         average_10_s: hundredths(record.avg10)?,
@@ -200,6 +218,9 @@ mod tests {
         .unwrap();
         assert_eq!(pressure.some.average_10_s, 5.68);
         assert_eq!(pressure.full.total, Duration::from_micros(10_031_195));
+        let processors = parse_cpu_pressure(b"some avg10=0.28 avg60=1.05 avg300=4.40 total=2\n");
+        assert_eq!(processors.unwrap().average_10_s, 0.28);
+        assert_eq!(parse_cpu_pressure(b"some"), None);
         let memory = parse_memory(b"MemTotal:       24684084 kB\nDirty:             26016 kB\n");
         assert_eq!(memory.dirty, Some(26_016 * 1024));
         assert_eq!(memory.writeback, None);

@@ -1,8 +1,12 @@
 //! Readers of machine-wide values.
 
+pub mod device_health;
 pub mod diskstats;
+pub mod fuse;
 pub mod host;
+pub mod kernel_log;
 pub(crate) mod mounts;
 pub(crate) mod paging;
+pub(crate) mod reclaim;
 pub(crate) mod users;
 pub(crate) mod writeback;

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::decode::{ENABLED_EVENTS, EnabledEvent, EventDecoder};
+use super::decode::EventDecoder;
+use super::enabled::{ENABLED_EVENTS, EnabledEvent, EventKind, FILE_EVENTS, SUBSTITUTE_EVENTS};
 use super::error::TraceError;
 use super::event::{BlockEvent, DeviceNumber};
+use super::file_event::FileEvent;
 use super::instance::TraceInstance;
 use super::names::ThreadNames;
 use super::page::PageFormat;
@@ -31,9 +33,53 @@ const LOST_COUNT_INTERVAL: Duration = Duration::from_secs(1);
 pub struct CaptureSettings {
     /// Devices, including partitions of a drive: the device numbers in the events. Empty: all.
     pub devices: Vec<DeviceNumber>,
-    /// Leaves out all events that are not needed to separate Q2D from D2C, to cost little during a
-    /// benchmark.
-    pub queue_and_drive_only: bool,
+    /// Which events.
+    pub detail: CaptureDetail,
+}
+
+/// Which events a capture records. Fewer events cost the traced processes less.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CaptureDetail {
+    /// All steps of requests.
+    #[default]
+    Requests,
+    /// Only what is needed to separate Q2D from D2C.
+    QueueAndDrive,
+    /// The start and the end of each bio, and the events of files.
+    Files,
+}
+
+impl CaptureDetail {
+    fn includes(self, event: &EnabledEvent) -> bool {
+        match self {
+            Self::Requests => true,
+            Self::QueueAndDrive => event.is_for_queue_and_drive(),
+            Self::Files => event.is_for_files(),
+        }
+    }
+
+    /// The events of this level of detail, also those that the kernel lacks.
+    fn wanted_events(self) -> Vec<EnabledEvent> {
+        let files: &[&[EnabledEvent]] = match self {
+            Self::Files => &[FILE_EVENTS, SUBSTITUTE_EVENTS],
+            Self::Requests | Self::QueueAndDrive => &[],
+        };
+        let all = ENABLED_EVENTS.iter().chain(files.iter().copied().flatten());
+        all.filter(|event| self.includes(event)).copied().collect()
+    }
+}
+
+/// The wanted events that the kernel has, without substitutes for those that it has.
+fn available_events(wanted: Vec<EnabledEvent>, missing: &[EnabledEvent]) -> Vec<EnabledEvent> {
+    let available: Vec<EnabledEvent> = wanted
+        .into_iter()
+        .filter(|event| !missing.contains(event))
+        .collect();
+    available
+        .iter()
+        .filter(|event| !event.is_redundant_with(&available))
+        .copied()
+        .collect()
 }
 
 /// A batch of events from the thread.
@@ -41,6 +87,8 @@ pub struct CaptureSettings {
 pub struct EventBatch<'e> {
     /// Events in order of time, also across batches.
     pub events: &'e [BlockEvent],
+    /// Events of files in order of time, also across batches; only at that level of detail.
+    pub file_events: &'e [FileEvent],
     /// Events lost since the start.
     pub lost_events: u64,
     /// Time since which the events are complete, on the events' clock: the start of the capture, or
@@ -66,6 +114,7 @@ pub enum CaptureControl {
 #[derive(Debug)]
 pub struct TraceCapture {
     stop: Arc<AtomicBool>,
+    enabled_events: Vec<EnabledEvent>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -84,11 +133,8 @@ impl TraceCapture {
     ) -> Result<Self, TraceError> {
         let tracefs = TracefsMount::open(roots)?;
         let events = tracefs.root().join("events");
-        let (decoder, missing) = EventDecoder::from_format_files(&events);
-        let is_wanted = |one: &&EnabledEvent| {
-            !missing.contains(one)
-                && (!settings.queue_and_drive_only || one.is_for_queue_and_drive())
-        };
+        let wanted = settings.detail.wanted_events();
+        let (decoder, missing) = EventDecoder::from_format_files(&events, &wanted);
         if let Some(one) = missing.iter().find(|one| one.required) {
             return Err(TraceError::NoBlockEvents { event: one.path });
         }
@@ -99,14 +145,14 @@ impl TraceCapture {
         let instance = TraceInstance::create(roots, tracefs, BUFFER_KIB)?;
         let names = ThreadNames::new(&roots.proc, instance.tracefs());
         let reader = RingReader::open(&instance.processor_directories()?, decoder, format, names)?;
-        let events: Vec<EnabledEvent> = ENABLED_EVENTS.iter().filter(is_wanted).copied().collect();
+        let events = available_events(wanted, &missing);
         instance.set_filters(&events, &settings.devices)?;
         instance.start_recording(&events)?;
         let stop = Arc::new(AtomicBool::new(false));
         let worker = CaptureWorker {
             ring_reader: reader,
             instance,
-            enabled_events: events,
+            enabled_events: events.clone(),
             stop: Arc::clone(&stop),
             lost_events: 0,
             complete_since: nanoseconds(boot_time()),
@@ -120,8 +166,15 @@ impl TraceCapture {
             ))?;
         Ok(Self {
             stop,
+            enabled_events: events,
             thread: Some(thread),
         })
+    }
+
+    /// Whether an event is recorded: not all kernels have all of them.
+    #[must_use]
+    pub fn records(&self, kind: EventKind) -> bool {
+        self.enabled_events.iter().any(|event| event.kind == kind)
     }
 
     /// Stops after all events recorded so far were passed on. Returns when the instance is removed.
@@ -227,15 +280,17 @@ impl CaptureWorker {
             || nanoseconds(boot_time()),
             |started| started.saturating_sub(SETTLE_TIME_NS).max(since),
         );
-        self.ring_reader.deliver_settled(started, |events| {
-            sink(EventBatch {
-                events,
-                lost_events: lost,
-                complete_since: since,
-                complete_until: until,
-                end_error: ended,
+        self.ring_reader
+            .deliver_settled(started, |events, file_events| {
+                sink(EventBatch {
+                    events,
+                    file_events,
+                    lost_events: lost,
+                    complete_since: since,
+                    complete_until: until,
+                    end_error: ended,
+                })
             })
-        })
     }
 }
 

@@ -1,104 +1,44 @@
-//! Decodes an event's bytes to a [`BlockEvent`], by the formats of the running kernel.
+//! Decodes an event's bytes to a [`TraceEvent`], by the formats of the running kernel.
 
 use std::collections::HashMap;
 use std::path::Path;
 
+use super::enabled::{EnabledEvent, EventKind};
 use super::event::{
-    BlockEvent, DeviceNumber, FileKey, FixedText, RequestStep, RwbsFlags, ThreadName,
+    BlockEvent, FileKey, FixedText, RequestStep, RwbsFlags, ThreadName, device_number,
 };
+use super::file_decode::FileEventLayout;
+use super::file_event::FileEvent;
 use super::format::{EventFormat, FieldFormat};
 
-/// An event that is enabled.
+/// An event of one of the enabled kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EnabledEvent {
-    /// The directory below `events/`.
-    pub path: &'static str,
-    /// The step that it reports.
-    pub step: RequestStep,
-    /// Whether requests cannot be traced without it. Some kernels, or kernels built without them,
-    /// lack the others; then only a stage is unknown.
-    pub required: bool,
-    /// What its filter can restrict; writeback events name no device.
-    pub filter_scope: FilterScope,
+pub enum TraceEvent {
+    /// Of a request, or of the writeback that leads to requests.
+    Block(BlockEvent),
+    /// Of a file.
+    File(FileEvent),
 }
 
-impl EnabledEvent {
-    /// Whether it is needed to separate Q2D from D2C.
+impl TraceEvent {
+    /// The event of a request.
     #[must_use]
-    pub fn is_for_queue_and_drive(&self) -> bool {
-        self.filter_scope == FilterScope::Device
-            && !matches!(self.step, RequestStep::Allocated | RequestStep::Inserted)
+    pub fn into_block(self) -> Option<BlockEvent> {
+        match self {
+            Self::Block(event) => Some(event),
+            Self::File(_) => None,
+        }
+    }
+
+    /// The event of a file.
+    #[must_use]
+    pub fn into_file(self) -> Option<FileEvent> {
+        match self {
+            Self::File(event) => Some(event),
+            Self::Block(_) => None,
+        }
     }
 }
-
-/// What the filter of an event can test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FilterScope {
-    /// It has a field `dev`.
-    Device,
-    /// First dirty page of a file: one event per file and round of writeback; without a filter
-    /// there would be one per page.
-    FirstDirtyPage,
-    /// No filter.
-    Writeback,
-}
-
-const fn block_event(path: &'static str, step: RequestStep) -> EnabledEvent {
-    EnabledEvent {
-        path,
-        step,
-        required: matches!(
-            step,
-            RequestStep::Queued | RequestStep::Issued | RequestStep::Completed
-        ),
-        filter_scope: FilterScope::Device,
-    }
-}
-
-const fn writeback_event(
-    path: &'static str,
-    step: RequestStep,
-    scope: FilterScope,
-) -> EnabledEvent {
-    EnabledEvent {
-        path,
-        step,
-        required: false,
-        filter_scope: scope,
-    }
-}
-
-/// The events of a request's life. Plugging is omitted: it delays requests between G and I or D,
-/// where it is visible anyway, and its events name no device.
-pub const ENABLED_EVENTS: &[EnabledEvent] = &[
-    block_event("block/block_bio_queue", RequestStep::Queued),
-    block_event("block/block_split", RequestStep::Split),
-    block_event("block/block_bio_remap", RequestStep::Remapped),
-    block_event("block/block_bio_backmerge", RequestStep::BackMerged),
-    block_event("block/block_bio_frontmerge", RequestStep::FrontMerged),
-    block_event("block/block_getrq", RequestStep::Allocated),
-    block_event("block/block_rq_insert", RequestStep::Inserted),
-    block_event("block/block_rq_merge", RequestStep::RequestMerged),
-    block_event("block/block_rq_issue", RequestStep::Issued),
-    block_event("block/block_rq_requeue", RequestStep::Requeued),
-    block_event("block/block_rq_complete", RequestStep::Completed),
-    block_event("block/block_bio_complete", RequestStep::BioCompleted),
-    writeback_event(
-        "writeback/writeback_mark_inode_dirty",
-        RequestStep::Dirtied,
-        FilterScope::FirstDirtyPage,
-    ),
-    writeback_event(
-        "writeback/writeback_single_inode_start",
-        RequestStep::WritebackStarted,
-        FilterScope::Writeback,
-    ),
-    writeback_event(
-        "writeback/writeback_single_inode",
-        RequestStep::WritebackFinished,
-        FilterScope::Writeback,
-    ),
-];
 
 /// Offsets of the fields of one event.
 #[derive(Debug, Clone)]
@@ -181,34 +121,43 @@ impl EventLayout {
     }
 }
 
-/// Splits a device number in the kernel's internal form: 12 bits major, 20 bits minor (kernel
-/// include/linux/kdev_t.h).
-fn device_number(number: u32) -> DeviceNumber {
-    (number >> 20, number & 0xf_ffff)
+/// The layout of one event of either kind.
+#[derive(Debug, Clone)]
+enum RecordLayout {
+    Block(EventLayout),
+    File(FileEventLayout),
 }
 
-/// Joins a device number in the kernel's internal form.
-#[must_use]
-pub fn kernel_number((major, minor): DeviceNumber) -> u32 {
-    (major << 20) | (minor & 0xf_ffff)
+impl RecordLayout {
+    fn from_format(kind: EventKind, format: &EventFormat) -> Option<Self> {
+        match kind {
+            EventKind::Request(step) => EventLayout::from_format(step, format).map(Self::Block),
+            EventKind::File(event_type) => {
+                FileEventLayout::from_format(event_type, format).map(Self::File)
+            }
+        }
+    }
 }
 
 /// Decodes the records of one kernel.
 #[derive(Debug, Clone, Default)]
 pub struct EventDecoder {
-    layouts: HashMap<u16, EventLayout>,
+    layouts: HashMap<u16, RecordLayout>,
 }
 
 impl EventDecoder {
-    /// Reads the formats below `events`. Returns also the events that this kernel lacks.
+    /// Reads the formats of these events below `events`. Returns also those that this kernel lacks.
     #[must_use]
-    pub fn from_format_files(events: &Path) -> (Self, Vec<EnabledEvent>) {
+    pub fn from_format_files(
+        events: &Path,
+        wanted_events: &[EnabledEvent],
+    ) -> (Self, Vec<EnabledEvent>) {
         let mut decoder = Self::default();
         let mut missing = Vec::new();
-        for wanted in ENABLED_EVENTS {
+        for wanted in wanted_events {
             let known = std::fs::read_to_string(events.join(wanted.path).join("format"))
                 .ok()
-                .is_some_and(|text| decoder.add_format(wanted.step, &text));
+                .is_some_and(|text| decoder.add_format(wanted.kind, &text));
             if !known {
                 missing.push(*wanted);
             }
@@ -217,9 +166,9 @@ impl EventDecoder {
     }
 
     /// Adds a format; returns false where it cannot be parsed.
-    pub fn add_format(&mut self, step: RequestStep, format: &str) -> bool {
+    pub fn add_format(&mut self, kind: EventKind, format: &str) -> bool {
         let layout = EventFormat::parse(format)
-            .and_then(|format| Some((format.id, EventLayout::from_format(step, &format)?)));
+            .and_then(|format| Some((format.id, RecordLayout::from_format(kind, &format)?)));
         match layout {
             Some((id, layout)) => {
                 self.layouts.insert(id, layout);
@@ -232,9 +181,12 @@ impl EventDecoder {
     /// The event in a record; `None` for an event that is not enabled and for a record that is too
     /// short. Every record begins with its event id in 16 bits.
     #[must_use]
-    pub fn decode_record(&self, at: u64, record: &[u8]) -> Option<BlockEvent> {
+    pub fn decode_record(&self, at: u64, record: &[u8]) -> Option<TraceEvent> {
         let id = u16::from_ne_bytes(record.get(..2)?.try_into().ok()?);
-        self.layouts.get(&id)?.decode_record(at, record)
+        match self.layouts.get(&id)? {
+            RecordLayout::Block(layout) => layout.decode_record(at, record).map(TraceEvent::Block),
+            RecordLayout::File(layout) => layout.decode_record(at, record).map(TraceEvent::File),
+        }
     }
 }
 

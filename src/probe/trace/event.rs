@@ -86,6 +86,18 @@ pub type RwbsFlags = FixedText<12>;
 /// Number of a device: major, minor.
 pub type DeviceNumber = (u32, u32);
 
+/// Splits a device number in the kernel's internal form: 12 bits major, 20 bits minor (kernel
+/// include/linux/kdev_t.h).
+pub(super) fn device_number(number: u32) -> DeviceNumber {
+    (number >> 20, number & 0xf_ffff)
+}
+
+/// Joins a device number in the kernel's internal form.
+#[must_use]
+pub fn kernel_number((major, minor): DeviceNumber) -> u32 {
+    (major << 20) | (minor & 0xf_ffff)
+}
+
 /// A file in writeback events: its backing device and its inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct FileKey {

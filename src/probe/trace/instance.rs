@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::decode::{EnabledEvent, FilterScope, kernel_number};
+use super::enabled::{EnabledEvent, FilterScope};
 use super::error::TraceError;
-use super::event::DeviceNumber;
+use super::event::{DeviceNumber, kernel_number};
+use super::file_event::SyncCall;
 use super::leftovers;
 use super::tracefs::TracefsMount;
 use crate::roots::SysPaths;
@@ -183,7 +184,14 @@ fn filter_expression(scope: FilterScope, devices: &[DeviceNumber]) -> Option<Str
         FilterScope::FirstDirtyPage => Some(format!(
             "(flags & {DIRTY_PAGES_BITS}) && !(state & {DIRTY_PAGES_BITS})"
         )),
-        FilterScope::Writeback => None,
+        FilterScope::ChangedBlocks => Some("dirtied_blocks > 0".to_owned()),
+        FilterScope::SyncCalls => {
+            let terms: Vec<String> = SyncCall::numbers()
+                .map(|number| format!("id == {number}"))
+                .collect();
+            Some(terms.join(" || "))
+        }
+        FilterScope::Unfiltered => None,
     }
 }
 

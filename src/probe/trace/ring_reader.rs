@@ -5,9 +5,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use super::decode::EventDecoder;
+use super::decode::{EventDecoder, TraceEvent};
 use super::error::TraceError;
 use super::event::{BlockEvent, RequestStep};
+use super::file_event::FileEvent;
 use super::names::ThreadNames;
 use super::page::{LostEvents, PageFormat};
 use crate::probe::text::{nonempty_lines, parse_number};
@@ -24,6 +25,7 @@ pub struct RingReader {
     thread_names: ThreadNames,
     page_buffer: Vec<u8>,
     unsettled_events: Vec<BlockEvent>,
+    unsettled_file_events: Vec<FileEvent>,
     /// As counted in the pages.
     missed_events: u64,
 }
@@ -64,6 +66,7 @@ impl RingReader {
             format,
             thread_names: names,
             unsettled_events: Vec::new(),
+            unsettled_file_events: Vec::new(),
             missed_events: 0,
         })
     }
@@ -74,11 +77,15 @@ impl RingReader {
     ///
     /// When the kernel refuses further reads.
     pub fn read_events(&mut self) -> io::Result<usize> {
-        let before = self.unsettled_events.len();
+        let before = self.unsettled_count();
         for index in 0..self.pipes.len() {
             while self.read_page(index)? {}
         }
-        Ok(self.unsettled_events.len() - before)
+        Ok(self.unsettled_count() - before)
+    }
+
+    fn unsettled_count(&self) -> usize {
+        self.unsettled_events.len() + self.unsettled_file_events.len()
     }
 
     /// Reads a page of one processor; returns false when there is none.
@@ -108,12 +115,16 @@ impl RingReader {
                 .push(BlockEvent::new(RequestStep::EventsLost, page.start_time()));
         }
         for (at, record) in page {
-            if let Some(mut event) = self.decoder.decode_record(at, record) {
-                // The other events contain the name or do not need it.
-                if event.request_step == RequestStep::Dirtied {
-                    event.thread_name = self.thread_names.name_of(event.pid);
+            match self.decoder.decode_record(at, record) {
+                Some(TraceEvent::Block(mut event)) => {
+                    // The other events contain the name or do not need it.
+                    if event.request_step == RequestStep::Dirtied {
+                        event.thread_name = self.thread_names.name_of(event.pid);
+                    }
+                    self.unsettled_events.push(event);
                 }
-                self.unsettled_events.push(event);
+                Some(TraceEvent::File(event)) => self.unsettled_file_events.push(event),
+                None => {}
             }
         }
         Ok(true)
@@ -124,18 +135,21 @@ impl RingReader {
     pub fn deliver_settled<R>(
         &mut self,
         started: Option<u64>,
-        sink: impl FnOnce(&[BlockEvent]) -> R,
+        sink: impl FnOnce(&[BlockEvent], &[FileEvent]) -> R,
     ) -> R {
-        // The events of each processor are in order already, so this is little more than a merge.
-        self.unsettled_events
-            .sort_by_key(|event| event.timestamp_ns);
-        let end = started.map_or(self.unsettled_events.len(), |started| {
-            let settled = started.saturating_sub(SETTLE_TIME_NS);
-            self.unsettled_events
-                .partition_point(|event| event.timestamp_ns <= settled)
+        let settled = started.map(|started| started.saturating_sub(SETTLE_TIME_NS));
+        let blocks = settled_count(&mut self.unsettled_events, settled, |event| {
+            event.timestamp_ns
         });
-        let answer = sink(&self.unsettled_events[..end]);
-        self.unsettled_events.drain(..end);
+        let files = settled_count(&mut self.unsettled_file_events, settled, |event| {
+            event.timestamp_ns
+        });
+        let answer = sink(
+            &self.unsettled_events[..blocks],
+            &self.unsettled_file_events[..files],
+        );
+        self.unsettled_events.drain(..blocks);
+        self.unsettled_file_events.drain(..files);
         answer
     }
 
@@ -143,6 +157,7 @@ impl RingReader {
     /// event is inserted.
     pub fn resume_at(&mut self, at: u64) {
         self.unsettled_events.clear();
+        self.unsettled_file_events.clear();
         self.unsettled_events
             .push(BlockEvent::new(RequestStep::RecordingResumed, at));
     }
@@ -159,6 +174,15 @@ impl RingReader {
             .sum();
         counted.max(self.missed_events)
     }
+}
+
+/// Sorts events by time. Returns how many are not younger than `settled`; `None`: all.
+fn settled_count<T>(events: &mut [T], settled: Option<u64>, time: impl Fn(&T) -> u64) -> usize {
+    // The events of each processor are in order already, so this is little more than a merge.
+    events.sort_by_key(&time);
+    settled.map_or(events.len(), |settled| {
+        events.partition_point(|event| time(event) <= settled)
+    })
 }
 
 /// Reads `per_cpu/cpuN/stats` (kernel Documentation/trace/ftrace.rst).

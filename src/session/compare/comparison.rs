@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::align::{DifferingParameter, ParameterDifference};
 use super::overlay::ChartOverlay;
-use super::ratio::{BetterDirection, MetricSample};
+use super::ratio::{BetterDirection, MetricSample, RatioJudgement};
 use crate::safe_text::SafeText;
 use crate::session::document::{Metric, MetricId, MetricUnit, Verdict};
 
@@ -48,6 +48,19 @@ pub struct ComparedSession {
     pub started: SafeText,
     /// Program and version that wrote the session.
     pub program: SafeText,
+}
+
+impl Comparison {
+    /// Whether a metric of a side is significantly worse than that of its baseline.
+    #[must_use]
+    pub fn has_slower_metric(&self) -> bool {
+        let metrics = self.benchmarks.iter().flat_map(|it| &it.metrics);
+        let mut samples = metrics.flat_map(|metric| metric.samples.iter().flatten());
+        samples.any(|sample| {
+            let ratio = sample.against_baseline.as_ref();
+            ratio.and_then(|ratio| ratio.judgement) == Some(RatioJudgement::Slower)
+        })
+    }
 }
 
 /// One benchmark with one set of parameters on several sides.

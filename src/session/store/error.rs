@@ -77,12 +77,11 @@ impl StoreError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Input(error) => error.is_usage(),
-            Self::TooLargeTogether { .. } => true,
-            Self::Io { .. }
-            | Self::Directory(_)
-            | Self::Version(_)
-            | Self::NotComplete { .. }
-            | Self::NotASession { .. } => false,
+            // As for `run`: a file of another kind.
+            Self::TooLargeTogether { .. } | Self::NotASession { .. } => true,
+            Self::Io { .. } | Self::Directory(_) | Self::Version(_) | Self::NotComplete { .. } => {
+                false
+            }
         }
     }
 }

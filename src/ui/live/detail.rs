@@ -31,10 +31,10 @@ pub(super) fn draw(
         .render(area, buf);
         return;
     };
-    let title = if process.exited {
-        format!("ENDED CHILDREN OF PROCESS {}", process.pid)
-    } else {
-        format!("PROCESS {}", process.pid)
+    let title = match (process.is_ended_children(), process.exited) {
+        (true, _) => format!("ENDED CHILDREN OF PROCESS {}", process.pid),
+        (false, true) => format!("PROCESS {}, ENDED", process.pid),
+        (false, false) => format!("PROCESS {}", process.pid),
     };
     let mut lines = vec![Line::styled(title, theme.role_style(StyleRole::Title))];
     // What it is comes first: a person recognizes it by that.
@@ -73,11 +73,16 @@ fn transfer_facts(process: &ProcessView) -> Vec<ProcessFact> {
     let throughput = |rate: Option<f64>| rate.map(units::format_throughput);
     let percent = |share: Option<f64>| share.map(units::format_percent);
     let capacity = |bytes: u64| units::format_capacity(bytes as f64);
+    let count = |rate: Option<f64>| rate.map(|rate| format!("{rate:.0} per s"));
     vec![
         ("disk read", throughput(process.read_bytes_per_s)),
         ("disk write", throughput(process.write_bytes_per_s)),
         ("read() bytes", throughput(process.rchar_bytes_per_s)),
         ("write() bytes", throughput(process.wchar_bytes_per_s)),
+        ("read() calls", count(process.read_syscalls_per_s)),
+        ("write() calls", count(process.write_syscalls_per_s)),
+        ("r/s", count(process.read_ios_per_s)),
+        ("w/s", count(process.write_ios_per_s)),
         ("total read", process.read_total_bytes.map(capacity)),
         ("total written", process.write_total_bytes.map(capacity)),
         ("cache hits", percent(process.cache_fraction)),
@@ -87,17 +92,19 @@ fn transfer_facts(process: &ProcessView) -> Vec<ProcessFact> {
 }
 
 fn identity_facts(process: &ProcessView) -> Vec<ProcessFact> {
-    vec![
+    let mut facts = vec![
         ("user", process.user.clone().map(String::from)),
+        ("unit", process.unit.clone().map(String::from)),
         ("PPID", Some(process.parent_pid.to_string())),
         ("threads", process.threads.map(|count| count.to_string())),
         ("I/O class", process.priority.clone().map(String::from)),
-        ("devices", device_names(process)),
         (
             "wait channel",
             process.wait_channel.clone().map(String::from),
         ),
-    ]
+    ];
+    facts.extend(device_lines(process));
+    facts
 }
 
 /// Why values are missing, and what to do: one line for all values with the same reason.
@@ -119,6 +126,21 @@ fn remedies(process: &ProcessView, notices: &[SafeText]) -> Vec<&'static str> {
     found
 }
 
-fn device_names(process: &ProcessView) -> Option<String> {
-    (!process.devices.is_empty()).then(|| process.devices.join(", "))
+/// A line for each device: its rates, where they are known.
+fn device_lines(process: &ProcessView) -> Vec<(&'static str, Option<String>)> {
+    let rate = |rate: Option<f64>| rate.map(units::format_throughput);
+    let lines = process.devices.iter().enumerate();
+    lines
+        .map(|(index, share)| {
+            let mut text = share.name.to_string();
+            let bytes = rate(share.read_bytes_per_s).zip(rate(share.write_bytes_per_s));
+            if let Some((read, written)) = bytes {
+                text.push_str(&format!(": r {read}, w {written}"));
+                if process.devices_estimated {
+                    text.push_str(" (estimate)");
+                }
+            }
+            (if index == 0 { "devices" } else { "" }, Some(text))
+        })
+        .collect()
 }

@@ -83,7 +83,8 @@ pub(super) fn draw(
             column => metric_cell(device, column, theme),
         }
     };
-    let drawn: Vec<usize> = fit_columns(&COLUMNS, area.width).indices().collect();
+    let columns = shown_columns(&live.shown_columns);
+    let drawn: Vec<usize> = fit_columns(&columns, area.width).indices().collect();
     let sortable = DeviceColumn::ALL.into_iter();
     live.device_columns.record(
         sortable
@@ -92,7 +93,7 @@ pub(super) fn draw(
     );
     let order = live.visible_device_order();
     let table = TableWidget {
-        columns: &COLUMNS,
+        columns: &columns,
         row_count: rows.len(),
         cell: &cell,
         selected_row: selected_row(rows, live),
@@ -113,6 +114,17 @@ pub(super) fn draw(
         };
         Line::styled(text, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
+}
+
+/// The columns without those that the user leaves out; all if `shown` is empty.
+fn shown_columns(shown: &[DeviceColumn]) -> [TableColumn; COLUMNS.len()] {
+    let mut columns = COLUMNS;
+    let optional = DeviceColumn::optional().iter();
+    for column in optional.filter(|column| !shown.is_empty() && !shown.contains(column)) {
+        let index = column_index(*column);
+        columns[index] = columns[index].left_out();
+    }
+    columns
 }
 
 /// What is not listed, and the key that lists it.

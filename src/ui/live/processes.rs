@@ -174,7 +174,7 @@ impl ProcessRow<'_> {
                 Some(class) => Line::raw(class.clone()),
                 None => Line::from(unknown_value(theme)),
             },
-            ProcessColumn::Device => Line::raw(cut_end(&process.devices.join(","), width, theme)),
+            ProcessColumn::Device => Line::raw(cut_end(&device_names(process), width, theme)),
             ProcessColumn::KernelState if process.exited => faint("ended"),
             ProcessColumn::KernelState => state_cell(process.state, theme),
             ProcessColumn::Command => {
@@ -188,6 +188,12 @@ impl ProcessRow<'_> {
 
 fn pid_cell(pid: u32) -> Line<'static> {
     Line::raw(format!("{pid:>PID_WIDTH$}"))
+}
+
+/// The devices in one word.
+fn device_names(process: &ProcessView) -> String {
+    let names: Vec<&str> = process.device_names().collect();
+    names.join(",")
 }
 
 /// Bytes per second in MB/s; small values are not rounded to zero.

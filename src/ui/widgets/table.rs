@@ -8,6 +8,9 @@ use ratatui::widgets::Widget;
 
 use crate::ui::theme::{StyleRole, Theme};
 
+/// Rank of a column that is never drawn.
+const LEFT_OUT: u8 = u8::MAX;
+
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct TableColumn {
@@ -49,6 +52,15 @@ impl TableColumn {
             extra_width: grow,
             right_aligned: false,
             drop_rank: rank,
+        }
+    }
+
+    /// The same column, never drawn.
+    #[must_use]
+    pub const fn left_out(self) -> Self {
+        Self {
+            drop_rank: LEFT_OUT,
+            ..self
         }
     }
 
@@ -102,7 +114,9 @@ impl FittedColumns {
 /// Selects the columns that fit into `width`, and their widths.
 #[must_use]
 pub fn fit_columns(columns: &[TableColumn], width: u16) -> FittedColumns {
-    let all: Vec<usize> = (0..columns.len()).collect();
+    let all: Vec<usize> = (0..columns.len())
+        .filter(|index| columns[*index].drop_rank != LEFT_OUT)
+        .collect();
     let long = |index: usize| columns[index].max_width();
     if total_width(&all, long) <= u32::from(width) {
         return position_columns(columns, &all, long, width, false);

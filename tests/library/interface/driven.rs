@@ -21,7 +21,8 @@ use ratatui::Terminal;
 use ratatui::backend::{Backend, ClearType, TestBackend, WindowSize};
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use crate::interface::canned;
 
@@ -124,6 +125,8 @@ impl AppServices for ScriptedServices {
 #[derive(Default)]
 struct FakeDisplay {
     suspend_count: Rc<RefCell<usize>>,
+    /// Until then the terminal takes no bytes.
+    stalled_until: Option<Instant>,
 }
 
 impl TerminalDisplay for FakeDisplay {
@@ -134,6 +137,12 @@ impl TerminalDisplay for FakeDisplay {
 
     fn resume(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    async fn output_taken(&self) {
+        if let Some(time) = self.stalled_until {
+            tokio::time::sleep_until(time).await;
+        }
     }
 }
 
@@ -200,9 +209,18 @@ async fn drive_loop_with(
     sources: FeedSenders,
     feeds: ServiceFeeds,
 ) -> LoopOutcome {
+    drive_loop_on(FakeDisplay::default(), input, notices, sources, feeds).await
+}
+
+async fn drive_loop_on(
+    display: FakeDisplay,
+    input: EventStream,
+    notices: &[SignalNotice],
+    sources: FeedSenders,
+    feeds: ServiceFeeds,
+) -> LoopOutcome {
     let frames = Rc::new(RefCell::new(0));
     let effects = Rc::new(RefCell::new(Vec::new()));
-    let display = FakeDisplay::default();
     let suspended = Rc::clone(&display.suspend_count);
     let mut terminal = Terminal::new(FrameCountingBackend {
         backend: TestBackend::new(80, 24),
@@ -222,9 +240,10 @@ async fn drive_loop_with(
             performed_effects: Rc::clone(&effects),
         },
         display,
+        theme: watch::channel(Theme::FULL).1,
     };
     let mut state = AppState::new(Duration::from_secs(1));
-    let ending = run_loop(&mut terminal, &mut loop_context, &mut state, &Theme::FULL)
+    let ending = run_loop(&mut terminal, &mut loop_context, &mut state)
         .await
         .unwrap();
     LoopOutcome {
@@ -405,6 +424,34 @@ async fn no_frame_is_drawn_without_changes() {
     let input: EventStream = Box::pin(idle.filter_map(|()| async { None }));
     let outcome = drive_loop_with(input, &[], sources, feeds).await;
     assert_eq!(outcome.frame_count, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stalled_terminal_drops_frames_and_takes_keys() {
+    let (sources, feeds) = service_channels();
+    let live = sources.snapshots.clone();
+    let second = Duration::from_secs(1);
+    let keys = parse_keys("4 1 2 <Enter> <Enter> 4").into_iter();
+    let input = stream::iter(keys).then(move |event| {
+        live.send_replace(Some(Arc::new(canned::sample_snapshot(0))));
+        async move {
+            tokio::time::sleep(second).await;
+            Ok(event)
+        }
+    });
+    let pause = async move { tokio::time::sleep(second).await };
+    let rest = stream::once(pause).filter_map(|()| async { None });
+    let display = FakeDisplay {
+        stalled_until: Some(Instant::now() + Duration::from_millis(6_500)),
+        ..FakeDisplay::default()
+    };
+    let input: EventStream = Box::pin(input.chain(rest));
+    let outcome = drive_loop_on(display, input, &[], sources, feeds).await;
+    // The one frame shows the last state.
+    assert_eq!(outcome.frame_count, 1);
+    assert_eq!(outcome.state.screen, Screen::Sessions);
+    let started = |asked: &String| asked.starts_with("StartBenchmark");
+    assert!(outcome.performed_effects.iter().any(started));
 }
 
 #[tokio::test(start_paused = true)]

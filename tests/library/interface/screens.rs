@@ -57,6 +57,7 @@ fn screens_without_colour_and_unicode_match_snapshots() {
     let theme = Theme {
         ascii: true,
         colour: false,
+        ..Theme::FULL
     };
     for (name, screen) in canned::screens() {
         let state = screen();
@@ -130,7 +131,7 @@ proptest! {
             update(&mut state, AppEvent::Key(key));
         }
         for (width, height) in sizes {
-            for theme in [Theme::FULL, Theme { ascii: true, colour: false }] {
+            for theme in [Theme::FULL, Theme { ascii: true, colour: false, ..Theme::FULL }] {
                 draw_to_buffer(&state, theme, width, height);
             }
         }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use damage::{ByteEdit, any_changes, any_edits, apply_edits};
 use diskscope::drive::settings::SettingRecord;
 use diskscope::probe::trace::decode::EventDecoder;
+use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS};
 use diskscope::session::document::Session;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -71,8 +72,9 @@ fn check_traces(cases: u32) {
     let headers = seeds::seed_files("tests/traces", |path| path.ends_with("header_page"));
     let formats = seeds::seed_files("tests/traces", |path| path.ends_with("format"));
     let header = String::from_utf8(headers[0].clone()).unwrap();
-    let (decoder, _) =
-        EventDecoder::from_format_files(&seeds::repository_root().join("tests/traces/6.1/events"));
+    let events = seeds::repository_root().join("tests/traces/6.18/events");
+    let wanted = [ENABLED_EVENTS, FILE_EVENTS].concat();
+    let (decoder, _) = EventDecoder::from_format_files(&events, &wanted);
     let records = prop::collection::vec(any::<u8>(), 0..600);
     let texts = damaged_seed([headers, formats].concat(), 8);
     check_property(cases, &(texts, records), |(text, records)| {

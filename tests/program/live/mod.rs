@@ -1,5 +1,6 @@
 //! Real processes that move real files are found and followed.
 
+mod by_device;
 mod ended;
 mod files;
 mod live_sampler;

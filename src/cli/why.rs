@@ -1,0 +1,115 @@
+//! `diskscope why`: watches, then says who waits on what, and why.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::format::{OutputFormat, format_arguments, selected_format};
+use super::options::time_option;
+use super::output::{ResultOutput, pretty_json, print_status_line};
+use super::{pace, signals};
+use crate::diagnosis::{Diagnosis, diagnose};
+use crate::engine::CancellationToken;
+use crate::model::ViewBuilder;
+use crate::probe::SampleCollector;
+use crate::report::diagnosis::{DiagnosisDocument, diagnosis_text};
+use crate::report::watch;
+use crate::roots::SysPaths;
+use crate::window_recorder::{SCAN_INTERVAL, WindowRecorder};
+
+/// Formats of this command.
+pub(super) const FORMATS: &[OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
+
+/// The shortest window: a few samples.
+const SHORTEST: Duration = Duration::from_secs(2);
+/// Longest time between two samples; a short window has at least [`LEAST_SAMPLES`].
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+const LEAST_SAMPLES: u32 = 8;
+
+pub(super) fn command() -> Command {
+    Command::new("why")
+        .about("Watch, then say who waits on what, because of whom, with proof and remedy")
+        .arg(
+            Arg::new("duration")
+                .long("duration")
+                .value_name("DURATION")
+                .default_value("20s")
+                .help("how long to watch, such as 10s; a bare number is seconds"),
+        )
+        .arg(
+            Arg::new("exit-code")
+                .long("exit-code")
+                .action(ArgAction::SetTrue)
+                .help("exit with status 5 if a problem was found"),
+        )
+        .args(format_arguments(FORMATS))
+        .after_help(
+            "With root's rights, the requests of the busiest device are traced while it watches: they prove who is \
+             ahead of whom. Without root the sentence says `probably`.\n\n\
+             Examples:\n  diskscope why\n  diskscope why --duration 60 --json | jq .causes[0]\n  \
+             diskscope why --duration 10 --exit-code || mail -s 'disk trouble' root",
+        )
+}
+
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
+    let duration = time_option(matches, "duration")?.filter(|it| *it >= SHORTEST);
+    let Some(duration) = duration else {
+        return Err(CommandFailure::usage_error(
+            "--duration: the shortest window is 2s",
+        ));
+    };
+    let format = selected_format(matches, FORMATS)?;
+    let output = ResultOutput::from_options(matches, &[])?;
+    let control = Arc::new(CancellationToken::default());
+    signals::cancel_on_signal(Arc::clone(&control))?;
+    let diagnosis = watch_window(duration, &control).ok_or_else(|| {
+        CommandFailure::failed("too few samples: the window ended before two of them")
+            .with_advice("watch longer: --duration 20s")
+    })?;
+    let text = match format {
+        OutputFormat::Json => pretty_json(&DiagnosisDocument::new(&diagnosis))?,
+        _ => diagnosis_text(&diagnosis),
+    };
+    output.deliver(&text)?;
+    Ok(match () {
+        () if control.is_cancelled() => ExitStatus::Interrupted,
+        () if matches.get_flag("exit-code") && diagnosis.is_problem() => ExitStatus::ProblemFound,
+        () => ExitStatus::Success,
+    })
+}
+
+/// Watches for that time, or until a signal arrives: then what was seen until then is examined.
+fn watch_window(duration: Duration, control: &CancellationToken) -> Option<Diagnosis> {
+    let roots = SysPaths::default();
+    let interval = SAMPLE_INTERVAL.min(duration / LEAST_SAMPLES);
+    let mut collector = SampleCollector::new(roots.clone());
+    let mut views = ViewBuilder::default();
+    collector.set_show_units(true);
+    let mut said = Vec::new();
+    // The first snapshot has no rates; its notices say what is missing.
+    let first = views.update(Arc::new(collector.collect()));
+    for notice in watch::new_notices(&first, &mut said).lines() {
+        print_status_line(notice);
+    }
+    let mut recorder = WindowRecorder::begin(roots, true);
+    let begun = Instant::now();
+    let (mut sample_due, mut scan_due) = (begun + interval, begun);
+    while begun.elapsed() < duration {
+        let due = sample_due.min(scan_due).min(begun + duration);
+        if !pace::wait_until_due(due, control) {
+            break;
+        }
+        let now = Instant::now();
+        if now >= scan_due {
+            recorder.scan();
+            scan_due = now + SCAN_INTERVAL;
+        }
+        if now >= sample_due || now >= begun + duration {
+            recorder.add_snapshot(Arc::new(views.update(Arc::new(collector.collect()))));
+            sample_due = now + interval;
+        }
+    }
+    diagnose(&recorder.finish())
+}

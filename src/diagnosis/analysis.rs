@@ -1,0 +1,146 @@
+//! Sums a window up: means of devices and processes, and who was blocked how long.
+
+mod devices;
+mod processes;
+mod waiters;
+
+pub use self::devices::{DeviceSummary, IntervalLoad};
+pub use self::processes::ProcessSummary;
+pub use self::waiters::Waiter;
+
+use super::measurement::{Measurement, Quantity};
+use super::window::EvidenceWindow;
+use crate::model::Snapshot;
+use crate::model::snapshot::{HostView, is_first_version_notice};
+use crate::safe_text::SafeText;
+
+/// The window, summed up.
+#[derive(Debug)]
+pub struct Analysis<'w> {
+    /// The evidence itself.
+    pub window: &'w EvidenceWindow,
+    /// Length in seconds.
+    pub seconds: f64,
+    /// The devices, in the kernel's order.
+    pub devices: Vec<DeviceSummary>,
+    /// Processes that did I/O or were blocked.
+    pub processes: Vec<ProcessSummary>,
+    /// Processes that were blocked, who waited longest first.
+    pub waiters: Vec<Waiter>,
+    /// Whether control groups can limit units: version 2 with the controller `io`.
+    pub has_unit_limits: bool,
+}
+
+impl<'w> Analysis<'w> {
+    /// Sums the window up; `None` without a snapshot that has rates.
+    #[must_use]
+    pub fn new(window: &'w EvidenceWindow) -> Option<Self> {
+        let last = window.snapshots.last()?;
+        let seconds: f64 = window
+            .snapshots
+            .iter()
+            .filter_map(|snapshot| Some(snapshot.interval?.as_secs_f64()))
+            .sum();
+        if seconds <= 0.0 {
+            return None;
+        }
+        let processes = processes::summarize(window, seconds);
+        let devices = devices::summarize(window);
+        let waiters = waiters::summarize(window, &processes, &devices);
+        let v2_only = !last
+            .notices
+            .iter()
+            .any(|notice| is_first_version_notice(notice));
+        Some(Self {
+            window,
+            seconds,
+            devices,
+            processes,
+            waiters,
+            has_unit_limits: v2_only && last.units.is_some(),
+        })
+    }
+
+    /// The last snapshot.
+    #[must_use]
+    pub fn last(&self) -> &Snapshot {
+        // A window without snapshots has no analysis.
+        &self.window.snapshots[self.window.snapshots.len() - 1]
+    }
+
+    /// Begin of the window, RFC 3339.
+    #[must_use]
+    pub fn begin(&self) -> &SafeText {
+        &self.window.snapshots[0].time
+    }
+
+    /// Mean of a value of the machine over the snapshots that have it.
+    #[must_use]
+    pub fn mean(&self, value: impl Fn(&HostView) -> Option<f64>) -> Option<f64> {
+        let values: Vec<f64> = self
+            .window
+            .snapshots
+            .iter()
+            .filter_map(|snapshot| value(&snapshot.host))
+            .collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// Fraction of the snapshots in which a value of the machine is at least `least`.
+    #[must_use]
+    pub fn fraction_at_least(
+        &self,
+        value: impl Fn(&HostView) -> Option<f64>,
+        least: f64,
+    ) -> Option<f64> {
+        let values: Vec<f64> = self
+            .window
+            .snapshots
+            .iter()
+            .filter_map(|snapshot| value(&snapshot.host))
+            .collect();
+        let above = values.iter().filter(|value| **value >= least).count();
+        (!values.is_empty()).then(|| above as f64 / values.len() as f64)
+    }
+
+    /// A mean of the machine as a measurement, if known.
+    #[must_use]
+    pub fn measure(
+        &self,
+        quantity: Quantity,
+        value: impl Fn(&HostView) -> Option<f64>,
+    ) -> Option<Measurement> {
+        Some(Measurement::of_machine(quantity, self.mean(value)?))
+    }
+
+    /// The device of that name.
+    #[must_use]
+    pub fn device(&self, name: &str) -> Option<&DeviceSummary> {
+        self.devices
+            .iter()
+            .find(|device| device.name.as_str() == name)
+    }
+
+    /// The process with that id.
+    #[must_use]
+    pub fn process(&self, pid: u32) -> Option<&ProcessSummary> {
+        self.processes.iter().find(|process| process.pid == pid)
+    }
+
+    /// Whether `upper` is the device `lower` or lies on it.
+    #[must_use]
+    pub fn lies_on(&self, upper: &SafeText, lower: &SafeText) -> bool {
+        devices::lies_on(&self.devices, upper, lower)
+    }
+
+    /// Processes that waited on a device for at least that fraction of the time.
+    pub fn waiters_on<'a>(
+        &'a self,
+        device: &'a SafeText,
+        least: f64,
+    ) -> impl Iterator<Item = &'a Waiter> {
+        self.waiters.iter().filter(move |waiter| {
+            waiter.blocked >= least && waiter.devices.iter().any(|own| self.lies_on(own, device))
+        })
+    }
+}

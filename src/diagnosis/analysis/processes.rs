@@ -1,0 +1,81 @@
+//! Processes over a window.
+
+use std::collections::BTreeMap;
+
+use crate::diagnosis::window::EvidenceWindow;
+use crate::model::snapshot::ProcessView;
+use crate::safe_text::SafeText;
+
+/// A process over the window. Rates are means over the whole window.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessSummary {
+    /// Process id.
+    pub pid: u32,
+    /// Command line.
+    pub command: SafeText,
+    /// Its service, container or session.
+    pub unit: Option<SafeText>,
+    /// Devices that it used, those whose file offsets moved first.
+    pub devices: Vec<SafeText>,
+    /// Bytes read from devices per second.
+    pub read_bytes: f64,
+    /// Bytes written to devices, or dirtied, per second.
+    pub write_bytes: f64,
+    /// Fraction of the time that it waited for block I/O; `None` without delay accounting.
+    pub io_wait: Option<f64>,
+    /// Fraction of the snapshots in which it was in uninterruptible sleep.
+    pub blocked: f64,
+    /// Its last wait channel.
+    pub wait_channel: Option<SafeText>,
+    /// Time of the first snapshot that lists it.
+    pub first_seen: SafeText,
+}
+
+impl ProcessSummary {
+    /// Bytes in both directions per second.
+    #[must_use]
+    pub fn throughput(&self) -> f64 {
+        self.read_bytes + self.write_bytes
+    }
+}
+
+/// The processes that any of the snapshots lists.
+pub(super) fn summarize(window: &EvidenceWindow, seconds: f64) -> Vec<ProcessSummary> {
+    let mut found: BTreeMap<u32, ProcessSummary> = BTreeMap::new();
+    let count = window.snapshots.len().max(1) as f64;
+    for snapshot in &window.snapshots {
+        let length = snapshot.interval.map_or(0.0, |it| it.as_secs_f64());
+        let whole = snapshot
+            .processes
+            .iter()
+            .filter(|view| view.tid == view.pid && !view.exited);
+        for view in whole {
+            let summary = found.entry(view.pid).or_insert_with(|| ProcessSummary {
+                pid: view.pid,
+                first_seen: snapshot.time.clone(),
+                ..ProcessSummary::default()
+            });
+            add(summary, view, length / seconds, 1.0 / count);
+        }
+    }
+    found.into_values().collect()
+}
+
+fn add(summary: &mut ProcessSummary, view: &ProcessView, weight: f64, share: f64) {
+    summary.command = view.command.clone();
+    summary.unit = view.unit.clone().or(summary.unit.take());
+    for device in &view.devices {
+        if !summary.devices.contains(&device.name) {
+            summary.devices.push(device.name.clone());
+        }
+    }
+    summary.read_bytes += view.read_bytes_per_s.unwrap_or(0.0) * weight;
+    summary.write_bytes += view.write_bytes_per_s.unwrap_or(0.0) * weight;
+    if let Some(wait) = view.io_wait {
+        *summary.io_wait.get_or_insert(0.0) += wait * weight;
+    }
+    if view.state == Some('D') {
+        summary.blocked += share;
+        summary.wait_channel = view.wait_channel.clone().or(summary.wait_channel.take());
+    }
+}

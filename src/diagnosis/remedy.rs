@@ -1,0 +1,80 @@
+//! What helps, as data.
+
+use crate::safe_text::SafeText;
+
+/// A measure; `report::diagnosis` makes the command of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Remedy {
+    /// The I/O class idle: has an effect with the schedulers bfq and mq-deadline only.
+    IdleClass {
+        /// The process.
+        pid: u32,
+        /// The scheduler that heeds it.
+        scheduler: SafeText,
+    },
+    /// A limit of a systemd unit, version 2 of control groups.
+    LimitUnit {
+        /// The unit.
+        unit: SafeText,
+        /// The device.
+        device: SafeText,
+        /// Bytes per second.
+        bytes_per_s: u64,
+    },
+    /// SIGSTOP, and SIGCONT later.
+    Pause {
+        /// The process.
+        pid: u32,
+    },
+    /// A higher limit of the control group, or none.
+    RaiseLimit {
+        /// The group.
+        group: SafeText,
+        /// The unit.
+        unit: SafeText,
+        /// The device.
+        device: SafeText,
+    },
+    /// A slower resynchronization of a RAID.
+    SlowResync {
+        /// The RAID device.
+        device: SafeText,
+    },
+    /// Smaller limits of dirty memory, so that a slow device does not delay all writers.
+    LowerDirtyLimits,
+    /// What uses the space.
+    ShowDiskUsage {
+        /// Where the file system is mounted.
+        mount_point: SafeText,
+    },
+    /// The health of a drive.
+    ShowHealth {
+        /// The drive.
+        device: SafeText,
+    },
+    /// The messages of the kernel.
+    ShowKernelLog,
+    /// The single requests of a device.
+    TraceRequests {
+        /// The device.
+        device: SafeText,
+    },
+    /// What uses memory.
+    ShowMemoryUsers,
+    /// What uses the processors.
+    ShowProcessorUsers,
+    /// An unmount of a file system whose server does not answer.
+    LazyUnmount {
+        /// Where it is mounted.
+        mount_point: SafeText,
+    },
+    /// Fewer flushes: transactions combined.
+    GroupCommits,
+    /// More requests in flight.
+    MoreParallelRequests,
+    /// A command that comes with the finding.
+    Command {
+        /// The command line, quoted for a shell.
+        line: SafeText,
+    },
+}

@@ -1,0 +1,63 @@
+//! Files are dropped from the page cache and read again shortly afterwards.
+
+use super::examination::Examination;
+use crate::diagnosis::analysis::{Analysis, ProcessSummary};
+use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined, Party};
+use crate::diagnosis::code::{Certainty, Severity};
+use crate::diagnosis::measurement::{Measurement, Quantity};
+use crate::diagnosis::remedy::Remedy;
+use crate::model::snapshot::HostView;
+
+/// Bytes per second that are read again,
+const MIN_REFAULTS: f64 = 10e6;
+/// in this fraction of the snapshots,
+const MIN_FRACTION: f64 = 0.4;
+/// while tasks wait for memory for this fraction of the time. Reading large files once makes no
+/// refaults, and refaults without waiting tasks do no harm.
+const MIN_PRESSURE: f64 = 0.05;
+
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
+    let refaults = |host: &HostView| host.refault_bytes_per_s;
+    let Some(mean) = analysis.mean(refaults) else {
+        return Examination::NotExamined(NotExamined::NotReported);
+    };
+    let mut evidence = vec![Measurement::of_machine(Quantity::Refaults, mean)];
+    let pressure = analysis.mean(|host| host.memory_pressure_some);
+    evidence.extend(pressure.map(|it| Measurement::of_machine(Quantity::MemoryPressure, it)));
+    let often = analysis
+        .fraction_at_least(refaults, MIN_REFAULTS)
+        .unwrap_or(0.0);
+    if often < MIN_FRACTION || pressure.is_none_or(|it| it < MIN_PRESSURE) {
+        return Examination::RuledOut(evidence);
+    }
+    let mut cause = Cause::new(
+        CauseDetail::CacheThrashing,
+        Severity::Warning,
+        analysis.begin(),
+    );
+    cause.certainty = Certainty::Confirmed;
+    cause.evidence = evidence;
+    cause.victims = readers(analysis);
+    cause.remedies = vec![Remedy::ShowMemoryUsers];
+    Examination::Problem(vec![cause])
+}
+
+/// Who reads most: it reads what it had before.
+fn readers(analysis: &Analysis<'_>) -> Vec<Party> {
+    let mut readers: Vec<&ProcessSummary> = analysis
+        .processes
+        .iter()
+        .filter(|it| it.read_bytes > 0.0)
+        .collect();
+    readers.sort_by(|a, b| b.read_bytes.total_cmp(&a.read_bytes));
+    readers
+        .iter()
+        .take(2)
+        .map(|reader| Party {
+            pid: reader.pid,
+            command: reader.command.clone(),
+            unit: reader.unit.clone(),
+            share: Some(reader.blocked),
+        })
+        .collect()
+}

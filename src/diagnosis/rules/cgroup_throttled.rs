@@ -1,0 +1,116 @@
+//! A control group reaches its I/O limit, and its processes wait.
+
+use super::examination::Examination;
+use crate::diagnosis::analysis::{Analysis, Waiter};
+use crate::diagnosis::blame::{SUFFERING, parties};
+use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
+use crate::diagnosis::code::{Certainty, Severity};
+use crate::diagnosis::measurement::{Measurement, Quantity};
+use crate::diagnosis::remedy::Remedy;
+use crate::model::snapshot::{UnitLimit, UnitView};
+
+/// Use of the limit from which it is reached: the kernel counts in slices.
+const AT_LIMIT: f64 = 0.85;
+/// Fraction of the snapshots in which it has to be reached.
+const MIN_FRACTION: f64 = 0.5;
+/// Pressure of the group that shows that its processes wait.
+const MIN_PRESSURE: f64 = 0.1;
+
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
+    let Some(units) = &analysis.last().units else {
+        return Examination::NotExamined(NotExamined::NotReported);
+    };
+    let limited = || {
+        units
+            .iter()
+            .flat_map(|unit| unit.limits.iter().map(move |limit| (unit, limit)))
+    };
+    let causes = limited()
+        .filter_map(|(unit, limit)| cause(analysis, unit, limit))
+        .collect();
+    Examination::of(causes, || {
+        let usages = limited().filter_map(|(unit, limit)| {
+            let usage = mean_usage(analysis, unit, limit)?;
+            Some(Measurement::of(&unit.name, Quantity::LimitUsage, usage))
+        });
+        usages.take(3).collect()
+    })
+}
+
+/// The uses of a limit in the snapshots.
+fn usages<'a>(
+    analysis: &'a Analysis<'_>,
+    unit: &'a UnitView,
+    limit: &'a UnitLimit,
+) -> impl Iterator<Item = f64> + 'a {
+    analysis.window.snapshots.iter().filter_map(|snapshot| {
+        let units = snapshot.units.as_ref()?;
+        let same = units.iter().find(|it| it.path == unit.path)?;
+        let limit = same.limits.iter().find(|it| it.device == limit.device)?;
+        limit.usage
+    })
+}
+
+fn mean_usage(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<f64> {
+    let values: Vec<f64> = usages(analysis, unit, limit).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<Cause> {
+    let values: Vec<f64> = usages(analysis, unit, limit).collect();
+    let reached = values.iter().filter(|usage| **usage >= AT_LIMIT).count();
+    if values.is_empty() || (reached as f64) < values.len() as f64 * MIN_FRACTION {
+        return None;
+    }
+    let waiting: Vec<&Waiter> = analysis
+        .waiters
+        .iter()
+        .filter(|waiter| waiter.blocked >= SUFFERING && waiter.unit.as_ref() == Some(&unit.name))
+        .collect();
+    let pressed = unit
+        .pressure_some
+        .is_some_and(|pressure| pressure >= MIN_PRESSURE);
+    if waiting.is_empty() && !pressed {
+        return None;
+    }
+    let detail = CauseDetail::CgroupThrottled {
+        group: unit.path.clone(),
+        unit: unit.name.clone(),
+    };
+    let mut cause = Cause::new(detail, Severity::Warning, analysis.begin());
+    cause.certainty = Certainty::Confirmed;
+    cause.device = Some(limit.device.clone());
+    let usage = mean_usage(analysis, unit, limit).unwrap_or(0.0);
+    cause.evidence = vec![Measurement::of(&unit.name, Quantity::LimitUsage, usage)];
+    let limits = [
+        (
+            Quantity::LimitBytes,
+            limit.read_bytes_per_s.or(limit.write_bytes_per_s),
+        ),
+        (
+            Quantity::LimitIops,
+            limit.read_ios_per_s.or(limit.write_ios_per_s),
+        ),
+    ];
+    for (quantity, value) in limits {
+        cause
+            .evidence
+            .extend(value.map(|value| Measurement::of(&unit.name, quantity, value as f64)));
+    }
+    cause.evidence.extend(
+        unit.pressure_some
+            .map(|pressure| Measurement::of(&unit.name, Quantity::IoPressure, pressure)),
+    );
+    cause.evidence.extend(
+        waiting
+            .first()
+            .map(|waiter| Measurement::of(&waiter.command, Quantity::BlockedTime, waiter.blocked)),
+    );
+    cause.victims = parties(&waiting);
+    cause.remedies = vec![Remedy::RaiseLimit {
+        group: unit.path.clone(),
+        unit: unit.name.clone(),
+        device: limit.device.clone(),
+    }];
+    Some(cause)
+}

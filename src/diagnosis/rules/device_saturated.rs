@@ -1,0 +1,158 @@
+//! More requests than the device serves, and somebody who waits because of that.
+//!
+//! A saturated device alone is no problem: a fast copy saturates it too. Utilization is used for
+//! devices that serve one request at a time only; since kernel 5.0 it is sampled.
+
+use super::examination::Examination;
+use crate::diagnosis::analysis::{Analysis, DeviceSummary, IntervalLoad};
+use crate::diagnosis::blame::{Blame, SUFFERING, blame};
+use crate::diagnosis::cause::{Cause, CauseDetail};
+use crate::diagnosis::code::Severity;
+use crate::diagnosis::measurement::{Measurement, Quantity};
+use crate::diagnosis::mitigation::against;
+use crate::diagnosis::remedy::Remedy;
+
+/// Fraction of the intervals in which the device has to be saturated.
+const MIN_FRACTION: f64 = 0.5;
+/// A serial device is saturated at this utilization and queue,
+const SERIAL_BUSY: f64 = 0.9;
+const SERIAL_QUEUE: f64 = 1.8;
+/// a parallel one at this queue, if the latency has risen.
+const PARALLEL_QUEUE: f64 = 3.0;
+/// Latency compared with that under light load: below, requests are merely combined.
+const RISEN_LATENCY: f64 = 3.0;
+/// Latency in nanoseconds that nobody notices.
+const UNNOTICED_LATENCY: f64 = 10e6;
+/// Processes with equal shares that have to wait for each other: fewer are an ordinary load.
+const MIN_COMPETITORS: usize = 4;
+/// Latency in nanoseconds from which waiting is critical.
+const CRITICAL_LATENCY: f64 = 500e6;
+
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
+    let whole = analysis
+        .devices
+        .iter()
+        .filter(|device| !device.is_partition());
+    let causes: Vec<Cause> = whole
+        .filter(|device| is_saturated(device))
+        .filter_map(|device| cause(analysis, device))
+        .collect();
+    // The lower device is the cause where one lies on the other.
+    let lower_is_listed = |cause: &Cause| {
+        causes
+            .iter()
+            .any(|other| match (&cause.device, &other.device) {
+                (Some(upper), Some(lower)) => upper != lower && analysis.lies_on(upper, lower),
+                _ => false,
+            })
+    };
+    let kept = causes
+        .iter()
+        .filter(|cause| !lower_is_listed(cause))
+        .cloned()
+        .collect();
+    Examination::of(kept, || {
+        busiest(analysis).map_or_else(Vec::new, load_evidence)
+    })
+}
+
+/// Whether most intervals show more requests than the device serves.
+pub(super) fn is_saturated(device: &DeviceSummary) -> bool {
+    let light = device.light_latency;
+    let saturated = |load: &IntervalLoad| {
+        let is_full = match device.serial {
+            true => load.busy >= SERIAL_BUSY && load.queue >= SERIAL_QUEUE,
+            false => load.queue >= PARALLEL_QUEUE,
+        };
+        let latency = load.latency.unwrap_or(0.0);
+        is_full && latency >= (light * RISEN_LATENCY).max(UNNOTICED_LATENCY)
+    };
+    device.fraction_of_intervals(saturated) >= MIN_FRACTION
+}
+
+fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
+    let Blame {
+        culprits,
+        mut victims,
+        competitors,
+        certainty,
+        evidence,
+    } = blame(analysis, device);
+    let waiting = analysis
+        .waiters_on(&device.name, SUFFERING)
+        .filter(|waiter| !waiter.is_kernel_thread)
+        .count();
+    if victims.is_empty() {
+        if waiting < MIN_COMPETITORS {
+            return None;
+        }
+        victims = competitors;
+    }
+    let severity = match device.latency() >= CRITICAL_LATENCY {
+        true => Severity::Critical,
+        false => Severity::Warning,
+    };
+    let detail = CauseDetail::DeviceSaturated {
+        serial: device.serial,
+    };
+    let mut cause = Cause::new(detail, severity, analysis.begin());
+    cause.certainty = certainty;
+    cause.device = Some(device.name.clone());
+    cause.evidence = load_evidence(device);
+    cause.evidence.extend(evidence);
+    cause.evidence.push(Measurement::of(
+        &device.name,
+        Quantity::WaitingTasks,
+        waiting as f64,
+    ));
+    if let Some(victim) = victims.first() {
+        let share = victim.share.unwrap_or(0.0);
+        cause.evidence.push(Measurement::of(
+            &victim.command,
+            Quantity::BlockedTime,
+            share,
+        ));
+    }
+    cause.remedies = culprits
+        .first()
+        .map(|culprit| against(culprit, device, analysis))
+        .unwrap_or_default();
+    cause.remedies.push(Remedy::TraceRequests {
+        device: device.name.clone(),
+    });
+    cause.culprits = culprits;
+    cause.victims = victims;
+    Some(cause)
+}
+
+/// What shows how much a device is loaded.
+pub(super) fn load_evidence(device: &DeviceSummary) -> Vec<Measurement> {
+    let name = &device.name;
+    let mut evidence = Vec::new();
+    let mut add = |quantity, value: Option<f64>| {
+        evidence.extend(value.map(|value| Measurement::of(name, quantity, value)));
+    };
+    let reads_dominate = device.read_await > device.write_await;
+    match reads_dominate {
+        true => add(Quantity::ReadAwait, device.read_await),
+        false => add(Quantity::WriteAwait, device.write_await),
+    }
+    add(Quantity::LightLoadLatency, Some(device.light_latency));
+    add(Quantity::QueueSize, Some(device.queue));
+    if device.serial {
+        add(Quantity::Utilization, Some(device.busy));
+    }
+    add(Quantity::Iops, Some(device.iops));
+    evidence
+}
+
+/// The device with the most requests in flight.
+pub(super) fn busiest<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
+    let whole = analysis
+        .devices
+        .iter()
+        .filter(|device| !device.is_partition());
+    whole
+        .filter(|device| device.iops > 0.0)
+        .max_by(|a, b| a.queue.total_cmp(&b.queue))
+}

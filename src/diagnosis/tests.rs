@@ -1,0 +1,459 @@
+//! Each rule on literal windows, for its cause and for its absence.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
+use crate::model::Snapshot;
+use crate::model::snapshot::{
+    DeviceShare, DeviceView, HostView, ProcessView, TotalRates, UnitLimit, UnitView,
+};
+use crate::probe::facts::FactsSample;
+use crate::probe::process::task_scan::{BlockedTask, TaskScan};
+use crate::probe::sample::UnitKind;
+use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
+use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
+
+/// Snapshots and scans per window.
+const LENGTH: usize = 10;
+
+/// A window of ten seconds of a quiet machine, to be changed.
+struct Scene {
+    host: HostView,
+    devices: Vec<DeviceView>,
+    processes: Vec<ProcessView>,
+    units: Vec<UnitView>,
+    file_systems: Vec<MountedFileSystem>,
+    drives: Vec<BlockDevice>,
+    blocked: Vec<BlockedTask>,
+    facts: FactsSample,
+}
+
+impl Scene {
+    fn quiet() -> Self {
+        Self {
+            host: HostView {
+                cpu_busy: Some(0.1),
+                pressure_some: Some(0.01),
+                memory_pressure_some: Some(0.0),
+                cpu_pressure_some: Some(0.02),
+                swap_in_bytes_per_s: Some(0.0),
+                swap_out_bytes_per_s: Some(0.0),
+                refault_bytes_per_s: Some(0.0),
+                dirty_bytes: Some(1 << 20),
+                writeback_bytes: Some(0),
+                throttle_threshold_bytes: Some(1 << 30),
+                ..HostView::default()
+            },
+            devices: vec![device("sda", 0.1, 5.0, 2e6)],
+            processes: Vec::new(),
+            units: Vec::new(),
+            file_systems: Vec::new(),
+            drives: Vec::new(),
+            blocked: Vec::new(),
+            facts: FactsSample {
+                kernel_errors: NewErrors::Read(Vec::new()),
+                ..FactsSample::default()
+            },
+        }
+    }
+
+    /// A process that moves that many bytes per second on `sda` and is blocked in that function.
+    fn with_process(mut self, pid: u32, command: &str, bytes: f64, channel: Option<&str>) -> Self {
+        self.processes.push(ProcessView {
+            pid,
+            tid: pid,
+            command: command.into(),
+            write_bytes_per_s: Some(bytes),
+            devices: vec![DeviceShare::named("sda".into())],
+            ..ProcessView::default()
+        });
+        if let Some(channel) = channel {
+            self.blocked.push(BlockedTask {
+                pid,
+                tid: pid,
+                name: command.as_bytes().to_vec(),
+                wait_channel: Some(channel.to_owned()),
+                switches: None,
+                is_kernel_thread: false,
+            });
+        }
+        self
+    }
+
+    fn snapshot(&self, second: usize) -> Snapshot {
+        Snapshot {
+            time: format!("2026-01-01T00:00:{second:02}Z").into(),
+            interval: Some(Duration::from_secs(1)),
+            host: self.host.clone(),
+            devices: self.devices.clone(),
+            processes: self.processes.clone(),
+            process_count: self.processes.len(),
+            transfers: Vec::new(),
+            growing_files: Vec::new(),
+            units: Some(self.units.clone()),
+            mounts: None,
+            total: TotalRates::default(),
+            traced: None,
+            notices: Vec::new(),
+            drives: self.drives.clone().into(),
+            file_systems: self.file_systems.clone().into(),
+        }
+    }
+
+    fn window(&self) -> EvidenceWindow {
+        let scan = |second: usize| TaskScan {
+            at: Duration::from_secs(100 + second as u64),
+            blocked: self.blocked.clone(),
+            ..TaskScan::default()
+        };
+        EvidenceWindow {
+            snapshots: (0..LENGTH).map(|it| Arc::new(self.snapshot(it))).collect(),
+            scans: (0..=LENGTH).map(scan).collect(),
+            facts: Some((FactsSample::default(), self.facts.clone())),
+            ..EvidenceWindow::default()
+        }
+    }
+
+    fn diagnosis(&self) -> Diagnosis {
+        diagnose(&self.window()).unwrap()
+    }
+
+    fn codes(&self) -> Vec<CauseCode> {
+        self.diagnosis().causes.iter().map(Cause::code).collect()
+    }
+}
+
+/// A device with that queue, requests per second and latency of writes.
+fn device(name: &str, queue: f64, iops: f64, latency: f64) -> DeviceView {
+    DeviceView {
+        name: name.into(),
+        kind: Some(DriveKind::Disk),
+        read_ios_per_s: Some(0.0),
+        write_ios_per_s: Some(iops),
+        read_bytes_per_s: Some(0.0),
+        write_bytes_per_s: Some(iops * 4096.0),
+        write_await_ns: Some(latency),
+        in_flight: Some(queue as u64),
+        queue_size: Some(queue),
+        busy: Some((queue / 2.0).min(1.0)),
+        flush_ios_per_s: Some(0.0),
+        ..DeviceView::default()
+    }
+}
+
+/// A saturated device, a process that takes nearly all of it, and one that waits.
+fn saturated() -> Scene {
+    let mut scene = Scene::quiet()
+        .with_process(10, "cp -a /srv /mnt", 90e6, Some("balance_dirty_pages"))
+        .with_process(20, "postgres: writer", 1e6, Some("folio_wait_bit_common"));
+    scene.devices = vec![device("sda", 32.0, 800.0, 40e6)];
+    scene.blocked.remove(0);
+    scene
+}
+
+#[test]
+fn quiet_machine_has_no_cause_and_its_values_are_known() {
+    let diagnosis = Scene::quiet().diagnosis();
+    assert_eq!(diagnosis.causes, []);
+    assert!(!diagnosis.is_problem() && !diagnosis.machine.is_empty());
+    let examined = diagnosis.ruled_out.len() + diagnosis.not_examined.len();
+    assert_eq!(examined, CauseCode::ALL.len());
+}
+
+#[test]
+fn window_without_rates_has_no_diagnosis() {
+    assert_eq!(diagnose(&EvidenceWindow::default()), None);
+    let mut window = Scene::quiet().window();
+    let first = Arc::new(Snapshot {
+        interval: None,
+        ..Scene::quiet().snapshot(0)
+    });
+    window.snapshots = vec![first];
+    assert_eq!(diagnose(&window), None);
+}
+
+#[test]
+fn saturated_device_is_blamed_on_who_takes_most_of_it() {
+    let diagnosis = saturated().diagnosis();
+    let cause = &diagnosis.causes[0];
+    assert_eq!(cause.code(), CauseCode::DeviceSaturated);
+    assert_eq!(cause.culprits[0].pid, 10);
+    assert_eq!(cause.victims[0].pid, 20);
+    assert_eq!(cause.certainty, Certainty::Probable);
+    assert!(cause.value(Quantity::TrafficShare).unwrap() > 0.9);
+    assert!(diagnosis.is_problem());
+}
+
+#[test]
+fn fast_copy_that_saturates_a_device_alone_is_no_problem() {
+    let mut scene = saturated();
+    scene.processes.truncate(1);
+    scene.blocked = vec![BlockedTask {
+        pid: 10,
+        tid: 10,
+        wait_channel: Some("balance_dirty_pages".into()),
+        ..BlockedTask::default()
+    }];
+    scene.devices[0].write_bytes_per_s = Some(90e6);
+    assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn deep_queue_at_low_latency_is_no_saturation() {
+    let mut scene = saturated();
+    scene.devices = vec![device("sda", 32.0, 40_000.0, 0.8e6)];
+    assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn equal_writers_that_wait_for_each_other_saturate_a_device() {
+    let mut scene = Scene::quiet();
+    for pid in 1..=6 {
+        scene = scene.with_process(pid, "writer", 1e6, Some("submit_bio_wait"));
+    }
+    scene.devices = vec![device("sda", 6.0, 100.0, 60e6)];
+    assert_eq!(scene.codes(), [CauseCode::DeviceSaturated]);
+    scene.processes.truncate(2);
+    scene.blocked.truncate(2);
+    assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn partition_and_upper_device_are_not_named_beside_their_drive() {
+    let mut scene = saturated();
+    let mut upper = device("dm-0", 32.0, 800.0, 41e6);
+    upper.underlying = vec!["sda1".into()];
+    let mut part = device("sda1", 32.0, 800.0, 40e6);
+    part.kind = Some(DriveKind::Partition);
+    part.underlying = vec!["sda".into()];
+    scene.devices.extend([part, upper]);
+    for process in &mut scene.processes {
+        process.devices = vec![DeviceShare::named("dm-0".into())];
+    }
+    let diagnosis = scene.diagnosis();
+    assert_eq!(diagnosis.causes.len(), 1);
+    assert_eq!(diagnosis.causes[0].device.as_deref(), Some("sda"));
+    assert_eq!(diagnosis.causes[0].victims[0].pid, 20);
+}
+
+#[test]
+fn few_slow_requests_are_a_slow_device() {
+    let mut scene = Scene::quiet().with_process(20, "mysqld", 1e5, Some("submit_bio_wait"));
+    scene.devices = vec![device("sda", 1.0, 5.0, 200e6)];
+    let diagnosis = scene.diagnosis();
+    assert_eq!(diagnosis.causes[0].code(), CauseCode::DeviceSlow);
+    assert_eq!(diagnosis.causes[0].severity, Severity::Warning);
+    scene.blocked.clear();
+    assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn writer_is_throttled_by_another_that_fills_the_memory() {
+    let mut scene = Scene::quiet()
+        .with_process(10, "dd of=/mnt/usb", 90e6, Some("balance_dirty_pages"))
+        .with_process(20, "logger", 1e4, Some("balance_dirty_pages"));
+    scene.devices[0].write_bytes_per_s = Some(90e6);
+    let diagnosis = scene.diagnosis();
+    let cause = &diagnosis.causes[0];
+    assert_eq!(cause.code(), CauseCode::DirtyThrottled);
+    assert_eq!((cause.culprits[0].pid, cause.victims[0].pid), (10, 20));
+    scene.processes.truncate(1);
+    scene.blocked.truncate(1);
+    assert_eq!(scene.codes(), []);
+    scene.devices[0].write_bytes_per_s = Some(2e6);
+    assert_eq!(scene.codes(), [CauseCode::DirtyThrottled]);
+}
+
+#[test]
+fn limit_of_control_group_is_a_cause_only_when_somebody_waits() {
+    let limit = |usage| UnitView {
+        path: "/backup.service".into(),
+        name: "backup.service".into(),
+        kind: UnitKind::Service,
+        read_bytes_per_s: Some(4e6),
+        write_bytes_per_s: Some(0.0),
+        read_ios_per_s: Some(10.0),
+        write_ios_per_s: Some(0.0),
+        pressure_some: Some(0.6),
+        pressure_full: Some(0.5),
+        limits: vec![UnitLimit {
+            device: "sda".into(),
+            read_bytes_per_s: Some(4_000_000),
+            write_bytes_per_s: None,
+            read_ios_per_s: None,
+            write_ios_per_s: None,
+            usage: Some(usage),
+        }],
+    };
+    let mut scene = Scene::quiet();
+    scene.units = vec![limit(1.0)];
+    assert_eq!(scene.codes(), [CauseCode::CgroupThrottled]);
+    scene.units = vec![limit(0.3)];
+    assert_eq!(scene.codes(), []);
+    scene.units = vec![UnitView {
+        pressure_some: Some(0.0),
+        ..limit(1.0)
+    }];
+    assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn many_flushes_that_several_wait_for_are_a_sync_storm() {
+    let mut scene = Scene::quiet();
+    for pid in 1..=5 {
+        scene = scene.with_process(pid, "committer", 1e5, Some("jbd2_log_wait_commit"));
+    }
+    scene.devices = vec![DeviceView {
+        flush_ios_per_s: Some(90.0),
+        flush_await_ns: Some(10e6),
+        ..device("sda", 5.0, 200.0, 50e6)
+    }];
+    let diagnosis = scene.diagnosis();
+    assert_eq!(diagnosis.causes[0].code(), CauseCode::SyncStorm);
+    assert_eq!(diagnosis.causes[1].code(), CauseCode::DeviceSaturated);
+    assert_eq!(
+        diagnosis.causes[1].consequence_of,
+        Some(CauseCode::SyncStorm)
+    );
+    scene.blocked.truncate(1);
+    assert!(!scene.codes().contains(&CauseCode::SyncStorm));
+}
+
+#[test]
+fn swapping_under_pressure_is_thrashing() {
+    let mut scene = Scene::quiet();
+    scene.host.swap_in_bytes_per_s = Some(20e6);
+    scene.host.swap_out_bytes_per_s = Some(20e6);
+    scene.host.memory_pressure_some = Some(0.5);
+    assert_eq!(scene.codes()[0], CauseCode::SwapThrashing);
+    scene.host.memory_pressure_some = Some(0.01);
+    assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn refaults_under_pressure_are_cache_thrashing() {
+    let mut scene = Scene::quiet();
+    scene.host.refault_bytes_per_s = Some(80e6);
+    scene.host.memory_pressure_some = Some(0.2);
+    assert_eq!(scene.codes(), [CauseCode::CacheThrashing]);
+    scene.host.memory_pressure_some = Some(0.0);
+    assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn busy_processors_without_io_are_not_io() {
+    let mut scene = Scene::quiet();
+    scene.host.cpu_busy = Some(0.99);
+    scene.host.cpu_pressure_some = Some(0.8);
+    assert_eq!(scene.codes(), [CauseCode::NotIo]);
+    scene.host.cpu_pressure_some = Some(0.05);
+    assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn resync_is_a_note_until_somebody_waits() {
+    let mut scene = Scene::quiet();
+    scene.facts.devices = vec![DeviceHealth {
+        name: "md0".into(),
+        raid_action: Some(RaidAction::Check),
+        ..DeviceHealth::default()
+    }];
+    scene.devices.push(DeviceView {
+        underlying: vec!["sda".into()],
+        ..device("md0", 1.0, 5.0, 1e6)
+    });
+    let diagnosis = scene.diagnosis();
+    assert_eq!(diagnosis.causes[0].code(), CauseCode::RaidResync);
+    assert!(!diagnosis.is_problem());
+    let mut scene = scene.with_process(20, "postgres", 1e5, Some("submit_bio_wait"));
+    scene.processes[0].devices = vec![DeviceShare::named("md0".into())];
+    assert!(scene.diagnosis().is_problem());
+}
+
+#[test]
+fn maintenance_program_explains_saturation() {
+    let mut scene = saturated();
+    scene.processes[0].command = "/usr/sbin/e2fsck -f /dev/sda1".into();
+    let diagnosis = scene.diagnosis();
+    assert_eq!(diagnosis.causes[0].code(), CauseCode::Maintenance);
+    assert_eq!(
+        diagnosis.causes[1].consequence_of,
+        Some(CauseCode::Maintenance)
+    );
+}
+
+#[test]
+fn error_in_kernel_log_is_critical() {
+    let mut scene = Scene::quiet();
+    scene.facts.kernel_errors = NewErrors::Read(vec![KernelIoError {
+        device: "sda".into(),
+        message: "I/O error, dev sda, sector 8".into(),
+    }]);
+    let diagnosis = scene.diagnosis();
+    assert_eq!(diagnosis.causes[0].code(), CauseCode::DriveErrors);
+    assert_eq!(diagnosis.causes[0].severity, Severity::Critical);
+    scene.facts.kernel_errors = NewErrors::NotPermitted;
+    let diagnosis = scene.diagnosis();
+    let unknown = (CauseCode::DriveErrors, NotExamined::NotPermitted);
+    assert!(diagnosis.not_examined.contains(&unknown));
+}
+
+#[test]
+fn slow_link_is_a_problem_only_when_it_is_used() {
+    let mut scene = Scene::quiet();
+    scene.facts.devices = vec![DeviceHealth {
+        name: "sda".into(),
+        link: Some(LinkSpeed {
+            current: 150e6,
+            supported: 600e6,
+        }),
+        ..DeviceHealth::default()
+    }];
+    assert_eq!(scene.codes(), [CauseCode::LinkDegraded]);
+    assert!(!scene.diagnosis().is_problem());
+    scene.devices[0].write_bytes_per_s = Some(140e6);
+    assert!(scene.diagnosis().is_problem());
+    scene.facts.devices[0].link = Some(LinkSpeed {
+        current: 600e6,
+        supported: 600e6,
+    });
+    assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn task_without_context_switch_for_ten_seconds_hangs() {
+    let mut scene = Scene::quiet().with_process(20, "cat /dev/sda", 0.0, Some("io_schedule"));
+    scene.blocked[0].switches = Some(7);
+    let diagnosis = scene.diagnosis();
+    assert_eq!(diagnosis.causes[0].code(), CauseCode::HungIo);
+    assert_eq!(diagnosis.causes[0].victims[0].pid, 20);
+    // The same task in a new sleep each time does not hang, nor does a frozen one.
+    scene.blocked[0].switches = None;
+    assert_eq!(scene.codes(), []);
+    scene.blocked[0].switches = Some(7);
+    scene.blocked[0].wait_channel = Some("__refrigerator".into());
+    assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn server_that_does_not_answer_is_stalled() {
+    for channel in ["request_wait_answer", "rpc_wait_bit_killable"] {
+        let mut scene = Scene::quiet().with_process(20, "ls /mnt", 0.0, Some(channel));
+        scene.blocked[0].switches = Some(7);
+        assert_eq!(
+            scene.codes(),
+            [CauseCode::FuseOrNetworkStalled],
+            "{channel}"
+        );
+        scene.blocked[0].switches = None;
+        assert_eq!(scene.codes(), [], "{channel}");
+    }
+}
+
+#[test]
+fn first_snapshot_of_a_sampler_does_not_lengthen_the_window() {
+    let diagnosis = Scene::quiet().diagnosis();
+    assert_eq!(diagnosis.window, Duration::from_secs(LENGTH as u64));
+}

@@ -1,0 +1,46 @@
+//! The evidence of a window of time.
+
+use std::sync::Arc;
+
+use super::requests::RequestEvidence;
+use crate::model::Snapshot;
+use crate::probe::facts::{BlockedDetails, FactsSample};
+use crate::probe::process::task_scan::TaskScan;
+
+/// Snapshots, scans and facts of a window. A recording has the snapshots only.
+#[derive(Debug, Clone, Default)]
+pub struct EvidenceWindow {
+    /// The snapshots, the oldest first. The first one of a sampler has no rates and is left out.
+    pub snapshots: Vec<Arc<Snapshot>>,
+    /// Scans of the tasks, the oldest first; empty for a recording.
+    pub scans: Vec<TaskScan>,
+    /// Facts at the begin and at the end; `None` for a recording.
+    pub facts: Option<(FactsSample, FactsSample)>,
+    /// Details of the tasks that were blocked longest.
+    pub blocked: Vec<BlockedDetails>,
+    /// Single requests; `None` without root, and where nothing was traced.
+    pub requests: Option<RequestEvidence>,
+}
+
+impl EvidenceWindow {
+    /// Tasks that are blocked in the last scan, and have been without a context switch since an
+    /// earlier one: those worth a closer look.
+    #[must_use]
+    pub fn still_blocked(&self) -> Vec<(u32, u32)> {
+        let Some((last, earlier)) = self.scans.split_last() else {
+            return Vec::new();
+        };
+        let before = earlier.last();
+        let blocked_before = |pid: u32, tid: u32| {
+            before.is_some_and(|scan| {
+                let mut tasks = scan.blocked.iter();
+                tasks.any(|task| (task.pid, task.tid) == (pid, tid))
+            })
+        };
+        last.blocked
+            .iter()
+            .filter(|task| !task.is_kernel_thread && blocked_before(task.pid, task.tid))
+            .map(|task| (task.pid, task.tid))
+            .collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! The processes behind thread ids: read when a thread is first seen, since it may end soon.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::model::hot_files::view::ProcessView;
+use crate::model::requests::RequestActor;
+use crate::probe::control_groups::{IoHierarchies, UnitNames};
+use crate::probe::process::stat::{parse_stat, parse_thread_group};
+use crate::probe::text::read_file;
+use crate::roots::SysPaths;
+use crate::safe_text::SafeText;
+
+/// More threads are not kept.
+const MAX_THREADS: usize = 65_536;
+/// kthreadd, the parent of all threads of the kernel (kernel/kthread.c).
+const KTHREADD: u32 = 2;
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KnownProcess {
+    pub(super) view: ProcessView,
+    pub(super) is_kernel_thread: bool,
+}
+
+/// Processes by the id of any of their threads.
+#[derive(Debug, Default)]
+pub(super) struct Processes {
+    by_thread: HashMap<u32, Arc<KnownProcess>>,
+    hierarchies: IoHierarchies,
+    units: UnitNames,
+}
+
+impl Processes {
+    pub(super) fn new(roots: &SysPaths) -> Self {
+        Self {
+            hierarchies: IoHierarchies::find(roots),
+            ..Self::default()
+        }
+    }
+
+    /// Reads the process of a thread, unless it is known.
+    pub(super) fn look_up(&mut self, roots: &SysPaths, thread: u32) {
+        if self.by_thread.contains_key(&thread) {
+            return;
+        }
+        if self.by_thread.len() >= MAX_THREADS {
+            self.by_thread.clear();
+        }
+        if let Some(process) = self.read(roots, thread) {
+            self.by_thread.insert(thread, Arc::new(process));
+        }
+    }
+
+    fn read(&mut self, roots: &SysPaths, thread: u32) -> Option<KnownProcess> {
+        let directory = roots.proc.join(thread.to_string());
+        let status = read_file(&directory.join("status"))?;
+        let pid = parse_thread_group(&status).unwrap_or(thread);
+        let name = read_file(&roots.proc.join(pid.to_string()).join("comm"))
+            .or_else(|| read_file(&directory.join("comm")))?;
+        let stat = read_file(&directory.join("stat")).unwrap_or_default();
+        let group = self.hierarchies.membership(roots, pid).group;
+        let unit = group.and_then(|group| self.units.unit_of(roots, &group));
+        Some(KnownProcess {
+            view: ProcessView {
+                pid,
+                command: SafeText::from_bytes(name.trim_ascii_end()),
+                unit: unit.map(|unit| unit.name.clone()),
+            },
+            is_kernel_thread: parse_stat(&stat)
+                .is_some_and(|stat| stat.parent_pid == KTHREADD || pid == KTHREADD),
+        })
+    }
+
+    /// Whether a thread is one of the kernel.
+    pub(super) fn is_kernel_thread(&self, thread: u32) -> bool {
+        self.by_thread
+            .get(&thread)
+            .is_some_and(|process| process.is_kernel_thread)
+    }
+
+    /// The process of a thread; as far as the events tell, where it ended before it was read.
+    pub(super) fn view_of(&self, actor: RequestActor) -> ProcessView {
+        match self.by_thread.get(&actor.pid) {
+            Some(process) => process.view.clone(),
+            None => ProcessView {
+                pid: actor.pid,
+                command: SafeText::from_bytes(actor.name.as_bytes()),
+                unit: None,
+            },
+        }
+    }
+
+    /// The id of the process of a thread.
+    pub(super) fn process_id(&self, thread: u32) -> u32 {
+        self.by_thread
+            .get(&thread)
+            .map_or(thread, |process| process.view.pid)
+    }
+}

@@ -1,0 +1,129 @@
+//! Facts about the machine that a sample does not contain, because only the diagnosis needs them.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::collector::boot_time;
+use super::process::task_scan::{
+    TaskScan, UsedMount, kernel_stack, open_device_paths, scan_tasks, used_mounts,
+};
+use super::system::device_health::{DeviceHealth, read_device_health};
+use super::system::fuse::{FuseConnection, read_connections};
+use super::system::kernel_log::{KernelLog, NewErrors};
+use crate::drive::mounts::{MountEntry, mounts};
+use crate::roots::SysPaths;
+
+/// A scan of the tasks may take at most this fraction of the time between two scans.
+const MAX_SCAN_SHARE: f64 = 0.02;
+/// Time between two scans, even if they take more than that.
+const MAX_SCAN_GAP: Duration = Duration::from_secs(1);
+
+/// Facts that are read at the begin and at the end of a window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FactsSample {
+    /// Time of the reading (`CLOCK_BOOTTIME`).
+    pub at: Duration,
+    /// Errors, links and RAID activity of the devices.
+    pub devices: Vec<DeviceHealth>,
+    /// Connections to FUSE servers; `None` where they cannot be read.
+    pub fuse: Option<Vec<FuseConnection>>,
+    /// I/O errors that the kernel logged since the last reading.
+    pub kernel_errors: NewErrors,
+    /// All mounts of this namespace.
+    pub mounts: Vec<MountEntry>,
+}
+
+/// Reads facts; keeps the kernel log open in between.
+#[derive(Debug)]
+pub struct FactsReader {
+    roots: SysPaths,
+    kernel_log: KernelLog,
+    next_scan: Duration,
+    /// Whether a FUSE file system is mounted, as of the last reading.
+    has_fuse_mounts: bool,
+}
+
+impl FactsReader {
+    /// Opens the kernel log at its end.
+    #[must_use]
+    pub fn new(roots: SysPaths) -> Self {
+        Self {
+            kernel_log: KernelLog::open_at_end(&roots),
+            next_scan: Duration::ZERO,
+            has_fuse_mounts: false,
+            roots,
+        }
+    }
+
+    /// Reads the facts.
+    pub fn read(&mut self) -> FactsSample {
+        let mounts = mounts(&self.roots).unwrap_or_default();
+        let is_fuse = |mount: &MountEntry| mount.file_system.starts_with("fuse");
+        self.has_fuse_mounts = mounts.iter().any(is_fuse);
+        FactsSample {
+            at: boot_time(),
+            devices: read_device_health(&self.roots),
+            fuse: read_connections(&self.roots),
+            kernel_errors: self.kernel_log.new_errors(),
+            mounts,
+        }
+    }
+
+    /// Scans the tasks; `None` if the last scan was so recent that scanning would be noticeable.
+    pub fn scan(&mut self) -> Option<TaskScan> {
+        let begun = boot_time();
+        let worked = thread_time();
+        if begun < self.next_scan {
+            return None;
+        }
+        let fuse = read_connections(&self.roots).unwrap_or_default();
+        // Without a mounted fusectl nothing is listed.
+        let waiting = match fuse.is_empty() {
+            true => self.has_fuse_mounts,
+            false => fuse.iter().any(|connection| connection.waiting > 0),
+        };
+        let scan = scan_tasks(&self.roots, begun, waiting);
+        // Processor time: on a busy machine the scan itself waits, and is needed most.
+        let taken = thread_time().saturating_sub(worked);
+        self.next_scan = begun + taken.div_f64(MAX_SCAN_SHARE).min(MAX_SCAN_GAP);
+        Some(scan)
+    }
+
+    /// Where a blocked task waits: its kernel stack, where root allows, and the file systems that
+    /// its process uses.
+    #[must_use]
+    pub fn examine_blocked(&self, facts: &FactsSample, (pid, tid): (u32, u32)) -> BlockedDetails {
+        BlockedDetails {
+            pid,
+            tid,
+            stack: kernel_stack(&self.roots, pid, tid),
+            mounts: used_mounts(&self.roots, &facts.mounts, pid),
+            device_paths: open_device_paths(&self.roots, pid),
+        }
+    }
+}
+
+/// Processor time of this thread.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+/// Details of a blocked task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockedDetails {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Functions of its kernel stack, innermost first; `None` without root.
+    pub stack: Option<Vec<String>>,
+    /// File systems that its process has files open on.
+    pub mounts: Vec<UsedMount>,
+    /// Paths below `/dev` that its process has open.
+    pub device_paths: Vec<String>,
+}

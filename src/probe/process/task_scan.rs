@@ -1,0 +1,277 @@
+//! A look at all tasks at one moment: which are blocked in the kernel, where, and since which
+//! context switch. Several looks show who waits most, without delay accounting and without tracing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use super::stat::parse_stat;
+use crate::drive::mounts::MountEntry;
+use crate::probe::text::{nonempty_lines, parse_number, read_file, read_word};
+use crate::roots::SysPaths;
+
+/// The parent of all kernel threads.
+const KERNEL_THREAD_PARENT: u32 = 2;
+/// Wait channels of a request to a FUSE server, which may be slept in interruptibly
+/// (fs/fuse/dev.c).
+const FUSE_CHANNELS: [&str; 2] = ["request_wait_answer", "fuse_wait_on_page_writeback"];
+/// Open files that are examined for a blocked process at most.
+const MAX_FILES: usize = 64;
+
+/// All processes at one time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskScan {
+    /// Time of the scan (`CLOCK_BOOTTIME`).
+    pub at: Duration,
+    /// Processor time of each process since it began, in ticks, by process id.
+    pub processes: BTreeMap<u32, ScannedProcess>,
+    /// The tasks that are blocked.
+    pub blocked: Vec<BlockedTask>,
+}
+
+/// A process in a scan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScannedProcess {
+    /// Start time in ticks since boot.
+    pub start_ticks: u64,
+    /// Name of the program.
+    pub name: Vec<u8>,
+    /// Processor time in ticks.
+    pub cpu_ticks: u64,
+}
+
+/// A task in uninterruptible sleep, or one that waits for a FUSE server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockedTask {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Name of the thread.
+    pub name: Vec<u8>,
+    /// Whether it is a thread of the kernel.
+    pub is_kernel_thread: bool,
+    /// Kernel function that it waits in.
+    pub wait_channel: Option<String>,
+    /// Its context switches so far: equal in two scans means that it has slept in between.
+    pub switches: Option<u64>,
+}
+
+/// Scans all tasks; `with_fuse` is whether requests to FUSE servers may be outstanding, which makes
+/// the wait channels of sleeping tasks worth reading.
+#[must_use]
+pub fn scan_tasks(roots: &SysPaths, at: Duration, with_fuse: bool) -> TaskScan {
+    let mut scan = TaskScan {
+        at,
+        ..TaskScan::default()
+    };
+    let Ok(listing) = std::fs::read_dir(&roots.proc) else {
+        return scan;
+    };
+    for entry in listing.flatten() {
+        let name = entry.file_name();
+        let pid = parse_number(name.as_encoded_bytes()).and_then(|it| u32::try_from(it).ok());
+        if let Some(pid) = pid {
+            scan_process(&mut scan, &entry.path(), pid, with_fuse);
+        }
+    }
+    scan
+}
+
+fn scan_process(scan: &mut TaskScan, place: &Path, pid: u32, with_fuse: bool) {
+    let Some(text) = read_file(&place.join("stat")) else {
+        return;
+    };
+    let Some(stat) = parse_stat(&text) else {
+        return;
+    };
+    scan.processes.insert(
+        pid,
+        ScannedProcess {
+            start_ticks: stat.start_ticks,
+            name: stat.name.to_vec(),
+            cpu_ticks: stat.cpu_ticks,
+        },
+    );
+    let kernel = pid == KERNEL_THREAD_PARENT || stat.parent_pid == KERNEL_THREAD_PARENT;
+    let mut add = |tid: u32, place: &Path, state: char, name: &[u8]| {
+        let asleep = state == 'S' && with_fuse && !kernel;
+        if state != 'D' && !asleep {
+            return;
+        }
+        let channel = read_word(&place.join("wchan")).filter(|name| name != "0");
+        let in_fuse = || {
+            let channel = channel.as_deref().unwrap_or_default();
+            FUSE_CHANNELS.iter().any(|known| channel.starts_with(known))
+        };
+        if state == 'D' || in_fuse() {
+            let status = read_file(&place.join("status"));
+            scan.blocked.push(BlockedTask {
+                pid,
+                tid,
+                name: name.to_vec(),
+                is_kernel_thread: kernel,
+                wait_channel: channel,
+                switches: status.and_then(|text| parse_switches(&text)),
+            });
+        }
+    };
+    if stat.thread_count <= 1 {
+        return add(pid, place, stat.state, stat.name);
+    }
+    let threads = std::fs::read_dir(place.join("task"));
+    for thread in threads.into_iter().flatten().flatten() {
+        let tid = parse_number(thread.file_name().as_encoded_bytes());
+        let Some(tid) = tid.and_then(|it| u32::try_from(it).ok()) else {
+            continue;
+        };
+        let text = read_file(&thread.path().join("stat")).unwrap_or_default();
+        if let Some(stat) = parse_stat(&text) {
+            add(tid, &thread.path(), stat.state, stat.name);
+        }
+    }
+}
+
+/// The context switches of a task, voluntary or not, from `/proc/PID/status`.
+fn parse_switches(text: &[u8]) -> Option<u64> {
+    let count = |name: &[u8]| {
+        let line = nonempty_lines(text).find_map(|line| line.strip_prefix(name))?;
+        parse_number(line.trim_ascii())
+    };
+    count(b"voluntary_ctxt_switches:")?.checked_add(count(b"nonvoluntary_ctxt_switches:")?)
+}
+
+/// The kernel stack of a task, innermost function first; `None` without root.
+#[must_use]
+pub fn kernel_stack(roots: &SysPaths, pid: u32, tid: u32) -> Option<Vec<String>> {
+    let text = read_file(&roots.proc.join(format!("{pid}/task/{tid}/stack")))?;
+    let functions: Vec<String> = nonempty_lines(&text)
+        .filter_map(|line| {
+            let line = String::from_utf8_lossy(line);
+            let (_, function) = line.split_once("] ")?;
+            Some(function.split('+').next().unwrap_or(function).to_owned())
+        })
+        .collect();
+    (!functions.is_empty()).then_some(functions)
+}
+
+/// A file system that a process has files open on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsedMount {
+    /// Device number of its files.
+    pub device_id: (u32, u32),
+    /// File system type.
+    pub kind: String,
+    /// Mount point.
+    pub mount_point: String,
+}
+
+/// Paths below `/dev` that a process has open, among them its block devices. The links are read,
+/// not followed.
+#[must_use]
+pub fn open_device_paths(roots: &SysPaths, pid: u32) -> Vec<String> {
+    let Ok(descriptors) = std::fs::read_dir(roots.proc.join(format!("{pid}/fd"))) else {
+        return Vec::new();
+    };
+    let paths = descriptors
+        .flatten()
+        .take(MAX_FILES)
+        .filter_map(|descriptor| {
+            let path = std::fs::read_link(descriptor.path()).ok()?;
+            path.to_str()
+                .filter(|path| path.starts_with("/dev/"))
+                .map(str::to_owned)
+        });
+    paths.collect()
+}
+
+/// The file systems of the open files of a process. Nothing here asks the file systems themselves, which may not respond.
+#[must_use]
+pub fn used_mounts(roots: &SysPaths, mounts: &[MountEntry], pid: u32) -> Vec<UsedMount> {
+    let process = roots.proc.join(pid.to_string());
+    let Ok(descriptors) = std::fs::read_dir(process.join("fdinfo")) else {
+        return Vec::new();
+    };
+    let mut found: Vec<UsedMount> = Vec::new();
+    for descriptor in descriptors.flatten().take(MAX_FILES) {
+        let text = read_file(&descriptor.path()).unwrap_or_default();
+        let line = nonempty_lines(&text).find_map(|line| line.strip_prefix(b"mnt_id:"));
+        let id = line.and_then(|line| parse_number(line.trim_ascii()));
+        let mount = mounts.iter().find(|mount| Some(mount.id) == id);
+        let used = mount.map(|mount| UsedMount {
+            device_id: mount.device_id,
+            kind: mount.file_system.clone(),
+            mount_point: mount.mount_point.clone(),
+        });
+        found.extend(used.filter(|used| !found.contains(used)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &Path, file: &str, content: &str) {
+        let path = root.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    fn stat(pid: u32, name: &str, state: char, parent: u32, threads: u32) -> String {
+        format!(
+            "{pid} ({name}) {state} {parent} {pid} 1 0 -1 4 1 0 0 0 7 5 0 0 20 0 {threads} 0 900 1 2\n"
+        )
+    }
+
+    const STATUS: &str = "Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n";
+
+    #[test]
+    fn scan_finds_blocked_threads_and_processor_times() {
+        let root = tempfile::tempdir().unwrap();
+        let at = root.path();
+        write(at, "proc/10/stat", &stat(10, "cp (1)", 'D', 1, 1));
+        write(at, "proc/10/wchan", "balance_dirty_pages");
+        write(at, "proc/10/status", STATUS);
+        write(at, "proc/20/stat", &stat(20, "db", 'S', 1, 2));
+        write(at, "proc/20/task/20/stat", &stat(20, "db", 'S', 1, 2));
+        write(at, "proc/20/task/20/wchan", "request_wait_answer");
+        write(at, "proc/20/task/21/stat", &stat(21, "writer", 'D', 1, 2));
+        write(at, "proc/30/stat", &stat(30, "kworker/0:1", 'D', 2, 1));
+        let roots = SysPaths::under_root(at);
+        let scan = scan_tasks(&roots, Duration::ZERO, false);
+        assert_eq!(scan.processes[&10].cpu_ticks, 12);
+        let found: Vec<_> = scan
+            .blocked
+            .iter()
+            .map(|task| {
+                (
+                    task.tid,
+                    task.is_kernel_thread,
+                    task.wait_channel.as_deref(),
+                )
+            })
+            .collect();
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found.contains(&(10, false, Some("balance_dirty_pages"))));
+        assert!(found.contains(&(21, false, None)) && found.contains(&(30, true, None)));
+        let copy = scan.blocked.iter().find(|task| task.tid == 10).unwrap();
+        assert_eq!(copy.switches, Some(42));
+        let with_fuse = scan_tasks(&roots, Duration::ZERO, true);
+        assert!(with_fuse.blocked.iter().any(|task| task.tid == 20));
+    }
+
+    #[test]
+    fn stack_lists_functions_innermost_first() {
+        let root = tempfile::tempdir().unwrap();
+        write(
+            root.path(),
+            "proc/7/task/8/stack",
+            "[<0>] request_wait_answer+0x12/0x20\n[<0>] fuse_lookup+0x1/0x2\n",
+        );
+        let roots = SysPaths::under_root(root.path());
+        let stack = kernel_stack(&roots, 7, 8).unwrap();
+        assert_eq!(stack, ["request_wait_answer", "fuse_lookup"]);
+        assert_eq!(kernel_stack(&roots, 7, 9), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! Error counters, link speeds and RAID activity of block devices, from sysfs, without root.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::drive::identity::sysfs::directory_entries;
+use crate::probe::text::{parse_number, read_word};
+use crate::roots::SysPaths;
+
+/// What sysfs reports about the health of a device.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeviceHealth {
+    /// Kernel's name.
+    pub name: String,
+    /// Commands that ended with an error since it was attached (SCSI: `ioerr_cnt`).
+    pub command_errors: Option<u64>,
+    /// Commands that timed out (SCSI: `iotmo_cnt`, since kernel 6.1).
+    pub command_timeouts: Option<u64>,
+    /// Speed of its link and the highest that both ends support; `None` where it is not reported.
+    pub link: Option<LinkSpeed>,
+    /// What a software RAID does besides I/O; `None` for other devices, and while it is idle.
+    pub raid_action: Option<RaidAction>,
+}
+
+/// Throughput of a link in bytes per second, protocol overhead included.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkSpeed {
+    /// As negotiated.
+    pub current: f64,
+    /// As the drive supports.
+    pub supported: f64,
+}
+
+/// `md/sync_action` (kernel Documentation/admin-guide/md.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RaidAction {
+    /// Redundancy is computed after an unclean shutdown.
+    Resync,
+    /// A drive is rebuilt.
+    Recover,
+    /// All blocks are read and compared.
+    Check,
+    /// As check; differences are corrected.
+    Repair,
+    /// The layout is changed.
+    Reshape,
+}
+
+/// The whole devices, in the order of their names.
+#[must_use]
+pub fn read_device_health(roots: &SysPaths) -> Vec<DeviceHealth> {
+    let block = roots.sys.join("block");
+    directory_entries(&block)
+        .into_iter()
+        .map(|name| {
+            let place = block.join(&name);
+            let counter =
+                |file: &str| parse_hexadecimal(&read_word(&place.join("device").join(file))?);
+            DeviceHealth {
+                command_errors: counter("ioerr_cnt"),
+                command_timeouts: counter("iotmo_cnt"),
+                link: read_link(&place),
+                raid_action: read_word(&place.join("md/sync_action"))
+                    .and_then(|it| raid_action(&it)),
+                name,
+            }
+        })
+        .collect()
+}
+
+fn parse_hexadecimal(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => parse_number(text.as_bytes()),
+    }
+}
+
+fn raid_action(word: &str) -> Option<RaidAction> {
+    Some(match word {
+        "resync" => RaidAction::Resync,
+        "recover" => RaidAction::Recover,
+        "check" => RaidAction::Check,
+        "repair" => RaidAction::Repair,
+        "reshape" => RaidAction::Reshape,
+        _ => return None,
+    })
+}
+
+/// The link of the drive itself: that of the nearest PCI device of an NVMe drive, of the port of a
+/// SATA drive.
+fn read_link(place: &Path) -> Option<LinkSpeed> {
+    let device = fs::canonicalize(place.join("device")).ok()?;
+    let above: Vec<PathBuf> = device.ancestors().map(Path::to_owned).collect();
+    if device
+        .iter()
+        .any(|step| step.to_string_lossy().starts_with("ata"))
+    {
+        return above.iter().find_map(|place| sata_speed(place));
+    }
+    let is_nvme = device.iter().any(|step| step == "nvme");
+    is_nvme.then(|| above.iter().find_map(|place| pcie_speed(place)))?
+}
+
+/// `current_link_*` and `max_link_*` of a PCI device (kernel
+/// Documentation/ABI/testing/sysfs-bus-pci): gigatransfers per second and lanes.
+fn pcie_speed(place: &Path) -> Option<LinkSpeed> {
+    let bytes_per_s = |prefix: &str| {
+        let speed = read_word(&place.join(format!("{prefix}_link_speed")))?;
+        let width: f64 = read_word(&place.join(format!("{prefix}_link_width")))?
+            .parse()
+            .ok()?;
+        let rate: f64 = speed.split(' ').next()?.parse().ok()?;
+        // 8b/10b up to 5 GT/s, 128b/130b above (PCI Express Base Specification).
+        let code = if rate <= 5.0 { 0.8 } else { 128.0 / 130.0 };
+        Some(rate * code * width * 1e9 / 8.0)
+    };
+    link_speed(bytes_per_s("current")?, bytes_per_s("max")?)
+}
+
+/// `sata_spd` of the link and its limits (kernel
+/// Documentation/ABI/testing/sysfs-ata).
+fn sata_speed(place: &Path) -> Option<LinkSpeed> {
+    let links = directory_entries(place);
+    let link = links.iter().find(|name| name.starts_with("link"))?;
+    let directory = place.join(link).join("ata_link").join(link);
+    let bytes_per_s = |file: &str| {
+        let text = read_word(&directory.join(file))?;
+        let gigabits: f64 = text.split(' ').next()?.parse().ok()?;
+        // 8b/10b: ten bits on the wire for each byte.
+        Some(gigabits * 1e8)
+    };
+    // The limit of the hardware is that of the port: a slower drive is no fault. The limit in force
+    // is lower only after the kernel has lowered it because of errors.
+    let (current, hardware) = (bytes_per_s("sata_spd")?, bytes_per_s("hw_sata_spd_limit")?);
+    let limit = bytes_per_s("sata_spd_limit")?;
+    link_speed(current, if limit < hardware { hardware } else { current })
+}
+
+fn link_speed(current: f64, supported: f64) -> Option<LinkSpeed> {
+    (current > 0.0 && supported > 0.0).then_some(LinkSpeed { current, supported })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &Path, file: &str, content: &str) {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    #[test]
+    fn errors_link_and_raid_action_are_read() {
+        let root = tempfile::tempdir().unwrap();
+        let at = root.path();
+        write(at, "sys/block/md0/md/sync_action", "check\n");
+        write(at, "sys/block/md1/md/sync_action", "idle\n");
+        write(at, "sys/block/sda/device/ioerr_cnt", "0x1f\n");
+        write(at, "sys/devices/pci0/nvme/nvme0/nvme0n1/x", "");
+        for (file, content) in [
+            ("current_link_speed", "2.5 GT/s PCIe"),
+            ("current_link_width", "4"),
+            ("max_link_speed", "8.0 GT/s PCIe"),
+            ("max_link_width", "4"),
+        ] {
+            write(at, &format!("sys/devices/pci0/{file}"), content);
+        }
+        fs::create_dir_all(at.join("sys/block/nvme0n1")).unwrap();
+        std::os::unix::fs::symlink(
+            at.join("sys/devices/pci0/nvme/nvme0"),
+            at.join("sys/block/nvme0n1/device"),
+        )
+        .unwrap();
+        let found = read_device_health(&SysPaths::under_root(at));
+        let names: Vec<&str> = found.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["md0", "md1", "nvme0n1", "sda"]);
+        assert_eq!(found[0].raid_action, Some(RaidAction::Check));
+        assert_eq!(found[1].raid_action, None);
+        let link = found[2].link.unwrap();
+        assert!((link.current - 1e9).abs() < 1.0, "{link:?}");
+        assert!(link.supported > 3.9e9, "{link:?}");
+        assert_eq!(found[3].command_errors, Some(31));
+        assert_eq!(found[3].command_timeouts, None);
+    }
+
+    #[test]
+    fn sata_link_is_degraded_only_where_the_kernel_lowered_its_limit() {
+        for (limit, supported) in [("6.0 Gbps", 3e8), ("3.0 Gbps", 6e8)] {
+            let root = tempfile::tempdir().unwrap();
+            let at = root.path();
+            let link = "sys/devices/ata1/link1/ata_link/link1";
+            write(at, &format!("{link}/sata_spd"), "3.0 Gbps");
+            write(at, &format!("{link}/sata_spd_limit"), limit);
+            write(at, &format!("{link}/hw_sata_spd_limit"), "6.0 Gbps");
+            let device = at.join("sys/devices/ata1/host0/target0");
+            fs::create_dir_all(&device).unwrap();
+            fs::create_dir_all(at.join("sys/block/sda")).unwrap();
+            std::os::unix::fs::symlink(&device, at.join("sys/block/sda/device")).unwrap();
+            let found = read_device_health(&SysPaths::under_root(at));
+            let speeds = LinkSpeed {
+                current: 3e8,
+                supported,
+            };
+            assert_eq!(found[0].link, Some(speeds), "{limit}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! I/O errors in the kernel log (kernel Documentation/ABI/testing/dev-kmsg).
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+
+use crate::probe::text::nonempty_lines;
+use crate::roots::SysPaths;
+
+/// One record of the log is at most this long (kernel/printk/printk.c, `CONSOLE_EXT_LOG_MAX`).
+const RECORD_BYTES: usize = 8192;
+/// Records that are read at once at most: a driver may log faster than they are read.
+const MAX_RECORDS: usize = 20_000;
+
+/// A record of the kernel log that reports a failed request or a damaged file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelIoError {
+    /// Name of the device, such as `sda`.
+    pub device: String,
+    /// The message.
+    pub message: String,
+}
+
+/// The kernel log from the time at which it was opened.
+#[derive(Debug)]
+pub struct KernelLog {
+    file: LogFile,
+}
+
+/// An open log, or why there is none.
+#[derive(Debug)]
+enum LogFile {
+    Open(File),
+    NotPermitted,
+    Absent,
+}
+
+impl KernelLog {
+    /// Opens the log at its end. With `kernel.dmesg_restrict` only root may.
+    #[must_use]
+    pub fn open_at_end(roots: &SysPaths) -> Self {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match open(roots.dev.join("kmsg"), flags, Mode::empty()) {
+            Ok(descriptor) => {
+                let mut file = File::from(descriptor);
+                match file.seek(SeekFrom::End(0)) {
+                    Ok(_) => LogFile::Open(file),
+                    Err(_) => LogFile::Absent,
+                }
+            }
+            Err(Errno::PERM | Errno::ACCESS) => LogFile::NotPermitted,
+            Err(_) => LogFile::Absent,
+        };
+        Self { file }
+    }
+
+    /// The I/O errors that were logged since the last call.
+    pub fn new_errors(&mut self) -> NewErrors {
+        let file = match &mut self.file {
+            LogFile::Open(file) => file,
+            LogFile::NotPermitted => return NewErrors::NotPermitted,
+            LogFile::Absent => return NewErrors::Absent,
+        };
+        let mut errors = Vec::new();
+        let mut record = [0; RECORD_BYTES];
+        for _ in 0..MAX_RECORDS {
+            match file.read(&mut record) {
+                Ok(0) => break,
+                Ok(length) => {
+                    errors.extend(nonempty_lines(&record[..length]).filter_map(parse_record));
+                }
+                // The record was overwritten before it was read; the next read continues after it.
+                Err(error) if error.raw_os_error() == Some(Errno::PIPE.raw_os_error()) => {}
+                Err(_) => break,
+            }
+        }
+        NewErrors::Read(errors)
+    }
+}
+
+/// The new errors, or why they are unknown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum NewErrors {
+    /// They were read.
+    Read(Vec<KernelIoError>),
+    /// The log is denied to this user.
+    NotPermitted,
+    /// There is no log.
+    #[default]
+    Absent,
+}
+
+/// The error in a record `PRIORITY,SEQUENCE,TIME,FLAGS;MESSAGE`; lines that begin with a blank are
+/// its properties.
+fn parse_record(line: &[u8]) -> Option<KernelIoError> {
+    let text = String::from_utf8_lossy(line);
+    let (_, message) = text.split_once(';').filter(|_| !text.starts_with(' '))?;
+    parse_message(message)
+}
+
+/// The device of an error message (block/blk-core.c, `blk_print_req_error`; fs/buffer.c,
+/// `buffer_io_error`; drivers/nvme/host/pci.c, `nvme_timeout`; fs/ext4/super.c; fs/xfs/xfs_log.c).
+fn parse_message(message: &str) -> Option<KernelIoError> {
+    /// What precedes the name of the device, and what the message contains besides.
+    const PATTERNS: [(&str, &str); 6] = [
+        (" error, dev ", ""),
+        ("Buffer I/O error on dev ", ""),
+        ("Buffer I/O error on device ", ""),
+        ("EXT4-fs error (device ", ""),
+        ("XFS (", "I/O error"),
+        ("BTRFS error (device ", "bdev"),
+    ];
+    let device = PATTERNS.iter().find_map(|(before, with)| {
+        let (_, rest) = message.split_once(before)?;
+        message.contains(with).then(|| device_name(rest))?
+    });
+    // Drives without a medium, and requests that a drive does not support, fail in normal use.
+    let harmless = |name: &str| name.starts_with("fd") || name.starts_with("sr");
+    let unsupported =
+        message.contains("critical target error") || message.contains("operation not supported");
+    device
+        .filter(|name| !harmless(name) && !unsupported)
+        .map(|device| KernelIoError {
+            device,
+            message: message.trim().to_owned(),
+        })
+}
+
+fn device_name(text: &str) -> Option<String> {
+    let end = text.find(|letter: char| !(letter.is_ascii_alphanumeric() || "-_!".contains(letter)));
+    let name = &text[..end.unwrap_or(text.len())];
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_of_failed_request_is_found_in_messages_of_several_kernels() {
+        for (message, device) in [
+            (
+                "blk_update_request: I/O error, dev sda, sector 2048 op 0x0:(READ) flags 0x0",
+                "sda",
+            ),
+            (
+                "I/O error, dev nvme0n1, sector 0 op 0x1:(WRITE) flags 0x800 phys_seg 1",
+                "nvme0n1",
+            ),
+            (
+                "critical medium error, dev sdb, sector 99 op 0x0:(READ)",
+                "sdb",
+            ),
+            (
+                "Buffer I/O error on dev dm-3, logical block 7, async page read",
+                "dm-3",
+            ),
+            (
+                "EXT4-fs error (device sda1): ext4_find_entry:1455: inode #2: comm ls",
+                "sda1",
+            ),
+            ("XFS (vda2): metadata I/O error in \"xfs_trans\"", "vda2"),
+        ] {
+            assert_eq!(parse_message(message).unwrap().device, device, "{message}");
+        }
+        for message in [
+            "XFS (vda2): Mounting V5 Filesystem",
+            "I/O error, dev fd0, sector 0 op 0x0:(READ)",
+            "critical target error, dev sdc, sector 8 op 0x3:(DISCARD)",
+            "loop1: detected capacity change from 0 to 8192",
+            "",
+        ] {
+            assert_eq!(parse_message(message), None, "{message}");
+        }
+    }
+
+    #[test]
+    fn log_yields_only_what_was_logged_after_it_was_opened() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("dev")).unwrap();
+        let path = root.path().join("dev/kmsg");
+        std::fs::write(&path, "3,1,10,-;I/O error, dev sda, sector 1\n").unwrap();
+        let roots = SysPaths::under_root(root.path());
+        let mut log = KernelLog::open_at_end(&roots);
+        assert_eq!(log.new_errors(), NewErrors::Read(Vec::new()));
+        let mut file = File::options().append(true).open(&path).unwrap();
+        std::io::Write::write_all(
+            &mut file,
+            b"6,2,11,-;usb 1-1: new device\n DEVICE=+usb:1-1\n3,3,12,-;I/O error, dev sdb, sector 8\n",
+        )
+        .unwrap();
+        let NewErrors::Read(errors) = log.new_errors() else {
+            panic!("it can be read");
+        };
+        assert_eq!(errors.len(), 1);
+        assert_eq!(errors[0].device, "sdb");
+        assert_eq!(log.new_errors(), NewErrors::Read(Vec::new()));
+
+        let empty = tempfile::tempdir().unwrap();
+        let mut none = KernelLog::open_at_end(&SysPaths::under_root(empty.path()));
+        assert_eq!(none.new_errors(), NewErrors::Absent);
+    }
+}

@@ -1,0 +1,79 @@
+//! Traces the requests of all devices and sums them by process and device.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::drive::identity;
+use crate::model::requests::{RequestMatcher, TracedIo};
+use crate::probe::process::thread_owner::ThreadOwners;
+use crate::probe::trace::event::DeviceNumber;
+use crate::probe::trace::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
+use crate::roots::SysPaths;
+
+/// A trace of all devices; it ends when it is dropped.
+#[derive(Debug)]
+pub struct ProcessIoTrace {
+    counted: Arc<Mutex<TracedIo>>,
+    capture: TraceCapture,
+}
+
+impl ProcessIoTrace {
+    /// Starts tracing.
+    ///
+    /// # Errors
+    ///
+    /// When requests cannot be traced, and why.
+    pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
+        let counted = Arc::new(Mutex::new(TracedIo::default()));
+        let drives = drive_of_partitions(roots);
+        let mut matcher = RequestMatcher::new(drives.clone());
+        let mut owners = ThreadOwners::new(&roots.proc);
+        let sums = Arc::clone(&counted);
+        let sink = move |batch: EventBatch<'_>| {
+            let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+            for event in batch.events {
+                matcher.add_event(event, |request| {
+                    sums.add(&request, &drives, |tid| owners.owner_of(tid));
+                });
+            }
+            sums.events_lost = batch.lost_events;
+            sums.end_reason = batch.end_error.map(ToString::to_string);
+            CaptureControl::Continue
+        };
+        let capture = TraceCapture::start(roots, &CaptureSettings::default(), sink)?;
+        Ok(Self { counted, capture })
+    }
+
+    /// What has completed since the last call. Requests of the last 40 ms may follow in the next.
+    #[must_use]
+    pub fn take(&self) -> TracedIo {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = TracedIo {
+            events_lost: counted.events_lost,
+            end_reason: counted.end_reason.clone(),
+            ..TracedIo::default()
+        };
+        std::mem::replace(&mut *counted, kept)
+    }
+
+    /// Ends the trace and returns the rest.
+    #[must_use]
+    pub fn stop(self) -> TracedIo {
+        self.capture.stop();
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *counted)
+    }
+}
+
+fn drive_of_partitions(roots: &SysPaths) -> HashMap<DeviceNumber, DeviceNumber> {
+    let devices = identity::list_block_devices(roots);
+    let number_of = |name: &str| {
+        let mut all = devices.iter();
+        all.find(|device| device.name == name)
+            .map(|device| device.number)
+    };
+    devices
+        .iter()
+        .filter_map(|device| Some((device.number, number_of(device.parent.as_deref()?)?)))
+        .collect()
+}

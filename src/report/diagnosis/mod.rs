@@ -1,0 +1,14 @@
+//! A diagnosis as sentences: for text, JSON and the screen.
+
+mod json;
+mod parties;
+mod remedies;
+mod sentences;
+mod text;
+mod values;
+
+pub use self::json::DiagnosisDocument;
+pub use self::remedies::{RemedyText, remedy_text};
+pub use self::sentences::{cause_sentence, conclusion, not_examined_reason};
+pub use self::text::diagnosis_text;
+pub use self::values::measurement_text;

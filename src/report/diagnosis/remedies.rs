@@ -1,0 +1,139 @@
+//! What helps, as commands that can be pasted.
+
+use crate::diagnosis::remedy::Remedy;
+use crate::shell;
+
+/// A measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemedyText {
+    /// The command line; `None` where no command helps.
+    pub command: Option<String>,
+    /// What it does, and what to mind.
+    pub note: String,
+}
+
+impl RemedyText {
+    fn command(command: String, note: impl Into<String>) -> Self {
+        Self {
+            command: Some(command),
+            note: note.into(),
+        }
+    }
+
+    fn advice(note: impl Into<String>) -> Self {
+        Self {
+            command: None,
+            note: note.into(),
+        }
+    }
+
+    /// As one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match &self.command {
+            Some(command) => format!("{command}   # {}", self.note),
+            None => self.note.clone(),
+        }
+    }
+}
+
+/// The command and what it does.
+#[must_use]
+pub fn remedy_text(remedy: &Remedy) -> RemedyText {
+    match remedy {
+        Remedy::IdleClass { pid, scheduler } => RemedyText::command(
+            format!("ionice -c 3 -p {pid}"),
+            format!("I/O class idle; scheduler {scheduler} heeds it for reads and direct writes"),
+        ),
+        Remedy::LimitUnit {
+            unit,
+            device,
+            bytes_per_s,
+        } => {
+            let limit = |name: &str| format!("{name}={} {bytes_per_s}", shell::device_node(device));
+            RemedyText::command(
+                shell::command_line([
+                    "systemctl",
+                    "set-property",
+                    "--runtime",
+                    unit.as_str(),
+                    &limit("IOReadBandwidthMax"),
+                    &limit("IOWriteBandwidthMax"),
+                ]),
+                "half of the present throughput, until the next boot",
+            )
+        }
+        Remedy::Pause { pid } => RemedyText::command(
+            format!("kill -STOP {pid}"),
+            format!("pauses it; continue with kill -CONT {pid}"),
+        ),
+        Remedy::RaiseLimit {
+            group,
+            unit,
+            device,
+        } => match unit.ends_with(".service") || unit.ends_with(".scope") {
+            true => RemedyText::command(
+                shell::command_line([
+                    "systemctl",
+                    "show",
+                    unit.as_str(),
+                    "--property",
+                    "IOReadBandwidthMax,IOWriteBandwidthMax,IOReadIOPSMax,IOWriteIOPSMax",
+                ]),
+                format!("raise the limit of {device} with systemctl set-property"),
+            ),
+            false => RemedyText::advice(format!(
+                "raise or remove the limit of {device} in the control group {group}: io.max, with version 1 blkio.throttle.*"
+            )),
+        },
+        Remedy::SlowResync { device } => RemedyText::command(
+            format!(
+                "echo 10000 > {}",
+                shell::quote_word(format!("/sys/block/{device}/md/sync_speed_max"))
+            ),
+            "at most 10 MB/s; `echo system` into the same file restores it",
+        ),
+        Remedy::LowerDirtyLimits => RemedyText::command(
+            "sysctl vm.dirty_background_bytes=67108864 vm.dirty_bytes=268435456".to_owned(),
+            "a slow device then holds up less memory; sysctl vm.dirty_ratio=20 vm.dirty_background_ratio=10 restores the defaults",
+        ),
+        Remedy::ShowDiskUsage { mount_point } => RemedyText::command(
+            shell::command_line(["du", "-xh", "--max-depth=2", mount_point.as_str()])
+                + " | sort -h | tail -20",
+            "what uses the space",
+        ),
+        Remedy::ShowHealth { device } => RemedyText::command(
+            shell::command_line(["smartctl", "-a", &shell::device_node(device)]),
+            "health and error log of the drive",
+        ),
+        Remedy::ShowKernelLog => RemedyText::command(
+            "dmesg --ctime | tail -50".to_owned(),
+            "messages of the kernel",
+        ),
+        Remedy::TraceRequests { device } => RemedyText::command(
+            shell::command_line(["diskscope", "trace", device.as_str()]),
+            "single requests, who and how long (root)",
+        ),
+        Remedy::ShowMemoryUsers => RemedyText::command(
+            "ps -eo pid,rss,comm --sort=-rss | head".to_owned(),
+            "who uses the memory",
+        ),
+        Remedy::ShowProcessorUsers => RemedyText::command(
+            "ps -eo pid,pcpu,comm --sort=-pcpu | head".to_owned(),
+            "who uses the processors",
+        ),
+        Remedy::LazyUnmount { mount_point } => RemedyText::command(
+            shell::command_line(["umount", "-f", "-l", mount_point.as_str()]),
+            "after a look at the server: ends the waiting, and open files there are lost",
+        ),
+        Remedy::GroupCommits => RemedyText::advice(
+            "combine transactions: group commit of the database, fewer fsync calls; a drive with a protected write cache completes flushes at once",
+        ),
+        Remedy::MoreParallelRequests => RemedyText::advice(
+            "more requests in flight: several threads, asynchronous I/O, or read-ahead; `diskscope run concurrency-read` shows what the device gains from it",
+        ),
+        Remedy::Command { line } => {
+            RemedyText::command(line.to_string(), "see `diskscope devices`")
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The bytes of real requests are attributed to the right files, on real file systems. Needs root,
+//! loop devices and tracefs; skipped visibly where there are none.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::num::NonZeroU64;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use diskscope::file_trace::FileTrace;
+use diskscope::model::hot_files::Access;
+use diskscope::model::hot_files::view::{HotFileView, HotFilesView};
+use diskscope::probe::trace::file_event::SyncCall;
+use diskscope::roots::SysPaths;
+use rustix::fs::{Advice, fadvise, syncfs};
+use serde_json::Value;
+
+use crate::file_system::LoopFileSystem;
+use crate::requirement::{Requirement, skip};
+
+const PAGE_BYTES: usize = 4096;
+/// Files of each way of access.
+const FILES_PER_WAY: usize = 5;
+
+/// One trace of files at a time: a test waits for the writeback of all.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Bytes read and written by file.
+type Traffic = BTreeMap<PathBuf, (u64, u64)>;
+
+/// Length of the file with that number: all differ.
+fn file_bytes(number: usize) -> u64 {
+    ((number + 1) * 300 * PAGE_BYTES) as u64
+}
+
+fn dd(words: &[&str]) -> u32 {
+    let mut child = Command::new("dd")
+        .args(words)
+        .args(["bs=64k", "status=none"])
+        .spawn()
+        .unwrap();
+    assert!(child.wait().unwrap().success());
+    child.id()
+}
+
+fn write_with_dd(path: &Path, bytes: u64, option: &str) -> u32 {
+    dd(&[
+        "if=/dev/urandom",
+        &format!("of={}", path.display()),
+        &format!("count={bytes}"),
+        "iflag=count_bytes",
+        option,
+    ])
+}
+
+/// Drops the pages of a file, which must be written back.
+fn drop_pages(path: &Path) {
+    let file = File::open(path).unwrap();
+    file.sync_all().unwrap();
+    fadvise(&file, 0, None::<NonZeroU64>, Advice::DontNeed).unwrap();
+}
+
+fn read_through_mapping(path: &Path) {
+    let file = File::open(path).unwrap();
+    let length = file.metadata().unwrap().len() as usize;
+    // SAFETY: a new private mapping of a file that nobody truncates, read within its length and
+    // unmapped once.
+    unsafe {
+        let flags = rustix::mm::MapFlags::PRIVATE;
+        let access = rustix::mm::ProtFlags::READ;
+        let mapping =
+            rustix::mm::mmap(std::ptr::null_mut(), length, access, flags, &file, 0).unwrap();
+        let bytes = std::slice::from_raw_parts(mapping.cast::<u8>(), length);
+        let sum: u64 = bytes
+            .iter()
+            .step_by(PAGE_BYTES)
+            .map(|byte| u64::from(*byte))
+            .sum();
+        std::hint::black_box(sum);
+        rustix::mm::munmap(mapping, length).unwrap();
+    }
+}
+
+/// Writes and reads a file with direct I/O. The buffer is aligned, and in memory before it is used:
+/// a page fault would make a file system read twice.
+fn transfer_directly(path: &Path, bytes: u64) {
+    let mut memory = vec![0x5a_u8; 16 * PAGE_BYTES];
+    let start = memory.as_ptr().align_offset(PAGE_BYTES);
+    let buffer = &mut memory[start..start + 15 * PAGE_BYTES];
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .custom_flags(libc_o_direct())
+        .open(path)
+        .unwrap();
+    for offset in (0..bytes).step_by(buffer.len()) {
+        file.write_all_at(buffer, offset).unwrap();
+    }
+    file.sync_all().unwrap();
+    for offset in (0..bytes).step_by(buffer.len()) {
+        file.read_exact_at(buffer, offset).unwrap();
+    }
+}
+
+fn libc_o_direct() -> i32 {
+    rustix::fs::OFlags::DIRECT.bits() as i32
+}
+
+/// Files that exist before the trace begins.
+fn prepare(directory: &Path) {
+    for number in 0..FILES_PER_WAY {
+        let path = directory.join(format!("old{number}"));
+        write_with_dd(&path, file_bytes(number), "conv=fsync");
+        drop_pages(&path);
+    }
+    syncfs(File::open(directory).unwrap()).unwrap();
+}
+
+/// Twenty files: written back by the kernel and read into the page cache, written by fsync and read
+/// through a mapping, direct, and only read.
+fn make_traffic(directory: &Path) -> Traffic {
+    let mut expected = Traffic::new();
+    let numbers = 0..FILES_PER_WAY;
+    let path = |name: &str, number: usize| directory.join(format!("{name}{number}"));
+    for number in numbers.clone() {
+        let bytes = file_bytes(number);
+        write_with_dd(&path("buffered", number), bytes, "conv=notrunc");
+        write_with_dd(&path("synced", number), bytes, "conv=fsync");
+        // A multiple of the buffer.
+        let direct_bytes = bytes / (15 * PAGE_BYTES as u64) * (15 * PAGE_BYTES as u64);
+        transfer_directly(&path("direct", number), direct_bytes);
+        expected.insert(path("buffered", number), (bytes, bytes));
+        expected.insert(path("synced", number), (bytes, bytes));
+        expected.insert(path("direct", number), (direct_bytes, direct_bytes));
+        expected.insert(path("old", number), (bytes, 0));
+    }
+    syncfs(File::open(directory).unwrap()).unwrap();
+    for number in numbers {
+        let (buffered, synced) = (path("buffered", number), path("synced", number));
+        drop_pages(&buffered);
+        drop_pages(&synced);
+        dd(&[&format!("if={}", buffered.display()), "of=/dev/null"]);
+        read_through_mapping(&synced);
+        let old = path("old", number);
+        let mut content = Vec::new();
+        File::open(&old).unwrap().read_to_end(&mut content).unwrap();
+    }
+    expected
+}
+
+/// Traces what a function does; `None`, and why in one line, where that is not possible.
+fn trace<T: Send + 'static>(
+    action: impl FnOnce() -> T + Send + 'static,
+) -> Option<(HotFilesView, T)> {
+    let mut trace = match FileTrace::start(&SysPaths::default()) {
+        Ok(trace) => trace,
+        Err(error) => {
+            skip(Requirement::Tracing, error);
+            return None;
+        }
+    };
+    let action = thread::spawn(action);
+    while !action.is_finished() {
+        assert!(trace.follow(Duration::from_millis(20)));
+    }
+    let made = action.join().unwrap();
+    let (view, end_reason) = trace.finish();
+    assert_eq!(end_reason, None);
+    Some((view, made))
+}
+
+/// Bytes attributed as expected, and bytes attributed to a file that did not have them.
+fn compare(view: &HotFilesView, device: &str, expected: &Traffic) -> (u64, u64) {
+    let (mut right, mut wrong) = (0, 0);
+    let files = view
+        .files
+        .iter()
+        .filter(|one| one.file.device.as_str() == device);
+    for file in files {
+        let path = file
+            .file
+            .path
+            .as_ref()
+            .map(|path| PathBuf::from(path.as_str()));
+        let known = path.and_then(|path| expected.get(&path).copied());
+        let (read, written) = known.unwrap_or((0, 0));
+        let pairs = [(file.read_bytes, read), (file.written_bytes, written)];
+        for (attributed, expected) in pairs {
+            right += attributed.min(expected);
+            wrong += attributed.saturating_sub(expected);
+        }
+    }
+    (right, wrong)
+}
+
+fn hot_file<'v>(view: &'v HotFilesView, path: &Path) -> &'v HotFileView {
+    let found = view.files.iter().find(|one| {
+        let known = one.file.path.as_ref();
+        known.is_some_and(|known| Path::new(known.as_str()) == path)
+    });
+    found.unwrap_or_else(|| panic!("{} is missing", path.display()))
+}
+
+/// Checks one type of file system; returns the view and the directory.
+fn check(kind: &str, requirement: Requirement) -> Option<(HotFilesView, PathBuf)> {
+    let _guard = ONE_AT_A_TIME.lock();
+    let file_system = LoopFileSystem::new(kind, requirement)?;
+    let directory = file_system.mount_point().to_owned();
+    prepare(&directory);
+    let traced = directory.clone();
+    let (view, expected) = trace(move || make_traffic(&traced))?;
+    let total: u64 = expected
+        .values()
+        .map(|(read, written)| read + written)
+        .sum();
+    let (right, wrong) = compare(&view, file_system.device_name(), &expected);
+    let details: Vec<_> = expected
+        .iter()
+        .map(|(path, bytes)| (path.file_name(), bytes))
+        .collect();
+    assert_eq!(view.events_lost, 0);
+    assert!(
+        right * 100 >= total * 95,
+        "{kind}: {right} of {total} bytes are right: {details:?} {view:#?}"
+    );
+    assert!(
+        wrong * 100 < total,
+        "{kind}: {wrong} of {total} bytes are wrong: {details:?} {view:#?}"
+    );
+    for number in 0..FILES_PER_WAY {
+        let of = |name: &str| hot_file(&view, &directory.join(format!("{name}{number}")));
+        assert_eq!(of("old").via, Some(Access::Buffered), "{kind}");
+        let who = &of("buffered").who;
+        assert!(
+            who.iter().any(|user| user.process.command.as_str() == "dd"),
+            "{who:?}"
+        );
+    }
+    Some((view, directory))
+}
+
+#[test]
+fn hot_files_of_ext4_get_their_bytes() {
+    let Some((view, directory)) = check("ext4", Requirement::Ext4) else {
+        return;
+    };
+    assert_eq!(
+        hot_file(&view, &directory.join("direct4")).via,
+        Some(Access::Direct)
+    );
+    assert!(view.journal_bytes > 0);
+    let synced = directory.join("synced4");
+    let is_of_file = |path: Option<&str>| path.map(Path::new) == Some(&*synced);
+    let sync = view.syncs.iter().find(|sync| {
+        let file = sync.file.as_ref().and_then(|file| file.path.as_deref());
+        sync.process.command.as_str() == "dd" && is_of_file(file)
+    });
+    let sync = sync.unwrap_or_else(|| panic!("{:#?}", view.syncs));
+    assert_eq!((sync.call, sync.count), (SyncCall::Fsync, 1));
+    assert!(sync.max_ns.is_some_and(|slowest| slowest > 0));
+    let share = sync.journal_fraction.unwrap();
+    assert!(share > 0.0 && share <= 1.0, "{share}");
+    let journal = view
+        .journals
+        .iter()
+        .find(|journal| Path::new(journal.mount_point.as_str()) == directory);
+    assert!(journal.is_some_and(|journal| !journal.who.is_empty()));
+}
+
+#[test]
+fn hot_files_of_xfs_get_their_bytes() {
+    let Some((view, directory)) = check("xfs", Requirement::Xfs) else {
+        return;
+    };
+    assert_eq!(
+        hot_file(&view, &directory.join("direct4")).via,
+        Some(Access::Direct)
+    );
+}
+
+#[test]
+fn hot_files_of_btrfs_get_their_bytes() {
+    check("btrfs", Requirement::Btrfs);
+}
+
+#[test]
+fn files_hot_prints_the_keys_of_the_contract() {
+    if !rustix::process::geteuid().is_root() {
+        return skip(Requirement::Root, "requests can be traced by root only");
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["files", "--hot", "--duration", "300ms", "--json"])
+        .output()
+        .unwrap();
+    if !output.status.success() {
+        return skip(
+            Requirement::Tracing,
+            String::from_utf8_lossy(&output.stderr).trim(),
+        );
+    }
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for key in [
+        "files",
+        "unknown_bytes",
+        "metadata_bytes",
+        "events_lost",
+        "syncs",
+    ] {
+        assert!(document.get(key).is_some(), "{key} is missing");
+    }
+}

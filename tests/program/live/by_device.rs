@@ -1,0 +1,156 @@
+//! Requests of real processes, summed by process and device.
+
+use std::collections::HashMap;
+use std::process::Command;
+
+use diskscope::model::requests::{DeviceIoCounts, DeviceNumber, TracedIo};
+use diskscope::process_io_trace::ProcessIoTrace;
+use diskscope::roots::SysPaths;
+
+use crate::live::live_sampler::MIB;
+use crate::loop_device::LoopDevice;
+use crate::requirement::{Requirement, skip};
+
+/// A file system on a loop device, unmounted when it is dropped.
+struct MountedLoop {
+    point: tempfile::TempDir,
+    device: LoopDevice,
+}
+
+impl MountedLoop {
+    fn new() -> Option<Self> {
+        let device = LoopDevice::with(&vec![0; 256 << 20])?;
+        let point = tempfile::tempdir().unwrap();
+        let run = |program: &str, words: &[&str]| {
+            let status = Command::new(program).args(words).status();
+            status.is_ok_and(|status| status.success())
+        };
+        let point_path = point.path().to_str().unwrap();
+        // Without a lazy initialisation, whose thread writes later.
+        let options = ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
+        if !run("mkfs.ext4", &[&options[..], &[device.path()]].concat())
+            || !run("mount", &[device.path(), point_path])
+        {
+            skip(Requirement::Ext4, "ext4 cannot be made and mounted");
+            return None;
+        }
+        Some(Self { point, device })
+    }
+
+    fn number(&self) -> DeviceNumber {
+        use std::os::linux::fs::MetadataExt as _;
+        let number = std::fs::metadata(self.device.path()).unwrap().st_rdev();
+        (rustix::fs::major(number), rustix::fs::minor(number))
+    }
+
+    fn sync(&self) {
+        let status = Command::new("sync")
+            .arg("-f")
+            .arg(self.point.path())
+            .status();
+        assert!(status.unwrap().success());
+    }
+}
+
+impl Drop for MountedLoop {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.point.path()).status();
+    }
+}
+
+/// The process id of a dd that has ended.
+fn run_dd(words: &[&str]) -> u32 {
+    let mut dd = Command::new("dd")
+        .args(words)
+        .arg("status=none")
+        .spawn()
+        .unwrap();
+    assert!(dd.wait().unwrap().success());
+    dd.id()
+}
+
+/// What the processes did on a device.
+fn on_device(traced: &TracedIo, device: DeviceNumber) -> HashMap<u32, DeviceIoCounts> {
+    let counts = |(pid, process): (&u32, &diskscope::model::requests::TracedProcess)| {
+        Some((*pid, *process.devices.get(&device)?))
+    };
+    traced.processes.iter().filter_map(counts).collect()
+}
+
+fn kernel_counts(device: &str) -> (u64, u64) {
+    let name = device.trim_start_matches("/dev/");
+    let text = std::fs::read_to_string(format!("/sys/class/block/{name}/stat")).unwrap();
+    let values: Vec<u64> = text
+        .split_whitespace()
+        .map(|it| it.parse().unwrap())
+        .collect();
+    (values[2] * 512, values[6] * 512)
+}
+
+#[test]
+fn bytes_on_a_loop_device_are_attributed_to_the_processes_that_moved_them() {
+    let Some(mounted) = MountedLoop::new() else {
+        return;
+    };
+    let path = |name: &str| mounted.point.path().join(name).display().to_string();
+    mounted.sync();
+    let trace = match ProcessIoTrace::start(&SysPaths::default()) {
+        Ok(trace) => trace,
+        Err(error) => return skip(Requirement::Tracing, error),
+    };
+    let before = kernel_counts(mounted.device.path());
+    let (direct, buffered) = (path("direct"), path("buffered"));
+    let direct_writer = run_dd(&[
+        "if=/dev/zero",
+        &format!("of={direct}"),
+        "bs=1M",
+        "count=40",
+        "oflag=direct",
+    ]);
+    let direct_reader = run_dd(&[
+        &format!("if={direct}"),
+        "of=/dev/null",
+        "bs=64k",
+        "iflag=direct",
+    ]);
+    let buffered_writer = run_dd(&[
+        "if=/dev/zero",
+        &format!("of={buffered}"),
+        "bs=1M",
+        "count=40",
+    ]);
+    mounted.sync();
+    let traced = trace.stop();
+    let after = kernel_counts(mounted.device.path());
+    let found = on_device(&traced, mounted.number());
+
+    let expected = 40 * MIB;
+    let share = |bytes: u64| bytes as f64 / expected as f64;
+    let direct_written = share(found[&direct_writer].written_bytes);
+    let direct_read = share(found[&direct_reader].read_bytes);
+    let written_back = share(found[&buffered_writer].written_bytes);
+    for (name, share, least) in [
+        ("direct writes", direct_written, 0.98),
+        ("direct reads", direct_read, 0.98),
+        ("buffered writes", written_back, 0.95),
+    ] {
+        // More than its bytes would be those of another process; metadata are a few blocks.
+        assert!(share >= least && share <= 1.01, "{name}: {share}");
+    }
+    let others: u64 = found
+        .iter()
+        .filter(|(pid, _)| ![direct_writer, direct_reader, buffered_writer].contains(pid))
+        .map(|(_, counts)| counts.read_bytes + counts.written_bytes)
+        .sum();
+    assert!(
+        (others as f64) < 0.01 * (3 * expected) as f64,
+        "{others} of others: {found:?}"
+    );
+    // Nothing is missing: what no process is known for is told.
+    let rest = traced.unattributed.get(&mounted.number()).copied();
+    let rest = rest.unwrap_or_default();
+    let all = |of: fn(&DeviceIoCounts) -> u64| found.values().map(of).sum::<u64>() + of(&rest);
+    assert_eq!(all(|it| it.read_bytes), after.0 - before.0);
+    assert_eq!(all(|it| it.written_bytes), after.1 - before.1);
+    assert_eq!(traced.events_lost, 0);
+}

@@ -1,0 +1,54 @@
+//! Options, exit status and output.
+
+use serde_json::Value;
+
+use super::why;
+
+#[test]
+fn window_that_is_too_short_is_a_usage_error() {
+    for duration in ["1s", "0", "soon"] {
+        let output = why(&["--duration", duration]);
+        assert_eq!(output.status.code(), Some(2), "{duration}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn exit_status_is_5_exactly_when_there_is_a_problem() {
+    let output = why(&["--duration", "2s", "--json", "--exit-code"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let expected = match document["problem"].as_bool().unwrap() {
+        true => 5,
+        false => 0,
+    };
+    assert_eq!(output.status.code(), Some(expected), "{document:#}");
+}
+
+#[test]
+fn every_cause_is_found_ruled_out_or_not_examined() {
+    let output = why(&["--duration", "2s", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document["window_ns"].as_u64() >= Some(1_900_000_000));
+    assert!(!document["sentence"].as_str().unwrap().is_empty());
+    let mut codes: Vec<&str> = ["causes", "ruled_out", "not_examined"]
+        .iter()
+        .flat_map(|key| document[key].as_array().unwrap())
+        .map(|entry| entry["code"].as_str().unwrap())
+        .collect();
+    codes.sort_unstable();
+    codes.dedup();
+    assert_eq!(codes.len(), 17, "{codes:?}");
+}
+
+#[test]
+fn text_fits_80_columns_except_commands() {
+    let output = why(&["--duration", "2s"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("watched until"), "{text}");
+    let long = text.lines().filter(|line| line.chars().count() > 80);
+    let long: Vec<_> = long
+        .filter(|line| !line.trim_start().starts_with("do "))
+        .collect();
+    assert!(long.is_empty(), "{long:?}");
+}
