@@ -67,7 +67,10 @@ fn is_slow(device: &DeviceSummary) -> bool {
     let slow = if device.serial { SLOW_DISK } else { SLOW_OTHER };
     let with_requests = device.fraction_of_intervals(|load| load.completed > 0.0);
     let slow_intervals = device.fraction_of_intervals(|load: &IntervalLoad| {
-        load.queue <= FEW_REQUESTS && load.latency.is_some_and(|latency| latency >= slow)
+        // The kernel adds the whole time of a request when it completes: the queue of an interval
+        // that is shorter than its requests is too high, that of the window is not.
+        load.queue.min(device.queue) <= FEW_REQUESTS
+            && load.latency.is_some_and(|latency| latency >= slow)
     });
     let requests = device
         .intervals

@@ -199,7 +199,7 @@ pub enum BottleneckReason {
         device: SafeText,
         /// Which of its requests.
         operation: TransferOperation,
-        /// Mean time from the allocation of these requests to their completion; `None` when none completed.
+        /// Mean time from allocation to completion of these requests; `None` when none completed.
         await_ns: Option<f64>,
         /// Fraction of the time with at least one request in flight.
         busy: Option<f64>,

@@ -423,7 +423,7 @@ fn tables_of_more_cells_than_any_real_one_are_refused() {
         serde_json::json!([{ "name": "t", "columns": vec![""; 1000], "rows": rows }]);
     fs::write(directory.path().join("a.json"), document.to_string()).unwrap();
     let output = run_with_address_space(directory.path(), 150, &["show", "a.json"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let message = stderr_text(&output);
     assert!(message.contains("100000 cells"), "{message}");
 }
@@ -442,7 +442,7 @@ fn journal_of_many_runs_is_limited_by_all_of_them_together() {
     let text = serde_json::json!({ "session": head }).to_string() + "\n" + &line.repeat(60);
     fs::write(directory.path().join("a.journal"), text).unwrap();
     let output = run_with_address_space(directory.path(), 200, &["show", "a.journal"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let message = stderr_text(&output);
     assert!(message.contains("metrics and cells"), "{message}");
 }
