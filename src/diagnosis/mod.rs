@@ -1,7 +1,7 @@
 //! Why is it slow: evidence over a window of time in, causes out. Pure.
 //!
 //! [`EvidenceWindow`] holds the snapshots, scans and facts; [`analysis`] sums them up; each file in
-//! [`rules`] decides about one cause; [`ranking`] decides which cause is named first. Sentences are
+//! `rules` decides about one cause; `ranking` decides which cause is named first. Sentences are
 //! written in `report::diagnosis`.
 
 pub mod analysis;
