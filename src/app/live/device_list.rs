@@ -151,7 +151,7 @@ pub struct DeviceSelection<'a> {
     pub filter: &'a str,
     /// Lists every device.
     pub all: bool,
-    /// Patterns of the devices that the configuration hides (shell patterns).
+    /// Patterns of the devices that the configuration hides (`*` stands for any characters).
     pub hidden: &'a [String],
 }
 
