@@ -74,15 +74,16 @@ impl<'w> Analysis<'w> {
         &self.window.snapshots[0].time
     }
 
+    /// A value of the machine in each snapshot that has it.
+    fn host_values(&self, value: impl Fn(&HostView) -> Option<f64>) -> Vec<f64> {
+        let hosts = self.window.snapshots.iter().map(|snapshot| &snapshot.host);
+        hosts.filter_map(value).collect()
+    }
+
     /// Mean of a value of the machine over the snapshots that have it.
     #[must_use]
     pub fn mean(&self, value: impl Fn(&HostView) -> Option<f64>) -> Option<f64> {
-        let values: Vec<f64> = self
-            .window
-            .snapshots
-            .iter()
-            .filter_map(|snapshot| value(&snapshot.host))
-            .collect();
+        let values = self.host_values(value);
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
@@ -93,12 +94,7 @@ impl<'w> Analysis<'w> {
         value: impl Fn(&HostView) -> Option<f64>,
         least: f64,
     ) -> Option<f64> {
-        let values: Vec<f64> = self
-            .window
-            .snapshots
-            .iter()
-            .filter_map(|snapshot| value(&snapshot.host))
-            .collect();
+        let values = self.host_values(value);
         let above = values.iter().filter(|value| **value >= least).count();
         (!values.is_empty()).then(|| above as f64 / values.len() as f64)
     }
@@ -133,14 +129,22 @@ impl<'w> Analysis<'w> {
         devices::lies_on(&self.devices, upper, lower)
     }
 
-    /// Processes that waited on a device for at least that fraction of the time.
+    /// The devices without partitions, whose requests are those of their drives.
+    pub fn whole_devices(&self) -> impl Iterator<Item = &DeviceSummary> {
+        self.devices.iter().filter(|device| !device.is_partition())
+    }
+
+    /// Processes, without kernel threads, that waited on a device for at least that fraction of the
+    /// time.
     pub fn waiters_on<'a>(
         &'a self,
         device: &'a SafeText,
         least: f64,
     ) -> impl Iterator<Item = &'a Waiter> {
         self.waiters.iter().filter(move |waiter| {
-            waiter.blocked >= least && waiter.devices.iter().any(|own| self.lies_on(own, device))
+            waiter.blocked >= least
+                && !waiter.is_kernel_thread
+                && waiter.devices.iter().any(|own| self.lies_on(own, device))
         })
     }
 }

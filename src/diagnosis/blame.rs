@@ -60,10 +60,7 @@ pub fn blame(analysis: &Analysis<'_>, device: &DeviceSummary) -> Blame {
         let own = users.iter().find(|(process, _)| process.pid == pid);
         own.map_or(0.0, |(_, share)| *share)
     };
-    let waiting: Vec<&Waiter> = analysis
-        .waiters_on(&device.name, SUFFERING)
-        .filter(|waiter| !waiter.is_kernel_thread)
-        .collect();
+    let waiting: Vec<&Waiter> = analysis.waiters_on(&device.name, SUFFERING).collect();
     let is_victim = |waiter: &&&Waiter| {
         top.is_some_and(|(culprit, share)| {
             culprit.pid != waiter.pid && share_of(waiter.pid) < share * VICTIM_SHARE

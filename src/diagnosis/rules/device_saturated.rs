@@ -29,29 +29,12 @@ const MIN_COMPETITORS: usize = 4;
 const CRITICAL_LATENCY: f64 = 500e6;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    let whole = analysis
-        .devices
-        .iter()
-        .filter(|device| !device.is_partition());
-    let causes: Vec<Cause> = whole
+    let causes = analysis
+        .whole_devices()
         .filter(|device| is_saturated(device))
         .filter_map(|device| cause(analysis, device))
         .collect();
-    // The lower device is the cause where one lies on the other.
-    let lower_is_listed = |cause: &Cause| {
-        causes
-            .iter()
-            .any(|other| match (&cause.device, &other.device) {
-                (Some(upper), Some(lower)) => upper != lower && analysis.lies_on(upper, lower),
-                _ => false,
-            })
-    };
-    let kept = causes
-        .iter()
-        .filter(|cause| !lower_is_listed(cause))
-        .cloned()
-        .collect();
-    Examination::of(kept, || {
+    Examination::of_devices(analysis, causes, || {
         busiest(analysis).map_or_else(Vec::new, load_evidence)
     })
 }
@@ -78,10 +61,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         certainty,
         evidence,
     } = blame(analysis, device);
-    let waiting = analysis
-        .waiters_on(&device.name, SUFFERING)
-        .filter(|waiter| !waiter.is_kernel_thread)
-        .count();
+    let waiting = analysis.waiters_on(&device.name, SUFFERING).count();
     if victims.is_empty() {
         if waiting < MIN_COMPETITORS {
             return None;
@@ -148,11 +128,8 @@ pub(super) fn load_evidence(device: &DeviceSummary) -> Vec<Measurement> {
 
 /// The device with the most requests in flight.
 pub(super) fn busiest<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
-    let whole = analysis
-        .devices
-        .iter()
-        .filter(|device| !device.is_partition());
-    whole
+    analysis
+        .whole_devices()
         .filter(|device| device.iops > 0.0)
         .max_by(|a, b| a.queue.total_cmp(&b.queue))
 }

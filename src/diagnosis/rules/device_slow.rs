@@ -28,11 +28,8 @@ const FIXED_RATE_SPREAD: f64 = 0.05;
 const CRITICAL_LATENCY: f64 = 1e9;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    let whole = analysis
-        .devices
-        .iter()
-        .filter(|device| !device.is_partition());
-    let causes: Vec<Cause> = whole
+    let causes = analysis
+        .whole_devices()
         .filter_map(|device| {
             if is_at_fixed_rate(device) {
                 cause(analysis, device, true)
@@ -43,20 +40,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
             }
         })
         .collect();
-    let lower_is_listed = |cause: &Cause| {
-        causes
-            .iter()
-            .any(|other| match (&cause.device, &other.device) {
-                (Some(upper), Some(lower)) => upper != lower && analysis.lies_on(upper, lower),
-                _ => false,
-            })
-    };
-    let kept = causes
-        .iter()
-        .filter(|cause| !lower_is_listed(cause))
-        .cloned()
-        .collect();
-    Examination::of(kept, || {
+    Examination::of_devices(analysis, causes, || {
         busiest(analysis).map_or_else(Vec::new, |device| {
             load_evidence(device).into_iter().take(2).collect()
         })
@@ -96,10 +80,7 @@ fn is_at_fixed_rate(device: &DeviceSummary) -> bool {
 }
 
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary, at_fixed_rate: bool) -> Option<Cause> {
-    let waiting: Vec<_> = analysis
-        .waiters_on(&device.name, SUFFERING)
-        .filter(|waiter| !waiter.is_kernel_thread)
-        .collect();
+    let waiting: Vec<_> = analysis.waiters_on(&device.name, SUFFERING).collect();
     if waiting.is_empty() {
         return None;
     }

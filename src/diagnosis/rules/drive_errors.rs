@@ -72,10 +72,7 @@ fn cause(
                 .push(Measurement::of(&name, Quantity::ReadAwait, latency));
         }
     }
-    let waiting: Vec<_> = analysis
-        .waiters_on(&name, SUFFERING)
-        .filter(|waiter| !waiter.is_kernel_thread)
-        .collect();
+    let waiting: Vec<_> = analysis.waiters_on(&name, SUFFERING).collect();
     cause.victims = parties(&waiting);
     cause.remedies = vec![Remedy::ShowKernelLog];
     cause.remedies.extend(health_of(analysis, &name));

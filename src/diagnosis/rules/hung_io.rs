@@ -66,11 +66,7 @@ fn is_hung(waiter: &Waiter, limit: Duration) -> bool {
 /// A device with requests in flight of which none completes in the whole window.
 fn stuck_device<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
     let long_enough = analysis.seconds >= LEAST.as_secs_f64();
-    let mut devices = analysis
-        .devices
-        .iter()
-        .filter(|device| !device.is_partition());
-    devices.find(|device| {
+    analysis.whole_devices().find(|device| {
         let completed: f64 = device.intervals.iter().map(|load| load.completed).sum();
         long_enough && device.min_in_flight > 0 && completed == 0.0 && device.intervals.len() > 1
     })

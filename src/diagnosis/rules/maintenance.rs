@@ -45,9 +45,8 @@ fn is_maintenance(process: &ProcessSummary) -> bool {
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let causes = analysis
-        .devices
-        .iter()
-        .filter(|device| !device.is_partition() && is_saturated(device))
+        .whole_devices()
+        .filter(|device| is_saturated(device))
         .filter_map(|device| {
             let blame = blame(analysis, device);
             let mut programs = analysis.processes.iter();

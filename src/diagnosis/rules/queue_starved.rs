@@ -21,9 +21,8 @@ const FAST: f64 = 5e6;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let causes = analysis
-        .devices
-        .iter()
-        .filter(|device| !device.is_partition() && device.is_flash && !device.serial)
+        .whole_devices()
+        .filter(|device| device.is_flash && !device.serial)
         .filter_map(|device| cause(analysis, device))
         .collect();
     Examination::of(causes, || {
@@ -41,10 +40,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         && size <= SMALL_REQUEST
         && device.latency() <= FAST
         && device.iops > 0.0;
-    let waiting: Vec<_> = analysis
-        .waiters_on(&device.name, MIN_BLOCKED)
-        .filter(|waiter| !waiter.is_kernel_thread)
-        .collect();
+    let waiting: Vec<_> = analysis.waiters_on(&device.name, MIN_BLOCKED).collect();
     let [only] = waiting[..] else {
         return None;
     };

@@ -18,10 +18,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
         .iter()
         .filter_map(|raid| {
             let name = SafeText::from(&raid.name);
-            let waiting: Vec<_> = analysis
-                .waiters_on(&name, SUFFERING)
-                .filter(|waiter| !waiter.is_kernel_thread)
-                .collect();
+            let waiting: Vec<_> = analysis.waiters_on(&name, SUFFERING).collect();
             let severity = if waiting.is_empty() {
                 Severity::Note
             } else {

@@ -22,25 +22,11 @@ const MIN_WAITING: usize = 2;
 const PROVEN_COMMIT: f64 = 0.2;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    let whole = analysis
-        .devices
-        .iter()
-        .filter(|device| !device.is_partition());
-    let causes: Vec<Cause> = whole.filter_map(|device| cause(analysis, device)).collect();
-    let lower_is_listed = |cause: &Cause| {
-        causes
-            .iter()
-            .any(|other| match (&cause.device, &other.device) {
-                (Some(upper), Some(lower)) => upper != lower && analysis.lies_on(upper, lower),
-                _ => false,
-            })
-    };
-    let kept = causes
-        .iter()
-        .filter(|cause| !lower_is_listed(cause))
-        .cloned()
+    let causes = analysis
+        .whole_devices()
+        .filter_map(|device| cause(analysis, device))
         .collect();
-    Examination::of(kept, || {
+    Examination::of_devices(analysis, causes, || {
         let most = analysis.devices.iter().max_by(|a, b| {
             a.flushes
                 .unwrap_or(0.0)
@@ -59,10 +45,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
 }
 
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
-    let waiting: Vec<&Waiter> = analysis
-        .waiters_on(&device.name, SUFFERING)
-        .filter(|waiter| !waiter.is_kernel_thread)
-        .collect();
+    let waiting: Vec<&Waiter> = analysis.waiters_on(&device.name, SUFFERING).collect();
     let committing: Vec<&Waiter> = waiting
         .iter()
         .copied()
