@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::ioctl::{Opcode, opcode};
 
@@ -99,11 +99,17 @@ pub struct BalanceProgress {
 }
 
 /// Performs one of the calls of this module.
-fn query<const N: usize>(file: &File, code: Opcode, values: &mut [u64; N]) -> io::Result<()> {
+fn query<const N: usize>(file: impl AsFd, code: Opcode, values: &mut [u64; N]) -> io::Result<()> {
     // SAFETY: each code of this module contains the size of its structure, which is that of the
     // array that its caller passes; the kernel reads and writes at most that much, and all bit
     // patterns are valid numbers.
-    let result = unsafe { libc::ioctl(file.as_raw_fd(), code as libc::Ioctl, values.as_mut_ptr()) };
+    let result = unsafe {
+        libc::ioctl(
+            file.as_fd().as_raw_fd(),
+            code as libc::Ioctl,
+            values.as_mut_ptr(),
+        )
+    };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -123,21 +129,28 @@ pub fn devices(file: &File) -> io::Result<Vec<BtrfsDevice>> {
         if found.len() as u64 == count {
             break;
         }
-        let mut device: DeviceInfo = [0; 512];
-        device[0] = id;
-        if query(file, DEV_INFO, &mut device).is_ok() {
-            let path = device[DEVICE_PATH_INDEX..].iter().copied();
-            let path = path
-                .flat_map(u64::to_ne_bytes)
-                .take_while(|byte| *byte != 0);
-            found.push(BtrfsDevice {
-                id: device[0],
-                used_bytes: device[3],
-                path: path.collect(),
-            });
-        }
+        found.extend(device(file, id).ok());
     }
     Ok(found)
+}
+
+/// A device of the file system that a file or directory is in, by its id there.
+///
+/// # Errors
+/// `ENODEV` when there is no such device, `ENOTTY` when it is no btrfs.
+pub fn device(file: impl AsFd, id: u64) -> io::Result<BtrfsDevice> {
+    let mut device: DeviceInfo = [0; 512];
+    device[0] = id;
+    query(file, DEV_INFO, &mut device)?;
+    let path = device[DEVICE_PATH_INDEX..].iter().copied();
+    let path = path
+        .flat_map(u64::to_ne_bytes)
+        .take_while(|byte| *byte != 0);
+    Ok(BtrfsDevice {
+        id: device[0],
+        used_bytes: device[3],
+        path: path.collect(),
+    })
 }
 
 /// Bytes that data and trees occupy on all devices, with their copies; parity is not counted.

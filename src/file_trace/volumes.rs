@@ -1,11 +1,14 @@
 //! The mounted file systems, and which parts of which drives they are on.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::drive;
 use crate::drive::identity::{self, BlockDevice};
 use crate::drive::ioctl::FileExtent;
 use crate::drive::mounts::{self, MountEntry, split_device_number};
@@ -310,8 +313,8 @@ impl Volume {
         numbers.sort_unstable();
         numbers.dedup();
         let part = |number: &u64| {
-            let path = btrfs::device_path(mount, *number).ok()?;
-            let device = std::fs::metadata(path).ok()?.rdev();
+            let path = drive::btrfs::device(mount, *number).ok()?.path;
+            let device = std::fs::metadata(OsStr::from_bytes(&path)).ok()?.rdev();
             devices.part(*number, split_device_number(device))
         };
         let parts: Vec<VolumePart> = numbers.iter().filter_map(part).collect();

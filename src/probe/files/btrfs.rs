@@ -1,11 +1,8 @@
-//! btrfs: its devices, its subvolumes, and where a logical address is (kernel
+//! btrfs: its subvolumes, and where a logical address is (kernel
 //! include/uapi/linux/btrfs_tree.h and include/uapi/linux/btrfs.h).
 
-use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 
 use linux_raw_sys::ioctl::BTRFS_IOC_TREE_SEARCH;
 
@@ -48,21 +45,6 @@ struct SearchArguments {
     reserved: [u64; 4],
     buffer: [u8; SEARCH_BUFFER_BYTES],
 }
-
-/// `struct btrfs_ioctl_dev_info_args`.
-#[repr(C)]
-struct DeviceArguments {
-    device: u64,
-    uuid: [u8; 16],
-    bytes_used: u64,
-    total_bytes: u64,
-    fsid: [u8; 16],
-    unused: [u64; 377],
-    path: [u8; 1024],
-}
-
-/// `BTRFS_IOC_DEV_INFO`: _IOWR(0x94, 30, struct btrfs_ioctl_dev_info_args).
-const DEV_INFO: u32 = (3 << 30) | ((size_of::<DeviceArguments>() as u32) << 16) | (0x94 << 8) | 30;
 
 /// A stripe of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,36 +279,6 @@ pub fn subvolumes(mount: BorrowedFd<'_>) -> io::Result<Vec<u64>> {
     Ok(found)
 }
 
-/// The path of a device of a file system, by its number there.
-///
-/// # Errors
-/// `ENODEV` when there is no such device.
-pub fn device_path(mount: BorrowedFd<'_>, device: u64) -> io::Result<PathBuf> {
-    let mut arguments = Box::new(DeviceArguments {
-        device,
-        uuid: [0; 16],
-        bytes_used: 0,
-        total_bytes: 0,
-        fsid: [0; 16],
-        unused: [0; 377],
-        path: [0; 1024],
-    });
-    // SAFETY: BTRFS_IOC_DEV_INFO reads and writes one struct btrfs_ioctl_dev_info_args of 4096
-    // bytes, which is the size of `arguments`.
-    let result = unsafe {
-        libc::ioctl(
-            mount.as_raw_fd(),
-            DEV_INFO as libc::Ioctl,
-            std::ptr::from_mut(&mut *arguments),
-        )
-    };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let path = CStr::from_bytes_until_nul(&arguments.path).map_err(io::Error::other)?;
-    Ok(Path::new(std::ffi::OsStr::from_bytes(path.to_bytes())).to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,7 +312,6 @@ mod tests {
     #[test]
     fn arguments_have_the_size_of_the_kernel() {
         assert_eq!(size_of::<SearchArguments>(), 4096);
-        assert_eq!(size_of::<DeviceArguments>(), 4096);
     }
 
     #[test]
