@@ -52,6 +52,28 @@ pub struct SystemSample {
     pub notices: Vec<ProbeNotice>,
 }
 
+impl SystemSample {
+    /// The process with this id.
+    #[must_use]
+    pub fn process(&self, pid: u32) -> Option<&ProcessSample> {
+        process_with_id(&self.processes, pid)
+    }
+
+    /// The process with this id and start time.
+    #[must_use]
+    pub fn process_with_key(&self, key: ProcessKey) -> Option<&ProcessSample> {
+        self.process(key.0)
+            .filter(|process| process.identity.key() == key)
+    }
+}
+
+/// The process with this id, in a list that is sorted by it.
+#[must_use]
+pub fn process_with_id(processes: &[ProcessSample], pid: u32) -> Option<&ProcessSample> {
+    let found = processes.binary_search_by_key(&pid, |process| process.identity.pid);
+    processes.get(found.ok()?)
+}
+
 #[cfg(test)]
 impl SystemSample {
     /// A sample with these processes, so many seconds after the boot.

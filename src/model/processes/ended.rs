@@ -99,7 +99,11 @@ impl EndedChildren {
             return;
         };
         for process in &previous.processes {
-            if same_process(interval.current, process).is_some() {
+            if interval
+                .current
+                .process_with_key(process.identity.key())
+                .is_some()
+            {
                 continue;
             }
             self.accumulated.remove(&process.identity.key());
@@ -152,23 +156,11 @@ fn is_shown(io: &ProcessIo) -> bool {
         || io.rchar.saturating_add(io.wchar) >= MIN_SHOWN_BYTES
 }
 
-fn find_process(sample: &SystemSample, pid: u32) -> Option<&ProcessSample> {
-    let found = sample
-        .processes
-        .binary_search_by_key(&pid, |process| process.identity.pid);
-    Some(&sample.processes[found.ok()?])
-}
-
 fn pair_of<'i, 's>(interval: &'i SampleInterval<'s>, pid: u32) -> Option<&'i ProcessPair<'s>> {
     let found = interval
         .process_pairs
         .binary_search_by_key(&pid, |pair| pair.current.identity.pid);
     Some(&interval.process_pairs[found.ok()?])
-}
-
-fn same_process<'s>(sample: &'s SystemSample, wanted: &ProcessSample) -> Option<&'s ProcessSample> {
-    find_process(sample, wanted.identity.pid)
-        .filter(|process| process.identity.start_ticks == wanted.identity.start_ticks)
 }
 
 /// The process that an ended one was added to: the nearest ancestor that has not ended, or else
@@ -180,15 +172,17 @@ fn find_reaper(
 ) -> Option<ProcessKey> {
     let mut parent = ended.identity.parent_pid;
     for _ in 0..MAX_ANCESTORS {
-        let Some(process) = find_process(previous, parent) else {
+        let Some(process) = previous.process(parent) else {
             break;
         };
-        if let Some(alive) = same_process(current, process) {
+        if let Some(alive) = current.process_with_key(process.identity.key()) {
             return Some(alive.identity.key());
         }
         parent = process.identity.parent_pid;
     }
-    find_process(current, INIT_PID).map(|process| process.identity.key())
+    current
+        .process(INIT_PID)
+        .map(|process| process.identity.key())
 }
 
 #[cfg(test)]

@@ -200,12 +200,8 @@ fn family_of(sample: &SystemSample, process: &ProcessSample) -> u32 {
     let mut topmost = process.identity.pid;
     let mut parent = process.identity.parent_pid;
     for _ in 0..MAX_GENERATIONS {
-        let found = sample
-            .processes
-            .binary_search_by_key(&parent, |other| other.identity.pid)
-            .map(|index| &sample.processes[index].identity);
-        match found {
-            Ok(identity) if identity.name == process.identity.name => {
+        match sample.process(parent).map(|other| &other.identity) {
+            Some(identity) if identity.name == process.identity.name => {
                 (topmost, parent) = (identity.pid, identity.parent_pid);
             }
             _ => break,

@@ -19,11 +19,7 @@ pub(super) fn cgroup_bottleneck(
     devices: TransferDevices<'_>,
     context: &TransferContext<'_>,
 ) -> Option<(Bottleneck, SafeText)> {
-    let processes = &context.sample.processes;
-    let index = processes
-        .binary_search_by_key(&pid, |process| process.identity.pid)
-        .ok()?;
-    let limits = &processes[index].io_limits;
+    let limits = &context.sample.process(pid)?.io_limits;
     if limits.is_empty() {
         return None;
     }

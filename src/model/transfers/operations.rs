@@ -72,12 +72,7 @@ impl FollowedOperations {
 
 impl FollowedOperation {
     fn new(operation: &OperationSample, now: &SystemSample) -> Self {
-        let process = operation.pid.and_then(|pid| {
-            let by_pid = now
-                .processes
-                .binary_search_by_key(&pid, |it| it.identity.pid);
-            by_pid.ok().map(|place| &now.processes[place])
-        });
+        let process = operation.pid.and_then(|pid| now.process(pid));
         let mut followed = Self {
             latest: operation.clone(),
             command: process.map(|it| SafeText::from_bytes(&it.identity.name)),

@@ -89,12 +89,7 @@ impl TransferFile {
     /// The process that has it open, while it runs.
     #[must_use]
     pub fn find_process<'s>(&self, sample: &'s SystemSample) -> Option<&'s ProcessSample> {
-        let found = sample
-            .processes
-            .binary_search_by_key(&self.pid, |process| process.identity.pid)
-            .ok()?;
-        let process = &sample.processes[found];
-        (process.identity.start_ticks == self.start_ticks).then_some(process)
+        sample.process_with_key((self.pid, self.start_ticks))
     }
 
     pub(super) fn find_open_file<'s>(&self, sample: &'s SystemSample) -> Option<&'s OpenFile> {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::probe::copy_jobs::counter::TreeCounter;
-use crate::probe::sample::{ProcessIdentity, ProcessKey, ProcessSample};
+use crate::probe::sample::{ProcessIdentity, ProcessKey, ProcessSample, process_with_id};
 use crate::roots::SysPaths;
 
 pub mod arguments;
@@ -108,9 +108,8 @@ impl CopyJobs {
 
 /// Whether its parent runs the same command: rsync has a process for either end, and one between.
 fn has_same_parent(identity: &ProcessIdentity, processes: &[ProcessSample]) -> bool {
-    processes
-        .binary_search_by_key(&identity.parent_pid, |process| process.identity.pid)
-        .is_ok_and(|index| processes[index].identity.name == identity.name)
+    process_with_id(processes, identity.parent_pid)
+        .is_some_and(|parent| parent.identity.name == identity.name)
 }
 
 #[cfg(test)]
