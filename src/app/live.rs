@@ -9,7 +9,7 @@ use super::keymap::KeyCommand;
 use super::process::{ProcessColumn, ProcessOrder};
 use super::replay::{Frame, ReplayTimeline};
 use super::text::{EditableText, TextInput};
-use super::viewport::{Viewport, VisibleColumns, step_cursor};
+use super::viewport::{DrawnColumns, Viewport, step_cursor};
 use crate::model::files::{DeletedView, FileView};
 use crate::model::snapshot::{
     DeviceView, ProcessView, TransferKey, TransferView, is_delay_accounting_notice,
@@ -54,9 +54,9 @@ pub struct LiveState {
     /// Order of the devices.
     pub device_order: DeviceOrder,
     /// Columns of the processes that are drawn.
-    pub process_columns: VisibleColumns,
+    pub process_columns: DrawnColumns,
     /// Columns of the devices that are drawn, as indices in [`DeviceColumn::ALL`].
-    pub device_columns: VisibleColumns,
+    pub device_columns: DrawnColumns,
     ranking: RowRanking<(u32, u32)>,
     /// Text that a process must contain.
     pub filter: EditableText,
@@ -107,8 +107,8 @@ impl LiveState {
             show_all: false,
             sort_order: ProcessOrder::default(),
             device_order: DeviceOrder::default(),
-            process_columns: VisibleColumns::default(),
-            device_columns: VisibleColumns::default(),
+            process_columns: DrawnColumns::default(),
+            device_columns: DrawnColumns::default(),
             ranking: RowRanking::default(),
             filter: EditableText::default(),
             device_filter: EditableText::default(),

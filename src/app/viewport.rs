@@ -89,9 +89,9 @@ impl Viewport {
 /// Which ones fit depends on the size of the terminal. Drawing code records it with each frame, as
 /// with the extent of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct VisibleColumns(Cell<Option<u64>>);
+pub struct DrawnColumns(Cell<Option<u64>>);
 
-impl VisibleColumns {
+impl DrawnColumns {
     /// Records the drawn columns.
     pub fn record(&self, indices: impl Iterator<Item = usize>) {
         let bits = indices.filter(|index| *index < 64);

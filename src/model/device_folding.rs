@@ -117,19 +117,6 @@ impl<'a> DeviceFolding<'a> {
 mod tests {
     use super::*;
 
-    fn device(name: &str, kind: DriveKind, underlying: &[&str]) -> DeviceView {
-        DeviceView {
-            name: name.into(),
-            kind: Some(kind),
-            parent: match underlying {
-                [only] => Some((*only).into()),
-                _ => None,
-            },
-            underlying: underlying.iter().map(|it| (*it).into()).collect(),
-            ..DeviceView::default()
-        }
-    }
-
     fn folds(devices: &[DeviceView]) -> Vec<(&str, Option<Fold>)> {
         let folding = DeviceFolding::new(devices);
         let fold = |device| folding.fold(device, || true);
@@ -139,14 +126,14 @@ mod tests {
     #[test]
     fn stack_is_folded_to_its_drives_and_the_volume_that_is_used() {
         let mut devices = vec![
-            device("sda", DriveKind::Disk, &[]),
-            device("sda1", DriveKind::Partition, &["sda"]),
-            device("sdb", DriveKind::Disk, &[]),
-            device("md127", DriveKind::Raid, &["sda1", "sdb"]),
-            device("dm-0", DriveKind::DeviceMapper, &["md127"]),
-            device("dm-1", DriveKind::DeviceMapper, &["dm-0"]),
-            device("dm-2", DriveKind::DeviceMapper, &["dm-0"]),
-            device("loop0", DriveKind::Loop, &[]),
+            DeviceView::on_top_of("sda", DriveKind::Disk, &[]),
+            DeviceView::on_top_of("sda1", DriveKind::Partition, &["sda"]),
+            DeviceView::on_top_of("sdb", DriveKind::Disk, &[]),
+            DeviceView::on_top_of("md127", DriveKind::Raid, &["sda1", "sdb"]),
+            DeviceView::on_top_of("dm-0", DriveKind::DeviceMapper, &["md127"]),
+            DeviceView::on_top_of("dm-1", DriveKind::DeviceMapper, &["dm-0"]),
+            DeviceView::on_top_of("dm-2", DriveKind::DeviceMapper, &["dm-0"]),
+            DeviceView::on_top_of("loop0", DriveKind::Loop, &[]),
         ];
         assert_eq!(
             folds(&devices),
@@ -168,14 +155,14 @@ mod tests {
 
     #[test]
     fn paths_are_folded_into_their_multipath_device() {
-        let mut map = device("dm-0", DriveKind::DeviceMapper, &["sda", "sdb"]);
+        let mut map = DeviceView::on_top_of("dm-0", DriveKind::DeviceMapper, &["sda", "sdb"]);
         map.volume = Some(VolumeKind::Multipath);
         let devices = [
-            device("sda", DriveKind::Disk, &[]),
-            device("sdb", DriveKind::Disk, &[]),
+            DeviceView::on_top_of("sda", DriveKind::Disk, &[]),
+            DeviceView::on_top_of("sdb", DriveKind::Disk, &[]),
             map,
-            device("dm-1", DriveKind::DeviceMapper, &["sdc"]),
-            device("sdc", DriveKind::Disk, &[]),
+            DeviceView::on_top_of("dm-1", DriveKind::DeviceMapper, &["sdc"]),
+            DeviceView::on_top_of("sdc", DriveKind::Disk, &[]),
         ];
         let folded: Vec<Option<Fold>> = folds(&devices).into_iter().map(|it| it.1).collect();
         assert_eq!(

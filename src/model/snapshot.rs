@@ -256,6 +256,23 @@ pub struct DeviceView {
     pub time_to_flush: Option<Duration>,
 }
 
+#[cfg(test)]
+impl DeviceView {
+    /// A device of this kind on top of these.
+    pub(crate) fn on_top_of(name: &str, kind: DriveKind, underlying: &[&str]) -> Self {
+        Self {
+            name: name.into(),
+            kind: Some(kind),
+            parent: match underlying {
+                [only] => Some((*only).into()),
+                _ => None,
+            },
+            underlying: underlying.iter().map(|it| (*it).into()).collect(),
+            ..Self::default()
+        }
+    }
+}
+
 impl DeviceView {
     /// The name to show: that of a volume, otherwise that of the kernel.
     #[must_use]

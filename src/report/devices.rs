@@ -63,34 +63,21 @@ pub fn folded_text(folded: &FoldedDevices) -> String {
 mod tests {
     use super::*;
 
-    fn device(name: &str, kind: DriveKind, underlying: &[&str]) -> DeviceView {
-        DeviceView {
-            name: name.into(),
-            kind: Some(kind),
-            parent: match underlying {
-                [only] => Some((*only).into()),
-                _ => None,
-            },
-            underlying: underlying.iter().map(|it| (*it).into()).collect(),
-            ..DeviceView::default()
-        }
-    }
-
     #[test]
     fn volume_is_described_with_the_drives_below_it() {
-        let mut luks = device("dm-1", DriveKind::DeviceMapper, &["dm-0"]);
+        let mut luks = DeviceView::on_top_of("dm-1", DriveKind::DeviceMapper, &["dm-0"]);
         luks.volume = Some(VolumeKind::Luks);
         luks.label = "home".into();
-        let mut lvm = device("dm-0", DriveKind::DeviceMapper, &["md0"]);
+        let mut lvm = DeviceView::on_top_of("dm-0", DriveKind::DeviceMapper, &["md0"]);
         lvm.volume = Some(VolumeKind::Lvm);
         lvm.label = "vg0-home".into();
-        let mut raid = device("md0", DriveKind::Raid, &["sda1", "sda2", "sdb"]);
+        let mut raid = DeviceView::on_top_of("md0", DriveKind::Raid, &["sda1", "sda2", "sdb"]);
         raid.label = "software RAID".into();
         let devices = [
-            device("sda", DriveKind::Disk, &[]),
-            device("sda1", DriveKind::Partition, &["sda"]),
-            device("sda2", DriveKind::Partition, &["sda"]),
-            device("sdb", DriveKind::Disk, &[]),
+            DeviceView::on_top_of("sda", DriveKind::Disk, &[]),
+            DeviceView::on_top_of("sda1", DriveKind::Partition, &["sda"]),
+            DeviceView::on_top_of("sda2", DriveKind::Partition, &["sda"]),
+            DeviceView::on_top_of("sdb", DriveKind::Disk, &[]),
             raid,
             lvm,
             luks,
