@@ -26,8 +26,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use median::Median;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use median::Median;
 
 const SLEEPERS: usize = 2000;
 const DESCRIPTORS: usize = 5000;

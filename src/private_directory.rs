@@ -7,6 +7,11 @@
 //! only through its descriptor, and its files by a single name. Even if the path changes, the files
 //! stay in the directory that was checked.
 
+mod base;
+mod error;
+#[cfg(test)]
+mod tests;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
@@ -20,11 +25,6 @@ use rustix::io::Errno;
 
 use crate::entropy;
 use crate::private_directory::base::DIRECTORY_MODE;
-
-mod base;
-mod error;
-#[cfg(test)]
-mod tests;
 
 pub use self::base::is_trusted;
 pub use self::error::PrivateDirectoryError;

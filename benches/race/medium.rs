@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::Path;
 
 use rand::Rng as _;
-
 use tempfile::TempDir;
 
 use crate::loop_device::LoopDevice;

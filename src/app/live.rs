@@ -1,8 +1,16 @@
 //! The Live screen: the latest sample and the state of its view.
 
+pub mod device_list;
+mod name_pattern;
+mod pane;
+mod ranking;
+pub mod tree;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::device_list::{DeviceColumn, DeviceList, DeviceOrder, DeviceSelection};
+use self::ranking::RowRanking;
 use super::effect::Effect;
 use super::error::OpenFilesError;
 use super::keymap::KeyCommand;
@@ -17,15 +25,7 @@ use crate::model::snapshot::{
 use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
 
-pub mod device_list;
-mod name_pattern;
-mod pane;
-mod ranking;
-pub mod tree;
-
-use self::device_list::{DeviceColumn, DeviceList, DeviceOrder, DeviceSelection};
 pub use self::pane::{LiveList, LivePane};
-use self::ranking::RowRanking;
 
 /// Intervals that `+` and `-` step through, in milliseconds.
 const INTERVALS_MS: [u64; 8] = [200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];

@@ -1,5 +1,7 @@
 //! The transition function of the state.
 
+mod messages;
+
 use super::effect::Effect;
 use super::help::HelpState;
 use super::key::{KeyPress, KeySymbol};
@@ -11,8 +13,6 @@ use super::running::RunningState;
 use super::screen::Screen;
 use super::state::{AppState, BenchStage, Dialog};
 use super::text::TextInput;
-
-mod messages;
 
 /// Applies an event to the state and returns the requested effects.
 pub fn update(state: &mut AppState, event: AppEvent) -> Vec<Effect> {

@@ -28,6 +28,5 @@ pub use self::framework::parameter::{
 pub use self::framework::run_event::{RunEvent, RunProgress, RunSink, RunStart};
 pub use self::framework::spec::BenchmarkSpec;
 pub use self::registry::{BENCHMARKS, find_benchmark, suggest_benchmark};
-
 pub use crate::session::chart::{ChartShape, ChartSpec};
 pub use crate::session::document::FioGap;

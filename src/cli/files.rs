@@ -2,7 +2,6 @@
 //! files that the requests belong to.
 
 use std::fmt::Write as _;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

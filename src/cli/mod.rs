@@ -2,21 +2,6 @@
 //!
 //! stdout carries only the result; everything else goes to stderr.
 
-use std::ffi::OsString;
-use std::fmt::Write as _;
-use std::io::{self, IsTerminal};
-use std::process::ExitCode;
-
-use clap::error::{ContextKind, ContextValue};
-use clap::{ArgMatches, Command};
-use textwrap::{Options, fill};
-
-use crate::bench;
-use crate::drive::ioctl;
-use crate::safe_text::printable::{printable_bytes, printable_str};
-use crate::supervisor;
-use crate::supervisor::ProcessRole;
-
 mod benchmark_help;
 mod cleanup;
 mod compare;
@@ -45,10 +30,25 @@ mod trace;
 mod watch;
 mod why;
 
-pub use self::failure::ExitStatus;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue};
+use clap::{ArgMatches, Command};
+use textwrap::{Options, fill};
+
 use self::failure::{CommandFailure, CommandResult};
-pub use self::format::OutputFormat;
 use self::output::print_status_line;
+use crate::bench;
+use crate::drive::ioctl;
+use crate::safe_text::printable::{printable_bytes, printable_str};
+use crate::supervisor;
+use crate::supervisor::ProcessRole;
+
+pub use self::failure::ExitStatus;
+pub use self::format::OutputFormat;
 
 /// The groups in which the help lists the subcommands, in listing order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! `diskscope run TEST TARGET`: runs one benchmark without the TUI.
 
+mod progress;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -29,8 +31,6 @@ use crate::session::document::RunState;
 use crate::session::slo::SloSpec;
 use crate::session::store;
 use crate::units;
-
-mod progress;
 
 /// Formats of this command.
 pub(super) const FORMATS: &[OutputFormat] = &[

@@ -4,15 +4,15 @@ mod devices;
 mod processes;
 mod waiters;
 
-pub use self::devices::{DeviceSummary, IntervalLoad};
-pub use self::processes::ProcessSummary;
-pub use self::waiters::Waiter;
-
 use super::measurement::{Measurement, Quantity};
 use super::window::EvidenceWindow;
 use crate::model::Snapshot;
 use crate::model::snapshot::{HostView, is_first_version_notice};
 use crate::safe_text::SafeText;
+
+pub use self::devices::{DeviceSummary, IntervalLoad};
+pub use self::processes::ProcessSummary;
+pub use self::waiters::Waiter;
 
 /// The window, summed up.
 #[derive(Debug)]

@@ -4,8 +4,6 @@
 mod image;
 mod watch;
 
-pub(super) use self::watch::SpaceWatch;
-
 use std::fs::File;
 
 use crate::drive::error::{DriveError, io_error_context};
@@ -13,6 +11,8 @@ use crate::drive::space_limit::SpaceLimit;
 use crate::memory;
 use crate::memory::MemoryLimit;
 use crate::roots::SysPaths;
+
+pub(super) use self::watch::SpaceWatch;
 
 /// Sizes are multiples of this, which is a multiple of every drive's block size.
 pub(super) const SIZE_GRANULARITY: u64 = 4096;

@@ -7,7 +7,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rand::Rng as _;
-
 use rustix::fs::{Advice, AtFlags, Mode as Permissions, OFlags};
 use rustix::io::Errno;
 

@@ -9,6 +9,13 @@
 //! [`SystemSetting`], never a path. Its values are validated. It is valid only in a directory that
 //! no one else can write to ([`PrivateDirectory`]), for the same boot and the same device.
 
+mod error;
+mod guard;
+mod kernel_file;
+mod record;
+mod setting;
+mod store;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -21,13 +28,6 @@ use crate::drive::settings::store::{
 use crate::private_directory::PrivateDirectory;
 use crate::roots;
 use crate::roots::SysPaths;
-
-mod error;
-mod guard;
-mod kernel_file;
-mod record;
-mod setting;
-mod store;
 
 pub use self::error::{RecordError, SettingError};
 pub use self::guard::SettingLock;

@@ -1,11 +1,11 @@
 //! Tests of the engines on a real scratch file, and of plan validation.
 
-use crate::requirement::{Requirement, skip};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::*;
 use crate::drive::{Consent, Target};
+use crate::requirement::{Requirement, skip};
 use crate::roots::SysPaths;
 
 const SCRATCH_BYTES: u64 = 16 << 20;

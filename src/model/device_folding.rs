@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::drive::{DriveKind, VolumeKind};
-
 use super::snapshot::DeviceView;
 use super::stack;
+use crate::drive::{DriveKind, VolumeKind};
 
 /// Why a device is omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

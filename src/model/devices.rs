@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use super::snapshot::DeviceView;
 use crate::drive::{BlockDevice, DeviceUse, DriveKind};
 use crate::probe::SystemSample;
 use crate::probe::sample::{DiskCounters, RequestCounters};
-
-use super::snapshot::DeviceView;
 use crate::safe_text::SafeText;
 
 /// Bytes of a sector in `/proc/diskstats`, independent of the device's own sectors.

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::probe::sample::FileKind;
-use crate::safe_text::SafeText;
-
 use super::interval::SampleInterval;
 use super::snapshot::GrowingFile;
+use crate::probe::sample::FileKind;
+use crate::safe_text::SafeText;
 
 /// Files that are listed at most.
 const MAX_LISTED_FILES: usize = 20;

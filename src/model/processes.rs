@@ -1,11 +1,15 @@
 //! Rates of processes.
 
-use self::rates::cache_fraction;
+pub mod by_device;
+pub mod ended;
 mod rates;
+mod threads;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
 use self::ended::{EndedInInterval, EndedIo};
+use self::rates::cache_fraction;
 use crate::drive::ioctl::IoClass;
 use crate::model::file_locations::{device_at_location, location_of};
 use crate::model::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, own_io_difference};
@@ -16,10 +20,6 @@ use crate::probe::SystemSample;
 use crate::probe::sample::{IoPriority, ProbeNotice, ProcessIo, ProcessSample};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_command_line;
-
-pub mod by_device;
-pub mod ended;
-mod threads;
 
 /// Counters of each process when it was first sampled.
 #[derive(Debug, Default)]

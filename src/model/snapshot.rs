@@ -3,21 +3,20 @@
 //! Unknown values are `None`, null in JSON, "n/a" on the screen: in the first sample, when a
 //! counter went backwards, without permission. They are never 0.
 
-use std::time::Duration;
+mod device_share;
+mod mount;
+mod nanoseconds;
+mod transfer;
+mod unit;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, VolumeKind};
 use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
-
-mod device_share;
-mod mount;
-mod nanoseconds;
-mod transfer;
-mod unit;
 
 pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
 pub use self::mount::{MountErrors, MountView, NoMountValues};

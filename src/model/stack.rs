@@ -1,8 +1,7 @@
 //! Stacked devices: drive, partition, RAID, logical volume, file system.
 
-use crate::drive::DriveKind;
-
 use super::snapshot::DeviceView;
+use crate::drive::DriveKind;
 
 /// A device in a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

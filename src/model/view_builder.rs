@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::probe::SystemSample;
-use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
-
 use super::dirty_memory::DirtyMemory;
 use super::interval::SampleInterval;
 use super::processes::ProcessBaselines;
@@ -15,6 +12,8 @@ use super::snapshot::{DeviceView, HostView, Snapshot, TotalRates};
 use super::transfers::TransferTracker;
 use super::transfers::context::TransferContext;
 use super::{devices, growing, memory, mounts, processes, units};
+use crate::probe::SystemSample;
+use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
 use crate::safe_text::SafeText;
 
 /// Settings of the view.

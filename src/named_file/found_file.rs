@@ -1,7 +1,8 @@
 //! A file that a path leads to, opened without reading it.
 
-use rustix::fs::{FileType, Stat, fstatfs};
 use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{FileType, Stat, fstatfs};
 
 use crate::named_file::kernel_files;
 use crate::named_file::owner::FileOwner;

@@ -7,7 +7,22 @@
 //! lose attributes. Pipes and terminals are written directly. Devices, directories and inputs are
 //! rejected. `docs/safety.md` has the table.
 
+mod directory;
+mod error;
+mod existing;
+mod file_id;
 mod file_type;
+mod found_file;
+pub mod input;
+mod kernel_files;
+mod owner;
+mod redirect;
+mod resolve;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod trusted_path;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -22,21 +37,6 @@ use crate::named_file::found_file::FoundFile;
 use crate::named_file::owner::FileOwner;
 use crate::named_file::resolve::ResolvedPath;
 use crate::shared_directory::is_shared;
-
-mod directory;
-mod error;
-mod existing;
-mod file_id;
-mod found_file;
-pub mod input;
-mod kernel_files;
-mod owner;
-mod redirect;
-mod resolve;
-mod stream;
-#[cfg(test)]
-mod tests;
-mod trusted_path;
 
 pub use self::error::{InputError, OutputError};
 pub use self::file_id::FileId;

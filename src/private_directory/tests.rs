@@ -1,8 +1,8 @@
-use super::*;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+use super::*;
 use crate::requirement;
 use crate::requirement::Requirement;
 

@@ -3,6 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::copy_jobs::{EndedJob, JobCount};
+use super::mounts::MountSample;
+use super::operations::operation::OperationSample;
+use crate::drive::ioctl::IoClass;
+use crate::drive::{BlockDevice, MountedFileSystem};
+
 pub use super::control_groups::DeviceIo;
 pub use super::control_groups::limits::IoLimit;
 pub use super::control_groups::unit::{Unit, UnitKind};
@@ -10,12 +16,6 @@ pub use super::notice::ProbeNotice;
 pub use super::process::file_pages::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
 pub use super::system::paging::PagingCounters;
 pub use super::system::reclaim::ReclaimCounters;
-
-use super::copy_jobs::{EndedJob, JobCount};
-use super::mounts::MountSample;
-use super::operations::operation::OperationSample;
-use crate::drive::ioctl::IoClass;
-use crate::drive::{BlockDevice, MountedFileSystem};
 
 /// All values that were read at one time.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,10 +1,10 @@
 //! Comparisons as text of 80 columns.
 
+pub mod words;
+
 use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
-
-pub mod words;
 
 use self::words::session_letter;
 use super::checks::describe_verdicts;

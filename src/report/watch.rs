@@ -1,12 +1,5 @@
 //! A snapshot as text of 80 columns, or as one line of JSON.
 
-use std::fmt::Write as _;
-use std::time::Duration;
-
-use crate::model::Snapshot;
-use crate::model::snapshot::HostView;
-use crate::units::{format_capacity, format_estimate, format_percent};
-
 mod by_device;
 mod columns;
 mod devices;
@@ -15,8 +8,14 @@ mod processes;
 mod transfers;
 mod units;
 
+use std::fmt::Write as _;
+use std::time::Duration;
+
 use self::columns::{DEFAULT_TERMINAL_WIDTH, fit_to_width};
+use crate::model::Snapshot;
+use crate::model::snapshot::HostView;
 use crate::safe_text::SafeText;
+use crate::units::{format_capacity, format_estimate, format_percent};
 
 /// Writers that will be throttled later than this are not worth a message.
 const DIRTY_LIMIT_HORIZON: Duration = Duration::from_secs(300);

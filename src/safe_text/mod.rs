@@ -6,6 +6,7 @@
 
 pub mod json;
 pub mod printable;
+
 use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::ops::Deref;

@@ -5,9 +5,8 @@ pub mod chart;
 pub mod checks;
 pub mod compare;
 pub mod document;
+#[cfg(test)]
+mod schema_file;
 pub mod slo;
 pub mod stability;
 pub mod store;
-
-#[cfg(test)]
-mod schema_file;

@@ -1,13 +1,5 @@
 //! Draws the state. One pane per file; drawing changes nothing.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
-use ratatui::widgets::Widget;
-
-use crate::app::{AppState, BenchStage, Dialog, Screen};
-use crate::safe_text::printable::is_printable;
-
 pub mod bench;
 mod dialog;
 mod footer;
@@ -18,6 +10,14 @@ mod requests;
 mod sessions;
 pub mod theme;
 pub mod widgets;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+
+use crate::app::{AppState, BenchStage, Dialog, Screen};
+use crate::safe_text::printable::is_printable;
 
 pub use self::theme::{StyleRole, Theme};
 

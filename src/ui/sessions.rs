@@ -1,5 +1,9 @@
 //! The list of saved sessions.
 
+mod comparison;
+mod metrics;
+mod roles;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -13,10 +17,6 @@ use crate::session::document::RunState;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::{cut_end, cut_start, format_time, input_line};
-
-mod comparison;
-mod metrics;
-mod roles;
 
 const COLUMNS: [TableColumn; 8] = [
     TableColumn::text("SESSIONS", 21, 4, 0),

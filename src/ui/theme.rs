@@ -1,13 +1,13 @@
 //! Colours and characters by role.
 
+mod palette;
+
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::Marker;
 
-mod palette;
+use crate::session::document::Severity;
 
 pub use self::palette::{Background, ColourDepth, Palette, ThemeName};
-
-use crate::session::document::Severity;
 
 /// The role of an element on the screen; each has one style everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::overlay::lay;
 use diskscope::model::snapshot::DeviceView;
 use diskscope::model::{Snapshot, ViewBuilder, ViewSettings};
 use diskscope::probe::sample::ProbeNotice;
 use diskscope::probe::{SampleCollector, SystemSample};
 use diskscope::roots::SysPaths;
+
+use crate::overlay::lay;
 
 fn kernel_tree(kernel: &str, moment: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

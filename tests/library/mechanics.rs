@@ -1,9 +1,10 @@
 //! The mechanics of simulated drives, found from timing alone.
 
-use crate::support::run_on;
 use diskscope::engine::simulated::{SimParameters, SimulatedEngine};
 use diskscope::session::document::check::{CheckEvidence, CheckId};
 use diskscope::session::document::{Findings, MetricId};
+
+use crate::support::run_on;
 
 /// Runs a test on a simulated drive in virtual time; `set` are parameters of the test.
 fn run_benchmark(test: &str, drive: &str, set: &[(&'static str, &str)]) -> Findings {

@@ -7,13 +7,13 @@
 
 use std::fmt::Write as _;
 
+use diskscope::engine::simulated::hdd::HardDiskSettings as Disk;
+use diskscope::engine::simulated::{self, SimParameters, SimulatedEngine};
+use diskscope::session::document::{Findings, Metric, MetricId, Severity};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 
 use crate::support::run_on;
-use diskscope::engine::simulated::hdd::HardDiskSettings as Disk;
-use diskscope::engine::simulated::{self, SimParameters, SimulatedEngine};
-use diskscope::session::document::{Findings, Metric, MetricId, Severity};
 
 /// A metric, the benchmark that measures it, and its true value for a drive in its own unit.
 struct CoveredMetric {

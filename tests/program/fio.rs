@@ -2,16 +2,16 @@
 //! build IOPS and p50 within 15 % and p99 within 50 %, judged by confidence intervals. On a loop
 //! device with direct I/O over a file in memory where one can be made, else on that file.
 
-use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rand::Rng as _;
+use serde_json::Value;
 
 use crate::loop_device::LoopDevice;
 use crate::median::Median;
-use serde_json::Value;
+use crate::requirement::{Requirement, skip};
 
 /// Bytes of the file, which lies in memory.
 const FILE_BYTES: usize = 64 << 20;

@@ -1,23 +1,24 @@
 //! The simulated hard disk as a real file, served through FUSE in real time, and measured by the
 //! engine that real drives get. Says in one line why where FUSE is not to be had.
 
-use crate::requirement::{Requirement, skip};
-use diskscope::session::document::MetricId;
 use std::ffi::OsStr;
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use crate::support::run_on;
 use diskscope::engine::simulated::hdd::{DriveAccess, DriveAnswer, HardDisk, HardDiskSettings};
 use diskscope::engine::{self, EngineChoice};
 use diskscope::roots::SysPaths;
+use diskscope::session::document::MetricId;
 use diskscope::session::document::check::CheckId;
 use diskscope::session::store;
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
     LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, ReplyOpen, Request,
 };
+
+use crate::requirement::{Requirement, skip};
+use crate::support::run_on;
 
 const DISK_INODE: INodeNo = INodeNo(2);
 const ATTRIBUTE_TTL: Duration = Duration::from_secs(3600);

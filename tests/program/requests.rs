@@ -1,18 +1,19 @@
 //! Real requests of real loop devices are followed, each once, and nothing stays behind.
 //! Needs root and loop devices; skipped visibly where there are none.
 
-use crate::requirement::{Requirement, skip};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use crate::loop_device::LoopDevice;
 use diskscope::model::requests::{MatchErrors, RequestOperation, StageTimes, TracedRequest};
 use diskscope::probe::trace::{CaptureControl, TraceCapture};
 use diskscope::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use diskscope::roots::SysPaths;
 use serde_json::Value;
+
+use crate::loop_device::LoopDevice;
+use crate::requirement::{Requirement, skip};
 
 const BLOCK_BYTES: u64 = 4096;
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);

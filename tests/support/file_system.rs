@@ -3,12 +3,13 @@
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
-use crate::loop_device::LoopDevice;
-use crate::requirement::{Requirement, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
+
+use crate::loop_device::LoopDevice;
+use crate::requirement::{Requirement, skip};
 
 /// XFS wants at least 300 MiB.
 const IMAGE_BYTES: u64 = 400 << 20;

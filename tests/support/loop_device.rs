@@ -2,11 +2,12 @@
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
-use crate::requirement::{Requirement, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
+
+use crate::requirement::{Requirement, skip};
 
 /// A loop device, detached when it is dropped.
 pub struct LoopDevice {

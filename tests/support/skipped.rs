@@ -1,9 +1,9 @@
 //! The last test program of a run: one line with the tests that were skipped, and why.
 
-use std::collections::BTreeMap;
-
 #[path = "requirement.rs"]
 mod requirement;
+
+use std::collections::BTreeMap;
 
 fn main() {
     let Some(path) = requirement::list() else {

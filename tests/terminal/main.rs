@@ -20,15 +20,16 @@ mod session;
 mod slow_disk;
 mod slow_line;
 
-use crate::requirement::{Requirement, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use diskscope::session::document::{MetricId, RunState, SeriesId};
 use diskscope::session::store;
+use rustix::process::Signal;
+
+use crate::requirement::{Requirement, skip};
 use frozen_threads::FrozenThreads;
 use pty::PtyTerminal;
-use rustix::process::Signal;
 use session::{
     benchmark_position, exported_file, start_benchmark, start_diskscope, state_directory,
 };

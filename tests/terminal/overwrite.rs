@@ -1,6 +1,5 @@
 //! A real loop device is overwritten from the launcher: after its path was typed, and not before.
 
-use crate::requirement::{Requirement, skip};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
@@ -17,6 +16,7 @@ use diskscope::session::store;
 
 use crate::loop_device::LoopDevice;
 use crate::pty::PtyTerminal;
+use crate::requirement::{Requirement, skip};
 use crate::{benchmark_position, setsid_is_available, start_diskscope, state_directory};
 
 const CONTENT: u8 = 0x5a;

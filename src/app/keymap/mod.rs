@@ -6,10 +6,9 @@ mod command;
 mod context;
 mod table;
 
-pub use self::binding::KeyBinding;
-
 use crate::app::key::KeyPress;
 
+pub use self::binding::KeyBinding;
 pub use self::command::KeyCommand;
 pub use self::context::KeyContext;
 pub use self::table::KEY_BINDINGS;

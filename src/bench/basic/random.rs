@@ -5,8 +5,6 @@ mod workload;
 
 use std::time::Duration;
 
-pub use self::workload::RandomWorkload;
-
 use self::workload::PERCENTILES;
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
@@ -20,6 +18,8 @@ use crate::session::document::check::{CheckEvidence, CheckId, RateShortfall};
 use crate::session::document::{Findings, Metric, MetricId, MetricKind, VariantKey};
 use crate::stats::latency::concurrency::{max_mean_in_flight, mean_in_flight};
 use crate::units;
+
+pub use self::workload::RandomWorkload;
 
 /// Fraction of the arrival rate below which the drive does not keep up.
 const MIN_RATE_FRACTION: f64 = 0.98;

@@ -1,10 +1,10 @@
 //! Detects compression or deduplication in a drive, which would inflate all later results.
 
-use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use std::time::Duration;
 
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, RatioEstimate, SweepRounds};
 use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants;

@@ -1,10 +1,10 @@
 //! Cost of read-modify-write cycles for writes that do not fill a block.
 
-use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use std::time::Duration;
 
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::rounds::SweepRounds;
 use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants;

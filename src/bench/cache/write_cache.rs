@@ -1,10 +1,10 @@
 //! Benefit of a drive's volatile write cache, and the cost of writes without it.
 
-use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use std::time::Duration;
 
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::rounds::SweepRounds;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{

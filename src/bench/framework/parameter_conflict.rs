@@ -1,9 +1,8 @@
 //! Parameters that are valid one by one, but not for this benchmark or target.
 
+use super::options::{MAX_REQUEST_BYTES, WINDOW_BEGIN, WINDOW_END};
 use crate::nearest;
 use crate::units;
-
-use super::options::{MAX_REQUEST_BYTES, WINDOW_BEGIN, WINDOW_END};
 
 /// Why parameters do not fit the benchmark, the target or each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

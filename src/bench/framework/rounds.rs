@@ -6,6 +6,9 @@
 //! then a paired comparison of the logarithms across rounds (Box, Hunter, Hunter, Statistics for
 //! Experimenters, 2nd edition, chapters 3 and 4).
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use rand::SeedableRng as _;
@@ -16,9 +19,6 @@ use crate::safe_text::SafeText;
 use crate::session::document::check::{OptimumDoubt, VariantRatio};
 use crate::session::document::{Metric, MetricId, Series, SeriesKind};
 use crate::stats::general::confidence::{MeanEstimate, independent_mean_estimate};
-
-#[cfg(test)]
-mod tests;
 
 /// Default number of rounds: with four values the 95 % confidence interval extends 1.6 standard
 /// deviations to either side, with three values 2.5.

@@ -1,11 +1,12 @@
 //! Runs a benchmark from its first phase to its result.
 
+use std::time::Instant;
+
 use crate::bench::framework::context::{FinishedRun, RunContext, RunEnvironment};
 use crate::bench::framework::progress::ProgressSpan;
 use crate::bench::framework::run_event::RunSink;
 use crate::bench::{BenchError, Benchmark};
 use crate::session::document::RunState;
-use std::time::Instant;
 
 /// Runs a benchmark until it finishes, fails or is stopped. Its progress and its findings go to
 /// `sink` as those of `span`.

@@ -1,6 +1,5 @@
 //! Full-stroke seek time: from one end of the drive to the other.
 
-use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use super::analysis;
@@ -9,6 +8,7 @@ use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
 use super::analysis::sector_scan;
 use super::analysis::{DriveTiming, SeekProber, TimedRead, command_overhead};
 use crate::bench::framework;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
     Forecast, Parameter, ParameterSet, RunContext,

@@ -1,6 +1,5 @@
 //! Geometry: sectors per track, zones, skew and surfaces, from the angles of adjacent sectors.
 
-use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use rand::RngExt as _;
@@ -14,6 +13,7 @@ use super::analysis::zones::TrackLengthSample;
 use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
     Forecast, Parameter, ParameterSet, RunContext,

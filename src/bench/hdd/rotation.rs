@@ -1,6 +1,5 @@
 //! Rotational speed, from the intervals between two reads of the same sectors.
 
-use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use super::analysis;
@@ -11,6 +10,7 @@ use super::analysis::rotation_estimate::{
 use super::analysis::{SeekProber, TimedRead, findings};
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
     Forecast, Parameter, ParameterSet, RunContext,

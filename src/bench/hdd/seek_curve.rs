@@ -1,6 +1,5 @@
 //! Seek curve: seek time over distance.
 
-use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use rand::RngExt as _;
@@ -11,6 +10,7 @@ use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
 use super::analysis::seek_position_map::SeekPositionMap;
 use super::analysis::{DriveTiming, SeekProber, TimedRead, command_overhead};
 use crate::bench::framework;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
     Forecast, Parameter, ParameterSet, RunContext,

@@ -1,6 +1,5 @@
 //! Track-to-track seek time: the shortest seek.
 
-use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
 
 use super::analysis;
@@ -11,6 +10,7 @@ use super::analysis::track_to_track_estimate;
 use super::analysis::track_to_track_estimate::TrackToTrackEstimate;
 use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
     Forecast, Parameter, ParameterKind, ParameterSet, RunContext, framework,

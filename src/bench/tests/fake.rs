@@ -11,6 +11,10 @@ use std::time::Duration;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 
+use crate::bench::framework::context::{FinishedRun, RunContext, RunEnvironment};
+use crate::bench::framework::progress::ProgressSpan;
+use crate::bench::framework::run;
+use crate::bench::{Benchmark, BenchmarkSpec, ParameterSet};
 use crate::drive::{SettingsManager, Target, TargetKind};
 use crate::engine;
 use crate::engine::{
@@ -19,11 +23,6 @@ use crate::engine::{
 };
 use crate::roots::SysPaths;
 use crate::session::document::{Findings, MetricId};
-
-use crate::bench::framework::context::{FinishedRun, RunContext, RunEnvironment};
-use crate::bench::framework::progress::ProgressSpan;
-use crate::bench::framework::run;
-use crate::bench::{Benchmark, BenchmarkSpec, ParameterSet};
 
 /// Description of a request, from which its latency is computed.
 #[derive(Debug, Clone, Copy)]

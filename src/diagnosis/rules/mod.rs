@@ -1,9 +1,5 @@
 //! One rule for each cause, with its thresholds.
 
-pub(super) use self::examination::Examination;
-use super::analysis::Analysis;
-use super::code::CauseCode;
-
 mod cache_thrashing;
 mod cgroup_throttled;
 mod device_saturated;
@@ -22,6 +18,11 @@ mod setup_unfit;
 mod stalled;
 mod swap_thrashing;
 mod sync_storm;
+
+use super::analysis::Analysis;
+use super::code::CauseCode;
+
+pub(super) use self::examination::Examination;
 
 /// Applies all rules, in the order of the codes.
 pub(super) fn examine_all(analysis: &Analysis<'_>) -> Vec<(CauseCode, Examination)> {

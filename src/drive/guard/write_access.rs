@@ -1,7 +1,8 @@
 //! Opens a medium for reading or, with a permit, for writing.
 
-use rustix::fs::OFlags;
 use std::os::fd::OwnedFd;
+
+use rustix::fs::OFlags;
 
 use crate::drive::error::DriveError;
 use crate::drive::guard::usage_check;

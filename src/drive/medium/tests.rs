@@ -1,13 +1,13 @@
 //! Opening of media by name, and scratch files, on the real system.
 
-use crate::drive::guard::MediumAccess;
-use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
 
 use super::*;
+use crate::drive::guard::MediumAccess;
 use crate::drive::{DriveError, ErrorKind, scratch};
+use crate::requirement::{Requirement, skip};
 use crate::roots::SysPaths;
 
 fn open_error(name: &str) -> (ErrorKind, String) {

@@ -1,7 +1,7 @@
-use super::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use super::*;
 use crate::requirement;
 use crate::requirement::Requirement;
 

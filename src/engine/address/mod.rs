@@ -11,11 +11,11 @@ mod zones;
 
 use std::sync::Arc;
 
-pub use self::zones::ZoneMap;
-
 use self::zipf::Zipf;
 use super::plan::{AccessPattern, BlockSize, IoOperation, Plan};
 use crate::drive::random::{scale_to_bound, splitmix64, unit_interval};
+
+pub use self::zones::ZoneMap;
 
 /// One I/O request, not yet scheduled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

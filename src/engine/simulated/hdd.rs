@@ -11,6 +11,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_distr::StandardNormal;
 
 use super::geometry::{DiskGeometry, SECTOR_BYTES, SectorLocation};
+
 pub use super::hdd_settings::HardDiskSettings;
 
 /// A request as the drive receives it.

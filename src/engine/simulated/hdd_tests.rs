@@ -1,5 +1,6 @@
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 /// A drive without randomness, 10 ms per revolution.
 fn deterministic_disk() -> HardDiskSettings {

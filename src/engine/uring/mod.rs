@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::queue::UringWorker;
-pub use self::ring::CompletionMode;
 use super::execution;
 use super::io_target::IoTarget;
 use super::plan::CacheMode;
@@ -18,6 +17,8 @@ use super::{
     CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan, end_fsync,
 };
 use crate::roots::SysPaths;
+
+pub use self::ring::CompletionMode;
 
 /// The io_uring engine.
 #[derive(Debug)]

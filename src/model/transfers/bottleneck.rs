@@ -1,25 +1,23 @@
 //! The bottleneck of a transfer: from the processes' own rates and waits, and the load of the devices
 //! over the last seconds.
 
+mod evidence;
+mod judgement;
+
 use std::collections::VecDeque;
 
+use self::evidence::BottleneckEvidence;
+use self::judgement::{Judgement, judge};
+use super::context::{TransferContext, TransferDevices};
+use super::groups;
+use super::waits::{DeviceLoad, WaitHistory, WaitObservation};
 use crate::model::memory::{is_throttled, unwritten_bytes};
 use crate::model::snapshot::{
     Bottleneck, BottleneckReason, DeviceView, Throttle, TransferOperation, TransferView,
 };
 use crate::probe::sample::ProcessSample;
 
-use super::context::{TransferContext, TransferDevices};
-use super::groups;
-use super::waits::{DeviceLoad, WaitHistory, WaitObservation};
-
-mod evidence;
-mod judgement;
-
 pub(super) use self::judgement::BUSY_UTILIZATION;
-
-use self::evidence::BottleneckEvidence;
-use self::judgement::{Judgement, judge};
 
 /// With fewer samples there is no answer: one sample is a coincidence.
 const MIN_OBSERVATIONS: usize = 3;

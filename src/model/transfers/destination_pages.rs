@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use super::context::TransferContext;
 use crate::model::snapshot::{DeviceView, TransferView};
 use crate::probe::SystemSample;
 use crate::probe::sample::{PagesUnknown, UnwrittenBytes};
-
-use super::context::TransferContext;
 
 /// A transfer that is over is followed for at most this long until its pages are written.
 const MAX_FOLLOW_TIME: Duration = Duration::from_secs(600);

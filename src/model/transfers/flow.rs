@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use super::movement::{Movement, counted_bytes, movement};
 use crate::model::interval::{ProcessPair, SampleInterval};
 use crate::probe::SystemSample;
 use crate::probe::sample::{FileHandle, FileKind, OpenFile, ProcessIo, ProcessSample};
-
-use super::movement::{Movement, counted_bytes, movement};
 
 /// File descriptor of standard error (stdin(3)).
 const STANDARD_ERROR: FileHandle = FileHandle::Descriptor(2);

@@ -2,14 +2,6 @@
 
 use std::time::Duration;
 
-use crate::model::file_locations::FileLocation;
-use crate::model::snapshot::{Throttle, TransferState, TransferView};
-use crate::probe::SystemSample;
-use crate::probe::copy_jobs::arguments::CopyOrder;
-use crate::probe::copy_jobs::{CountMethod, FileCount, JobCount};
-use crate::probe::sample::{ProcessIo, ProcessSample};
-use crate::safe_text::SafeText;
-
 use super::bottleneck::{self, BottleneckTracker, TransferParticipants};
 use super::context::{TransferContext, TransferDevices};
 use super::estimate::{Eta, RateEstimator};
@@ -17,7 +9,14 @@ use super::kind::kind_of_program;
 use super::limits::is_rate_limited;
 use super::movement::counted_bytes;
 use super::transfer::FINISHED_DISPLAY_TIME;
+use crate::model::file_locations::FileLocation;
 use crate::model::interval::io_difference;
+use crate::model::snapshot::{Throttle, TransferState, TransferView};
+use crate::probe::SystemSample;
+use crate::probe::copy_jobs::arguments::CopyOrder;
+use crate::probe::copy_jobs::{CountMethod, FileCount, JobCount};
+use crate::probe::sample::{ProcessIo, ProcessSample};
+use crate::safe_text::SafeText;
 
 /// A process that transferred this many bytes since the last sample is not stalled, even if no file
 /// was completed.

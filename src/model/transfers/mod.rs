@@ -6,15 +6,6 @@
 //! copy_file_range(2) over the whole file, as cp, install and cat do); and a process that reads
 //! much and has only one large file open.
 
-use std::time::Duration;
-
-use crate::probe::SystemSample;
-use crate::probe::sample::{FileKind, FollowedFile, PagesUnknown};
-
-use super::file_locations::FileLocation;
-use super::interval::SampleInterval;
-use super::snapshot::{Throttle, TransferView};
-
 pub mod bottleneck;
 pub mod context;
 mod dd;
@@ -34,6 +25,8 @@ mod transfer;
 mod transfer_file;
 pub mod waits;
 
+use std::time::Duration;
+
 use self::bottleneck::TransferParticipants;
 use self::context::{TransferContext, TransferDevices};
 use self::flow::ProcessFlows;
@@ -42,6 +35,11 @@ use self::operations::FollowedOperations;
 use self::pairing::FileIndex;
 use self::transfer::{FINISHED_DISPLAY_TIME, ProgressBasis, Transfer};
 use self::transfer_file::TransferFile;
+use super::file_locations::FileLocation;
+use super::interval::SampleInterval;
+use super::snapshot::{Throttle, TransferView};
+use crate::probe::SystemSample;
+use crate::probe::sample::{FileKind, FollowedFile, PagesUnknown};
 
 /// A pair of files that does not move for this long is no longer a transfer.
 const IDLE_TIMEOUT_OF_PAIR: Duration = Duration::from_secs(300);

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use super::bottleneck::BUSY_UTILIZATION;
+use super::context::TransferContext;
+use super::estimate::{Eta, RateEstimator};
+use super::kind::kind_of_operation;
+use super::transfer::FINISHED_DISPLAY_TIME;
 use crate::model::snapshot::{
     Bottleneck, BottleneckReason, DeviceView, Throttle, TransferOperation, TransferState,
     TransferView, WorkProgress,
@@ -9,12 +14,6 @@ use crate::model::snapshot::{
 use crate::probe::SystemSample;
 use crate::probe::operations::{OperationProgress, OperationSample, WorkUnit};
 use crate::safe_text::SafeText;
-
-use super::bottleneck::BUSY_UTILIZATION;
-use super::context::TransferContext;
-use super::estimate::{Eta, RateEstimator};
-use super::kind::kind_of_operation;
-use super::transfer::FINISHED_DISPLAY_TIME;
 
 /// At this fraction of its limit, an operation is limited by it.
 const NEAR_LIMIT: f64 = 0.9;

@@ -1,9 +1,8 @@
 //! Pairs of source and destination files.
 
+use super::flow::{FileFlow, ProcessFlows};
 use crate::probe::copy_jobs::temporary_name::{base_name, without_temporary_suffix};
 use crate::probe::sample::{FileKind, OpenFile};
-
-use super::flow::{FileFlow, ProcessFlows};
 
 /// A file that receives a smaller fraction of the bytes that are read is a log: compressors reach
 /// about one thousandth.

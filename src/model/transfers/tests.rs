@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
+use super::*;
 use crate::model::dirty_memory::DirtyMemory;
 use crate::model::snapshot::TransferState;
 use crate::probe::sample::{
     Availability, ClosedFile, FileHandle, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
 };
-
-use super::*;
 
 const MIB: u64 = 1 << 20;
 

@@ -1,12 +1,9 @@
 //! A tracked transfer.
 
-use std::time::Duration;
+mod destination;
+mod view;
 
-use crate::model::interval::io_difference;
-use crate::model::snapshot::TransferState;
-use crate::probe::SystemSample;
-use crate::probe::sample::{ClosedFile, FileKind, OpenFile, ProcessIo, ProcessSample};
-use crate::safe_text::SafeText;
+use std::time::Duration;
 
 use super::bottleneck::BottleneckTracker;
 use super::dd;
@@ -16,9 +13,11 @@ use super::flow::{FileFlow, has_pipe};
 use super::limits;
 use super::movement::{Movement, counted_bytes, movement};
 use super::transfer_file::TransferFile;
-
-mod destination;
-mod view;
+use crate::model::interval::io_difference;
+use crate::model::snapshot::TransferState;
+use crate::probe::SystemSample;
+use crate::probe::sample::{ClosedFile, FileKind, OpenFile, ProcessIo, ProcessSample};
+use crate::safe_text::SafeText;
 
 /// A finished transfer is shown for this long.
 pub(super) const FINISHED_DISPLAY_TIME: Duration = Duration::from_secs(10);

@@ -1,5 +1,9 @@
 //! The thread that sizes the sources of copy jobs and checks their destinations.
 
+mod arrivals;
+mod paths;
+mod tree;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,10 +16,6 @@ use crate::probe::copy_jobs::count::FileCount;
 use crate::probe::copy_jobs::counter::tree::CopyTree;
 use crate::probe::copy_jobs::job_count::EndedJob;
 use crate::probe::sample::ProcessKey;
-
-mod arrivals;
-mod paths;
-mod tree;
 
 /// Interval between checks of the destination.
 const RECOUNT_INTERVAL: Duration = Duration::from_millis(500);

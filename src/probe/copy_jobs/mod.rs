@@ -3,8 +3,12 @@
 //!
 //! A separate thread expands the arguments, sizes the sources, and checks which files are complete.
 
+pub mod arguments;
+mod count;
+mod counter;
 mod job_count;
-pub use self::job_count::{EndedJob, JobCount};
+pub mod temporary_name;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,13 +16,9 @@ use crate::probe::copy_jobs::counter::TreeCounter;
 use crate::probe::sample::{ProcessIdentity, ProcessKey, ProcessSample, process_with_id};
 use crate::roots::SysPaths;
 
-pub mod arguments;
-mod count;
-mod counter;
-pub mod temporary_name;
-
 pub use self::arguments::CountMethod;
 pub use self::count::FileCount;
+pub use self::job_count::{EndedJob, JobCount};
 
 /// The classification of a process.
 #[derive(Debug)]

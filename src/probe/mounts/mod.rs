@@ -2,23 +2,22 @@
 //!
 //! Nothing here asks a server or a FUSE process: all values are counters of the kernel.
 
+pub mod cifs;
+pub mod nfs;
+pub mod zfs;
+
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
+use self::nfs::{NfsMount, NfsOperation};
 use crate::drive::MountedFileSystem;
 use crate::drive::btrfs::{self, BtrfsErrors};
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
 use crate::probe::text::{parse_number, read_file, read_word};
 use crate::roots::SysPaths;
-
-pub mod cifs;
-pub mod nfs;
-pub mod zfs;
-
-use self::nfs::{NfsMount, NfsOperation};
 
 /// The error counters of btrfs devices are read once in this time: they need the mount to be open.
 const ERRORS_INTERVAL: Duration = Duration::from_secs(10);

@@ -3,8 +3,6 @@
 //! Nothing is asked where nothing can run: each reader looks first at what a sample has read anyway,
 //! the devices and the names of the processes.
 
-use std::time::Duration;
-
 mod btrfs;
 mod device_mapper;
 pub mod fsck;
@@ -13,6 +11,8 @@ pub mod operation;
 mod programs;
 mod sources;
 pub mod swap;
+
+use std::time::Duration;
 
 pub use self::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
 pub(super) use self::sources::OperationSources;

@@ -5,6 +5,9 @@
 //! still the same. Everything else is read only for processes whose counters changed, and for the
 //! others in rotation.
 
+mod ended;
+mod reading;
+
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -24,9 +27,6 @@ use crate::probe::sample::{
 };
 use crate::probe::text::open_relative;
 use crate::roots::SysPaths;
-
-mod ended;
-mod reading;
 
 /// Unexplained bytes per sample above which all idle processes are read at once.
 const MIN_UNEXPLAINED_BYTES: u64 = 1 << 20;

@@ -13,10 +13,10 @@ mod rule;
 mod setup;
 mod stability_over_time;
 
-pub use self::rule::{CheckRule, CheckSubject, Workload};
-
 use crate::session::document::check::{CheckEvidence, CheckId};
 use crate::session::document::{BenchmarkRun, Verdict};
+
+pub use self::rule::{CheckRule, CheckSubject, Workload};
 
 /// All rules, grouped by subject; verdicts are listed in this order.
 pub const RULE_GROUPS: [(CheckSubject, &[CheckRule]); 7] = [

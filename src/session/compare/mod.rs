@@ -15,6 +15,8 @@ pub mod ratio;
 #[cfg(test)]
 pub(crate) mod sample;
 mod sessions;
+#[cfg(test)]
+mod tests;
 
 pub use self::align::{DifferingParameter, ParameterDifference, format_parameters};
 pub use self::comparison::{
@@ -27,6 +29,3 @@ pub use self::interval::{MissingInterval, NotDetermined};
 pub use self::overlay::ChartOverlay;
 pub use self::ratio::{BaselineRatio, BetterDirection, MetricSample, RatioJudgement};
 pub use self::sessions::compare_sessions;
-
-#[cfg(test)]
-mod tests;

@@ -1,11 +1,12 @@
 //! Tables of metrics.
 
-use super::metric_id::{MetricId, VariantKey};
-use super::metric_kind::MetricKind;
-use crate::safe_text::SafeText;
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::metric_id::{MetricId, VariantKey};
+use super::metric_kind::MetricKind;
+use crate::safe_text::SafeText;
 
 /// Metrics arranged in rows and columns. The table holds only names, so that it cannot disagree
 /// with the list of metrics.

@@ -7,7 +7,18 @@
 //!  notices
 //! ```
 
+mod charts;
+mod detail;
+mod device;
+mod devices;
+mod files;
+mod memory;
+mod processes;
 mod rows;
+pub(super) mod timeline;
+mod transfer;
+mod transfers;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -20,17 +31,6 @@ use crate::safe_text::SafeText;
 use crate::ui::live::rows::take_bottom;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::{cut_end, input_line};
-
-mod charts;
-mod detail;
-mod device;
-mod devices;
-mod files;
-mod memory;
-mod processes;
-pub(super) mod timeline;
-mod transfer;
-mod transfers;
 
 /// Minimum width for details of the selected process beside the list.
 const DETAIL_MIN_WIDTH: u16 = 140;

@@ -9,13 +9,14 @@ mod trees;
 
 use std::time::{Duration, Instant};
 
-use damage::{ByteEdit, any_changes, any_edits, apply_edits};
 use diskscope::drive::settings::SettingRecord;
 use diskscope::probe::trace::decode::EventDecoder;
 use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS};
 use diskscope::session::document::Session;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+
+use damage::{ByteEdit, any_changes, any_edits, apply_edits};
 
 /// What must hold of any input that comes from this strategy; each case in time.
 fn check_property<S: Strategy>(cases: u32, strategy: &S, check: impl Fn(S::Value)) {

@@ -1,6 +1,5 @@
 //! The sampler and the model together, and files and processes to look at.
 
-use crate::requirement::{Requirement, skip};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,6 +11,8 @@ use diskscope::model::snapshot::TransferView;
 use diskscope::model::{Snapshot, ViewBuilder};
 use diskscope::probe::SampleCollector;
 use diskscope::roots::SysPaths;
+
+use crate::requirement::{Requirement, skip};
 
 pub const MIB: u64 = 1 << 20;
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(20);

@@ -1,7 +1,5 @@
 //! The pages of a destination that are only in memory, on a file system of the test's own.
 
-use crate::loop_device::LoopDevice;
-use crate::requirement::{Requirement, skip};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,6 +10,8 @@ use diskscope::model::snapshot::TransferView;
 use diskscope::probe::sample::PagesUnknown;
 
 use crate::live::live_sampler::{LiveSampler, MIB, RunningChild, WAIT_TIMEOUT};
+use crate::loop_device::LoopDevice;
+use crate::requirement::{Requirement, skip};
 
 /// An ext4 file system on a loop device; unmounted before the device is detached.
 struct MountedDisk {

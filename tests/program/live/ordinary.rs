@@ -1,13 +1,14 @@
 //! The notices for an ordinary user: once that others' processes are not shown, and never a 0 for what
 //! is not known.
 
-use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+
+use crate::requirement::{Requirement, skip};
 
 /// A user without rights (nobody).
 const NOBODY_UID: &str = "65534";

@@ -1,6 +1,5 @@
 //! A process whose control group may read only so fast.
 
-use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use diskscope::model::snapshot::{Bottleneck, Throttle};
 use crate::live::live_sampler::{
     LiveSampler, MIB, RunningChild, WAIT_TIMEOUT, create_file, program_exists,
 };
+use crate::requirement::{Requirement, skip};
 
 /// A group of the first version's blkio controller; gone when this is dropped.
 struct TestCgroup(PathBuf);

@@ -1,10 +1,10 @@
 //! On loop devices and files of this machine.
 
-use crate::requirement::{Requirement, skip};
 use std::fs::File;
 use std::path::Path;
 
 use crate::loop_device::LoopDevice;
+use crate::requirement::{Requirement, skip};
 use crate::verdicts::sandbox::{DISK_BYTES, VerdictSandbox};
 
 /// What may be true of any run on this machine: what it is, and that others use its processors and

@@ -3,13 +3,13 @@
 //! Other load of the machine may have causes of its own: a test looks at those of its own devices
 //! and processes.
 
-use std::process::{Child, Command, Output, Stdio};
-
-use serde_json::Value;
-
 mod faults;
 mod harmless;
 mod usage;
+
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
 
 /// The document of `why --json` over that time.
 fn diagnosis(duration: &str) -> Value {

@@ -1,11 +1,11 @@
 //! The structure of the sources: who may use whom, and which interfaces are used where.
 
+mod imports;
+mod sources;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-
-mod imports;
-mod sources;
 
 use self::imports::ImportGraph;
 use self::sources::{ModulePath, rust_files, source_files};

@@ -1,8 +1,6 @@
 //! The write guard, by the real program on real loop devices, overlays and mount namespaces: which
 //! targets it refuses to overwrite, and that nothing was written to them then.
 
-mod sandbox;
-
 mod locks;
 mod mounted_files;
 mod namespaces;
@@ -11,6 +9,7 @@ mod other_ways;
 mod overlay;
 mod planted;
 mod privileges;
+mod sandbox;
 mod sparse_images;
 mod stale_cache;
 mod users;

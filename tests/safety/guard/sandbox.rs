@@ -11,9 +11,10 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tempfile::TempDir;
 
 use crate::loop_device::LoopDevice;
+use crate::requirement::{Requirement, skip};
+
 pub use crate::process::wait_until;
 pub use crate::requirement::is_root;
-use crate::requirement::{Requirement, skip};
 
 /// Bytes of an image.
 pub const IMAGE_BYTES: u64 = 32 << 20;

@@ -7,8 +7,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::loop_device::LoopDevice;
-pub use crate::requirement::is_root;
 use crate::requirement::{Requirement, skip};
+
+pub use crate::requirement::is_root;
 
 /// A run that takes no time: 100 requests to a simulated drive.
 pub const SHORT_RUN: [&str; 5] = [

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::loop_device::LoopDevice;
-pub use crate::process::wait_until;
 use crate::requirement::{Requirement, skip};
+
+pub use crate::process::wait_until;
 
 pub struct SettingsSandbox {
     directory: tempfile::TempDir,

@@ -5,8 +5,9 @@
 //! and Wilkes, "An Introduction to Disk Drive Modeling", IEEE Computer 27 (1994)).
 
 mod sector_angle;
-pub use self::sector_angle::SectorAngle;
 mod track_lines;
+
+pub use self::sector_angle::SectorAngle;
 
 /// Tracks of equal length, fitted to a set of samples.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,9 +1,10 @@
 //! How a process uses a file, and the identity of that file.
 
-use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
 use crate::drive::medium::FileId;
 

@@ -1,10 +1,10 @@
 //! Consent on real loop devices: what it names, what it includes, and what has changed since.
 
-use crate::drive::ioctl;
 use std::os::unix::fs::{FileExt, symlink};
 use std::sync::Arc;
 
 use super::*;
+use crate::drive::ioctl;
 use crate::drive::medium::IdentityChange;
 
 fn open(name: &str) -> Arc<OpenMedium> {

@@ -1,9 +1,10 @@
 //! Files, loop devices on them, and their cleanup.
 
-use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+
+use crate::requirement::{Requirement, skip};
 
 /// Runs a program; returns its output if it succeeded.
 pub fn run_program(program: &str, arguments: &[&str]) -> Option<String> {

@@ -1,23 +1,24 @@
 //! Tests of the guard on real loop devices. They need root and loop devices; without them a test
 //! prints a message and passes.
 
-use crate::requirement::{Requirement, skip};
+mod consent;
+mod loops;
+mod stacked;
+mod stale_cache;
+mod trees;
+
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
+
+use rustix::fs::{Mode as Permissions, OFlags};
 
 use self::loops::{CleanupCommand, LoopFixture, run_program};
 use super::*;
 use crate::drive::medium;
 use crate::drive::medium::{FileId, OpenMedium};
 use crate::drive::{DriveError, ErrorKind};
+use crate::requirement::{Requirement, skip};
 use crate::roots::SysPaths;
-use rustix::fs::{Mode as Permissions, OFlags};
-
-mod consent;
-mod loops;
-mod stacked;
-mod stale_cache;
-mod trees;
 
 /// Requests permission with consent that names the target.
 fn request_permit(name: &str) -> Result<WritePermit, Refusal> {

@@ -1,6 +1,5 @@
 //! Users of a device or a part of it: file systems, device-mapper, md, swap.
 
-use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use super::loops::{CleanupCommand, LoopFixture, run_program};
 use super::{refusal, request_permit};
 use crate::drive::guard::inspect;
 use crate::drive::medium;
+use crate::requirement::{Requirement, skip};
 use crate::roots::SysPaths;
 
 #[test]

@@ -1,7 +1,8 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::model::requests::operation::RequestOperation;
 use crate::probe::trace::event::{FileKey, FixedText, RwbsFlags, ThreadName};
-use proptest::prelude::*;
 
 const DISK: DeviceNumber = (8, 0);
 

@@ -1,6 +1,5 @@
 //! Axes and marked values around the curves.
 
-pub(super) use crate::ui::widgets::plot::ticks::{max_horizontal_marks, max_vertical_marks};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line as Text;
@@ -10,6 +9,8 @@ use unicode_width::UnicodeWidthStr;
 use crate::ui::theme::StyleRole;
 use crate::ui::widgets::plot::{AxisMark, PlotArea, PlotWidget};
 use crate::ui::widgets::text::cut_end;
+
+pub(super) use crate::ui::widgets::plot::ticks::{max_horizontal_marks, max_vertical_marks};
 
 impl PlotWidget<'_> {
     /// Draws line, ticks and labels of the vertical axis, to the left of the plot.

@@ -8,6 +8,13 @@
 //!      0        5       10 s
 //! ```
 
+mod axes;
+mod paint;
+mod scale;
+#[cfg(test)]
+mod tests;
+mod ticks;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::symbols::Marker;
@@ -21,13 +28,6 @@ use crate::session::document::ChartAxis;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::plot::paint::CurvePainter;
 use crate::ui::widgets::plot::scale::PlotScale;
-
-mod axes;
-mod paint;
-mod scale;
-#[cfg(test)]
-mod tests;
-mod ticks;
 
 /// One curve of a chart.
 #[derive(Debug, Clone, Copy)]

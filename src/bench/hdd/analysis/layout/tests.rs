@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_distr::StandardNormal;
@@ -5,7 +6,6 @@ use rand_distr::StandardNormal;
 use super::*;
 use crate::bench::hdd::analysis::cylinder::{are_skews_uniform, find_cylinder};
 use crate::stats::rotation::circular::wrap_turns;
-use proptest::prelude::*;
 
 /// Samples of a medium with these tracks and this noise (in revolutions).
 fn simulated_samples(
