@@ -4,26 +4,26 @@
 //! [`cli`]. `docs/architecture.md` describes the modules and their dependencies.
 
 pub mod app;
-pub mod axis;
+mod axis;
 pub mod bench;
 pub mod benchmark_run;
-pub mod bounded;
+mod bounded;
 pub mod cli;
-pub mod config;
+mod config;
 mod control_groups;
-pub mod diagnosis;
+mod diagnosis;
 pub mod drive;
 pub mod engine;
 pub mod entropy;
 pub mod file_trace;
-pub mod format_version;
+mod format_version;
 mod local_time;
 mod memory;
 pub mod model;
 mod mountinfo;
-pub mod named_file;
-pub mod nearest;
-pub mod private_directory;
+mod named_file;
+mod nearest;
+mod private_directory;
 mod privilege;
 pub mod probe;
 pub mod process_io_trace;
@@ -34,15 +34,15 @@ pub mod roots;
 pub mod safe_text;
 pub mod session;
 mod shared_directory;
-pub mod shell;
+mod shell;
 pub mod stats;
-pub mod supervisor;
-pub mod terminal_output;
+mod supervisor;
+mod terminal_output;
 pub mod tui;
 pub mod ui;
 pub mod units;
-pub mod window_recorder;
-pub mod wrap;
+mod window_recorder;
+mod wrap;
 
 #[cfg(test)]
 #[path = "../tests/support/requirement.rs"]
