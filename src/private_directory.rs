@@ -20,7 +20,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::entropy;
@@ -90,14 +90,6 @@ impl PrivateDirectory {
             directory = directory.open_child(name, create)?;
         }
         Ok(directory)
-    }
-
-    /// Opens a subdirectory, or creates it if it is missing, with the same checks.
-    ///
-    /// # Errors
-    /// As for [`PrivateDirectory::create`].
-    pub fn subdirectory(&self, name: &OsStr) -> Result<Self, PrivateDirectoryError> {
-        self.open_child(name, true)
     }
 
     fn open_child(&self, name: &OsStr, create: bool) -> Result<Self, PrivateDirectoryError> {
@@ -309,34 +301,12 @@ impl PrivateDirectory {
     /// # Errors
     /// When the kernel refuses.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> Result<(), PrivateDirectoryError> {
-        self.rename_with(from, to, RenameFlags::empty())
-    }
-
-    /// Renames a file within the directory, without replacing another.
-    ///
-    /// # Errors
-    /// When the new name exists ([`PrivateDirectoryError::is_already_exists`]), or when the kernel
-    /// refuses.
-    pub fn rename_noreplace(&self, from: &OsStr, to: &OsStr) -> Result<(), PrivateDirectoryError> {
-        self.rename_with(from, to, RenameFlags::NOREPLACE)
-    }
-
-    fn rename_with(
-        &self,
-        from: &OsStr,
-        to: &OsStr,
-        flags: RenameFlags,
-    ) -> Result<(), PrivateDirectoryError> {
         let path = self.file_path(from)?;
         self.file_path(to)?;
         let directory = &self.descriptor;
-        let renamed = if flags.is_empty() {
-            // Not every file system supports renameat2.
-            rustix::fs::renameat(directory, from, directory, to)
-        } else {
-            rustix::fs::renameat_with(directory, from, directory, to, flags)
-        };
-        renamed.map_err(PrivateDirectoryError::errno("rename", &path))
+        // Not renameat2, which not every file system supports.
+        rustix::fs::renameat(directory, from, directory, to)
+            .map_err(PrivateDirectoryError::errno("rename", &path))
     }
 
     /// Removes a file.
@@ -347,20 +317,6 @@ impl PrivateDirectory {
         let path = self.file_path(name)?;
         rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty())
             .map_err(PrivateDirectoryError::errno("remove", &path))
-    }
-
-    /// Makes created, changed and removed names durable (fsync of the directory).
-    ///
-    /// # Errors
-    /// When the device reports an error.
-    pub fn sync(&self) -> Result<(), PrivateDirectoryError> {
-        match rustix::fs::fsync(&self.descriptor) {
-            // Some file systems do not support fsync of a directory.
-            Ok(()) | Err(Errno::INVAL) => Ok(()),
-            Err(error) => Err(PrivateDirectoryError::errno("synchronise", &self.path)(
-                error,
-            )),
-        }
     }
 }
 

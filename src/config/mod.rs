@@ -7,10 +7,10 @@ mod keys;
 mod parse;
 mod settings;
 
-pub use self::error::{ConfigError, LineError, ValueError};
-pub use self::file::{IgnoredFile, config_path};
+pub use self::error::ConfigError;
+pub use self::file::config_path;
 pub use self::keys::ConfigKey;
-pub use self::settings::{Config, Setting, ValueSource};
+pub use self::settings::{Config, ValueSource};
 
 /// Reads the user's file. Without one, and for one that is ignored, the defaults apply.
 ///

@@ -41,7 +41,7 @@ use crate::shared_directory::is_shared;
 pub use self::error::{InputError, OutputError};
 pub use self::file_id::FileId;
 pub use self::kernel_files::acts_on_kernel;
-pub use self::trusted_path::{TrustError, TrustedFile, resolve_trusted};
+pub use self::trusted_path::{TrustError, resolve_trusted};
 
 /// Path that means stdout.
 const STDOUT_NAME: &str = "-";

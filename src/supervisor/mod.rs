@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 
-pub use self::helper::{HelperOutcome, run_in_child};
+pub use self::helper::run_in_child;
 pub use self::parent::REPEATED_SIGNAL_WINDOW;
 
 /// Interval at which the worker checks whether its supervisor is stopped.

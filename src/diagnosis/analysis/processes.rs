@@ -27,8 +27,6 @@ pub struct ProcessSummary {
     pub blocked: f64,
     /// Its last wait channel.
     pub wait_channel: Option<SafeText>,
-    /// Time of the first snapshot that lists it.
-    pub first_seen: SafeText,
 }
 
 impl ProcessSummary {
@@ -52,7 +50,6 @@ pub(super) fn summarize(window: &EvidenceWindow, seconds: f64) -> Vec<ProcessSum
         for view in whole {
             let summary = found.entry(view.pid).or_insert_with(|| ProcessSummary {
                 pid: view.pid,
-                first_seen: snapshot.time.clone(),
                 ..ProcessSummary::default()
             });
             add(summary, view, length / seconds, 1.0 / count);

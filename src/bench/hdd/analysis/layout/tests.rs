@@ -1,6 +1,6 @@
 use proptest::prelude::*;
+use rand::SeedableRng as _;
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::{RngExt as _, SeedableRng as _};
 use rand_distr::StandardNormal;
 
 use super::*;
