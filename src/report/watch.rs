@@ -15,6 +15,7 @@ mod transfers;
 mod units;
 
 use self::columns::{DEFAULT_TERMINAL_WIDTH, fit_to_width};
+pub use self::units::unit_label;
 use crate::safe_text::SafeText;
 
 /// Writers that will be throttled later than this are not worth a message.

@@ -31,6 +31,7 @@ mod processes;
 pub(super) mod timeline;
 mod transfer;
 mod transfers;
+mod units;
 
 /// Minimum width for details of the selected process beside the list.
 const DETAIL_MIN_WIDTH: u16 = 140;
@@ -121,6 +122,7 @@ fn draw_pane(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
         LivePane::DeletedFiles(files) => {
             files::draw_deleted_files(files.as_deref(), &live.viewport, theme, area, buf);
         }
+        LivePane::Units => units::draw(live, theme, area, buf),
         LivePane::Memory => memory::draw(live, theme, area, buf),
     }
 }
@@ -172,6 +174,10 @@ fn draw_filter(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     } else {
         line.push_span(Span::styled(live.focused_filter().as_string(), style));
         let found = match live.focused_list {
+            _ if live.shows_units() => {
+                let rows = live.units.rows(live.snapshot.as_deref());
+                rows.map_or(0, |rows| rows.len())
+            }
             LiveList::Devices => live.device_list().rows.len(),
             _ => live.visible_processes().len(),
         };
