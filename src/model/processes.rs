@@ -13,7 +13,7 @@ use crate::model::processes::rates::{is_active, set_rates};
 use crate::model::requests::TracedIo;
 use crate::model::snapshot::{DeviceShare, ProcessView};
 use crate::probe::SystemSample;
-use crate::probe::sample::{Availability, IoPriority, ProcessIo, ProcessSample};
+use crate::probe::sample::{IoPriority, ProbeNotice, ProcessIo, ProcessSample};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_command_line;
 
@@ -104,8 +104,9 @@ pub fn sort_by_load(views: &mut [ProcessView]) {
 pub fn total_rates(interval: &SampleInterval<'_>, ended: &EndedInInterval) -> Option<(f64, f64)> {
     let seconds = interval.seconds()?;
     let pairs = &interval.process_pairs;
-    let is_refused = |pair: &ProcessPair<'_>| pair.current.io == Availability::NotPermitted;
-    if pairs.iter().any(is_refused) {
+    // Only where init alone is hidden, as in a container, is the sum of use.
+    let refused = ProbeNotice::OthersIoNotPermitted;
+    if interval.current.notices.contains(&refused) {
         return None;
     }
     let rate = |bytes: u64, elapsed: Duration| bytes as f64 / elapsed.as_secs_f64();

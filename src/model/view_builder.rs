@@ -202,6 +202,8 @@ fn cpu_fractions(before: CpuTicks, now: CpuTicks) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -215,6 +217,58 @@ mod tests {
         assert!((busy - 0.5).abs() < 1e-12 && (waiting - 0.25).abs() < 1e-12);
         assert_eq!(cpu_fractions(at(1, 1, 5), at(1, 1, 5)), None);
         assert_eq!(cpu_fractions(at(9, 1, 10), at(1, 1, 20)), None);
+    }
+
+    #[test]
+    fn totals_are_of_processes_and_of_drives_and_unknown_where_counters_are_refused() {
+        use crate::probe::sample::{
+            Availability, DiskCounters, ProcessIdentity, ProcessIo, ProcessSample, RequestCounters,
+        };
+        let sample = |second: u64, bytes: u64, notices: &[ProbeNotice]| {
+            let identity = ProcessIdentity {
+                pid: 7,
+                ..ProcessIdentity::default()
+            };
+            let io = ProcessIo {
+                read_bytes: bytes,
+                ..ProcessIo::default()
+            };
+            let process = ProcessSample {
+                identity: Arc::new(identity),
+                io: Availability::Available(io),
+                read_at: Duration::from_secs(second),
+                ..ProcessSample::default()
+            };
+            let disk = DiskCounters {
+                name: "sda".to_owned(),
+                reads: RequestCounters {
+                    completed: second,
+                    sectors: bytes / 256,
+                    ..RequestCounters::default()
+                },
+                ..DiskCounters::default()
+            };
+            Arc::new(SystemSample {
+                boot_time: Duration::from_secs(second),
+                disks: vec![disk],
+                processes: vec![process],
+                notices: notices.to_vec(),
+                ..SystemSample::default()
+            })
+        };
+        let mut builder = ViewBuilder::default();
+        builder.update(sample(10, 0, &[]));
+        let total = builder.update(sample(12, 8192, &[])).total;
+        assert_eq!(total.read_bytes_per_s, Some(4096.0));
+        assert_eq!(total.write_bytes_per_s, Some(0.0));
+        assert_eq!(total.actual_read_bytes_per_s, Some(8192.0));
+        let refused = [ProbeNotice::OthersIoNotPermitted];
+        let total = builder.update(sample(14, 8192, &refused)).total;
+        assert_eq!(
+            (total.read_bytes_per_s, total.write_bytes_per_s),
+            (None, None)
+        );
+        assert_eq!(total.actual_read_bytes_per_s, Some(0.0));
     }
 
     #[test]

@@ -14,6 +14,9 @@ const MAX_LISTED_PROCESSES: usize = 10;
 
 /// The busiest processes; `count` is the total number.
 pub(super) fn append_processes(text: &mut String, processes: &[ProcessView], count: usize) {
+    // What the kernel writes for a process that has ended is in the table by device.
+    let is_listed = |view: &&ProcessView| !view.exited || view.is_ended_children();
+    let processes: Vec<&ProcessView> = processes.iter().filter(is_listed).collect();
     if processes.is_empty() {
         return;
     }
@@ -29,7 +32,7 @@ pub(super) fn append_processes(text: &mut String, processes: &[ProcessView], cou
         processes.len()
     );
     let percent = |share: Option<f64>| format_known(share, |share| format!("{:.0}", share * 100.0));
-    for view in processes.iter().take(MAX_LISTED_PROCESSES) {
+    for view in processes.iter().copied().take(MAX_LISTED_PROCESSES) {
         let start = format!(
             "{:>8} {} {:>8} {:>8} {:>6} {:>6}  ",
             view.pid,
