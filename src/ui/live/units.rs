@@ -50,7 +50,8 @@ pub(super) fn draw(live: &LiveState, theme: Theme, mut area: Rect, buf: &mut Buf
     let unit = selected.map(|index| rows[index]);
     let lines = foot_lines(snapshot, unit, area.width, theme);
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
-    let foot = take_bottom(&mut area, height.min(area.height / 2));
+    let height = height.min(area.height / 2);
+    let foot = take_bottom(&mut area, height);
     for (row, line) in foot.rows().zip(lines) {
         line.render(row, buf);
     }
