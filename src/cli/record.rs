@@ -148,6 +148,8 @@ impl RecordingSession {
     ) -> Result<&'static str, CommandFailure> {
         let mut due = Instant::now();
         loop {
+            self.collector
+                .follow_files(self.view_builder.followed_files());
             let live = self.view_builder.update(Arc::new(self.collector.collect()));
             let mark = FrameMark {
                 time_ms: u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0),

@@ -120,6 +120,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         if !pace::wait_until_due(due, &control) {
             return Ok(ExitStatus::Interrupted);
         }
+        collector.follow_files(modeler.followed_files());
         let sample = Arc::new(collector.collect());
         let traced = trace.as_ref().map(ProcessIoTrace::take);
         if let Some(reason) = traced.as_ref().and_then(|it| it.end_reason.as_ref()) {

@@ -15,6 +15,8 @@ use linux_raw_sys::loop_device::{LOOP_GET_STATUS64, loop_info64};
 
 /// Return the table instead of the status.
 const DM_STATUS_TABLE_FLAG: u32 = 1 << 4;
+/// Do not commit the metadata of a thin pool for the sake of its status.
+const DM_NOFLUSH_FLAG: u32 = 1 << 11;
 /// The response did not fit.
 const DM_BUFFER_FULL_FLAG: u32 = 1 << 8;
 
@@ -190,13 +192,29 @@ pub fn ignore_sigxfsz() {
 /// `EACCES` or `EPERM` without CAP_SYS_ADMIN, `ENXIO` when there is no such device; an error as
 /// well when the table is larger than 64 KiB.
 pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u32, Vec<u8>)> {
+    device_mapper_targets(control, number, DM_STATUS_TABLE_FLAG)
+}
+
+/// The status of a device-mapper device, in the same form as its table.
+///
+/// # Errors
+/// As [`device_mapper_table`].
+pub fn device_mapper_status(control: &File, number: (u32, u32)) -> io::Result<(u32, Vec<u8>)> {
+    device_mapper_targets(control, number, DM_NOFLUSH_FLAG)
+}
+
+fn device_mapper_targets(
+    control: &File,
+    number: (u32, u32),
+    flags: u32,
+) -> io::Result<(u32, Vec<u8>)> {
     let mut request = Box::new(DmRequest {
         version: [4, 0, 0],
         data_size: DM_IOCTL_BYTES + DM_RESPONSE_BYTES as u32,
         data_start: DM_IOCTL_BYTES,
         target_count: 0,
         open_count: 0,
-        flags: DM_STATUS_TABLE_FLAG,
+        flags,
         event_nr: 0,
         padding: 0,
         device: rustix::fs::makedev(number.0, number.1),

@@ -2,6 +2,7 @@
 //! Independent of the benchmarks.
 
 pub mod advice;
+pub mod btrfs;
 mod error;
 mod error_kind;
 pub mod extents;
@@ -14,6 +15,7 @@ pub(crate) mod io_error;
 pub mod ioctl;
 pub mod medium;
 pub mod mounts;
+pub mod page_cache;
 pub mod random;
 pub mod scratch;
 pub mod settings;

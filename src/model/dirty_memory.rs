@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::memory::{throttle_threshold, unwritten_bytes};
 use super::snapshot::DeviceView;
 use crate::probe::SystemSample;
-use crate::probe::sample::MemoryCounters;
+use crate::probe::sample::{MemoryCounters, UnwrittenBytes};
 use crate::safe_text::SafeText;
 
 /// Longer predictions are not made.
@@ -121,6 +121,24 @@ impl DirtyMemory {
                 flush_time(bytes, speed.bytes_per_s(), waits, &now.host.memory)
             });
         }
+    }
+
+    /// Time within which the pages of a file on a device are written: the device's own time where it
+    /// is known, because the file may be the last; otherwise that of the file alone, at the speed of
+    /// the device or of the disk that it is on.
+    #[must_use]
+    pub fn file_flush_time(
+        &self,
+        device: &DeviceView,
+        bytes: UnwrittenBytes,
+        memory: &MemoryCounters,
+    ) -> Option<Duration> {
+        let disks = std::iter::once(&device.name).chain(&device.underlying);
+        let mut speeds = disks.filter_map(|name| self.speeds.get(name)?.bytes_per_s());
+        device.time_to_flush.or_else(|| {
+            let waits = bytes.writeback == 0;
+            flush_time(bytes.total, speeds.next(), waits, memory)
+        })
     }
 
     /// Time within which the memory that is dirty now is flushed: that of the slowest device, where

@@ -121,7 +121,7 @@ pub struct HostView {
     pub pressure_full: Option<f64>,
     /// Memory that the kernel can use.
     pub memory_bytes: Option<u64>,
-    /// Bytes of files and devices in the page cache.
+    /// Bytes of files and devices in the page cache, including tmpfs and shared memory.
     pub cached_bytes: Option<u64>,
     /// Bytes written by programs and not yet under writeback.
     pub dirty_bytes: Option<u64>,
@@ -188,9 +188,9 @@ pub struct DeviceView {
     pub read_bytes_per_s: Option<f64>,
     /// Bytes written per second.
     pub write_bytes_per_s: Option<f64>,
-    /// Mean time from the queue to completion of reads; `None` when none completed.
+    /// Mean time from the allocation of the request to its completion of reads; `None` when none completed.
     pub read_await_ns: Option<f64>,
-    /// Mean time from the queue to completion of writes; `None` when none completed.
+    /// Mean time from the allocation of the request to its completion of writes; `None` when none completed.
     pub write_await_ns: Option<f64>,
     /// Requests in flight at the time of the sample.
     pub in_flight: Option<u64>,
@@ -218,7 +218,7 @@ pub struct DeviceView {
     pub discard_ios_per_s: Option<f64>,
     /// Bytes discarded per second; `None` before kernel 4.18.
     pub discard_bytes_per_s: Option<f64>,
-    /// Mean time from the queue to completion of discards; `None` when none completed.
+    /// Mean time from the allocation of the request to its completion of discards; `None` when none completed.
     pub discard_await_ns: Option<f64>,
     /// Fraction of the discards, 0 to 1, that were merged into another request.
     #[serde(rename = "discard_merged")]

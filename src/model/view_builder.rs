@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::probe::SystemSample;
-use crate::probe::sample::{CpuTicks, HostSample, ProbeNotice};
+use crate::probe::sample::{CpuTicks, FollowedFile, HostSample, ProbeNotice};
 
 use super::dirty_memory::DirtyMemory;
 use super::interval::SampleInterval;
@@ -72,6 +72,12 @@ impl ViewBuilder {
         self.settings.all_processes = all;
     }
 
+    /// The written files whose pages in memory the next sample should contain.
+    #[must_use]
+    pub fn followed_files(&self) -> Vec<FollowedFile> {
+        self.tracker.followed_files()
+    }
+
     /// The view of the next sample.
     pub fn update(&mut self, now: Arc<SystemSample>) -> Snapshot {
         self.update_traced(now, None)
@@ -123,6 +129,7 @@ impl ViewBuilder {
         live.transfers = self.tracker.transfer_views(&TransferContext {
             sample: &now,
             devices: &live.devices,
+            dirty_memory: &self.dirty_memory,
         });
         self.previous = Some(now);
         live

@@ -8,6 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::control_groups::{ControlGroupReader, IoHierarchies};
 use super::copy_jobs::CopyJobs;
 use super::process::closed_files;
+use super::process::file_pages::{FilePageReader, FollowedFile};
 use super::process::table::{ProcessTable, WaitSource};
 use super::process::taskstats::TaskstatsSocket;
 use super::sample::{DiskCounters, HostSample, IoAccounting, ProbeNotice, SystemSample};
@@ -37,6 +38,7 @@ pub struct SampleCollector {
     /// Reads the control groups, where they are requested.
     control_groups: Option<ControlGroupReader>,
     drives_read_at: Option<Duration>,
+    file_pages: FilePageReader,
 }
 
 impl SampleCollector {
@@ -62,6 +64,7 @@ impl SampleCollector {
             hierarchies: Arc::default(),
             control_groups: None,
             drives_read_at: None,
+            file_pages: FilePageReader::default(),
             roots,
         }
     }
@@ -82,6 +85,11 @@ impl SampleCollector {
         if shown != self.control_groups.is_some() {
             self.control_groups = shown.then(ControlGroupReader::default);
         }
+    }
+
+    /// Sets the written files whose pages in memory are looked at, from the next sample on.
+    pub fn follow_files(&mut self, files: Vec<FollowedFile>) {
+        self.file_pages.follow(files);
     }
 
     /// Takes a sample. Unreadable values are missing from it, and a notice says why.
@@ -150,6 +158,7 @@ impl SampleCollector {
                 // The kernel gives file systems without a block device of their own major number 0.
                 |number| number.0 != 0 || self.has_block_device(number),
             ),
+            file_pages: self.file_pages.read(&self.roots, &self.file_systems, at),
             ended_jobs,
             control_groups,
             notices,

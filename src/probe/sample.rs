@@ -7,6 +7,7 @@ pub use super::control_groups::DeviceIo;
 pub use super::control_groups::limits::IoLimit;
 pub use super::control_groups::unit::{Unit, UnitKind};
 pub use super::notice::ProbeNotice;
+pub use super::process::file_pages::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
 pub use super::system::paging::PagingCounters;
 
 use super::copy_jobs::{EndedJob, JobCount};
@@ -34,6 +35,8 @@ pub struct SystemSample {
     pub processes: Vec<ProcessSample>,
     /// Files that were written and closed since the previous sample.
     pub closed_files: Vec<ClosedFile>,
+    /// Pages in memory only of the files that are followed.
+    pub file_pages: Vec<FilePages>,
     /// Copy jobs whose process has ended, with their final counts, once each.
     pub ended_jobs: Vec<EndedJob>,
     /// Control groups, where they were requested.

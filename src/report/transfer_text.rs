@@ -3,6 +3,7 @@
 use crate::model::snapshot::{
     Bottleneck, BottleneckReason, Throttle, TransferOperation, TransferState, TransferView,
 };
+use crate::probe::sample::PagesUnknown;
 use crate::units;
 
 /// The bottleneck with its reason, such as `destination: sdc, w_await 48 ms`; `None` where it is
@@ -92,16 +93,62 @@ pub fn throttle_text(throttle: Throttle) -> &'static str {
     }
 }
 
-/// The bytes that may be in memory only, and when they are flushed, such as
-/// `812 MB not on disk, flushed in ~9 s`; `None` if there are none, or it is unknown.
+/// The bytes that are in memory only, and when they are on disk, such as
+/// `812 MB only in memory, on disk in ~9 s`, or `up to 812 MB not on disk, flushed in ~9 s` where only
+/// a limit is known; `None` if there are none, or it is unknown.
+///
+/// For a transfer that is over without any such bytes: `on disk`.
 #[must_use]
 pub fn dirty_text(view: &TransferView) -> Option<String> {
-    let bytes = view.not_on_disk_bytes.filter(|bytes| *bytes > 0)?;
-    let held = format!("{} not on disk", units::format_capacity(bytes as f64));
+    let bytes = view.not_on_disk_bytes?;
+    if bytes == 0 {
+        let written = view.not_on_disk_exact && view.state.is_over();
+        return written.then(|| "on disk".to_owned());
+    }
+    let size = units::format_capacity(bytes as f64);
+    let (held, written) = if view.not_on_disk_exact {
+        (format!("{size} only in memory"), "on disk")
+    } else {
+        (format!("up to {size} not on disk"), "flushed")
+    };
     Some(match view.time_to_flush {
-        Some(time) => format!("{held}, flushed in ~{}", units::format_wait(time)),
+        Some(time) => format!("{held}, {written} in ~{}", units::format_wait(time)),
         None => held,
     })
+}
+
+/// How a transfer is over and what of it is in memory only, in at most `width` columns where possible;
+/// `None` while it is not over.
+#[must_use]
+pub fn short_end_text(view: &TransferView, width: usize) -> Option<String> {
+    let end = end_text(view)?;
+    let Some(dirty) = dirty_text(view) else {
+        return Some(end);
+    };
+    let held = dirty.split(", ").next().unwrap_or(&dirty).to_owned();
+    let short = view
+        .not_on_disk_bytes
+        .filter(|bytes| *bytes > 0)
+        .map(|bytes| {
+            let size = units::format_capacity(bytes as f64);
+            format!("{size} in RAM")
+        });
+    let texts = [format!("{end}, {dirty}"), dirty, held];
+    let fitting = texts.into_iter().find(|text| text.chars().count() <= width);
+    Some(fitting.or(short).unwrap_or(end))
+}
+
+/// Why the bytes in memory are known as an upper limit only.
+#[must_use]
+pub fn pages_unknown_text(reason: PagesUnknown) -> &'static str {
+    match reason {
+        PagesUnknown::OldKernel => "the kernel has no cachestat(2), Linux 6.5",
+        PagesUnknown::NotPermitted => "the file belongs to another user",
+        PagesUnknown::BlockDevice => "the pages of a block device are not examined",
+        PagesUnknown::FileSystem => "no mounted file system with the pages of the file",
+        PagesUnknown::NotFound => "the closed file is no longer at its path",
+        PagesUnknown::Failed => "the file cannot be opened",
+    }
 }
 
 /// The state of a transfer in a word.
@@ -182,12 +229,38 @@ mod tests {
             not_on_disk_bytes: Some(812_000_000),
             ..TransferView::default()
         };
-        assert_eq!(dirty_text(&view).as_deref(), Some("812 MB not on disk"));
+        let text = dirty_text(&view).unwrap();
+        assert_eq!(text, "up to 812 MB not on disk");
         view.time_to_flush = Some(std::time::Duration::from_secs(9));
         let text = dirty_text(&view).unwrap();
-        assert_eq!(text, "812 MB not on disk, flushed in ~9.0 s");
+        assert_eq!(text, "up to 812 MB not on disk, flushed in ~9.0 s");
         view.not_on_disk_bytes = Some(0);
         assert_eq!(dirty_text(&view), None);
+    }
+
+    #[test]
+    fn pages_in_memory_are_told_until_all_are_on_disk() {
+        let mut view = TransferView {
+            not_on_disk_bytes: Some(812_000_000),
+            not_on_disk_exact: true,
+            time_to_flush: Some(std::time::Duration::from_secs(9)),
+            ..TransferView::default()
+        };
+        let whole = "812 MB only in memory, on disk in ~9.0 s";
+        assert_eq!(dirty_text(&view).as_deref(), Some(whole));
+        assert_eq!(short_end_text(&view, 80), None, "not over");
+        view.state = TransferState::Finished;
+        let end = |view: &TransferView, width| short_end_text(view, width).unwrap();
+        assert_eq!(end(&view, 60), format!("finished, {whole}"));
+        assert_eq!(end(&view, 40), whole);
+        assert_eq!(end(&view, 24), "812 MB only in memory");
+        assert_eq!(end(&view, 14), "812 MB in RAM");
+        view.not_on_disk_bytes = Some(0);
+        assert_eq!(end(&view, 24), "finished, on disk");
+        assert_eq!(end(&view, 14), "on disk");
+        // An upper limit of 0 says that nothing at all is dirty, not that the file was seen.
+        view.not_on_disk_exact = false;
+        assert_eq!(end(&view, 24), "finished");
     }
 
     #[test]

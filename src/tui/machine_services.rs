@@ -60,6 +60,7 @@ impl MachineServices {
             let all = all.load(Ordering::Relaxed);
             collector.set_show_all(all);
             builder.show_all_processes(all);
+            collector.follow_files(builder.followed_files());
             let view = builder.update(Arc::new(collector.collect()));
             snapshots.send_replace(Some(Arc::new(view)));
         })?;

@@ -1,12 +1,14 @@
 //! Effect of a background job on foreground latency.
 
-use crate::bench::framework::metric_families::MetricFamily;
 use std::time::Duration;
+
+use procfs::sys::kernel::Version;
 
 use crate::bench::framework;
 use crate::bench::framework::background_load::{BackgroundLoad, NotStarted};
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::parameter::keyword::keywords;
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
@@ -83,8 +85,8 @@ selected I/O scheduling class (see ionice); it stops after two thirds.
 
 The chart shows the IOPS of both loads over time. A job in the class idle should not slow the foreground \
 load. If the IOPS drop in the middle third nevertheless, either the I/O scheduler does not support \
-classes (only bfq and mq-deadline do), or the drive's own queue reorders the job's requests ahead. The \
-remaining IOPS show when maintenance can run.
+classes (only bfq does, and mq-deadline since Linux 5.14), or the drive's own queue reorders the job's \
+requests ahead. The remaining IOPS show when maintenance can run.
 
 It only reads.",
     may_write: false,
@@ -260,14 +262,29 @@ fn set_results(
     }
 }
 
+/// The first kernel in which mq-deadline serves I/O classes (block/mq-deadline.c).
+const MQ_DEADLINE_CLASSES_SINCE: Version = Version {
+    major: 5,
+    minor: 14,
+    patch: 0,
+};
+
 /// The check for a scheduler that ignores I/O classes (kernel Documentation/block/ioprio.rst).
 fn scheduler_ignores_io_class(target: &Target) -> Option<CheckEvidence> {
     let scheduler = target.drive.as_ref()?.scheduler.as_ref()?;
-    (!matches!(scheduler.as_str(), "bfq" | "mq-deadline")).then(|| {
+    (!serves_io_classes(scheduler, Version::current().ok())).then(|| {
         CheckEvidence::SchedulerIgnoresClasses(ActiveScheduler {
             scheduler: scheduler.into(),
         })
     })
+}
+
+fn serves_io_classes(scheduler: &str, kernel: Option<Version>) -> bool {
+    match scheduler {
+        "bfq" => true,
+        "mq-deadline" => kernel.is_none_or(|kernel| kernel >= MQ_DEADLINE_CLASSES_SINCE),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -295,6 +312,16 @@ mod tests {
         assert_eq!(between(Duration::ZERO, second), Some(1000.0));
         assert_eq!(between(second, second * 2), Some(250.0));
         assert_eq!(between(second * 4, second * 5), None);
+    }
+
+    #[test]
+    fn deadline_scheduler_serves_io_classes_since_5_14() {
+        let serves = |scheduler, kernel: &str| serves_io_classes(scheduler, kernel.parse().ok());
+        assert!(serves("bfq", "4.18.0-553.el8.x86_64"));
+        assert!(!serves("mq-deadline", "5.10.0-28-amd64"));
+        assert!(serves("mq-deadline", "5.14.0-427.el9.x86_64"));
+        assert!(serves("mq-deadline", "6.1.0"));
+        assert!(!serves("none", "6.1.0"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::nanoseconds;
+use crate::probe::sample::PagesUnknown;
 use crate::safe_text::SafeText;
 
 /// Progress of a process through a file, or through all files that its arguments name.
@@ -42,10 +43,16 @@ pub struct TransferView {
     pub files_done: Option<u64>,
     /// Files to copy, in a job of several files, as far as they are counted.
     pub files_total: Option<u64>,
-    /// Bytes of it that may be in memory only: at most what it has written, and at most all bytes
-    /// dirty or under writeback.
+    /// Bytes of its destination that are in memory only. Unless `not_on_disk_exact`, an upper limit:
+    /// at most what it has written, and at most all bytes dirty or under writeback.
     #[serde(alias = "unwritten_bytes")]
     pub not_on_disk_bytes: Option<u64>,
+    /// Whether `not_on_disk_bytes` are the file's own pages, as cachestat(2) reports them.
+    #[serde(default)]
+    pub not_on_disk_exact: bool,
+    /// Why they are not known exactly.
+    #[serde(default)]
+    pub not_on_disk_unknown: Option<PagesUnknown>,
     /// Time within which these are flushed, as for its destination device.
     #[serde(rename = "drain_ns", with = "nanoseconds", default)]
     pub time_to_flush: Option<Duration>,
@@ -114,7 +121,7 @@ pub enum BottleneckReason {
         device: SafeText,
         /// Which of its requests.
         operation: TransferOperation,
-        /// Mean time from the queue to completion of these requests; `None` when none completed.
+        /// Mean time from the allocation of these requests to their completion; `None` when none completed.
         await_ns: Option<f64>,
         /// Fraction of the time with at least one request in flight.
         busy: Option<f64>,

@@ -1,5 +1,6 @@
 //! What surrounds the transfers of a sample.
 
+use crate::model::dirty_memory::DirtyMemory;
 use crate::model::file_locations::{FileLocation, device_at_location};
 use crate::model::snapshot::DeviceView;
 use crate::probe::SystemSample;
@@ -11,6 +12,8 @@ pub struct TransferContext<'a> {
     pub sample: &'a SystemSample,
     /// Its devices.
     pub devices: &'a [DeviceView],
+    /// What is known about dirty memory.
+    pub dirty_memory: &'a DirtyMemory,
 }
 
 impl<'a> TransferContext<'a> {

@@ -95,6 +95,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::model::dirty_memory::DirtyMemory;
     use crate::probe::SystemSample;
     use crate::probe::sample::{DiskCounters, ProcessIdentity, ProcessSample};
 
@@ -132,6 +133,7 @@ mod tests {
             let context = TransferContext {
                 sample: &now,
                 devices: &devices,
+                dirty_memory: &DirtyMemory::default(),
             };
             let partition = Some(&devices[1]);
             let partitions = TransferDevices {

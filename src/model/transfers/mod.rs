@@ -9,14 +9,16 @@
 use std::time::Duration;
 
 use crate::probe::SystemSample;
-use crate::probe::sample::FileKind;
+use crate::probe::sample::{FileKind, FollowedFile, PagesUnknown};
 
+use super::file_locations::FileLocation;
 use super::interval::SampleInterval;
 use super::snapshot::{Throttle, TransferView};
 
 pub mod bottleneck;
 pub mod context;
 mod dd;
+mod destination_pages;
 pub mod estimate;
 mod flow;
 mod groups;
@@ -47,6 +49,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// A file that is only written, at a lower rate, is a log instead of a transfer.
 const MIN_WRITE_BYTES_PER_S: f64 = 1024.0 * 1024.0;
 
+/// The pages of at most this many destinations are looked at.
+const MAX_FOLLOWED_FILES: usize = 32;
+
 /// Detects transfers and tracks them from sample to sample.
 #[derive(Debug)]
 pub struct TransferTracker {
@@ -72,6 +77,9 @@ impl TransferTracker {
         self.jobs.update_jobs(now);
         for transfer in &mut self.transfers {
             transfer.observe(now);
+            if let Some(destination) = &transfer.destination {
+                transfer.pages.update(now, destination.inode());
+            }
         }
         if let Some(before) = interval.previous {
             let all = flow::collect_flows(interval);
@@ -88,12 +96,40 @@ impl TransferTracker {
         }
         self.transfers
             .retain(|transfer| match transfer.time_since_finish(now.boot_time) {
-                Some(time) => time < FINISHED_DISPLAY_TIME,
+                Some(time) => {
+                    let end = now.boot_time.saturating_sub(time);
+                    let settled = transfer.pages.settled_at(end);
+                    now.boot_time.saturating_sub(settled) < FINISHED_DISPLAY_TIME
+                }
                 None => {
                     transfer.time_without_movement(now.boot_time) < idle_timeout(transfer)
                         && !transfer.is_in_place()
                 }
             });
+    }
+
+    /// The destinations whose pages the next sample should contain: those of the active transfers
+    /// first, then of the latest that have ended.
+    #[must_use]
+    pub fn followed_files(&self) -> Vec<FollowedFile> {
+        let (active, over): (Vec<&Transfer>, Vec<&Transfer>) = self
+            .transfers
+            .iter()
+            .partition(|transfer| transfer.is_active());
+        let mut files: Vec<FollowedFile> = Vec::new();
+        for transfer in active.into_iter().chain(over.into_iter().rev()) {
+            let file = transfer
+                .destination
+                .as_ref()
+                .and_then(TransferFile::followed);
+            if let Some(file) = file
+                && files.len() < MAX_FOLLOWED_FILES
+                && files.iter().all(|known| known.id != file.id)
+            {
+                files.push(file);
+            }
+        }
+        files
     }
 
     /// The transfers: jobs of several files, then single files; active before finished ones, the
@@ -338,6 +374,12 @@ fn view_of(transfer: &mut Transfer, context: &TransferContext<'_>) -> TransferVi
         },
     };
     bottleneck::add_dirty_bytes(&mut view, participants.devices, context);
+    let is_device = |end: &TransferFile| matches!(end.location(), FileLocation::Device(_));
+    if destination.as_ref().is_some_and(is_device) {
+        view.not_on_disk_unknown = Some(PagesUnknown::BlockDevice);
+    } else if let Some(pages) = transfer.pages.latest() {
+        destination_pages::add_pages(&mut view, pages, participants.devices.destination, context);
+    }
     if !view.state.is_over() {
         view.throttle = transfer.is_rate_limited.then_some(Throttle::OwnLimit);
         bottleneck::add_bottleneck(&mut view, &mut transfer.bottleneck, &participants, context);

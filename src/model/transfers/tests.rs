@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::model::dirty_memory::DirtyMemory;
 use crate::model::snapshot::TransferState;
 use crate::probe::sample::{
     Availability, ClosedFile, FileHandle, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
@@ -114,6 +115,7 @@ impl TrackerScenario {
         let views = self.tracker.transfer_views(&TransferContext {
             sample: &now,
             devices: &[],
+            dirty_memory: &DirtyMemory::default(),
         });
         self.before = Some(now);
         views

@@ -10,6 +10,7 @@ use crate::safe_text::SafeText;
 
 use super::bottleneck::BottleneckTracker;
 use super::dd;
+use super::destination_pages::DestinationPages;
 use super::estimate::RateEstimator;
 use super::flow::{FileFlow, has_pipe};
 use super::limits;
@@ -66,6 +67,8 @@ pub struct Transfer {
     pub is_rate_limited: bool,
     /// Follows its bottleneck.
     pub(super) bottleneck: BottleneckTracker,
+    /// Follows the pages of its destination.
+    pub(super) pages: DestinationPages,
     pid: u32,
     command: SafeText,
     progress_basis: ProgressBasis,
@@ -102,6 +105,7 @@ impl Transfer {
             destination,
             is_rate_limited: limits::is_rate_limited(&identity.name, &identity.arguments),
             bottleneck: BottleneckTracker::default(),
+            pages: DestinationPages::default(),
             pid: identity.pid,
             command: SafeText::from_bytes(&identity.name),
             progress_basis: basis,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::file_locations::{FileLocation, location_of};
 use crate::model::interval::open_file;
 use crate::probe::SystemSample;
-use crate::probe::sample::{ClosedFile, FileHandle, OpenFile, ProcessSample};
+use crate::probe::sample::{ClosedFile, FileHandle, FollowedFile, OpenFile, ProcessSample};
 
 /// An open file of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,28 @@ impl TransferFile {
     #[must_use]
     pub fn location(&self) -> FileLocation {
         self.location
+    }
+
+    /// Its identity: device number of the file system and inode number.
+    #[must_use]
+    pub fn inode(&self) -> ((u32, u32), u64) {
+        self.inode
+    }
+
+    /// The file for a look at its pages; `None` for a device, which is not opened.
+    #[must_use]
+    pub fn followed(&self) -> Option<FollowedFile> {
+        let FileLocation::FileSystem(_) = self.location else {
+            return None;
+        };
+        Some(FollowedFile {
+            id: self.inode,
+            path: Arc::clone(&self.path),
+            descriptor: match self.handle {
+                FileHandle::Descriptor(descriptor) => Some((self.pid, descriptor)),
+                FileHandle::Mapping(_) => None,
+            },
+        })
     }
 
     /// Process id of the process that has it open.

@@ -3,6 +3,7 @@
 pub mod closed_files;
 pub(crate) mod descriptors;
 pub(crate) mod entry;
+pub mod file_pages;
 pub(crate) mod identifier;
 mod mappings;
 pub mod open_files;

@@ -210,7 +210,7 @@ pub(super) fn scheduler_ignores_classes(active: &ActiveScheduler) -> CheckText {
             "the scheduler is {}, which ignores I/O priority classes",
             active.scheduler
         ),
-        "use bfq or mq-deadline (echo bfq > /sys/block/NAME/queue/scheduler) for --class to have an \
-         effect",
+        "use bfq, or mq-deadline since Linux 5.14 (echo bfq > /sys/block/NAME/queue/scheduler), for \
+         --class to have an effect",
     )
 }

@@ -65,7 +65,7 @@ fn transfer_remarks(view: &TransferView) -> Vec<String> {
         view.throttle
             .map(|throttle| format!("throttled: {}", throttle_text(throttle))),
     );
-    remarks.extend(dirty_text(view).map(|text| format!("up to {text}")));
+    remarks.extend(dirty_text(view));
     remarks
 }
 

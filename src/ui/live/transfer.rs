@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::app::live::LiveState;
 use crate::model::snapshot::TransferView;
 use crate::report::transfer_text::{
-    bottleneck_text, dirty_text, end_text, state_text, throttle_text,
+    bottleneck_text, dirty_text, end_text, pages_unknown_text, state_text, throttle_text,
 };
 use crate::session::document::MetricUnit;
 use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
@@ -141,9 +141,11 @@ fn facts(transfer: &TransferView) -> Vec<(&'static str, Option<String>)> {
             .throttle
             .map(|throttle| ("throttled", Some(throttle_text(throttle).to_owned()))),
     );
-    facts.push((
-        "dirty",
-        dirty_text(transfer).map(|text| format!("up to {text}")),
-    ));
+    facts.push(("dirty", dirty_text(transfer)));
+    facts.extend(
+        transfer
+            .not_on_disk_unknown
+            .map(|reason| ("limit because", Some(pages_unknown_text(reason).to_owned()))),
+    );
     facts
 }

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::app::live::{LiveList, LiveState};
 use crate::model::Snapshot;
 use crate::model::snapshot::{Throttle, TransferState, TransferView, is_other_users_notice};
-use crate::report::transfer_text::{dirty_text, end_text, short_bottleneck_text, throttle_text};
+use crate::report::transfer_text::{short_bottleneck_text, short_end_text, throttle_text};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::table::{TableColumn, TableWidget};
@@ -180,16 +180,12 @@ fn eta_range_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
 
 /// The bottleneck with its reason, or how the transfer is over.
 fn bottleneck_cell(transfer: &TransferView, width: u16, theme: Theme) -> Line<'static> {
-    let (text, role) = if let Some(end) = end_text(transfer) {
+    let (text, role) = if let Some(end) = short_end_text(transfer, usize::from(width)) {
         let role = match transfer.state {
             TransferState::Ended => StyleRole::Warning,
             _ => StyleRole::Faint,
         };
-        let dirty = dirty_text(transfer);
-        (
-            dirty.map_or_else(|| end.clone(), |dirty| format!("{end}, {dirty}")),
-            role,
-        )
+        (end, role)
     } else if let Some(text) = short_bottleneck_text(transfer, usize::from(width)) {
         let limited = transfer.throttle.is_some_and(|it| it != Throttle::OwnLimit);
         let role = if limited {

@@ -43,6 +43,8 @@ impl LiveSampler {
     }
 
     pub fn next_snapshot(&mut self) -> Snapshot {
+        self.collector
+            .follow_files(self.view_builder.followed_files());
         self.view_builder.update(Arc::new(self.collector.collect()))
     }
 

@@ -4,6 +4,7 @@ mod by_device;
 mod ended;
 mod eye;
 mod files;
+mod not_on_disk;
 mod ordinary;
 mod throttled;
 mod trees;

@@ -41,7 +41,7 @@ fn consent_with_different_path_text_is_refused() {
         let refused = permit_with_consent(&medium, &Consent::for_path(other));
         assert!(
             matches!(refused, Err(Refusal::ConsentPathMismatch { .. })),
-            "{other}"
+            "{other}: {refused:?}"
         );
     }
     assert!(permit_with_consent(&medium, &Consent::for_path(&device.device)).is_ok());

@@ -1,0 +1,350 @@
+//! Pages of written files that are only in memory.
+//!
+//! A file is opened for each look and closed at once: an open descriptor keeps a file system
+//! mounted.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, openat, statx};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::drive::MountedFileSystem;
+use crate::drive::page_cache::{CachedBytes, cached_bytes};
+use crate::probe::copy_jobs::temporary_name::final_path;
+use crate::roots::SysPaths;
+
+/// Device number of a file system and inode number.
+type FileId = ((u32, u32), u64);
+
+/// Looks at one file take at most this fraction of the time: after a long look the result is kept for
+/// this many times its duration.
+const PAUSE_PER_LOOK: u32 = 50;
+
+/// File systems on block devices that keep the data of a file in the pages of its inode. The pages
+/// of an overlay are those of another file, ZFS has a cache of its own, and a FUSE file system
+/// writes through the cache of its device: there cachestat(2) returns 0 for data that are in memory
+/// only.
+const PAGE_CACHE_FILE_SYSTEMS: [&str; 16] = [
+    "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat", "msdos", "exfat", "ntfs3", "bcachefs",
+    "jfs", "nilfs2", "udf", "hfs", "hfsplus",
+];
+
+/// A file that is written, or was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowedFile {
+    /// Its identity.
+    pub id: FileId,
+    /// Its path, for a file that is closed.
+    pub path: Arc<[u8]>,
+    /// Process id and descriptor through which it is open.
+    pub descriptor: Option<(u32, u32)>,
+}
+
+/// What the page cache holds of a file that is not on its device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilePages {
+    /// The file.
+    pub id: FileId,
+    /// The bytes, or why they are unknown.
+    pub unwritten: Result<UnwrittenBytes, PagesUnknown>,
+}
+
+/// Bytes of a file in memory only, in whole pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnwrittenBytes {
+    /// Dirty or under writeback.
+    pub total: u64,
+    /// Under writeback.
+    pub writeback: u64,
+}
+
+/// Why the unwritten pages of a file are unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PagesUnknown {
+    /// The kernel has no cachestat(2): it is older than 6.5.
+    OldKernel,
+    /// The kernel denies it: the file belongs to another user.
+    NotPermitted,
+    /// The file is a block device, which is not opened.
+    BlockDevice,
+    /// The file system does not keep the data of its files in the page cache of the file.
+    FileSystem,
+    /// The closed file is no longer at its path.
+    NotFound,
+    /// Another error.
+    Failed,
+}
+
+/// Looks at the pages of written files.
+#[derive(Debug, Default)]
+pub struct FilePageReader {
+    /// Files to look at, with the last result and when it is due again.
+    files: Vec<(FollowedFile, Option<Look>)>,
+}
+
+/// A result that is not due again yet.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    due: Duration,
+    unwritten: Result<UnwrittenBytes, PagesUnknown>,
+}
+
+impl FilePageReader {
+    /// Sets the files to look at.
+    pub fn follow(&mut self, files: Vec<FollowedFile>) {
+        let known = std::mem::take(&mut self.files);
+        let previous = |file: &FollowedFile| {
+            let same = known.iter().find(|(other, _)| other.id == file.id);
+            same.and_then(|(_, look)| *look)
+        };
+        self.files = files
+            .into_iter()
+            .map(|file| {
+                let look = previous(&file);
+                (file, look)
+            })
+            .collect();
+    }
+
+    /// The state of each file at a time. `file_systems` are those on block devices: others are not
+    /// looked at, because a server that does not respond must not block the sampler.
+    pub fn read(
+        &mut self,
+        roots: &SysPaths,
+        file_systems: &[MountedFileSystem],
+        at: Duration,
+    ) -> Vec<FilePages> {
+        let mut found = Vec::with_capacity(self.files.len());
+        for (file, last) in &mut self.files {
+            let look = match *last {
+                Some(look) if at < look.due => look,
+                _ => {
+                    let begin = Instant::now();
+                    let unwritten = look_at(roots, file_systems, file);
+                    Look {
+                        due: at + begin.elapsed() * PAUSE_PER_LOOK,
+                        unwritten,
+                    }
+                }
+            };
+            *last = Some(look);
+            found.push(FilePages {
+                id: file.id,
+                unwritten: look.unwritten,
+            });
+        }
+        found
+    }
+}
+
+fn look_at(
+    roots: &SysPaths,
+    file_systems: &[MountedFileSystem],
+    file: &FollowedFile,
+) -> Result<UnwrittenBytes, PagesUnknown> {
+    let on_page_cache = |it: &&MountedFileSystem| {
+        it.device_id == file.id.0
+            && PAGE_CACHE_FILE_SYSTEMS.contains(&it.kind.as_str())
+            && !it.options.iter().any(|option| bypasses_page_cache(option))
+    };
+    file_systems
+        .iter()
+        .find(on_page_cache)
+        .ok_or(PagesUnknown::FileSystem)?;
+    let handle = find_file(roots, file)?;
+    let opened = reopen(&handle).map_err(|error| reason(&error))?;
+    let bytes = cached_bytes(&opened).map_err(|error| reason(&error))?;
+    Ok(unwritten_of(bytes))
+}
+
+/// Whether files are mapped from persistent memory, without pages (mount option `dax`).
+fn bypasses_page_cache(option: &str) -> bool {
+    option == "dax" || option == "dax=always"
+}
+
+/// A page may be dirty again while it is under writeback.
+fn unwritten_of(bytes: CachedBytes) -> UnwrittenBytes {
+    let total = bytes.dirty.saturating_add(bytes.writeback);
+    UnwrittenBytes {
+        total: total.min(bytes.cached),
+        writeback: bytes.writeback,
+    }
+}
+
+/// The file through its descriptor while it is open, otherwise at its path or its final path.
+///
+/// A descriptor without access (O_PATH) has no effect on a device or a pipe that has taken its place.
+fn find_file(roots: &SysPaths, file: &FollowedFile) -> Result<OwnedFd, PagesUnknown> {
+    let by_descriptor = file
+        .descriptor
+        .map(|(pid, descriptor)| roots.proc.join(format!("{pid}/fd/{descriptor}")));
+    if let Some(link) = by_descriptor
+        && let Some(found) = open_path(&link, OFlags::empty(), file.id)
+    {
+        return Ok(found);
+    }
+    let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+    open_path(&path(&file.path), OFlags::NOFOLLOW, file.id)
+        .or_else(|| open_path(&path(&final_path(&file.path)), OFlags::NOFOLLOW, file.id))
+        .ok_or(PagesUnknown::NotFound)
+}
+
+fn open_path(path: &Path, flags: OFlags, id: FileId) -> Option<OwnedFd> {
+    let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
+    let handle = openat(CWD, path, flags, Mode::empty()).ok()?;
+    let at = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let found = statx(&handle, "", at, StatxFlags::INO | StatxFlags::TYPE).ok()?;
+    let is_regular = FileType::from_raw_mode(u32::from(found.stx_mode)) == FileType::RegularFile;
+    let same = ((found.stx_dev_major, found.stx_dev_minor), found.stx_ino) == id;
+    (is_regular && same).then_some(handle)
+}
+
+/// Opens the file behind an O_PATH descriptor. Does not wait for the holder of a lease.
+fn reopen(handle: &OwnedFd) -> io::Result<File> {
+    let link = format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let opened = openat(CWD, link, flags, Mode::empty())?;
+    Ok(File::from(opened))
+}
+
+fn reason(error: &io::Error) -> PagesUnknown {
+    match Errno::from_io_error(error) {
+        Some(Errno::NOSYS) => PagesUnknown::OldKernel,
+        Some(Errno::PERM | Errno::ACCESS) => PagesUnknown::NotPermitted,
+        Some(Errno::OPNOTSUPP) => PagesUnknown::FileSystem,
+        _ => PagesUnknown::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::mounts::split_device_number;
+    use std::io::Write;
+    use std::os::unix::fs::MetadataExt;
+
+    fn followed(path: &Path, descriptor: Option<(u32, u32)>) -> FollowedFile {
+        let metadata = std::fs::metadata(path).unwrap();
+        FollowedFile {
+            id: (split_device_number(metadata.dev()), metadata.ino()),
+            path: path.as_os_str().as_bytes().into(),
+            descriptor,
+        }
+    }
+
+    fn file_system(device_id: (u32, u32), kind: &str, option: &str) -> MountedFileSystem {
+        MountedFileSystem {
+            device_id,
+            block_device: device_id,
+            mount_point: "/".to_owned(),
+            mount_point_is_exact: true,
+            kind: kind.to_owned(),
+            options: vec![option.to_owned()],
+            usage: None,
+        }
+    }
+
+    #[test]
+    fn dirty_and_writeback_pages_are_counted_once() {
+        let bytes = |cached, dirty, writeback| CachedBytes {
+            cached,
+            dirty,
+            writeback,
+        };
+        assert_eq!(unwritten_of(bytes(100, 30, 20)).total, 50);
+        assert_eq!(unwritten_of(bytes(100, 80, 40)).total, 100);
+        assert_eq!(unwritten_of(bytes(100, 0, 0)), UnwrittenBytes::default());
+    }
+
+    #[test]
+    fn errors_have_their_reason() {
+        let of = |errno: Errno| reason(&io::Error::from(errno));
+        assert_eq!(of(Errno::NOSYS), PagesUnknown::OldKernel);
+        assert_eq!(of(Errno::PERM), PagesUnknown::NotPermitted);
+        assert_eq!(of(Errno::ACCESS), PagesUnknown::NotPermitted);
+        assert_eq!(of(Errno::WOULDBLOCK), PagesUnknown::Failed);
+    }
+
+    #[test]
+    fn file_systems_with_other_caches_are_unknown() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let wanted = followed(file.path(), None);
+        let look = |systems: &[MountedFileSystem]| {
+            look_at(&SysPaths::default(), systems, &wanted).unwrap_err()
+        };
+        let device = wanted.id.0;
+        for (kind, option) in [
+            ("overlay", "rw"),
+            ("zfs", "rw"),
+            ("fuseblk", "rw"),
+            ("ext4", "dax"),
+        ] {
+            let system = file_system(device, kind, option);
+            assert_eq!(look(&[system]), PagesUnknown::FileSystem, "{kind}");
+        }
+        assert_eq!(look(&[]), PagesUnknown::FileSystem, "not on a block device");
+    }
+
+    #[test]
+    fn another_file_at_the_path_is_not_looked_at() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, b"one").unwrap();
+        let wanted = followed(&path, None);
+        let systems = [file_system(wanted.id.0, "ext4", "rw")];
+        // Both exist at the same time, so that their inode numbers differ.
+        let other = directory.path().join("other");
+        std::fs::write(&other, b"two").unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        let unwritten = look_at(&SysPaths::default(), &systems, &wanted);
+        assert_eq!(unwritten, Err(PagesUnknown::NotFound));
+    }
+
+    #[test]
+    fn unwritten_bytes_are_found_through_descriptor_and_path_until_sync() {
+        // tmpfs has no dirty pages.
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().join("data");
+        let mut file = File::create(&path).unwrap();
+        let own = (std::process::id(), file.as_raw_fd() as u32);
+        let opened = followed(&path, Some(own));
+        let closed = FollowedFile {
+            descriptor: None,
+            ..opened.clone()
+        };
+        let systems = [file_system(opened.id.0, "ext4", "rw")];
+        let mut reader = FilePageReader::default();
+        let mut second = 0;
+        let mut look = |file: &FollowedFile| {
+            reader.follow(vec![file.clone()]);
+            second += 100;
+            let at = Duration::from_secs(second);
+            reader.read(&SysPaths::default(), &systems, at)[0].unwritten
+        };
+        file.write_all(&[7; 4096]).unwrap();
+        if look(&opened) == Err(PagesUnknown::OldKernel) {
+            assert_eq!(look(&closed), Err(PagesUnknown::OldKernel));
+            return;
+        }
+        for one in [&opened, &closed] {
+            // Somebody else may call sync(2) between the write and the look.
+            let found = (0..20).map(|_| {
+                file.write_all(&vec![7; 1 << 20]).unwrap();
+                look(one).unwrap().total
+            });
+            assert!(found.max() >= Some(1 << 20));
+        }
+        file.sync_all().unwrap();
+        assert_eq!(look(&opened), Ok(UnwrittenBytes::default()));
+        assert_eq!(look(&closed), Ok(UnwrittenBytes::default()));
+    }
+}
