@@ -15,7 +15,7 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::{LiveList, LivePane, LiveState};
 use crate::app::viewport::Viewport;
-use crate::model::snapshot::is_delay_accounting_notice;
+use crate::model::snapshot::{is_delay_accounting_notice, is_units_notice};
 use crate::safe_text::SafeText;
 use crate::ui::live::rows::take_bottom;
 use crate::ui::theme::{StyleRole, Theme};
@@ -57,9 +57,12 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     };
     let mut area = with_side_margins(area);
     timeline::draw_below(live, theme, &mut area, buf);
-    let notices = sample.notices.len().min(2) as u16;
+    // The list of units says itself what is missing in it.
+    let is_shown = |notice: &&SafeText| !(live.shows_units() && is_units_notice(notice));
+    let shown: Vec<SafeText> = sample.notices.iter().filter(is_shown).cloned().collect();
+    let notices = shown.len().min(2) as u16;
     let foot = take_bottom(&mut area, notices + u16::from(notices > 0));
-    draw_notices(&sample.notices, theme, foot, buf);
+    draw_notices(&shown, theme, foot, buf);
 
     if !live.pane.is_lists() {
         draw_pane(live, theme, area, buf);
