@@ -18,6 +18,7 @@ mod rows;
 pub(super) mod timeline;
 mod transfer;
 mod transfers;
+mod units;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -26,7 +27,7 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::{LiveList, LivePane, LiveState};
 use crate::app::viewport::Viewport;
-use crate::model::snapshot::{is_delay_accounting_notice, is_other_users_notice};
+use crate::model::snapshot::{is_delay_accounting_notice, is_other_users_notice, is_units_notice};
 use crate::safe_text::SafeText;
 use crate::ui::live::rows::take_bottom;
 use crate::ui::theme::{StyleRole, Theme};
@@ -58,9 +59,12 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     };
     let mut area = with_side_margins(area);
     timeline::draw_below(live, theme, &mut area, buf);
-    let notices = sample.notices.len().min(2) as u16;
+    // The list of units says itself what is missing in it.
+    let is_shown = |notice: &&SafeText| !(live.shows_units() && is_units_notice(notice));
+    let shown: Vec<SafeText> = sample.notices.iter().filter(is_shown).cloned().collect();
+    let notices = shown.len().min(2) as u16;
     let foot = take_bottom(&mut area, notices + u16::from(notices > 0));
-    draw_notices(&sample.notices, theme, foot, buf);
+    draw_notices(&shown, theme, foot, buf);
 
     if !live.pane.is_lists() {
         draw_pane(live, theme, area, buf);
@@ -128,6 +132,7 @@ fn draw_pane(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
         LivePane::DeletedFiles(files) => {
             files::draw_deleted_files(files.as_deref(), &live.viewport, theme, area, buf);
         }
+        LivePane::Units => units::draw(live, theme, area, buf),
         LivePane::Memory => memory::draw(live, theme, area, buf),
     }
 }
@@ -186,6 +191,10 @@ fn draw_filter(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     } else {
         line.push_span(Span::styled(live.focused_filter().as_string(), style));
         let found = match live.focused_list {
+            _ if live.shows_units() => {
+                let rows = live.units.rows(live.snapshot.as_deref());
+                rows.map_or(0, |rows| rows.len())
+            }
             LiveList::Devices => live.device_list().rows.len(),
             _ => live.visible_processes().len(),
         };
