@@ -12,6 +12,7 @@ mod detail;
 mod device;
 mod devices;
 mod files;
+mod filter;
 mod memory;
 mod processes;
 mod rows;
@@ -25,13 +26,14 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::app::live::{LiveList, LivePane, LiveState};
+use crate::app::live::{LivePane, LiveState};
 use crate::app::viewport::Viewport;
 use crate::model::snapshot::{is_delay_accounting_notice, is_other_users_notice, is_units_notice};
 use crate::safe_text::SafeText;
-use crate::ui::live::rows::take_bottom;
+use crate::ui::live::filter::draw_filter;
+use crate::ui::live::rows::{take_bottom, take_top};
 use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::{cut_end, input_line};
+use crate::ui::widgets::text::cut_end;
 
 /// Minimum width for details of the selected process beside the list.
 const DETAIL_MIN_WIDTH: u16 = 140;
@@ -147,14 +149,6 @@ fn with_side_margins(area: Rect) -> Rect {
     )
 }
 
-fn take_top(area: &mut Rect, height: u16) -> Rect {
-    let height = height.min(area.height);
-    let taken = Rect { height, ..*area };
-    area.y += height;
-    area.height -= height;
-    taken
-}
-
 /// Draws the notices; those that a key can fix come first.
 fn draw_notices(notices: &[SafeText], theme: Theme, area: Rect, buf: &mut Buffer) {
     let faint = theme.role_style(StyleRole::Faint);
@@ -176,30 +170,4 @@ fn draw_notices(notices: &[SafeText], theme: Theme, area: Rect, buf: &mut Buffer
         };
         line.render(row, buf);
     }
-}
-
-fn draw_filter(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let mut line = Line::from(vec![Span::styled("/ ", theme.role_style(StyleRole::Title))]);
-    let style = theme.role_style(StyleRole::Plain);
-    if live.is_editing_filter {
-        line.extend(input_line(
-            live.focused_filter(),
-            area.width.saturating_sub(2),
-            theme,
-            style,
-        ));
-    } else {
-        line.push_span(Span::styled(live.focused_filter().as_string(), style));
-        let found = match live.focused_list {
-            _ if live.shows_units() => {
-                let rows = live.units.rows(live.snapshot.as_deref());
-                rows.map_or(0, |rows| rows.len())
-            }
-            LiveList::Devices => live.device_list().rows.len(),
-            _ => live.visible_processes().len(),
-        };
-        let text = format!("   {found} found, Esc clears the filter");
-        line.push_span(Span::styled(text, theme.role_style(StyleRole::Faint)));
-    }
-    line.render(area, buf);
 }

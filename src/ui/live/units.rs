@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::rows::take_bottom;
-use super::take_top;
+use super::filter::draw_filter;
+use super::rows::{take_bottom, take_top};
 use crate::app::live::LiveState;
 use crate::app::live::unit_list::UnitColumn;
 use crate::model::snapshot::{Snapshot, UnitLimit, UnitView, is_units_notice};
@@ -57,7 +57,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, mut area: Rect, buf: &mut Buf
     }
     if live.is_editing_filter || !live.units.filter.is_empty() {
         let line = take_bottom(&mut area, 1);
-        super::draw_filter(live, theme, line, buf);
+        draw_filter(live, theme, line, buf);
     }
     let cell = |row: usize, column: usize, width: u16| cell(rows[row], column, width, theme);
     let table = TableWidget {
