@@ -51,7 +51,7 @@ impl UnitColumn {
         }
     }
 
-    /// The largest first, unknown values last; names alphabetically.
+    /// The largest first, unknown values last; of equal ones the innermost, then alphabetically.
     fn compare(self, left: &UnitView, right: &UnitView) -> Ordering {
         let by_value = match (self.value(left), self.value(right)) {
             (Some(left), Some(right)) => right.total_cmp(&left),
@@ -59,7 +59,11 @@ impl UnitColumn {
             (None, Some(_)) => Ordering::Greater,
             (None, None) => Ordering::Equal,
         };
-        by_value.then_with(|| left.path.cmp(&right.path))
+        // A slice counts what its only busy service does: the service is the answer.
+        let depth = |unit: &UnitView| unit.path.matches('/').count();
+        by_value
+            .then_with(|| depth(right).cmp(&depth(left)))
+            .then_with(|| left.path.cmp(&right.path))
     }
 }
 
