@@ -107,6 +107,16 @@ pub fn is_other_users_notice(notice: &str) -> bool {
     notice == ProbeNotice::OthersIoNotPermitted.message()
 }
 
+/// Whether a notice is about control groups.
+#[must_use]
+pub fn is_units_notice(notice: &str) -> bool {
+    let notices = [
+        ProbeNotice::BufferedWritesUnattributed,
+        ProbeNotice::NoControlGroupIo,
+    ];
+    notices.iter().any(|it| it.message() == notice)
+}
+
 /// The machine as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -326,6 +336,9 @@ pub struct ProcessView {
     /// Name of the service, container, session or other control group that it belongs to; `None` in
     /// the root group.
     pub unit: Option<SafeText>,
+    /// Path of the group of that unit, which contains the slices that it is in.
+    #[serde(skip)]
+    pub unit_path: Option<SafeText>,
     /// Bytes read from devices per second.
     pub read_bytes_per_s: Option<f64>,
     /// Bytes written to devices per second, without cancelled ones.

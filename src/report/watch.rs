@@ -17,6 +17,8 @@ use crate::model::snapshot::HostView;
 use crate::safe_text::SafeText;
 use crate::units::{format_capacity, format_estimate, format_percent};
 
+pub use self::units::unit_label;
+
 /// Writers that will be throttled later than this are not worth a message.
 const DIRTY_LIMIT_HORIZON: Duration = Duration::from_secs(300);
 
