@@ -11,7 +11,7 @@ mod bounded;
 pub mod cli;
 mod config;
 mod control_groups;
-mod diagnosis;
+pub mod diagnosis;
 pub mod drive;
 pub mod engine;
 pub mod entropy;

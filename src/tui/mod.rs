@@ -4,6 +4,7 @@ mod answer_filter;
 mod background;
 pub mod benchmark_thread;
 mod compact_backend;
+mod diagnosis_watch;
 pub mod event_loop;
 pub mod input;
 pub mod interface;
