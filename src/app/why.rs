@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::viewport::Viewport;
-use crate::diagnosis::{Cause, CauseCode, Diagnosis};
+use crate::diagnosis::{Cause, CauseKey, Diagnosis};
 use crate::safe_text::SafeText;
 
 pub use self::problem_line::ProblemLine;
@@ -24,15 +24,6 @@ pub struct WatchedDiagnosis {
     pub is_complete: bool,
     /// The device whose requests are traced.
     pub traced_device: Option<SafeText>,
-}
-
-/// What distinguishes a cause from others in successive diagnoses.
-pub type CauseKey = (CauseCode, Option<SafeText>);
-
-/// The key of a cause.
-#[must_use]
-pub fn cause_key(cause: &Cause) -> CauseKey {
-    (cause.code(), cause.device.clone())
 }
 
 /// When a cause was first seen, and when last.
@@ -101,7 +92,7 @@ impl WhyState {
         let is_recent = |known: &KnownCause| known.last_seen + FORGET_AFTER >= at;
         self.known.retain(is_recent);
         for cause in &mut diagnosis.causes {
-            let key = cause_key(cause);
+            let key = cause.key();
             match self.known.iter_mut().find(|known| known.key == key) {
                 Some(known) => {
                     known.last_seen = at;
@@ -132,7 +123,7 @@ impl WhyState {
         };
         let mut causes = self.causes().iter();
         causes
-            .position(|cause| cause_key(cause) == *selected)
+            .position(|cause| cause.key() == *selected)
             .unwrap_or(0)
     }
 
@@ -168,7 +159,7 @@ impl WhyState {
     fn step_selection(&mut self, by: usize) {
         let count = self.causes().len().max(1);
         let index = (self.selected_index() + by) % count;
-        self.selected = self.causes().get(index).map(cause_key);
+        self.selected = self.causes().get(index).map(Cause::key);
         self.viewport.reset();
     }
 }

@@ -20,7 +20,7 @@ mod tests;
 pub mod wait_kind;
 pub mod window;
 
-pub use self::cause::{Cause, CauseDetail, Diagnosis, NotExamined, Party};
+pub use self::cause::{Cause, CauseDetail, CauseKey, Diagnosis, NotExamined, Party};
 pub use self::code::{CauseCode, Certainty, Severity};
 pub use self::measurement::{Measurement, Quantity, Unit};
 pub use self::ranking::diagnose;

@@ -26,6 +26,8 @@ const SCAN_INTERVAL: Duration = Duration::from_millis(500);
 const ALERT_TIME: Duration = Duration::from_secs(15);
 /// Scans before who waits is known: a process may be blocked in one by chance.
 const MIN_SCANS: usize = 6;
+/// Age of the facts at most.
+const FACTS_AGE: Duration = Duration::from_secs(4);
 /// How often the facts of a quiet machine are read: whether a file system is full, for example.
 const QUIET_CHECK: Duration = Duration::from_secs(30);
 /// How long to wait at the end for the kernel to remove a trace.
@@ -166,7 +168,7 @@ impl Watch {
     }
 
     fn examine(&mut self) {
-        let diagnosis = diagnose(self.recorder.evidence());
+        let diagnosis = diagnose(self.recorder.evidence(FACTS_AGE));
         self.send(diagnosis);
     }
 

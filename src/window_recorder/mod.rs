@@ -146,17 +146,27 @@ impl WindowRecorder {
         }
     }
 
-    /// Reads the facts and returns the evidence up to now.
-    pub fn evidence(&mut self) -> &EvidenceWindow {
-        let mut end = self.facts.read();
+    fn read_facts(&mut self) {
+        let mut facts = self.facts.read();
+        let errors = std::mem::take(&mut facts.kernel_errors);
+        self.logged.push_back((facts.at, errors));
+        self.readings.push_back(facts);
+    }
+
+    /// The evidence up to now. The facts are read unless they are younger than `age`.
+    pub fn evidence(&mut self, age: Duration) -> &EvidenceWindow {
+        let last = self.readings.back();
+        if last.is_none_or(|last| boot_time() >= last.at + age) {
+            self.read_facts();
+        }
+        let Some(mut end) = self.readings.back().cloned() else {
+            return &self.window;
+        };
         self.window.blocked.clear();
         for task in self.window.still_blocked().into_iter().take(MAX_EXAMINED) {
             let details = self.facts.examine_blocked(&end, task);
             self.window.blocked.push(details);
         }
-        self.logged
-            .push_back((end.at, std::mem::take(&mut end.kernel_errors)));
-        self.readings.push_back(end.clone());
         end.kernel_errors = joined_errors(self.logged.iter().map(|(_, errors)| errors));
         let begin = self.readings.front().cloned();
         self.window.facts = Some((begin.unwrap_or_default(), end));
@@ -169,7 +179,7 @@ impl WindowRecorder {
     #[must_use]
     pub fn finish(mut self) -> EvidenceWindow {
         self.scan();
-        self.evidence();
+        self.evidence(Duration::ZERO);
         if let Some(trace) = self.trace.take() {
             trace.stop();
         }

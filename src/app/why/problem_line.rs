@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use super::{CauseKey, cause_key};
-use crate::diagnosis::{Cause, CauseCode, Diagnosis, Severity};
+use crate::diagnosis::{Cause, CauseCode, CauseKey, Diagnosis, Severity};
 
 /// How long a problem has to be named first before the line appears, or names another one.
 const APPEAR_AFTER: Duration = Duration::from_secs(3);
@@ -50,9 +49,9 @@ impl ProblemLine {
     pub fn update(&mut self, at: Duration, diagnosis: Option<&Diagnosis>) {
         let problem = diagnosis.and_then(problem);
         if let Some(shown) = &mut self.shown {
-            let key = cause_key(&shown.cause);
+            let key = shown.cause.key();
             let causes = diagnosis.map_or(&[][..], |diagnosis| &diagnosis.causes);
-            let same = causes.iter().find(|cause| cause_key(cause) == key);
+            let same = causes.iter().find(|cause| cause.key() == key);
             if let Some(same) = same.filter(|cause| cause.severity >= Severity::Warning) {
                 shown.last_seen = at;
                 if at.saturating_sub(shown.taken_at) >= KEEP_VALUES {
@@ -67,7 +66,7 @@ impl ProblemLine {
             self.candidate = None;
             return;
         };
-        let key = cause_key(problem);
+        let key = problem.key();
         let since = match &self.candidate {
             Some((known, since)) if *known == key => *since,
             _ => at,
@@ -75,7 +74,7 @@ impl ProblemLine {
         self.candidate = Some((key, since));
         let is_shown = self
             .cause()
-            .is_some_and(|cause| cause_key(cause) == cause_key(problem));
+            .is_some_and(|cause| cause.key() == problem.key());
         if !is_shown && at.saturating_sub(since) >= APPEAR_AFTER {
             self.shown = Some(ShownProblem {
                 cause: problem.clone(),
