@@ -32,6 +32,7 @@ pub struct MachineServices {
     diagnosis_watch: DiagnosisWatch,
     show_all_processes: Arc<AtomicBool>,
     show_threads: Arc<AtomicBool>,
+    show_units: Arc<AtomicBool>,
     accounting_lock: Option<SettingLock>,
     running_benchmark: Option<RunningBenchmark>,
 }
@@ -57,11 +58,14 @@ impl MachineServices {
         let diagnosis_watch =
             DiagnosisWatch::start(roots.clone(), senders.clone(), Arc::clone(&wants_units))?;
         let examined = diagnosis_watch.sender();
+        let units = Arc::new(AtomicBool::new(false));
+        let units_shown = Arc::clone(&units);
         let sampler = SampleThread::start(interval, move || {
             collector.set_show_threads(threads_shown.load(Ordering::Relaxed));
+            let units = units_shown.load(Ordering::Relaxed) || wants_units.load(Ordering::Relaxed);
+            collector.set_show_units(units);
             let all = all.load(Ordering::Relaxed);
             collector.set_show_all(all);
-            collector.set_show_units(wants_units.load(Ordering::Relaxed));
             builder.show_all_processes(all);
             collector.follow_files(builder.followed_files());
             let view = Arc::new(builder.update(Arc::new(collector.collect())));
@@ -80,6 +84,7 @@ impl MachineServices {
             diagnosis_watch,
             show_all_processes: all_processes,
             show_threads: threads,
+            show_units: units,
             accounting_lock: None,
             running_benchmark: None,
         })
@@ -135,6 +140,7 @@ impl AppServices for MachineServices {
             Effect::WatchCauses(shown) => self.diagnosis_watch.set_shown(shown),
             Effect::TraceCauses(tracing) => self.diagnosis_watch.set_tracing(tracing),
             Effect::ShowThreads(shown) => self.show_threads.store(shown, Ordering::Relaxed),
+            Effect::ShowUnits(shown) => self.show_units.store(shown, Ordering::Relaxed),
             Effect::ListOpenFiles(pid) => {
                 self.run_in_background(move |roots| Message::OpenFiles {
                     pid,

@@ -122,6 +122,8 @@ pub enum KeyCommand {
     ToggleTrace,
     /// Memory, pressure and growing files.
     ShowMemory,
+    /// Services and containers.
+    ShowUnits,
     /// Open files of the selected process.
     ShowOpenFiles,
     /// Deleted files that still occupy space.
