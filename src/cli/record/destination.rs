@@ -5,10 +5,7 @@ use std::path::Path;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output::print_status_line;
 use crate::model::Snapshot;
-use crate::recording::{
-    AppendResult, FrameMark, RecordingWriteError, RecordingWriter, RequestLines, RingWriter,
-    TriggerRecord,
-};
+use crate::recording::{AppendResult, FrameMark, RecordingWriteError, RecordingWriter, RingWriter};
 
 /// A recording in progress.
 pub(super) enum RecordingFile {
@@ -64,19 +61,6 @@ impl RecordingFile {
         let appended = match self {
             Self::Log(writer) => writer.append_requests(mark, lines),
             Self::Ring { writer, .. } => writer.append_requests(mark, lines),
-        };
-        self.report_omission(appended)
-    }
-
-    /// Appends a trigger and its requests; only to a ring.
-    pub(super) fn append_trigger(
-        &mut self,
-        trigger: TriggerRecord,
-        requests: &[RequestLines],
-    ) -> Result<AppendResult, CommandFailure> {
-        let appended = match self {
-            Self::Log(_) => Ok(AppendResult::Written),
-            Self::Ring { writer, .. } => writer.append_trigger(trigger, requests),
         };
         self.report_omission(appended)
     }
