@@ -163,6 +163,7 @@ impl AppState {
             }
             (None, Screen::Live) if self.live.is_editing_filter => KeyContext::Filter,
             (None, Screen::Live) if self.live.timeline.is_some() => KeyContext::Replay,
+            (None, Screen::Live) if self.live.shows_units() => KeyContext::Units,
             (None, Screen::Live) if !self.live.pane.is_lists() => KeyContext::LivePane,
             (None, Screen::Live) => KeyContext::Live,
             (None, Screen::Bench) => match &self.bench.stage {

@@ -150,9 +150,11 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
             state.show_error("not available in a recording: it shows past snapshots");
             Vec::new()
         }
-        KeyContext::Live | KeyContext::LivePane | KeyContext::Replay | KeyContext::Filter => {
-            handle_live(state, command)
-        }
+        KeyContext::Live
+        | KeyContext::LivePane
+        | KeyContext::Units
+        | KeyContext::Replay
+        | KeyContext::Filter => handle_live(state, command),
         KeyContext::Requests => state.requests.handle_command(command, &state.live),
         KeyContext::RecordedRequests => handle_recorded_requests(state, command),
         KeyContext::Launcher

@@ -120,6 +120,8 @@ pub enum KeyCommand {
     ToggleThreads,
     /// Memory, pressure and growing files.
     ShowMemory,
+    /// Services and containers.
+    ShowUnits,
     /// Open files of the selected process.
     ShowOpenFiles,
     /// Deleted files that still occupy space.
