@@ -56,6 +56,14 @@ impl Recording {
     /// If the file cannot be read or is not a recording. Damage after the file header is no error.
     pub fn open(path: &Path) -> Result<Self, RecordingReadError> {
         let (file, _) = input::open_input(path, InputKind::RegularFile)?;
+        Self::from_file(path, file)
+    }
+
+    /// As [`Recording::open`], from an open file at its begin; messages call it `path`.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn from_file(path: &Path, file: File) -> Result<Self, RecordingReadError> {
         let FrameIndex { entries, damage } = index_file(path, &file)?;
         let views: Vec<usize> = (0..entries.len())
             .filter(|index| entries[*index].head.kind == FrameKind::View)
