@@ -17,7 +17,6 @@ use crate::diagnosis::{Diagnosis, WINDOW, diagnose};
 use crate::model::Snapshot;
 use crate::probe::boot_time;
 use crate::roots::SysPaths;
-use crate::safe_text::SafeText;
 use crate::window_recorder::WindowRecorder;
 
 /// Time between two scans of the tasks.
@@ -173,7 +172,7 @@ impl Watch {
     }
 
     fn send(&self, diagnosis: Option<Diagnosis>) {
-        let traced = self.recorder.traced_device().map(SafeText::clone);
+        let traced = self.recorder.traced_device().cloned();
         self.senders
             .diagnosis
             .send_replace(Some(Arc::new(WatchedDiagnosis {
