@@ -8,6 +8,7 @@ use super::keymap::KeyCommand;
 use super::screen::Screen;
 use super::seek::Seek;
 use super::text::{EditableText, TextInput};
+use crate::diagnosis::Diagnosis;
 use crate::model::requests::RequestsView;
 use crate::model::{SampleHistory, Snapshot};
 use crate::recording::{RecordingTimes, ViewTimeError};
@@ -25,6 +26,8 @@ pub struct Frame {
     pub snapshot: Arc<Snapshot>,
     /// The traced requests up to it, where any were recorded.
     pub requests: Option<Arc<RequestsView>>,
+    /// Why somebody waited in the seconds before it; `None` without rates.
+    pub diagnosis: Option<Arc<Diagnosis>>,
     /// The history before it.
     pub history: SampleHistory,
     /// Whether the recording is playing.
@@ -84,6 +87,8 @@ pub struct ReplayTimeline {
     pub warning: Option<SafeText>,
     /// Whether requests were recorded too.
     pub has_requests: bool,
+    /// Whether it is the demo, which also contains sessions.
+    pub is_demo: bool,
     /// First and last time; `None` where they are unknown.
     pub times: Option<RecordingTimes>,
     /// Time of each view in milliseconds since 1970; empty where they are unknown.
@@ -107,6 +112,7 @@ impl ReplayTimeline {
             frame_rates,
             warning,
             has_requests: false,
+            is_demo: false,
             times: None,
             frame_times_ms: Arc::default(),
             frame_index: 0,
@@ -120,11 +126,12 @@ impl ReplayTimeline {
     #[must_use]
     pub fn unavailable_reason(&self, screen: Screen) -> Option<&'static str> {
         match screen {
-            Screen::Live => None,
+            Screen::Live | Screen::Why => None,
             Screen::Requests if self.has_requests => None,
             Screen::Requests => Some(
                 "the recording contains no requests: record them with `record --requests DEVICE`",
             ),
+            Screen::Bench | Screen::Sessions if self.is_demo => None,
             Screen::Bench | Screen::Sessions => {
                 Some("not available in a recording: start diskscope without a command")
             }

@@ -118,6 +118,8 @@ pub enum KeyCommand {
     ToggleTree,
     /// Show or hide threads.
     ToggleThreads,
+    /// Trace requests as proof of a cause, or stop tracing.
+    ToggleTrace,
     /// Memory, pressure and growing files.
     ShowMemory,
     /// Services and containers.
@@ -143,12 +145,16 @@ pub enum KeyCommand {
 }
 
 impl KeyCommand {
-    /// Whether it changes processes or settings of the machine that the program runs on.
+    /// Whether it changes or examines processes or settings of the machine that the program runs on.
     #[must_use]
-    pub fn changes_machine(self) -> bool {
+    pub fn needs_machine(self) -> bool {
         matches!(
             self,
-            Self::ChooseIoClass | Self::ChooseSignal | Self::ToggleAccounting
+            Self::ChooseIoClass
+                | Self::ChooseSignal
+                | Self::ToggleAccounting
+                | Self::ShowOpenFiles
+                | Self::ShowDeletedFiles
         )
     }
 }
