@@ -58,8 +58,8 @@ recorder=$!
 sleep 2
 keys() {
     sleep 6
-    # The list of devices, sda in it; the copy begins while the Live screen is shown.
-    printf '\t\033[B\033[B'
+    # The list of devices; the copy begins while the Live screen is shown.
+    printf '\t\033[B'
     service nightly-backup 34 /bin/cp /srv/images/vm7.raw /data/backup/vm7.raw >/dev/null 2>&1
     sleep 24
     printf 3
