@@ -20,7 +20,7 @@ pub mod cli;
 pub mod condition;
 mod config;
 mod control_groups;
-mod diagnosis;
+pub mod diagnosis;
 pub mod drive;
 pub mod engine;
 pub mod entropy;
