@@ -1,6 +1,7 @@
 //! `diskscope watch`: prints the Live screen as text or NDJSON.
 
 mod alerts;
+mod exposition;
 mod writer;
 
 use std::sync::Arc;
@@ -9,16 +10,17 @@ use std::time::{Duration, Instant};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use self::alerts::{Alerts, TriggerWriter};
+use self::exposition::ExpositionWriter;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{ResultOutput, print_status_line};
+use super::output::print_status_line;
 use super::{config, pace, signals};
 use crate::condition::Trigger;
 use crate::engine::CancellationToken;
 use crate::model::{Snapshot, ViewBuilder};
-use crate::probe::SampleCollector;
+use crate::probe::{SampleCollector, SystemSample};
 use crate::process_io_trace::ProcessIoTrace;
-use crate::report::{openmetrics, watch};
+use crate::report::watch;
 use crate::roots::SysPaths;
 use crate::safe_text::SafeText;
 
@@ -76,10 +78,11 @@ pub(super) fn command() -> Command {
         .args(alerts::arguments())
         .args(format_arguments(FORMATS))
         .after_help(
-            "csv lists the devices; openmetrics is one exposition of devices and memory and needs --count 1.\n\n\
+            "csv lists the devices; openmetrics has devices, units, pressure and memory: with -o FILE the file is \
+             replaced at every sample, without it add --count 1.\n\n\
              Examples:\n  diskscope watch --interval 2\n  diskscope watch --json | jq .transfers\n  \
              diskscope watch --on 'await(sda)>50ms for 3s' --exec '/usr/local/bin/page-me disk'\n  \
-             diskscope watch --count 1 --format openmetrics -o /var/lib/node_exporter/diskscope.prom",
+             diskscope watch --interval 15s --format openmetrics -o /var/lib/node_exporter/diskscope.prom",
         )
 }
 
@@ -103,8 +106,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
 enum WatchOutput {
     Samples(SampleWriter),
     Triggers(TriggerWriter),
-    /// One exposition; the output is taken when it is written.
-    Exposition(Option<ResultOutput>),
+    Exposition(ExpositionWriter),
 }
 
 impl WatchOutput {
@@ -115,13 +117,7 @@ impl WatchOutput {
         has_conditions: bool,
     ) -> Result<Self, CommandFailure> {
         Ok(match format {
-            OutputFormat::OpenMetrics if count == Some(1) => {
-                Self::Exposition(Some(ResultOutput::from_options(matches, &[])?))
-            }
-            OutputFormat::OpenMetrics => {
-                let message = "--format openmetrics: an exposition is one sample";
-                return Err(CommandFailure::usage_error(message).with_advice("add --count 1"));
-            }
+            OutputFormat::OpenMetrics => Self::Exposition(ExpositionWriter::new(matches, count)?),
             OutputFormat::Csv if has_conditions => {
                 let message = "--on: triggers have no CSV";
                 return Err(
@@ -137,24 +133,11 @@ impl WatchOutput {
             }
         })
     }
-
-    /// Writes what there is of a sample; false if nobody reads it any more.
-    fn write(&mut self, live: &Snapshot, triggers: &[Trigger]) -> Result<bool, CommandFailure> {
-        match self {
-            Self::Samples(writer) => writer.write(live),
-            Self::Triggers(writer) => writer.write(triggers),
-            Self::Exposition(output) => match output.take() {
-                Some(output) => output
-                    .deliver(&openmetrics::snapshot_metrics(live))
-                    .map(|()| true),
-                None => Ok(false),
-            },
-        }
-    }
 }
 
 /// A watch in progress.
-struct WatchSession {
+struct WatchSession<'a> {
+    matches: &'a ArgMatches,
     collector: SampleCollector,
     view_builder: ViewBuilder,
     trace: Option<ProcessIoTrace>,
@@ -163,10 +146,10 @@ struct WatchSession {
     printed_notices: Vec<SafeText>,
 }
 
-impl WatchSession {
+impl<'a> WatchSession<'a> {
     /// Takes the sample to which the first printed one is relative: a single sample has no rates.
     fn start(
-        matches: &ArgMatches,
+        matches: &'a ArgMatches,
         format: OutputFormat,
         alerts: Option<Alerts>,
         output: WatchOutput,
@@ -174,11 +157,12 @@ impl WatchSession {
         let needs = alerts.as_ref().map(Alerts::needs).unwrap_or_default();
         let mut collector = SampleCollector::new(SysPaths::default());
         collector.set_show_threads(matches.get_flag("threads"));
+        let is_exposition = format == OutputFormat::OpenMetrics;
         let units = matches.get_flag("units") || format == OutputFormat::Ndjson;
-        collector.set_show_units(units || needs.units);
+        collector.set_show_units(units || needs.units || is_exposition);
         collector.set_show_mounts(matches.get_flag("mounts") || needs.mounts);
-        collector.set_show_blocked(needs.blocked);
-        collector.set_show_io_errors(needs.io_errors);
+        collector.set_show_blocked(needs.blocked || is_exposition);
+        collector.set_show_io_errors(needs.io_errors || is_exposition);
         let trace = match matches.get_flag("by-device") {
             true => Some(start_trace()?),
             false => None,
@@ -187,6 +171,7 @@ impl WatchSession {
         view_builder.update(Arc::new(collector.collect()));
         let _ = trace.as_ref().map(ProcessIoTrace::take);
         Ok(Self {
+            matches,
             collector,
             view_builder,
             trace,
@@ -222,22 +207,39 @@ impl WatchSession {
         self.collector
             .follow_files(self.view_builder.followed_files());
         let sample = Arc::new(self.collector.collect());
-        let now = sample.boot_time;
         let traced = self.trace.as_ref().map(ProcessIoTrace::take);
         if let Some(reason) = traced.as_ref().and_then(|it| it.end_reason.as_ref()) {
             return Err(CommandFailure::failed(format!(
                 "the kernel has ended the trace: {reason}"
             )));
         }
-        let live = self.view_builder.update_traced(sample, traced.as_ref());
+        let live = self
+            .view_builder
+            .update_traced(Arc::clone(&sample), traced.as_ref());
         for notice in watch::new_notices(&live, &mut self.printed_notices).lines() {
             print_status_line(notice);
         }
         let triggers = match &mut self.alerts {
-            Some(alerts) => alerts.observe(&live, now),
+            Some(alerts) => alerts.observe(&live, sample.boot_time),
             None => Vec::new(),
         };
-        self.output.write(&live, &triggers)
+        self.write(&sample, &live, &triggers)
+    }
+
+    /// Writes what there is of a sample; false if nobody reads it any more.
+    fn write(
+        &mut self,
+        sample: &SystemSample,
+        live: &Snapshot,
+        triggers: &[Trigger],
+    ) -> Result<bool, CommandFailure> {
+        match &mut self.output {
+            WatchOutput::Samples(writer) => writer.write(live),
+            WatchOutput::Triggers(writer) => writer.write(triggers),
+            WatchOutput::Exposition(writer) => {
+                writer.write(self.matches, (sample, live), self.alerts.as_ref())
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::alert_command::{
 use crate::cli::failure::CommandFailure;
 use crate::cli::options::time_option;
 use crate::cli::output::{StreamOutput, converted, print_status_line};
-use crate::condition::{ConditionMonitor, ConditionSet, SampleNeeds, Trigger};
+use crate::condition::{Condition, ConditionMonitor, ConditionSet, SampleNeeds, Trigger};
 use crate::model::Snapshot;
 use crate::report::triggers;
 use crate::units::format_wait;
@@ -105,6 +105,11 @@ impl Alerts {
             runner.handle(triggers.clone(), now);
         }
         triggers
+    }
+
+    /// For each condition whether it holds now.
+    pub(super) fn firing(&self) -> impl Iterator<Item = (&Condition, bool)> {
+        self.monitor.firing()
     }
 
     /// Waits for the commands that run, which takes at most as long as their time limit.
