@@ -1,6 +1,7 @@
 //! `watch --on CONDITION`: triggers of real loads, and the command that they start.
 
 mod command;
+mod exposition;
 mod triggers;
 
 use std::process::{Command, Output};
