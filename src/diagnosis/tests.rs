@@ -378,6 +378,16 @@ fn swapping_under_pressure_is_thrashing() {
 }
 
 #[test]
+fn pages_that_go_round_are_thrashing_without_much_pressure() {
+    let mut scene = Scene::quiet();
+    scene.host.memory_pressure_some = Some(0.03);
+    scene.host.swap_in_bytes_per_s = Some(18e6);
+    assert_eq!(scene.codes(), []);
+    scene.host.swap_out_bytes_per_s = Some(18e6);
+    assert_eq!(scene.codes(), [CauseCode::SwapThrashing]);
+}
+
+#[test]
 fn refaults_under_pressure_are_cache_thrashing() {
     let mut scene = Scene::quiet();
     scene.host.refault_bytes_per_s = Some(80e6);
