@@ -24,6 +24,7 @@ mod requests;
 #[path = "../support/requirement.rs"]
 mod requirement;
 mod robust;
+mod scale;
 #[path = "../support/slow_disk.rs"]
 mod slow_disk;
 #[path = "../support/mod.rs"]
