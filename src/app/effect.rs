@@ -38,6 +38,8 @@ pub enum Effect {
     FollowRequests(Option<SafeText>),
     /// List threads too.
     ShowThreads(bool),
+    /// Sample control groups too.
+    ShowUnits(bool),
     /// List the open files of a process.
     ListOpenFiles(u32),
     /// Look for deleted files that still occupy space.

@@ -5,12 +5,14 @@ mod name_pattern;
 mod pane;
 mod ranking;
 pub mod tree;
+pub mod unit_list;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::device_list::{DeviceColumn, DeviceList, DeviceOrder, DeviceSelection};
 use self::ranking::RowRanking;
+use self::unit_list::UnitList;
 use super::effect::Effect;
 use super::error::OpenFilesError;
 use super::keymap::KeyCommand;
@@ -84,6 +86,8 @@ pub struct LiveState {
     pub show_tree: bool,
     /// Whether threads are listed too.
     pub show_threads: bool,
+    /// The list of units, which has a pane of its own.
+    pub units: UnitList,
     /// The pane shown in place of the lists.
     pub pane: LivePane,
     /// Scroll position of the pane.
@@ -123,6 +127,7 @@ impl LiveState {
             show_totals: false,
             show_tree: false,
             show_threads: false,
+            units: UnitList::default(),
             pane: LivePane::Lists,
             viewport: Viewport::default(),
             accounting_enabled: false,
@@ -292,7 +297,26 @@ impl LiveState {
         if let Some(effects) = timeline.and_then(|timeline| timeline.handle_command(command)) {
             return effects;
         }
+        let units_were_shown = self.shows_units();
+        let mut effects = self.dispatch(command);
+        if units_were_shown != self.shows_units() {
+            effects.push(Effect::ShowUnits(!units_were_shown));
+        }
+        effects
+    }
+
+    /// Whether the list of units is shown.
+    #[must_use]
+    pub fn shows_units(&self) -> bool {
+        matches!(self.pane, LivePane::Units)
+    }
+
+    fn dispatch(&mut self, command: KeyCommand) -> Vec<Effect> {
+        if self.shows_units() && self.handle_units(command) {
+            return Vec::new();
+        }
         match command {
+            KeyCommand::ShowUnits => self.show_pane(LivePane::Units),
             KeyCommand::EditFilter => self.is_editing_filter = true,
             KeyCommand::Accept if self.is_editing_filter => self.is_editing_filter = false,
             KeyCommand::Accept => self.open_selected(),
@@ -336,6 +360,29 @@ impl LiveState {
             },
         }
         Vec::new()
+    }
+
+    /// Handles a command in the list of units; `false` for commands that mean the same elsewhere.
+    fn handle_units(&mut self, command: KeyCommand) -> bool {
+        let snapshot = self.snapshot.as_deref();
+        match command {
+            KeyCommand::Accept if !self.is_editing_filter => {
+                // The path contains the names of the slices that the unit is in.
+                if let Some(unit) = self.units.selected(snapshot) {
+                    self.filter = EditableText::new(&unit.path);
+                    self.focused_list = LiveList::Processes;
+                    self.pane = LivePane::Lists;
+                    self.select_listed();
+                }
+                true
+            }
+            KeyCommand::Cancel if self.is_editing_filter || !self.units.filter.is_empty() => {
+                self.is_editing_filter = false;
+                self.units.filter = EditableText::default();
+                true
+            }
+            command => self.units.handle_command(command, snapshot),
+        }
     }
 
     /// Whether the kernel counts the delays of processes already.
@@ -482,6 +529,7 @@ impl LiveState {
     #[must_use]
     pub fn focused_filter(&self) -> &EditableText {
         match self.focused_list {
+            _ if self.shows_units() => &self.units.filter,
             LiveList::Devices => &self.device_filter,
             _ => &self.filter,
         }
@@ -490,6 +538,7 @@ impl LiveState {
     /// Applies input to the filter of the focused list.
     pub fn type_filter(&mut self, input: TextInput) {
         match self.focused_list {
+            _ if self.shows_units() => self.units.filter.apply_input(input),
             LiveList::Devices => self.device_filter.apply_input(input),
             _ => self.filter.apply_input(input),
         }
@@ -553,6 +602,10 @@ fn matches_filter(process: &ProcessView, filter: &str) -> bool {
             .user
             .as_ref()
             .is_some_and(|user| user.to_lowercase().contains(filter))
+        || [&process.unit, &process.unit_path]
+            .into_iter()
+            .flatten()
+            .any(|unit| unit.to_lowercase().contains(filter))
 }
 
 #[cfg(test)]

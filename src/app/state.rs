@@ -117,6 +117,15 @@ impl AppState {
         state
     }
 
+    /// The initial state of the demo: its recording, and the result of a recorded run on the Bench
+    /// screen.
+    #[must_use]
+    pub fn for_demo(timeline: ReplayTimeline, result: ResultState, interval: Duration) -> Self {
+        let mut state = Self::for_replay(timeline, interval);
+        state.bench.stage = BenchStage::Result(Box::new(result));
+        state
+    }
+
     /// Applies what the user prefers.
     pub fn apply_preferences(&mut self, preferences: &Preferences) {
         if let Some(column) = preferences.sort {
@@ -163,6 +172,7 @@ impl AppState {
             }
             (None, Screen::Live) if self.live.is_editing_filter => KeyContext::Filter,
             (None, Screen::Live) if self.live.timeline.is_some() => KeyContext::Replay,
+            (None, Screen::Live) if self.live.shows_units() => KeyContext::Units,
             (None, Screen::Live) if !self.live.pane.is_lists() => KeyContext::LivePane,
             (None, Screen::Live) => KeyContext::Live,
             (None, Screen::Bench) => match &self.bench.stage {

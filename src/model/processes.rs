@@ -205,6 +205,7 @@ fn add_identity(
     view.command = printable_command_line(&identity.arguments, &identity.name).into();
     view.user = identity.user.clone().map(Into::into);
     view.unit = process.unit.as_ref().map(|unit| unit.name.clone());
+    view.unit_path = process.unit.as_ref().map(|unit| unit.path.clone());
     if let Some(io) = process.io.value() {
         view.read_total_bytes = Some(io.read_bytes);
         view.write_total_bytes = Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes));

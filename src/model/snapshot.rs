@@ -4,6 +4,7 @@
 //! counter went backwards, without permission. They are never 0.
 
 mod device_share;
+mod fault;
 mod mount;
 mod nanoseconds;
 mod transfer;
@@ -19,6 +20,7 @@ use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
 
 pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
+pub use self::fault::{BlockedTaskView, IoErrorsView};
 pub use self::mount::{MountErrors, MountView, NoMountValues};
 pub use self::transfer::{
     Bottleneck, BottleneckReason, Throttle, TransferKey, TransferKind, TransferOperation,
@@ -67,6 +69,15 @@ pub struct Snapshot {
     #[serde(default)]
     #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 10_000>")]
     pub mounts: Option<Vec<MountView>>,
+    /// Tasks in uninterruptible sleep, the longest first; `None` where they were not sampled.
+    #[serde(default)]
+    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 100_000>")]
+    pub blocked: Option<Vec<BlockedTaskView>>,
+    /// I/O errors in the interval, of the devices that had any; `None` where they were not sampled
+    /// or cannot be read.
+    #[serde(default)]
+    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 10_000>")]
+    pub io_errors: Option<Vec<IoErrorsView>>,
     /// What could not be read and why, each notice once, such as a missing permission.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     pub notices: Vec<SafeText>,
@@ -94,6 +105,16 @@ pub fn is_first_version_notice(notice: &str) -> bool {
 #[must_use]
 pub fn is_other_users_notice(notice: &str) -> bool {
     notice == ProbeNotice::OthersIoNotPermitted.message()
+}
+
+/// Whether a notice is about control groups.
+#[must_use]
+pub fn is_units_notice(notice: &str) -> bool {
+    let notices = [
+        ProbeNotice::BufferedWritesUnattributed,
+        ProbeNotice::NoControlGroupIo,
+    ];
+    notices.iter().any(|it| it.message() == notice)
 }
 
 /// The machine as a whole.
@@ -315,6 +336,9 @@ pub struct ProcessView {
     /// Name of the service, container, session or other control group that it belongs to; `None` in
     /// the root group.
     pub unit: Option<SafeText>,
+    /// Path of the group of that unit, which contains the slices that it is in.
+    #[serde(skip)]
+    pub unit_path: Option<SafeText>,
     /// Bytes read from devices per second.
     pub read_bytes_per_s: Option<f64>,
     /// Bytes written to devices per second, without cancelled ones.

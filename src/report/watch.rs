@@ -17,6 +17,8 @@ use crate::model::snapshot::HostView;
 use crate::safe_text::SafeText;
 use crate::units::{format_capacity, format_estimate, format_percent};
 
+pub use self::units::unit_label;
+
 /// Writers that will be throttled later than this are not worth a message.
 const DIRTY_LIMIT_HORIZON: Duration = Duration::from_secs(300);
 
@@ -203,6 +205,8 @@ mod tests {
             }],
             growing_files: Vec::new(),
             mounts: None,
+            blocked: None,
+            io_errors: None,
             units: None,
             drives: Default::default(),
             file_systems: Default::default(),

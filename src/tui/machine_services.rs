@@ -30,6 +30,7 @@ pub struct MachineServices {
     follower: RequestFollower,
     show_all_processes: Arc<AtomicBool>,
     show_threads: Arc<AtomicBool>,
+    show_units: Arc<AtomicBool>,
     accounting_lock: Option<SettingLock>,
     running_benchmark: Option<RunningBenchmark>,
 }
@@ -51,8 +52,11 @@ impl MachineServices {
         let (snapshots, all) = (senders.snapshots.clone(), Arc::clone(&all_processes));
         let threads = Arc::new(AtomicBool::new(false));
         let threads_shown = Arc::clone(&threads);
+        let units = Arc::new(AtomicBool::new(false));
+        let units_shown = Arc::clone(&units);
         let sampler = SampleThread::start(interval, move || {
             collector.set_show_threads(threads_shown.load(Ordering::Relaxed));
+            collector.set_show_units(units_shown.load(Ordering::Relaxed));
             let all = all.load(Ordering::Relaxed);
             collector.set_show_all(all);
             builder.show_all_processes(all);
@@ -68,6 +72,7 @@ impl MachineServices {
             follower,
             show_all_processes: all_processes,
             show_threads: threads,
+            show_units: units,
             accounting_lock: None,
             running_benchmark: None,
         })
@@ -121,6 +126,7 @@ impl AppServices for MachineServices {
             Effect::ShowAllProcesses(all) => self.show_all_processes.store(all, Ordering::Relaxed),
             Effect::FollowRequests(device) => self.follower.follow_device(device.map(String::from)),
             Effect::ShowThreads(shown) => self.show_threads.store(shown, Ordering::Relaxed),
+            Effect::ShowUnits(shown) => self.show_units.store(shown, Ordering::Relaxed),
             Effect::ListOpenFiles(pid) => {
                 self.run_in_background(move |roots| Message::OpenFiles {
                     pid,

@@ -4,6 +4,8 @@ mod answer_filter;
 mod background;
 pub mod benchmark_thread;
 mod compact_backend;
+pub mod demo;
+pub mod demo_content;
 pub mod event_loop;
 pub mod input;
 pub mod interface;
@@ -21,4 +23,4 @@ mod terminal_kind;
 mod threads;
 
 pub use self::event_loop::LoopEnd;
-pub use self::interface::{InterfaceError, InterfaceOptions, replay, run};
+pub use self::interface::{InterfaceError, InterfaceOptions, demo, replay, run};

@@ -11,11 +11,13 @@ use diskscope::app::replay::Frame;
 use diskscope::app::sessions::OpenedSession;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
+use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::drive::guard::MediumContents;
 use diskscope::drive::guard::conflicts::{device_mapper, exports, lock_line, mappings};
 use diskscope::drive::settings::{SettingRecord, SystemSetting};
 use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
-use diskscope::model::{SampleHistory, Snapshot};
+use diskscope::model::{SampleHistory, Snapshot, ViewBuilder};
+use diskscope::probe::SystemSample;
 use diskscope::probe::process::stat;
 use diskscope::probe::system::{diskstats, host};
 use diskscope::probe::trace::decode::EventDecoder;
@@ -172,6 +174,21 @@ pub fn units(text: &str) {
     }
 }
 
+/// A condition: printed it is the same, and it can be evaluated.
+pub fn condition(text: &str) {
+    let Ok(condition) = Condition::parse(text) else {
+        return;
+    };
+    let printed = condition.to_string();
+    assert!(!printed.chars().any(char::is_control), "{printed:?}");
+    assert_eq!(Condition::parse(&printed), Ok(condition), "{text:?}");
+    let set = ConditionSet::parse(&[printed]).unwrap_or_default();
+    let live = ViewBuilder::default().update(SystemSample::default().into());
+    for trigger in ConditionMonitor::new(set).observe(&live, Duration::ZERO) {
+        assert!(trigger.condition.holds_for(trigger.value));
+    }
+}
+
 /// A record of a changed setting: it names a setting that there is, and values that can do no harm
 /// wherever they were written.
 pub fn settings_record(bytes: &[u8]) {
@@ -271,7 +288,7 @@ pub fn recording_whose_sums_are_right(bytes: &[u8]) {
         let Some(payload) = bytes.get(begin..begin + known.payload_bytes) else {
             break;
         };
-        let sum = frame::frame_checksum(&head[..24], payload);
+        let sum = frame::frame_checksum(None, &head[..24], payload);
         bytes[at + 24..begin].copy_from_slice(&sum.to_le_bytes());
         at = begin + known.payload_bytes;
     }

@@ -120,6 +120,8 @@ pub enum KeyCommand {
     ToggleThreads,
     /// Memory, pressure and growing files.
     ShowMemory,
+    /// Services and containers.
+    ShowUnits,
     /// Open files of the selected process.
     ShowOpenFiles,
     /// Deleted files that still occupy space.
@@ -141,12 +143,16 @@ pub enum KeyCommand {
 }
 
 impl KeyCommand {
-    /// Whether it changes processes or settings of the machine that the program runs on.
+    /// Whether it changes or examines processes or settings of the machine that the program runs on.
     #[must_use]
-    pub fn changes_machine(self) -> bool {
+    pub fn needs_machine(self) -> bool {
         matches!(
             self,
-            Self::ChooseIoClass | Self::ChooseSignal | Self::ToggleAccounting
+            Self::ChooseIoClass
+                | Self::ChooseSignal
+                | Self::ToggleAccounting
+                | Self::ShowOpenFiles
+                | Self::ShowDeletedFiles
         )
     }
 }

@@ -9,6 +9,8 @@ pub enum KeyContext {
     Live,
     /// A pane of the Live screen; bindings that are missing here come from the Live context.
     LivePane,
+    /// The list of units; bindings that are missing here come from the Live context.
+    Units,
     /// The Live screen with a recording; bindings that are missing here come from the Live context.
     Replay,
     /// The Requests screen with a recording. It has no bindings of its own: the replay bindings
@@ -60,10 +62,11 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Global,
         Self::Live,
         Self::LivePane,
+        Self::Units,
         Self::Replay,
         Self::ReplayField,
         Self::Filter,
@@ -95,6 +98,7 @@ impl KeyContext {
             Self::Global => "Global",
             Self::Live => "Live",
             Self::LivePane => "Live: panes",
+            Self::Units => "Live: services and containers",
             Self::Replay | Self::RecordedRequests => "Replay of a recording",
             Self::ReplayField => "Replay: time or search",
             Self::Filter => "Filter",
@@ -125,6 +129,7 @@ impl KeyContext {
     pub fn lookup_chain(self) -> [Self; 2] {
         match self {
             Self::LivePane => [Self::LivePane, Self::Live],
+            Self::Units => [Self::Units, Self::Live],
             Self::Replay => [Self::Replay, Self::Live],
             Self::RecordedRequests => [Self::Replay, Self::Requests],
             typing if typing.takes_text() => [typing, Self::TextEditing],

@@ -63,6 +63,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Live, &[KeyPress::char('f')], KeyCommand::ShowOpenFiles, "open files of the selected process", "files"),
     binding(KeyContext::Live, &[KeyPress::char('d')], KeyCommand::ShowDeletedFiles, "deleted files that still occupy space", ""),
     binding(KeyContext::Live, &[KeyPress::char('m')], KeyCommand::ShowMemory, "memory, pressure, growing files", "memory"),
+    binding(KeyContext::Live, &[KeyPress::char('u')], KeyCommand::ShowUnits, "services and containers", "units"),
     binding(KeyContext::Live, &[KeyPress::char('t')], KeyCommand::ToggleTotals, "totals since the first sample, or rates", ""),
     binding(KeyContext::Live, &[KeyPress::char('T')], KeyCommand::ToggleTree, "process tree, or sort order", ""),
     binding(KeyContext::Live, &[KeyPress::char('H')], KeyCommand::ToggleThreads, "show or hide threads", ""),
@@ -87,6 +88,12 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::LivePane, &[KeyPress::char('c')], KeyCommand::ChooseIoClass, "set the I/O class of the process", "class"),
     binding(KeyContext::LivePane, &[KeyPress::char('x')], KeyCommand::ChooseSignal, "send the process a signal", "signal"),
     binding(KeyContext::LivePane, &[KeyPress::char('o')], KeyCommand::FilterByDevice, "only processes on the selected device", ""),
+
+    binding(KeyContext::Units, ENTER, KeyCommand::Accept, "processes of the unit", "processes"),
+    binding(KeyContext::Units, &[KeyPress::char('/')], KeyCommand::EditFilter, "filter units by text", "filter"),
+    binding(KeyContext::Units, &[KeyPress::char('s'), KeyPress::new(KeySymbol::Right)], KeyCommand::Next, "sort by the next column", "sort"),
+    binding(KeyContext::Units, &[KeyPress::char('S'), KeyPress::new(KeySymbol::Left)], KeyCommand::Previous, "sort by the previous column", ""),
+    binding(KeyContext::Units, ESC, KeyCommand::Cancel, "clear the filter; back to the lists", "back"),
 
     binding(KeyContext::Replay, &[KeyPress::new(KeySymbol::Right), KeyPress::char('.')], KeyCommand::NextFrame, "next snapshot", "next"),
     binding(KeyContext::Replay, &[KeyPress::new(KeySymbol::Left), KeyPress::char(',')], KeyCommand::PreviousFrame, "previous snapshot", "previous"),

@@ -33,6 +33,8 @@ pub enum LivePane {
     OpenFiles(Option<Result<Vec<FileView>, Arc<OpenFilesError>>>),
     /// Deleted files that still occupy space; `None` until the search is done.
     DeletedFiles(Option<Vec<DeletedView>>),
+    /// Services, containers and other control groups.
+    Units,
     /// Memory, pressure and the files that grow.
     Memory,
 }

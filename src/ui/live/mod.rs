@@ -12,25 +12,28 @@ mod detail;
 mod device;
 mod devices;
 mod files;
+mod filter;
 mod memory;
 mod processes;
 mod rows;
 pub(super) mod timeline;
 mod transfer;
 mod transfers;
+mod units;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::app::live::{LiveList, LivePane, LiveState};
+use crate::app::live::{LivePane, LiveState};
 use crate::app::viewport::Viewport;
-use crate::model::snapshot::{is_delay_accounting_notice, is_other_users_notice};
+use crate::model::snapshot::{is_delay_accounting_notice, is_other_users_notice, is_units_notice};
 use crate::safe_text::SafeText;
-use crate::ui::live::rows::take_bottom;
+use crate::ui::live::filter::draw_filter;
+use crate::ui::live::rows::{take_bottom, take_top};
 use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::{cut_end, input_line};
+use crate::ui::widgets::text::cut_end;
 
 /// Minimum width for details of the selected process beside the list.
 const DETAIL_MIN_WIDTH: u16 = 140;
@@ -58,9 +61,12 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     };
     let mut area = with_side_margins(area);
     timeline::draw_below(live, theme, &mut area, buf);
-    let notices = sample.notices.len().min(2) as u16;
+    // The list of units says itself what is missing in it.
+    let is_shown = |notice: &&SafeText| !(live.shows_units() && is_units_notice(notice));
+    let shown: Vec<SafeText> = sample.notices.iter().filter(is_shown).cloned().collect();
+    let notices = shown.len().min(2) as u16;
     let foot = take_bottom(&mut area, notices + u16::from(notices > 0));
-    draw_notices(&sample.notices, theme, foot, buf);
+    draw_notices(&shown, theme, foot, buf);
 
     if !live.pane.is_lists() {
         draw_pane(live, theme, area, buf);
@@ -128,6 +134,7 @@ fn draw_pane(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
         LivePane::DeletedFiles(files) => {
             files::draw_deleted_files(files.as_deref(), &live.viewport, theme, area, buf);
         }
+        LivePane::Units => units::draw(live, theme, area, buf),
         LivePane::Memory => memory::draw(live, theme, area, buf),
     }
 }
@@ -140,14 +147,6 @@ fn with_side_margins(area: Rect) -> Rect {
         area.width.saturating_sub(2),
         area.height,
     )
-}
-
-fn take_top(area: &mut Rect, height: u16) -> Rect {
-    let height = height.min(area.height);
-    let taken = Rect { height, ..*area };
-    area.y += height;
-    area.height -= height;
-    taken
 }
 
 /// Draws the notices; those that a key can fix come first.
@@ -171,26 +170,4 @@ fn draw_notices(notices: &[SafeText], theme: Theme, area: Rect, buf: &mut Buffer
         };
         line.render(row, buf);
     }
-}
-
-fn draw_filter(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let mut line = Line::from(vec![Span::styled("/ ", theme.role_style(StyleRole::Title))]);
-    let style = theme.role_style(StyleRole::Plain);
-    if live.is_editing_filter {
-        line.extend(input_line(
-            live.focused_filter(),
-            area.width.saturating_sub(2),
-            theme,
-            style,
-        ));
-    } else {
-        line.push_span(Span::styled(live.focused_filter().as_string(), style));
-        let found = match live.focused_list {
-            LiveList::Devices => live.device_list().rows.len(),
-            _ => live.visible_processes().len(),
-        };
-        let text = format!("   {found} found, Esc clears the filter");
-        line.push_span(Span::styled(text, theme.role_style(StyleRole::Faint)));
-    }
-    line.render(area, buf);
 }

@@ -39,6 +39,15 @@ pub(super) fn beside(
     lines
 }
 
+/// Cuts rows off the top of an area.
+pub(super) fn take_top(area: &mut Rect, height: u16) -> Rect {
+    let height = height.min(area.height);
+    let taken = Rect { height, ..*area };
+    area.y += height;
+    area.height -= height;
+    taken
+}
+
 /// Lines of which facts that are too wide are wrapped, their values below each other.
 pub(super) fn wrap_facts(lines: Vec<Line<'static>>, width: u16) -> Vec<Line<'static>> {
     let room = width.saturating_sub(FACT_NAME_WIDTH as u16);

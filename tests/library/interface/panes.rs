@@ -13,8 +13,9 @@ use diskscope::model::Snapshot;
 use diskscope::model::files::{DeletedView, FileHolder, FileView};
 use diskscope::model::snapshot::{
     Bottleneck, DeviceView, GrowingFile, HostView, Throttle, TransferState, TransferView,
+    UnitLimit, UnitView,
 };
-use diskscope::probe::sample::ProbeNotice;
+use diskscope::probe::sample::{ProbeNotice, UnitKind};
 use diskscope::roots::SysPaths;
 use diskscope::ui::Theme;
 
@@ -279,6 +280,63 @@ fn deleted_files() {
     assert_snapshots("pane-deleted", &state);
     send_message(&mut state, Message::DeletedFiles(Vec::new()));
     assert_snapshots("pane-deleted-none", &state);
+}
+
+fn unit(name: &str, kind: UnitKind, read: f64) -> UnitView {
+    UnitView {
+        path: format!("/system.slice/{name}").into(),
+        name: name.into(),
+        kind,
+        read_bytes_per_s: Some(read),
+        write_bytes_per_s: Some(read / 10.0),
+        read_ios_per_s: Some(read / 65536.0),
+        write_ios_per_s: Some(0.0),
+        pressure_some: Some(0.38),
+        pressure_full: Some(0.02),
+        limits: Vec::new(),
+    }
+}
+
+#[test]
+fn units_are_sampled_while_their_pane_is_open_and_lead_to_their_processes() {
+    let mut state = live_state();
+    let opened = press_letters(&mut state, "u");
+    assert!(matches!(opened[..], [Effect::ShowUnits(true)]));
+    assert_snapshots("pane-units-waiting", &state);
+    let mut sample = canned::sample_snapshot(0);
+    let mut limited = unit("nightly-backup.service", UnitKind::Service, 101.2e6);
+    limited.limits = vec![UnitLimit {
+        device: "sda".into(),
+        read_bytes_per_s: Some(104_857_600),
+        write_bytes_per_s: None,
+        read_ios_per_s: Some(2000),
+        write_ios_per_s: None,
+        usage: Some(0.965),
+    }];
+    let mut idle = unit("cron.service", UnitKind::Service, 0.0);
+    idle.pressure_some = None;
+    idle.read_bytes_per_s = None;
+    sample.units = Some(vec![
+        idle,
+        limited,
+        unit("shop/db-0/postgres", UnitKind::Container, 12e6),
+    ]);
+    sample.notices = vec![ProbeNotice::BufferedWritesUnattributed.message().into()];
+    sample.processes[0].unit = Some("nightly-backup.service".into());
+    sample.processes[0].unit_path = Some("/system.slice/nightly-backup.service".into());
+    let backup = sample.processes[0].pid;
+    send_message(&mut state, Message::Snapshot(Arc::new(sample)));
+    assert_snapshots("pane-units", &state);
+    press_letters(&mut state, "/shop");
+    canned::press_code(&mut state, KeySymbol::Enter);
+    let rows = state.live.units.rows(state.live.snapshot.as_deref());
+    assert_eq!(rows.unwrap().len(), 1);
+    canned::press_code(&mut state, KeySymbol::Esc);
+    let effects = update(&mut state, AppEvent::Key(KeyPress::new(KeySymbol::Enter)));
+    assert!(matches!(effects[..], [Effect::ShowUnits(false)]));
+    let listed = state.live.visible_processes();
+    let pids: Vec<u32> = listed.iter().map(|process| process.pid).collect();
+    assert_eq!(pids, [backup], "the processes of the unit");
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! Every list and page can be moved through to its end, and a report is asked for.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::keymap::{self, KeyCommand};
 use diskscope::app::live::LivePane;
 use diskscope::app::{AppEvent, AppState, BenchStage, Effect, KeyContext, update};
 use diskscope::model::files::FileView;
+use diskscope::model::snapshot::UnitView;
+use diskscope::probe::sample::UnitKind;
 use diskscope::session::document::{Severity, Verdict};
 use diskscope::ui::Theme;
 use ratatui::buffer::Buffer;
@@ -145,7 +148,30 @@ fn lists_and_pages() -> Vec<(String, AppState)> {
     let device = [KeySymbol::Tab, KeySymbol::Enter];
     led_to("live, a device", canned::live_state(), &device);
     led_to("live, many open files", many_open_files(), &[]);
+    led_to("live, units", many_units(), &[]);
     all
+}
+
+/// The list of units with more lines than fit.
+fn many_units() -> AppState {
+    let mut state = canned::live_state();
+    press_code(&mut state, KeySymbol::Char('u'));
+    let mut sample = canned::sample_snapshot(0);
+    let units = (0..90).map(|index| UnitView {
+        path: format!("/system.slice/{index:02}.service").into(),
+        name: format!("{index:02}.service").into(),
+        kind: UnitKind::Service,
+        read_bytes_per_s: Some(0.0),
+        write_bytes_per_s: Some(0.0),
+        read_ios_per_s: Some(0.0),
+        write_ios_per_s: Some(0.0),
+        pressure_some: None,
+        pressure_full: None,
+        limits: Vec::new(),
+    });
+    sample.units = Some(units.collect());
+    state.live.set_snapshot(Arc::new(sample));
+    state
 }
 
 /// Whether the six keys of movement lead to both ends and stay there; panics where they do not.
