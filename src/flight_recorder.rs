@@ -90,12 +90,6 @@ impl FlightRecorder {
         self.trace.as_ref().err()
     }
 
-    /// Whether a trigger waits for the time after it to pass.
-    #[must_use]
-    pub fn is_pending(&self) -> bool {
-        self.pending.is_some()
-    }
-
     /// Adds a snapshot of this time on the boot clock. Returns the condition that triggered, if one
     /// did: the trigger is pending until it is finished.
     pub fn observe(&mut self, live: &Arc<Snapshot>, now: Duration) -> Option<Trigger> {

@@ -11,9 +11,9 @@ use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::interface;
 use super::output::{StreamOutput, print_status_line};
-use super::replay_triggers;
+use super::replay_triggers::{self, read_failure};
 use super::watch::SampleWriter;
-use crate::recording::{Recording, RecordingCursor, RecordingReadError};
+use crate::recording::{Recording, RecordingCursor};
 use crate::tui;
 use crate::tui::InterfaceOptions;
 
@@ -84,7 +84,8 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     }
     let mut replay = RecordingCursor::new(recording);
     if matches.get_flag("triggers") {
-        return replay_triggers::print(matches, &mut replay);
+        let format = selected_format(matches, FORMATS)?;
+        return replay_triggers::print(matches, format, &mut replay);
     }
     let is_single = seek_by_options(matches, &mut replay)?;
     let format = selected_format(matches, FORMATS)?;
@@ -158,18 +159,6 @@ fn print_recorded_requests(
     let goes_on = output.write(&waiting)?;
     read.map_err(read_failure)?;
     Ok(goes_on)
-}
-
-pub(super) fn read_failure(error: RecordingReadError) -> CommandFailure {
-    match error {
-        RecordingReadError::NotARecording { .. } | RecordingReadError::Version(_) => {
-            CommandFailure::usage_error(error)
-        }
-        RecordingReadError::Input(ref input) if input.is_usage() => {
-            CommandFailure::usage_error(error)
-        }
-        _ => CommandFailure::failed(error),
-    }
 }
 
 /// Seeks as the options specify; true if only that view is to be printed.

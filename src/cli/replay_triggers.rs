@@ -5,16 +5,19 @@ use std::fmt::Write;
 use clap::ArgMatches;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::format::{OutputFormat, selected_format};
+use super::format::OutputFormat;
 use super::output::StreamOutput;
-use super::replay::{FORMATS, read_failure};
-use crate::recording::{KeptRequests, RecordingCursor, TriggerRecord};
+use crate::recording::{KeptRequests, RecordingCursor, RecordingReadError, TriggerRecord};
 use crate::safe_text::json;
 use crate::units;
 
 /// Prints all triggers, the oldest first.
-pub(super) fn print(matches: &ArgMatches, replay: &mut RecordingCursor) -> CommandResult {
-    let is_json = match selected_format(matches, FORMATS)? {
+pub(super) fn print(
+    matches: &ArgMatches,
+    format: OutputFormat,
+    replay: &mut RecordingCursor,
+) -> CommandResult {
+    let is_json = match format {
         OutputFormat::Ndjson => true,
         OutputFormat::Text => false,
         _ => {
@@ -85,4 +88,17 @@ fn requests_text(requests: &KeptRequests) -> String {
         text += &format!(", {} events lost", requests.lost_events);
     }
     text
+}
+
+/// The failure for a recording that cannot be read.
+pub(super) fn read_failure(error: RecordingReadError) -> CommandFailure {
+    match error {
+        RecordingReadError::NotARecording { .. } | RecordingReadError::Version(_) => {
+            CommandFailure::usage_error(error)
+        }
+        RecordingReadError::Input(ref input) if input.is_usage() => {
+            CommandFailure::usage_error(error)
+        }
+        _ => CommandFailure::failed(error),
+    }
 }

@@ -75,10 +75,10 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
             "--duration: the shortest window is 2s",
         ));
     };
-    if let Some(path) = matches.get_one::<PathBuf>("from") {
-        return why_recorded::run(matches, path, duration);
-    }
     let format = selected_format(matches, FORMATS)?;
+    if let Some(path) = matches.get_one::<PathBuf>("from") {
+        return why_recorded::run(matches, format, path, duration);
+    }
     let output = ResultOutput::from_options(matches, &[])?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;

@@ -7,10 +7,9 @@ use std::time::Duration;
 use clap::ArgMatches;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::format::{OutputFormat, selected_format};
+use super::format::OutputFormat;
 use super::output::{ResultOutput, pretty_json};
-use super::replay::read_failure;
-use super::why::FORMATS;
+use super::replay_triggers::read_failure;
 use crate::diagnosis::{EvidenceWindow, diagnose};
 use crate::recording::{
     AFTER_TRIGGER, BEFORE_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor, TriggerMark,
@@ -31,8 +30,12 @@ struct RecordedAnswer {
 
 /// Prints the diagnosis of a trigger, which was made with all evidence, or else one from the
 /// snapshots of the recording.
-pub(super) fn run(matches: &ArgMatches, path: &Path, duration: Duration) -> CommandResult {
-    let format = selected_format(matches, FORMATS)?;
+pub(super) fn run(
+    matches: &ArgMatches,
+    format: OutputFormat,
+    path: &Path,
+    duration: Duration,
+) -> CommandResult {
     let output = ResultOutput::from_options(matches, &[])?;
     let mut cursor = RecordingCursor::new(Recording::open(path).map_err(read_failure)?);
     let at_ms = wanted_time(matches, &mut cursor)?;

@@ -117,7 +117,7 @@ fn trigger_keeps_requests_from_before_it() {
     let name = device.path().trim_start_matches("/dev/").to_owned();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("day.ring");
-    let condition = format!("read_bytes_per_s({name})>1MB");
+    let condition = format!("read_bytes_per_s({name})>1MB/s");
     let mut running = sized_recorder(&file, "50MB", "1s", &["--on", &condition])
         .spawn()
         .unwrap();
