@@ -158,12 +158,9 @@ fn trigger_keeps_requests_from_before_it() {
         .filter(|line| line["bytes"] == 4096)
         .filter_map(|line| line["sector"].as_u64())
         .collect();
-    assert_eq!(
-        before,
-        [8000, 8008, 8016, 8024, 8032],
-        "{:?}",
-        trigger.requests
-    );
+    for sector in [8000, 8008, 8016, 8024, 8032] {
+        assert!(before.contains(&sector), "{sector}: {before:?}");
+    }
     let after = kept.iter().filter(of_device).count();
     assert!(after >= 600, "{after}: {:?}", trigger.requests);
     let printed = output_of(&["replay", "--triggers"], &file);
