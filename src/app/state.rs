@@ -15,6 +15,7 @@ use super::result::ResultState;
 use super::running::RunningState;
 use super::screen::Screen;
 use super::sessions::SessionsState;
+use super::why::WhyState;
 use crate::safe_text::SafeText;
 
 /// Stage of the Bench screen.
@@ -82,6 +83,8 @@ pub struct AppState {
     pub requests: RequestsState,
     /// The Sessions screen.
     pub sessions: SessionsState,
+    /// The Why screen.
+    pub why: WhyState,
     /// The help.
     pub help: HelpState,
     /// The open dialog.
@@ -103,6 +106,7 @@ impl AppState {
             },
             requests: RequestsState::default(),
             sessions: SessionsState::default(),
+            why: WhyState::default(),
             help: HelpState::default(),
             dialog: None,
             status_message: None,
@@ -167,7 +171,9 @@ impl AppState {
                 _,
             ) => KeyContext::Question,
             (Some(Dialog::ChooseProcessAction(..)), _) => KeyContext::ChoiceList,
-            (None, Screen::Live | Screen::Requests) if self.is_replay_field_open() => {
+            (None, Screen::Live | Screen::Requests | Screen::Why)
+                if self.is_replay_field_open() =>
+            {
                 KeyContext::ReplayField
             }
             (None, Screen::Live) if self.live.is_editing_filter => KeyContext::Filter,
@@ -186,6 +192,8 @@ impl AppState {
             }
             (None, Screen::Requests) => KeyContext::Requests,
             (None, Screen::Sessions) => self.sessions.key_context(),
+            (None, Screen::Why) if self.live.timeline.is_some() => KeyContext::RecordedWhy,
+            (None, Screen::Why) => KeyContext::Why,
         }
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod alerts;
 mod command_line;
 mod compare;
 mod config;
@@ -25,6 +26,7 @@ mod requests;
 mod requirement;
 mod ring;
 mod robust;
+mod scale;
 #[path = "../support/slow_disk.rs"]
 mod slow_disk;
 #[path = "../support/mod.rs"]
