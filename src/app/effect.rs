@@ -38,6 +38,10 @@ pub enum Effect {
     FollowRequests(Option<SafeText>),
     /// List threads too.
     ShowThreads(bool),
+    /// Trace which files the requests belong to, from now on, or stop tracing.
+    TraceFiles(bool),
+    /// Sample mounted file systems too.
+    ShowMounts(bool),
     /// Sample control groups too.
     ShowUnits(bool),
     /// List the open files of a process.

@@ -19,6 +19,7 @@ use crate::drive::settings::SettingError;
 use crate::drive::{DriveError, OverwriteImpact};
 use crate::model::Snapshot;
 use crate::model::files::{DeletedView, FileView};
+use crate::model::hot_files::view::HotFilesView;
 use crate::model::requests::RequestsView;
 
 /// An input event.
@@ -53,6 +54,8 @@ pub enum Message {
     Requests(Arc<RequestsView>),
     /// Requests cannot be traced.
     FollowFailed(TraceUnavailable),
+    /// The files that the requests belong to, or why they cannot be traced.
+    HotFiles(Result<Arc<HotFilesView>, TraceUnavailable>),
     /// Progress of the benchmark; only the latest is kept.
     BenchmarkEvent(Arc<RunEvent>),
     /// The benchmark ended, successfully or not.

@@ -114,6 +114,30 @@ impl FileTrace {
         }
     }
 
+    /// What was found so far.
+    #[must_use]
+    pub fn view(&mut self) -> HotFilesView {
+        let view = self.resolver.interim_view();
+        self.complete_view(view)
+    }
+
+    /// Why the kernel has ended the trace, if it did.
+    #[must_use]
+    pub fn end_reason(&self) -> Option<&str> {
+        self.end_reason.as_deref()
+    }
+
+    fn complete_view(&self, view: HotFilesView) -> HotFilesView {
+        let duration_ns = self.ended_ns.saturating_sub(self.started_ns);
+        HotFilesView {
+            duration_ns,
+            recorded_ns: duration_ns,
+            events_lost: self.lost_events,
+            not_recorded: not_recorded(&self.capture),
+            ..view
+        }
+    }
+
     /// Ends the trace. Returns the result, and why the kernel ended the trace, if it did.
     #[must_use]
     pub fn finish(mut self) -> (HotFilesView, Option<String>) {

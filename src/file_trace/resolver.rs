@@ -214,7 +214,7 @@ impl Resolver {
         let opened = descriptor.and_then(|key| self.descriptors.get(&key).copied());
         let key = SyncKey {
             call: record.call,
-            pid: record.pid,
+            pid: self.processes.process_id(record.pid),
             file: hinted.or(opened),
         };
         self.syncs.record(key, record);

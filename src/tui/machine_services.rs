@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::benchmark_thread::RunningBenchmark;
+use super::file_follower::FileFollower;
 use super::request_follower::RequestFollower;
 use super::sampler::SampleThread;
 use super::services::{AppServices, FeedSenders};
@@ -28,9 +29,11 @@ pub struct MachineServices {
     senders: FeedSenders,
     sampler: SampleThread,
     follower: RequestFollower,
+    file_follower: FileFollower,
     show_all_processes: Arc<AtomicBool>,
     show_threads: Arc<AtomicBool>,
     show_units: Arc<AtomicBool>,
+    show_mounts: Arc<AtomicBool>,
     accounting_lock: Option<SettingLock>,
     running_benchmark: Option<RunningBenchmark>,
 }
@@ -54,9 +57,12 @@ impl MachineServices {
         let threads_shown = Arc::clone(&threads);
         let units = Arc::new(AtomicBool::new(false));
         let units_shown = Arc::clone(&units);
+        let mounts = Arc::new(AtomicBool::new(false));
+        let mounts_shown = Arc::clone(&mounts);
         let sampler = SampleThread::start(interval, move || {
             collector.set_show_threads(threads_shown.load(Ordering::Relaxed));
             collector.set_show_units(units_shown.load(Ordering::Relaxed));
+            collector.set_show_mounts(mounts_shown.load(Ordering::Relaxed));
             let all = all.load(Ordering::Relaxed);
             collector.set_show_all(all);
             builder.show_all_processes(all);
@@ -65,14 +71,17 @@ impl MachineServices {
             snapshots.send_replace(Some(Arc::new(view)));
         })?;
         let follower = RequestFollower::start(roots.clone(), senders.clone())?;
+        let file_follower = FileFollower::start(roots.clone(), senders.clone())?;
         Ok(Self {
             roots,
             senders,
             sampler,
             follower,
+            file_follower,
             show_all_processes: all_processes,
             show_threads: threads,
             show_units: units,
+            show_mounts: mounts,
             accounting_lock: None,
             running_benchmark: None,
         })
@@ -126,6 +135,8 @@ impl AppServices for MachineServices {
             Effect::ShowAllProcesses(all) => self.show_all_processes.store(all, Ordering::Relaxed),
             Effect::FollowRequests(device) => self.follower.follow_device(device.map(String::from)),
             Effect::ShowThreads(shown) => self.show_threads.store(shown, Ordering::Relaxed),
+            Effect::TraceFiles(traced) => self.file_follower.set_tracing(traced),
+            Effect::ShowMounts(shown) => self.show_mounts.store(shown, Ordering::Relaxed),
             Effect::ShowUnits(shown) => self.show_units.store(shown, Ordering::Relaxed),
             Effect::ListOpenFiles(pid) => {
                 self.run_in_background(move |roots| Message::OpenFiles {

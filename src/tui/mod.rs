@@ -5,6 +5,7 @@ mod background;
 pub mod benchmark_thread;
 mod compact_backend;
 pub mod event_loop;
+mod file_follower;
 pub mod input;
 pub mod interface;
 pub mod machine_services;

@@ -76,6 +76,8 @@ struct QueuedBio {
 struct CommitClock {
     running_since: Option<u64>,
     total_ns: u64,
+    /// Until then a commit ran whose start was not recorded.
+    unknown_until: u64,
 }
 
 impl CommitClock {
@@ -209,6 +211,9 @@ impl FileTraceCollector {
             FileAction::CommitFinished { device } => {
                 thread.in_commit = false;
                 let commit = self.commits.entry(device).or_default();
+                if commit.running_since.is_none() {
+                    commit.unknown_until = at;
+                }
                 commit.total_ns = commit.elapsed(at);
                 commit.running_since = None;
             }
@@ -234,6 +239,7 @@ impl FileTraceCollector {
 
     fn finish_call(&mut self, event: &FileEvent, open: OpenCall) {
         let commit = open.journal.and_then(|device| self.commits.get(&device));
+        let commit = commit.filter(|commit| commit.unknown_until <= open.started_ns);
         let commit_ns = commit.map(|commit| {
             let elapsed = commit.elapsed(event.timestamp_ns);
             elapsed.saturating_sub(open.commit_ns_before)

@@ -207,6 +207,34 @@ fn commit_that_began_before_the_call_counts_from_its_start_only() {
 }
 
 #[test]
+fn time_in_commit_is_unknown_where_a_commit_began_before_the_trace() {
+    let call = SyncCall::Fsync;
+    let descriptor = Some(3);
+    let calls = |at, pid| {
+        [
+            action(at, pid, FileAction::CallStarted { call, descriptor }),
+            action(at, pid, FileAction::FileSynced { file: file(77) }),
+        ]
+    };
+    let finished = |at, pid| action(at, pid, FileAction::CallFinished { call });
+    let committed = action(150, 9, FileAction::CommitFinished { device: PARTITION });
+    let [first, second] = calls(100, 7);
+    let [third, fourth] = calls(160, 8);
+    let events = [
+        first,
+        second,
+        committed,
+        third,
+        fourth,
+        finished(200, 7),
+        finished(210, 8),
+    ];
+    let batch = collector().add_batch(&[], &events);
+    let times: Vec<_> = batch.syncs.iter().map(|sync| sync.commit_ns).collect();
+    assert_eq!(times, [None, Some(0)]);
+}
+
+#[test]
 fn after_lost_events_nothing_is_joined() {
     let added = FileAction::PageAdded {
         file: file(77),
