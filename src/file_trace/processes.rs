@@ -1,7 +1,8 @@
 //! The processes behind thread ids: read when a thread is first seen, since it may end soon.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use crate::model::hot_files::view::ProcessView;
 use crate::model::requests::RequestActor;

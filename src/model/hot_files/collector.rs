@@ -1,6 +1,6 @@
 //! Joins the events of files with the bios of the same thread.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::in_flight::{BiosInFlight, SectorRange};
 use super::piece::{Access, CompletedPiece, FileHint, SyncRecord, Transfer};
@@ -118,6 +118,7 @@ pub struct FileTraceCollector {
     commits: HashMap<DeviceNumber, CommitClock>,
     announced: HashSet<Sighting>,
     announced_since: u64,
+    announced_round: u32,
     completions: u64,
     output: CollectedBatch,
 }
@@ -154,11 +155,29 @@ impl FileTraceCollector {
         }
     }
 
-    fn announce(&mut self, at: u64, sighting: Sighting) {
+    fn start_announcing_anew(&mut self, at: u64) {
         if at.saturating_sub(self.announced_since) > SIGHTING_INTERVAL_NS {
             self.announced.clear();
             self.announced_since = at;
+            self.announced_round = self.announced_round.wrapping_add(1);
         }
+    }
+
+    /// Announces a thread that submits a bio, and the file. Most threads use one file for many bios.
+    fn announce_submission(&mut self, event: &BlockEvent, hint: Option<FileHint>) {
+        self.start_announcing_anew(event.timestamp_ns);
+        let announced = (self.announced_round.wrapping_add(1), hint);
+        if std::mem::replace(&mut self.threads.of(event.pid).announced, announced) == announced {
+            return;
+        }
+        self.announce(event.timestamp_ns, Sighting::Thread(event.pid));
+        if let Some(hint) = hint {
+            self.announce(event.timestamp_ns, Sighting::File(hint, event.pid));
+        }
+    }
+
+    fn announce(&mut self, at: u64, sighting: Sighting) {
+        self.start_announcing_anew(at);
         if self.announced.insert(sighting) {
             self.output.sightings.push(sighting);
         }
@@ -327,10 +346,7 @@ impl FileTraceCollector {
             access,
         };
         self.bios.queue(range, bio);
-        self.announce(event.timestamp_ns, Sighting::Thread(event.pid));
-        if let Some(hint) = hint {
-            self.announce(event.timestamp_ns, Sighting::File(hint, event.pid));
-        }
+        self.announce_submission(event, hint);
     }
 
     fn on_complete(&mut self, event: &BlockEvent) {

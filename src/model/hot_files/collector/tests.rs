@@ -8,8 +8,8 @@ const PARTITION: DeviceNumber = (8, 1);
 
 fn collector() -> FileTraceCollector {
     FileTraceCollector::new(CollectorSettings {
-        drive_by_device: HashMap::from([(PARTITION, DRIVE)]),
-        file_systems: HashSet::from([PARTITION]),
+        drive_by_device: [(PARTITION, DRIVE)].into_iter().collect(),
+        file_systems: [PARTITION].into_iter().collect(),
         page_bytes: 4096,
     })
 }
