@@ -25,7 +25,9 @@ use crate::model::hot_files::{CollectedBatch, FileTraceCollector};
 use crate::probe::boot_time;
 use crate::probe::trace::enabled::EventKind;
 use crate::probe::trace::file_event::{FileEventType, SyncCall};
-use crate::probe::trace::{CaptureDetail, CaptureSettings, EventBatch, TraceCapture, TraceError};
+use crate::probe::trace::{
+    CaptureControl, CaptureDetail, CaptureSettings, EventBatch, TraceCapture, TraceError,
+};
 use crate::roots::SysPaths;
 
 /// Capacity of the queue of batches. If files are looked up slower than they are used, the kernel's
@@ -34,6 +36,16 @@ const QUEUE_BATCHES: usize = 1024;
 
 /// The start of a trace may take this long.
 const START_ALLOWANCE_NS: u64 = 100_000_000;
+
+/// The part of the time that is recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RecordedTime {
+    /// As much as a limit of the trace's own processor time allows (see `recorded_ns` of the view).
+    #[default]
+    WithinCpuLimit,
+    /// All of it, whatever that costs.
+    All,
+}
 
 /// What the thread of the capture passes on.
 struct TracedBatch {
@@ -65,7 +77,7 @@ impl FileTrace {
     /// # Errors
     ///
     /// When requests cannot be traced, and why.
-    pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
+    pub fn start(roots: &SysPaths, recorded: RecordedTime) -> Result<Self, TraceError> {
         let mut resolver = Resolver::new(roots);
         let mut collector = FileTraceCollector::new(resolver.collector_settings());
         let settings = CaptureSettings {
@@ -91,7 +103,10 @@ impl FileTrace {
                     .end_error
                     .map(|error| format!("the kernel has ended the trace: {error}")),
             });
-            next
+            match recorded {
+                RecordedTime::WithinCpuLimit => next,
+                RecordedTime::All => CaptureControl::Continue,
+            }
         })?;
         let not_recorded = not_recorded(&capture);
         resolver.set_direct_io_recorded(!not_recorded.contains(&NotRecorded::DirectIo));

@@ -8,7 +8,7 @@ use super::services::FeedSenders;
 use super::threads::CommandThread;
 use crate::app::Message;
 use crate::app::requests::TraceUnavailable;
-use crate::file_trace::FileTrace;
+use crate::file_trace::{FileTrace, RecordedTime};
 use crate::roots::SysPaths;
 
 /// Time between two views.
@@ -46,7 +46,7 @@ struct ShownTrace {
 impl ShownTrace {
     /// Sends why files cannot be traced, if they cannot.
     fn start(roots: &SysPaths, senders: &FeedSenders) -> Option<Self> {
-        match FileTrace::start(roots) {
+        match FileTrace::start(roots, RecordedTime::WithinCpuLimit) {
             Ok(trace) => Some(Self {
                 trace,
                 next_view: Instant::now() + VIEW_INTERVAL,

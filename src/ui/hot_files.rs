@@ -131,25 +131,35 @@ fn draw_heading(
             theme.role_style(StyleRole::Faint),
         ));
     }
-    let mut second = Line::styled(other_bytes(view), theme.role_style(StyleRole::Faint));
-    if let Some(share) = view.sampled_share() {
-        let text = format!("   sampled {} of the time", units::format_percent(share));
-        second.push_span(Span::styled(text, theme.role_style(StyleRole::Warning)));
-    }
-    if view.events_lost > 0 {
-        let lost = grouped_thousands(view.events_lost as f64);
-        second.push_span(Span::styled(
-            format!("   {lost} events lost: counts are too low"),
-            theme.role_style(StyleRole::Error),
-        ));
-    }
-    if let Some(unavailable) = &state.unavailable {
-        let reason = format!("   {}", unavailable.reason);
-        second.push_span(Span::styled(reason, theme.role_style(StyleRole::Error)));
-    }
+    let mut second = warnings(state, view, theme);
+    second.push_span(Span::styled(
+        other_bytes(view),
+        theme.role_style(StyleRole::Faint),
+    ));
     for (row, line) in area.rows().zip([first, second]) {
         line.render(row, buf);
     }
+}
+
+/// What makes the numbers less than they should be; it comes first, so that it is never cut off.
+fn warnings(state: &HotFilesState, view: &HotFilesView, theme: Theme) -> Line<'static> {
+    let mut texts = Vec::new();
+    if let Some(unavailable) = &state.unavailable {
+        texts.push((unavailable.reason.to_string(), StyleRole::Error));
+    }
+    if view.events_lost > 0 {
+        let lost = grouped_thousands(view.events_lost as f64);
+        texts.push((format!("{lost} events lost: too low"), StyleRole::Error));
+    }
+    if let Some(share) = view.sampled_share() {
+        let share = units::format_percent(share);
+        texts.push((format!("sampled {share} of the time"), StyleRole::Warning));
+    }
+    let spans = texts.into_iter().map(|(text, role)| {
+        let style = theme.role_style(role);
+        Span::styled(format!("{text}   "), style)
+    });
+    Line::from(spans.collect::<Vec<_>>())
 }
 
 fn draw_files(

@@ -14,15 +14,15 @@ use crate::ui::widgets::text::{cut_end, cut_start};
 use crate::units;
 
 const COLUMNS: [TableColumn; 11] = [
-    TableColumn::text("MOUNTED AT", 18, 40, 0),
+    TableColumn::text("MOUNTED AT", 16, 40, 0),
     TableColumn::text("type", 8, 4, 0),
     TableColumn::numeric("rMB/s", "rMB/s", 6, 0),
     TableColumn::numeric("wMB/s", "wMB/s", 6, 0),
     TableColumn::numeric("req/s", "req/s", 6, 0),
-    TableColumn::numeric("rtt ms", "rtt", 6, 0),
-    TableColumn::numeric("exe ms", "exe", 6, 0),
+    TableColumn::numeric("rtt ms", "rtt", 5, 0),
+    TableColumn::numeric("exe ms", "exe", 5, 0),
     TableColumn::numeric("rexm/s", "rexm/s", 6, 4),
-    TableColumn::numeric("wait", "wait", 5, 2),
+    TableColumn::numeric("wait", "wait", 5, 0),
     TableColumn::numeric("free", "free", 8, 3),
     TableColumn::text("source", 10, 40, 1),
 ];
