@@ -9,6 +9,7 @@ pub mod bench;
 pub mod benchmark_run;
 mod bounded;
 pub mod cli;
+pub mod condition;
 mod config;
 mod control_groups;
 mod diagnosis;

@@ -27,6 +27,12 @@ pub enum TargetError {
         /// The error of the kernel.
         source: io::Error,
     },
+    /// The demo examines nothing.
+    #[error("{path} is not part of the demo: start diskscope without a command to measure it")]
+    NotInDemo {
+        /// Path as the user typed it.
+        path: String,
+    },
 }
 
 /// Why a benchmark cannot be forecast, and so not be started.
@@ -54,6 +60,18 @@ pub enum BenchmarkError {
         /// What to do.
         advice: String,
     },
+    /// The demo measures nothing, and contains no run of the benchmark.
+    #[error(
+        "the demo measures nothing, and contains no run of {benchmark} on {target}; its runs: {recorded}"
+    )]
+    NotInDemo {
+        /// Name of the benchmark.
+        benchmark: &'static str,
+        /// Name of the target.
+        target: String,
+        /// What it contains instead.
+        recorded: String,
+    },
     /// The run ended without a measurement.
     #[error("nothing was measured")]
     NothingMeasured,
@@ -73,6 +91,9 @@ pub enum ReplayError {
 /// Why saved sessions cannot be listed, read or exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
+    /// The demo changes no file.
+    #[error("the demo writes nothing: start diskscope without a command for sessions of your own")]
+    ReadOnlyDemo,
     /// There is no directory of sessions.
     #[error("neither XDG_STATE_HOME nor HOME is set: no session is saved; set one of them")]
     NoDirectory,

@@ -84,6 +84,8 @@ pub struct ReplayTimeline {
     pub warning: Option<SafeText>,
     /// Whether requests were recorded too.
     pub has_requests: bool,
+    /// Whether it is the demo, which also contains sessions.
+    pub is_demo: bool,
     /// First and last time; `None` where they are unknown.
     pub times: Option<RecordingTimes>,
     /// Time of each view in milliseconds since 1970; empty where they are unknown.
@@ -107,6 +109,7 @@ impl ReplayTimeline {
             frame_rates,
             warning,
             has_requests: false,
+            is_demo: false,
             times: None,
             frame_times_ms: Arc::default(),
             frame_index: 0,
@@ -125,6 +128,7 @@ impl ReplayTimeline {
             Screen::Requests => Some(
                 "the recording contains no requests: record them with `record --requests DEVICE`",
             ),
+            Screen::Bench | Screen::Sessions if self.is_demo => None,
             Screen::Bench | Screen::Sessions => {
                 Some("not available in a recording: start diskscope without a command")
             }

@@ -121,6 +121,15 @@ impl AppState {
         state
     }
 
+    /// The initial state of the demo: its recording, and the result of a recorded run on the Bench
+    /// screen.
+    #[must_use]
+    pub fn for_demo(timeline: ReplayTimeline, result: ResultState, interval: Duration) -> Self {
+        let mut state = Self::for_replay(timeline, interval);
+        state.bench.stage = BenchStage::Result(Box::new(result));
+        state
+    }
+
     /// Applies what the user prefers.
     pub fn apply_preferences(&mut self, preferences: &Preferences) {
         if let Some(column) = preferences.sort {

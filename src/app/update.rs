@@ -99,11 +99,10 @@ fn handle_text_input(state: &mut AppState, input: TextInput) {
 
 /// Shows a screen and reloads its lists. Requests are traced only while their screen is shown.
 fn show_screen(state: &mut AppState, screen: Screen) -> Vec<Effect> {
-    if let Some(timeline) = &state.live.timeline {
-        match timeline.unavailable_reason(screen) {
-            Some(text) => state.show_error(text),
-            None => state.screen = screen,
-        }
+    let timeline = state.live.timeline.as_ref();
+    let is_recording = timeline.is_some();
+    if let Some(text) = timeline.and_then(|timeline| timeline.unavailable_reason(screen)) {
+        state.show_error(text);
         return Vec::new();
     }
     let before = std::mem::replace(&mut state.screen, screen);
@@ -117,11 +116,11 @@ fn show_screen(state: &mut AppState, screen: Screen) -> Vec<Effect> {
             vec![Effect::ListTargets]
         }
         Screen::Bench => Vec::new(),
-        Screen::Requests if before == screen => Vec::new(),
+        Screen::Requests if is_recording || before == screen => Vec::new(),
         Screen::Requests => state.requests.start_following(&state.live),
         Screen::Sessions => vec![Effect::ListSessions],
     };
-    if before == Screen::Requests && screen != before {
+    if before == Screen::Requests && screen != before && !is_recording {
         effects.push(Effect::FollowRequests(None));
     }
     effects.extend(closed);
@@ -163,7 +162,7 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
         }
         KeyContext::ReplayField => handle_replay_field(state, command),
         // The recorded processes and settings may be of another machine.
-        KeyContext::Replay if command.changes_machine() => {
+        KeyContext::Replay if command.needs_machine() => {
             state.show_error("not available in a recording: it shows past snapshots");
             Vec::new()
         }

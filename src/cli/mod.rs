@@ -7,6 +7,7 @@ mod cleanup;
 mod compare;
 mod completions;
 mod config;
+mod demo;
 mod device_names;
 mod devices;
 mod elevation;
@@ -125,6 +126,12 @@ const SUBCOMMANDS: &[Subcommand] = &[
         run: replay::run,
     },
     Subcommand {
+        group: CommandGroup::Watch,
+        formats: &[],
+        command: demo::command,
+        run: demo::run,
+    },
+    Subcommand {
         group: CommandGroup::Measure,
         formats: run::FORMATS,
         command: run::command,
@@ -184,6 +191,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
 const EXAMPLES: &str = "\
 Examples:
   diskscope                                    the live screen
+  diskscope demo                               the screens on a recording; no root
   diskscope watch --interval 2                 the same as text, every 2 seconds
   diskscope run random-read /srv               IOPS and latency in a scratch file
   diskscope run survey /dev/sda                all benchmarks that only read

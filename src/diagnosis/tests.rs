@@ -94,6 +94,8 @@ impl Scene {
             growing_files: Vec::new(),
             units: Some(self.units.clone()),
             mounts: None,
+            blocked: None,
+            io_errors: None,
             total: TotalRates::default(),
             traced: None,
             notices: Vec::new(),

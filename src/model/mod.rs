@@ -1,6 +1,7 @@
 //! Interpretation of samples: rates, the device tree, transfers and their remaining time. Pure: two
 //! raw samples in, one view out.
 
+mod blocked;
 pub mod device_folding;
 pub mod devices;
 mod dirty_memory;
@@ -10,6 +11,7 @@ mod growing;
 pub mod history;
 pub mod hot_files;
 pub mod interval;
+mod io_errors;
 mod memory;
 mod mounts;
 pub mod processes;

@@ -4,6 +4,7 @@
 //! counter went backwards, without permission. They are never 0.
 
 mod device_share;
+mod fault;
 mod mount;
 mod nanoseconds;
 mod transfer;
@@ -19,6 +20,7 @@ use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
 
 pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
+pub use self::fault::{BlockedTaskView, IoErrorsView};
 pub use self::mount::{MountErrors, MountView, NoMountValues};
 pub use self::transfer::{
     Bottleneck, BottleneckReason, Throttle, TransferKey, TransferKind, TransferOperation,
@@ -67,6 +69,15 @@ pub struct Snapshot {
     #[serde(default)]
     #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 10_000>")]
     pub mounts: Option<Vec<MountView>>,
+    /// Tasks in uninterruptible sleep, the longest first; `None` where they were not sampled.
+    #[serde(default)]
+    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 100_000>")]
+    pub blocked: Option<Vec<BlockedTaskView>>,
+    /// I/O errors in the interval, of the devices that had any; `None` where they were not sampled
+    /// or cannot be read.
+    #[serde(default)]
+    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 10_000>")]
+    pub io_errors: Option<Vec<IoErrorsView>>,
     /// What could not be read and why, each notice once, such as a missing permission.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     pub notices: Vec<SafeText>,

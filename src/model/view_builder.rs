@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::blocked::BlockedTasks;
 use super::dirty_memory::DirtyMemory;
 use super::interval::SampleInterval;
 use super::processes::ProcessBaselines;
@@ -11,7 +12,7 @@ use super::requests::TracedIo;
 use super::snapshot::{DeviceView, HostView, Snapshot, TotalRates};
 use super::transfers::TransferTracker;
 use super::transfers::context::TransferContext;
-use super::{devices, growing, memory, mounts, processes, units};
+use super::{devices, growing, io_errors, memory, mounts, processes, units};
 use crate::probe::SystemSample;
 use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
 use crate::safe_text::SafeText;
@@ -42,6 +43,7 @@ pub struct ViewBuilder {
     previous: Option<Arc<SystemSample>>,
     baselines: ProcessBaselines,
     ended_children: EndedChildren,
+    blocked: BlockedTasks,
     dirty_memory: DirtyMemory,
     tracker: TransferTracker,
 }
@@ -61,6 +63,7 @@ impl ViewBuilder {
             previous: None,
             baselines: ProcessBaselines::default(),
             ended_children: EndedChildren::default(),
+            blocked: BlockedTasks::default(),
             dirty_memory: DirtyMemory::default(),
             tracker: TransferTracker::new(settings.min_transfer_bytes),
         }
@@ -111,6 +114,8 @@ impl ViewBuilder {
             growing_files: growing::growing_files(&interval),
             units: None,
             mounts: mounts::mount_views(before, &now),
+            blocked: self.blocked.update(&now),
+            io_errors: io_errors::io_error_views(before, &now),
             notices: notice_texts(&now.notices),
             drives: Arc::clone(&now.drives),
             file_systems: Arc::clone(&now.file_systems),

@@ -12,8 +12,12 @@ use super::operations::{OperationReader, OperationSources};
 use super::process::closed_files;
 use super::process::file_pages::{FilePageReader, FollowedFile};
 use super::process::table::{ProcessTable, WaitSource};
+use super::process::task_scan::TaskScan;
+use super::process::task_scanner::TaskScanner;
 use super::process::taskstats::TaskstatsSocket;
 use super::sample::{DiskCounters, HostSample, IoAccounting, ProbeNotice, SystemSample};
+use super::system::io_errors::IoErrorReader;
+use super::system::kernel_log::NewErrors;
 use super::system::mounts::MountWatch;
 use super::system::{diskstats, host, writeback};
 use super::text::{read_file, read_word};
@@ -44,6 +48,10 @@ pub struct SampleCollector {
     operations: OperationReader,
     /// Reads the mounted file systems, where they are requested.
     mount_reader: Option<MountReader>,
+    /// Scans the tasks, where blocked ones are requested, with the last scan.
+    task_scanner: Option<(TaskScanner, Option<Arc<TaskScan>>)>,
+    /// Reads I/O errors, where they are requested.
+    io_error_reader: Option<IoErrorReader>,
 }
 
 impl SampleCollector {
@@ -72,6 +80,8 @@ impl SampleCollector {
             file_pages: FilePageReader::default(),
             operations: OperationReader::default(),
             mount_reader: None,
+            task_scanner: None,
+            io_error_reader: None,
             roots,
         }
     }
@@ -98,6 +108,20 @@ impl SampleCollector {
     pub fn set_show_mounts(&mut self, shown: bool) {
         if shown != self.mount_reader.is_some() {
             self.mount_reader = shown.then(MountReader::default);
+        }
+    }
+
+    /// Sets whether blocked tasks are sampled, from the next sample on.
+    pub fn set_show_blocked(&mut self, shown: bool) {
+        if shown != self.task_scanner.is_some() {
+            self.task_scanner = shown.then(Default::default);
+        }
+    }
+
+    /// Sets whether I/O errors are sampled: those from now on.
+    pub fn set_show_io_errors(&mut self, shown: bool) {
+        if shown != self.io_error_reader.is_some() {
+            self.io_error_reader = shown.then(|| IoErrorReader::new(&self.roots));
         }
     }
 
@@ -156,6 +180,14 @@ impl SampleCollector {
             Some(IoAccounting::V1) => notices.push(ProbeNotice::BufferedWritesUnattributed),
             Some(IoAccounting::V2) | None => {}
         }
+        let io_errors = self
+            .io_error_reader
+            .as_mut()
+            .map(|reader| reader.read(&self.roots));
+        let logged = io_errors.as_ref().map(|errors| &errors.logged);
+        if logged.is_some_and(|logged| !matches!(logged, NewErrors::Read(_))) {
+            notices.push(ProbeNotice::NoKernelLog);
+        }
         let mut processes = self.processes.snapshot();
         let ended_jobs = self.copy_jobs.update_counts(&self.roots, &mut processes);
         let sources = OperationSources {
@@ -187,8 +219,20 @@ impl SampleCollector {
                 .as_mut()
                 .map(|reader| reader.read(&self.roots, &self.file_systems, at)),
             control_groups,
+            task_scan: self.scan_tasks(at),
+            io_errors,
             notices,
         }
+    }
+
+    /// The tasks, where blocked ones are requested; the previous scan again while the next one is not
+    /// due.
+    fn scan_tasks(&mut self, at: Duration) -> Option<Arc<TaskScan>> {
+        let (scanner, last) = self.task_scanner.as_mut()?;
+        if scanner.is_due(at) {
+            *last = Some(Arc::new(scanner.scan(&self.roots, at, false)));
+        }
+        last.clone()
     }
 
     /// Whether a mounted file system with this device number is on a block device: btrfs has numbers

@@ -2,22 +2,16 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-
 use super::collector::boot_time;
 use super::process::task_scan::{
-    TaskScan, UsedMount, kernel_stack, open_device_paths, scan_tasks, used_mounts,
+    TaskScan, UsedMount, kernel_stack, open_device_paths, used_mounts,
 };
+use super::process::task_scanner::TaskScanner;
 use super::system::device_health::{DeviceHealth, read_device_health};
 use super::system::fuse::{FuseConnection, read_connections};
 use super::system::kernel_log::{KernelLog, NewErrors};
 use crate::drive::mounts::{MountEntry, mounts};
 use crate::roots::SysPaths;
-
-/// A scan of the tasks may take at most this fraction of the time between two scans.
-const MAX_SCAN_SHARE: f64 = 0.02;
-/// Time between two scans, even if they take more than that.
-const MAX_SCAN_GAP: Duration = Duration::from_secs(1);
 
 /// Facts that are read at the begin and at the end of a window.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,7 +33,7 @@ pub struct FactsSample {
 pub struct FactsReader {
     roots: SysPaths,
     kernel_log: KernelLog,
-    next_scan: Duration,
+    tasks: TaskScanner,
     /// Whether a FUSE file system is mounted, as of the last reading.
     has_fuse_mounts: bool,
 }
@@ -50,7 +44,7 @@ impl FactsReader {
     pub fn new(roots: SysPaths) -> Self {
         Self {
             kernel_log: KernelLog::open_at_end(&roots),
-            next_scan: Duration::ZERO,
+            tasks: TaskScanner::default(),
             has_fuse_mounts: false,
             roots,
         }
@@ -73,8 +67,7 @@ impl FactsReader {
     /// Scans the tasks; `None` if the last scan was so recent that scanning would be noticeable.
     pub fn scan(&mut self) -> Option<TaskScan> {
         let begun = boot_time();
-        let worked = thread_time();
-        if begun < self.next_scan {
+        if !self.tasks.is_due(begun) {
             return None;
         }
         let fuse = read_connections(&self.roots).unwrap_or_default();
@@ -83,11 +76,7 @@ impl FactsReader {
             true => self.has_fuse_mounts,
             false => fuse.iter().any(|connection| connection.waiting > 0),
         };
-        let scan = scan_tasks(&self.roots, begun, waiting);
-        // Processor time: on a busy machine the scan itself waits, and is needed most.
-        let taken = thread_time().saturating_sub(worked);
-        self.next_scan = begun + taken.div_f64(MAX_SCAN_SHARE).min(MAX_SCAN_GAP);
-        Some(scan)
+        Some(self.tasks.scan(&self.roots, begun, waiting))
     }
 
     /// Where a blocked task waits: its kernel stack, where root allows, and the file systems that
@@ -102,15 +91,6 @@ impl FactsReader {
             device_paths: open_device_paths(&self.roots, pid),
         }
     }
-}
-
-/// Processor time of this thread.
-fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or(0),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
 }
 
 /// Details of a blocked task.

@@ -17,6 +17,8 @@ pub enum ProbeNotice {
     BufferedWritesUnattributed,
     /// No hierarchy of control groups counts I/O.
     NoControlGroupIo,
+    /// The kernel log cannot be read.
+    NoKernelLog,
 }
 
 impl ProbeNotice {
@@ -46,6 +48,10 @@ impl ProbeNotice {
             }
             Self::NoControlGroupIo => {
                 "units: n/a, no control group counts I/O (mounted? is the controller io enabled?)"
+            }
+            Self::NoKernelLog => {
+                "I/O errors: the kernel log cannot be read (needs root, or sysctl \
+                 kernel.dmesg_restrict=0); only drives that count failed commands are watched"
             }
         }
     }

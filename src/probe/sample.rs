@@ -6,6 +6,8 @@ use std::time::Duration;
 use super::copy_jobs::{EndedJob, JobCount};
 use super::mounts::MountSample;
 use super::operations::operation::OperationSample;
+use super::process::scanned_tasks::TaskScan;
+use super::system::io_errors::IoErrorSample;
 use crate::drive::ioctl::IoClass;
 use crate::drive::{BlockDevice, MountedFileSystem};
 
@@ -48,6 +50,10 @@ pub struct SystemSample {
     pub control_groups: Option<ControlGroupsSample>,
     /// Mounted file systems, where they were requested.
     pub mounts: Option<Vec<MountSample>>,
+    /// The last scan of the tasks, where blocked tasks were requested.
+    pub task_scan: Option<Arc<TaskScan>>,
+    /// I/O errors, where they were requested.
+    pub io_errors: Option<IoErrorSample>,
     /// What could not be read and why.
     pub notices: Vec<ProbeNotice>,
 }

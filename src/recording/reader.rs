@@ -117,6 +117,15 @@ impl Recording {
     /// # Errors
     /// If the file cannot be read or is not a recording. Damage after the file header is no error.
     pub fn open(path: &Path) -> Result<Self, RecordingReadError> {
+        let (file, _) = input::open_input(path, InputKind::RegularFile)?;
+        Self::from_file(path, file)
+    }
+
+    /// As [`Recording::open`], from an open file at its begin; messages call it `path`.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn from_file(path: &Path, file: File) -> Result<Self, RecordingReadError> {
         let failed = |tried| {
             move |source| RecordingReadError::Io {
                 tried,
@@ -124,7 +133,6 @@ impl Recording {
                 source,
             }
         };
-        let (file, _) = input::open_input(path, InputKind::RegularFile)?;
         let size = file.metadata().map_err(failed("examine"))?.len();
         let mut reader = BufReader::with_capacity(1 << 18, &file);
         check_file_header(path, &mut reader)?;

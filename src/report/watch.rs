@@ -206,6 +206,8 @@ mod tests {
             }],
             growing_files: Vec::new(),
             mounts: None,
+            blocked: None,
+            io_errors: None,
             units: None,
             drives: Default::default(),
             file_systems: Default::default(),

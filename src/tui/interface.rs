@@ -11,6 +11,9 @@ use tokio::sync::{mpsc, watch};
 use super::answer_filter::AnswerFilter;
 use super::background::{BACKGROUND_QUERY, can_be_asked, from_colorfgbg};
 use super::compact_backend::CompactBackend;
+use super::demo::DemoServices;
+use super::demo_content;
+use super::demo_content::DemoContent;
 use super::event_loop;
 use super::event_loop::{LoopContext, LoopEnd, LoopError};
 use super::machine_services::MachineServices;
@@ -98,6 +101,25 @@ pub fn replay(
     state.apply_preferences(&options.preferences);
     run_with(options, state, |senders| {
         RecordingPlayer::start(cursor, senders)
+    })
+}
+
+/// Shows the demo until it ends.
+///
+/// # Errors
+/// As [`run`].
+pub fn demo(options: &InterfaceOptions, content: DemoContent) -> Result<LoopEnd, InterfaceError> {
+    let DemoContent {
+        mut cursor,
+        sessions,
+    } = content;
+    let mut timeline = player::timeline(Path::new(demo_content::RECORDING_NAME), &mut cursor);
+    timeline.is_demo = true;
+    let result = sessions.first_result();
+    let mut state = AppState::for_demo(timeline, result, options.interval);
+    state.apply_preferences(&options.preferences);
+    run_with(options, state, |senders| {
+        DemoServices::start(cursor, sessions, senders)
     })
 }
 

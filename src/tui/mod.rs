@@ -4,6 +4,8 @@ mod answer_filter;
 mod background;
 pub mod benchmark_thread;
 mod compact_backend;
+pub mod demo;
+pub mod demo_content;
 pub mod event_loop;
 mod file_follower;
 pub mod input;
@@ -22,4 +24,4 @@ mod terminal_kind;
 mod threads;
 
 pub use self::event_loop::LoopEnd;
-pub use self::interface::{InterfaceError, InterfaceOptions, replay, run};
+pub use self::interface::{InterfaceError, InterfaceOptions, demo, replay, run};

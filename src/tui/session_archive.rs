@@ -49,7 +49,8 @@ pub fn list_sessions(directory: &Path) -> Result<Vec<SessionEntry>, ArchiveError
         .collect())
 }
 
-fn session_entry(path: PathBuf, session: &Session) -> SessionEntry {
+/// The line of a session in the list.
+pub(super) fn session_entry(path: PathBuf, session: &Session) -> SessionEntry {
     let last = session.runs.last();
     let status = last.map_or(SessionStatus::Empty, |run| {
         SessionStatus::LastRun(run.state)
@@ -109,8 +110,17 @@ pub fn compare_sessions(
     ignored: Vec<String>,
 ) -> Result<ComparisonState, ArchiveError> {
     let sessions = load_sessions(&paths)?;
-    let comparison = report::compare::compare_sessions(&comparison_inputs(&sessions), &ignored);
-    Ok(ComparisonState::new(paths, ignored, comparison))
+    Ok(compare_loaded(paths, ignored, &sessions))
+}
+
+/// Compares these sessions, each with its name.
+pub(super) fn compare_loaded(
+    paths: Vec<PathBuf>,
+    ignored: Vec<String>,
+    sessions: &[(String, Session)],
+) -> ComparisonState {
+    let comparison = report::compare::compare_sessions(&comparison_inputs(sessions), &ignored);
+    ComparisonState::new(paths, ignored, comparison)
 }
 
 /// Sessions with their names.
@@ -162,7 +172,7 @@ pub fn write_report(
     write_new(directory, &name, "html", page.as_bytes())
 }
 
-fn file_stem(path: &Path) -> String {
+pub(super) fn file_stem(path: &Path) -> String {
     path.file_stem().map_or_else(
         || "session".to_owned(),
         |stem| stem.to_string_lossy().into_owned(),

@@ -54,8 +54,12 @@ fn facts_width(facts: &[HeaderFact]) -> usize {
 }
 
 fn interval_line(state: &AppState, theme: Theme) -> Line<'static> {
-    if state.live.timeline.is_some() {
-        return Line::styled("replay ", theme.role_style(StyleRole::Warning));
+    if let Some(timeline) = &state.live.timeline {
+        let text = match timeline.is_demo {
+            true => "demo: recorded ",
+            false => "replay ",
+        };
+        return Line::styled(text, theme.role_style(StyleRole::Warning));
     }
     if state.live.paused {
         return Line::styled("paused ", theme.role_style(StyleRole::Warning));

@@ -11,11 +11,13 @@ use diskscope::app::replay::Frame;
 use diskscope::app::sessions::OpenedSession;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
+use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::drive::guard::MediumContents;
 use diskscope::drive::guard::conflicts::{device_mapper, exports, lock_line, mappings};
 use diskscope::drive::settings::{SettingRecord, SystemSetting};
 use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
-use diskscope::model::{SampleHistory, Snapshot};
+use diskscope::model::{SampleHistory, Snapshot, ViewBuilder};
+use diskscope::probe::SystemSample;
 use diskscope::probe::control_groups::{container, counters, limits};
 use diskscope::probe::operations::device_mapper as volume_status;
 use diskscope::probe::operations::operation::OperationProgress;
@@ -198,6 +200,21 @@ pub fn units(text: &str) {
         for parameter in test.description().parameters {
             let _ = parameter.parse(text);
         }
+    }
+}
+
+/// A condition: printed it is the same, and it can be evaluated.
+pub fn condition(text: &str) {
+    let Ok(condition) = Condition::parse(text) else {
+        return;
+    };
+    let printed = condition.to_string();
+    assert!(!printed.chars().any(char::is_control), "{printed:?}");
+    assert_eq!(Condition::parse(&printed), Ok(condition), "{text:?}");
+    let set = ConditionSet::parse(&[printed]).unwrap_or_default();
+    let live = ViewBuilder::default().update(SystemSample::default().into());
+    for trigger in ConditionMonitor::new(set).observe(&live, Duration::ZERO) {
+        assert!(trigger.condition.holds_for(trigger.value));
     }
 }
 

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 rm -rf seeds
-mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/session seeds/recording seeds/settings_record seeds/units_and_volumes
+mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/settings_record seeds/units_and_volumes
 copy() { # FROM... into the directory $1, each under a name of its own
 	into=$1
 	shift
@@ -17,6 +17,9 @@ copy seeds/session ../sessions/*.json
 copy seeds/settings_record ../settings/records/*.json
 for text in 4096 4KiB 1.5GB 10ms 2.5k/s 'p95<=500ms' 10% 4KiB-64KiB; do
 	printf %s "$text" >"seeds/units/$(printf %s "$text" | tr -c 'a-zA-Z0-9\n' _)"
+done
+for text in 'await(sda)>50ms for 3s' 'pressure_full(unit:any)>=20%' 'free(/srv)<5GiB' 'iops(any)<2.5k/s'; do
+	printf %s "$text" >"seeds/condition/$(printf %s "$text" | tr -c 'a-zA-Z0-9\n' _)"
 done
 # Boot records by hand, and what the programs of this machine make of 2 MiB.
 printf 'EFI PART' | dd of=seeds/medium/gpt bs=512 seek=1 2>/dev/null

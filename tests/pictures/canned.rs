@@ -241,6 +241,8 @@ pub fn sample_snapshot(step: usize) -> Snapshot {
         transfers: transfers(),
         growing_files: Vec::new(),
         mounts: None,
+        blocked: None,
+        io_errors: None,
         units: None,
         drives: Default::default(),
         file_systems: Default::default(),

@@ -13,23 +13,40 @@ const FAINT: &str = "#7d838f";
 /// Draws it.
 pub fn draw(buffer: &Buffer) -> String {
     let area = buffer.area;
-    let width = f64::from(area.width) * CELL.0 + 2.0 * MARGIN;
-    let height = f64::from(area.height) * CELL.1 + 2.0 * MARGIN;
-    let mut svg = format!(
+    let rows: String = (0..area.height).map(|y| draw_row(buffer, y)).collect();
+    frame((area.width, area.height), &rows)
+}
+
+/// A picture of that many columns and rows.
+pub fn frame(cells: (u16, u16), body: &str) -> String {
+    let width = f64::from(cells.0) * CELL.0 + 2.0 * MARGIN;
+    let height = f64::from(cells.1) * CELL.1 + 2.0 * MARGIN;
+    format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
          viewBox=\"0 0 {width:.0} {height:.0}\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n\
          <g font-family=\"'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\" \
-         xml:space=\"preserve\">\n"
-    );
-    for y in 0..area.height {
-        let mut x = 0;
-        while x < area.width {
-            x += draw_text_run(buffer, x, y, &mut svg);
-        }
+         xml:space=\"preserve\">\n{body}</g>\n</svg>\n"
+    )
+}
+
+/// One row.
+pub fn draw_row(buffer: &Buffer, y: u16) -> String {
+    let mut svg = String::new();
+    let mut x = 0;
+    while x < buffer.area.width {
+        x += draw_text_run(buffer, x, y, &mut svg);
     }
-    svg.push_str("</g>\n</svg>\n");
     svg
+}
+
+/// A sentence below a screen of that many rows.
+pub fn draw_caption(text: &str, rows: u16) -> String {
+    let y = MARGIN + f64::from(rows + 1) * CELL.1 + CELL.1 * 0.74;
+    format!(
+        "<text x=\"{MARGIN:.1}\" y=\"{y:.1}\" fill=\"{FOREGROUND}\" font-weight=\"bold\">{}</text>\n",
+        escape_xml(text)
+    )
 }
 
 /// One stretch of cells of the same style; returns how many.
@@ -182,14 +199,16 @@ fn dots(bits: u32, left: f64, top: f64, ink: &str, svg: &mut String) {
         (6, 0.0, 3.0),
         (7, 1.0, 3.0),
     ];
+    let mut path = String::new();
     for (bit, column, row) in DOT_POSITIONS {
         if bits >> bit & 1 == 1 {
-            let x = left + CELL.0 * (0.25 + 0.5 * column);
-            let y = top + CELL.1 * (0.125 + 0.25 * row);
-            svg.push_str(&format!(
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"1.5\" fill=\"{ink}\"/>\n"
-            ));
+            let x = left + CELL.0 * (0.25 + 0.5 * column) - 1.3;
+            let y = top + CELL.1 * (0.125 + 0.25 * row) - 1.3;
+            path.push_str(&format!("M{x:.1} {y:.1}h2.6v2.6h-2.6z"));
         }
+    }
+    if !path.is_empty() {
+        svg.push_str(&format!("<path d=\"{path}\" fill=\"{ink}\"/>\n"));
     }
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod background;
+mod demo;
 mod few_keys;
 mod form;
 mod frozen_threads;

@@ -147,12 +147,16 @@ pub enum KeyCommand {
 }
 
 impl KeyCommand {
-    /// Whether it changes processes or settings of the machine that the program runs on.
+    /// Whether it changes or examines processes or settings of the machine that the program runs on.
     #[must_use]
-    pub fn changes_machine(self) -> bool {
+    pub fn needs_machine(self) -> bool {
         matches!(
             self,
-            Self::ChooseIoClass | Self::ChooseSignal | Self::ToggleAccounting
+            Self::ChooseIoClass
+                | Self::ChooseSignal
+                | Self::ToggleAccounting
+                | Self::ShowOpenFiles
+                | Self::ShowDeletedFiles
         )
     }
 }

@@ -1,7 +1,6 @@
 //! A look at all tasks at one moment: which are blocked in the kernel, where, and since which
 //! context switch. Several looks show who waits most, without delay accounting and without tracing.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,6 +9,8 @@ use crate::drive::mounts::MountEntry;
 use crate::probe::text::{nonempty_lines, parse_number, read_file, read_word};
 use crate::roots::SysPaths;
 
+pub use super::scanned_tasks::{BlockedTask, ScannedProcess, TaskScan};
+
 /// The parent of all kernel threads.
 const KERNEL_THREAD_PARENT: u32 = 2;
 /// Wait channels of a request to a FUSE server, which may be slept in interruptibly
@@ -17,45 +18,6 @@ const KERNEL_THREAD_PARENT: u32 = 2;
 const FUSE_CHANNELS: [&str; 2] = ["request_wait_answer", "fuse_wait_on_page_writeback"];
 /// Open files that are examined for a blocked process at most.
 const MAX_FILES: usize = 64;
-
-/// All processes at one time.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct TaskScan {
-    /// Time of the scan (`CLOCK_BOOTTIME`).
-    pub at: Duration,
-    /// Processor time of each process since it began, in ticks, by process id.
-    pub processes: BTreeMap<u32, ScannedProcess>,
-    /// The tasks that are blocked.
-    pub blocked: Vec<BlockedTask>,
-}
-
-/// A process in a scan.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ScannedProcess {
-    /// Start time in ticks since boot.
-    pub start_ticks: u64,
-    /// Name of the program.
-    pub name: Vec<u8>,
-    /// Processor time in ticks.
-    pub cpu_ticks: u64,
-}
-
-/// A task in uninterruptible sleep, or one that waits for a FUSE server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BlockedTask {
-    /// Process id.
-    pub pid: u32,
-    /// Thread id.
-    pub tid: u32,
-    /// Name of the thread.
-    pub name: Vec<u8>,
-    /// Whether it is a thread of the kernel.
-    pub is_kernel_thread: bool,
-    /// Kernel function that it waits in.
-    pub wait_channel: Option<String>,
-    /// Its context switches so far: equal in two scans means that it has slept in between.
-    pub switches: Option<u64>,
-}
 
 /// Scans all tasks; `with_fuse` is whether requests to FUSE servers may be outstanding, which makes
 /// the wait channels of sleeping tasks worth reading.

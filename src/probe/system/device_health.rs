@@ -68,6 +68,21 @@ pub fn read_device_health(roots: &SysPaths) -> Vec<DeviceHealth> {
         .collect()
 }
 
+/// The commands that failed since each drive was found, in the order of their names; drives that do
+/// not count them are absent.
+#[must_use]
+pub fn read_command_errors(roots: &SysPaths) -> Vec<(String, u64)> {
+    let block = roots.sys.join("block");
+    let count = |name: &str| {
+        let word = read_word(&block.join(name).join("device/ioerr_cnt"))?;
+        parse_hexadecimal(&word)
+    };
+    directory_entries(&block)
+        .into_iter()
+        .filter_map(|name| count(&name).map(|errors| (name, errors)))
+        .collect()
+}
+
 fn parse_hexadecimal(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -182,6 +197,8 @@ mod tests {
         assert!(link.supported > 3.9e9, "{link:?}");
         assert_eq!(found[3].command_errors, Some(31));
         assert_eq!(found[3].command_timeouts, None);
+        let counted = read_command_errors(&SysPaths::under_root(at));
+        assert_eq!(counted, [("sda".to_owned(), 31)]);
     }
 
     #[test]

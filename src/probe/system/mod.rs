@@ -4,6 +4,7 @@ pub mod device_health;
 pub mod diskstats;
 pub mod fuse;
 pub mod host;
+pub mod io_errors;
 pub mod kernel_log;
 pub(crate) mod mounts;
 pub(crate) mod paging;

@@ -1,4 +1,4 @@
-//! The page: head, comparison, contents, and the sessions with their runs.
+//! The page: head, comparison, summary, and the sessions with their runs.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -6,6 +6,7 @@ use super::presentation::PresentationLookup;
 use super::{compare, parts, run, timestamp, title};
 use crate::safe_text::printable::printable_lines;
 use crate::session::compare::{Comparison, ComparisonInput};
+use crate::session::document::BenchmarkRun;
 
 const STYLE_SHEET: &str = include_str!("style.css");
 /// Nothing may be loaded and no script may run, whatever a session contains.
@@ -38,8 +39,7 @@ pub fn html_page(
                     @if let Some(comparison) = comparison {
                         (compare::comparison_section(comparison, &title, presentations)) "\n"
                     }
-                    (table_of_contents(inputs, &labels)) "\n"
-                    (all_sessions(inputs, &labels, presentations))
+                    (all_sessions(inputs, &labels, &title, presentations))
                 }
             }
         }
@@ -53,12 +53,17 @@ pub fn html_page(
 fn all_sessions(
     inputs: &[ComparisonInput<'_>],
     labels: &[String],
+    title: &str,
     presentations: &PresentationLookup<'_>,
 ) -> Markup {
     let mut number = 0;
+    let overview = run_overview(inputs, labels, presentations);
+    let several = inputs.len() > 1;
     html! {
+        @if several { (overview) "\n" }
         @for (input, label) in inputs.iter().zip(labels) {
-            (session_heading(input, (inputs.len() > 1).then_some(label.as_str()))) "\n"
+            (session_heading(input, if several { label } else { title })) "\n"
+            @if !several { (overview) "\n" }
             (parts::repeated_runs_table(&input.session.runs))
             @for one in &input.session.runs {
                 @let run_number = { number += 1; number };
@@ -73,15 +78,13 @@ fn all_sessions(
 
 /// Drive, time and program of a session.
 ///
-/// With several sessions the heading is the label that distinguishes this one.
-fn session_heading(input: &ComparisonInput<'_>, label: Option<&str>) -> Markup {
+/// With several sessions the heading is the label that distinguishes this one, else the page's title.
+fn session_heading(input: &ComparisonInput<'_>, heading: &str) -> Markup {
     let session = input.session;
     let host = &session.host;
     let name = host.name.as_deref().unwrap_or("unknown host");
     let facts = [
-        label
-            .filter(|label| *label != name)
-            .map(|_| name.to_owned()),
+        (!heading.ends_with(name)).then(|| name.to_owned()),
         host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
         host.architecture.clone().map(String::from),
         host.processors.map(|count| format!("{count} CPUs")),
@@ -96,35 +99,46 @@ fn session_heading(input: &ComparisonInput<'_>, label: Option<&str>) -> Markup {
     let facts: Vec<String> = facts.into_iter().flatten().collect();
     html! {
         header.session {
-            h1 { (label.unwrap_or(name)) }
+            h1 { (heading) }
             p.when { (timestamp::format_timestamp(&session.started)) }
             p.soft { (facts.join(", ")) }
             p.soft { (session.program) " \u{b7} " (input.name) }
+            @if let Some(note) = &session.note { p { "Note: " (note) } }
         }
     }
 }
 
-/// Links to the runs, if there are several.
-fn table_of_contents(inputs: &[ComparisonInput<'_>], labels: &[String]) -> Markup {
+/// The summary: one line for each run, with a link to it; empty for a single run, whose section
+/// begins with the same.
+fn run_overview(
+    inputs: &[ComparisonInput<'_>],
+    labels: &[String],
+    presentations: &PresentationLookup<'_>,
+) -> Markup {
     let sessions = inputs.iter().zip(labels);
     let runs: Vec<_> = sessions
         .flat_map(|(input, label)| input.session.runs.iter().map(move |run| (label, run)))
         .collect();
-    let needs_label = |label: &str, target: &str| inputs.len() > 1 && target != label;
-    html! {
-        @if runs.len() > 1 {
-            nav {
-                ol {
-                    @for (index, (label, run)) in runs.iter().enumerate() {
-                        li {
-                            a href=(format_args!("#run-{}", index + 1)) {
-                                (run.test) " " span { (run.target.path) }
-                                @if needs_label(label, &run.target.path) { " " span { (label) } }
-                            }
-                        }
-                    }
-                }
-            }
+    let several = inputs.len() > 1;
+    let head = html! {
+        th { "benchmark" }
+        th { "target" }
+        @if several { th { "session" } }
+        th { "result" }
+        th { "checks" }
+    };
+    let row = |(index, (label, run)): (usize, &(&String, &BenchmarkRun))| {
+        let presentation = presentations(&run.test).unwrap_or_default();
+        html! {
+            td { a href=(format_args!("#run-{}", index + 1)) { (run.test) } }
+            td { (run.target.path) }
+            @if several { td { (label) } }
+            td { (parts::headline_text(&run.findings.metrics, presentation.headline)) }
+            td { (parts::check_summary(run)) }
         }
+    };
+    let rows: Vec<Markup> = runs.iter().enumerate().map(row).collect();
+    html! {
+        @if rows.len() > 1 { nav { (parts::html_table("Summary", Some(&head), &rows)) } }
     }
 }

@@ -13,6 +13,8 @@ use crate::units;
 
 /// Number of cards at the top of a run whose benchmark defines no headline metrics.
 const MAX_DEFAULT_CARDS: usize = 4;
+/// Number of metrics in the summary of a run.
+const MAX_SUMMARY_METRICS: usize = 2;
 
 /// Names and values; unknown and empty values are omitted.
 pub(super) fn fact_list(title: &str, facts: Vec<(&str, Option<String>)>) -> Markup {
@@ -55,12 +57,14 @@ pub(super) fn error_section(run: &BenchmarkRun) -> Markup {
     }
 }
 
-/// Checks of severity warning or invalid, the most severe first.
-pub(super) fn problems_section(verdicts: &[Verdict]) -> Markup {
+/// Checks of severity warning or invalid, the most severe first; says so if there are none.
+pub(super) fn problems_section(run: &BenchmarkRun) -> Markup {
+    let verdicts = &run.findings.verdicts;
     let grave = |verdict: &&Verdict| verdict.severity > Severity::Note;
     let mut sorted: Vec<&Verdict> = verdicts.iter().filter(grave).collect();
     sorted.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
     html! {
+        @if sorted.is_empty() && run.error.is_none() { p.good.passed { "Checks: no problems detected" } }
         @for verdict in sorted {
             @let class = severity_word(verdict.severity).to_lowercase();
             div.verdict.(class) {
@@ -69,6 +73,31 @@ pub(super) fn problems_section(verdicts: &[Verdict]) -> Markup {
             }
             "\n"
         }
+    }
+}
+
+/// The headline metrics in one line.
+pub(super) fn headline_text(metrics: &[Metric], headline: &[MetricId]) -> String {
+    let shown = headline_metrics(metrics, headline).into_iter();
+    let words = shown
+        .take(MAX_SUMMARY_METRICS)
+        .map(|metric| format!("{} {}", metric.label(), metric.value_text()));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// How a run ended and what the checks say, in a few words.
+pub(super) fn check_summary(run: &BenchmarkRun) -> Markup {
+    let verdicts = &run.findings.verdicts;
+    let codes = |severity| -> Vec<String> {
+        let alike = verdicts.iter().filter(|it| it.severity == severity);
+        alike.map(|verdict| verdict.code.to_string()).collect()
+    };
+    let (invalid, warnings) = (codes(Severity::Invalid), codes(Severity::Warning));
+    html! {
+        @if run.error.is_some() { span.invalid { "failed" } " " }
+        @if !invalid.is_empty() { span.invalid { "invalid: " (invalid.join(", ")) } " " }
+        @if !warnings.is_empty() { span.warning { "warning: " (warnings.join(", ")) } }
+        @if run.error.is_none() && invalid.is_empty() && warnings.is_empty() { "no problems detected" }
     }
 }
 
@@ -81,23 +110,28 @@ pub(super) fn notes_section(verdicts: &[Verdict]) -> Markup {
             td { p { (verdict.evidence) } p.soft { (verdict.advice) } }
         }
     };
-    html_table("Notes", None, &notes.map(row).collect::<Vec<_>>())
+    html! { div.notes { (html_table("Notes", None, &notes.map(row).collect::<Vec<_>>())) } }
 }
 
 /// The headline metrics as cards.
 pub(super) fn metric_cards(metrics: &[Metric], headline: &[MetricId]) -> Markup {
-    let named: Vec<&Metric> = headline
-        .iter()
-        .filter_map(|id| metrics.iter().find(|it| it.id == *id))
-        .collect();
-    let shown = match named.is_empty() {
-        true => metrics.iter().take(MAX_DEFAULT_CARDS).collect(),
-        false => named,
-    };
+    let shown = headline_metrics(metrics, headline);
     html! {
         @if !shown.is_empty() {
             div.cards { @for metric in shown { (metric_card(metric)) } }
         }
+    }
+}
+
+/// The metrics of these names; the first ones where the run has none of them.
+fn headline_metrics<'m>(metrics: &'m [Metric], headline: &[MetricId]) -> Vec<&'m Metric> {
+    let named: Vec<&Metric> = headline
+        .iter()
+        .filter_map(|id| metrics.iter().find(|it| it.id == *id))
+        .collect();
+    match named.is_empty() {
+        true => metrics.iter().take(MAX_DEFAULT_CARDS).collect(),
+        false => named,
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn run_section(
             "\n"
             (run_heading(run, &presentation)) "\n"
             (parts::error_section(run))
-            (parts::problems_section(&findings.verdicts)) "\n"
+            (parts::problems_section(run)) "\n"
             (parts::metric_cards(&findings.metrics, presentation.headline)) "\n"
             (parts::goals_table(&findings.goals)) "\n"
             (charts::run_charts(findings, presentation.charts)) "\n"

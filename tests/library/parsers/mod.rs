@@ -90,6 +90,8 @@ fn check_typed_values(cases: u32) {
     let goal = "[a-z0-9_.]{0,6}(<=|>=|<|>|=){0,2}[0-9.]{0,20}[a-zA-Z/]{0,4}";
     let texts = prop_oneof![plain, wild, goal];
     check_property(cases, &texts, |text| checks::units(&text));
+    let condition = "[a-z_/%]{0,12}\\((any|system|[a-z:]{0,9}|\\PC{0,9})\\)[<>=]{1,2}[0-9.]{1,9}[a-zA-Z/%]{0,4}( for [0-9]{1,3}[ms]{0,2})?";
+    check_property(cases, &condition, |text| checks::condition(&text));
 }
 
 fn check_settings_records(cases: u32) {

@@ -32,7 +32,7 @@ const LAYERS: &[&[&str]] = &[
     &["axis", "drive"],
     &["engine", "probe"],
     &["bench", "model", "supervisor"],
-    &["diagnosis"],
+    &["condition", "diagnosis"],
     &[
         "file_trace",
         "process_io_trace",
@@ -54,6 +54,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("probe", &["session"]),
     ("model", &["engine", "session"]),
     ("bench", &["probe"]),
+    ("condition", &["bench", "engine", "supervisor"]),
     ("diagnosis", &["bench", "engine", "session", "supervisor"]),
     ("recording", &["bench", "engine", "probe", "session"]),
     ("report", &["engine"]),

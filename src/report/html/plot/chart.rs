@@ -55,10 +55,32 @@ impl HtmlPlot<'_> {
             @if self.curves.len() > 1 {
                 ul.legend {
                     @for (index, curve) in self.curves.iter().enumerate() {
-                        li class=(colour_class(index)) { (curve.name) }
+                        li class=(colour_class(index)) {
+                            @if self.has_numbered_curves() { (index + 1) " " }
+                            (curve.name)
+                        }
                     }
+                    @if let Some(order) = self.bar_order() { li.order { (order) } }
                 }
             }
+        }
+    }
+
+    /// Whether each curve has its number at its end: the chart must be readable without colour.
+    fn has_numbered_curves(&self) -> bool {
+        let is_drawn_along_x = matches!(
+            self.shape,
+            ChartShape::Line | ChartShape::Steps | ChartShape::Scatter
+        );
+        is_drawn_along_x && self.curves.len() > 1
+    }
+
+    /// Which bar belongs to which name, without colour.
+    fn bar_order(&self) -> Option<&'static str> {
+        match self.shape {
+            ChartShape::Bars => Some("(bars from left to right)"),
+            ChartShape::StackedBars => Some("(bars from bottom to top)"),
+            _ => None,
         }
     }
 
@@ -124,7 +146,12 @@ impl HtmlPlot<'_> {
             ChartShape::Scatter | ChartShape::Polar => marks::svg_dots(&points),
         };
         let intervals = self.interval_positions(index, segments, x, y);
-        html! { (marks) (marks::svg_intervals(&intervals)) }
+        let number = self.has_numbered_curves().then_some(index + 1);
+        html! {
+            (marks)
+            (marks::svg_intervals(&intervals))
+            @if let Some(number) = number { (marks::svg_curve_number(&points, number)) }
+        }
     }
 
     /// Positions of the confidence intervals of a curve's points: next to each other for bars, and

@@ -40,7 +40,7 @@ pub(super) fn colour_class(index: usize) -> String {
 /// A chart with its heading.
 pub(super) fn html_figure(title: &str, legend: &Markup, svg: &Markup) -> Markup {
     html! {
-        metric.chart {
+        figure.chart {
             figcaption { (title) }
             (legend)
             div.paper {

@@ -43,6 +43,15 @@ pub(super) fn svg_line(points: &[[f64; 2]], ground: f64, filled: bool) -> Markup
     }
 }
 
+/// The number of a curve above its last point.
+pub(super) fn svg_curve_number(points: &[[f64; 2]], number: usize) -> Markup {
+    let by_position = |left: &&[f64; 2], right: &&[f64; 2]| left[0].total_cmp(&right[0]);
+    let Some([x, y]) = points.iter().max_by(by_position) else {
+        return Markup::default();
+    };
+    html! { text.name x=(px(*x)) y=(px(y - 7.0)) text-anchor="end" { (number) } }
+}
+
 /// Steps: each height holds until the next point, that of the last one at most until `end`.
 pub(super) fn svg_steps(points: &[[f64; 2]], end: f64) -> Markup {
     let mut sorted = points.to_vec();
