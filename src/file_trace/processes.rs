@@ -48,8 +48,10 @@ impl Processes {
         if self.by_thread.len() >= MAX_THREADS {
             self.by_thread.clear();
         }
-        if let Some(process) = self.read(roots, thread) {
-            self.by_thread.insert(thread, Arc::new(process));
+        if let Some(process) = self.read(roots, thread).map(Arc::new) {
+            // Sums by process name it by the id of its first thread, which may do no I/O.
+            self.by_thread.insert(process.view.pid, Arc::clone(&process));
+            self.by_thread.insert(thread, process);
         }
     }
 
