@@ -7,7 +7,7 @@ use crate::probe::trace::CaptureControl;
 
 /// Processor time of the trace, as a fraction of one processor, averaged over a cycle of recording
 /// and pausing. What the kernel's trace events cost the traced processes is not in it.
-pub const MAX_CPU_SHARE: f64 = 0.045;
+const MAX_CPU_SHARE: f64 = 0.04;
 /// Recorded in one piece at least: requests at the edges of a slice are counted as unmatched, and
 /// starting costs time as well.
 const MIN_SLICE: Duration = Duration::from_millis(500);
