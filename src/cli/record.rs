@@ -1,28 +1,26 @@
 //! `diskscope record`: writes the views of the Live screen to a file.
 
+mod destination;
+mod requests;
+
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
+use self::destination::RecordingFile;
+use self::requests::RequestRecording;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::time_option;
 use super::output::print_status_line;
 use super::{pace, signals};
 use crate::engine::CancellationToken;
 use crate::model::ViewBuilder;
-use crate::model::requests::RequestLine;
-use crate::probe::trace::{CaptureControl, TraceCapture};
-use crate::probe::{SampleCollector, boot_time};
-use crate::recording::{AppendResult, FrameMark, RecordingWriteError, RecordingWriter};
-use crate::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
+use crate::probe::SampleCollector;
+use crate::recording::{AppendResult, FrameMark};
 use crate::roots::SysPaths;
 use crate::units;
-
-/// Capacity of the queue of request batches, which is drained at least at every view.
-const REQUEST_QUEUE_BATCHES: usize = 65_536;
 
 pub(super) fn command() -> Command {
     let option =
@@ -34,7 +32,7 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("new file; a truncated recording can be replayed too"),
+                .help("new file, or with --ring one to continue; a truncated recording can be replayed too"),
         )
         .arg(
             option("interval", "DURATION", "time between two views, such as 1s")
@@ -45,6 +43,15 @@ pub(super) fn command() -> Command {
             "SIZE",
             "stop before the file is larger, such as 50MB",
         ))
+        .arg(
+            option(
+                "ring",
+                "SIZE",
+                "keep the file at this size, such as 50MB, and overwrite its oldest part; an \
+                 existing ring is continued",
+            )
+            .conflicts_with("limit"),
+        )
         .arg(option(
             "duration",
             "DURATION",
@@ -60,7 +67,8 @@ pub(super) fn command() -> Command {
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let interval = pace::interval_option(matches)?;
     let end = time_option(matches, "duration")?.map(|lasts| Instant::now() + lasts);
-    let limit = limit_option(matches)?;
+    let limit = size_option(matches, "limit")?;
+    let ring = size_option(matches, "ring")?;
     let Some(path) = matches.get_one::<PathBuf>("file") else {
         return Err(CommandFailure::usage_error("record needs a FILE"));
     };
@@ -70,7 +78,10 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         .get_one::<String>("requests")
         .map(|device| RequestRecording::start(device))
         .transpose()?;
-    let recorder = RecordingWriter::create(path, limit).map_err(recording_failure)?;
+    let recorder = match ring {
+        Some(size) => RecordingFile::open_ring(path, size)?,
+        None => RecordingFile::create(path, limit)?,
+    };
     let mut session = RecordingSession {
         recorder,
         collector: SampleCollector::new(SysPaths::default()),
@@ -78,12 +89,9 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         requests,
     };
     let reason = session.record(interval, end, &control)?;
-    let size = units::format_capacity(session.recorder.written_bytes() as f64);
+    let size = units::format_capacity(session.recorder.file_bytes() as f64);
     let time_ms = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
-    session
-        .recorder
-        .end_recording(time_ms, reason)
-        .map_err(recording_failure)?;
+    session.recorder.end_recording(time_ms, reason)?;
     print_status_line(&format!(
         "{}: {size}, ended because {reason}",
         path.display()
@@ -101,21 +109,13 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     })
 }
 
-fn recording_failure(error: RecordingWriteError) -> CommandFailure {
-    match error {
-        RecordingWriteError::Output(_) => CommandFailure::usage_error(&error),
-        _ => CommandFailure::failed(&error),
-    }
-    .with_advice(error.advice())
-}
-
-fn limit_option(matches: &ArgMatches) -> Result<Option<u64>, CommandFailure> {
-    let Some(text) = matches.get_one::<String>("limit") else {
+fn size_option(matches: &ArgMatches, name: &str) -> Result<Option<u64>, CommandFailure> {
+    let Some(text) = matches.get_one::<String>(name) else {
         return Ok(None);
     };
     units::parse_size(text)
         .map(Some)
-        .map_err(|error| CommandFailure::usage_error(format!("--limit {text:?}: {error}")))
+        .map_err(|error| CommandFailure::usage_error(format!("--{name} {text:?}: {error}")))
 }
 
 /// The reason for ending a recording whose file system is full.
@@ -124,7 +124,7 @@ const NO_ROOM: &str = "the file system is almost full";
 /// The reason for ending the recording, if a frame was omitted.
 fn end_of(appended: AppendResult) -> Option<&'static str> {
     match appended {
-        AppendResult::Written => None,
+        AppendResult::Written | AppendResult::TooLarge => None,
         AppendResult::LimitReached => Some("the size limit was reached"),
         AppendResult::NoRoom => Some(NO_ROOM),
     }
@@ -132,7 +132,7 @@ fn end_of(appended: AppendResult) -> Option<&'static str> {
 
 /// A recording in progress.
 struct RecordingSession {
-    recorder: RecordingWriter,
+    recorder: RecordingFile,
     collector: SampleCollector,
     view_builder: ViewBuilder,
     requests: Option<RequestRecording>,
@@ -158,20 +158,12 @@ impl RecordingSession {
             if let Some(requests) = &mut self.requests {
                 let lines = requests.take_lines()?;
                 if !lines.is_empty()
-                    && let Some(reason) = end_of(
-                        self.recorder
-                            .append_requests(mark, &lines)
-                            .map_err(recording_failure)?,
-                    )
+                    && let Some(reason) = end_of(self.recorder.append_requests(mark, &lines)?)
                 {
                     return Ok(reason);
                 }
             }
-            if let Some(reason) = end_of(
-                self.recorder
-                    .append_view(&live)
-                    .map_err(recording_failure)?,
-            ) {
+            if let Some(reason) = end_of(self.recorder.append_view(&live)?) {
                 return Ok(reason);
             }
             due += interval;
@@ -182,71 +174,5 @@ impl RecordingSession {
                 return Ok("of a signal");
             }
         }
-    }
-}
-
-/// Traces the requests of a device.
-struct RequestRecording {
-    // Dropped first, before the capture: its thread may be blocked on the full channel.
-    receiver: Receiver<RequestBatch>,
-    _capture: TraceCapture,
-    drive: String,
-    start_ns: u64,
-    lost_events: u64,
-}
-
-impl RequestRecording {
-    fn start(device: &str) -> Result<Self, CommandFailure> {
-        let roots = SysPaths::default();
-        let scope = TraceScope::of_device(&roots, device)
-            .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
-        let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
-        let drive = scope.drive_name.clone();
-        let began = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
-        let capture = follow_requests(
-            &roots,
-            scope,
-            TraceDetail::Full,
-            move |batch: RequestBatch| {
-                if !batch.requests.is_empty() || batch.end_reason.is_some() {
-                    // The receiver is gone once the recording has ended.
-                    let _ = sender.send(batch);
-                }
-                CaptureControl::Continue
-            },
-        )
-        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
-        Ok(Self {
-            receiver,
-            _capture: capture,
-            drive,
-            start_ns: began,
-            lost_events: 0,
-        })
-    }
-
-    /// Takes the requests that were queued since the last call, as lines of JSON.
-    fn take_lines(&mut self) -> Result<Vec<u8>, CommandFailure> {
-        let mut lines = Vec::new();
-        for batch in self.receiver.try_iter() {
-            for request in &batch.requests {
-                let line = RequestLine::new(request, &self.drive, self.start_ns);
-                serde_json::to_writer(&mut lines, &line).map_err(|error| {
-                    CommandFailure::failed(format!("cannot write JSON: {error}"))
-                })?;
-                lines.push(b'\n');
-            }
-            if batch.lost_events > self.lost_events {
-                print_status_line(&format!(
-                    "note: {} events were lost",
-                    batch.lost_events - self.lost_events
-                ));
-                self.lost_events = batch.lost_events;
-            }
-            if let Some(message) = batch.end_reason {
-                print_status_line(&format!("note: {message}"));
-            }
-        }
-        Ok(lines)
     }
 }

@@ -233,6 +233,43 @@ pub fn create_private(path: &Path) -> Result<File, OutputError> {
         .map_err(|error| creation_error(path, error))
 }
 
+/// Opens an existing regular file for reading and writing at any offset. It is not changed.
+///
+/// # Errors
+/// When it does not exist, is no regular file, may have been planted by another user, or cannot be
+/// opened.
+pub fn open_for_update(path: &Path) -> Result<File, OutputError> {
+    let failed = |error: io::Error| OutputError::io("open", path, error);
+    let ResolvedPath::DirectoryEntry {
+        directory,
+        name,
+        found: Some(found),
+    } = resolve::resolve_path(path)?
+    else {
+        return Err(failed(io::ErrorKind::NotFound.into()));
+    };
+    kernel_files::refuse_kernel_file_system(path, &found.descriptor)?;
+    if found.file_type() != FileType::RegularFile {
+        return Err(OutputError::unsuitable(
+            path,
+            file_type::file_type_name(found.file_type()),
+        ));
+    }
+    let entry = DirectoryEntry { directory, name };
+    check_not_planted(path, &entry, &found)?;
+    let file = entry
+        .directory
+        .open(
+            &entry.name,
+            OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY,
+        )
+        .map_err(failed)?;
+    match fstat(&file) {
+        Ok(stat) if FileId::of_stat(&stat) == FileId::of_stat(&found.stat) => Ok(file.into()),
+        _ => Err(OutputError::changed(path)),
+    }
+}
+
 /// Writes a complete new file with a generated name to a directory and returns its path. Only its
 /// owner may read it. The name must be a single component; a symbolic link of that name is not
 /// followed.

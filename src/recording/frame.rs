@@ -11,6 +11,10 @@
 //! are similar, so that a view in the stream takes a tenth of the bytes of a view compressed alone.
 //! Uncompressed, a payload consists of lines of JSON: for a view the object of `watch --json`, for
 //! requests those of `trace --json`.
+//!
+//! [`super::ring`] describes the file of a ring, which consists of the same frames. There the
+//! checksum also covers the checksum of the frame before, so that a frame of an earlier round is
+//! never taken for one of this round.
 
 use flate2::Crc;
 
@@ -38,21 +42,37 @@ pub enum FrameKind {
     Requests,
     /// The regular end of the recording; the content is the reason.
     EndOfRecording,
+    /// Requests around a trigger, whose frame follows them; only in a ring.
+    TriggerRequests,
+    /// A trigger; only in a ring.
+    Trigger,
+    /// The end of a segment; only in a ring.
+    SegmentEnd,
 }
 
 impl FrameKind {
+    const ALL: [Self; 6] = [
+        Self::View,
+        Self::Requests,
+        Self::EndOfRecording,
+        Self::TriggerRequests,
+        Self::Trigger,
+        Self::SegmentEnd,
+    ];
+
     fn to_byte(self) -> u8 {
         match self {
             Self::View => 1,
             Self::Requests => 2,
             Self::EndOfRecording => 3,
+            Self::TriggerRequests => 4,
+            Self::Trigger => 5,
+            Self::SegmentEnd => 6,
         }
     }
 
     fn from_byte(byte: u8) -> Option<Self> {
-        [Self::View, Self::Requests, Self::EndOfRecording]
-            .into_iter()
-            .find(|kind| kind.to_byte() == byte)
+        Self::ALL.into_iter().find(|kind| kind.to_byte() == byte)
     }
 }
 
@@ -87,9 +107,15 @@ pub fn encode_file_header() -> [u8; FILE_HEADER_BYTES] {
     head
 }
 
-/// Encodes a whole frame.
+/// Encodes a whole frame; `previous` is the checksum of the frame before, in a ring.
 #[must_use]
-pub fn encode_frame(kind: FrameKind, is_restart: bool, mark: FrameMark, payload: &[u8]) -> Vec<u8> {
+pub fn encode_frame(
+    kind: FrameKind,
+    is_restart: bool,
+    mark: FrameMark,
+    payload: &[u8],
+    previous: Option<u32>,
+) -> Vec<u8> {
     let mut frame = Vec::with_capacity(FRAME_HEADER_BYTES + payload.len());
     frame.extend([
         kind.to_byte(),
@@ -101,7 +127,7 @@ pub fn encode_frame(kind: FrameKind, is_restart: bool, mark: FrameMark, payload:
     frame.extend((payload.len() as u32).to_le_bytes());
     frame.extend(mark.time_ms.to_le_bytes());
     frame.extend(mark.bytes_per_s.unwrap_or(UNKNOWN_RATE).to_le_bytes());
-    let sum = frame_checksum(&frame, payload);
+    let sum = frame_checksum(previous, &frame, payload);
     frame.extend(sum.to_le_bytes());
     frame.extend(payload);
     frame
@@ -126,10 +152,20 @@ pub fn decode_frame_header(bytes: &[u8; FRAME_HEADER_BYTES]) -> Option<(FrameHea
     (length <= MAX_CONTENT_BYTES).then_some((head, word(24)?))
 }
 
+/// Begins the checksum of a frame; in a ring it covers the checksum of the frame before.
+#[must_use]
+pub fn begin_checksum(previous: Option<u32>) -> Crc {
+    let mut crc = Crc::new();
+    if let Some(previous) = previous {
+        crc.update(&previous.to_le_bytes());
+    }
+    crc
+}
+
 /// Checksum of a frame's header up to the checksum, and of its payload.
 #[must_use]
-pub fn frame_checksum(head: &[u8], payload: &[u8]) -> u32 {
-    let mut crc = Crc::new();
+pub fn frame_checksum(previous: Option<u32>, head: &[u8], payload: &[u8]) -> u32 {
+    let mut crc = begin_checksum(previous);
     crc.update(head);
     crc.update(payload);
     crc.sum()
@@ -144,16 +180,17 @@ mod tests {
         #[test]
         fn frame_header_round_trips(
             time_ms: u64, rate in proptest::option::of(0..u64::MAX), is_restart: bool,
-            payload in proptest::collection::vec(any::<u8>(), 0..50)
+            payload in proptest::collection::vec(any::<u8>(), 0..50),
+            previous in proptest::option::of(any::<u32>())
         ) {
             let mark = FrameMark { time_ms, bytes_per_s: rate };
-            let frame = encode_frame(FrameKind::Requests, is_restart, mark, &payload);
+            let frame = encode_frame(FrameKind::Requests, is_restart, mark, &payload, previous);
             let bytes: &[u8; FRAME_HEADER_BYTES] = frame[..FRAME_HEADER_BYTES].try_into().unwrap();
             let (head, sum) = decode_frame_header(bytes).unwrap();
             prop_assert_eq!(head.kind, FrameKind::Requests);
             prop_assert_eq!((head.is_restart, head.mark), (is_restart, mark));
             prop_assert_eq!(head.payload_bytes, payload.len());
-            prop_assert_eq!(sum, frame_checksum(&frame[..24], &payload));
+            prop_assert_eq!(sum, frame_checksum(previous, &frame[..24], &payload));
         }
 
         #[test]

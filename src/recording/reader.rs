@@ -1,95 +1,21 @@
 //! Reads a recording up to its first damage.
 
-use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use flate2::{Crc, Decompress};
+use flate2::Decompress;
+use serde::de::DeserializeOwned;
 
-use super::frame::{
-    FILE_HEADER_BYTES, FORMAT_VERSION, FRAME_HEADER_BYTES, FrameHeader, FrameKind, FrameMark,
-    MAGIC, decode_frame_header,
-};
+use super::frame::{FrameKind, FrameMark};
+use super::index::{FrameIndex, RecordingDamage, RecordingReadError, index_file};
 use super::inflate::{ByteSink, ContentError, InflateError, LineSplitter, inflate_frame};
-use crate::format_version::UnsupportedVersion;
+use super::scan::FrameEntry;
+use super::trigger::{TriggerMark, TriggerRecord};
 use crate::model::Snapshot;
-use crate::named_file::InputError;
 use crate::named_file::input;
 use crate::named_file::input::InputKind;
-
-/// Maximum number of indexed frames: three weeks at one view a second, with requests.
-const MAX_FRAMES: usize = 4 << 20;
-/// Maximum number of frames since the last restart of the compressed stream, all of which opening a
-/// frame may have to decompress. The recorder restarts the stream after 60.
-const MAX_FRAMES_SINCE_RESTART: usize = 4096;
-
-/// Why a recording cannot be opened or read.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordingReadError {
-    /// A file system operation failed.
-    #[error("cannot {tried} {}: {source}", path.display())]
-    Io {
-        /// The operation.
-        tried: &'static str,
-        /// The path of its file.
-        path: PathBuf,
-        /// The error of the kernel.
-        source: io::Error,
-    },
-    /// The file cannot be opened or is not a regular file.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    /// The file is a recording of another version of the format.
-    #[error(transparent)]
-    Version(#[from] UnsupportedVersion),
-    /// The file is not a recording.
-    #[error("{} is not a diskscope recording: {reason}", path.display())]
-    NotARecording {
-        /// Path of the file.
-        path: PathBuf,
-        /// What is wrong with its content.
-        reason: String,
-    },
-    /// A frame has unexpected content.
-    #[error("frame {index} of {} cannot be parsed: {reason}", path.display())]
-    InvalidContent {
-        /// Path of the file.
-        path: PathBuf,
-        /// Index of the frame, from 0.
-        index: usize,
-        /// What is wrong with its content.
-        reason: ContentError,
-    },
-}
-
-/// Where and how a recording is damaged; everything before is intact.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordingDamage {
-    /// Size of the intact part in bytes.
-    pub intact_bytes: u64,
-    /// Number of bytes from there to the end of the file.
-    pub damaged_bytes: u64,
-    /// What is wrong.
-    pub reason: &'static str,
-}
-
-impl fmt::Display for RecordingDamage {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "damaged at byte {}: {}; the remaining {} bytes are ignored",
-            self.intact_bytes, self.reason, self.damaged_bytes
-        )
-    }
-}
-
-/// A frame in the index, not decompressed.
-#[derive(Debug, Clone, Copy)]
-struct FrameEntry {
-    head: FrameHeader,
-    payload_offset: u64,
-}
 
 /// A recording, open up to its first damage.
 #[derive(Debug)]
@@ -99,8 +25,20 @@ pub struct Recording {
     entries: Vec<FrameEntry>,
     /// Indices of the entries that are views.
     view_entries: Vec<usize>,
+    /// In order of time.
+    triggers: Vec<TriggerEntry>,
     damage: Option<RecordingDamage>,
     stream: CompressedStream,
+}
+
+/// A trigger in the index.
+#[derive(Debug, Clone)]
+struct TriggerEntry {
+    mark: TriggerMark,
+    /// Index of its entry.
+    entry: usize,
+    /// Indices of the entries with its requests.
+    request_entries: Range<usize>,
 }
 
 /// Position in the compressed stream.
@@ -126,52 +64,17 @@ impl Recording {
     /// # Errors
     /// As [`Recording::open`].
     pub fn from_file(path: &Path, file: File) -> Result<Self, RecordingReadError> {
-        let failed = |tried| {
-            move |source| RecordingReadError::Io {
-                tried,
-                path: path.to_owned(),
-                source,
-            }
-        };
-        let size = file.metadata().map_err(failed("examine"))?.len();
-        let mut reader = BufReader::with_capacity(1 << 18, &file);
-        check_file_header(path, &mut reader)?;
-        let mut scan = FrameScan {
-            reader,
-            intact_offset: FILE_HEADER_BYTES as u64,
-            size,
-            since_restart: 0,
-        };
-        let mut entries = Vec::new();
-        let damage = loop {
-            match scan.next_frame() {
-                Ok(Some(_)) if entries.len() == MAX_FRAMES => {
-                    break Some(RecordingDamage {
-                        intact_bytes: scan.intact_offset,
-                        damaged_bytes: size - scan.intact_offset,
-                        reason: "it has too many frames to index",
-                    });
-                }
-                Ok(Some(entry)) => entries.push(entry),
-                Ok(None) => break None,
-                Err(ScanError::Damaged(reason)) => {
-                    break Some(RecordingDamage {
-                        intact_bytes: scan.intact_offset,
-                        damaged_bytes: size - scan.intact_offset,
-                        reason,
-                    });
-                }
-                Err(ScanError::Io(error)) => return Err(failed("read")(error)),
-            }
-        };
-        let views = (0..entries.len())
+        let FrameIndex { entries, damage } = index_file(path, &file)?;
+        let views: Vec<usize> = (0..entries.len())
             .filter(|index| entries[*index].head.kind == FrameKind::View)
             .collect();
+        let triggers = find_triggers(&entries, &views);
         Ok(Self {
             path: path.to_owned(),
             file,
             entries,
             view_entries: views,
+            triggers,
             damage,
             stream: CompressedStream {
                 decompress: Decompress::new(false),
@@ -228,17 +131,22 @@ impl Recording {
         let Some(index) = self.view_entries.get(view).copied() else {
             return Ok(None);
         };
+        self.parse_entry(index).map(Some)
+    }
+
+    /// Reads and parses the content of a frame.
+    fn parse_entry<T: DeserializeOwned>(&mut self, index: usize) -> Result<T, RecordingReadError> {
         let mut content = Vec::new();
         self.inflate_entry(index, &mut |piece| {
             content.extend_from_slice(piece);
             Ok(())
         })?;
         serde_json::from_slice(&content)
-            .map(Some)
             .map_err(|error| self.content_error(index, ContentError::Sample(error.to_string())))
     }
 
-    /// Iterates over the requests recorded between the previous view and this one. `each` receives
+    /// Iterates over the requests recorded between the previous view and this one, and over those of
+    /// the triggers at this view. `each` receives
     /// one JSON object at a time, safe to print, and returns whether to continue. Returns false if
     /// `each` ended the iteration. At most one line is held in memory.
     ///
@@ -256,33 +164,88 @@ impl Recording {
             .checked_sub(1)
             .and_then(|before| self.view_entries.get(before))
             .map_or(0, |before| before + 1);
-        for index in begin..end {
-            if self.entries[index].head.kind != FrameKind::Requests {
-                continue;
-            }
-            let mut lines = LineSplitter::new(&mut *each);
-            let result = self
-                .inflate_entry(index, &mut |piece| lines.push_bytes(piece))
-                .and_then(|()| {
-                    lines
-                        .finish_line()
-                        .map_err(|reason| self.content_error(index, reason))
-                });
-            let is_over = lines.is_stopped();
-            if is_over {
-                self.stream.next_entry = None;
+        let of_triggers = self
+            .triggers
+            .iter()
+            .filter(|trigger| trigger.mark.view == view)
+            .flat_map(|trigger| trigger.request_entries.clone());
+        let of_view = (begin..end).filter(|index| self.kind_of(*index) == FrameKind::Requests);
+        let entries: Vec<usize> = of_view.chain(of_triggers).collect();
+        for index in entries {
+            if !self.for_each_line(index, each)? {
                 return Ok(false);
             }
-            result?;
         }
         Ok(true)
+    }
+
+    /// Iterates over the requests of a trigger, as [`Self::for_each_request`].
+    ///
+    /// # Errors
+    /// As [`Self::for_each_request`].
+    pub fn for_each_trigger_request(
+        &mut self,
+        trigger: usize,
+        each: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<bool, RecordingReadError> {
+        let found = self.triggers.get(trigger);
+        for index in found.map_or(0..0, |found| found.request_entries.clone()) {
+            if !self.for_each_line(index, each)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn kind_of(&self, index: usize) -> FrameKind {
+        self.entries[index].head.kind
+    }
+
+    /// Iterates over the lines of a frame; false if `each` ended the iteration.
+    fn for_each_line(
+        &mut self,
+        index: usize,
+        each: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<bool, RecordingReadError> {
+        let mut lines = LineSplitter::new(&mut *each);
+        let result = self
+            .inflate_entry(index, &mut |piece| lines.push_bytes(piece))
+            .and_then(|()| {
+                lines
+                    .finish_line()
+                    .map_err(|reason| self.content_error(index, reason))
+            });
+        if lines.is_stopped() {
+            self.stream.next_entry = None;
+            return Ok(false);
+        }
+        result.map(|()| true)
+    }
+
+    /// The triggers, in order of time.
+    pub fn trigger_marks(&self) -> impl Iterator<Item = TriggerMark> {
+        self.triggers.iter().map(|trigger| trigger.mark)
+    }
+
+    /// Reads a trigger; `None` if the index is too high.
+    ///
+    /// # Errors
+    /// As [`Self::read_view`].
+    pub fn read_trigger(
+        &mut self,
+        trigger: usize,
+    ) -> Result<Option<TriggerRecord>, RecordingReadError> {
+        match self.triggers.get(trigger).map(|found| found.entry) {
+            Some(entry) => self.parse_entry(entry).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Whether the recording contains individual requests.
     #[must_use]
     pub fn has_requests(&self) -> bool {
         let mut kinds = self.entries.iter().map(|entry| entry.head.kind);
-        kinds.any(|kind| kind == FrameKind::Requests)
+        kinds.any(|kind| matches!(kind, FrameKind::Requests | FrameKind::TriggerRequests))
     }
 
     fn content_error(&self, index: usize, reason: ContentError) -> RecordingReadError {
@@ -342,111 +305,29 @@ impl Recording {
     }
 }
 
-fn check_file_header(path: &Path, reader: &mut impl Read) -> Result<(), RecordingReadError> {
-    let foreign = |reason: String| RecordingReadError::NotARecording {
-        path: path.to_owned(),
-        reason,
+/// The triggers with the requests before them.
+fn find_triggers(entries: &[FrameEntry], views: &[usize]) -> Vec<TriggerEntry> {
+    let view_at = |time_ms: u64| {
+        let is_later = |view: &usize| entries[*view].head.mark.time_ms > time_ms;
+        let found = views.iter().position(is_later).unwrap_or(views.len());
+        found.saturating_sub(1)
     };
-    let mut head = [0; FILE_HEADER_BYTES];
-    match reader.read_exact(&mut head) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            return Err(foreign("it is too short".to_owned()));
-        }
-        Err(source) => {
-            return Err(RecordingReadError::Io {
-                tried: "read",
-                path: path.to_owned(),
-                source,
-            });
-        }
-    }
-    let (magic, rest) = head.split_at(MAGIC.len());
-    if magic != MAGIC {
-        return Err(foreign("it does not begin with DSKSCOPE".to_owned()));
-    }
-    let version = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]);
-    if version != FORMAT_VERSION {
-        return Err(RecordingReadError::Version(UnsupportedVersion {
-            path: path.to_owned(),
-            content: "recording",
-            found: version.into(),
-            supported: FORMAT_VERSION,
-            program: None,
-        }));
-    }
-    Ok(())
-}
-
-enum ScanError {
-    Damaged(&'static str),
-    Io(io::Error),
-}
-
-impl From<io::Error> for ScanError {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::UnexpectedEof => Self::Damaged("the file is truncated"),
-            _ => Self::Io(error),
-        }
-    }
-}
-
-/// Iterates over the frames of a file.
-struct FrameScan<R> {
-    reader: R,
-    /// The file is intact up to this offset.
-    intact_offset: u64,
-    size: u64,
-    /// Frames since the last restart of the compressed stream.
-    since_restart: usize,
-}
-
-impl<R: Read> FrameScan<R> {
-    fn next_frame(&mut self) -> Result<Option<FrameEntry>, ScanError> {
-        if self.intact_offset >= self.size {
-            return Ok(None);
-        }
-        let mut bytes = [0; FRAME_HEADER_BYTES];
-        self.reader.read_exact(&mut bytes)?;
-        let (head, sum) =
-            decode_frame_header(&bytes).ok_or(ScanError::Damaged("the frame header is invalid"))?;
-        let payload = self.intact_offset + FRAME_HEADER_BYTES as u64;
-        let end = payload + head.payload_bytes as u64;
-        if end > self.size {
-            return Err(ScanError::Damaged("the file is truncated"));
-        }
-        if self.read_checksum(&bytes[..FRAME_HEADER_BYTES - 4], head.payload_bytes)? != sum {
-            return Err(ScanError::Damaged("the checksum is wrong"));
-        }
-        self.since_restart = match head.is_restart {
-            true => 0,
-            false => self.since_restart + 1,
-        };
-        if self.since_restart > MAX_FRAMES_SINCE_RESTART {
-            return Err(ScanError::Damaged(
-                "the compressed stream is never restarted",
-            ));
-        }
-        self.intact_offset = end;
-        Ok(Some(FrameEntry {
-            head,
-            payload_offset: payload,
-        }))
-    }
-
-    /// Computes the checksum of a frame whose payload follows.
-    fn read_checksum(&mut self, head: &[u8], length: usize) -> io::Result<u32> {
-        let mut crc = Crc::new();
-        crc.update(head);
-        let mut piece = [0; 16 << 10];
-        let mut left = length;
-        while left > 0 {
-            let next = left.min(piece.len());
-            self.reader.read_exact(&mut piece[..next])?;
-            crc.update(&piece[..next]);
-            left -= next;
-        }
-        Ok(crc.sum())
-    }
+    let mut triggers: Vec<TriggerEntry> = (0..entries.len())
+        .filter(|index| entries[*index].head.kind == FrameKind::Trigger)
+        .map(|index| {
+            let before = entries[..index].iter().rev();
+            let requests = before.take_while(|entry| entry.head.kind == FrameKind::TriggerRequests);
+            let time_ms = entries[index].head.mark.time_ms;
+            TriggerEntry {
+                mark: TriggerMark {
+                    view: view_at(time_ms),
+                    time_ms,
+                },
+                entry: index,
+                request_entries: index - requests.count()..index,
+            }
+        })
+        .collect();
+    triggers.sort_by_key(|trigger| trigger.mark.time_ms);
+    triggers
 }

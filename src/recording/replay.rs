@@ -1,7 +1,8 @@
 //! Navigates through a recording.
 
 use super::frame::FrameMark;
-use super::reader::{Recording, RecordingReadError};
+use super::index::RecordingReadError;
+use super::reader::Recording;
 use super::view_time::RecordingTimes;
 use crate::model::history::MAX_SAMPLES;
 use crate::model::{SampleHistory, Snapshot};

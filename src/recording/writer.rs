@@ -9,13 +9,16 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 use super::frame::{
     FRAME_HEADER_BYTES, FrameKind, FrameMark, MAX_CONTENT_BYTES, encode_file_header, encode_frame,
 };
+use super::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
+use crate::format_version::UnsupportedVersion;
 use crate::model::Snapshot;
 use crate::named_file;
 use crate::named_file::OutputError;
+use crate::units;
 
 /// Number of frames after which the compressed stream restarts: the maximum number of frames to
 /// decompress after a seek.
-const RESTART_INTERVAL_FRAMES: u32 = 60;
+pub(super) const RESTART_INTERVAL_FRAMES: u32 = 60;
 /// Maximum length of the reason for the end, in characters.
 const MAX_REASON_CHARS: usize = 40;
 /// Space reserved for the frame with that reason: its header, up to 4 bytes per character, and the
@@ -43,6 +46,53 @@ pub enum RecordingWriteError {
         /// The error of the kernel.
         source: io::Error,
     },
+    /// An existing file is no ring.
+    #[error("{} is no recording made with --ring: {reason}", path.display())]
+    NotARing {
+        /// Path of the file.
+        path: PathBuf,
+        /// What it is instead.
+        reason: &'static str,
+    },
+    /// The file is a ring of another version of the format.
+    #[error(transparent)]
+    Version(#[from] UnsupportedVersion),
+    /// An existing ring has another size.
+    #[error(
+        "{} is a ring of {}, and --ring makes one of {}",
+        path.display(), units::format_capacity(*found as f64), units::format_capacity(*wanted as f64)
+    )]
+    OtherRingSize {
+        /// Path of the file.
+        path: PathBuf,
+        /// Its size in bytes.
+        found: u64,
+        /// The size of a ring as it was requested.
+        wanted: u64,
+    },
+    /// The size is not one of a ring.
+    #[error("a ring of {bytes} bytes is not possible")]
+    RingSize {
+        /// The size.
+        bytes: u64,
+    },
+    /// Another process writes the ring.
+    #[error("another recorder writes {}", path.display())]
+    OtherRecorder {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// The file system has no room for the ring.
+    #[error(
+        "{} needs {}, and its file system is almost full",
+        path.display(), units::format_capacity(*bytes as f64)
+    )]
+    NoRoomForRing {
+        /// Path of the file.
+        path: PathBuf,
+        /// Size of the ring.
+        bytes: u64,
+    },
     /// A view is too large or cannot be serialized.
     #[error("cannot record a view: {reason}")]
     InvalidContent {
@@ -60,6 +110,21 @@ impl RecordingWriteError {
                 "name a new file: an existing recording is never overwritten".to_owned()
             }
             Self::Output(error) => error.advice(),
+            Self::NotARing { .. } | Self::Version(_) => {
+                "name a new file: only a ring is continued".to_owned()
+            }
+            Self::OtherRingSize { .. } => {
+                "give the size that it was made with to continue it, or name a new file".to_owned()
+            }
+            Self::RingSize { .. } => format!(
+                "a ring has {} to {}, such as --ring 50MB",
+                units::format_capacity(MIN_RING_BYTES as f64),
+                units::format_capacity(MAX_RING_BYTES as f64)
+            ),
+            Self::OtherRecorder { .. } => "stop it first, or name another file".to_owned(),
+            Self::NoRoomForRing { .. } => {
+                "free some space, name a file on another file system, or a smaller ring".to_owned()
+            }
             Self::Io { .. } => "the part recorded so far can be replayed".to_owned(),
             Self::InvalidContent { .. } => {
                 "report it together with the output of `watch --json`".to_owned()
@@ -77,6 +142,8 @@ pub enum AppendResult {
     LimitReached,
     /// The file system is almost full: the frame was omitted.
     NoRoom,
+    /// The frame is larger than a segment of the ring, and was omitted.
+    TooLarge,
 }
 
 /// A recording in progress. Every frame is passed to the kernel at once: killing the program loses
@@ -155,7 +222,7 @@ impl RecordingWriter {
             self.compress.reset();
         }
         let payload = compress_frame(&mut self.compress, content)?;
-        let frame = encode_frame(kind, is_restart, mark, &payload);
+        let frame = encode_frame(kind, is_restart, mark, &payload, None);
         if self.written_bytes + frame.len() as u64 + END_FRAME_RESERVE > self.max_bytes {
             // The compressed data is not in the file: later frames must not refer to it.
             self.since_restart = 0;
@@ -184,7 +251,7 @@ impl RecordingWriter {
         let free = facts.f_bavail.saturating_mul(facts.f_frsize);
         // A byte more than what a block holds takes a whole block.
         let needed = bytes.next_multiple_of(facts.f_frsize.max(1)) + facts.f_frsize;
-        free >= needed.saturating_add(RESERVE_BYTES.min(total / RESERVE_SHARE))
+        free >= needed.saturating_add(reserve_bytes(total))
     }
 
     /// Appends a whole frame, or nothing: a partial frame would be damage.
@@ -220,6 +287,7 @@ impl RecordingWriter {
             true,
             mark,
             &payload,
+            None,
         ))?;
         self.file
             .sync_data()
@@ -231,8 +299,29 @@ impl RecordingWriter {
     }
 }
 
+/// The error of a system call on a recording.
+pub(super) fn io_failure(
+    path: &Path,
+    tried: &'static str,
+) -> impl FnOnce(io::Error) -> RecordingWriteError {
+    let path = path.to_owned();
+    move |source| RecordingWriteError::Io {
+        tried,
+        path,
+        source,
+    }
+}
+
+/// Bytes that stay free on a file system of this size.
+pub(super) fn reserve_bytes(total: u64) -> u64 {
+    RESERVE_BYTES.min(total / RESERVE_SHARE)
+}
+
 /// Compresses the next part of the stream, flushed to a byte boundary.
-fn compress_frame(compress: &mut Compress, content: &[u8]) -> Result<Vec<u8>, RecordingWriteError> {
+pub(super) fn compress_frame(
+    compress: &mut Compress,
+    content: &[u8],
+) -> Result<Vec<u8>, RecordingWriteError> {
     let wrong = |reason: &dyn std::fmt::Display| RecordingWriteError::InvalidContent {
         reason: format!("compression: {reason}"),
     };

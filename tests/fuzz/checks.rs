@@ -317,7 +317,7 @@ pub fn recording_whose_sums_are_right(bytes: &[u8]) {
         let Some(payload) = bytes.get(begin..begin + known.payload_bytes) else {
             break;
         };
-        let sum = frame::frame_checksum(&head[..24], payload);
+        let sum = frame::frame_checksum(None, &head[..24], payload);
         bytes[at + 24..begin].copy_from_slice(&sum.to_le_bytes());
         at = begin + known.payload_bytes;
     }

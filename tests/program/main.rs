@@ -23,6 +23,7 @@ mod recording;
 mod requests;
 #[path = "../support/requirement.rs"]
 mod requirement;
+mod ring;
 mod robust;
 #[path = "../support/slow_disk.rs"]
 mod slow_disk;

@@ -146,7 +146,7 @@ pub fn hostile_frame(kind: FrameKind, content: &[u8]) -> Vec<u8> {
         time_ms: 1_767_323_045_000,
         bytes_per_s: Some(1),
     };
-    encode_frame(kind, true, mark, &payload)
+    encode_frame(kind, true, mark, &payload, None)
 }
 
 /// A recording of these frames.

@@ -167,6 +167,7 @@ fn frames_without_restart_are_reported_as_damage() {
             false,
             mark,
             &[0, 0, 0, 0xff, 0xff],
+            None,
         ));
     }
     fs::write(&path, bytes).unwrap();

@@ -1,0 +1,80 @@
+//! The single requests of a device, for a recording.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use crate::cli::failure::CommandFailure;
+use crate::cli::output::print_status_line;
+use crate::model::requests::RequestLine;
+use crate::probe::boot_time;
+use crate::probe::trace::{CaptureControl, TraceCapture};
+use crate::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
+use crate::roots::SysPaths;
+
+/// Capacity of the queue of request batches, which is drained at least at every view.
+const REQUEST_QUEUE_BATCHES: usize = 65_536;
+
+/// Traces the requests of a device.
+pub(super) struct RequestRecording {
+    // Dropped first, before the capture: its thread may be blocked on the full channel.
+    receiver: Receiver<RequestBatch>,
+    _capture: TraceCapture,
+    drive: String,
+    start_ns: u64,
+    lost_events: u64,
+}
+
+impl RequestRecording {
+    pub(super) fn start(device: &str) -> Result<Self, CommandFailure> {
+        let roots = SysPaths::default();
+        let scope = TraceScope::of_device(&roots, device)
+            .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
+        let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
+        let drive = scope.drive_name.clone();
+        let began = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
+        let capture = follow_requests(
+            &roots,
+            scope,
+            TraceDetail::Full,
+            move |batch: RequestBatch| {
+                if !batch.requests.is_empty() || batch.end_reason.is_some() {
+                    // The receiver is gone once the recording has ended.
+                    let _ = sender.send(batch);
+                }
+                CaptureControl::Continue
+            },
+        )
+        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
+        Ok(Self {
+            receiver,
+            _capture: capture,
+            drive,
+            start_ns: began,
+            lost_events: 0,
+        })
+    }
+
+    /// Takes the requests that were queued since the last call, as lines of JSON.
+    pub(super) fn take_lines(&mut self) -> Result<Vec<u8>, CommandFailure> {
+        let mut lines = Vec::new();
+        for batch in self.receiver.try_iter() {
+            for request in &batch.requests {
+                let line = RequestLine::new(request, &self.drive, self.start_ns);
+                serde_json::to_writer(&mut lines, &line).map_err(|error| {
+                    CommandFailure::failed(format!("cannot write JSON: {error}"))
+                })?;
+                lines.push(b'\n');
+            }
+            if batch.lost_events > self.lost_events {
+                print_status_line(&format!(
+                    "note: {} events were lost",
+                    batch.lost_events - self.lost_events
+                ));
+                self.lost_events = batch.lost_events;
+            }
+            if let Some(message) = batch.end_reason {
+                print_status_line(&format!("note: {message}"));
+            }
+        }
+        Ok(lines)
+    }
+}

@@ -1,0 +1,136 @@
+//! Opens the file of a ring for writing.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
+
+use super::frame::MAGIC;
+use super::ring::{
+    RING_FORMAT_VERSION, RING_HEADER_FIELDS_BYTES, RING_MAGIC, RingGeometry, version_of,
+};
+use super::writer::{RecordingWriteError, io_failure, reserve_bytes};
+use crate::format_version::UnsupportedVersion;
+use crate::named_file;
+use crate::named_file::OutputError;
+
+/// A file that may be a ring.
+pub(super) struct OpenedRing {
+    /// Open for reading and writing.
+    pub(super) file: File,
+    /// Whether it was created.
+    pub(super) is_new: bool,
+}
+
+/// Creates the file, or opens it if it exists.
+pub(super) fn open_ring_file(path: &Path) -> Result<OpenedRing, RecordingWriteError> {
+    let is_new = match named_file::create_private(path) {
+        Ok(_) => true,
+        Err(OutputError::AlreadyExists { .. }) => false,
+        Err(error) => return Err(error.into()),
+    };
+    let file = named_file::open_for_update(path)?;
+    Ok(OpenedRing { file, is_new })
+}
+
+/// Makes a ring of a new file, and checks that an existing one is a ring of this geometry.
+pub(super) fn prepare_ring_file(
+    path: &Path,
+    file: &File,
+    is_new: bool,
+    geometry: RingGeometry,
+) -> Result<(), RecordingWriteError> {
+    let failed = |tried| io_failure(path, tried);
+    let size = file.metadata().map_err(failed("examine"))?.len();
+    let mut head = [0; RING_HEADER_FIELDS_BYTES];
+    match file.read_exact_at(&mut head, 0) {
+        Ok(()) => {}
+        // A power cut right after the file was created.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && size == 0 => {}
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            return Err(not_a_ring(path, "it is too short"));
+        }
+        Err(error) => return Err(failed("read")(error)),
+    }
+    // The header is synced before anything else is written: without it, there is nothing to lose.
+    let is_unused =
+        head.iter().all(|byte| *byte == 0) && (size == 0 || size == geometry.file_bytes());
+    if is_new || is_unused {
+        return initialize(path, file, geometry);
+    }
+    if head[..8] == MAGIC {
+        return Err(not_a_ring(path, "it is a recording without --ring"));
+    }
+    if head[..8] != RING_MAGIC {
+        return Err(not_a_ring(path, "it does not begin with DSKSRING"));
+    }
+    if version_of(&head) != RING_FORMAT_VERSION {
+        return Err(RecordingWriteError::Version(UnsupportedVersion {
+            path: path.to_owned(),
+            content: "ring recording",
+            found: version_of(&head).into(),
+            supported: RING_FORMAT_VERSION,
+            program: None,
+        }));
+    }
+    match RingGeometry::decode(&head) {
+        Some(found) if found == geometry => Ok(()),
+        Some(found) => Err(RecordingWriteError::OtherRingSize {
+            path: path.to_owned(),
+            found: found.file_bytes(),
+            wanted: geometry.file_bytes(),
+        }),
+        None => Err(not_a_ring(path, "its header is damaged")),
+    }
+}
+
+fn not_a_ring(path: &Path, reason: &'static str) -> RecordingWriteError {
+    RecordingWriteError::NotARing {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+/// Reserves the space, so that the ring never finds its file system full, and writes the header.
+fn initialize(path: &Path, file: &File, geometry: RingGeometry) -> Result<(), RecordingWriteError> {
+    let size = geometry.file_bytes();
+    if !has_room(file, size) {
+        return Err(RecordingWriteError::NoRoomForRing {
+            path: path.to_owned(),
+            bytes: size,
+        });
+    }
+    match fallocate(file, FallocateFlags::empty(), 0, size) {
+        Ok(()) => {}
+        // Such a file system reserves nothing; the file still has its size.
+        Err(rustix::io::Errno::OPNOTSUPP) => {
+            file.set_len(size).map_err(io_failure(path, "extend"))?;
+        }
+        Err(error) => {
+            // The space that was reserved until then.
+            let _ = file.set_len(0);
+            return Err(io_failure(path, "reserve space for")(error.into()));
+        }
+    }
+    file.write_all_at(&geometry.encode(), 0)
+        .and_then(|()| file.sync_all())
+        .map_err(io_failure(path, "write to"))?;
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    // Not every file system can sync a directory.
+    let _ = File::open(directory.unwrap_or(Path::new("."))).and_then(|it| it.sync_all());
+    Ok(())
+}
+
+/// Whether the file system keeps its reserve after `bytes` bytes; true if its size is unknown.
+fn has_room(file: &File, bytes: u64) -> bool {
+    let Ok(facts) = fstatvfs(file) else {
+        return true;
+    };
+    let total = facts.f_blocks.saturating_mul(facts.f_frsize);
+    let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+    total == 0 || free >= bytes.saturating_add(reserve_bytes(total))
+}

@@ -1,0 +1,88 @@
+//! What a ring keeps of the time around a trigger.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::safe_text::SafeText;
+
+/// Requests are kept from this long before a trigger.
+pub const BEFORE_TRIGGER: Duration = Duration::from_secs(20);
+/// Requests are kept until this long after a trigger.
+pub const AFTER_TRIGGER: Duration = Duration::from_secs(10);
+
+/// A trigger: what was observed, and what was kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TriggerRecord {
+    /// When the condition became true, RFC 3339.
+    pub time: SafeText,
+    /// The same in milliseconds since 1970.
+    pub time_ms: u64,
+    /// The condition, as it was given.
+    pub condition: SafeText,
+    /// The device, process or unit that met it; `None` for the machine.
+    pub subject: Option<SafeText>,
+    /// The value that met it.
+    pub value: Option<f64>,
+    /// The value with its unit, as it is shown.
+    pub value_text: Option<SafeText>,
+    /// What is known of single requests.
+    pub requests: KeptRequests,
+    /// The threads that were in uninterruptible sleep.
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    pub blocked: Vec<BlockedThread>,
+    /// What was found in the time around it.
+    pub diagnosis: Option<RecordedDiagnosis>,
+}
+
+/// Single requests around a trigger. They are in frames before that of the trigger.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct KeptRequests {
+    /// Number of requests that are in the file.
+    pub kept: u64,
+    /// Number of requests that were traced and left out, those farthest from the trigger.
+    pub left_out: u64,
+    /// How long before the trigger the requests are complete; `None` without requests.
+    pub reach_ns: Option<u64>,
+    /// Events that the kernel lost in that time.
+    pub lost_events: u64,
+    /// Why there are no requests.
+    pub unavailable: Option<SafeText>,
+}
+
+/// A thread in uninterruptible sleep.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockedThread {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Name of the thread.
+    pub name: SafeText,
+    /// Kernel function that it waits in; `None` where it cannot be read.
+    pub wait_channel: Option<SafeText>,
+    /// Its kernel stack, innermost function first; `None` without root.
+    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 256>")]
+    pub stack: Option<Vec<SafeText>>,
+}
+
+/// A diagnosis as it was printed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecordedDiagnosis {
+    /// The conclusion.
+    pub sentence: SafeText,
+    /// The whole text, line by line.
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    pub text: Vec<SafeText>,
+    /// The document of `why --json`.
+    pub document: serde_json::Value,
+}
+
+/// Where a trigger is in a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TriggerMark {
+    /// The last snapshot that is not later than the trigger, or the first one.
+    pub view: usize,
+    /// Time of the trigger in milliseconds since 1970.
+    pub time_ms: u64,
+}
