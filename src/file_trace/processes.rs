@@ -50,7 +50,8 @@ impl Processes {
         }
         if let Some(process) = self.read(roots, thread).map(Arc::new) {
             // Sums by process name it by the id of its first thread, which may do no I/O.
-            self.by_thread.insert(process.view.pid, Arc::clone(&process));
+            self.by_thread
+                .insert(process.view.pid, Arc::clone(&process));
             self.by_thread.insert(thread, process);
         }
     }

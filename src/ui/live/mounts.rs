@@ -82,14 +82,8 @@ fn rows_of(mount: &MountView) -> impl Iterator<Item = MountRow<'_>> {
 
 fn cell(mount: &MountView, column: usize, width: u16, theme: Theme) -> Line<'static> {
     let faint = theme.role_style(StyleRole::Faint);
-    let rate = |value: Option<f64>, role| {
-        number_cell(
-            value,
-            |value: f64| units::format_three_digits(value),
-            role,
-            theme,
-        )
-    };
+    let rate =
+        |value: Option<f64>, role| number_cell(value, units::format_three_digits, role, theme);
     let time =
         |nanoseconds: Option<f64>| rate(nanoseconds.map(|time| time / 1e6), StyleRole::Plain);
     let megabytes = |bytes: Option<f64>, role| rate(bytes.map(|bytes| bytes / 1e6), role);
