@@ -1,4 +1,12 @@
-//! diskscope: what is using my disks, how far along is that copy, and how good is this drive?
+//! diskscope shows in a terminal which process keeps which disk busy, when a running copy ends, and how
+//! good a drive is; it works over SSH.
+//!
+//! * `diskscope` opens the Live screen, `diskscope watch` prints the same; `diskscope demo` shows every
+//!   screen on a recording that the program contains.
+//! * `diskscope run random-read /srv` measures in a scratch file, `diskscope run survey /dev/sda` runs all
+//!   benchmarks that only read. Nothing that exists is overwritten without consent that names it.
+//!
+//! The library is there for the program and its tests; its interface follows their needs.
 //!
 //! Kernel counters flow up to the screen, user requests flow down to the drive; both meet in [`tui`] and
 //! [`cli`]. `docs/architecture.md` describes the modules and their dependencies.
@@ -12,7 +20,7 @@ pub mod cli;
 pub mod condition;
 mod config;
 mod control_groups;
-mod diagnosis;
+pub mod diagnosis;
 pub mod drive;
 pub mod engine;
 pub mod entropy;

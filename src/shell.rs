@@ -37,6 +37,51 @@ pub fn quote_word(word: impl AsRef<[u8]>) -> String {
     quoted
 }
 
+/// Folds a command line into lines of at most `width` columns, which a shell joins again: all but
+/// the last end in a backslash. Only blanks outside of quotes are places to fold, so that a long
+/// word stays whole.
+#[must_use]
+pub fn fold_command(command: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in unquoted_words(command) {
+        // Two columns for the backslash.
+        if !line.is_empty() && line.chars().count() + word.chars().count() + 3 > width {
+            lines.push(format!("{line} \\"));
+            line = format!("  {word}");
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.push(line);
+    lines
+}
+
+/// The parts of a command line between blanks that are not quoted.
+fn unquoted_words(command: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let (mut begin, mut quote, mut escaped) = (0, None, false);
+    for (index, letter) in command.char_indices() {
+        match (quote, letter) {
+            _ if escaped => escaped = false,
+            (None | Some('"'), '\\') => escaped = true,
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(open), letter) if open == letter => quote = None,
+            (None, ' ') => {
+                words.push(&command[begin..index]);
+                begin = index + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&command[begin..]);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 /// The path of a device node from its name in sysfs, where `!` replaces `/`.
 #[must_use]
 pub fn device_node(name: &str) -> String {
@@ -129,6 +174,25 @@ mod tests {
             .unwrap();
         assert!(output.status.success(), "{script}: {output:?}");
         output.stdout
+    }
+
+    #[test]
+    fn folded_command_is_the_same_for_a_shell() {
+        let unit = "a b'c.service";
+        let limit = "IOReadBandwidthMax=/dev/sda 41000000";
+        let words = ["systemctl", "set-property", "--runtime", unit, limit];
+        let command = command_line(words);
+        for width in [20, 40, 60, 200] {
+            let folded = fold_command(&command, width);
+            let script = format!("printf '%s\\n' {}", folded.join("\n"));
+            let output = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .output()
+                .unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(text.lines().collect::<Vec<_>>(), words, "{width}");
+        }
+        assert_eq!(fold_command(&command, 200), [command]);
     }
 
     #[test]

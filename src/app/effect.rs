@@ -36,6 +36,11 @@ pub enum Effect {
     ExportFrame,
     /// Trace the requests of this device, or stop tracing.
     FollowRequests(Option<SafeText>),
+    /// Examine the samples for causes all the time, because the Why screen is shown, or only while
+    /// somebody waits.
+    WatchCauses(bool),
+    /// Trace the requests of the busiest device as proof of a cause, or stop tracing.
+    TraceCauses(bool),
     /// List threads too.
     ShowThreads(bool),
     /// Trace which files the requests belong to, from now on, or stop tracing.

@@ -14,6 +14,7 @@ use super::requests::TraceUnavailable;
 use super::result::SavedRun;
 use super::sessions::{OpenedSession, SessionEdit, SessionEntry};
 use super::target_choice::TargetChoice;
+use super::why::WatchedDiagnosis;
 use crate::bench::RunEvent;
 use crate::drive::settings::SettingError;
 use crate::drive::{DriveError, OverwriteImpact};
@@ -52,6 +53,8 @@ pub enum Message {
     ReplayFailed(Arc<ReplayError>),
     /// The requests of the traced device; only the latest view is kept.
     Requests(Arc<RequestsView>),
+    /// The diagnosis of the last seconds; only the latest is kept.
+    Diagnosis(Arc<WatchedDiagnosis>),
     /// Requests cannot be traced.
     FollowFailed(TraceUnavailable),
     /// The files that the requests belong to, or why they cannot be traced.

@@ -31,6 +31,7 @@ mod target_choice;
 pub mod text;
 mod update;
 pub mod viewport;
+pub mod why;
 
 pub use self::effect::Effect;
 pub use self::keymap::{KeyCommand, KeyContext};

@@ -8,6 +8,7 @@ use super::keymap::KeyCommand;
 use super::screen::Screen;
 use super::seek::Seek;
 use super::text::{EditableText, TextInput};
+use crate::diagnosis::Diagnosis;
 use crate::model::requests::RequestsView;
 use crate::model::{SampleHistory, Snapshot};
 use crate::recording::{RecordingTimes, ViewTimeError};
@@ -25,6 +26,8 @@ pub struct Frame {
     pub snapshot: Arc<Snapshot>,
     /// The traced requests up to it, where any were recorded.
     pub requests: Option<Arc<RequestsView>>,
+    /// Why somebody waited in the seconds before it; `None` without rates.
+    pub diagnosis: Option<Arc<Diagnosis>>,
     /// The history before it.
     pub history: SampleHistory,
     /// Whether the recording is playing.
@@ -123,7 +126,7 @@ impl ReplayTimeline {
     #[must_use]
     pub fn unavailable_reason(&self, screen: Screen) -> Option<&'static str> {
         match screen {
-            Screen::Live => None,
+            Screen::Live | Screen::Why => None,
             Screen::Requests if self.has_requests => None,
             Screen::Requests => Some(
                 "the recording contains no requests: record them with `record --requests DEVICE`",

@@ -394,6 +394,7 @@ mod tests {
         let mut with = replay(true);
         let view = crate::model::requests::RequestAggregator::new("sda", 0).view(1);
         let frame = Frame {
+            diagnosis: None,
             index: 0,
             snapshot: Arc::new(ViewBuilder::default().update(Arc::default())),
             requests: Some(Arc::new(view)),

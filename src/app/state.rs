@@ -16,6 +16,7 @@ use super::result::ResultState;
 use super::running::RunningState;
 use super::screen::Screen;
 use super::sessions::SessionsState;
+use super::why::WhyState;
 use crate::safe_text::SafeText;
 
 /// Stage of the Bench screen.
@@ -85,6 +86,8 @@ pub struct AppState {
     pub hot_files: HotFilesState,
     /// The Sessions screen.
     pub sessions: SessionsState,
+    /// The Why screen.
+    pub why: WhyState,
     /// The help.
     pub help: HelpState,
     /// The open dialog.
@@ -107,6 +110,7 @@ impl AppState {
             requests: RequestsState::default(),
             hot_files: HotFilesState::default(),
             sessions: SessionsState::default(),
+            why: WhyState::default(),
             help: HelpState::default(),
             dialog: None,
             status_message: None,
@@ -171,7 +175,9 @@ impl AppState {
                 _,
             ) => KeyContext::Question,
             (Some(Dialog::ChooseProcessAction(..)), _) => KeyContext::ChoiceList,
-            (None, Screen::Live | Screen::Requests) if self.is_replay_field_open() => {
+            (None, Screen::Live | Screen::Requests | Screen::Why)
+                if self.is_replay_field_open() =>
+            {
                 KeyContext::ReplayField
             }
             (None, Screen::Live | Screen::Requests) if self.hot_files.is_shown() => {
@@ -193,6 +199,8 @@ impl AppState {
             }
             (None, Screen::Requests) => KeyContext::Requests,
             (None, Screen::Sessions) => self.sessions.key_context(),
+            (None, Screen::Why) if self.live.timeline.is_some() => KeyContext::RecordedWhy,
+            (None, Screen::Why) => KeyContext::Why,
         }
     }
 

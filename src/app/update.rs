@@ -119,7 +119,12 @@ fn show_screen(state: &mut AppState, screen: Screen) -> Vec<Effect> {
         Screen::Requests if is_recording || before == screen => Vec::new(),
         Screen::Requests => state.requests.start_following(&state.live),
         Screen::Sessions => vec![Effect::ListSessions],
+        Screen::Why if is_recording => Vec::new(),
+        Screen::Why => vec![Effect::WatchCauses(true)],
     };
+    if before == Screen::Why && screen != before && !is_recording {
+        effects.extend(state.why.leave());
+    }
     if before == Screen::Requests && screen != before && !is_recording {
         effects.push(Effect::FollowRequests(None));
     }
@@ -173,6 +178,8 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
         | KeyContext::Filter => handle_live(state, command),
         KeyContext::Requests => state.requests.handle_command(command, &state.live),
         KeyContext::RecordedRequests => handle_recorded_requests(state, command),
+        KeyContext::Why => state.why.handle_command(command),
+        KeyContext::RecordedWhy => handle_recorded_why(state, command),
         KeyContext::Launcher
         | KeyContext::Search
         | KeyContext::Form
@@ -215,6 +222,18 @@ fn handle_recorded_requests(state: &mut AppState, command: KeyCommand) -> Vec<Ef
     match command {
         KeyCommand::Next | KeyCommand::Previous | KeyCommand::ReloadList => Vec::new(),
         command => state.requests.handle_command(command, &state.live),
+    }
+}
+
+/// Handles a command of the Why screen in a recording, whose requests cannot be traced any more.
+fn handle_recorded_why(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
+    let timeline = state.live.timeline.as_mut();
+    if let Some(effects) = timeline.and_then(|timeline| timeline.handle_command(command)) {
+        return effects;
+    }
+    match command {
+        KeyCommand::ToggleTrace => Vec::new(),
+        command => state.why.handle_command(command),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `diskscope report`: writes sessions to one HTML file.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -41,6 +42,24 @@ pub(super) fn command() -> Command {
         .arg(ignore_option())
 }
 
+/// The names of the files without their directories where these differ: the page is for others, to
+/// whom the directories say nothing.
+fn session_names(paths: &[&PathBuf]) -> Vec<String> {
+    let short = |path: &&PathBuf| {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        name.to_string_lossy().into_owned()
+    };
+    let names: Vec<String> = paths.iter().map(short).collect();
+    let distinct: HashSet<&String> = names.iter().collect();
+    match distinct.len() == names.len() {
+        true => names,
+        false => paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
+    }
+}
+
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let Some(path) = matches.get_one::<PathBuf>("output") else {
         return Err(CommandFailure::usage_error("report needs -o OUT.html"));
@@ -49,9 +68,9 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     check_combined_size(&paths)?;
     let (mut sessions, mut ids) = (Vec::new(), Vec::new());
     let mut budget = ReadBudget::default();
-    for path in paths {
+    for (path, name) in paths.iter().zip(session_names(&paths)) {
         let (session, id) = budget.load(path).map_err(session_load_failure)?;
-        sessions.push((path.display().to_string(), session));
+        sessions.push((name, session));
         ids.push(id);
     }
     let ignored = ignored_parameters(matches);
@@ -73,4 +92,20 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
     print_status_line(&format!("report written to {}", path.display()));
     Ok(ExitStatus::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_have_short_names_where_these_differ() {
+        let names = |paths: [&str; 2]| {
+            let paths = paths.map(PathBuf::from);
+            session_names(&paths.iter().collect::<Vec<_>>())
+        };
+        assert_eq!(names(["runs/a.json", "/srv/b.json"]), ["a.json", "b.json"]);
+        let same = ["old/a.json", "new/a.json"];
+        assert_eq!(names(same), same);
+    }
 }

@@ -64,6 +64,10 @@ pub struct Party {
     pub share: Option<f64>,
 }
 
+/// What distinguishes a cause from the others of a diagnosis, and makes it the same one in the next:
+/// what it is and where.
+pub type CauseKey = (CauseCode, Option<SafeText>);
+
 /// A cause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cause {
@@ -90,6 +94,12 @@ pub struct Cause {
 }
 
 impl Cause {
+    /// What distinguishes it from others.
+    #[must_use]
+    pub fn key(&self) -> CauseKey {
+        (self.code(), self.device.clone())
+    }
+
     /// A cause without a device, parties and remedies, seen for the first time at `since`.
     #[must_use]
     pub fn new(detail: CauseDetail, severity: Severity, since: &SafeText) -> Self {

@@ -14,13 +14,14 @@ pub mod ranking;
 pub mod remedy;
 pub mod requests;
 mod rules;
+pub mod suspicion;
 #[cfg(test)]
 mod tests;
 pub mod wait_kind;
 pub mod window;
 
-pub use self::cause::{Cause, CauseDetail, Diagnosis, NotExamined, Party};
+pub use self::cause::{Cause, CauseDetail, CauseKey, Diagnosis, NotExamined, Party};
 pub use self::code::{CauseCode, Certainty, Severity};
 pub use self::measurement::{Measurement, Quantity, Unit};
 pub use self::ranking::diagnose;
-pub use self::window::EvidenceWindow;
+pub use self::window::{EvidenceWindow, WINDOW};

@@ -1,11 +1,16 @@
 //! The evidence of a window of time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::requests::RequestEvidence;
 use crate::model::Snapshot;
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::process::task_scan::TaskScan;
+
+/// Length of a sliding window: long enough for what the rules call lasting, short enough that a
+/// problem which ended is not named any more.
+pub const WINDOW: Duration = Duration::from_secs(10);
 
 /// Snapshots, scans and facts of a window. A recording has the snapshots only.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +28,16 @@ pub struct EvidenceWindow {
 }
 
 impl EvidenceWindow {
+    /// The evidence that a recording has: the snapshots, the oldest first.
+    #[must_use]
+    pub fn of_snapshots(snapshots: impl IntoIterator<Item = Arc<Snapshot>>) -> Self {
+        let has_rates = |snapshot: &Arc<Snapshot>| snapshot.interval.is_some();
+        Self {
+            snapshots: snapshots.into_iter().filter(has_rates).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Tasks that are blocked in the last scan, and have been without a context switch since an
     /// earlier one: those worth a closer look.
     #[must_use]

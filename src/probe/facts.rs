@@ -64,6 +64,14 @@ impl FactsReader {
         }
     }
 
+    /// Requests that wait for FUSE servers, and the errors that were logged since the last reading:
+    /// a few short files, cheap enough for every sample.
+    pub fn read_signals(&mut self) -> (u64, NewErrors) {
+        let connections = read_connections(&self.roots).unwrap_or_default();
+        let waiting = connections.iter().map(|it| it.waiting).sum();
+        (waiting, self.kernel_log.new_errors())
+    }
+
     /// Scans the tasks; `None` if the last scan was so recent that scanning would be noticeable.
     pub fn scan(&mut self) -> Option<TaskScan> {
         let begun = boot_time();

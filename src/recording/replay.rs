@@ -1,5 +1,7 @@
 //! Navigates through a recording.
 
+use std::time::Duration;
+
 use super::frame::FrameMark;
 use super::index::RecordingReadError;
 use super::reader::Recording;
@@ -115,6 +117,34 @@ impl RecordingCursor {
     /// As [`Recording::read_view`].
     pub fn read_view(&mut self) -> Result<Option<Snapshot>, RecordingReadError> {
         self.recording.read_view(self.current_view)
+    }
+
+    /// Reads the current view and those before it within `length`, the oldest first; at least `least`
+    /// and at most `most` of them, where there are as many.
+    ///
+    /// # Errors
+    /// As [`Recording::read_view`].
+    pub fn read_views_within(
+        &mut self,
+        length: Duration,
+        (least, most): (usize, usize),
+    ) -> Result<Vec<Snapshot>, RecordingReadError> {
+        let Some(here) = self.current_mark() else {
+            return Ok(Vec::new());
+        };
+        let length_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+        let begin = here.time_ms.saturating_sub(length_ms);
+        let is_within = |view: &usize| {
+            let mark = self.recording.view_mark(*view);
+            mark.is_some_and(|mark| mark.time_ms > begin && mark.time_ms <= here.time_ms)
+        };
+        let before = (0..self.current_view).rev().take_while(is_within).count();
+        let count = (before + 1).max(least).min(most).min(self.current_view + 1);
+        let mut views = Vec::with_capacity(count);
+        for view in self.current_view + 1 - count..=self.current_view {
+            views.extend(self.recording.read_view(view)?);
+        }
+        Ok(views)
     }
 
     /// Iterates over the requests since the previous view, as lines of JSON that are safe to print,

@@ -121,6 +121,10 @@ where
                 let view = context.feeds.requests.borrow_and_update().clone();
                 handle_message(view.map(Message::Requests), context, state)?
             }
+            Ok(()) = context.feeds.diagnosis.changed() => {
+                let diagnosis = context.feeds.diagnosis.borrow_and_update().clone();
+                handle_message(diagnosis.map(Message::Diagnosis), context, state)?
+            }
             Ok(()) = context.feeds.run_event.changed() => {
                 let event = context.feeds.run_event.borrow_and_update().clone();
                 handle_message(event.map(Message::BenchmarkEvent), context, state)?

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::benchmark_thread::RunningBenchmark;
+use super::diagnosis_watch::{DiagnosisWatch, WatchCommand};
 use super::file_follower::FileFollower;
 use super::request_follower::RequestFollower;
 use super::sampler::SampleThread;
@@ -29,6 +30,7 @@ pub struct MachineServices {
     senders: FeedSenders,
     sampler: SampleThread,
     follower: RequestFollower,
+    diagnosis_watch: DiagnosisWatch,
     file_follower: FileFollower,
     show_all_processes: Arc<AtomicBool>,
     show_threads: Arc<AtomicBool>,
@@ -55,20 +57,29 @@ impl MachineServices {
         let (snapshots, all) = (senders.snapshots.clone(), Arc::clone(&all_processes));
         let threads = Arc::new(AtomicBool::new(false));
         let threads_shown = Arc::clone(&threads);
+        let wants_units = Arc::new(AtomicBool::new(false));
+        let diagnosis_watch =
+            DiagnosisWatch::start(roots.clone(), senders.clone(), Arc::clone(&wants_units))?;
+        let examined = diagnosis_watch.sender();
         let units = Arc::new(AtomicBool::new(false));
         let units_shown = Arc::clone(&units);
         let mounts = Arc::new(AtomicBool::new(false));
         let mounts_shown = Arc::clone(&mounts);
         let sampler = SampleThread::start(interval, move || {
             collector.set_show_threads(threads_shown.load(Ordering::Relaxed));
-            collector.set_show_units(units_shown.load(Ordering::Relaxed));
+            let units = units_shown.load(Ordering::Relaxed) || wants_units.load(Ordering::Relaxed);
+            collector.set_show_units(units);
             collector.set_show_mounts(mounts_shown.load(Ordering::Relaxed));
             let all = all.load(Ordering::Relaxed);
             collector.set_show_all(all);
             builder.show_all_processes(all);
             collector.follow_files(builder.followed_files());
-            let view = builder.update(Arc::new(collector.collect()));
-            snapshots.send_replace(Some(Arc::new(view)));
+            let view = Arc::new(builder.update(Arc::new(collector.collect())));
+            snapshots.send_replace(Some(Arc::clone(&view)));
+            if let Some(examined) = &examined {
+                // The thread is gone once the program ends.
+                let _ = examined.send(WatchCommand::Snapshot(view));
+            }
         })?;
         let follower = RequestFollower::start(roots.clone(), senders.clone())?;
         let file_follower = FileFollower::start(roots.clone(), senders.clone())?;
@@ -77,6 +88,7 @@ impl MachineServices {
             senders,
             sampler,
             follower,
+            diagnosis_watch,
             file_follower,
             show_all_processes: all_processes,
             show_threads: threads,
@@ -134,6 +146,8 @@ impl AppServices for MachineServices {
             Effect::SetPaused(paused) => self.sampler.set_paused(paused),
             Effect::ShowAllProcesses(all) => self.show_all_processes.store(all, Ordering::Relaxed),
             Effect::FollowRequests(device) => self.follower.follow_device(device.map(String::from)),
+            Effect::WatchCauses(shown) => self.diagnosis_watch.set_shown(shown),
+            Effect::TraceCauses(tracing) => self.diagnosis_watch.set_tracing(tracing),
             Effect::ShowThreads(shown) => self.show_threads.store(shown, Ordering::Relaxed),
             Effect::TraceFiles(traced) => self.file_follower.set_tracing(traced),
             Effect::ShowMounts(shown) => self.show_mounts.store(shown, Ordering::Relaxed),

@@ -6,6 +6,7 @@ pub mod benchmark_thread;
 mod compact_backend;
 pub mod demo;
 pub mod demo_content;
+mod diagnosis_watch;
 pub mod event_loop;
 mod file_follower;
 pub mod input;

@@ -12,6 +12,7 @@ use super::threads::CommandThread;
 use crate::app::error::{ArchiveError, ReplayError};
 use crate::app::replay::{FoundItem, Frame, ReplayTimeline};
 use crate::app::{Effect, Message, Seek};
+use crate::diagnosis::{EvidenceWindow, WINDOW, diagnose};
 use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use crate::model::{SampleHistory, Snapshot};
 use crate::named_file;
@@ -28,6 +29,9 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_WINDOW_MS: u64 = 60_000;
 /// Maximum number of requests in that time.
 const MAX_REQUESTS: u32 = 2_000_000;
+
+/// Views that a diagnosis takes into account, at least and at most, whatever their interval.
+const RECENT_VIEWS: (usize, usize) = (4, 30);
 
 /// Views that a backward search reads forwards at a time: the recorder restarts its compressed
 /// stream after as many.
@@ -76,6 +80,7 @@ impl RecordingPlayer {
         let state = PlayerState {
             cursor,
             history: SampleHistory::default(),
+            recent: Vec::new(),
             is_playing: false,
             senders,
         };
@@ -133,6 +138,8 @@ fn find_in_snapshot(snapshot: &Snapshot, text: &str) -> Option<FoundItem> {
 struct PlayerState {
     cursor: RecordingCursor,
     history: SampleHistory,
+    /// The snapshots of the last seconds up to the current view, for the diagnosis.
+    recent: Vec<Arc<Snapshot>>,
     is_playing: bool,
     senders: FeedSenders,
 }
@@ -316,10 +323,16 @@ impl PlayerState {
             Some(before) if before + 1 == position => self.history.record(&snapshot),
             _ => self.history = self.cursor.device_history()?,
         }
+        if before != Some(position) {
+            let views = self.cursor.read_views_within(WINDOW, RECENT_VIEWS)?;
+            self.recent = views.into_iter().map(Arc::new).collect();
+        }
+        let window = EvidenceWindow::of_snapshots(self.recent.iter().cloned());
         Ok(Frame {
             index: position,
             snapshot: Arc::new(snapshot),
             requests: self.requests_view()?.map(Arc::new),
+            diagnosis: diagnose(&window).map(Arc::new),
             history: self.history.clone(),
             is_playing: self.is_playing,
         })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
+use crate::app::why::WatchedDiagnosis;
 use crate::app::{Effect, Message};
 use crate::bench::RunEvent;
 use crate::model::Snapshot;
@@ -28,6 +29,8 @@ pub struct ServiceFeeds {
     pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     /// The latest view of the traced requests.
     pub requests: watch::Receiver<Option<Arc<RequestsView>>>,
+    /// The latest diagnosis.
+    pub diagnosis: watch::Receiver<Option<Arc<WatchedDiagnosis>>>,
     /// The latest event of the benchmark.
     pub run_event: watch::Receiver<Option<Arc<RunEvent>>>,
     /// Messages that must not be lost.
@@ -41,6 +44,8 @@ pub struct FeedSenders {
     pub snapshots: watch::Sender<Option<Arc<Snapshot>>>,
     /// The latest view of the traced requests.
     pub requests: watch::Sender<Option<Arc<RequestsView>>>,
+    /// The latest diagnosis.
+    pub diagnosis: watch::Sender<Option<Arc<WatchedDiagnosis>>>,
     /// The latest event of the benchmark.
     pub run_event: watch::Sender<Option<Arc<RunEvent>>>,
     /// Messages that must not be lost.
@@ -52,17 +57,20 @@ pub struct FeedSenders {
 pub fn service_channels() -> (FeedSenders, ServiceFeeds) {
     let (snapshots, snapshots_feed) = watch::channel(None);
     let (requests, requests_feed) = watch::channel(None);
+    let (diagnosis, diagnosis_feed) = watch::channel(None);
     let (run_event, run_event_feed) = watch::channel(None);
     let (messages, messages_feed) = mpsc::channel(MESSAGE_CAPACITY);
     let feeds = ServiceFeeds {
         snapshots: snapshots_feed,
         requests: requests_feed,
+        diagnosis: diagnosis_feed,
         run_event: run_event_feed,
         messages: messages_feed,
     };
     let senders = FeedSenders {
         snapshots,
         requests,
+        diagnosis,
         run_event,
         messages,
     };

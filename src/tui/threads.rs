@@ -56,6 +56,11 @@ impl<C: Send + 'static> CommandThread<C> {
 }
 
 impl<C> CommandThread<C> {
+    /// Another sender of commands. The thread does not end before it is dropped.
+    pub(crate) fn sender(&self) -> Option<Sender<C>> {
+        self.commands.clone()
+    }
+
     pub(crate) fn send(&self, command: C) {
         if let Some(commands) = &self.commands {
             // A thread that has ended has panicked, which the loop learns from the panic hook.

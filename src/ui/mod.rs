@@ -10,6 +10,7 @@ mod live;
 mod requests;
 mod sessions;
 pub mod theme;
+mod why;
 pub mod widgets;
 
 use ratatui::buffer::Buffer;
@@ -58,20 +59,26 @@ fn remove_controls(area: Rect, buf: &mut Buffer) {
 }
 
 fn draw_screen(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let [top, tabs, body, bottom] = Layout::vertical([
+    let problem = state
+        .why
+        .line
+        .cause()
+        .filter(|_| state.screen == Screen::Live);
+    // A blank line where there is room; the line about a problem takes its place.
+    let has_gap = problem.is_some() || area.height >= TAB_GAP_MIN_HEIGHT;
+    let [top, tabs, gap, body, bottom] = Layout::vertical([
         Constraint::Length(1),
-        // A blank line where there is room.
-        Constraint::Length(if area.height >= TAB_GAP_MIN_HEIGHT {
-            2
-        } else {
-            1
-        }),
+        Constraint::Length(1),
+        Constraint::Length(u16::from(has_gap)),
         Constraint::Min(0),
         Constraint::Length(1),
     ])
     .areas(area);
     header::draw_host(state, theme, top, buf);
     header::draw_tabs(state, theme, tabs, buf);
+    if let Some(cause) = problem {
+        why::draw_problem_line(cause, theme, gap, buf);
+    }
     match (state.screen, &state.bench.stage) {
         (Screen::Live | Screen::Requests, _) if state.hot_files.is_shown() => {
             hot_files::draw(&state.hot_files, theme, body, buf);
@@ -86,6 +93,7 @@ fn draw_screen(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
         (Screen::Bench, BenchStage::Result(result)) => {
             bench::result::draw(result, theme, body, buf)
         }
+        (Screen::Why, _) => why::draw(state, theme, body, buf),
         (Screen::Requests, _) => requests::draw(state, theme, body, buf),
         (Screen::Sessions, _) => match &state.sessions.open_result {
             Some(result) => bench::result::draw(result, theme, body, buf),

@@ -357,6 +357,7 @@ fn recorded(live: Snapshot, requests: RequestsView) {
     shown(|| Message::Snapshot(Arc::clone(&live)), Screen::Live);
     for screen in Screen::TABS.map(|(screen, ..)| screen) {
         let moment = || Frame {
+            diagnosis: None,
             index: 0,
             snapshot: Arc::clone(&live),
             requests: Some(Arc::clone(&requests)),

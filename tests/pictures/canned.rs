@@ -105,6 +105,7 @@ pub fn replay_state() -> AppState {
     let mut state = AppState::for_replay(timeline, Duration::from_secs(10));
     let history = live_state().live.history;
     let moment = Frame {
+        diagnosis: None,
         requests: None,
         index: 5120,
         snapshot: Arc::new(sample_snapshot(60)),

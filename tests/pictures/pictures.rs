@@ -27,7 +27,10 @@ const PICTURES: [(&str, &str, Filter); 7] = [
     ("screen", "launcher", |text| {
         text.contains("[2 Bench]") && text.contains("random-read") && text.contains("s start")
     }),
-    ("screen", "run", is_running),
+    ("screen", "run", |text| {
+        // Near the end: after it the bar is full.
+        is_running(text) && !text.contains("100 %")
+    }),
     ("screen", "result", is_result),
     ("screen", "sessions", |text| {
         text.contains("[4 Sessions]") && text.contains("main metric")

@@ -25,7 +25,7 @@ mkdir -p $stage /srv /data "$groups" $groups/nightly-backup.service $groups/post
 echo +io >/sys/fs/cgroup/cgroup.subtree_control
 echo +io >$groups/cgroup.subtree_control
 mount -o ro /dev/"$ssd" /srv
-mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 /dev/"$disk"
+mkfs.ext4 -F -q -E lazy_itable_init=0,lazy_journal_init=0 /dev/"$disk"
 mount /dev/"$disk" /data
 mkdir -p /data/backup /data/wal
 chown 34:34 /data/backup
@@ -58,7 +58,7 @@ recorder=$!
 sleep 2
 keys() {
     sleep 6
-    # The list of devices, sda in it; the copy begins while the Live screen is shown.
+    # The list of devices; the copy begins while the Live screen is shown.
     printf '\t\033[B'
     service nightly-backup 34 /bin/cp /srv/images/vm7.raw /data/backup/vm7.raw >/dev/null 2>&1
     sleep 24

@@ -11,6 +11,7 @@ mod frozen_threads;
 mod hang;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
+mod new_user;
 mod overwrite;
 mod pty;
 #[path = "../support/requirement.rs"]

@@ -118,6 +118,8 @@ pub enum KeyCommand {
     ToggleTree,
     /// Show or hide threads.
     ToggleThreads,
+    /// Trace requests as proof of a cause, or stop tracing.
+    ToggleTrace,
     /// Memory, pressure and growing files.
     ShowMemory,
     /// Services and containers.

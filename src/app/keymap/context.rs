@@ -42,6 +42,11 @@ pub enum KeyContext {
     Result,
     /// The Requests screen.
     Requests,
+    /// The Why screen.
+    Why,
+    /// The Why screen with a recording. It has no bindings of its own: the replay bindings apply, and
+    /// those missing there come from the Why context.
+    RecordedWhy,
     /// The list of saved sessions.
     Sessions,
     /// Typing the note of a session.
@@ -64,7 +69,7 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Global,
         Self::Live,
         Self::LivePane,
@@ -83,6 +88,7 @@ impl KeyContext {
         Self::Running,
         Self::Result,
         Self::Requests,
+        Self::Why,
         Self::Sessions,
         Self::Note,
         Self::Deletion,
@@ -103,7 +109,7 @@ impl KeyContext {
             Self::LivePane => "Live: panes",
             Self::Units => "Live: services and containers",
             Self::HotFiles => "Hot files",
-            Self::Replay | Self::RecordedRequests => "Replay of a recording",
+            Self::Replay | Self::RecordedRequests | Self::RecordedWhy => "Replay of a recording",
             Self::ReplayField => "Replay: time or search",
             Self::Filter => "Filter",
             Self::Launcher => "Bench: launcher",
@@ -116,6 +122,7 @@ impl KeyContext {
             Self::Running => "Bench: running",
             Self::Result => "Result",
             Self::Requests => "Requests",
+            Self::Why => "Why",
             Self::Sessions => "Sessions",
             Self::Note => "Sessions: note",
             Self::Deletion => "Sessions: deletion",
@@ -136,6 +143,7 @@ impl KeyContext {
             Self::Units => [Self::Units, Self::Live],
             Self::Replay => [Self::Replay, Self::Live],
             Self::RecordedRequests => [Self::Replay, Self::Requests],
+            Self::RecordedWhy => [Self::Replay, Self::Why],
             typing if typing.takes_text() => [typing, Self::TextEditing],
             other => [other, other],
         }

@@ -16,6 +16,7 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
         Message::Snapshot(snapshot) => return state.live.set_snapshot(snapshot),
         Message::Frame(frame) => {
             state.requests.show_frame(frame.requests.clone());
+            state.why.show_frame(frame.diagnosis.clone());
             state.live.show_frame(*frame);
         }
         Message::FrameFound(Some(found)) => state.show_success(found.to_string()),
@@ -25,6 +26,7 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
         Message::ReplayFailed(error) => state.show_error(error.to_string()),
         Message::Requests(view) => state.requests.update_view(view),
         Message::HotFiles(result) => state.hot_files.set_view(result),
+        Message::Diagnosis(watched) => state.why.update(&watched),
         Message::FollowFailed(unavailable) => state.requests.unavailable = Some(unavailable),
         Message::BenchmarkEvent(event) => {
             if let BenchStage::Running(running) = &mut state.bench.stage {

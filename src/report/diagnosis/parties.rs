@@ -30,7 +30,8 @@ pub(super) fn name(party: &Party) -> String {
 pub(super) fn program(party: &Party) -> String {
     let first = party.command.split(' ').next().unwrap_or_default();
     let base = first.rsplit('/').next().filter(|base| !base.is_empty());
-    base.unwrap_or(first).to_owned()
+    // Programs that set their title end its first word in a colon.
+    base.unwrap_or(first).trim_end_matches(':').to_owned()
 }
 
 /// `4711  nightly-backup.service  cp --sparse=always /srv/img`.

@@ -24,6 +24,15 @@ pub fn conclusion(diagnosis: &Diagnosis) -> String {
     }
 }
 
+/// Whether a problem was found.
+#[must_use]
+pub fn verdict(diagnosis: &Diagnosis) -> &'static str {
+    match diagnosis.is_problem() {
+        true => "problem found",
+        false => "no problem",
+    }
+}
+
 /// A cause in one sentence.
 #[must_use]
 pub fn cause_sentence(cause: &Cause) -> String {

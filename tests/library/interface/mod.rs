@@ -9,3 +9,4 @@ mod form;
 mod panes;
 mod screens;
 mod scrolling;
+mod why;

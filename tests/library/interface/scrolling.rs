@@ -20,6 +20,7 @@ use ratatui::buffer::Buffer;
 
 use crate::interface::canned;
 use crate::interface::screens::{buffer_text, draw_to_buffer};
+use crate::interface::why;
 
 fn press_code(state: &mut AppState, code: KeySymbol) -> Vec<Effect> {
     update(state, AppEvent::Key(KeyPress::new(code)))
@@ -141,6 +142,7 @@ fn lists_and_pages() -> Vec<(String, AppState)> {
     let mut recorded = canned::requests_state();
     recorded.live.timeline = canned::replay_state().live.timeline;
     led_to("recorded requests", recorded, &[]);
+    led_to("why", why::long_state(), &[]);
     led_to("six checks", result_with_six_checks(), &[]);
     for pane in ['m', 'd', 'f'] {
         led_to(

@@ -1,0 +1,249 @@
+//! The parts of a diagnosis in the order in which they are read, for text and for the screen.
+
+use super::parties::line;
+use super::remedies::{RemedyText, remedy_text};
+use super::sentences::not_examined_reason;
+use super::values::measurement_text;
+use crate::diagnosis::{Cause, CauseDetail, Certainty, Diagnosis, Measurement, Party};
+use crate::privilege;
+use crate::shell::fold_command;
+use crate::units;
+use crate::wrap::wrap_text;
+
+/// Values that are shown of a cause that was ruled out.
+const RULED_OUT_VALUES: usize = 1;
+/// Columns of a value at most; its source stands after it.
+const VALUE_WIDTH: usize = 42;
+/// Columns of the longest source.
+const SOURCE_WIDTH: usize = 22;
+
+/// What an entry is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A measured value and its source.
+    Evidence,
+    /// Who causes it.
+    Culprit,
+    /// Who suffers.
+    Victim,
+    /// Functions of the kernel in which a task hangs.
+    Stack,
+    /// Since when.
+    Since,
+    /// What helps.
+    Remedy,
+    /// Why it is not proven.
+    Certainty,
+    /// Causes that were ruled out.
+    RuledOut,
+    /// A cause that was not examined.
+    NotExamined,
+}
+
+impl EntryKind {
+    /// What stands before it.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Evidence => "evidence",
+            Self::Culprit => "causes",
+            Self::Victim => "suffers",
+            Self::Stack => "stack",
+            Self::Since => "since",
+            Self::Remedy => "do",
+            Self::Certainty => "certainty",
+            Self::RuledOut => "ruled out",
+            Self::NotExamined => "not examined",
+        }
+    }
+}
+
+/// An entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is about.
+    pub kind: EntryKind,
+    content: Content,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Content {
+    Text(String),
+    Value { text: String, source: &'static str },
+    Remedy(RemedyText),
+}
+
+impl Entry {
+    /// Its lines in `width` columns; a long command is folded as a shell reads it.
+    #[must_use]
+    pub fn folded_lines(&self, width: usize) -> Vec<String> {
+        let Content::Remedy(RemedyText {
+            command: Some(command),
+            note,
+        }) = &self.content
+        else {
+            return self.lines(width);
+        };
+        let mut lines = fold_command(command, width);
+        let notes = wrap_text(note, width.saturating_sub(4));
+        match &mut lines[..] {
+            [only] if only.chars().count() + note.chars().count() + 5 <= width => {
+                only.push_str(&format!("   # {note}"));
+            }
+            _ => lines.extend(notes.into_iter().map(|note| format!("  # {note}"))),
+        }
+        lines
+    }
+
+    fn text(kind: EntryKind, text: String) -> Self {
+        Self {
+            kind,
+            content: Content::Text(text),
+        }
+    }
+
+    /// Its lines in `width` columns; only a command may be longer, so that it can be copied.
+    #[must_use]
+    pub fn lines(&self, width: usize) -> Vec<String> {
+        match &self.content {
+            Content::Text(text) => wrap_text(text, width),
+            Content::Value { text, source } => value_lines(text, source, width),
+            Content::Remedy(remedy) => remedy_lines(remedy, width),
+        }
+    }
+}
+
+/// A value and its source in columns; a long value has lines of its own.
+fn value_lines(value: &str, source: &str, width: usize) -> Vec<String> {
+    let value_width = width
+        .saturating_sub(SOURCE_WIDTH + 1)
+        .clamp(1, VALUE_WIDTH.max(width / 2));
+    let mut lines = wrap_text(value, width);
+    let last = match lines.pop() {
+        Some(last) if last.chars().count() <= value_width => last,
+        Some(last) => {
+            lines.push(last);
+            String::new()
+        }
+        None => String::new(),
+    };
+    lines.push(format!("{last:<value_width$} {source}"));
+    lines
+}
+
+/// A command stays whole; what it does has a line of its own where both do not fit one.
+fn remedy_lines(remedy: &RemedyText, width: usize) -> Vec<String> {
+    let line = remedy.line();
+    match &remedy.command {
+        Some(command) if line.chars().count() > width => {
+            let notes = wrap_text(&remedy.note, width.saturating_sub(4));
+            let notes = notes.into_iter().map(|note| format!("  # {note}"));
+            std::iter::once(command.clone()).chain(notes).collect()
+        }
+        Some(_) => vec![line],
+        None => wrap_text(&line, width),
+    }
+}
+
+/// The proof of a cause, who causes it and who suffers, since when, and what helps. `traced` is the
+/// number of requests that were traced.
+#[must_use]
+pub fn cause_entries(cause: &Cause, traced: Option<u64>) -> Vec<Entry> {
+    let mut entries = evidence_entries(&cause.evidence);
+    entries.extend(party_entries(EntryKind::Culprit, "of it", &cause.culprits));
+    entries.extend(party_entries(
+        EntryKind::Victim,
+        "of the time blocked",
+        &cause.victims,
+    ));
+    if let CauseDetail::HungIo { stack, .. } = &cause.detail
+        && !stack.is_empty()
+    {
+        let names: Vec<&str> = stack.iter().map(|function| function.as_str()).collect();
+        entries.push(Entry::text(EntryKind::Stack, names.join(" < ")));
+    }
+    let since = format!("{} or earlier", to_second(&cause.since));
+    entries.push(Entry::text(EntryKind::Since, since));
+    entries.extend(cause.remedies.iter().map(|remedy| Entry {
+        kind: EntryKind::Remedy,
+        content: Content::Remedy(remedy_text(remedy)),
+    }));
+    if cause.certainty == Certainty::Probable {
+        entries.push(Entry::text(EntryKind::Certainty, probable_text(traced)));
+    }
+    entries
+}
+
+/// Values with their sources.
+#[must_use]
+pub fn evidence_entries(evidence: &[Measurement]) -> Vec<Entry> {
+    let entry = |measurement: &Measurement| Entry {
+        kind: EntryKind::Evidence,
+        content: Content::Value {
+            text: measurement_text(measurement),
+            source: measurement.quantity.source(),
+        },
+    };
+    evidence.iter().map(entry).collect()
+}
+
+/// What was ruled out, and what was not examined.
+#[must_use]
+pub fn remainder_entries(diagnosis: &Diagnosis) -> Vec<Entry> {
+    let ruled_out: Vec<String> = diagnosis
+        .ruled_out
+        .iter()
+        .map(|(code, evidence)| {
+            let values = evidence.iter().take(RULED_OUT_VALUES);
+            let values: Vec<String> = values.map(measurement_text).collect();
+            match values.is_empty() {
+                true => code.code().to_owned(),
+                false => format!("{} ({})", code.code(), values.join(", ")),
+            }
+        })
+        .collect();
+    let mut entries = Vec::new();
+    if !ruled_out.is_empty() {
+        entries.push(Entry::text(EntryKind::RuledOut, ruled_out.join(", ")));
+    }
+    entries.extend(diagnosis.not_examined.iter().map(|(code, reason)| {
+        let reason = not_examined_reason(*code, *reason);
+        Entry::text(EntryKind::NotExamined, format!("{}: {reason}", code.code()))
+    }));
+    entries
+}
+
+fn party_entries<'a>(
+    kind: EntryKind,
+    what: &'a str,
+    parties: &'a [Party],
+) -> impl Iterator<Item = Entry> + 'a {
+    parties.iter().map(move |party| {
+        let share = party.share.map_or_else(String::new, |share| {
+            format!(": {} {what}", units::format_percent(share))
+        });
+        Entry::text(kind, format!("{}{share}", line(party)))
+    })
+}
+
+/// Why a cause is not proven, and what would prove it.
+fn probable_text(traced: Option<u64>) -> String {
+    let why = "probable: these things happened at the same time";
+    let more = match traced {
+        Some(requests) => {
+            format!("{requests} requests of the busiest device were traced and do not prove more")
+        }
+        None => privilege::root_advice(
+            ": then the requests of the busiest device are traced as proof",
+            "no device was busy enough to be traced",
+        ),
+    };
+    format!("{why}; {more}")
+}
+
+/// A time of RFC 3339 without the fraction of the second.
+#[must_use]
+pub fn to_second(time: &str) -> String {
+    let whole = time.split('.').next().unwrap_or(time);
+    format!("{}Z", whole.trim_end_matches('Z'))
+}

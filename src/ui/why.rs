@@ -1,0 +1,209 @@
+//! The Why screen.
+//!
+//! ```text
+//!  WHY   10 s watched until 2026-11-21 18:02:11 UTC                          problem found
+//!  cp (backup.service) waits ...                <- the causes, if there are several
+//!
+//!  postgres on vg0-data waits 41 ms per write because sda is saturated by cp.
+//!    evidence   sda: w_await 41 ms                         /proc/diskstats
+//!    do         ionice -c 3 -p 4711
+//!    ruled out  ...
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::app::AppState;
+use crate::app::why::WhyState;
+use crate::diagnosis::{Cause, Diagnosis, Severity};
+use crate::report::diagnosis::{
+    Entry, EntryKind, cause_entries, cause_sentence, conclusion, evidence_entries, headline,
+    remainder_entries, verdict,
+};
+use crate::ui::live::timeline;
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::scrolled;
+use crate::ui::widgets::text::{cut_end, format_time, wrap_text};
+use crate::units;
+
+/// Columns before the values of an entry.
+const INDENT: u16 = 15;
+/// Columns of the code in the list of causes.
+const CODE_WIDTH: usize = 23;
+
+/// Draws the screen.
+pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let mut area = Rect::new(
+        area.x + 1,
+        area.y,
+        area.width.saturating_sub(2),
+        area.height,
+    );
+    timeline::draw_below(&state.live, theme, &mut area, buf);
+    let why = &state.why;
+    why.viewport.clear_extent();
+    let Some(diagnosis) = &why.diagnosis else {
+        let text = match state.live.timeline.is_some() {
+            true => "the snapshots up to here have no rates",
+            false => "watching: the first conclusion follows after a few seconds",
+        };
+        Line::styled(text, theme.role_style(StyleRole::Faint)).render(area, buf);
+        return;
+    };
+    let (top, below) = split_row(area);
+    draw_heading(why, diagnosis, theme, top, buf);
+    let lines = page(why, diagnosis, below.width, theme);
+    scrolled::draw(lines, &why.viewport, theme, below, buf);
+}
+
+/// The first row, and the rest.
+fn split_row(area: Rect) -> (Rect, Rect) {
+    let row = Rect {
+        height: area.height.min(1),
+        ..area
+    };
+    let rest = Rect {
+        y: area.y + row.height,
+        height: area.height - row.height,
+        ..area
+    };
+    (row, rest)
+}
+
+/// Style of what is this serious.
+fn severity_role(severity: Severity) -> StyleRole {
+    match severity {
+        Severity::Note => StyleRole::Plain,
+        Severity::Warning => StyleRole::Warning,
+        Severity::Critical => StyleRole::Error,
+    }
+}
+
+fn draw_heading(why: &WhyState, diagnosis: &Diagnosis, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let watched = units::format_wait(diagnosis.window);
+    let time = format_time(&diagnosis.time);
+    let mut line = Line::from(vec![
+        Span::styled("WHY", theme.role_style(StyleRole::Title)),
+        Span::raw(format!("   {watched} watched until {time}")),
+    ]);
+    if why.is_held {
+        line.push_span(Span::styled(
+            "   frozen",
+            theme.role_style(StyleRole::Warning),
+        ));
+    }
+    if let Some(device) = &why.traced_device {
+        line.push_span(format!("   traces {device}"));
+    } else if why.wants_trace {
+        line.push_span("   traces the first busy device");
+    }
+    line.render(area, buf);
+    let role = match diagnosis.causes.first() {
+        Some(cause) if diagnosis.is_problem() => severity_role(cause.severity),
+        _ => StyleRole::Success,
+    };
+    Line::styled(verdict(diagnosis), theme.role_style(role))
+        .right_aligned()
+        .render(area, buf);
+}
+
+fn page(why: &WhyState, diagnosis: &Diagnosis, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let selected = why.selected_index();
+    let mut lines = Vec::new();
+    if diagnosis.causes.len() > 1 {
+        let rows = diagnosis.causes.iter().enumerate();
+        lines.extend(rows.map(|(index, cause)| cause_row(cause, index == selected, width, theme)));
+        lines.push(Line::default());
+    }
+    let cause = diagnosis.causes.get(selected);
+    let (sentence, role) = match cause {
+        Some(cause) if selected > 0 => (cause_sentence(cause), severity_role(cause.severity)),
+        Some(cause) => (conclusion(diagnosis), severity_role(cause.severity)),
+        None => (conclusion(diagnosis), StyleRole::Success),
+    };
+    let style = theme.role_style(role);
+    let sentence = wrap_text(&sentence, width).into_iter();
+    lines.extend(sentence.map(|line| Line::styled(line, style)));
+    let mut entries = match diagnosis.is_problem() {
+        true => Vec::new(),
+        false => evidence_entries(&diagnosis.machine),
+    };
+    if let Some(cause) = cause {
+        entries.extend(cause_entries(cause, diagnosis.traced_requests));
+    }
+    entries.extend(remainder_entries(diagnosis));
+    lines.extend(entry_lines(&entries, width, theme));
+    lines
+}
+
+/// A cause in the list.
+fn cause_row(cause: &Cause, is_selected: bool, width: u16, theme: Theme) -> Line<'static> {
+    let pointer = match is_selected {
+        true => theme.glyphs().pointer,
+        false => ' ',
+    };
+    let code = cause.code().code();
+    let why = cause.consequence_of.map_or_else(String::new, |other| {
+        format!("(because of {}) ", other.code())
+    });
+    let text = format!("{why}{}", headline(cause));
+    let room = width.saturating_sub(CODE_WIDTH as u16 + 3);
+    Line::from(vec![
+        Span::styled(
+            format!("{pointer} {code:<CODE_WIDTH$} "),
+            theme.role_style(severity_role(cause.severity)),
+        ),
+        Span::raw(cut_end(&text, room, theme)),
+    ])
+}
+
+/// The entries; a title stands before the first of its kind.
+fn entry_lines(entries: &[Entry], width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let room = usize::from(width.saturating_sub(INDENT));
+    let mut lines = Vec::new();
+    let mut last = None;
+    for entry in entries {
+        let mut title = match last == Some(entry.kind) {
+            true => "",
+            false => entry.kind.title(),
+        };
+        last = Some(entry.kind);
+        let style = entry_style(entry.kind, theme);
+        for text in entry.folded_lines(room) {
+            let blank = usize::from(INDENT) - 2;
+            lines.push(Line::from(vec![
+                Span::styled(
+                    format!("  {title:<blank$}"),
+                    theme.role_style(StyleRole::Faint),
+                ),
+                Span::styled(text, style),
+            ]));
+            title = "";
+        }
+    }
+    lines
+}
+
+fn entry_style(kind: EntryKind, theme: Theme) -> Style {
+    theme.role_style(match kind {
+        EntryKind::Remedy => StyleRole::Title,
+        EntryKind::RuledOut | EntryKind::NotExamined => StyleRole::Faint,
+        _ => StyleRole::Plain,
+    })
+}
+
+/// Draws the line about a problem at the top of the Live screen.
+pub(super) fn draw_problem_line(cause: &Cause, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let hint = Line::from(vec![
+        Span::styled("5", theme.role_style(StyleRole::Title)),
+        Span::styled(" why ", theme.role_style(StyleRole::Faint)),
+    ]);
+    let room = area.width.saturating_sub(hint.width() as u16 + 4);
+    let text = cut_end(&headline(cause), room, theme);
+    let style = theme.role_style(severity_role(cause.severity));
+    Line::styled(format!(" ! {text}"), style).render(area, buf);
+    hint.right_aligned().render(area, buf);
+}

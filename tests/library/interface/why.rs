@@ -1,0 +1,219 @@
+//! The Why screen, and the line about a problem on the Live screen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use diskscope::app::key::{KeyPress, KeySymbol};
+use diskscope::app::replay::{Frame, ReplayTimeline};
+use diskscope::app::why::WatchedDiagnosis;
+use diskscope::app::{AppEvent, AppState, Effect, Message, Screen, update};
+use diskscope::diagnosis::remedy::Remedy;
+use diskscope::diagnosis::{
+    Cause, CauseCode, CauseDetail, Certainty, Diagnosis, Measurement, NotExamined, Party, Quantity,
+    Severity,
+};
+use diskscope::ui::Theme;
+
+use crate::interface::canned;
+use crate::interface::screens::{buffer_text, draw_to_buffer};
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+
+fn saturated() -> Cause {
+    let detail = CauseDetail::DeviceSaturated { serial: true };
+    let mut cause = Cause::new(detail, Severity::Warning, &"2026-11-21T18:01:50Z".into());
+    cause.device = Some("sda".into());
+    cause.evidence = vec![
+        Measurement::of(&"sda".into(), Quantity::WriteAwait, 41e6),
+        Measurement::of(&"sda".into(), Quantity::LightLoadLatency, 8e6),
+        Measurement::of(&"sda".into(), Quantity::QueueSize, 31.2),
+        Measurement::of(&"cp".into(), Quantity::RequestsAhead, 0.62),
+    ];
+    cause.certainty = Certainty::Confirmed;
+    let party = |pid, command: &str, unit: &str, share| Party {
+        pid,
+        command: command.into(),
+        unit: Some(unit.into()),
+        share: Some(share),
+    };
+    cause.culprits = vec![party(
+        4711,
+        "cp --sparse=always /srv/img/vm7.raw /mnt/backup",
+        "nightly-backup.service",
+        0.62,
+    )];
+    cause.victims = vec![party(993, "postgres: writer", "postgresql@15-main", 0.88)];
+    cause.remedies = vec![
+        Remedy::IdleClass {
+            pid: 4711,
+            scheduler: "bfq".into(),
+        },
+        Remedy::LimitUnit {
+            unit: "nightly-backup.service".into(),
+            device: "sda".into(),
+            bytes_per_s: 41_000_000,
+        },
+        Remedy::Pause { pid: 4711 },
+    ];
+    cause
+}
+
+fn dirty() -> Cause {
+    let begin = "2026-11-21T18:02:01Z".into();
+    let mut cause = Cause::new(CauseDetail::DirtyThrottled, Severity::Warning, &begin);
+    cause.device = Some("sda".into());
+    cause.consequence_of = Some(CauseCode::DeviceSaturated);
+    cause
+}
+
+fn diagnosis(causes: Vec<Cause>) -> Diagnosis {
+    Diagnosis {
+        time: "2026-11-21T18:02:11Z".into(),
+        window: Duration::from_secs(10),
+        causes,
+        ruled_out: vec![
+            (
+                CauseCode::SwapThrashing,
+                vec![Measurement::of_machine(Quantity::SwapIn, 0.0)],
+            ),
+            (CauseCode::SyncStorm, Vec::new()),
+        ],
+        not_examined: vec![
+            (CauseCode::DriveErrors, NotExamined::NotPermitted),
+            (CauseCode::LinkDegraded, NotExamined::NotReported),
+        ],
+        machine: vec![Measurement::of_machine(Quantity::IoPressure, 0.02)],
+        traced_requests: Some(1942),
+    }
+}
+
+fn watch(state: &mut AppState, seconds: u64, causes: &[Cause]) {
+    let watched = WatchedDiagnosis {
+        at: Duration::from_secs(seconds),
+        diagnosis: Some(diagnosis(causes.to_vec())),
+        is_complete: true,
+        traced_device: None,
+    };
+    update(
+        state,
+        AppEvent::Message(Message::Diagnosis(Arc::new(watched))),
+    );
+}
+
+fn press(state: &mut AppState, key: KeySymbol) -> Vec<Effect> {
+    update(state, AppEvent::Key(KeyPress::new(key)))
+}
+
+fn why_state(causes: &[Cause]) -> AppState {
+    let mut state = canned::live_state();
+    press(&mut state, KeySymbol::Char('5'));
+    watch(&mut state, 100, causes);
+    state
+}
+
+/// More causes and values than fit an old terminal.
+pub fn long_state() -> AppState {
+    let mut causes = vec![saturated(); 20];
+    causes.push(dirty());
+    why_state(&causes)
+}
+
+fn assert_snapshots(name: &str, state: &AppState) {
+    for (width, height) in SIZES {
+        let buffer = draw_to_buffer(state, Theme::FULL, width, height);
+        insta::assert_snapshot!(format!("{name}-{width}x{height}"), buffer_text(&buffer));
+    }
+}
+
+#[test]
+fn why_screen_shows_conclusion_proof_and_remedy() {
+    assert_snapshots("why", &why_state(&[saturated()]));
+}
+
+#[test]
+fn why_screen_lists_several_causes_and_shows_the_selected_one() {
+    let mut state = why_state(&[saturated(), dirty()]);
+    press(&mut state, KeySymbol::Tab);
+    assert_snapshots("why-second-cause", &state);
+}
+
+#[test]
+fn why_screen_without_problem_says_so() {
+    assert_snapshots("why-no-problem", &why_state(&[]));
+}
+
+#[test]
+fn why_screen_without_unicode_is_ascii() {
+    let theme = Theme {
+        ascii: true,
+        colour: false,
+        ..Theme::FULL
+    };
+    let state = why_state(&[saturated(), dirty()]);
+    let buffer = draw_to_buffer(&state, theme, 100, 30);
+    assert!(buffer_text(&buffer).is_ascii());
+}
+
+#[test]
+fn why_screen_is_watched_and_traced_only_while_it_is_shown() {
+    let mut state = canned::live_state();
+    let opened = press(&mut state, KeySymbol::Char('5'));
+    assert!(matches!(opened[..], [Effect::WatchCauses(true)]));
+    let traced = press(&mut state, KeySymbol::Char('t'));
+    assert!(matches!(traced[..], [Effect::TraceCauses(true)]));
+    let left = press(&mut state, KeySymbol::Char('1'));
+    assert!(matches!(
+        left[..],
+        [Effect::WatchCauses(false), Effect::TraceCauses(false)]
+    ));
+}
+
+#[test]
+fn live_screen_has_a_line_about_a_problem_in_the_row_below_the_tabs() {
+    let mut state = canned::live_state();
+    let text = |state: &AppState, (width, height): (u16, u16)| {
+        buffer_text(&draw_to_buffer(state, Theme::FULL, width, height))
+    };
+    for seconds in 0..10 {
+        watch(&mut state, seconds, &[saturated()]);
+    }
+    for size in SIZES {
+        let quiet = text(&canned::live_state(), size);
+        let shown = text(&state, size);
+        let line = shown.lines().nth(2).unwrap();
+        assert!(line.starts_with(" ! postgres"), "{line}");
+        assert!(line.ends_with("5 why"), "{line}");
+        // Where there is a blank row below the tabs, nothing moves.
+        let same_below = shown.lines().skip(3).eq(quiet.lines().skip(3));
+        assert_eq!(same_below, size.1 >= 30, "{size:?}");
+    }
+    insta::assert_snapshot!("live-problem-120x40", text(&state, (120, 40)));
+    press(&mut state, KeySymbol::Char('4'));
+    assert!(!text(&state, (120, 40)).contains("5 why"));
+}
+
+#[test]
+fn replay_shows_the_diagnosis_of_its_snapshot() {
+    let timeline = ReplayTimeline::new("day.rec".into(), Arc::default(), None);
+    let mut state = AppState::for_replay(timeline, Duration::from_secs(10));
+    let frame = Frame {
+        index: 0,
+        snapshot: Arc::new(canned::sample_snapshot(60)),
+        requests: None,
+        diagnosis: Some(Arc::new(diagnosis(vec![saturated()]))),
+        history: canned::live_state().live.history,
+        is_playing: false,
+    };
+    update(
+        &mut state,
+        AppEvent::Message(Message::Frame(Box::new(frame))),
+    );
+    let text = |state: &AppState| buffer_text(&draw_to_buffer(state, Theme::FULL, 80, 24));
+    assert!(text(&state).contains(" ! postgres"), "{}", text(&state));
+    assert!(press(&mut state, KeySymbol::Char('5')).is_empty());
+    assert_eq!(state.screen, Screen::Why);
+    assert!(text(&state).contains("problem found"), "{}", text(&state));
+    assert!(press(&mut state, KeySymbol::Char('t')).is_empty());
+    // The time line's keys work here, too.
+    assert!(!press(&mut state, KeySymbol::Right).is_empty());
+}
