@@ -11,6 +11,7 @@
 //! Kernel counters flow up to the screen, user requests flow down to the drive; both meet in [`tui`] and
 //! [`cli`]. `docs/architecture.md` describes the modules and their dependencies.
 
+pub mod alert_command;
 pub mod app;
 mod axis;
 pub mod bench;

@@ -99,7 +99,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let with_requests = matches.get_flag("requests");
     let mut printer = match with_requests {
         true => ReplayPrinter::Requests(StreamOutput::from_options(matches)?),
-        false => ReplayPrinter::Views(SampleWriter::new(matches, format, None, false)?),
+        false => ReplayPrinter::Views(SampleWriter::new(matches, format, false)?),
     };
     loop {
         let goes_on = match &mut printer {

@@ -1,21 +1,28 @@
 //! `diskscope watch`: prints the Live screen as text or NDJSON.
 
+mod alerts;
+mod writer;
+
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use self::alerts::{Alerts, TriggerWriter};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{ResultOutput, StreamOutput, converted, print_status_line};
+use super::output::{ResultOutput, print_status_line};
 use super::{config, pace, signals};
+use crate::condition::Trigger;
 use crate::engine::CancellationToken;
 use crate::model::{Snapshot, ViewBuilder};
 use crate::probe::SampleCollector;
 use crate::process_io_trace::ProcessIoTrace;
-use crate::report::csv::CsvTable;
 use crate::report::{openmetrics, watch};
 use crate::roots::SysPaths;
+use crate::safe_text::SafeText;
+
+pub(super) use self::writer::SampleWriter;
 
 /// Formats of this command.
 pub(super) const FORMATS: &[OutputFormat] = &[
@@ -24,24 +31,6 @@ pub(super) const FORMATS: &[OutputFormat] = &[
     OutputFormat::Csv,
     OutputFormat::OpenMetrics,
 ];
-
-/// The devices, a row for each and sample.
-const DEVICE_TABLE: CsvTable = CsvTable {
-    columns: &[
-        "time",
-        "name",
-        "read_ios_per_s",
-        "write_ios_per_s",
-        "read_bytes_per_s",
-        "write_bytes_per_s",
-        "read_await_ns",
-        "write_await_ns",
-        "queue_size",
-        "request_bytes",
-        "in_flight",
-        "busy",
-    ],
-};
 
 pub(super) fn command() -> Command {
     Command::new("watch")
@@ -84,10 +73,12 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("also list mounted file systems: NFS, SMB, FUSE, ZFS, btrfs and those on devices"),
         )
+        .args(alerts::arguments())
         .args(format_arguments(FORMATS))
         .after_help(
             "csv lists the devices; openmetrics is one exposition of devices and memory and needs --count 1.\n\n\
              Examples:\n  diskscope watch --interval 2\n  diskscope watch --json | jq .transfers\n  \
+             diskscope watch --on 'await(sda)>50ms for 3s' --exec '/usr/local/bin/page-me disk'\n  \
              diskscope watch --count 1 --format openmetrics -o /var/lib/node_exporter/diskscope.prom",
         )
 }
@@ -96,110 +87,62 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let interval = config::effective(matches)?.interval.value;
     let count = matches.get_one::<u64>("count").copied();
     let format = selected_format(matches, FORMATS)?;
-    let all_devices = matches.get_flag("all-devices");
-    let mut writer = SampleWriter::new(matches, format, count, all_devices)?;
+    let alerts = Alerts::from_options(matches)?;
+    let output = WatchOutput::new(matches, format, count, alerts.is_some())?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
-    let (mut collector, mut modeler) = (
-        SampleCollector::new(SysPaths::default()),
-        ViewBuilder::default(),
-    );
-    collector.set_show_threads(matches.get_flag("threads"));
-    collector.set_show_units(matches.get_flag("units") || format == OutputFormat::Ndjson);
-    collector.set_show_mounts(matches.get_flag("mounts"));
-    let trace = match matches.get_flag("by-device") {
-        true => Some(start_trace()?),
-        false => None,
-    };
-    // The first printed sample is relative to this one: a single sample has no rates.
-    modeler.update(Arc::new(collector.collect()));
-    let _ = trace.as_ref().map(ProcessIoTrace::take);
-    let mut due = Instant::now();
-    let (mut printed, mut said) = (0, Vec::new());
-    while count.is_none_or(|count| printed < count) {
-        due += interval;
-        if !pace::wait_until_due(due, &control) {
-            return Ok(ExitStatus::Interrupted);
-        }
-        collector.follow_files(modeler.followed_files());
-        let sample = Arc::new(collector.collect());
-        let traced = trace.as_ref().map(ProcessIoTrace::take);
-        if let Some(reason) = traced.as_ref().and_then(|it| it.end_reason.as_ref()) {
-            return Err(CommandFailure::failed(format!(
-                "the kernel has ended the trace: {reason}"
-            )));
-        }
-        let live = modeler.update_traced(sample, traced.as_ref());
-        for notice in watch::new_notices(&live, &mut said).lines() {
-            print_status_line(notice);
-        }
-        if !writer.write(&live)? {
-            break;
-        }
-        printed += 1;
+    let mut session = WatchSession::start(matches, format, alerts, output)?;
+    let exit = session.run(interval, count, &control);
+    if let Some(alerts) = session.alerts {
+        alerts.finish();
     }
-    Ok(ExitStatus::Success)
+    exit
 }
 
-fn start_trace() -> Result<ProcessIoTrace, CommandFailure> {
-    ProcessIoTrace::start(&SysPaths::default())
-        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))
-}
-
-/// Writes samples in one format.
-pub(super) enum SampleWriter {
-    Text {
-        output: StreamOutput,
-        all_devices: bool,
-    },
-    JsonLines(StreamOutput),
-    DeviceRows(StreamOutput),
+/// Where samples and triggers go.
+enum WatchOutput {
+    Samples(SampleWriter),
+    Triggers(TriggerWriter),
     /// One exposition; the output is taken when it is written.
     Exposition(Option<ResultOutput>),
 }
 
-impl SampleWriter {
-    pub(super) fn new(
+impl WatchOutput {
+    fn new(
         matches: &ArgMatches,
         format: OutputFormat,
         count: Option<u64>,
-        all_devices: bool,
+        has_conditions: bool,
     ) -> Result<Self, CommandFailure> {
-        if format == OutputFormat::OpenMetrics {
-            return match count {
-                Some(1) => Ok(Self::Exposition(Some(ResultOutput::from_options(
-                    matches,
-                    &[],
-                )?))),
-                _ => Err(CommandFailure::usage_error(
-                    "--format openmetrics: an exposition is one sample",
-                )
-                .with_advice("add --count 1")),
-            };
-        }
-        let mut output = StreamOutput::from_options(matches)?;
         Ok(match format {
-            OutputFormat::Csv => {
-                output.write(&DEVICE_TABLE.heading())?;
-                Self::DeviceRows(output)
+            OutputFormat::OpenMetrics if count == Some(1) => {
+                Self::Exposition(Some(ResultOutput::from_options(matches, &[])?))
             }
-            OutputFormat::Ndjson => Self::JsonLines(output),
-            _ => Self::Text {
-                output,
-                all_devices,
-            },
+            OutputFormat::OpenMetrics => {
+                let message = "--format openmetrics: an exposition is one sample";
+                return Err(CommandFailure::usage_error(message).with_advice("add --count 1"));
+            }
+            OutputFormat::Csv if has_conditions => {
+                let message = "--on: triggers have no CSV";
+                return Err(
+                    CommandFailure::usage_error(message).with_advice("use --format text or ndjson")
+                );
+            }
+            _ if has_conditions => {
+                Self::Triggers(TriggerWriter::new(matches, format == OutputFormat::Ndjson)?)
+            }
+            _ => {
+                let all_devices = matches.get_flag("all-devices");
+                Self::Samples(SampleWriter::new(matches, format, all_devices)?)
+            }
         })
     }
 
-    /// Writes a sample; false if the reader closed stdout.
-    pub(super) fn write(&mut self, live: &Snapshot) -> Result<bool, CommandFailure> {
+    /// Writes what there is of a sample; false if nobody reads it any more.
+    fn write(&mut self, live: &Snapshot, triggers: &[Trigger]) -> Result<bool, CommandFailure> {
         match self {
-            Self::Text {
-                output,
-                all_devices,
-            } => output.write(&watch::watch_text(live, *all_devices)),
-            Self::JsonLines(output) => output.write(&(converted(watch::json_line(live))? + "\n")),
-            Self::DeviceRows(output) => output.write(&device_rows(live)?),
+            Self::Samples(writer) => writer.write(live),
+            Self::Triggers(writer) => writer.write(triggers),
             Self::Exposition(output) => match output.take() {
                 Some(output) => output
                     .deliver(&openmetrics::snapshot_metrics(live))
@@ -210,12 +153,95 @@ impl SampleWriter {
     }
 }
 
-fn device_rows(live: &Snapshot) -> Result<String, CommandFailure> {
-    let mut text = String::new();
-    for device in &live.devices {
-        let mut record = serde_json::to_value(device).unwrap_or_default();
-        record["time"] = live.time.as_str().into();
-        text += &converted(DEVICE_TABLE.row(&record))?;
+/// A watch in progress.
+struct WatchSession {
+    collector: SampleCollector,
+    view_builder: ViewBuilder,
+    trace: Option<ProcessIoTrace>,
+    alerts: Option<Alerts>,
+    output: WatchOutput,
+    printed_notices: Vec<SafeText>,
+}
+
+impl WatchSession {
+    /// Takes the sample to which the first printed one is relative: a single sample has no rates.
+    fn start(
+        matches: &ArgMatches,
+        format: OutputFormat,
+        alerts: Option<Alerts>,
+        output: WatchOutput,
+    ) -> Result<Self, CommandFailure> {
+        let needs = alerts.as_ref().map(Alerts::needs).unwrap_or_default();
+        let mut collector = SampleCollector::new(SysPaths::default());
+        collector.set_show_threads(matches.get_flag("threads"));
+        let units = matches.get_flag("units") || format == OutputFormat::Ndjson;
+        collector.set_show_units(units || needs.units);
+        collector.set_show_mounts(matches.get_flag("mounts") || needs.mounts);
+        collector.set_show_blocked(needs.blocked);
+        collector.set_show_io_errors(needs.io_errors);
+        let trace = match matches.get_flag("by-device") {
+            true => Some(start_trace()?),
+            false => None,
+        };
+        let mut view_builder = ViewBuilder::default();
+        view_builder.update(Arc::new(collector.collect()));
+        let _ = trace.as_ref().map(ProcessIoTrace::take);
+        Ok(Self {
+            collector,
+            view_builder,
+            trace,
+            alerts,
+            output,
+            printed_notices: Vec::new(),
+        })
     }
-    Ok(text)
+
+    /// Prints samples until there are `count`, a signal arrives, or nobody reads them any more.
+    fn run(
+        &mut self,
+        interval: Duration,
+        count: Option<u64>,
+        control: &CancellationToken,
+    ) -> CommandResult {
+        let mut due = Instant::now();
+        let mut printed = 0;
+        while count.is_none_or(|count| printed < count) {
+            due += interval;
+            if !pace::wait_until_due(due, control) {
+                return Ok(ExitStatus::Interrupted);
+            }
+            if !self.print_sample()? {
+                break;
+            }
+            printed += 1;
+        }
+        Ok(ExitStatus::Success)
+    }
+
+    fn print_sample(&mut self) -> Result<bool, CommandFailure> {
+        self.collector
+            .follow_files(self.view_builder.followed_files());
+        let sample = Arc::new(self.collector.collect());
+        let now = sample.boot_time;
+        let traced = self.trace.as_ref().map(ProcessIoTrace::take);
+        if let Some(reason) = traced.as_ref().and_then(|it| it.end_reason.as_ref()) {
+            return Err(CommandFailure::failed(format!(
+                "the kernel has ended the trace: {reason}"
+            )));
+        }
+        let live = self.view_builder.update_traced(sample, traced.as_ref());
+        for notice in watch::new_notices(&live, &mut self.printed_notices).lines() {
+            print_status_line(notice);
+        }
+        let triggers = match &mut self.alerts {
+            Some(alerts) => alerts.observe(&live, now),
+            None => Vec::new(),
+        };
+        self.output.write(&live, &triggers)
+    }
+}
+
+fn start_trace() -> Result<ProcessIoTrace, CommandFailure> {
+    ProcessIoTrace::start(&SysPaths::default())
+        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))
 }

@@ -33,7 +33,7 @@ pub enum ConditionProblem {
     /// There is no such metric.
     #[error(
         "there is no metric {0:?}{similar}: write one such as await, busy, pressure_full, dstate or \
-         io_errors (all: `diskscope watch --help`)",
+         io_errors",
         similar = similar_metric(.0)
     )]
     UnknownMetric(String),

@@ -60,6 +60,30 @@ impl ScopeInstance {
     }
 }
 
+impl Condition {
+    /// Whether a snapshot that contains its kind has no device, unit or mount of the name in its
+    /// scope. Processes come and go.
+    #[must_use]
+    pub fn is_scope_absent(&self, live: &Snapshot) -> bool {
+        let scope = self.scope();
+        let Scope::Named(kind, _) = scope else {
+            return false;
+        };
+        match kind {
+            ScopeKind::System | ScopeKind::Process => false,
+            ScopeKind::Device => !live.devices.iter().any(|it| matches_device(scope, it)),
+            ScopeKind::Unit => {
+                let mut units = live.units.iter().flatten();
+                !units.any(|it| matches_name(scope, &[&it.name, &it.path]))
+            }
+            ScopeKind::Mount => {
+                let mut mounts = live.mounts.iter().flatten();
+                !mounts.any(|it| matches_mount(scope, it))
+            }
+        }
+    }
+}
+
 /// The known values of the metric of a condition, in its scope. Unknown values are left out.
 pub(super) fn values(condition: &Condition, live: &Snapshot) -> Vec<(ScopeInstance, f64)> {
     let scope = condition.scope();

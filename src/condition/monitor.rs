@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::instance::{ScopeInstance, values};
 use super::language::Condition;
-use super::set::ConditionSet;
+use super::set::{ConditionSet, SampleNeeds};
 use crate::model::Snapshot;
 use crate::safe_text::SafeText;
 
@@ -62,6 +62,12 @@ impl ConditionMonitor {
     #[must_use]
     pub fn conditions(&self) -> &[Condition] {
         self.set.conditions()
+    }
+
+    /// What snapshots must contain.
+    #[must_use]
+    pub fn needs(&self) -> SampleNeeds {
+        self.set.needs()
     }
 
     /// Evaluates the next snapshot; `now` is its time on a monotonic clock that includes suspension
@@ -213,6 +219,12 @@ mod tests {
     fn any_device_is_any_but_a_partition() {
         let found = triggered(&mut monitor(&["busy(any)>40%"]), &[with_busy(Some(0.95))]);
         assert_eq!(found, [["sda", "dm-0"]]);
+        let absent = |text| {
+            let condition = Condition::parse(text).unwrap();
+            condition.is_scope_absent(&with_busy(None))
+        };
+        assert!(absent("busy(sdx)>1%") && absent("available(/srv)<5%"));
+        assert!(!absent("busy(vg0-data)>1%") && !absent("dstate(cp)>1s"));
         let found = triggered(&mut monitor(&["busy(sda1)>40%"]), &[with_busy(Some(0.95))]);
         assert_eq!(found, [["sda1"]]);
     }

@@ -3,7 +3,7 @@
 mod by_device;
 mod ended;
 mod files;
-mod live_sampler;
+pub mod live_sampler;
 mod not_on_disk;
 mod ordinary;
 mod throttled;

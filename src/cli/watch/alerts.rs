@@ -1,0 +1,210 @@
+//! `--on` and `--exec`: conditions that are watched, and the command that their triggers start.
+
+use std::thread;
+use std::time::Duration;
+
+use clap::{Arg, ArgAction, ArgMatches};
+
+use crate::alert_command::{
+    AlertCommand, AlertProgram, CommandEvent, CommandOutcome, CommandRunner, ExecIdentity, Invoker,
+    RunLimits,
+};
+use crate::cli::failure::CommandFailure;
+use crate::cli::options::time_option;
+use crate::cli::output::{StreamOutput, converted, print_status_line};
+use crate::condition::{ConditionMonitor, ConditionSet, SampleNeeds, Trigger};
+use crate::model::Snapshot;
+use crate::report::triggers;
+use crate::units::format_wait;
+
+/// Time between two looks at the commands that are still running at the end.
+const END_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The options.
+pub(super) fn arguments() -> [Arg; 5] {
+    [
+        Arg::new("on")
+            .long("on")
+            .value_name("CONDITION")
+            .action(ArgAction::Append)
+            .help(
+                "print only when this begins to hold, such as 'await(sda)>50ms for 3s'; repeatable \
+                 (docs/alerts.md)",
+            ),
+        Arg::new("exec")
+            .long("exec")
+            .value_name("COMMAND")
+            .requires("on")
+            .help("start this program then, without a shell; facts are in DISKSCOPE_... variables"),
+        Arg::new("exec-interval")
+            .long("exec-interval")
+            .value_name("DURATION")
+            .requires("exec")
+            .default_value("1m")
+            .help("start it at most once in this time for each condition"),
+        Arg::new("exec-timeout")
+            .long("exec-timeout")
+            .value_name("DURATION")
+            .requires("exec")
+            .default_value("30s")
+            .help("end it when it takes longer"),
+        Arg::new("exec-user")
+            .long("exec-user")
+            .value_name("USER")
+            .requires("exec")
+            .help("run it as this user (root), instead of the one who called sudo"),
+    ]
+}
+
+/// The conditions that are watched.
+pub(super) struct Alerts {
+    monitor: ConditionMonitor,
+    runner: Option<CommandRunner>,
+    /// Whether conditions whose scope does not exist were named.
+    checked_scopes: bool,
+}
+
+impl Alerts {
+    /// Parses the options; `None` without `--on`.
+    pub(super) fn from_options(matches: &ArgMatches) -> Result<Option<Self>, CommandFailure> {
+        let texts: Vec<String> = matches
+            .get_many::<String>("on")
+            .unwrap_or_default()
+            .cloned()
+            .collect();
+        let set = ConditionSet::parse(&texts).map_err(|error| {
+            CommandFailure::usage_error(format!("--on {error}"))
+                .with_advice("metrics and scopes: docs/alerts.md")
+        })?;
+        if set.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            monitor: ConditionMonitor::new(set),
+            runner: command_runner(matches)?,
+            checked_scopes: false,
+        }))
+    }
+
+    /// What samples must contain.
+    pub(super) fn needs(&self) -> SampleNeeds {
+        self.monitor.needs()
+    }
+
+    /// Evaluates a sample and starts commands; `now` is its time.
+    pub(super) fn observe(&mut self, live: &Snapshot, now: Duration) -> Vec<Trigger> {
+        if !std::mem::replace(&mut self.checked_scopes, true) {
+            for condition in self.monitor.conditions() {
+                if condition.is_scope_absent(live) {
+                    print_status_line(&format!("note: {condition}: {}", ABSENT));
+                }
+            }
+        }
+        let triggers = self.monitor.observe(live, now);
+        if let Some(runner) = &mut self.runner {
+            runner.handle(triggers.clone(), now);
+        }
+        triggers
+    }
+
+    /// Waits for the commands that run, which takes at most as long as their time limit.
+    pub(super) fn finish(self) {
+        let Some(runner) = self.runner else {
+            return;
+        };
+        if runner.is_running() {
+            print_status_line("waiting for a command of --exec; interrupt again to leave it");
+        }
+        while runner.is_running() {
+            thread::sleep(END_POLL_INTERVAL);
+        }
+        let pending = runner.pending_count();
+        if pending > 0 {
+            print_status_line(&format!(
+                "{pending} triggers started no command: less than --exec-interval has passed"
+            ));
+        }
+    }
+}
+
+/// What is said of a condition whose device, unit or mount does not exist.
+const ABSENT: &str =
+    "there is nothing of that name now; the condition is evaluated as soon as there is";
+
+fn command_runner(matches: &ArgMatches) -> Result<Option<CommandRunner>, CommandFailure> {
+    let Some(text) = matches.get_one::<String>("exec") else {
+        return Ok(None);
+    };
+    let requested = matches.get_one::<String>("exec-user").map(String::as_str);
+    let identity = ExecIdentity::decide(requested, &Invoker::of_process())
+        .map_err(CommandFailure::usage_error)?;
+    let program = AlertProgram::parse(text, &identity.program_directories())
+        .map_err(CommandFailure::usage_error)?;
+    let words = program.shell_words();
+    if !words.is_empty() {
+        print_status_line(&format!(
+            "note: --exec uses no shell: {} reaches the program as it is (write sh -c '...' for a shell)",
+            words.join(" ")
+        ));
+    }
+    let limits = RunLimits {
+        interval: time_option(matches, "exec-interval")?.unwrap_or_default(),
+        timeout: time_option(matches, "exec-timeout")?.unwrap_or_default(),
+    };
+    let command = AlertCommand::new(program, identity);
+    Ok(Some(CommandRunner::new(command, limits, |event| {
+        print_status_line(&event_text(&event));
+    })))
+}
+
+fn event_text(event: &CommandEvent) -> String {
+    let what = match &event.outcome {
+        CommandOutcome::NotStarted(error) => format!("cannot start the command: {error}"),
+        CommandOutcome::Ended {
+            pid,
+            status,
+            duration,
+        } => format!("{status} after {} (pid {pid})", format_wait(*duration)),
+        CommandOutcome::TimedOut { pid, duration } => format!(
+            "ended by SIGTERM after {} (pid {pid}): --exec-timeout",
+            format_wait(*duration)
+        ),
+        CommandOutcome::Unkillable { pid } => format!(
+            "pid {pid} does not end after SIGKILL; no other command is started for this condition"
+        ),
+        CommandOutcome::Lost { pid, error } => format!("cannot wait for pid {pid}: {error}"),
+    };
+    format!("--exec for {}: {what}", event.condition)
+}
+
+/// Prints triggers.
+pub(super) struct TriggerWriter {
+    output: StreamOutput,
+    is_json: bool,
+}
+
+impl TriggerWriter {
+    /// To stdout or to the file of `-o`.
+    pub(super) fn new(matches: &ArgMatches, is_json: bool) -> Result<Self, CommandFailure> {
+        Ok(Self {
+            output: StreamOutput::from_options(matches)?,
+            is_json,
+        })
+    }
+
+    /// Writes the triggers of a sample; false if the reader closed stdout.
+    pub(super) fn write(&mut self, triggers: &[Trigger]) -> Result<bool, CommandFailure> {
+        let mut text = String::new();
+        for trigger in triggers {
+            text += &match self.is_json {
+                true => converted(triggers::trigger_json(trigger))?,
+                false => triggers::trigger_text(trigger),
+            };
+            text.push('\n');
+        }
+        match text.is_empty() {
+            true => Ok(true),
+            false => self.output.write(&text),
+        }
+    }
+}

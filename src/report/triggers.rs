@@ -1,0 +1,164 @@
+//! Triggers of conditions as text and JSON.
+
+use serde::Serialize;
+
+use crate::condition::{ConditionMetric, ScopeInstance, ScopeKind, Trigger};
+use crate::session::document::MetricUnit;
+use crate::units::{format_count, format_percent, format_wait};
+
+/// Times of at least a second are printed as waits, such as `1m12s`.
+const SECOND_NS: f64 = 1e9;
+
+/// One line without a newline: when, which condition, what it holds for, the value, since when.
+#[must_use]
+pub fn trigger_text(trigger: &Trigger) -> String {
+    let instance = match trigger.instance.kind {
+        ScopeKind::System => String::new(),
+        _ => format!("{} ", instance_text(&trigger.instance)),
+    };
+    let value = value_text(trigger.condition.metric(), trigger.value);
+    let mut text = format!(
+        "{} {}: {instance}{value}",
+        whole_seconds(&trigger.time),
+        trigger.condition
+    );
+    if trigger.held_ns > 0 {
+        text += &format!(" since {}", whole_seconds(&trigger.since));
+    }
+    text
+}
+
+/// The name with the label, or with the process id.
+fn instance_text(instance: &ScopeInstance) -> String {
+    match instance.pid {
+        Some(pid) => format!("{pid} {}", instance.name),
+        None if instance.label.is_empty() || instance.label == instance.name => {
+            instance.name.to_string()
+        }
+        None => format!("{} ({})", instance.name, instance.label),
+    }
+}
+
+/// A value of a metric with its unit, such as `61.2 ms`, `20 %`, `512 MB/s`.
+#[must_use]
+pub fn value_text(metric: ConditionMetric, value: f64) -> String {
+    match metric.unit() {
+        MetricUnit::Ratio => format_percent(value),
+        MetricUnit::Count => format_count(value),
+        MetricUnit::Nanoseconds if value >= SECOND_NS => {
+            format_wait(std::time::Duration::from_nanos(value as u64))
+        }
+        unit => unit.format(value),
+    }
+}
+
+/// A time of a snapshot without its fraction of a second.
+fn whole_seconds(time: &str) -> String {
+    match time.split_once('.') {
+        Some((seconds, _)) => format!("{seconds}Z"),
+        None => time.to_owned(),
+    }
+}
+
+/// A trigger with what follows from its condition.
+#[derive(Serialize)]
+struct TriggerLine<'a> {
+    #[serde(flatten)]
+    trigger: &'a Trigger,
+    metric: &'static str,
+    unit: MetricUnit,
+    threshold: f64,
+}
+
+/// One line of JSON without a newline; `docs/fields.md` describes the fields.
+///
+/// # Errors
+/// Never fails for a trigger of the monitor; the error is serde's.
+pub fn trigger_json(trigger: &Trigger) -> serde_json::Result<String> {
+    let metric = trigger.condition.metric();
+    crate::safe_text::json::to_string(&TriggerLine {
+        trigger,
+        metric: metric.name(),
+        unit: metric.unit(),
+        threshold: trigger.condition.threshold(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::condition::Condition;
+
+    fn trigger(condition: &str, name: &str, label: &str, pid: Option<u32>) -> Trigger {
+        let condition = Condition::parse(condition).unwrap();
+        Trigger {
+            time: "2026-01-01T00:00:12.123456789Z".into(),
+            instance: ScopeInstance {
+                kind: condition.scope().kind(),
+                name: name.into(),
+                label: label.into(),
+                pid,
+            },
+            condition,
+            value: 0.612,
+            since: "2026-01-01T00:00:09.1Z".into(),
+            held_ns: 3_000_000_000,
+        }
+    }
+
+    #[test]
+    fn trigger_line_says_what_holds_since_when() {
+        let since = "since 2026-01-01T00:00:09Z";
+        for (made, text) in [
+            (
+                trigger("busy(any)>50%", "dm-0", "vg0-data", None),
+                "busy(any)>50%: dm-0 (vg0-data) 61 %",
+            ),
+            (
+                trigger("pressure_full(system)>5%", "", "", None),
+                "pressure_full(system)>5%: 61 %",
+            ),
+            (
+                trigger("io_wait(rsync)>5%", "rsync -a", "", Some(7)),
+                "io_wait(rsync)>5%: 7 rsync -a 61 %",
+            ),
+        ] {
+            let expected = format!("2026-01-01T00:00:12Z {text} {since}");
+            assert_eq!(trigger_text(&made), expected);
+        }
+        let at_once = Trigger {
+            held_ns: 0,
+            ..trigger("io_errors(sda)>0", "sda", "sda", None)
+        };
+        assert!(trigger_text(&at_once).ends_with(": sda 0.61"));
+    }
+
+    #[test]
+    fn values_have_units() {
+        for (metric, value, text) in [
+            ("await", 61.2e6, "61.2 ms"),
+            ("dstate", 72e9, "1m12s"),
+            ("pressure_some", 0.2, "20 %"),
+            ("queue_size", 31.5, "31.5"),
+            ("bytes_per_s", 512e6, "512 MB/s"),
+            ("available_bytes", 2e9, "2.00 GB"),
+        ] {
+            let metric = ConditionMetric::parse(metric).unwrap();
+            assert_eq!(value_text(metric, value), text);
+        }
+    }
+
+    #[test]
+    fn json_line_has_metric_unit_and_threshold() {
+        let line = trigger_json(&trigger("busy(any)>50% for 3s", "sda", "", None)).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["condition"], "busy(any)>50% for 3s");
+        assert_eq!(value["metric"], "busy");
+        assert_eq!(value["unit"], "ratio");
+        assert_eq!(value["threshold"], 0.5);
+        assert_eq!(value["scope"], "device");
+        assert_eq!(value["name"], "sda");
+        assert_eq!(value["held_ns"], 3_000_000_000_u64);
+        assert!(value["pid"].is_null());
+    }
+}

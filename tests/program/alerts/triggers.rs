@@ -1,0 +1,133 @@
+//! Triggers of loads on a loop device and on a file system that does not answer.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::{ALWAYS, printed, text, watch};
+use crate::live::live_sampler::RunningChild;
+use crate::loop_device::LoopDevice;
+use crate::slow_disk::{Operation, SlowDisk};
+
+/// The first line of a `watch` with these conditions.
+fn first_trigger(conditions: &[String]) -> Value {
+    let mut arguments = vec!["--json"];
+    for condition in conditions {
+        arguments.extend(["--on", condition]);
+    }
+    let mut command = watch(&arguments);
+    let mut running = RunningChild(
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let mut line = String::new();
+    let mut output = BufReader::new(running.0.stdout.take().unwrap());
+    output.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+#[test]
+fn writes_to_a_loop_device_trigger_its_condition() {
+    let Some(disk) = LoopDevice::with(&vec![0; 8 << 20]) else {
+        return;
+    };
+    let script = format!(
+        "while dd if=/dev/zero of={} bs=1M count=8 oflag=direct conv=notrunc 2>/dev/null; do :; done",
+        disk.path()
+    );
+    let mut load = RunningChild(Command::new("sh").args(["-c", &script]).spawn().unwrap());
+    let name = disk.path().trim_start_matches("/dev/");
+    let trigger = first_trigger(&[
+        format!("write_bytes_per_s({name})>=1GB/s for 1h"),
+        format!("write_bytes_per_s({name})>0 for 200ms"),
+    ]);
+    load.0.kill().unwrap();
+    assert_eq!(trigger["metric"], "write_bytes_per_s");
+    assert_eq!(
+        trigger["condition"],
+        format!("write_bytes_per_s({name})>0B/s for 200ms")
+    );
+    assert_eq!(trigger["scope"], "device");
+    assert_eq!(trigger["name"], name);
+    assert_eq!(trigger["unit"], "B/s");
+    assert!(trigger["value"].as_f64().unwrap() > 0.0);
+    assert!(trigger["held_ns"].as_u64().unwrap() >= 200_000_000);
+    assert!(trigger["since"].as_str() < trigger["time"].as_str());
+}
+
+#[test]
+fn process_in_uninterruptible_sleep_triggers_dstate() {
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    disk.slow_down(Operation::Read);
+    let mut reader = RunningChild(
+        Command::new("cat")
+            .arg(disk.file())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let pid = reader.0.id();
+    let trigger = first_trigger(&[format!("dstate({pid})>1h"), format!("dstate({pid})>=500ms")]);
+    disk.be_quick();
+    reader.0.wait().unwrap();
+    assert_eq!(trigger["scope"], "process");
+    assert_eq!(trigger["pid"], pid);
+    assert!(trigger["name"].as_str().unwrap().starts_with("cat "));
+    let blocked = trigger["value"].as_f64().unwrap();
+    assert!((0.5e9..60e9).contains(&blocked), "{blocked}");
+}
+
+#[test]
+fn condition_that_goes_on_is_printed_once() {
+    let output = watch(&["--count", "4", "--on", ALWAYS]).output().unwrap();
+    let (stdout, _) = printed(&output);
+    let lines: Vec<&str> = stdout.lines().collect();
+    let [line] = lines.as_slice() else {
+        panic!("{stdout}");
+    };
+    assert!(line.contains("Z cpu_busy(system)>=0%: "), "{line}");
+}
+
+#[test]
+fn scope_that_does_not_exist_is_noted() {
+    let condition = "busy(no-such-device)>5%";
+    let output = watch(&["--count", "1", "--on", condition])
+        .output()
+        .unwrap();
+    let (stdout, stderr) = printed(&output);
+    assert_eq!(stdout, "");
+    assert!(
+        stderr.contains("note: busy(no-such-device)>5%: there is nothing"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn wrong_conditions_and_commands_are_usage_errors() {
+    for (arguments, hint) in [
+        (&["--on", "awiat(sda)>5ms"][..], "did you mean await?"),
+        (&["--on", "await(sda)>5"], "a time such as"),
+        (&["--exec", "true"], "--on"),
+        (&["--on", ALWAYS, "--exec", "no-such-program"], "no program"),
+        (
+            &["--on", ALWAYS, "--exec", "echo 'x"],
+            "a quote is not closed",
+        ),
+        (
+            &["--on", ALWAYS, "--exec", "true", "--exec-timeout", "x"],
+            "--exec-timeout",
+        ),
+        (&["--on", ALWAYS, "--format", "csv"], "triggers have no CSV"),
+    ] {
+        let output = watch(arguments).output().unwrap();
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(hint), "{arguments:?}: {stderr}");
+    }
+}
