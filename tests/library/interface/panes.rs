@@ -429,7 +429,6 @@ fn hot_files() -> HotFilesView {
         p99_ns: None,
         who: vec![user(process(4711, "cp", None), 40_960)],
         via: Some(Access::Writeback),
-        ..read.clone()
     };
     HotFilesView {
         duration_ns: 12_000_000_000,
