@@ -43,6 +43,10 @@ pub enum Effect {
     TraceCauses(bool),
     /// List threads too.
     ShowThreads(bool),
+    /// Trace which files the requests belong to, from now on, or stop tracing.
+    TraceFiles(bool),
+    /// Sample mounted file systems too.
+    ShowMounts(bool),
     /// Sample control groups too.
     ShowUnits(bool),
     /// List the open files of a process.

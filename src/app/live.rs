@@ -297,10 +297,13 @@ impl LiveState {
         if let Some(effects) = timeline.and_then(|timeline| timeline.handle_command(command)) {
             return effects;
         }
-        let units_were_shown = self.shows_units();
+        let (units_were_shown, mounts_were_shown) = (self.shows_units(), self.shows_mounts());
         let mut effects = self.dispatch(command);
         if units_were_shown != self.shows_units() {
             effects.push(Effect::ShowUnits(!units_were_shown));
+        }
+        if mounts_were_shown != self.shows_mounts() {
+            effects.push(Effect::ShowMounts(!mounts_were_shown));
         }
         effects
     }
@@ -311,12 +314,17 @@ impl LiveState {
         matches!(self.pane, LivePane::Units)
     }
 
+    fn shows_mounts(&self) -> bool {
+        matches!(self.pane, LivePane::Mounts)
+    }
+
     fn dispatch(&mut self, command: KeyCommand) -> Vec<Effect> {
         if self.shows_units() && self.handle_units(command) {
             return Vec::new();
         }
         match command {
             KeyCommand::ShowUnits => self.show_pane(LivePane::Units),
+            KeyCommand::ShowMounts => self.show_pane(LivePane::Mounts),
             KeyCommand::EditFilter => self.is_editing_filter = true,
             KeyCommand::Accept if self.is_editing_filter => self.is_editing_filter = false,
             KeyCommand::Accept => self.open_selected(),

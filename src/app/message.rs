@@ -20,6 +20,7 @@ use crate::drive::settings::SettingError;
 use crate::drive::{DriveError, OverwriteImpact};
 use crate::model::Snapshot;
 use crate::model::files::{DeletedView, FileView};
+use crate::model::hot_files::view::HotFilesView;
 use crate::model::requests::RequestsView;
 
 /// An input event.
@@ -56,6 +57,8 @@ pub enum Message {
     Diagnosis(Arc<WatchedDiagnosis>),
     /// Requests cannot be traced.
     FollowFailed(TraceUnavailable),
+    /// The files that the requests belong to, or why they cannot be traced.
+    HotFiles(Result<Arc<HotFilesView>, TraceUnavailable>),
     /// Progress of the benchmark; only the latest is kept.
     BenchmarkEvent(Arc<RunEvent>),
     /// The benchmark ended, successfully or not.

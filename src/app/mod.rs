@@ -9,6 +9,7 @@ mod effect;
 pub mod error;
 pub mod form;
 pub mod help;
+pub mod hot_files;
 pub mod key;
 pub mod keymap;
 pub mod launcher;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::help::HelpState;
+use super::hot_files::HotFilesState;
 use super::keymap::KeyContext;
 use super::launcher::LauncherState;
 use super::live::LiveState;
@@ -81,6 +82,8 @@ pub struct AppState {
     pub bench: BenchState,
     /// The Requests screen.
     pub requests: RequestsState,
+    /// The pane of hot files, on the Live and the Requests screen.
+    pub hot_files: HotFilesState,
     /// The Sessions screen.
     pub sessions: SessionsState,
     /// The Why screen.
@@ -105,6 +108,7 @@ impl AppState {
                 stage: BenchStage::Launcher,
             },
             requests: RequestsState::default(),
+            hot_files: HotFilesState::default(),
             sessions: SessionsState::default(),
             why: WhyState::default(),
             help: HelpState::default(),
@@ -175,6 +179,9 @@ impl AppState {
                 if self.is_replay_field_open() =>
             {
                 KeyContext::ReplayField
+            }
+            (None, Screen::Live | Screen::Requests) if self.hot_files.is_shown() => {
+                KeyContext::HotFiles
             }
             (None, Screen::Live) if self.live.is_editing_filter => KeyContext::Filter,
             (None, Screen::Live) if self.live.timeline.is_some() => KeyContext::Replay,

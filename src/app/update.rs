@@ -4,6 +4,7 @@ mod messages;
 
 use super::effect::Effect;
 use super::help::HelpState;
+use super::hot_files::HotFilesScope;
 use super::key::{KeyPress, KeySymbol};
 use super::keymap;
 use super::keymap::{KeyCommand, KeyContext};
@@ -105,6 +106,10 @@ fn show_screen(state: &mut AppState, screen: Screen) -> Vec<Effect> {
         return Vec::new();
     }
     let before = std::mem::replace(&mut state.screen, screen);
+    let closed = match before == screen {
+        true => Vec::new(),
+        false => state.hot_files.close(),
+    };
     let mut effects = match screen {
         Screen::Live => Vec::new(),
         Screen::Bench if matches!(state.bench.stage, BenchStage::Launcher) => {
@@ -123,6 +128,7 @@ fn show_screen(state: &mut AppState, screen: Screen) -> Vec<Effect> {
     if before == Screen::Requests && screen != before && !is_recording {
         effects.push(Effect::FollowRequests(None));
     }
+    effects.extend(closed);
     effects
 }
 
@@ -148,6 +154,17 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
             state.requests.handle_command(command, &state.live)
         }
         KeyContext::Filter if state.screen == Screen::Sessions => handle_sessions(state, command),
+        KeyContext::HotFiles => state.hot_files.handle_command(command),
+        KeyContext::Live | KeyContext::LivePane | KeyContext::Units
+            if command == KeyCommand::ShowHotFiles =>
+        {
+            state.hot_files.open(HotFilesScope::of_live(&state.live))
+        }
+        KeyContext::Requests if command == KeyCommand::ShowHotFiles => {
+            let device = state.requests.device.as_ref();
+            let scope = HotFilesScope::of_device(&state.live, device);
+            state.hot_files.open(scope)
+        }
         KeyContext::ReplayField => handle_replay_field(state, command),
         // The recorded processes and settings may be of another machine.
         KeyContext::Replay if command.needs_machine() => {

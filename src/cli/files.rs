@@ -15,7 +15,7 @@ use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
 use crate::drive::{file_systems, identity};
 use crate::engine::CancellationToken;
-use crate::file_trace::FileTrace;
+use crate::file_trace::{FileTrace, RecordedTime};
 use crate::model::files;
 use crate::model::files::{DeletedView, FileView};
 use crate::privilege;
@@ -97,6 +97,13 @@ pub(super) fn command() -> Command {
                 ),
         )
         .arg(
+            Arg::new("no-sampling")
+                .long("no-sampling")
+                .action(ArgAction::SetTrue)
+                .requires("hot")
+                .help("trace all of the time, even where that takes much processor time"),
+        )
+        .arg(
             Arg::new("pid")
                 .value_name("PID")
                 .value_parser(value_parser!(u32).range(1..))
@@ -139,7 +146,11 @@ fn run_hot(matches: &ArgMatches) -> CommandResult {
     let output = ResultOutput::from_options(matches, &[])?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
-    let mut trace = FileTrace::start(&SysPaths::default())
+    let recorded = match matches.get_flag("no-sampling") {
+        true => RecordedTime::All,
+        false => RecordedTime::WithinCpuLimit,
+    };
+    let mut trace = FileTrace::start(&SysPaths::default(), recorded)
         .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
     let end = Instant::now() + duration;
     while !control.is_cancelled() {

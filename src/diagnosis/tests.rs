@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
+use crate::drive::identity::list_block_devices;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
 use crate::model::Snapshot;
 use crate::model::snapshot::{
@@ -14,6 +15,7 @@ use crate::probe::process::task_scan::{BlockedTask, TaskScan};
 use crate::probe::sample::UnitKind;
 use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
+use crate::roots::SysPaths;
 
 /// Snapshots and scans per window.
 const LENGTH: usize = 10;
@@ -269,6 +271,47 @@ fn writer_is_throttled_by_another_that_fills_the_memory() {
 }
 
 #[test]
+fn writer_of_one_device_is_not_throttled_because_of_another_device() {
+    let mut scene = Scene::quiet()
+        .with_process(1, "dd", 1e6, Some("balance_dirty_pages"))
+        .with_process(2, "rustc", 300e6, None);
+    scene.processes[1].devices = vec![DeviceShare::named("sdb".into())];
+    scene.devices.push(device("sdb", 0.1, 5.0, 2e6));
+    let culprit = |scene: &Scene| {
+        let diagnosis = scene.diagnosis();
+        let mut causes = diagnosis.causes.iter();
+        let cause = causes.find(|it| it.code() == CauseCode::DirtyThrottled);
+        cause.unwrap().culprits[0].pid
+    };
+    assert_eq!(culprit(&scene), 1);
+    // Unless the memory as a whole is full.
+    scene.host.dirty_bytes = Some(900 << 20);
+    assert_eq!(culprit(&scene), 2);
+}
+
+#[test]
+fn virtual_disk_at_a_constant_rate_is_slow() {
+    let mut scene = Scene::quiet()
+        .with_process(1, "postgres", 1e6, Some("folio_wait_bit_common"))
+        .with_process(2, "pg_dump", 40e6, Some("folio_wait_bit_common"));
+    scene.devices = vec![device("sda", 12.0, 3000.0, 40e6)];
+    let tree = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/4.15/before");
+    let mut drives = list_block_devices(&SysPaths::under_root(&tree));
+    drives.truncate(1);
+    drives[0].name = "sda".to_owned();
+    drives[0].transport = Some("virtio".to_owned());
+    scene.drives = drives;
+    let diagnosis = scene.diagnosis();
+    let fixed = CauseDetail::DeviceSlow {
+        at_fixed_rate: true,
+    };
+    assert!(diagnosis.causes.iter().any(|cause| cause.detail == fixed));
+    scene.drives[0].transport = Some("sata".to_owned());
+    let diagnosis = scene.diagnosis();
+    assert!(diagnosis.causes.iter().all(|cause| cause.detail != fixed));
+}
+
+#[test]
 fn limit_of_control_group_is_a_cause_only_when_somebody_waits() {
     let limit = |usage| UnitView {
         path: "/backup.service".into(),
@@ -332,6 +375,16 @@ fn swapping_under_pressure_is_thrashing() {
     assert_eq!(scene.codes()[0], CauseCode::SwapThrashing);
     scene.host.memory_pressure_some = Some(0.01);
     assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn pages_that_go_round_are_thrashing_without_much_pressure() {
+    let mut scene = Scene::quiet();
+    scene.host.memory_pressure_some = Some(0.03);
+    scene.host.swap_in_bytes_per_s = Some(18e6);
+    assert_eq!(scene.codes(), []);
+    scene.host.swap_out_bytes_per_s = Some(18e6);
+    assert_eq!(scene.codes(), [CauseCode::SwapThrashing]);
 }
 
 #[test]

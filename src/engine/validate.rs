@@ -7,7 +7,7 @@ use crate::drive::{Target, TargetKind};
 /// Upper bound of the queue depth that any drive supports.
 const MAX_DEPTH: u32 = 4096;
 /// Upper bound of useful worker threads.
-const MAX_WORKERS: u32 = 256;
+const MAX_WORKERS: u32 = 1024;
 /// Upper bound of the size of all buffers.
 const MAX_BUFFER_BYTES: u64 = 1 << 30;
 

@@ -26,6 +26,8 @@ use super::{CancellationToken, EngineError, pauses, threads};
 const CANCELLATION_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval between calls of `observe`: 8 calls a second.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(125);
+/// A snapshot adds up this many histograms of 270 kB at most, whatever the number of workers.
+const MAX_SHARED_STATS: u32 = 16;
 /// How long the pool waits for workers after a cancellation before it abandons them.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(90);
 
@@ -36,7 +38,8 @@ pub(super) struct WorkerPool<'a> {
     start_gate: Arc<StartGate>,
     /// Gate that write requests must pass.
     write_gate: Option<Arc<WriteGate>>,
-    worker_stats: Vec<SharedStats>,
+    /// What the workers published; workers beyond [`MAX_SHARED_STATS`] share an entry.
+    published_stats: Vec<SharedStats>,
     messages: Receiver<WorkerMessage>,
     handles: Vec<JoinHandle<()>>,
     reports: Vec<WorkerReport>,
@@ -59,7 +62,9 @@ impl<'a> WorkerPool<'a> {
             shared: Arc::default(),
             start_gate: Arc::default(),
             write_gate: write_gate.cloned(),
-            worker_stats: Vec::new(),
+            published_stats: (0..plan.workers.min(MAX_SHARED_STATS))
+                .map(|_| SharedStats::default())
+                .collect(),
             messages,
             handles: Vec::new(),
             reports: Vec::new(),
@@ -70,7 +75,6 @@ impl<'a> WorkerPool<'a> {
                 1 => SequenceCounter::PerThread(0),
                 _ => SequenceCounter::Shared(Arc::new(AtomicU64::new(0))),
             };
-            pool.worker_stats.push(SharedStats::default());
             for slot in 0..threads_per_worker {
                 let id = WorkerId {
                     worker,
@@ -94,7 +98,8 @@ impl<'a> WorkerPool<'a> {
         sender: &Sender<WorkerMessage>,
     ) -> Result<(), EngineError> {
         let threads = self.plan.workers * id.threads_per_worker;
-        let slot = Arc::clone(&self.worker_stats[id.worker as usize]);
+        let slot = id.worker as usize % self.published_stats.len();
+        let slot = Arc::clone(&self.published_stats[slot]);
         let room = self.plan.log_capacity.div_ceil(threads as usize);
         let log = (room, self.plan.log_interval);
         let mut context = WorkerContext {
@@ -215,11 +220,12 @@ impl<'a> WorkerPool<'a> {
                 break;
             }
             if observed.elapsed() >= SNAPSHOT_INTERVAL {
+                observe(progress.take_snapshot(running_ns(origin), &self.published_stats));
+                // After the snapshot: one that takes long must not be followed by the next at once.
                 observed = Instant::now();
-                observe(progress.take_snapshot(running_ns(origin), &self.worker_stats));
             }
         }
-        observe(progress.take_snapshot(running_ns(origin), &self.worker_stats));
+        observe(progress.take_snapshot(running_ns(origin), &self.published_stats));
         // The workers may have seen the cancellation first.
         if self.cancel_when_write_permit_closed(cancellation) {
             self.cancelled_at.get_or_insert_with(Instant::now);
@@ -282,7 +288,7 @@ impl<'a> WorkerPool<'a> {
             }
         }
         outcome.request_log.truncate(self.plan.log_capacity);
-        for slot in &self.worker_stats {
+        for slot in &self.published_stats {
             completion_recorder::add_shared_stats(&mut outcome.stats, slot);
         }
         outcome.elapsed = measured_time(self.plan, last_end_ns, &outcome.end_reason);

@@ -1,8 +1,10 @@
 //! The files that were seen: which inode is which file, its path, and where its data is.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use foldhash::{HashMap, HashSet};
 
 use super::volumes::Volumes;
 use crate::model::hot_files::{ExtentIndex, FileHint, FileId, FileSystemHint};
@@ -104,6 +106,24 @@ impl FileIndex {
                 self.id_of(identity)
             })
             .collect()
+    }
+
+    /// The file that an inode means where the file system has no subvolumes: what is asked for most
+    /// requests.
+    pub(super) fn only_file(
+        &mut self,
+        volumes: &Volumes,
+        volume: usize,
+        hint: FileHint,
+    ) -> Option<FileId> {
+        if !volumes.all.get(volume)?.has_no_subvolumes() {
+            return None;
+        }
+        self.id_of(FileIdentity {
+            volume,
+            subvolume: 0,
+            inode: hint.inode,
+        })
     }
 
     /// Looks up the path of a file that a thread uses now.

@@ -1,7 +1,8 @@
 //! The processes behind thread ids: read when a thread is first seen, since it may end soon.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use crate::model::hot_files::view::ProcessView;
 use crate::model::requests::RequestActor;
@@ -47,8 +48,11 @@ impl Processes {
         if self.by_thread.len() >= MAX_THREADS {
             self.by_thread.clear();
         }
-        if let Some(process) = self.read(roots, thread) {
-            self.by_thread.insert(thread, Arc::new(process));
+        if let Some(process) = self.read(roots, thread).map(Arc::new) {
+            // Sums by process name it by the id of its first thread, which may do no I/O.
+            self.by_thread
+                .insert(process.view.pid, Arc::clone(&process));
+            self.by_thread.insert(thread, process);
         }
     }
 

@@ -1,7 +1,8 @@
 //! Finds the file of each piece.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
+
+use foldhash::HashMap;
 
 use super::index::FileIndex;
 use super::processes::Processes;
@@ -62,9 +63,9 @@ impl Resolver {
             index: FileIndex::default(),
             table: HotFileTable::default(),
             syncs: SyncTable::default(),
-            journal_blocks: HashMap::new(),
+            journal_blocks: HashMap::default(),
             unmatched_bytes: 0,
-            descriptors: HashMap::new(),
+            descriptors: HashMap::default(),
             pending: Vec::new(),
             records_direct_io: true,
             round_started: Instant::now(),
@@ -179,6 +180,9 @@ impl Resolver {
         if !is_here {
             return None;
         }
+        if let Some(file) = self.index.only_file(&self.volumes, volume, hint) {
+            return Some(file);
+        }
         let files = self.index.candidates(&self.volumes, volume, hint);
         match files[..] {
             [file] => Some(file),
@@ -214,7 +218,7 @@ impl Resolver {
         let opened = descriptor.and_then(|key| self.descriptors.get(&key).copied());
         let key = SyncKey {
             call: record.call,
-            pid: record.pid,
+            pid: self.processes.process_id(record.pid),
             file: hinted.or(opened),
         };
         self.syncs.record(key, record);
@@ -234,7 +238,7 @@ impl Resolver {
             return;
         }
         self.volumes.refresh();
-        let mut candidates: HashMap<(usize, u32), Vec<FileId>> = HashMap::new();
+        let mut candidates: HashMap<(usize, u32), Vec<FileId>> = HashMap::default();
         for mut waiting in std::mem::take(&mut self.pending) {
             let piece = waiting.piece;
             let process = self.processes.process_id(piece.submitter.pid);

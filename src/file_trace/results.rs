@@ -27,7 +27,17 @@ impl Resolver {
     /// The result.
     pub(super) fn into_view(mut self) -> HotFilesView {
         self.resolve_rest();
-        self.find_listed_paths();
+        self.find_listed_paths(SEARCH_TIME);
+        self.current_view()
+    }
+
+    /// The result so far. Directories are not searched.
+    pub(super) fn interim_view(&mut self) -> HotFilesView {
+        self.find_listed_paths(Duration::ZERO);
+        self.current_view()
+    }
+
+    fn current_view(&self) -> HotFilesView {
         let hottest = self.table.hottest();
         let listed = hottest.len().min(MAX_LISTED_FILES);
         let omitted = hottest[listed..].iter();
@@ -49,7 +59,7 @@ impl Resolver {
         }
     }
 
-    fn find_listed_paths(&mut self) {
+    fn find_listed_paths(&mut self, search_time: Duration) {
         let hottest = self.table.hottest();
         let files = hottest.iter().take(MAX_LISTED_FILES).map(|(id, _)| *id);
         let synced = self.syncs.slowest();
@@ -60,7 +70,9 @@ impl Resolver {
         for id in &ids {
             self.index.look_up_path(&self.volumes, *id);
         }
-        self.index.search_paths(&self.volumes, &ids, SEARCH_TIME);
+        if !search_time.is_zero() {
+            self.index.search_paths(&self.volumes, &ids, search_time);
+        }
     }
 
     fn name_view(&self, id: FileId) -> Option<FileNameView> {
@@ -107,6 +119,7 @@ impl Resolver {
             .map(|(key, totals)| SyncView {
                 call: key.call,
                 process: self.process_of(key.pid),
+                threads: totals.thread_count() as u64,
                 file: key.file.and_then(|id| self.name_view(id)),
                 count: totals.count,
                 total_ns: totals.total_ns,

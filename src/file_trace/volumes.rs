@@ -1,12 +1,14 @@
 //! The mounted file systems, and which parts of which drives they are on.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use foldhash::HashMap;
 
 use crate::drive;
 use crate::drive::identity::{self, BlockDevice};
@@ -77,6 +79,11 @@ impl Volume {
             VolumeKind::Btrfs { subvolumes, .. } => subvolumes.len() <= 1,
             _ => true,
         }
+    }
+
+    /// Whether its files have no subvolume.
+    pub(super) fn has_no_subvolumes(&self) -> bool {
+        !matches!(self.kind, VolumeKind::Btrfs { .. })
     }
 
     /// The subvolumes that may contain an inode; 0 where there are none.

@@ -481,6 +481,16 @@ pub struct ClosedFile {
     pub size: u64,
     /// Bytes of it that are allocated on the medium.
     pub allocated_bytes: u64,
+    /// Time from its last change (ctime) to the look; `None` where the clocks contradict.
+    pub time_since_change: Option<Duration>,
+}
+
+impl ClosedFile {
+    /// When it was changed last, on the clock of the look at `at`.
+    #[must_use]
+    pub fn changed_at(&self, at: Duration) -> Option<Duration> {
+        at.checked_sub(self.time_since_change?)
+    }
 }
 
 /// An open file of a process: a regular file, a block device or a pipe.

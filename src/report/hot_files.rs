@@ -54,24 +54,30 @@ fn heading(view: &HotFilesView) -> String {
         bytes(files),
         share(files, total)
     );
+    let others = other_bytes(view);
+    if !others.is_empty() {
+        let _ = write!(text, ", {others}");
+    }
+    text.push('\n');
+    text
+}
+
+/// The bytes that belong to no known file: metadata, journals, raw devices, unknown.
+#[must_use]
+pub fn other_bytes(view: &HotFilesView) -> String {
+    let total = view.total_bytes();
     let others = [
         ("metadata", view.metadata_bytes),
         ("journal", view.journal_bytes),
         ("raw devices and swap", view.raw_bytes),
         ("unknown", view.unknown_bytes),
     ];
-    for (name, amount) in others {
-        if amount > 0 || name == "unknown" {
-            let _ = write!(
-                text,
-                ", {name} {} ({})",
-                bytes(amount),
-                share(amount, total)
-            );
-        }
-    }
-    text.push('\n');
-    text
+    let words: Vec<String> = others
+        .into_iter()
+        .filter(|(name, amount)| *amount > 0 || *name == "unknown")
+        .map(|(name, amount)| format!("{name} {} ({})", bytes(amount), share(amount, total)))
+        .collect();
+    words.join(", ")
 }
 
 fn files_section(view: &HotFilesView, text: &mut String) {
@@ -110,7 +116,7 @@ fn file_line(file: &HotFileView, text: &mut String) {
         time(file.p99_ns),
         file.via.map_or("n/a", Access::name),
         processes(&users),
-        name(&file.file)
+        file_name(&file.file)
     );
 }
 
@@ -118,7 +124,7 @@ fn processes(all: &[&ProcessView]) -> String {
     let mut words: Vec<String> = all
         .iter()
         .take(MAX_PROCESSES)
-        .map(|one| process(one))
+        .map(|one| process_name(one))
         .collect();
     if all.len() > MAX_PROCESSES {
         words.push(format!("+{}", all.len() - MAX_PROCESSES));
@@ -126,7 +132,9 @@ fn processes(all: &[&ProcessView]) -> String {
     words.join(", ")
 }
 
-fn process(process: &ProcessView) -> String {
+/// Program and id of a process.
+#[must_use]
+pub fn process_name(process: &ProcessView) -> String {
     let command = if process.command.is_empty() {
         "?"
     } else {
@@ -135,7 +143,19 @@ fn process(process: &ProcessView) -> String {
     format!("{command} {}", process.pid)
 }
 
-fn name(file: &FileNameView) -> String {
+/// The process that calls, and in how many threads where there are several.
+#[must_use]
+pub fn sync_user_name(sync: &SyncView) -> String {
+    let process = process_name(&sync.process);
+    match sync.threads {
+        0 | 1 => process,
+        threads => format!("{process} ({threads} threads)"),
+    }
+}
+
+/// The path of a file, or its inode where that is all that is known.
+#[must_use]
+pub fn file_name(file: &FileNameView) -> String {
     let deleted = if file.deleted { " (deleted)" } else { "" };
     match &file.path {
         Some(path) => format!("{path}{deleted}"),
@@ -174,8 +194,8 @@ fn sync_line(sync: &SyncView, text: &mut String) {
         time(sync.max_ns),
         journal,
         sync.call.name(),
-        process(&sync.process),
-        sync.file.as_ref().map_or_else(|| "-".to_owned(), name)
+        sync_user_name(sync),
+        sync.file.as_ref().map_or_else(|| "-".to_owned(), file_name)
     );
 }
 
@@ -185,7 +205,13 @@ fn journal_line(journal: &JournalView, text: &mut String) {
         .who
         .iter()
         .take(5)
-        .map(|user| format!("{} {}", process(&user.process), share(user.blocks, total)))
+        .map(|user| {
+            format!(
+                "{} {}",
+                process_name(&user.process),
+                share(user.blocks, total)
+            )
+        })
         .collect();
     let _ = writeln!(
         text,
@@ -304,6 +330,7 @@ mod tests {
                 p50_ns: Some(7_000_000),
                 p99_ns: None,
                 max_ns: Some(30_000_000),
+                threads: 8,
                 journal_fraction: Some(0.75),
             }],
             journals: vec![JournalView {

@@ -17,6 +17,7 @@ use crate::model::snapshot::HostView;
 use crate::safe_text::SafeText;
 use crate::units::{format_capacity, format_estimate, format_percent};
 
+pub use self::mounts::{file_system_name, mount_error_text, no_values_text};
 pub use self::units::unit_label;
 
 /// Writers that will be throttled later than this are not worth a message.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::benchmark_thread::RunningBenchmark;
 use super::diagnosis_watch::{DiagnosisWatch, WatchCommand};
+use super::file_follower::FileFollower;
 use super::request_follower::RequestFollower;
 use super::sampler::SampleThread;
 use super::services::{AppServices, FeedSenders};
@@ -30,9 +31,11 @@ pub struct MachineServices {
     sampler: SampleThread,
     follower: RequestFollower,
     diagnosis_watch: DiagnosisWatch,
+    file_follower: FileFollower,
     show_all_processes: Arc<AtomicBool>,
     show_threads: Arc<AtomicBool>,
     show_units: Arc<AtomicBool>,
+    show_mounts: Arc<AtomicBool>,
     accounting_lock: Option<SettingLock>,
     running_benchmark: Option<RunningBenchmark>,
 }
@@ -60,10 +63,13 @@ impl MachineServices {
         let examined = diagnosis_watch.sender();
         let units = Arc::new(AtomicBool::new(false));
         let units_shown = Arc::clone(&units);
+        let mounts = Arc::new(AtomicBool::new(false));
+        let mounts_shown = Arc::clone(&mounts);
         let sampler = SampleThread::start(interval, move || {
             collector.set_show_threads(threads_shown.load(Ordering::Relaxed));
             let units = units_shown.load(Ordering::Relaxed) || wants_units.load(Ordering::Relaxed);
             collector.set_show_units(units);
+            collector.set_show_mounts(mounts_shown.load(Ordering::Relaxed));
             let all = all.load(Ordering::Relaxed);
             collector.set_show_all(all);
             builder.show_all_processes(all);
@@ -76,15 +82,18 @@ impl MachineServices {
             }
         })?;
         let follower = RequestFollower::start(roots.clone(), senders.clone())?;
+        let file_follower = FileFollower::start(roots.clone(), senders.clone())?;
         Ok(Self {
             roots,
             senders,
             sampler,
             follower,
             diagnosis_watch,
+            file_follower,
             show_all_processes: all_processes,
             show_threads: threads,
             show_units: units,
+            show_mounts: mounts,
             accounting_lock: None,
             running_benchmark: None,
         })
@@ -140,6 +149,8 @@ impl AppServices for MachineServices {
             Effect::WatchCauses(shown) => self.diagnosis_watch.set_shown(shown),
             Effect::TraceCauses(tracing) => self.diagnosis_watch.set_tracing(tracing),
             Effect::ShowThreads(shown) => self.show_threads.store(shown, Ordering::Relaxed),
+            Effect::TraceFiles(traced) => self.file_follower.set_tracing(traced),
+            Effect::ShowMounts(shown) => self.show_mounts.store(shown, Ordering::Relaxed),
             Effect::ShowUnits(shown) => self.show_units.store(shown, Ordering::Relaxed),
             Effect::ListOpenFiles(pid) => {
                 self.run_in_background(move |roots| Message::OpenFiles {

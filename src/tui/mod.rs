@@ -8,6 +8,7 @@ pub mod demo;
 pub mod demo_content;
 mod diagnosis_watch;
 pub mod event_loop;
+mod file_follower;
 pub mod input;
 pub mod interface;
 pub mod machine_services;

@@ -5,6 +5,7 @@ mod dialog;
 mod footer;
 mod header;
 mod help;
+mod hot_files;
 mod live;
 mod requests;
 mod sessions;
@@ -79,6 +80,9 @@ fn draw_screen(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
         why::draw_problem_line(cause, theme, gap, buf);
     }
     match (state.screen, &state.bench.stage) {
+        (Screen::Live | Screen::Requests, _) if state.hot_files.is_shown() => {
+            hot_files::draw(&state.hot_files, theme, body, buf);
+        }
         (Screen::Live, _) => live::draw(&state.live, theme, body, buf),
         (Screen::Bench, BenchStage::Launcher) => {
             bench::launcher::draw(&state.bench.launcher, theme, body, buf);

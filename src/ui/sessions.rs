@@ -29,6 +29,9 @@ const COLUMNS: [TableColumn; 8] = [
     TableColumn::text("file", 20, 40, 5),
 ];
 
+/// The column of notes: left out while no listed session has one.
+const NOTE_COLUMN: usize = 5;
+
 /// Rows below the list: what the columns do not show of the selected session.
 const DETAIL_ROWS: u16 = 4;
 
@@ -79,8 +82,12 @@ fn draw_list(sessions: &SessionsState, all: usize, theme: Theme, area: Rect, buf
     let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
         entry_cell(sessions, shown[row], column, width, theme)
     };
+    let mut columns = COLUMNS;
+    if shown.iter().all(|entry| entry.note.is_none()) {
+        columns[NOTE_COLUMN] = columns[NOTE_COLUMN].left_out();
+    }
     let table = TableWidget {
-        columns: &COLUMNS,
+        columns: &columns,
         row_count: shown.len(),
         cell: &cell,
         selected_row: Some(sessions.cursor),
@@ -108,7 +115,7 @@ fn entry_cell(
         2 => metric_cell(entry, width, theme),
         3 => plain(status_label(entry.status)),
         4 => plain(entry.model.as_deref().unwrap_or_default()),
-        5 => plain(entry.note.as_deref().unwrap_or_default()),
+        NOTE_COLUMN => plain(entry.note.as_deref().unwrap_or_default()),
         6 => faint(cut_end(&entry.parameters, width, theme)),
         _ => faint(cut_start(&entry.path.to_string_lossy(), width, theme)),
     }

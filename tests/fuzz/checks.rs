@@ -18,6 +18,9 @@ use diskscope::drive::settings::{SettingRecord, SystemSetting};
 use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::model::{SampleHistory, Snapshot, ViewBuilder};
 use diskscope::probe::SystemSample;
+use diskscope::probe::control_groups::{container, counters, limits};
+use diskscope::probe::operations::device_mapper as volume_status;
+use diskscope::probe::operations::operation::OperationProgress;
 use diskscope::probe::process::stat;
 use diskscope::probe::system::{diskstats, host};
 use diskscope::probe::trace::decode::EventDecoder;
@@ -112,6 +115,32 @@ pub fn guard(bytes: &[u8]) {
     }
     if let Some(path) = exports::parse_scsi_target_info(bytes) {
         assert!(!path.as_os_str().is_empty());
+    }
+}
+
+/// Control groups and volumes: counters and limits, the state files of containers, the status of
+/// device-mapper targets.
+pub fn units_and_volumes(bytes: &[u8]) {
+    let lines = bytes.split(|byte| *byte == b'\n').count();
+    assert!(counters::parse_io_stat(bytes).len() <= lines);
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    let joined = counters::parse_throttle_counters(first, second);
+    assert!(joined.len() <= lines + 1);
+    let mut devices: Vec<(u32, u32)> = joined.iter().map(|io| io.device).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    assert_eq!(devices.len(), joined.len(), "one entry per device");
+    assert!(limits::parse_io_max(bytes).len() <= lines);
+    black_box(container::docker_state_name(bytes));
+    black_box(container::kubernetes_state_name(bytes));
+    black_box(container::podman_list_name(bytes, "0123456789ab"));
+    let (count, answer) = bytes.split_at(bytes.len().min(1));
+    let count = u32::from(count.first().copied().unwrap_or(0));
+    for is_pvmove in [false, true] {
+        let found = volume_status::parse_status_progress(count, answer, is_pvmove);
+        if let Some((_, OperationProgress::Done { done, total, .. })) = found {
+            assert!(done < total, "{done} of {total}");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 rm -rf seeds
-mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/settings_record
+mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/settings_record seeds/units_and_volumes
 copy() { # FROM... into the directory $1, each under a name of its own
 	into=$1
 	shift
@@ -31,6 +31,11 @@ for command in 'sfdisk -q' mkfs.ext4 mkswap; do
 done
 printf '1: POSIX  ADVISORY  WRITE 3568 fd:00:2531452 0 EOF\nlock:\t1: OFDLCK ADVISORY  READ -1 fd:0a:2531452 100 201\n' >seeds/guard/locks
 printf '7f0000000000-7f0000001000 rw-s 00000000 fe:00 1234   /srv/image\n' >seeds/guard/maps
+printf '8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n254:0 rbytes=1\n' >seeds/units_and_volumes/io.stat
+printf '8:16 rbps=2097152 wbps=max riops=max wiops=120\n' >seeds/units_and_volumes/io.max
+printf '{"Name":"/shop-db"}' >seeds/units_and_volumes/docker
+printf '{"annotations":{"io.kubernetes.cri.sandbox-namespace":"shop","io.kubernetes.cri.sandbox-name":"db-0"}}' >seeds/units_and_volumes/oci
+printf '[{"id":"0123456789ab","names":["web"]}]' >seeds/units_and_volumes/podman
 printf 'Status: ACTIVATED\n        TCM FILEIO ID: 0        File: /srv/image  Size: 1048576  Mode: O_DSYNC\n' >seeds/guard/info
 cd ../..
 program=${DISKSCOPE:-target/debug/diskscope}

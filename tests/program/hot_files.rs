@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use diskscope::file_trace::FileTrace;
+use diskscope::file_trace::{FileTrace, RecordedTime};
 use diskscope::model::hot_files::Access;
 use diskscope::model::hot_files::view::{HotFileView, HotFilesView};
 use diskscope::probe::trace::file_event::SyncCall;
@@ -159,7 +159,7 @@ fn make_traffic(directory: &Path) -> Traffic {
 fn trace<T: Send + 'static>(
     action: impl FnOnce() -> T + Send + 'static,
 ) -> Option<(HotFilesView, T)> {
-    let mut trace = match FileTrace::start(&SysPaths::default()) {
+    let mut trace = match FileTrace::start(&SysPaths::default(), RecordedTime::All) {
         Ok(trace) => trace,
         Err(error) => {
             skip(Requirement::Tracing, error);

@@ -26,6 +26,7 @@ mod requests;
 mod requirement;
 mod ring;
 mod robust;
+mod scale;
 #[path = "../support/slow_disk.rs"]
 mod slow_disk;
 #[path = "../support/mod.rs"]

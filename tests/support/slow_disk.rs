@@ -6,8 +6,8 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
@@ -36,9 +36,23 @@ pub enum Operation {
     Fsync,
 }
 
+/// How long each read and write takes, besides.
+#[derive(Default)]
+enum Service {
+    #[default]
+    AtOnce,
+    /// One after the other.
+    Serial(Duration),
+    /// All at the same time.
+    Parallel(Duration),
+}
+
 /// Which operations are slow, and how many of them wait.
 #[derive(Default)]
 struct Speed {
+    service: Mutex<Service>,
+    /// The request that is served.
+    served: Mutex<()>,
     slow: [AtomicBool; 5],
     waiting: [AtomicUsize; 5],
     /// The test is over: nothing waits any more.
@@ -50,7 +64,7 @@ impl Speed {
     fn answer(self: &Arc<Self>, operation: Operation, answer: impl FnOnce() + Send + 'static) {
         let index = operation as usize;
         if !self.slow[index].load(Ordering::SeqCst) {
-            return answer();
+            return self.serve(operation, answer);
         }
         self.waiting[index].fetch_add(1, Ordering::SeqCst);
         let speed = Arc::clone(self);
@@ -61,6 +75,27 @@ impl Speed {
             }
             answer();
             speed.waiting[index].fetch_sub(1, Ordering::SeqCst);
+        });
+    }
+}
+
+impl Speed {
+    /// Answers after the time that a read or a write takes.
+    fn serve(self: &Arc<Self>, operation: Operation, answer: impl FnOnce() + Send + 'static) {
+        let is_transfer = matches!(operation, Operation::Read | Operation::Write);
+        let (is_serial, time) = match *self.service.lock().unwrap() {
+            Service::Serial(time) if is_transfer => (true, time),
+            Service::Parallel(time) if is_transfer => (false, time),
+            _ => return answer(),
+        };
+        let speed = Arc::clone(self);
+        std::thread::spawn(move || {
+            let served = is_serial.then(|| speed.served.lock().unwrap());
+            if !speed.over.load(Ordering::SeqCst) {
+                std::thread::sleep(time);
+            }
+            answer();
+            drop(served);
         });
     }
 }
@@ -248,6 +283,16 @@ impl SlowDisk {
     /// From now on the operation takes five seconds.
     pub fn slow_down(&self, operation: Operation) {
         self.speed.slow[operation as usize].store(true, Ordering::SeqCst);
+    }
+
+    /// From now on each read and each write takes that time, one after the other.
+    pub fn serve_serially(&self, time: Duration) {
+        *self.speed.service.lock().unwrap() = Service::Serial(time);
+    }
+
+    /// The same, many at a time.
+    pub fn serve_in_parallel(&self, time: Duration) {
+        *self.speed.service.lock().unwrap() = Service::Parallel(time);
     }
 
     /// Whether somebody waits for the operation.

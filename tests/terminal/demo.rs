@@ -20,6 +20,9 @@ fn demo_shows_every_screen_and_writes_nothing() {
     terminal.send_keys(" 3");
     terminal.wait_for_text("OPERATIONS");
     terminal.wait_for_text("demo: recorded");
+    // Why: the causes in the recording.
+    terminal.send_keys("5");
+    terminal.wait_for_text("[5 Why]");
     // Bench: the result of the recorded run, then the launcher with the recorded targets.
     terminal.send_keys("2");
     terminal.wait_for_text("other-users");

@@ -124,6 +124,10 @@ pub enum KeyCommand {
     ShowMemory,
     /// Services and containers.
     ShowUnits,
+    /// Mounted file systems.
+    ShowMounts,
+    /// The files that the requests belong to.
+    ShowHotFiles,
     /// Open files of the selected process.
     ShowOpenFiles,
     /// Deleted files that still occupy space.

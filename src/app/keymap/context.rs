@@ -9,6 +9,8 @@ pub enum KeyContext {
     Live,
     /// A pane of the Live screen; bindings that are missing here come from the Live context.
     LivePane,
+    /// The pane of hot files.
+    HotFiles,
     /// The list of units; bindings that are missing here come from the Live context.
     Units,
     /// The Live screen with a recording; bindings that are missing here come from the Live context.
@@ -67,11 +69,12 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Global,
         Self::Live,
         Self::LivePane,
         Self::Units,
+        Self::HotFiles,
         Self::Replay,
         Self::ReplayField,
         Self::Filter,
@@ -105,6 +108,7 @@ impl KeyContext {
             Self::Live => "Live",
             Self::LivePane => "Live: panes",
             Self::Units => "Live: services and containers",
+            Self::HotFiles => "Hot files",
             Self::Replay | Self::RecordedRequests | Self::RecordedWhy => "Replay of a recording",
             Self::ReplayField => "Replay: time or search",
             Self::Filter => "Filter",

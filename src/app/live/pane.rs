@@ -35,6 +35,8 @@ pub enum LivePane {
     DeletedFiles(Option<Vec<DeletedView>>),
     /// Services, containers and other control groups.
     Units,
+    /// Mounted file systems.
+    Mounts,
     /// Memory, pressure and the files that grow.
     Memory,
 }

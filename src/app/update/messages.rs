@@ -25,6 +25,7 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
         }
         Message::ReplayFailed(error) => state.show_error(error.to_string()),
         Message::Requests(view) => state.requests.update_view(view),
+        Message::HotFiles(result) => state.hot_files.set_view(result),
         Message::Diagnosis(watched) => state.why.update(&watched),
         Message::FollowFailed(unavailable) => state.requests.unavailable = Some(unavailable),
         Message::BenchmarkEvent(event) => {

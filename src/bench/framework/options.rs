@@ -43,7 +43,7 @@ pub const DEPTH: Parameter<u32> = Parameter {
 /// Number of worker threads (fio numjobs).
 pub const WORKERS: Parameter<u32> = Parameter {
     name: ParameterName::Workers.as_str(),
-    kind: ParameterKind::Count { min: 1, max: 256 },
+    kind: ParameterKind::Count { min: 1, max: 1024 },
     help: "worker threads, each with its own queue (fio numjobs)",
     default: |_| 1,
 };

@@ -17,6 +17,10 @@ use crate::model::snapshot::HostView;
 const MIN_THROTTLED: f64 = 0.25;
 /// A writer with less than this fraction of all dirtied bytes is throttled because of others.
 const VICTIM_SHARE: f64 = 0.5;
+/// Fraction of the limit of dirty memory below which no writer is throttled because of the memory
+/// as a whole (`dirty_freerun_ceiling` in mm/page-writeback.c: the middle between the background
+/// threshold, half of the limit by default, and the limit).
+const FREE_RUN: f64 = 0.7;
 /// Bytes written per second below which even the only writer is worth a warning.
 const SLOW_WRITE: f64 = 20e6;
 
@@ -46,12 +50,33 @@ fn dirty_evidence(analysis: &Analysis<'_>) -> Vec<Measurement> {
     .collect()
 }
 
+/// Whether there is so much dirty memory that writers of all devices are throttled: otherwise it is
+/// the share of one device that is used up.
+fn is_memory_full(analysis: &Analysis<'_>) -> bool {
+    let limit = analysis.mean(|host| host.throttle_threshold_bytes.map(|bytes| bytes as f64));
+    let dirty = analysis.mean(unwritten);
+    match (dirty, limit) {
+        (Some(dirty), Some(limit)) => dirty >= limit * FREE_RUN,
+        _ => true,
+    }
+}
+
+/// Whether a process writes to a device that the throttled one uses; true where that is unknown.
+fn shares_device(process: &ProcessSummary, throttled: &Waiter) -> bool {
+    throttled.devices.is_empty()
+        || process
+            .devices
+            .iter()
+            .any(|name| throttled.devices.contains(name))
+}
+
 fn cause(analysis: &Analysis<'_>, throttled: &[&Waiter]) -> Option<Cause> {
     let first = throttled.first()?;
     let mut writers: Vec<&ProcessSummary> = analysis
         .processes
         .iter()
         .filter(|it| it.write_bytes > 0.0)
+        .filter(|it| it.pid == first.pid || is_memory_full(analysis) || shares_device(it, first))
         .collect();
     writers.sort_by(|a, b| b.write_bytes.total_cmp(&a.write_bytes));
     let total: f64 = writers.iter().map(|it| it.write_bytes).sum();

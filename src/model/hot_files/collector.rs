@@ -1,6 +1,6 @@
 //! Joins the events of files with the bios of the same thread.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::in_flight::{BiosInFlight, SectorRange};
 use super::piece::{Access, CompletedPiece, FileHint, SyncRecord, Transfer};
@@ -76,6 +76,8 @@ struct QueuedBio {
 struct CommitClock {
     running_since: Option<u64>,
     total_ns: u64,
+    /// Until then a commit ran whose start was not recorded.
+    unknown_until: u64,
 }
 
 impl CommitClock {
@@ -116,6 +118,7 @@ pub struct FileTraceCollector {
     commits: HashMap<DeviceNumber, CommitClock>,
     announced: HashSet<Sighting>,
     announced_since: u64,
+    announced_round: u32,
     completions: u64,
     output: CollectedBatch,
 }
@@ -152,11 +155,29 @@ impl FileTraceCollector {
         }
     }
 
-    fn announce(&mut self, at: u64, sighting: Sighting) {
+    fn start_announcing_anew(&mut self, at: u64) {
         if at.saturating_sub(self.announced_since) > SIGHTING_INTERVAL_NS {
             self.announced.clear();
             self.announced_since = at;
+            self.announced_round = self.announced_round.wrapping_add(1);
         }
+    }
+
+    /// Announces a thread that submits a bio, and the file. Most threads use one file for many bios.
+    fn announce_submission(&mut self, event: &BlockEvent, hint: Option<FileHint>) {
+        self.start_announcing_anew(event.timestamp_ns);
+        let announced = (self.announced_round.wrapping_add(1), hint);
+        if std::mem::replace(&mut self.threads.of(event.pid).announced, announced) == announced {
+            return;
+        }
+        self.announce(event.timestamp_ns, Sighting::Thread(event.pid));
+        if let Some(hint) = hint {
+            self.announce(event.timestamp_ns, Sighting::File(hint, event.pid));
+        }
+    }
+
+    fn announce(&mut self, at: u64, sighting: Sighting) {
+        self.start_announcing_anew(at);
         if self.announced.insert(sighting) {
             self.output.sightings.push(sighting);
         }
@@ -209,6 +230,9 @@ impl FileTraceCollector {
             FileAction::CommitFinished { device } => {
                 thread.in_commit = false;
                 let commit = self.commits.entry(device).or_default();
+                if commit.running_since.is_none() {
+                    commit.unknown_until = at;
+                }
                 commit.total_ns = commit.elapsed(at);
                 commit.running_since = None;
             }
@@ -234,6 +258,7 @@ impl FileTraceCollector {
 
     fn finish_call(&mut self, event: &FileEvent, open: OpenCall) {
         let commit = open.journal.and_then(|device| self.commits.get(&device));
+        let commit = commit.filter(|commit| commit.unknown_until <= open.started_ns);
         let commit_ns = commit.map(|commit| {
             let elapsed = commit.elapsed(event.timestamp_ns);
             elapsed.saturating_sub(open.commit_ns_before)
@@ -321,10 +346,7 @@ impl FileTraceCollector {
             access,
         };
         self.bios.queue(range, bio);
-        self.announce(event.timestamp_ns, Sighting::Thread(event.pid));
-        if let Some(hint) = hint {
-            self.announce(event.timestamp_ns, Sighting::File(hint, event.pid));
-        }
+        self.announce_submission(event, hint);
     }
 
     fn on_complete(&mut self, event: &BlockEvent) {

@@ -1,14 +1,16 @@
 //! System calls that wait for writeback, by process and file.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::latency_samples::LatencySamples;
 use super::piece::SyncRecord;
 use super::table::FileId;
 use crate::probe::trace::file_event::SyncCall;
 
-/// Limit on combinations of call, thread and file. Calls beyond it are counted only.
+/// Limit on combinations of call, process and file. Calls beyond it are counted only.
 const MAX_ENTRIES: usize = 10_000;
+/// Threads of one process that are counted.
+const MAX_THREADS: usize = 1000;
 
 /// What calls are summed up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,6 +31,7 @@ pub struct SyncTotals {
     /// Time in them, in nanoseconds.
     pub total_ns: u64,
     latencies: LatencySamples,
+    threads: BTreeSet<u32>,
     /// Of the calls whose file system reports commits: their time, and the part of it during which
     /// the journal was being committed.
     observed_ns: u64,
@@ -41,6 +44,12 @@ impl SyncTotals {
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         self.latencies.percentile(percent)
+    }
+
+    /// Number of threads that called.
+    #[must_use]
+    pub fn thread_count(&self) -> usize {
+        self.threads.len()
     }
 
     /// The longest call in nanoseconds.
@@ -76,6 +85,9 @@ impl SyncTable {
         totals.count += 1;
         totals.total_ns = totals.total_ns.saturating_add(record.duration_ns);
         totals.latencies.record(record.duration_ns);
+        if totals.threads.len() < MAX_THREADS {
+            totals.threads.insert(record.pid);
+        }
         if let Some(commit_ns) = record.commit_ns {
             totals.observed_ns = totals.observed_ns.saturating_add(record.duration_ns);
             totals.commit_ns = totals.commit_ns.saturating_add(commit_ns);
@@ -118,6 +130,7 @@ mod tests {
         let mut table = SyncTable::default();
         table.record(key, &record);
         let unknown = SyncRecord {
+            pid: 8,
             duration_ns: 5000,
             commit_ns: None,
             ..record
@@ -127,5 +140,6 @@ mod tests {
         assert_eq!((totals.count, totals.total_ns), (2, 6000));
         assert_eq!(totals.commit_fraction(), Some(0.25));
         assert_eq!(totals.max_ns(), Some(5000));
+        assert_eq!(totals.thread_count(), 2);
     }
 }

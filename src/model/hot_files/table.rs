@@ -1,6 +1,8 @@
 //! Sums by file.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
 
 use super::latency_samples::LatencySamples;
 use super::piece::{Access, CompletedPiece, Transfer};
@@ -46,8 +48,10 @@ impl FileTotals {
             self.last_request = piece.request;
         }
         *self.bytes_by_access.entry(access).or_default() += piece.bytes;
-        if self.bytes_by_actor.len() < MAX_ACTORS || self.bytes_by_actor.contains_key(&actor) {
-            *self.bytes_by_actor.entry(actor).or_default() += piece.bytes;
+        if let Some(bytes) = self.bytes_by_actor.get_mut(&actor) {
+            *bytes += piece.bytes;
+        } else if self.bytes_by_actor.len() < MAX_ACTORS {
+            self.bytes_by_actor.insert(actor, piece.bytes);
         }
     }
 
@@ -104,12 +108,14 @@ impl HotFileTable {
         access: Access,
         actor: RequestActor,
     ) {
-        if self.files.len() >= MAX_FILES && !self.files.contains_key(&file) {
+        if let Some(totals) = self.files.get_mut(&file) {
+            totals.record(piece, access, actor);
+        } else if self.files.len() >= MAX_FILES {
             self.unknown_bytes += piece.bytes;
-            return;
+        } else {
+            let totals = self.files.entry(file).or_default();
+            totals.record(piece, access, actor);
         }
-        let totals = self.files.entry(file).or_default();
-        totals.record(piece, access, actor);
     }
 
     /// The files, those with most bytes first.

@@ -1,6 +1,6 @@
 //! What each thread was doing when it submitted a bio.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::piece::{Access, FileHint, Transfer};
 use crate::probe::trace::event::{DeviceNumber, FileKey};
@@ -37,6 +37,8 @@ pub(super) struct ThreadState {
     synced: Option<FileHint>,
     pub(super) call: Option<OpenCall>,
     pub(super) in_commit: bool,
+    /// The round of announcements in which it was announced, and the file that it last used then.
+    pub(super) announced: (u32, Option<FileHint>),
 }
 
 impl ThreadState {

@@ -74,6 +74,8 @@ pub struct SyncView {
     /// The process.
     #[serde(flatten)]
     pub process: ProcessView,
+    /// Its threads that called.
+    pub threads: u64,
     /// The file; `None` where it is not known or the call is for several.
     pub file: Option<FileNameView>,
     /// Number of calls.
@@ -160,6 +162,13 @@ pub enum NotRecorded {
 }
 
 impl HotFilesView {
+    /// The part of the time during which requests were recorded, where that is not all of it.
+    #[must_use]
+    pub fn sampled_share(&self) -> Option<f64> {
+        let share = self.recorded_ns as f64 / self.duration_ns.max(1) as f64;
+        (self.recorded_ns < self.duration_ns).then_some(share)
+    }
+
     /// Bytes of the files in the list.
     #[must_use]
     pub fn listed_bytes(&self) -> u64 {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::flight::{OpenRequest, PendingBio, RequestKey, apply_bio, new_request};
-use super::operation::MatchKind;
+use super::operation::{MatchKind, RequestOperation};
 use super::pending::PendingMap;
 use super::request::TracedRequest;
 use super::writeback_attribution::WritebackAttribution;
@@ -116,9 +116,10 @@ impl RequestMatcher {
 
     fn request_key(&self, event: &BlockEvent) -> RequestKey {
         let kind = MatchKind::from_flags(event.flags, event.sectors);
-        // The kernel gives a flush no sector: it is 0 in one event and -1 in the next.
+        // Flushes and commands to the drive have no sector: it is 0 in one event and -1 in the next
+        // (kernel `blk_rq_trace_sector`, include/linux/blktrace_api.h).
         let sector = match kind {
-            MatchKind::FlushCommand => 0,
+            MatchKind::FlushCommand | MatchKind::DataOperation(RequestOperation::Other) => 0,
             _ => event.sector,
         };
         (self.drive_of(event.device), kind, sector)
@@ -142,7 +143,7 @@ impl RequestMatcher {
             queued_at: event.timestamp_ns,
             event: *event,
             dirtied_by: match key.1 {
-                MatchKind::DataOperation(super::RequestOperation::Write) => {
+                MatchKind::DataOperation(RequestOperation::Write) => {
                     self.writeback_attribution.charged_actor(event.pid)
                 }
                 _ => None,

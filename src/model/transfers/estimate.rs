@@ -1,5 +1,6 @@
 //! Transfer rate, and estimated remaining time.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -76,11 +77,22 @@ impl RateEstimator {
         self.last_movement = Some(at);
     }
 
-    /// Sets the final position, as found after the end.
-    pub fn set_final_position(&mut self, position: u64) {
-        if let Some((at, _)) = self.last_observation {
-            self.last_observation = Some((at, position));
-        }
+    /// Sets the final position, as found at a look at `at`, after the end. `reached` is the time of
+    /// the last write, where it is known; otherwise it is estimated from the rate.
+    pub fn set_final_position(&mut self, at: Duration, position: u64, reached: Option<Duration>) {
+        let Some((seen, was)) = self.last_observation else {
+            return;
+        };
+        let estimated = || {
+            let rest = time_to_transfer(position.saturating_sub(was), self.smoothed_rate()?);
+            Some(seen + rest.unwrap_or(Duration::ZERO))
+        };
+        let end = match position.cmp(&was) {
+            Ordering::Greater => reached.or_else(estimated).unwrap_or(at),
+            // The last bytes had been transferred before.
+            Ordering::Equal | Ordering::Less => seen,
+        };
+        self.last_observation = Some((end.clamp(seen, at.max(seen)), position));
     }
 
     /// Whether `size` can have been reached since the last observation.
@@ -273,6 +285,23 @@ mod tests {
         assert_eq!(estimate.smoothed_rate(), Some(100.0));
         assert_eq!(estimate.last_position(), Some(1_000_200));
         assert!(estimate.mean_rate().unwrap() < 100.0);
+    }
+
+    #[test]
+    fn mean_rate_contains_the_time_of_the_last_bytes() {
+        let at_end = |position, reached| {
+            let mut estimate = RateEstimator::default();
+            for index in 0..=4 {
+                estimate.observe_position(second(index), index * 100);
+            }
+            estimate.set_final_position(second(6), position, reached);
+            estimate.mean_rate().unwrap()
+        };
+        assert_eq!(at_end(500, None), 100.0, "estimated");
+        assert_eq!(at_end(500, Some(second(5))), 100.0, "known");
+        assert_eq!(at_end(600, Some(second(5))), 120.0);
+        assert_eq!(at_end(800, None), 800.0 / 6.0, "not after the look");
+        assert_eq!(at_end(400, Some(second(5))), 100.0, "an idle writer");
     }
 
     #[test]

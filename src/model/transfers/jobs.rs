@@ -163,7 +163,7 @@ impl FollowedJob {
             .iter()
             .find(|job| (job.pid, job.start_ticks) == (self.pid, self.start_ticks));
         let state = match last.map(|job| job.count) {
-            Some(count) => self.state_after(count),
+            Some(count) => self.state_after(count, now.boot_time),
             None if self.last_count.order.count_method != CountMethod::DestinationFiles => {
                 self.state_without_destination(now)
             }
@@ -178,7 +178,7 @@ impl FollowedJob {
         });
     }
 
-    fn state_after(&mut self, count: Option<FileCount>) -> TransferState {
+    fn state_after(&mut self, count: Option<FileCount>, at: Duration) -> TransferState {
         let Some(count) = count else {
             return TransferState::Closed;
         };
@@ -186,7 +186,7 @@ impl FollowedJob {
         let (Some(files), Some(bytes)) = (count.files_done, count.bytes_done) else {
             return TransferState::Closed;
         };
-        self.estimator.set_final_position(bytes);
+        self.estimator.set_final_position(at, bytes, None);
         if count.is_complete && files >= count.files {
             TransferState::Finished
         } else {
@@ -205,7 +205,9 @@ impl FollowedJob {
                 && file.size <= size + 2 * ARCHIVE_BLOCK
         });
         if is_complete && (self.estimator.last_position() == Some(size) || archive.is_some()) {
-            self.estimator.set_final_position(size);
+            let reached = archive.and_then(|file| file.changed_at(now.boot_time));
+            self.estimator
+                .set_final_position(now.boot_time, size, reached);
             TransferState::Finished
         } else if self.estimator.can_have_reached(now.boot_time, size) {
             TransferState::Closed

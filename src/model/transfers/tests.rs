@@ -444,6 +444,7 @@ fn closed_destination(mib: u64) -> ClosedFile {
         inode: ((8, 1), 2),
         size: mib * MIB,
         allocated_bytes: mib * MIB,
+        time_since_change: None,
     }
 }
 

@@ -267,7 +267,8 @@ impl Transfer {
     fn final_state(&mut self, closed: Option<ClosedFile>, at: Duration) -> TransferState {
         let Some(size) = self.expected_size else {
             if let Some(closed) = closed.filter(|_| self.source.is_none()) {
-                self.estimator.set_final_position(closed.size);
+                let reached = closed.changed_at(at);
+                self.estimator.set_final_position(at, closed.size, reached);
             }
             return TransferState::Closed;
         };
@@ -275,7 +276,8 @@ impl Transfer {
             && (closed.size == size || self.is_copied_to(closed))
         {
             let position = self.grown_position(closed.size, closed.allocated_bytes);
-            self.estimator.set_final_position(position);
+            let reached = closed.changed_at(at);
+            self.estimator.set_final_position(at, position, reached);
             return match self.remaining_bytes() {
                 0 => TransferState::Finished,
                 _ => TransferState::Ended,

@@ -46,19 +46,35 @@ pub(super) fn read_container_name(roots: &SysPaths, id: ContainerId<'_>) -> Opti
         .filter(|name| !name.is_empty())
 }
 
-/// Docker: `containers/ID/config.v2.json`, of which the name begins with a slash.
+/// Docker: `containers/ID/config.v2.json`.
 fn docker_name(roots: &SysPaths, id: &str) -> Option<String> {
     let directory = roots.var.join("lib/docker/containers").join(id);
-    let state = read_json(&directory.join("config.v2.json"))?;
+    docker_state_name(&read_state(&directory.join("config.v2.json"))?)
+}
+
+/// The name in a state file of docker, where it begins with a slash.
+#[must_use]
+pub fn docker_state_name(text: &[u8]) -> Option<String> {
+    let state = parse_json(text)?;
     let name = state["Name"].as_str()?;
     Some(name.trim_start_matches('/').to_owned())
 }
 
-/// containerd and CRI-O keep the OCI configuration, of which the annotations hold the names that
-/// Kubernetes uses: `namespace/pod/container`.
+/// containerd and CRI-O keep the OCI configuration.
 fn kubernetes_name(roots: &SysPaths, id: &str) -> Option<String> {
     const CONTAINERD: &str = "containerd/io.containerd.runtime.v2.task/k8s.io";
     const CRIO: &str = "containers/storage/overlay-containers";
+    let paths = [
+        roots.run.join(CONTAINERD).join(id).join("config.json"),
+        roots.run.join(CRIO).join(id).join("userdata/config.json"),
+    ];
+    kubernetes_state_name(&paths.iter().find_map(|path| read_state(path))?)
+}
+
+/// The name in an OCI configuration, of which the annotations hold the names that Kubernetes uses:
+/// `namespace/pod/container`.
+#[must_use]
+pub fn kubernetes_state_name(text: &[u8]) -> Option<String> {
     const KEYS: [[&str; 3]; 2] = [
         [
             "io.kubernetes.cri.sandbox-namespace",
@@ -71,11 +87,7 @@ fn kubernetes_name(roots: &SysPaths, id: &str) -> Option<String> {
             "io.kubernetes.container.name",
         ],
     ];
-    let paths = [
-        roots.run.join(CONTAINERD).join(id).join("config.json"),
-        roots.run.join(CRIO).join(id).join("userdata/config.json"),
-    ];
-    let state = paths.iter().find_map(|path| read_json(path))?;
+    let state = parse_json(text)?;
     KEYS.iter().find_map(|keys| {
         let names = keys.map(|key| state["annotations"][key].as_str());
         // The container that holds the namespaces of a pod has no name of its own.
@@ -84,25 +96,35 @@ fn kubernetes_name(roots: &SysPaths, id: &str) -> Option<String> {
     })
 }
 
-/// Podman: a list of all containers with their names.
+/// Podman: a list of all containers.
 fn podman_name(roots: &SysPaths, id: &str) -> Option<String> {
     let list = roots
         .var
         .join("lib/containers/storage/overlay-containers/containers.json");
-    let containers = read_json(&list)?;
+    podman_list_name(&read_state(&list)?, id)
+}
+
+/// The name of a container in the list of podman.
+#[must_use]
+pub fn podman_list_name(text: &[u8], id: &str) -> Option<String> {
+    let containers = parse_json(text)?;
     let mut containers = containers.as_array()?.iter();
     let own = containers.find(|container| container["id"] == id)?;
     Some(own["names"][0].as_str()?.to_owned())
 }
 
-fn read_json(path: &Path) -> Option<Value> {
+fn read_state(path: &Path) -> Option<Vec<u8>> {
     let file = File::open(path).ok()?;
     if !file.metadata().ok()?.is_file() {
         return None;
     }
     let mut text = Vec::new();
     file.take(MAX_STATE_BYTES).read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
+    Some(text)
+}
+
+fn parse_json(text: &[u8]) -> Option<Value> {
+    serde_json::from_slice(text).ok()
 }
 
 #[cfg(test)]

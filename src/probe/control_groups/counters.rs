@@ -36,7 +36,8 @@ pub(super) fn read_counters(directory: &Path, hierarchy: Hierarchy) -> Option<Ve
 }
 
 /// `io.stat`: `8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0`.
-fn parse_io_stat(text: &[u8]) -> Vec<DeviceIo> {
+#[must_use]
+pub fn parse_io_stat(text: &[u8]) -> Vec<DeviceIo> {
     let line = |line: &[u8]| {
         let mut words = split_fields(line);
         let mut io = DeviceIo {
@@ -60,7 +61,8 @@ fn parse_io_stat(text: &[u8]) -> Vec<DeviceIo> {
 }
 
 /// Files of the throttling policy of version 1: `8:16 Read 1459200`, one line per direction.
-fn parse_throttle_counters(bytes: &[u8], requests: &[u8]) -> Vec<DeviceIo> {
+#[must_use]
+pub fn parse_throttle_counters(bytes: &[u8], requests: &[u8]) -> Vec<DeviceIo> {
     let mut found: Vec<DeviceIo> = Vec::new();
     let mut add = |text: &[u8], fields: fn(&mut DeviceIo) -> (&mut u64, &mut u64)| {
         for line in nonempty_lines(text) {

@@ -85,7 +85,8 @@ pub(super) fn add_limit(limits: &mut Vec<IoLimit>, limit: &IoLimit) {
 }
 
 /// `io.max`: `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
-fn parse_io_max(text: &[u8]) -> Vec<IoLimit> {
+#[must_use]
+pub fn parse_io_max(text: &[u8]) -> Vec<IoLimit> {
     let line = |line: &[u8]| {
         let mut words = split_fields(line);
         let mut limit = IoLimit::unlimited(parse_device(words.next()?)?);

@@ -1,8 +1,8 @@
 //! I/O of control groups: counters, pressure and limits of each, and the unit that it belongs to
 //! as people know it (service, container, login session).
 
-mod container;
-mod counters;
+pub mod container;
+pub mod counters;
 mod hierarchies;
 pub mod limits;
 mod reader;

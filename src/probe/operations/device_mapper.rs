@@ -102,6 +102,17 @@ fn operation(
     })
 }
 
+/// Progress by the answer of the kernel to a request for the status of a device: `count` targets;
+/// `None` where the answer is damaged or nothing is synchronised.
+#[must_use]
+pub fn parse_status_progress(
+    count: u32,
+    answer: &[u8],
+    is_pvmove: bool,
+) -> Option<(OperationKind, OperationProgress)> {
+    targets_progress(&parse_table(count, answer)?, is_pvmove)
+}
+
 /// LVM names the temporary mirror of `pvmove` so (`VG-pvmove0`).
 fn is_pvmove(name: &str) -> bool {
     name.rsplit('-')

@@ -4,7 +4,7 @@
 //! the devices and the names of the processes.
 
 mod btrfs;
-mod device_mapper;
+pub mod device_mapper;
 pub mod fsck;
 pub mod md;
 pub mod operation;

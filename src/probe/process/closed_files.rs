@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 
 use crate::probe::copy_jobs::temporary_name::final_path;
 use crate::probe::sample::{ClosedFile, OpenFile, ProcessIdentity};
@@ -26,24 +27,33 @@ pub fn last_look(
         .filter_map(|(writer, file)| {
             let final_path = final_path(&file.path);
             let found = look_at(&file.path, file).or_else(|| look_at(&final_path, file));
-            found.map(|(size, allocated_bytes)| ClosedFile {
+            let metadata = found?;
+            Some(ClosedFile {
                 pid: writer.pid,
                 start_ticks: writer.start_ticks,
                 inode: file.inode,
-                size,
-                allocated_bytes,
+                size: metadata.stx_size,
+                allocated_bytes: metadata.stx_blocks.saturating_mul(512),
+                time_since_change: time_since_change(&metadata, SystemTime::now()),
             })
         })
         .collect()
 }
 
-/// Length and allocated bytes of the file, if it is at this path.
-fn look_at(path: &[u8], file: &OpenFile) -> Option<(u64, u64)> {
+/// Metadata of the file, if it is at this path.
+fn look_at(path: &[u8], file: &OpenFile) -> Option<Statx> {
     let at = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
-    let flags = StatxFlags::INO | StatxFlags::SIZE | StatxFlags::BLOCKS;
+    let flags = StatxFlags::INO | StatxFlags::SIZE | StatxFlags::BLOCKS | StatxFlags::CTIME;
     let found = statx(CWD, Path::new(OsStr::from_bytes(path)), at, flags).ok()?;
     let inode = ((found.stx_dev_major, found.stx_dev_minor), found.stx_ino);
-    (inode == file.inode).then(|| (found.stx_size, found.stx_blocks.saturating_mul(512)))
+    (inode == file.inode).then_some(found)
+}
+
+/// Programs may set mtime to that of the source; ctime is always that of the last change.
+fn time_since_change(metadata: &Statx, now: SystemTime) -> Option<Duration> {
+    let changed = metadata.stx_ctime;
+    let since_epoch = Duration::new(u64::try_from(changed.tv_sec).ok()?, changed.tv_nsec);
+    now.duration_since(UNIX_EPOCH + since_epoch).ok()
 }
 
 #[cfg(test)]
@@ -80,6 +90,8 @@ mod tests {
         };
         let found = closed(metadata.ino());
         assert_eq!((found[0].pid, found[0].size), (7, 5000));
+        let changed = found[0].time_since_change.unwrap();
+        assert!(changed < Duration::from_secs(60), "{changed:?}");
         assert!(closed(metadata.ino() + 1).is_empty(), "another file");
     }
 }

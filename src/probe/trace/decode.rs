@@ -1,6 +1,5 @@
 //! Decodes an event's bytes to a [`TraceEvent`], by the formats of the running kernel.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use super::enabled::{EnabledEvent, EventKind};
@@ -142,7 +141,8 @@ impl RecordLayout {
 /// Decodes the records of one kernel.
 #[derive(Debug, Clone, Default)]
 pub struct EventDecoder {
-    layouts: HashMap<u16, RecordLayout>,
+    /// By id; each record is looked up.
+    layouts: Vec<Option<Box<RecordLayout>>>,
 }
 
 impl EventDecoder {
@@ -171,7 +171,11 @@ impl EventDecoder {
             .and_then(|format| Some((format.id, RecordLayout::from_format(kind, &format)?)));
         match layout {
             Some((id, layout)) => {
-                self.layouts.insert(id, layout);
+                let index = usize::from(id);
+                if self.layouts.len() <= index {
+                    self.layouts.resize(index + 1, None);
+                }
+                self.layouts[index] = Some(Box::new(layout));
                 true
             }
             None => false,
@@ -183,7 +187,7 @@ impl EventDecoder {
     #[must_use]
     pub fn decode_record(&self, at: u64, record: &[u8]) -> Option<TraceEvent> {
         let id = u16::from_ne_bytes(record.get(..2)?.try_into().ok()?);
-        match self.layouts.get(&id)? {
+        match self.layouts.get(usize::from(id))?.as_deref()? {
             RecordLayout::Block(layout) => layout.decode_record(at, record).map(TraceEvent::Block),
             RecordLayout::File(layout) => layout.decode_record(at, record).map(TraceEvent::File),
         }

@@ -50,12 +50,10 @@ impl<const N: usize> FixedText<N> {
     #[must_use]
     pub fn from_field(field: &[u8]) -> Self {
         let mut word = [0; N];
-        for (slot, byte) in word
-            .iter_mut()
-            .zip(field.iter().take_while(|byte| **byte != 0))
-        {
-            *slot = *byte;
-        }
+        let field = &field[..field.len().min(N)];
+        let end = field.iter().position(|byte| *byte == 0);
+        let text = &field[..end.unwrap_or(field.len())];
+        word[..text.len()].copy_from_slice(text);
         Self(word)
     }
 

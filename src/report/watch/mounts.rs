@@ -25,7 +25,11 @@ pub(super) fn append_mounts(text: &mut String, mounts: Option<&[MountView]>) {
             |time: Option<f64>| format_known(time, |time| format_three_digits(time / 1e6));
         let rate = |rate: Option<f64>| format_known(rate, format_three_digits);
         let start = match mount.no_values {
-            Some(reason) => format!("{} {:<52}  ", type_cell(mount), reason_text(mount, reason)),
+            Some(reason) => format!(
+                "{} {:<52}  ",
+                type_cell(mount),
+                no_values_text(mount, reason)
+            ),
             None => format!(
                 "{} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>5}  ",
                 type_cell(mount),
@@ -51,14 +55,21 @@ pub(super) fn append_mounts(text: &mut String, mounts: Option<&[MountView]>) {
 const TABLE_WIDTH: usize = 63;
 
 fn type_cell(mount: &MountView) -> String {
-    let name = match &mount.version {
-        Some(version) => format!("nfs {version}"),
-        None => mount.file_system.to_string(),
-    };
-    fit_to_width(&name, 8)
+    fit_to_width(&file_system_name(mount), 8)
 }
 
-fn reason_text(mount: &MountView, reason: NoMountValues) -> String {
+/// The type of a file system, with the version of NFS.
+#[must_use]
+pub fn file_system_name(mount: &MountView) -> String {
+    match &mount.version {
+        Some(version) => format!("nfs {version}"),
+        None => mount.file_system.to_string(),
+    }
+}
+
+/// Why nothing is counted for a mount.
+#[must_use]
+pub fn no_values_text(mount: &MountView, reason: NoMountValues) -> String {
     match (reason, &mount.device) {
         (NoMountValues::BlockDevice, Some(device)) => format!("on {device}"),
         (NoMountValues::BlockDevice, None) => "on a device that is not visible".to_owned(),
@@ -67,11 +78,21 @@ fn reason_text(mount: &MountView, reason: NoMountValues) -> String {
     }
 }
 
-fn error_text(errors: &MountErrors) -> String {
-    let counters = format!(
+/// The error counters of a device of a btrfs.
+#[must_use]
+pub fn mount_error_text(errors: &MountErrors) -> String {
+    format!("  {} {}", errors.device, error_counters(errors))
+}
+
+fn error_counters(errors: &MountErrors) -> String {
+    format!(
         "errors: write {}, read {}, flush {}, corruption {}, generation {}",
         errors.write, errors.read, errors.flush, errors.corruption, errors.generation
-    );
+    )
+}
+
+fn error_text(errors: &MountErrors) -> String {
+    let counters = error_counters(errors);
     let start = format!("  {}", keep_end(&errors.device, 24));
     let room = DEFAULT_TERMINAL_WIDTH.saturating_sub(display_width(&start) + 1);
     format!("{start} {}", fit_to_width(&counters, room).trim_end())

@@ -14,6 +14,7 @@ mod devices;
 mod files;
 mod filter;
 mod memory;
+mod mounts;
 mod processes;
 mod rows;
 pub(super) mod timeline;
@@ -135,6 +136,7 @@ fn draw_pane(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
             files::draw_deleted_files(files.as_deref(), &live.viewport, theme, area, buf);
         }
         LivePane::Units => units::draw(live, theme, area, buf),
+        LivePane::Mounts => mounts::draw(live, theme, area, buf),
         LivePane::Memory => memory::draw(live, theme, area, buf),
     }
 }

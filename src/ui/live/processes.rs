@@ -13,7 +13,7 @@ use crate::model::snapshot::{ProcessView, is_delay_accounting_notice, is_other_u
 use crate::report::processes::command_text;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget, fit_columns, number_cell};
-use crate::ui::widgets::text::{cut_end, unknown_value};
+use crate::ui::widgets::text::{cut_command, cut_end, unknown_value};
 use crate::units;
 
 /// In the order of [`ProcessColumn::ALL`].
@@ -179,8 +179,9 @@ impl ProcessRow<'_> {
             ProcessColumn::KernelState => state_cell(process.state, theme),
             ProcessColumn::Command => {
                 let indent = "  ".repeat(self.depth.min(8));
-                let command = format!("{indent}{}", command_text(process));
-                Line::raw(cut_end(&command, width, theme))
+                let room = width.saturating_sub(indent.len() as u16);
+                let command = cut_command(&command_text(process), room, theme);
+                Line::raw(format!("{indent}{command}"))
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::safe_text::printable::printable_bytes;
 use crate::ui::requests::cells::{operation_role, time_cell};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget};
-use crate::ui::widgets::text::cut_end;
+use crate::ui::widgets::text::{cut_end, wrap_text};
 use crate::units;
 
 const COLUMNS: [TableColumn; 11] = [
@@ -31,9 +31,11 @@ const COLUMNS: [TableColumn; 11] = [
 const TOTAL_COLUMN: usize = 10;
 
 /// Marks and flags of the list; the details of a request spell its flags out.
-const LEGEND: &str = "R read W write D discard F flush A ahead S sync M meta  ! failed  * writeback, \
-                      charged to the process that dirtied it   seek: from the end of the request \
-                      issued before";
+const LEGEND: &str = "R read W write D discard F flush A ahead S sync M meta; ! failed; \
+                      * writeback of what the process dirtied; \
+                      seek: from the end of the previous request";
+/// Rows that the legend takes at most.
+const MAX_LEGEND_ROWS: usize = 2;
 
 /// Draws the requests, and below them what the marks mean.
 pub(super) fn draw(
@@ -43,8 +45,11 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Buffer,
 ) {
+    let mut legend_lines = wrap_text(LEGEND, area.width);
+    legend_lines.truncate(MAX_LEGEND_ROWS);
+    let legend_rows = legend_lines.len() as u16;
     let [table_area, legend] =
-        Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(area);
+        Layout::vertical([Constraint::Min(0), Constraint::Length(legend_rows)]).areas(area);
     let listed = requests.visible_requests();
     requests
         .page_rows
@@ -66,8 +71,9 @@ pub(super) fn draw(
         theme,
     };
     (&table).render(table_area, buf);
-    let text = cut_end(LEGEND, legend.width, theme);
-    Line::styled(text, theme.role_style(StyleRole::Faint)).render(legend, buf);
+    for (text, row) in legend_lines.into_iter().zip(legend.rows()) {
+        Line::styled(text, theme.role_style(StyleRole::Faint)).render(row, buf);
+    }
 }
 
 fn cell_of(

@@ -47,6 +47,23 @@ pub fn cut_start(text: &str, width: u16, theme: Theme) -> String {
     kept
 }
 
+/// The command line, where it is wider than `width` columns without the directory of its program,
+/// and then truncated at its end: the program's name says more than where it is installed.
+#[must_use]
+pub fn cut_command(command: &str, width: u16, theme: Theme) -> String {
+    let program = command.split(' ').next().unwrap_or_default();
+    let directory = match program.rsplit_once('/') {
+        Some((directory, name)) if program.starts_with('/') && !name.is_empty() => {
+            directory.len() + 1
+        }
+        _ => 0,
+    };
+    if directory == 0 || command.width() <= usize::from(width) {
+        return cut_end(command, width, theme);
+    }
+    cut_end(&command[directory..], width, theme)
+}
+
 /// As many of these characters as fit, each measured alone.
 fn fitting_chars(letters: impl Iterator<Item = char>, room: usize) -> impl Iterator<Item = char> {
     let mut used = 0;
@@ -147,6 +164,19 @@ mod tests {
         ] {
             assert_eq!(format_time(rfc3339), text);
         }
+    }
+
+    #[test]
+    fn cut_command_leaves_the_directory_of_the_program_out_first() {
+        let theme = Theme::FULL;
+        let cut = |text: &str, width| cut_command(text, width, theme);
+        let long = "/usr/lib/postgresql/15/bin/postgres -D /srv/data";
+        assert_eq!(cut(long, 60), long);
+        assert_eq!(cut(long, 30), "postgres -D /srv/data");
+        assert_eq!(cut(long, 12), "postgres -D…");
+        assert_eq!(cut("[kworker/u8:3-events]", 12), "[kworker/u8…");
+        assert_eq!(cut("tar -C /srv/data -cf x", 12), "tar -C /srv…");
+        assert_eq!(cut("/ x", 1), "…");
     }
 
     #[test]

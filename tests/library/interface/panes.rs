@@ -6,16 +6,22 @@ use std::time::Duration;
 
 use diskscope::app::error::OpenFilesError;
 use diskscope::app::key::{KeyPress, KeySymbol};
+use diskscope::app::requests::TraceUnavailable;
 use diskscope::app::{AppEvent, AppState, Effect, Message, update};
 use diskscope::drive::file_systems::FileSystemUsage;
 use diskscope::drive::{MountedFileSystem, identity};
 use diskscope::model::Snapshot;
 use diskscope::model::files::{DeletedView, FileHolder, FileView};
+use diskscope::model::hot_files::Access;
+use diskscope::model::hot_files::view::{
+    FileNameView, FileUserView, HotFileView, HotFilesView, ProcessView, SyncView,
+};
 use diskscope::model::snapshot::{
-    Bottleneck, DeviceView, GrowingFile, HostView, Throttle, TransferState, TransferView,
-    UnitLimit, UnitView,
+    Bottleneck, DeviceView, GrowingFile, HostView, MountErrors, MountView, NoMountValues, Throttle,
+    TransferState, TransferView, UnitLimit, UnitView,
 };
 use diskscope::probe::sample::{ProbeNotice, UnitKind};
+use diskscope::probe::trace::file_event::SyncCall;
 use diskscope::roots::SysPaths;
 use diskscope::ui::Theme;
 
@@ -337,6 +343,154 @@ fn units_are_sampled_while_their_pane_is_open_and_lead_to_their_processes() {
     let listed = state.live.visible_processes();
     let pids: Vec<u32> = listed.iter().map(|process| process.pid).collect();
     assert_eq!(pids, [backup], "the processes of the unit");
+}
+
+#[test]
+fn mounts_are_sampled_while_their_pane_is_open() {
+    let mut state = live_state();
+    let opened = press_letters(&mut state, "M");
+    assert!(matches!(opened[..], [Effect::ShowMounts(true)]));
+    let mount = |mount_point: &str, file_system: &str, source: &str| MountView {
+        mount_point: mount_point.into(),
+        file_system: file_system.into(),
+        source: source.into(),
+        ..MountView::default()
+    };
+    let mut sample = canned::sample_snapshot(0);
+    sample.mounts = Some(vec![
+        MountView {
+            version: Some("4.2".into()),
+            read_bytes_per_s: Some(1.2e6),
+            write_bytes_per_s: Some(101e6),
+            requests_per_s: Some(120.0),
+            retransmissions_per_s: Some(3.0),
+            round_trip_ns: Some(14.1e6),
+            execution_ns: Some(250e6),
+            available_bytes: Some(1 << 40),
+            ..mount("/srv/home", "nfs4", "filer:/home")
+        },
+        MountView {
+            waiting: Some(3),
+            ..mount("/mnt/ssh", "fuse.sshfs", "backup@vault:")
+        },
+        MountView {
+            device: Some("sdb".into()),
+            no_values: Some(NoMountValues::BlockDevice),
+            errors: vec![MountErrors {
+                device: "/dev/sdb".into(),
+                corruption: 2,
+                ..MountErrors::default()
+            }],
+            ..mount("/srv/images/of/virtual/machines", "btrfs", "/dev/sdb")
+        },
+    ]);
+    send_message(&mut state, Message::Snapshot(Arc::new(sample)));
+    assert_snapshots("pane-mounts", &state);
+    let closed = update(&mut state, AppEvent::Key(KeyPress::new(KeySymbol::Esc)));
+    assert!(matches!(closed[..], [Effect::ShowMounts(false)]));
+}
+
+fn hot_files() -> HotFilesView {
+    let process = |pid, command: &str, unit: Option<&str>| ProcessView {
+        pid,
+        command: command.into(),
+        unit: unit.map(Into::into),
+    };
+    let name = |path: Option<&str>, device: &str| FileNameView {
+        path: path.map(Into::into),
+        deleted: false,
+        device: device.into(),
+        mount_point: "/srv".into(),
+        inode: 131_073,
+    };
+    let user = |process: ProcessView, bytes| FileUserView { process, bytes };
+    let postgres = process(993, "postgres", Some("postgresql@15-main"));
+    let read = HotFileView {
+        file: name(Some("/srv/db/base/16384/2619"), "sda1"),
+        read_bytes: 1_000_000_000,
+        written_bytes: 8192,
+        read_ios: 122_070,
+        write_ios: 1,
+        p50_ns: Some(80_000),
+        p99_ns: Some(2_100_000),
+        who: vec![
+            user(postgres.clone(), 999_000_000),
+            user(process(4711, "cp", None), 1_008_192),
+        ],
+        via: Some(Access::Buffered),
+    };
+    let written = HotFileView {
+        file: name(None, "sdb"),
+        read_bytes: 0,
+        written_bytes: 40_960,
+        read_ios: 0,
+        write_ios: 10,
+        p50_ns: None,
+        p99_ns: None,
+        who: vec![user(process(4711, "cp", None), 40_960)],
+        via: Some(Access::Writeback),
+    };
+    HotFilesView {
+        duration_ns: 12_000_000_000,
+        recorded_ns: 3_000_000_000,
+        files: vec![read, written],
+        metadata_bytes: 4_100_000,
+        journal_bytes: 20_480,
+        events_lost: 12,
+        syncs: vec![SyncView {
+            call: SyncCall::Fdatasync,
+            process: postgres,
+            threads: 8,
+            file: Some(name(
+                Some("/srv/db/pg_wal/000000010000000000000001"),
+                "sda1",
+            )),
+            count: 1200,
+            total_ns: 9_000_000_000,
+            p50_ns: Some(7_000_000),
+            p99_ns: Some(11_000_000),
+            max_ns: Some(30_000_000),
+            journal_fraction: Some(0.75),
+        }],
+        ..HotFilesView::default()
+    }
+}
+
+#[test]
+fn hot_files_are_traced_for_the_device_or_process_that_is_shown() {
+    let mut state = live_state();
+    let opened = press_letters(&mut state, "F");
+    assert!(matches!(opened[..], [Effect::TraceFiles(true)]));
+    assert_snapshots("pane-hot-files-waiting", &state);
+    send_message(&mut state, Message::HotFiles(Ok(Arc::new(hot_files()))));
+    assert_snapshots("pane-hot-files", &state);
+    canned::press_code(&mut state, KeySymbol::Tab);
+    assert_snapshots("pane-hot-files-syncs", &state);
+    let closed = update(&mut state, AppEvent::Key(KeyPress::new(KeySymbol::Esc)));
+    assert!(matches!(closed[..], [Effect::TraceFiles(false)]));
+    assert!(state.live.pane.is_lists());
+
+    let mut state = canned::requests_state();
+    press_letters(&mut state, "F");
+    send_message(&mut state, Message::HotFiles(Ok(Arc::new(hot_files()))));
+    let devices: Vec<_> = state
+        .hot_files
+        .files()
+        .iter()
+        .map(|file| file.file.device.clone())
+        .collect();
+    let traced = state.requests.device.clone().unwrap();
+    assert!(
+        devices.iter().all(|name| name.starts_with(&*traced)),
+        "{devices:?} on {traced}"
+    );
+    let failed = TraceUnavailable {
+        reason: "tracing requests is not permitted".into(),
+        advice: "run it as root".into(),
+    };
+    press_letters(&mut state, "r");
+    send_message(&mut state, Message::HotFiles(Err(failed)));
+    assert_snapshots("pane-hot-files-refused", &state);
 }
 
 #[test]

@@ -8,8 +8,12 @@ use diskscope::app::keymap::{self, KeyCommand};
 use diskscope::app::live::LivePane;
 use diskscope::app::{AppEvent, AppState, BenchStage, Effect, KeyContext, update};
 use diskscope::model::files::FileView;
-use diskscope::model::snapshot::UnitView;
+use diskscope::model::hot_files::view::{
+    FileNameView, HotFileView, HotFilesView, ProcessView, SyncView,
+};
+use diskscope::model::snapshot::{MountView, UnitView};
 use diskscope::probe::sample::UnitKind;
+use diskscope::probe::trace::file_event::SyncCall;
 use diskscope::session::document::{Severity, Verdict};
 use diskscope::ui::Theme;
 use ratatui::buffer::Buffer;
@@ -151,6 +155,9 @@ fn lists_and_pages() -> Vec<(String, AppState)> {
     led_to("live, a device", canned::live_state(), &device);
     led_to("live, many open files", many_open_files(), &[]);
     led_to("live, units", many_units(), &[]);
+    led_to("live, mounts", many_mounts(), &[]);
+    led_to("hot files", many_hot_files(), &[]);
+    led_to("hot files, calls", many_hot_files(), &[KeySymbol::Tab]);
     all
 }
 
@@ -173,6 +180,67 @@ fn many_units() -> AppState {
     });
     sample.units = Some(units.collect());
     state.live.set_snapshot(Arc::new(sample));
+    state
+}
+
+/// The list of mounts with more lines than fit.
+fn many_mounts() -> AppState {
+    let mut state = canned::live_state();
+    press_code(&mut state, KeySymbol::Char('M'));
+    let mut sample = canned::sample_snapshot(0);
+    let mounts = (0..90).map(|index| MountView {
+        mount_point: format!("/mnt/{index:02}").into(),
+        ..MountView::default()
+    });
+    sample.mounts = Some(mounts.collect());
+    state.live.set_snapshot(Arc::new(sample));
+    state
+}
+
+/// The pane of hot files with more lines than fit in either list.
+fn many_hot_files() -> AppState {
+    let mut state = canned::live_state();
+    press_code(&mut state, KeySymbol::Char('F'));
+    let name = |inode| FileNameView {
+        path: Some(format!("/srv/{inode}").into()),
+        deleted: false,
+        device: "sda1".into(),
+        mount_point: "/srv".into(),
+        inode,
+    };
+    let files = (0..90).map(|inode| HotFileView {
+        file: name(inode),
+        read_bytes: 4096,
+        written_bytes: 0,
+        read_ios: 1,
+        write_ios: 0,
+        p50_ns: None,
+        p99_ns: None,
+        who: Vec::new(),
+        via: None,
+    });
+    let syncs = (0..90).map(|inode| SyncView {
+        call: SyncCall::Fsync,
+        process: ProcessView {
+            pid: 7,
+            command: "dd".into(),
+            unit: None,
+        },
+        threads: 1,
+        file: Some(name(inode)),
+        count: 1,
+        total_ns: 1000,
+        p50_ns: None,
+        p99_ns: None,
+        max_ns: Some(1000),
+        journal_fraction: None,
+    });
+    let view = HotFilesView {
+        files: files.collect(),
+        syncs: syncs.collect(),
+        ..HotFilesView::default()
+    };
+    state.hot_files.view = Some(Arc::new(view));
     state
 }
 

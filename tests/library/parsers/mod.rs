@@ -152,6 +152,19 @@ fn check_extreme_sessions(cases: u32) {
     });
 }
 
+fn check_units_and_volumes(cases: u32) {
+    use diskscope::probe::operations::device_mapper::parse_status_progress;
+    let seeds = seeds::unit_and_volume_seeds();
+    let read = seeds.iter().filter_map(|seed| {
+        let (count, answer) = seed.split_first()?;
+        parse_status_progress(u32::from(*count), answer, false)
+    });
+    assert_eq!(read.count(), 3, "the seeds are read");
+    check_property(cases, &damaged_seed(seeds, 8), |bytes| {
+        checks::units_and_volumes(&bytes)
+    });
+}
+
 fn check_guard_tables(cases: u32) {
     check_property(cases, &damaged_seed(seeds::guard_seeds(), 8), |bytes| {
         checks::guard(&bytes)
@@ -185,7 +198,7 @@ fn check_kernel_trees(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL_PROPERTIES: [Property; 11] = [
+const ALL_PROPERTIES: [Property; 12] = [
     ("files below /proc", check_proc_files, 400),
     ("trace formats and pages", check_traces, 300),
     ("what people type", check_typed_values, 400),
@@ -201,6 +214,11 @@ const ALL_PROPERTIES: [Property; 11] = [
     ),
     ("partition tables and signatures", check_media, 100),
     ("what the write guard reads", check_guard_tables, 400),
+    (
+        "control groups, containers, volumes",
+        check_units_and_volumes,
+        1000,
+    ),
 ];
 
 macro_rules! short {
@@ -225,6 +243,7 @@ short! {
     strange_settings_records_are_read_or_refused: 8,
     damaged_partition_tables_are_read_within_the_medium: 9,
     damaged_tables_of_the_write_guard_are_read_or_refused: 10,
+    damaged_files_of_control_groups_and_volumes_are_read_or_refused: 11,
 }
 
 #[test]

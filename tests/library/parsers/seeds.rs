@@ -90,6 +90,38 @@ pub fn guard_seeds() -> Vec<Vec<u8>> {
     texts.into_iter().chain([table]).collect()
 }
 
+/// Counters and limits of control groups, state files of containers, status of volumes.
+pub fn unit_and_volume_seeds() -> Vec<Vec<u8>> {
+    let texts = [
+        "8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n7:0 \n",
+        "254:0 Read 410\n254:0 Write 541\nTotal 951\n254:0 Read 4\n7:1 Write 5\nTotal 9\n",
+        "8:16 rbps=2097152 wbps=max riops=max wiops=120\n",
+        "{\"Name\":\"/shop-db\"}",
+        "{\"annotations\":{\"io.kubernetes.pod.namespace\":\"shop\",\"io.kubernetes.pod.name\":\"db\"}}",
+        "[{\"id\":\"0123456789ab\",\"names\":[\"web\"]}]",
+    ];
+    let status = |target_type: &str, parameters: &str| {
+        let mut answer = vec![1];
+        answer.extend([0; 8]);
+        answer.extend(81_920_u64.to_ne_bytes());
+        answer.extend([0; 4]);
+        answer.extend(96_u32.to_ne_bytes());
+        let mut name = target_type.as_bytes().to_vec();
+        name.resize(16, 0);
+        answer.extend(name);
+        answer.extend(parameters.as_bytes());
+        answer.resize(97, 0);
+        answer
+    };
+    let volumes = [
+        status("mirror", "2 253:3 253:4 20/80 1 AA 1 core"),
+        status("raid", "raid1 2 aa 1024/2097152 check 0 0 -"),
+        status("snapshot-merge", "4096/8192 16"),
+    ];
+    let texts = texts.map(|text| text.as_bytes().to_vec());
+    texts.into_iter().chain(volumes).collect()
+}
+
 /// A recording of four views and some requests.
 pub fn recording_seed() -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();

@@ -11,10 +11,10 @@ use crate::process::wait_until;
 use crate::requirement::{Requirement, skip};
 use crate::slow_disk::{Operation, SlowDisk};
 
-const MIB: u64 = 1 << 20;
+pub const MIB: u64 = 1 << 20;
 
 /// A loop device of that size whose file is allocated, with direct I/O.
-fn disk(directory: &Path, size: u64) -> Option<LoopDevice> {
+pub fn disk(directory: &Path, size: u64) -> Option<LoopDevice> {
     let path = directory.join("disk");
     let file = File::create(&path).unwrap();
     let allocated = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size);
@@ -25,7 +25,7 @@ fn disk(directory: &Path, size: u64) -> Option<LoopDevice> {
     LoopDevice::attach(&path, &["--direct-io=on"])
 }
 
-fn own_directory() -> tempfile::TempDir {
+pub fn own_directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 

@@ -3,8 +3,10 @@
 //! Other load of the machine may have causes of its own: a test looks at those of its own devices
 //! and processes.
 
+mod devices;
 mod faults;
 mod harmless;
+mod memory;
 mod usage;
 
 use std::process::{Child, Command, Output, Stdio};

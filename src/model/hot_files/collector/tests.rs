@@ -8,8 +8,8 @@ const PARTITION: DeviceNumber = (8, 1);
 
 fn collector() -> FileTraceCollector {
     FileTraceCollector::new(CollectorSettings {
-        drive_by_device: HashMap::from([(PARTITION, DRIVE)]),
-        file_systems: HashSet::from([PARTITION]),
+        drive_by_device: [(PARTITION, DRIVE)].into_iter().collect(),
+        file_systems: [PARTITION].into_iter().collect(),
         page_bytes: 4096,
     })
 }
@@ -204,6 +204,34 @@ fn commit_that_began_before_the_call_counts_from_its_start_only() {
     ];
     let batch = collector().add_batch(&[], &events);
     assert_eq!(batch.syncs[0].commit_ns, Some(100));
+}
+
+#[test]
+fn time_in_commit_is_unknown_where_a_commit_began_before_the_trace() {
+    let call = SyncCall::Fsync;
+    let descriptor = Some(3);
+    let calls = |at, pid| {
+        [
+            action(at, pid, FileAction::CallStarted { call, descriptor }),
+            action(at, pid, FileAction::FileSynced { file: file(77) }),
+        ]
+    };
+    let finished = |at, pid| action(at, pid, FileAction::CallFinished { call });
+    let committed = action(150, 9, FileAction::CommitFinished { device: PARTITION });
+    let [first, second] = calls(100, 7);
+    let [third, fourth] = calls(160, 8);
+    let events = [
+        first,
+        second,
+        committed,
+        third,
+        fourth,
+        finished(200, 7),
+        finished(210, 8),
+    ];
+    let batch = collector().add_batch(&[], &events);
+    let times: Vec<_> = batch.syncs.iter().map(|sync| sync.commit_ns).collect();
+    assert_eq!(times, [None, Some(0)]);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::requests::operation::RequestOperation;
 use crate::probe::trace::event::{FileKey, FixedText, RwbsFlags, ThreadName};
 
 const DISK: DeviceNumber = (8, 0);
@@ -86,6 +85,29 @@ fn split_bio_yields_one_request_per_part() {
         found.iter().map(|request| request.bytes).sum::<u64>(),
         4096 * 512
     );
+}
+
+/// A virtio disk on Linux 6.18 while its serial number is read: "N 20 () 0 + 0" is issued, "N ()
+/// 18446744073709551615 + 0" is completed.
+#[test]
+fn command_without_sectors_is_matched_to_its_completion() {
+    let command = |step, at, sector| BlockEvent {
+        bytes: if step == Issued { 20 } else { 0 },
+        ..block_event(step, at, "N", sector, 0)
+    };
+    let found = matched_requests(&[
+        command(Issued, 875_987, 0),
+        block_event(Issued, 876_001, "FF", 0, 0),
+        command(Completed, 876_012, u64::MAX),
+        block_event(Completed, 876_016, "FF", u64::MAX, 0),
+        command(Issued, 876_100, 0),
+        // A command that transfers data is completed with its length.
+        block_event(Completed, 876_200, "N", u64::MAX, 8),
+    ]);
+    let operations: Vec<_> = found.iter().map(|request| request.operation).collect();
+    let (other, flush) = (RequestOperation::Other, RequestOperation::Flush);
+    assert_eq!(operations, [other, flush, other]);
+    assert_eq!(found[0].bytes, 20);
 }
 
 #[test]
