@@ -382,7 +382,11 @@ impl SnapshotMetrics {
         for (condition, fires) in conditions {
             let value = f64::from(u8::from(fires));
             let text = condition.to_string();
-            exposition.add(&CONDITION_FIRING, &[("condition", text.as_str())], Some(value));
+            exposition.add(
+                &CONDITION_FIRING,
+                &[("condition", text.as_str())],
+                Some(value),
+            );
         }
         exposition.render()
     }
@@ -401,7 +405,11 @@ impl SnapshotMetrics {
         }
         if live.io_errors.is_some() {
             for (device, count) in &self.io_errors {
-                exposition.add(&IO_ERRORS, &[("device", device.as_str())], Some(*count as f64));
+                exposition.add(
+                    &IO_ERRORS,
+                    &[("device", device.as_str())],
+                    Some(*count as f64),
+                );
             }
         }
         let counted = sample.io_errors.iter().flat_map(|it| &it.command_errors);
