@@ -76,6 +76,17 @@ impl ReplayInput {
     }
 }
 
+/// A trigger of the flight recorder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimelineTrigger {
+    /// Index of the view at which it triggered, from 0.
+    pub frame_index: usize,
+    /// What was observed: the condition, what it holds for, and the value.
+    pub observation: SafeText,
+    /// What was found in the time around it.
+    pub conclusion: Option<SafeText>,
+}
+
 /// The time line of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayTimeline {
@@ -93,6 +104,8 @@ pub struct ReplayTimeline {
     pub times: Option<RecordingTimes>,
     /// Time of each view in milliseconds since 1970; empty where they are unknown.
     pub frame_times_ms: Arc<[u64]>,
+    /// The triggers, in order of time.
+    pub triggers: Arc<[TimelineTrigger]>,
     /// Index of the view that is shown, from 0.
     pub frame_index: usize,
     /// Whether the recording is playing.
@@ -115,11 +128,19 @@ impl ReplayTimeline {
             is_demo: false,
             times: None,
             frame_times_ms: Arc::default(),
+            triggers: Arc::default(),
             frame_index: 0,
             is_playing: false,
             input: None,
             search_text: String::new(),
         }
+    }
+
+    /// The trigger at the view that is shown.
+    #[must_use]
+    pub fn current_trigger(&self) -> Option<&TimelineTrigger> {
+        let mut triggers = self.triggers.iter();
+        triggers.find(|trigger| trigger.frame_index == self.frame_index)
     }
 
     /// Why a screen is not available for this recording; `None` where it is.

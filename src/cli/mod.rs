@@ -22,6 +22,7 @@ mod output;
 mod pace;
 mod record;
 mod replay;
+mod replay_triggers;
 mod report;
 mod run;
 mod schema;
@@ -30,6 +31,7 @@ mod signals;
 mod trace;
 mod watch;
 mod why;
+mod why_recorded;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;

@@ -2,19 +2,22 @@
 
 mod destination;
 mod requests;
+mod triggers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use self::destination::RecordingFile;
 use self::requests::RequestRecording;
+use self::triggers::TriggerWatch;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::time_option;
 use super::output::print_status_line;
 use super::{pace, signals};
+use crate::condition::ConditionSet;
 use crate::engine::CancellationToken;
 use crate::model::ViewBuilder;
 use crate::probe::SampleCollector;
@@ -52,6 +55,16 @@ pub(super) fn command() -> Command {
             )
             .conflicts_with("limit"),
         )
+        .arg(
+            option(
+                "on",
+                "CONDITION",
+                "keep requests, stacks and the diagnosis of the time around a trigger, such as \
+                 'await(sda)>50ms for 3s'; may be given again",
+            )
+            .action(ArgAction::Append)
+            .requires("ring"),
+        )
         .arg(option(
             "duration",
             "DURATION",
@@ -72,6 +85,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let Some(path) = matches.get_one::<PathBuf>("file") else {
         return Err(CommandFailure::usage_error("record needs a FILE"));
     };
+    let conditions = condition_options(matches)?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let requests = matches
@@ -82,13 +96,23 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         Some(size) => RecordingFile::open_ring(path, size)?,
         None => RecordingFile::create(path, limit)?,
     };
+    let mut collector = SampleCollector::new(SysPaths::default());
+    let needs = conditions.needs();
+    collector.set_show_units(needs.units);
+    collector.set_show_mounts(needs.mounts);
+    collector.set_show_blocked(needs.blocked);
+    collector.set_show_io_errors(needs.io_errors);
+    let triggers = (!conditions.is_empty())
+        .then(|| TriggerWatch::start(conditions, recorder.max_trigger_requests()));
     let mut session = RecordingSession {
         recorder,
-        collector: SampleCollector::new(SysPaths::default()),
+        collector,
+        triggers,
         view_builder: ViewBuilder::default(),
         requests,
     };
     let reason = session.record(interval, end, &control)?;
+    session.finish_trigger()?;
     let size = units::format_capacity(session.recorder.file_bytes() as f64);
     let time_ms = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
     session.recorder.end_recording(time_ms, reason)?;
@@ -118,6 +142,16 @@ fn size_option(matches: &ArgMatches, name: &str) -> Result<Option<u64>, CommandF
         .map_err(|error| CommandFailure::usage_error(format!("--{name} {text:?}: {error}")))
 }
 
+fn condition_options(matches: &ArgMatches) -> Result<ConditionSet, CommandFailure> {
+    let texts: Vec<String> = matches
+        .get_many::<String>("on")
+        .unwrap_or_default()
+        .cloned()
+        .collect();
+    ConditionSet::parse(&texts)
+        .map_err(|error| CommandFailure::usage_error(format!("--on: {error}")))
+}
+
 /// The reason for ending a recording whose file system is full.
 const NO_ROOM: &str = "the file system is almost full";
 
@@ -136,6 +170,7 @@ struct RecordingSession {
     collector: SampleCollector,
     view_builder: ViewBuilder,
     requests: Option<RequestRecording>,
+    triggers: Option<TriggerWatch>,
 }
 
 impl RecordingSession {
@@ -148,31 +183,69 @@ impl RecordingSession {
     ) -> Result<&'static str, CommandFailure> {
         let mut due = Instant::now();
         loop {
-            self.collector
-                .follow_files(self.view_builder.followed_files());
-            let live = self.view_builder.update(Arc::new(self.collector.collect()));
-            let mark = FrameMark {
-                time_ms: u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0),
-                bytes_per_s: None,
-            };
-            if let Some(requests) = &mut self.requests {
-                let lines = requests.take_lines()?;
-                if !lines.is_empty()
-                    && let Some(reason) = end_of(self.recorder.append_requests(mark, &lines)?)
-                {
-                    return Ok(reason);
-                }
-            }
-            if let Some(reason) = end_of(self.recorder.append_view(&live)?) {
+            if let Some(reason) = self.append_sample()? {
                 return Ok(reason);
             }
-            due += interval;
+            while due <= Instant::now() {
+                due += interval;
+            }
             if end.is_some_and(|end| due > end) {
                 return Ok("the time limit was reached");
             }
-            if !pace::wait_until_due(due, control) {
+            if !self.wait_until_due(due, control)? {
                 return Ok("of a signal");
             }
         }
+    }
+
+    /// Appends the requests and the snapshot of now. Returns why the recording ends, if it does.
+    fn append_sample(&mut self) -> Result<Option<&'static str>, CommandFailure> {
+        self.collector
+            .follow_files(self.view_builder.followed_files());
+        let sample = Arc::new(self.collector.collect());
+        let live = Arc::new(self.view_builder.update(Arc::clone(&sample)));
+        let mark = FrameMark {
+            time_ms: u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0),
+            bytes_per_s: None,
+        };
+        if let Some(requests) = &mut self.requests {
+            let lines = requests.take_lines()?;
+            if !lines.is_empty()
+                && let Some(reason) = end_of(self.recorder.append_requests(mark, &lines)?)
+            {
+                return Ok(Some(reason));
+            }
+        }
+        let appended = self.recorder.append_view(&live)?;
+        if let Some(triggers) = &mut self.triggers {
+            triggers.observe(&live, sample.boot_time);
+        }
+        Ok(end_of(appended))
+    }
+
+    /// Waits until the next sample is due: earlier than `due` while a trigger is pending. False if a
+    /// signal arrived.
+    fn wait_until_due(
+        &mut self,
+        due: Instant,
+        control: &CancellationToken,
+    ) -> Result<bool, CommandFailure> {
+        let Some(triggers) = &mut self.triggers else {
+            return Ok(pace::wait_until_due(due, control));
+        };
+        let has_waited = triggers.wait_until_due(due, control);
+        if triggers.is_due() {
+            self.finish_trigger()?;
+        }
+        Ok(has_waited)
+    }
+
+    /// Records the pending trigger, if there is one.
+    fn finish_trigger(&mut self) -> Result<(), CommandFailure> {
+        let finished = self.triggers.as_mut().and_then(TriggerWatch::finish);
+        if let Some(trigger) = finished {
+            self.recorder.append_trigger(trigger)?;
+        }
+        Ok(())
     }
 }

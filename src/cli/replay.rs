@@ -11,8 +11,9 @@ use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::interface;
 use super::output::{StreamOutput, print_status_line};
+use super::replay_triggers::{self, read_failure};
 use super::watch::SampleWriter;
-use crate::recording::{Recording, RecordingCursor, RecordingReadError};
+use crate::recording::{Recording, RecordingCursor};
 use crate::tui;
 use crate::tui::InterfaceOptions;
 
@@ -48,6 +49,14 @@ pub(super) fn command() -> Command {
             "requests",
             "print the recorded requests, one JSON object per line",
         ))
+        .arg(
+            switch(
+                "triggers",
+                "print the triggers of the flight recorder: what was observed and found, and the \
+                 blocked threads",
+            )
+            .conflicts_with_all(["at", "busiest", "requests"]),
+        )
         .arg(switch("ascii", "draw with ASCII characters only"))
         .arg(config::theme_argument())
         .args(format_arguments(FORMATS))
@@ -74,6 +83,10 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         )));
     }
     let mut replay = RecordingCursor::new(recording);
+    if matches.get_flag("triggers") {
+        let format = selected_format(matches, FORMATS)?;
+        return replay_triggers::print(matches, format, &mut replay);
+    }
     let is_single = seek_by_options(matches, &mut replay)?;
     let format = selected_format(matches, FORMATS)?;
     let is_plain = ["json", "busiest", "requests"]
@@ -146,18 +159,6 @@ fn print_recorded_requests(
     let goes_on = output.write(&waiting)?;
     read.map_err(read_failure)?;
     Ok(goes_on)
-}
-
-fn read_failure(error: RecordingReadError) -> CommandFailure {
-    match error {
-        RecordingReadError::NotARecording { .. } | RecordingReadError::Version(_) => {
-            CommandFailure::usage_error(error)
-        }
-        RecordingReadError::Input(ref input) if input.is_usage() => {
-            CommandFailure::usage_error(error)
-        }
-        _ => CommandFailure::failed(error),
-    }
 }
 
 /// Seeks as the options specify; true if only that view is to be printed.

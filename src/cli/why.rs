@@ -1,15 +1,16 @@
 //! `diskscope why`: watches, then says who waits on what, and why.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::options::time_option;
 use super::output::{ResultOutput, pretty_json, print_status_line};
-use super::{pace, signals};
+use super::{pace, signals, why_recorded};
 use crate::diagnosis::{Diagnosis, diagnose};
 use crate::engine::CancellationToken;
 use crate::model::ViewBuilder;
@@ -39,6 +40,20 @@ pub(super) fn command() -> Command {
                 .help("how long to watch, such as 10s; a bare number is seconds"),
         )
         .arg(
+            Arg::new("from")
+                .long("from")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("diagnose a recording at its last trigger, or at its end"),
+        )
+        .arg(
+            Arg::new("at")
+                .long("at")
+                .value_name("TIME")
+                .requires("from")
+                .help("diagnose the recording at this time, HH:MM:SS or with the date before it"),
+        )
+        .arg(
             Arg::new("exit-code")
                 .long("exit-code")
                 .action(ArgAction::SetTrue)
@@ -61,6 +76,9 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         ));
     };
     let format = selected_format(matches, FORMATS)?;
+    if let Some(path) = matches.get_one::<PathBuf>("from") {
+        return why_recorded::run(matches, format, path, duration);
+    }
     let output = ResultOutput::from_options(matches, &[])?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;

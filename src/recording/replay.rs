@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::frame::FrameMark;
 use super::index::RecordingReadError;
 use super::reader::Recording;
+use super::trigger::TriggerRecord;
 use super::view_time::RecordingTimes;
 use crate::model::history::MAX_SAMPLES;
 use crate::model::{SampleHistory, Snapshot};
@@ -117,6 +118,17 @@ impl RecordingCursor {
     /// As [`Recording::read_view`].
     pub fn read_view(&mut self) -> Result<Option<Snapshot>, RecordingReadError> {
         self.recording.read_view(self.current_view)
+    }
+
+    /// Reads a trigger; `None` if the index is too high.
+    ///
+    /// # Errors
+    /// As [`Recording::read_view`].
+    pub fn read_trigger(
+        &mut self,
+        trigger: usize,
+    ) -> Result<Option<TriggerRecord>, RecordingReadError> {
+        self.recording.read_trigger(trigger)
     }
 
     /// Reads the current view and those before it within `length`, the oldest first; at least `least`

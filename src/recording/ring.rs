@@ -38,6 +38,10 @@ pub const MIN_RING_BYTES: u64 = 4_000_000;
 /// The largest ring in bytes.
 pub const MAX_RING_BYTES: u64 = 64_000_000_000;
 
+/// Compressed size of a request in bytes, about.
+const REQUEST_BYTES: usize = 48;
+/// Maximum number of requests of a trigger.
+const MAX_TRIGGER_REQUESTS: usize = 30_000;
 const SEGMENT_MAGIC: [u8; 4] = *b"SEGM";
 /// Maximum number of segments that a reader accepts.
 const MAX_SEGMENTS: u32 = 4096;
@@ -63,6 +67,12 @@ impl RingGeometry {
             segment_bytes: u32::try_from(segment).ok()?,
             segment_count: SEGMENTS,
         })
+    }
+
+    /// How many requests of a trigger fit into their share of a segment.
+    #[must_use]
+    pub fn max_trigger_requests(self) -> usize {
+        (self.segment_bytes as usize / 2 / REQUEST_BYTES).min(MAX_TRIGGER_REQUESTS)
     }
 
     /// Size of the file in bytes.

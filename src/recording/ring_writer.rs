@@ -116,6 +116,12 @@ impl RingWriter {
         self.geometry.file_bytes()
     }
 
+    /// How many requests of a trigger are kept at most.
+    #[must_use]
+    pub fn max_trigger_requests(&self) -> usize {
+        self.geometry.max_trigger_requests()
+    }
+
     /// Appends a snapshot, and requests that the file is synced.
     ///
     /// # Errors

@@ -35,6 +35,16 @@ pub struct TriggerRecord {
     pub diagnosis: Option<RecordedDiagnosis>,
 }
 
+impl TriggerRecord {
+    /// What was observed: the condition, what it holds for, and the value.
+    #[must_use]
+    pub fn observation(&self) -> SafeText {
+        let parts = [&self.subject, &self.value_text].map(|part| part.as_deref().unwrap_or(""));
+        let text = format!("{}: {}", self.condition, parts.join(" ").trim());
+        text.trim_end_matches([':', ' ']).into()
+    }
+}
+
 /// Single requests around a trigger. They are in frames before that of the trigger.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeptRequests {
@@ -44,6 +54,8 @@ pub struct KeptRequests {
     pub left_out: u64,
     /// How long before the trigger the requests are complete; `None` without requests.
     pub reach_ns: Option<u64>,
+    /// Requests that had not completed at the end.
+    pub in_flight: u64,
     /// Events that the kernel lost in that time.
     pub lost_events: u64,
     /// Why there are no requests.

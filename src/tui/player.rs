@@ -1,5 +1,6 @@
 //! The services of a replay: a thread that reads the recording.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,13 +11,13 @@ use jiff::Timestamp;
 use super::services::{AppServices, FeedSenders};
 use super::threads::CommandThread;
 use crate::app::error::{ArchiveError, ReplayError};
-use crate::app::replay::{FoundItem, Frame, ReplayTimeline};
+use crate::app::replay::{FoundItem, Frame, ReplayTimeline, TimelineTrigger};
 use crate::app::{Effect, Message, Seek};
 use crate::diagnosis::{EvidenceWindow, WINDOW, diagnose};
 use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use crate::model::{SampleHistory, Snapshot};
 use crate::named_file;
-use crate::recording::{FrameMark, RecordingCursor, RecordingReadError};
+use crate::recording::{FrameMark, RecordingCursor, RecordingReadError, TriggerMark};
 use crate::safe_text::SafeText;
 
 /// Time between two views while playing.
@@ -63,12 +64,35 @@ pub fn timeline(path: &Path, cursor: &mut RecordingCursor) -> ReplayTimeline {
         Some(damage) => Some(damage.to_string().into()),
         None => (!recording.ended_cleanly()).then(|| "the recording was cut off".into()),
     };
-    ReplayTimeline {
+    let marks: Vec<TriggerMark> = recording.trigger_marks().collect();
+    let timeline = ReplayTimeline {
         has_requests: recording.has_requests(),
         times,
         frame_times_ms: recording.view_marks().map(|mark| mark.time_ms).collect(),
         ..ReplayTimeline::new(name, rates, note)
+    };
+    ReplayTimeline {
+        triggers: timeline_triggers(cursor, &marks),
+        ..timeline
     }
+}
+
+/// The triggers that can be read.
+fn timeline_triggers(
+    cursor: &mut RecordingCursor,
+    marks: &[TriggerMark],
+) -> Arc<[TimelineTrigger]> {
+    let mut triggers = Vec::new();
+    for (index, mark) in marks.iter().enumerate() {
+        if let Ok(Some(record)) = cursor.read_trigger(index) {
+            triggers.push(TimelineTrigger {
+                frame_index: mark.view,
+                observation: record.observation(),
+                conclusion: record.diagnosis.map(|diagnosis| diagnosis.sentence),
+            });
+        }
+    }
+    triggers.into()
 }
 
 impl RecordingPlayer {
@@ -282,18 +306,30 @@ impl PlayerState {
         if !self.cursor.recording().has_requests() {
             return Ok(None);
         }
-        let mut span: Option<(SafeText, u64, u64)> = None;
+        // A trigger keeps the requests of all drives: the one with the most is shown.
+        let mut spans: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
         self.for_each_request(&mut |line| {
             let times = line.request().timestamps;
-            let (_, start, until) = span.get_or_insert_with(|| (line.device().into(), u64::MAX, 0));
-            *start = times.first_timestamp().min(*start);
-            *until = times.completed.max(*until);
+            if !spans.contains_key(line.device()) {
+                spans.insert(line.device().to_owned(), (0, u64::MAX, 0));
+            }
+            if let Some((count, start, until)) = spans.get_mut(line.device()) {
+                *count += 1;
+                *start = times.first_timestamp().min(*start);
+                *until = times.completed.max(*until);
+            }
         })?;
-        let Some((device, start, until)) = span else {
+        let busiest = spans.into_iter().max_by_key(|(_, (count, _, _))| *count);
+        let Some((device, (_, start, until))) = busiest else {
             return Ok(None);
         };
+        let device = SafeText::from(device);
         let mut aggregator = RequestAggregator::new(&device, start);
-        self.for_each_request(&mut |line| aggregator.add_requests(&[line.request()]))?;
+        self.for_each_request(&mut |line| {
+            if line.device() == device.as_str() {
+                aggregator.add_requests(&[line.request()]);
+            }
+        })?;
         Ok(Some(aggregator.view(until)))
     }
 

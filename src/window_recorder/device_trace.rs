@@ -72,7 +72,7 @@ impl DeviceTrace {
 }
 
 /// The process of a thread; the thread itself if it has ended.
-fn process_of(roots: &SysPaths, tid: u32) -> u32 {
+pub(crate) fn process_of(roots: &SysPaths, tid: u32) -> u32 {
     let status = std::fs::read(roots.proc.join(format!("{tid}/status")));
     status
         .ok()

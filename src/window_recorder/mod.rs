@@ -17,6 +17,8 @@ use crate::probe::system::kernel_log::NewErrors;
 use crate::roots::SysPaths;
 use crate::safe_text::SafeText;
 
+pub(crate) use self::device_trace::process_of;
+
 /// Time between two scans of the tasks; a scan that takes long is repeated less often.
 pub const SCAN_INTERVAL: Duration = Duration::from_millis(200);
 /// Requests in flight, mean of a snapshot, from which the busiest device is traced.

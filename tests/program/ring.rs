@@ -5,15 +5,21 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use diskscope::recording::Recording;
+use serde_json::Value;
 
-const SIZE: &str = "4MB";
+use crate::loop_device::LoopDevice;
+use crate::requirement::{Requirement, skip};
 
 fn recorder(file: &Path, options: &[&str]) -> Command {
+    sized_recorder(file, "4MB", "100ms", options)
+}
+
+fn sized_recorder(file: &Path, size: &str, interval: &str, options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
     command
         .arg("record")
         .arg(file)
-        .args(["--ring", SIZE, "--interval", "100ms"])
+        .args(["--ring", size, "--interval", interval])
         .args(options)
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
@@ -76,4 +82,101 @@ fn file_that_is_no_ring_is_never_overwritten() {
         "{message}"
     );
     assert_eq!(std::fs::read_to_string(&file).unwrap(), content);
+}
+
+/// Reads blocks of a device, bypassing the cache.
+fn read_device(device: &LoopDevice, block: &str, skip: u32, count: u32) {
+    let status = Command::new("dd")
+        .arg(format!("if={}", device.path()))
+        .args(["of=/dev/null", "iflag=direct", "status=none"])
+        .arg(format!("bs={block}"))
+        .arg(format!("skip={skip}"))
+        .arg(format!("count={count}"))
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+fn output_of(arguments: &[&str], file: &Path) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .arg(arguments[0])
+        .args(&arguments[1..])
+        .arg(file)
+        .output()
+        .unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {message}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn trigger_keeps_requests_from_before_it() {
+    let Some(device) = LoopDevice::with(&vec![0x5a; 64 << 20]) else {
+        return;
+    };
+    let name = device.path().trim_start_matches("/dev/").to_owned();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("day.ring");
+    let condition = format!("read_bytes_per_s({name})>1MB/s");
+    let mut running = sized_recorder(&file, "50MB", "1s", &["--on", &condition])
+        .spawn()
+        .unwrap();
+    wait_for_views(&file, &mut running, 2);
+    // Too little for the condition: it is known only because the kernel kept it.
+    read_device(&device, "4k", 1000, 5);
+    wait_for_views(&file, &mut running, 4);
+    read_device(&device, "64k", 200, 600);
+    let trigger_count = || Recording::open(&file).map_or(0, |it| it.trigger_marks().count());
+    let began = Instant::now();
+    while trigger_count() == 0 {
+        assert!(began.elapsed() < Duration::from_secs(90), "no trigger");
+        assert!(running.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let mut recording = Recording::open(&file).unwrap();
+    let trigger = recording.read_trigger(0).unwrap().unwrap();
+    if let Some(reason) = &trigger.requests.unavailable {
+        skip(Requirement::Tracing, reason);
+        return;
+    }
+    assert_eq!(trigger.subject.as_deref(), Some(name.as_str()));
+    assert!(trigger.value.unwrap() > 1e6, "{trigger:?}");
+    let mut kept = Vec::new();
+    recording
+        .for_each_trigger_request(0, &mut |line| {
+            kept.push(serde_json::from_str::<Value>(line).unwrap());
+            true
+        })
+        .unwrap();
+    assert_eq!(kept.len() as u64, trigger.requests.kept);
+    let of_device = |line: &&Value| line["device"] == name.as_str();
+    let before: Vec<u64> = kept
+        .iter()
+        .filter(of_device)
+        .filter(|line| line["bytes"] == 4096)
+        .filter_map(|line| line["sector"].as_u64())
+        .collect();
+    for sector in [8000, 8008, 8016, 8024, 8032] {
+        assert!(before.contains(&sector), "{sector}: {before:?}");
+    }
+    let after = kept.iter().filter(of_device).count();
+    assert!(after >= 600, "{after}: {:?}", trigger.requests);
+    let printed = output_of(&["replay", "--triggers"], &file);
+    assert!(printed.contains(&condition), "{printed}");
+    let found = output_of(&["why", "--json", "--from"], &file);
+    let document: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(document["schema"], "diskscope-diagnosis");
+    let sentence = document["sentence"].as_str().unwrap();
+    assert!(printed.contains(sentence), "{printed}");
+}
+
+#[test]
+fn documented_unit_is_the_packaged_one() {
+    let unit = include_str!("../../assets/package/diskscope-recorder.service");
+    let page = include_str!("../../docs/recorder.md");
+    assert!(page.contains(&format!("```ini\n{unit}```")));
+    // A percent sign begins a specifier in a unit (systemd.unit(5)).
+    assert!(!unit.replace("%%", "").contains('%'));
 }

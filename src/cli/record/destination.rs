@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::output::print_status_line;
+use crate::flight_recorder::KeptTrigger;
 use crate::model::Snapshot;
 use crate::recording::{AppendResult, FrameMark, RecordingWriteError, RecordingWriter, RingWriter};
 
@@ -63,6 +64,26 @@ impl RecordingFile {
             Self::Ring { writer, .. } => writer.append_requests(mark, lines),
         };
         self.report_omission(appended)
+    }
+
+    /// Appends a trigger and its requests; only to a ring.
+    pub(super) fn append_trigger(
+        &mut self,
+        trigger: KeptTrigger,
+    ) -> Result<AppendResult, CommandFailure> {
+        let appended = match self {
+            Self::Log(_) => Ok(AppendResult::Written),
+            Self::Ring { writer, .. } => writer.append_trigger(trigger.record, &trigger.requests),
+        };
+        self.report_omission(appended)
+    }
+
+    /// How many requests of a trigger are kept at most.
+    pub(super) fn max_trigger_requests(&self) -> usize {
+        match self {
+            Self::Log(_) => 0,
+            Self::Ring { writer, .. } => writer.max_trigger_requests(),
+        }
     }
 
     /// Ends the recording and waits until it is on the medium.

@@ -16,9 +16,11 @@ const MIN_FRACTION: f64 = 0.4;
 const MIN_PRESSURE: f64 = 0.1;
 /// Bytes per second written to swap, where the kernel reports no pressure.
 const MIN_SWAP_OUT: f64 = 1e6;
-/// Bytes per second in each direction from which pages go round, whatever the pressure is: with fast
-/// swap, or busy processors, a task waits a small part of the time for each page.
+/// Bytes per second in each direction from which pages go round: with fast swap, or busy processors,
+/// a task waits a small part of the time for each page,
 const ROUND_TRIP: f64 = 5e6;
+/// but not a smaller one than this. Compressed swap in memory makes nobody wait.
+const ROUND_TRIP_PRESSURE: f64 = 0.015;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let swap_in = |host: &HostView| host.swap_in_bytes_per_s;
@@ -32,7 +34,9 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
         .fraction_at_least(swap_in, MIN_SWAP_IN)
         .unwrap_or(0.0);
     let pressure = analysis.mean(|host| host.memory_pressure_some);
-    let goes_round = read >= ROUND_TRIP && written >= ROUND_TRIP;
+    let goes_round = read >= ROUND_TRIP
+        && written >= ROUND_TRIP
+        && pressure.is_some_and(|pressure| pressure >= ROUND_TRIP_PRESSURE);
     let waits =
         pressure.map_or(written >= MIN_SWAP_OUT, |pressure| pressure >= MIN_PRESSURE) || goes_round;
     let mut evidence = vec![

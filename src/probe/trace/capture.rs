@@ -82,6 +82,47 @@ fn available_events(wanted: Vec<EnabledEvent>, missing: &[EnabledEvent]) -> Vec<
         .collect()
 }
 
+/// An instance whose events are chosen and which is not recording yet. The field order matters: the
+/// buffers have to be closed before the instance can be removed.
+#[derive(Debug)]
+pub(super) struct PreparedTrace {
+    /// Reads its buffers.
+    pub(super) ring_reader: RingReader,
+    /// The instance.
+    pub(super) instance: TraceInstance,
+    /// The events to enable.
+    pub(super) enabled_events: Vec<EnabledEvent>,
+}
+
+/// Creates an instance with a buffer of this size for each processor.
+pub(super) fn prepare_trace(
+    roots: &SysPaths,
+    settings: &CaptureSettings,
+    buffer_kib: u32,
+) -> Result<PreparedTrace, TraceError> {
+    let tracefs = TracefsMount::open(roots)?;
+    let events = tracefs.root().join("events");
+    let wanted = settings.detail.wanted_events();
+    let (decoder, missing) = EventDecoder::from_format_files(&events, &wanted);
+    if let Some(one) = missing.iter().find(|one| one.required) {
+        return Err(TraceError::NoBlockEvents { event: one.path });
+    }
+    let header = events.join("header_page");
+    let format = PageFormat::read(&header)
+        .map_err(TraceError::from_io_error("reading", &header))?
+        .ok_or(TraceError::UnknownFormat { path: header })?;
+    let instance = TraceInstance::create(roots, tracefs, buffer_kib)?;
+    let names = ThreadNames::new(&roots.proc, instance.tracefs());
+    let ring_reader = RingReader::open(&instance.processor_directories()?, decoder, format, names)?;
+    let enabled_events = available_events(wanted, &missing);
+    instance.set_filters(&enabled_events, &settings.devices)?;
+    Ok(PreparedTrace {
+        ring_reader,
+        instance,
+        enabled_events,
+    })
+}
+
 /// A batch of events from the thread.
 #[derive(Debug, Clone, Copy)]
 pub struct EventBatch<'e> {
@@ -131,26 +172,15 @@ impl TraceCapture {
         settings: &CaptureSettings,
         sink: impl FnMut(EventBatch<'_>) -> CaptureControl + Send + 'static,
     ) -> Result<Self, TraceError> {
-        let tracefs = TracefsMount::open(roots)?;
-        let events = tracefs.root().join("events");
-        let wanted = settings.detail.wanted_events();
-        let (decoder, missing) = EventDecoder::from_format_files(&events, &wanted);
-        if let Some(one) = missing.iter().find(|one| one.required) {
-            return Err(TraceError::NoBlockEvents { event: one.path });
-        }
-        let header = events.join("header_page");
-        let format = PageFormat::read(&header)
-            .map_err(TraceError::from_io_error("reading", &header))?
-            .ok_or(TraceError::UnknownFormat { path: header })?;
-        let instance = TraceInstance::create(roots, tracefs, BUFFER_KIB)?;
-        let names = ThreadNames::new(&roots.proc, instance.tracefs());
-        let reader = RingReader::open(&instance.processor_directories()?, decoder, format, names)?;
-        let events = available_events(wanted, &missing);
-        instance.set_filters(&events, &settings.devices)?;
+        let PreparedTrace {
+            ring_reader,
+            instance,
+            enabled_events: events,
+        } = prepare_trace(roots, settings, BUFFER_KIB)?;
         instance.start_recording(&events)?;
         let stop = Arc::new(AtomicBool::new(false));
         let worker = CaptureWorker {
-            ring_reader: reader,
+            ring_reader,
             instance,
             enabled_events: events.clone(),
             stop: Arc::clone(&stop),

@@ -97,6 +97,20 @@ impl TraceInstance {
         Ok(())
     }
 
+    /// Lets new events replace the oldest ones when the buffer is full.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn set_overwrite(&self) -> Result<(), TraceError> {
+        self.write_file("options/overwrite", "1")
+    }
+
+    /// The error of reading its buffers.
+    #[must_use]
+    pub fn read_error(&self, error: std::io::Error) -> TraceError {
+        TraceError::from_io_error("reading", &self.path)(error)
+    }
+
     /// Enables events and starts recording.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ mod instance;
 mod leftovers;
 mod names;
 pub mod page;
+mod retained;
 mod ring_reader;
 mod tracefs;
 
@@ -24,3 +25,4 @@ pub use self::capture::{CaptureControl, CaptureDetail, CaptureSettings, EventBat
 pub use self::error::TraceError;
 pub use self::event::{BlockEvent, RequestStep};
 pub use self::leftovers::remove_leftovers;
+pub use self::retained::{RetainedSpan, RetainedTrace};

@@ -16,6 +16,11 @@ use crate::probe::text::{nonempty_lines, parse_number};
 /// Events younger than this may be preceded by one that another processor is still writing.
 pub(super) const SETTLE_TIME_NS: u64 = 1_000_000;
 
+/// Counters of events that were dropped although the buffer had room.
+const DROP_COUNTERS: [&[u8]; 2] = [b"commit overrun", b"dropped events"];
+/// The same, and those that were overwritten.
+const LOSS_COUNTERS: [&[u8]; 3] = [b"overrun", b"commit overrun", b"dropped events"];
+
 /// The buffers of all processors.
 #[derive(Debug)]
 pub struct RingReader {
@@ -130,6 +135,33 @@ impl RingReader {
         Ok(true)
     }
 
+    /// Number of processors.
+    pub(super) fn processor_count(&self) -> usize {
+        self.pipes.len()
+    }
+
+    /// Reads a page of one processor and appends its events of requests; returns false when there is
+    /// none.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub(super) fn read_page_into(
+        &mut self,
+        processor: usize,
+        events: &mut impl Extend<BlockEvent>,
+    ) -> io::Result<bool> {
+        let has_read = self.read_page(processor)?;
+        events.extend(self.unsettled_events.drain(..));
+        self.unsettled_file_events.clear();
+        Ok(has_read)
+    }
+
+    /// Events that the kernel dropped since the start although there was room, as far as it counts
+    /// them: an interrupt interrupted another one.
+    pub(super) fn dropped_events(&self) -> u64 {
+        self.sum_counts(&DROP_COUNTERS)
+    }
+
     /// Delivers, in order of time, the events that no later event can precede. `started` is the
     /// time at which the last reading began; `None` delivers all.
     pub fn deliver_settled<R>(
@@ -166,13 +198,16 @@ impl RingReader {
     /// interrupt interrupted another one.
     #[must_use]
     pub fn lost_events(&self) -> u64 {
-        let counted: u64 = self
-            .pipes
+        let counted = self.sum_counts(&LOSS_COUNTERS);
+        counted.max(self.missed_events)
+    }
+
+    fn sum_counts(&self, counters: &[&[u8]]) -> u64 {
+        self.pipes
             .iter()
             .filter_map(|pipe| fs::read(&pipe.stats_path).ok())
-            .map(|text| parse_lost_events(&text))
-            .sum();
-        counted.max(self.missed_events)
+            .map(|text| sum_counters(&text, counters))
+            .sum()
     }
 }
 
@@ -185,16 +220,13 @@ fn settled_count<T>(events: &mut [T], settled: Option<u64>, time: impl Fn(&T) ->
     })
 }
 
-/// Reads `per_cpu/cpuN/stats` (kernel Documentation/trace/ftrace.rst).
-fn parse_lost_events(text: &[u8]) -> u64 {
+/// Sums counters of `per_cpu/cpuN/stats` (kernel Documentation/trace/ftrace.rst).
+fn sum_counters(text: &[u8], counters: &[&[u8]]) -> u64 {
     nonempty_lines(text)
         .filter_map(|line| {
             let colon = line.iter().position(|byte| *byte == b':')?;
-            let counts = matches!(
-                &line[..colon],
-                b"overrun" | b"commit overrun" | b"dropped events"
-            );
-            counts.then(|| parse_number(line[colon + 1..].trim_ascii()))?
+            let is_wanted = counters.contains(&&line[..colon]);
+            is_wanted.then(|| parse_number(line[colon + 1..].trim_ascii()))?
         })
         .sum()
 }
@@ -207,7 +239,8 @@ mod tests {
     fn lost_events_sum_all_loss_counters() {
         let text = b"entries: 640\noverrun: 12\ncommit overrun: 1\nbytes: 26452\n\
             oldest event ts:  3565.824693\nnow ts:  3566.181329\ndropped events: 3\nread events: 0\n";
-        assert_eq!(parse_lost_events(text), 16);
-        assert_eq!(parse_lost_events(b""), 0);
+        assert_eq!(sum_counters(text, &LOSS_COUNTERS), 16);
+        assert_eq!(sum_counters(text, &DROP_COUNTERS), 4);
+        assert_eq!(sum_counters(b"", &LOSS_COUNTERS), 0);
     }
 }

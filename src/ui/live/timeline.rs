@@ -54,12 +54,17 @@ fn draw(timeline: &ReplayTimeline, time: &str, theme: Theme, area: Rect, buf: &m
         let level = rate.map_or(' ', |rate| {
             level_glyph(*rate as f64 / max.max(1) as f64, theme)
         });
-        let role = if column == here {
-            StyleRole::Selected
-        } else {
-            StyleRole::Read
+        let has_trigger = timeline
+            .triggers
+            .iter()
+            .any(|trigger| column_of_frame(trigger.frame_index, count, levels.width) == column);
+        let role = match column == here {
+            true => StyleRole::Selected,
+            false if has_trigger => StyleRole::Warning,
+            false => StyleRole::Read,
         };
-        cell.set_char(level).set_style(theme.role_style(role));
+        cell.set_char(if has_trigger { '!' } else { level })
+            .set_style(theme.role_style(role));
     }
     if let Some(times) = rows.next() {
         draw_times(timeline, theme, times, buf);
@@ -133,7 +138,15 @@ fn heading(timeline: &ReplayTimeline, time: &str, theme: Theme, width: u16) -> L
             theme.role_style(StyleRole::Success),
         ));
     }
-    if let Some(note) = &timeline.warning {
+    let note = match timeline.current_trigger() {
+        Some(trigger) => {
+            let conclusion = trigger.conclusion.as_ref();
+            let found = conclusion.map_or_else(String::new, |text| format!("; {text}"));
+            Some(format!("! {}{found}", trigger.observation))
+        }
+        None => timeline.warning.as_ref().map(ToString::to_string),
+    };
+    if let Some(note) = &note {
         let room = usize::from(width).saturating_sub(line.width() + 3);
         let text = cut_end(note, u16::try_from(room).unwrap_or(0), theme);
         line.push_span(Span::styled(

@@ -10,9 +10,9 @@ use crate::live::live_sampler::RunningChild;
 use crate::loop_device::LoopDevice;
 use crate::slow_disk::{Operation, SlowDisk};
 
-/// The first line of a `watch` with these conditions.
+/// The first line of a `watch` with these conditions, which takes 20 s at most.
 fn first_trigger(conditions: &[String]) -> Value {
-    let mut arguments = vec!["--json"];
+    let mut arguments = vec!["--json", "--count", "200"];
     for condition in conditions {
         arguments.extend(["--on", condition]);
     }
@@ -61,24 +61,29 @@ fn writes_to_a_loop_device_trigger_its_condition() {
 
 #[test]
 fn process_in_uninterruptible_sleep_triggers_dstate() {
-    let Some(disk) = SlowDisk::mount() else {
+    let Some(slow) = SlowDisk::mount() else {
         return;
     };
-    disk.slow_down(Operation::Read);
+    // A process that waits for the file system itself sleeps interruptibly at first.
+    let Some(disk) = LoopDevice::attach(&slow.file(), &[]) else {
+        return;
+    };
+    slow.slow_down(Operation::Read);
+    let input = format!("if={}", disk.path());
     let mut reader = RunningChild(
-        Command::new("cat")
-            .arg(disk.file())
-            .stdout(Stdio::null())
+        Command::new("dd")
+            .args([&*input, "of=/dev/null", "bs=4k", "count=1", "iflag=direct"])
+            .stderr(Stdio::null())
             .spawn()
             .unwrap(),
     );
     let pid = reader.0.id();
     let trigger = first_trigger(&[format!("dstate({pid})>1h"), format!("dstate({pid})>=500ms")]);
-    disk.be_quick();
+    slow.be_quick();
     reader.0.wait().unwrap();
     assert_eq!(trigger["scope"], "process");
     assert_eq!(trigger["pid"], pid);
-    assert!(trigger["name"].as_str().unwrap().starts_with("cat "));
+    assert!(trigger["name"].as_str().unwrap().starts_with("dd "));
     let blocked = trigger["value"].as_f64().unwrap();
     assert!((0.5e9..60e9).contains(&blocked), "{blocked}");
 }

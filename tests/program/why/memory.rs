@@ -69,6 +69,13 @@ impl Drop for Swap {
     }
 }
 
+/// Pages read from swap since boot.
+fn pages_swapped_in() -> u64 {
+    let text = fs::read_to_string("/proc/vmstat").unwrap();
+    let count = text.lines().find_map(|line| line.strip_prefix("pswpin "));
+    count.unwrap().parse().unwrap()
+}
+
 /// The cause with this code.
 fn cause<'d>(document: &'d serde_json::Value, code: &str) -> Option<&'d serde_json::Value> {
     let mut causes = document["causes"].as_array().unwrap().iter();
@@ -90,6 +97,11 @@ fn process_that_needs_more_memory_than_its_group_has_is_swap_thrashing() {
     let load = Load::shell([group.command(&format!(
         "exec perl -e '$x = \"x\" x {size}; while (1) {{ for ($i = 0; $i < {size}; $i += 4096) {{ substr($x, $i, 1) = \"y\" }} }}'"
     ))]);
+    // The kernel's averages of pressure lag behind.
+    let before = pages_swapped_in();
+    wait_until("pages come back from swap", || {
+        pages_swapped_in() >= before + 20_000
+    });
     let document = diagnosis("10s");
     drop(load);
     drop(group);

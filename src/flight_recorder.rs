@@ -1,0 +1,301 @@
+//! Watches for the conditions of a flight recorder, and collects what is kept around a trigger.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::condition::{Condition, ConditionMonitor, ConditionSet, Trigger};
+use crate::diagnosis::requests::RequestEvidence;
+use crate::diagnosis::{Diagnosis, EvidenceWindow, diagnose};
+use crate::model::Snapshot;
+use crate::model::requests::{DeviceNumber, RequestLine, TracedRequest};
+use crate::probe::facts::FactsReader;
+use crate::probe::process::task_scan::BlockedTask;
+use crate::recording::{
+    BEFORE_TRIGGER, BlockedThread, KeptRequests, RecordedDiagnosis, RequestLines, TriggerRecord,
+};
+use crate::report::diagnosis::{DiagnosisDocument, conclusion, diagnosis_text};
+use crate::retained_requests::{RetainedRequestTrace, RetainedRequests, WantedRequests};
+use crate::roots::SysPaths;
+use crate::safe_text::SafeText;
+use crate::window_recorder::{WindowRecorder, process_of};
+
+/// A condition does not trigger again before this time has passed.
+pub const TRIGGER_PAUSE: Duration = Duration::from_secs(300);
+/// Time between two samples after a trigger, if the interval is longer.
+pub const TRIGGER_SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+/// Snapshots before a trigger that are diagnosed at least, whatever the interval.
+const MIN_SNAPSHOTS: usize = 3;
+/// Blocked threads that are kept at most.
+const MAX_BLOCKED: usize = 64;
+/// Requests in one frame of the recording.
+const REQUESTS_PER_FRAME: usize = 500;
+
+/// Watches for triggers.
+#[derive(Debug)]
+pub struct FlightRecorder {
+    roots: SysPaths,
+    monitor: ConditionMonitor,
+    /// The trace, or why there is none.
+    trace: Result<RetainedRequestTrace, SafeText>,
+    most_requests: usize,
+    /// Snapshots of the last seconds with their times on the boot clock.
+    recent: VecDeque<(Duration, Arc<Snapshot>)>,
+    /// When each condition triggered last.
+    triggered: Vec<(Condition, Duration)>,
+    pending: Option<PendingTrigger>,
+}
+
+/// A trigger whose time after it has not passed yet.
+#[derive(Debug)]
+struct PendingTrigger {
+    record: TriggerRecord,
+    /// Time of the trigger on the boot clock.
+    at: Duration,
+    /// Snapshots before it.
+    before: Vec<Arc<Snapshot>>,
+    window: WindowRecorder,
+}
+
+/// A trigger with its requests, as they are recorded.
+#[derive(Debug)]
+pub struct KeptTrigger {
+    /// The trigger.
+    pub record: TriggerRecord,
+    /// The requests around it.
+    pub requests: Vec<RequestLines>,
+}
+
+impl FlightRecorder {
+    /// Starts watching, and tracing requests into the kernel's memory where that is permitted. At
+    /// most `most_requests` of them are kept for a trigger.
+    #[must_use]
+    pub fn start(roots: SysPaths, conditions: ConditionSet, most_requests: usize) -> Self {
+        let trace =
+            RetainedRequestTrace::start(&roots).map_err(|error| SafeText::from(error.to_string()));
+        Self {
+            monitor: ConditionMonitor::new(conditions),
+            trace,
+            most_requests,
+            recent: VecDeque::new(),
+            triggered: Vec::new(),
+            pending: None,
+            roots,
+        }
+    }
+
+    /// Why no requests can be kept; `None` where they can.
+    #[must_use]
+    pub fn trace_problem(&self) -> Option<&SafeText> {
+        self.trace.as_ref().err()
+    }
+
+    /// Adds a snapshot of this time on the boot clock. Returns the condition that triggered, if one
+    /// did: the trigger is pending until it is finished.
+    pub fn observe(&mut self, live: &Arc<Snapshot>, now: Duration) -> Option<Trigger> {
+        self.remember(live, now);
+        if let Some(pending) = &mut self.pending {
+            pending.window.add_snapshot(Arc::clone(live));
+        }
+        let triggers = self.monitor.observe(live, now);
+        if self.pending.is_some() {
+            return None;
+        }
+        let trigger = triggers
+            .into_iter()
+            .find(|trigger| !self.is_paused(&trigger.condition, now))?;
+        self.triggered
+            .retain(|(condition, _)| *condition != trigger.condition);
+        self.triggered.push((trigger.condition.clone(), now));
+        self.pending = Some(PendingTrigger {
+            record: self.begin_record(&trigger),
+            at: now,
+            before: self
+                .recent
+                .iter()
+                .map(|(_, live)| Arc::clone(live))
+                .collect(),
+            window: WindowRecorder::begin(self.roots.clone(), false),
+        });
+        Some(trigger)
+    }
+
+    /// Scans the tasks if a trigger is pending.
+    pub fn scan(&mut self) {
+        if let Some(pending) = &mut self.pending {
+            pending.window.scan();
+        }
+    }
+
+    /// Ends the time after the pending trigger: reads the requests and diagnoses.
+    pub fn finish_pending(&mut self) -> Option<KeptTrigger> {
+        let mut pending = self.pending.take()?;
+        let at = nanoseconds(pending.at);
+        let from = nanoseconds(pending.at.saturating_sub(BEFORE_TRIGGER));
+        let wanted = WantedRequests {
+            from,
+            at,
+            most: self.most_requests,
+        };
+        let taken = match &mut self.trace {
+            Ok(trace) => trace
+                .take(wanted)
+                .map_err(|error| SafeText::from(error.to_string())),
+            Err(reason) => Err(reason.clone()),
+        };
+        let mut window = pending.window.finish();
+        window.snapshots = pending
+            .before
+            .into_iter()
+            .filter(|live| live.interval.is_some())
+            .chain(window.snapshots)
+            .collect();
+        let mut requests = Vec::new();
+        match taken {
+            Ok(taken) => {
+                window.requests = request_evidence(&self.roots, &window, &taken);
+                pending.record.requests = KeptRequests {
+                    left_out: taken.left_out,
+                    reach_ns: Some(at.saturating_sub(taken.complete_since.max(from))),
+                    lost_events: taken.dropped_events,
+                    in_flight: taken.in_flight,
+                    ..KeptRequests::default()
+                };
+                requests = request_lines(&taken, from);
+            }
+            Err(reason) => pending.record.requests.unavailable = Some(reason),
+        }
+        pending.record.diagnosis = diagnose(&window).map(|found| recorded_diagnosis(&found));
+        Some(KeptTrigger {
+            record: pending.record,
+            requests,
+        })
+    }
+
+    fn is_paused(&self, condition: &Condition, now: Duration) -> bool {
+        self.triggered.iter().any(|(triggered, at)| {
+            triggered == condition && now.saturating_sub(*at) < TRIGGER_PAUSE
+        })
+    }
+
+    /// Keeps the snapshots of the time before a trigger.
+    fn remember(&mut self, live: &Arc<Snapshot>, now: Duration) {
+        self.recent.push_back((now, Arc::clone(live)));
+        while self.recent.len() > MIN_SNAPSHOTS
+            && self
+                .recent
+                .front()
+                .is_some_and(|(at, _)| now.saturating_sub(*at) > BEFORE_TRIGGER)
+        {
+            self.recent.pop_front();
+        }
+    }
+
+    fn begin_record(&self, trigger: &Trigger) -> TriggerRecord {
+        let time: Option<jiff::Timestamp> = trigger.time.parse().ok();
+        let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
+        let subject = match trigger.instance.pid {
+            Some(pid) => format!("{pid} {}", trigger.instance.name).into(),
+            None => trigger.instance.name.clone(),
+        };
+        let value = trigger.condition.metric().unit().format(trigger.value);
+        TriggerRecord {
+            time: trigger.time.clone(),
+            time_ms: time_ms.unwrap_or(0),
+            condition: trigger.condition.to_string().into(),
+            subject: Some(subject).filter(|subject| !subject.is_empty()),
+            value: Some(trigger.value),
+            value_text: Some(value.into()),
+            blocked: blocked_threads(&self.roots),
+            ..TriggerRecord::default()
+        }
+    }
+}
+
+/// The threads in uninterruptible sleep, with their kernel stacks where root allows.
+fn blocked_threads(roots: &SysPaths) -> Vec<BlockedThread> {
+    let mut facts = FactsReader::new(roots.clone());
+    let sample = facts.read();
+    let scan = facts.scan().unwrap_or_default();
+    let examine = |task: &BlockedTask| {
+        let details = facts.examine_blocked(&sample, (task.pid, task.tid));
+        BlockedThread {
+            pid: task.pid,
+            tid: task.tid,
+            name: SafeText::from_bytes(&task.name),
+            wait_channel: task.wait_channel.as_ref().map(SafeText::from),
+            stack: details
+                .stack
+                .map(|stack| stack.iter().map(SafeText::from).collect()),
+        }
+    };
+    scan.blocked.iter().take(MAX_BLOCKED).map(examine).collect()
+}
+
+/// The evidence of the drive with the most requests in flight.
+fn request_evidence(
+    roots: &SysPaths,
+    window: &EvidenceWindow,
+    taken: &RetainedRequests,
+) -> Option<RequestEvidence> {
+    let traced: BTreeSet<DeviceNumber> = taken.requests.iter().map(|it| it.device).collect();
+    let queue = |name: &str| {
+        let queues = window.snapshots.iter().flat_map(|live| &live.devices);
+        queues
+            .filter(|device| device.name == *name)
+            .filter_map(|device| device.queue_size)
+            .sum::<f64>()
+    };
+    let name_of = |number: DeviceNumber| taken.drive_names.get(&number);
+    let busiest = traced
+        .into_iter()
+        .filter_map(|number| Some((number, name_of(number)?)))
+        .max_by(|a, b| queue(a.1).total_cmp(&queue(b.1)));
+    let (number, name) = busiest?;
+    let requests: Vec<TracedRequest> = taken
+        .requests
+        .iter()
+        .filter(|request| request.device == number)
+        .cloned()
+        .collect();
+    let evidence = RequestEvidence::new(name.into(), &requests, |tid| process_of(roots, tid));
+    Some(evidence)
+}
+
+/// The requests as lines of JSON, whose times count from `begin`.
+fn request_lines(taken: &RetainedRequests, begin: u64) -> Vec<RequestLines> {
+    let frames = taken.requests.chunks(REQUESTS_PER_FRAME);
+    frames
+        .map(|requests| {
+            let mut frame = RequestLines::default();
+            for request in requests {
+                let number = request.device;
+                let unnamed = || format!("{}:{}", number.0, number.1);
+                let name = taken.drive_names.get(&number).cloned();
+                let name = name.unwrap_or_else(unnamed);
+                let line = RequestLine::new(request, &name, begin);
+                if let Ok(text) = serde_json::to_vec(&line) {
+                    frame.lines.extend(text);
+                    frame.lines.push(b'\n');
+                    frame.count += 1;
+                }
+            }
+            frame
+        })
+        .collect()
+}
+
+fn recorded_diagnosis(diagnosis: &Diagnosis) -> RecordedDiagnosis {
+    RecordedDiagnosis {
+        sentence: conclusion(diagnosis).into(),
+        text: diagnosis_text(diagnosis)
+            .lines()
+            .map(SafeText::from)
+            .collect(),
+        document: serde_json::to_value(DiagnosisDocument::new(diagnosis)).unwrap_or_default(),
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
