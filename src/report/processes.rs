@@ -13,3 +13,16 @@ pub fn command_text(process: &ProcessView) -> Cow<'_, str> {
         Cow::Borrowed(&process.command)
     }
 }
+
+/// The command line without the directory of its program: the name says more than where it is
+/// installed. The name of a kernel thread may contain a slash, but does not begin with one.
+#[must_use]
+pub fn without_program_directory(command: &str) -> &str {
+    let program = command.split(' ').next().unwrap_or_default();
+    match program.rsplit_once('/') {
+        Some((directory, name)) if program.starts_with('/') && !name.is_empty() => {
+            &command[directory.len() + 1..]
+        }
+        _ => command,
+    }
+}

@@ -1,6 +1,8 @@
 //! Processes in sentences.
 
 use crate::diagnosis::Party;
+use crate::report::processes::without_program_directory;
+use crate::safe_text::SafeText;
 
 /// Characters of a command line in a sentence.
 const COMMAND_CHARACTERS: usize = 40;
@@ -37,6 +39,7 @@ pub(super) fn program(party: &Party) -> String {
 /// `4711  nightly-backup.service  cp --sparse=always /srv/img`.
 pub(super) fn line(party: &Party) -> String {
     let unit = party.unit.as_deref().unwrap_or("-");
-    let command = party.command.clone().cut(COMMAND_CHARACTERS);
-    format!("{} (pid {}, {unit})", command, party.pid)
+    let command = without_program_directory(&party.command);
+    let command = SafeText::from(command).cut(COMMAND_CHARACTERS);
+    format!("{command} (pid {}, {unit})", party.pid)
 }

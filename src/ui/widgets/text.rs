@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::app::text::EditableText;
+use crate::report::processes::without_program_directory;
 use crate::ui::theme::{StyleRole, Theme};
 
 /// The text, truncated at its end where it is wider than `width` columns.
@@ -48,20 +49,13 @@ pub fn cut_start(text: &str, width: u16, theme: Theme) -> String {
 }
 
 /// The command line, where it is wider than `width` columns without the directory of its program,
-/// and then truncated at its end: the program's name says more than where it is installed.
+/// and then truncated at its end.
 #[must_use]
 pub fn cut_command(command: &str, width: u16, theme: Theme) -> String {
-    let program = command.split(' ').next().unwrap_or_default();
-    let directory = match program.rsplit_once('/') {
-        Some((directory, name)) if program.starts_with('/') && !name.is_empty() => {
-            directory.len() + 1
-        }
-        _ => 0,
-    };
-    if directory == 0 || command.width() <= usize::from(width) {
-        return cut_end(command, width, theme);
+    if command.width() <= usize::from(width) {
+        return command.to_owned();
     }
-    cut_end(&command[directory..], width, theme)
+    cut_end(without_program_directory(command), width, theme)
 }
 
 /// As many of these characters as fit, each measured alone.
