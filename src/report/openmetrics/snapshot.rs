@@ -441,7 +441,7 @@ fn add_devices(exposition: &mut Exposition, sample: &SystemSample, live: &Snapsh
     }
     for view in &live.devices {
         let mut disks = sample.disks.iter();
-        let counters = disks.find(|disk| SafeText::from(&disk.name) == view.name);
+        let counters = disks.find(|disk| *disk.name == *view.name);
         let Some(counters) = counters else { continue };
         let by_id = view.by_id.as_deref().unwrap_or_default();
         let labels = [
@@ -464,7 +464,7 @@ fn add_units(exposition: &mut Exposition, sample: &SystemSample, live: &Snapshot
         .iter()
         .filter(|disk| {
             let mut devices = live.devices.iter();
-            devices.any(|view| view.is_medium() && view.name == SafeText::from(&disk.name))
+            devices.any(|view| view.is_medium() && *view.name == *disk.name)
         })
         .map(|disk| disk.device_number)
         .collect();
