@@ -6,7 +6,7 @@ use crate::drive::guard;
 use crate::named_file::{FileId, OutputError, OutputFile};
 use crate::roots::SysPaths;
 
-/// Checks the destination of an output, as [`OutputFile::prepare`] does, and refuses a file whose
+/// Checks the destination of an output, as `OutputFile::prepare` does, and refuses a file whose
 /// bytes are in use: the image of a loop device or of a mounted file system, or a swap file. A file
 /// that is written in place and that another process has open may be an additional device of a file
 /// system in a file (erofs with `device=`), which no table shows.

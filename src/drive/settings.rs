@@ -7,7 +7,7 @@
 //!
 //! A record comes from a file and is not trusted. It names one of the settings of
 //! [`SystemSetting`], never a path. Its values are validated. It is valid only in a directory that
-//! no one else can write to ([`PrivateDirectory`]), for the same boot and the same device.
+//! no one else can write to (`PrivateDirectory`), for the same boot and the same device.
 
 mod error;
 mod guard;

@@ -37,7 +37,7 @@ pub struct RequestLines {
 }
 
 /// A ring in progress. Every frame is passed to the kernel at once: killing the program loses none
-/// of them. After each snapshot the file is synced to its medium, see [`SyncThread`].
+/// of them. After each snapshot the file is synced to its medium, see `SyncThread`.
 #[derive(Debug)]
 pub struct RingWriter {
     path: PathBuf,

@@ -113,7 +113,7 @@ pub fn input_line(text: &EditableText, width: u16, theme: Theme, style: Style) -
     ])
 }
 
-/// The text wrapped into lines of at most `width` columns, see [`crate::wrap::wrap_text`].
+/// The text wrapped into lines of at most `width` columns.
 #[must_use]
 pub fn wrap_text(text: &str, width: u16) -> Vec<String> {
     crate::wrap::wrap_text(text, usize::from(width))
