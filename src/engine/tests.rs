@@ -365,7 +365,7 @@ fn invalid_plan_error_names_field() {
         ("depth 0", &|plan| plan.depth = 0),
         ("depth 5000", &|plan| plan.depth = 5000),
         ("workers 0", &|plan| plan.workers = 0),
-        ("workers 300", &|plan| plan.workers = 300),
+        ("workers 1025", &|plan| plan.workers = 1025),
         ("need 2 GiB of memory", &|plan| {
             plan.block_size = BlockSize::Fixed(1 << 20);
             plan.depth = 2048;

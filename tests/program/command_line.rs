@@ -572,7 +572,7 @@ fn forecast_on_scratch_file_includes_fill_time() {
             (0.5..=2.0).contains(&(about / elapsed)),
             "{test}: {elapsed} s, {message}"
         );
-        assert!(elapsed <= at_most + 1.0, "{test}: {elapsed} s, {message}");
+        assert!(elapsed <= at_most * 1.5, "{test}: {elapsed} s, {message}");
     }
 }
 

@@ -15,7 +15,7 @@ fn demo_shows_every_screen_and_writes_nothing() {
     terminal.wait_for_text("demo: recorded");
     // Live: the machine that was recorded, its copy and the database.
     terminal.wait_for_text("web-07");
-    terminal.wait_for_text("/bin/cp /srv/images");
+    terminal.wait_for_text("cp /srv/images");
     // Requests.
     terminal.send_keys(" 3");
     terminal.wait_for_text("OPERATIONS");
