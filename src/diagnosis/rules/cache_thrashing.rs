@@ -15,6 +15,11 @@ const MIN_FRACTION: f64 = 0.4;
 /// while tasks wait for memory for this fraction of the time. Reading large files once makes no
 /// refaults, and refaults without waiting tasks do no harm.
 const MIN_PRESSURE: f64 = 0.05;
+/// Bytes per second from which files go round: with a fast disk, or busy processors, a task waits a
+/// small part of the time for each page,
+const HEAVY_REFAULTS: f64 = 100e6;
+/// but not a smaller one than this.
+const HEAVY_PRESSURE: f64 = 0.015;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let refaults = |host: &HostView| host.refault_bytes_per_s;
@@ -27,7 +32,11 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let often = analysis
         .fraction_at_least(refaults, MIN_REFAULTS)
         .unwrap_or(0.0);
-    if often < MIN_FRACTION || pressure.is_none_or(|it| it < MIN_PRESSURE) {
+    let least_pressure = match mean >= HEAVY_REFAULTS {
+        true => HEAVY_PRESSURE,
+        false => MIN_PRESSURE,
+    };
+    if often < MIN_FRACTION || pressure.is_none_or(|it| it < least_pressure) {
         return Examination::RuledOut(evidence);
     }
     let mut cause = Cause::new(

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::faults::{MIB, disk, own_directory};
@@ -11,6 +12,10 @@ use crate::file_system::LoopFileSystem;
 use crate::loop_device::LoopDevice;
 use crate::process::wait_until;
 use crate::requirement::{Requirement, skip};
+
+/// Held by a test of swap or of the page cache: while one has switched swap on, pages of the other go
+/// there too.
+static MEMORY: Mutex<()> = Mutex::new(());
 
 /// A group whose memory is limited (version 1); gone when this is dropped.
 struct MemoryGroup(PathBuf);
@@ -84,6 +89,7 @@ fn cause<'d>(document: &'d serde_json::Value, code: &str) -> Option<&'d serde_js
 
 #[test]
 fn process_that_needs_more_memory_than_its_group_has_is_swap_thrashing() {
+    let _turn = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = own_directory();
     let limit = draw(24, 40) * MIB;
     let Some(swap) = disk(directory.path(), 512 * MIB).and_then(Swap::on) else {
@@ -112,6 +118,7 @@ fn process_that_needs_more_memory_than_its_group_has_is_swap_thrashing() {
 
 #[test]
 fn files_that_do_not_fit_the_page_cache_are_cache_thrashing() {
+    let _turn = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = own_directory();
     let path = directory.path().join("file");
     let size = draw(48, 80);
