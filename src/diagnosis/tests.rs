@@ -398,6 +398,17 @@ fn refaults_under_pressure_are_cache_thrashing() {
 }
 
 #[test]
+fn files_that_go_round_while_tasks_wait_for_io_are_cache_thrashing() {
+    let mut scene = Scene::quiet();
+    scene.host.refault_bytes_per_s = Some(80e6);
+    scene.host.memory_pressure_some = Some(0.01);
+    scene.host.pressure_some = Some(0.2);
+    assert!(scene.codes().contains(&CauseCode::CacheThrashing));
+    scene.host.refault_bytes_per_s = Some(20e6);
+    assert!(!scene.codes().contains(&CauseCode::CacheThrashing));
+}
+
+#[test]
 fn busy_processors_without_io_are_not_io() {
     let mut scene = Scene::quiet();
     scene.host.cpu_busy = Some(0.99);

@@ -15,11 +15,13 @@ const MIN_FRACTION: f64 = 0.4;
 /// while tasks wait for memory for this fraction of the time. Reading large files once makes no
 /// refaults, and refaults without waiting tasks do no harm.
 const MIN_PRESSURE: f64 = 0.05;
-/// Bytes per second from which files go round: with a fast disk, or busy processors, a task waits a
-/// small part of the time for each page,
-const HEAVY_REFAULTS: f64 = 100e6;
-/// but not a smaller one than this.
-const HEAVY_PRESSURE: f64 = 0.015;
+/// Bytes per second from which files go round whatever the memory pressure is: the kernel counts a
+/// wait as memory pressure only for pages that were in active use when they were dropped, and
+/// read-ahead brings most pages of a file that is read in order; what remains is a wait for I/O
+/// (mm/filemap.c, `folio_wait_bit_common`),
+const HEAVY_REFAULTS: f64 = 50e6;
+/// for which tasks wait this fraction of the time.
+const HEAVY_IO_PRESSURE: f64 = 0.05;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let refaults = |host: &HostView| host.refault_bytes_per_s;
@@ -32,11 +34,12 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let often = analysis
         .fraction_at_least(refaults, MIN_REFAULTS)
         .unwrap_or(0.0);
-    let least_pressure = match mean >= HEAVY_REFAULTS {
-        true => HEAVY_PRESSURE,
-        false => MIN_PRESSURE,
-    };
-    if often < MIN_FRACTION || pressure.is_none_or(|it| it < least_pressure) {
+    let waits_for_memory = pressure.is_some_and(|it| it >= MIN_PRESSURE);
+    let waits_for_files = mean >= HEAVY_REFAULTS
+        && analysis
+            .mean(|host| host.pressure_some)
+            .is_some_and(|it| it >= HEAVY_IO_PRESSURE);
+    if often < MIN_FRACTION || !(waits_for_memory || waits_for_files) {
         return Examination::RuledOut(evidence);
     }
     let mut cause = Cause::new(
