@@ -1,12 +1,10 @@
 //! Traces the requests of all devices and sums them by process and device.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::drive::identity;
 use crate::model::requests::{RequestMatcher, TracedIo};
 use crate::probe::process::thread_owner::ThreadOwners;
-use crate::probe::trace::event::DeviceNumber;
 use crate::probe::trace::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
 use crate::roots::SysPaths;
 
@@ -25,7 +23,7 @@ impl ProcessIoTrace {
     /// When requests cannot be traced, and why.
     pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
         let counted = Arc::new(Mutex::new(TracedIo::default()));
-        let drives = drive_of_partitions(roots);
+        let drives = identity::drives_of_partitions(&identity::list_block_devices(roots));
         let mut matcher = RequestMatcher::new(drives.clone());
         let mut owners = ThreadOwners::new(&roots.proc);
         let sums = Arc::clone(&counted);
@@ -63,17 +61,4 @@ impl ProcessIoTrace {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *counted)
     }
-}
-
-fn drive_of_partitions(roots: &SysPaths) -> HashMap<DeviceNumber, DeviceNumber> {
-    let devices = identity::list_block_devices(roots);
-    let number_of = |name: &str| {
-        let mut all = devices.iter();
-        all.find(|device| device.name == name)
-            .map(|device| device.number)
-    };
-    devices
-        .iter()
-        .filter_map(|device| Some((device.number, number_of(device.parent.as_deref()?)?)))
-        .collect()
 }

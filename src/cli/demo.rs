@@ -1,7 +1,6 @@
 //! `diskscope demo`: the interface on a recording that the program contains.
 
 use std::io::{self, IsTerminal};
-use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -9,7 +8,6 @@ use super::config;
 use super::failure::{CommandFailure, CommandResult};
 use super::interface;
 use crate::tui;
-use crate::tui::InterfaceOptions;
 use crate::tui::demo_content::DemoContent;
 
 pub(super) fn command() -> Command {
@@ -35,14 +33,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
             "the demo needs a terminal: see `diskscope --help`",
         ));
     }
-    let config = config::effective(matches)?;
-    let options = InterfaceOptions {
-        ascii: matches.get_flag("ascii"),
-        mouse: false,
-        interval: Duration::from_secs(1),
-        theme: config.theme.value,
-        preferences: config.preferences(),
-    };
+    let options = interface::options_of_recording(matches)?;
     let content = DemoContent::load().map_err(CommandFailure::failed)?;
     interface::exit_of_ending(tui::demo(&options, content))
 }

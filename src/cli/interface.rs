@@ -1,6 +1,7 @@
 //! `diskscope` without a subcommand: the terminal interface.
 
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches};
 
@@ -42,6 +43,20 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         preferences: config.preferences(),
     };
     exit_of_ending(tui::run(&options))
+}
+
+/// How a recording is shown: it sets its own pace, and no command that shows one takes the mouse.
+pub(super) fn options_of_recording(
+    matches: &ArgMatches,
+) -> Result<InterfaceOptions, CommandFailure> {
+    let config = config::effective(matches)?;
+    Ok(InterfaceOptions {
+        ascii: matches.get_flag("ascii"),
+        mouse: false,
+        interval: Duration::from_secs(1),
+        theme: config.theme.value,
+        preferences: config.preferences(),
+    })
 }
 
 /// Converts the way in which the interface ended to an exit status.

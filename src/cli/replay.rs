@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
@@ -15,7 +14,6 @@ use super::replay_triggers::{self, read_failure};
 use super::watch::SampleWriter;
 use crate::recording::{Recording, RecordingCursor};
 use crate::tui;
-use crate::tui::InterfaceOptions;
 
 /// Formats of this command.
 pub(super) const FORMATS: &[OutputFormat] =
@@ -99,14 +97,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         if !is_single {
             replay.seek_first_rates();
         }
-        let config = config::effective(matches)?;
-        let options = InterfaceOptions {
-            ascii: matches.get_flag("ascii"),
-            mouse: false,
-            interval: Duration::from_secs(1),
-            theme: config.theme.value,
-            preferences: config.preferences(),
-        };
+        let options = interface::options_of_recording(matches)?;
         return interface::exit_of_ending(tui::replay(&options, path, replay));
     }
     let with_requests = matches.get_flag("requests");

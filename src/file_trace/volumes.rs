@@ -335,7 +335,7 @@ impl Volume {
 struct Devices {
     by_number: HashMap<DeviceNumber, BlockDevice>,
     starts: HashMap<DeviceNumber, u64>,
-    by_name: HashMap<String, DeviceNumber>,
+    drive_by_partition: HashMap<DeviceNumber, DeviceNumber>,
 }
 
 impl Devices {
@@ -349,21 +349,14 @@ impl Devices {
         };
         Self {
             starts: all.iter().filter_map(start).collect(),
-            by_name: all
-                .iter()
-                .map(|one| (one.name.clone(), one.number))
-                .collect(),
+            drive_by_partition: identity::drives_of_partitions(&all).into_iter().collect(),
             by_number: all.into_iter().map(|one| (one.number, one)).collect(),
         }
     }
 
     fn drive_of(&self, number: DeviceNumber) -> DeviceNumber {
-        let parent = self
-            .by_number
-            .get(&number)
-            .and_then(|device| device.parent.as_ref());
-        let parent = parent.and_then(|name| self.by_name.get(name));
-        parent.copied().unwrap_or(number)
+        let drive = self.drive_by_partition.get(&number);
+        drive.copied().unwrap_or(number)
     }
 
     fn drives(&self) -> HashMap<DeviceNumber, DeviceNumber> {

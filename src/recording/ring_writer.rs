@@ -16,7 +16,7 @@ use super::sync_thread::SyncThread;
 use super::trigger::TriggerRecord;
 use super::writer::{
     AppendResult, RESTART_INTERVAL_FRAMES, RecordingWriteError, compress_frame, io_failure,
-    mark_of_view,
+    mark_of_view, to_json,
 };
 use crate::model::Snapshot;
 
@@ -302,10 +302,4 @@ impl Drop for RingWriter {
         // The thread that syncs the file may hold it a little longer.
         let _ = flock(&*self.file, FlockOperation::Unlock);
     }
-}
-
-fn to_json(value: &impl serde::Serialize) -> Result<Vec<u8>, RecordingWriteError> {
-    serde_json::to_vec(value).map_err(|error| RecordingWriteError::InvalidContent {
-        reason: error.to_string(),
-    })
 }

@@ -187,10 +187,7 @@ impl RecordingWriter {
     /// # Errors
     /// If the file cannot be written.
     pub fn append_view(&mut self, live: &Snapshot) -> Result<AppendResult, RecordingWriteError> {
-        let line =
-            serde_json::to_vec(live).map_err(|error| RecordingWriteError::InvalidContent {
-                reason: error.to_string(),
-            })?;
+        let line = to_json(live)?;
         self.append_frame(FrameKind::View, mark_of_view(live), &line)
     }
 
@@ -363,4 +360,10 @@ pub fn mark_of_view(live: &Snapshot) -> FrameMark {
         time_ms,
         bytes_per_s: any.then_some(sum as u64),
     }
+}
+/// A value as one line of JSON.
+pub(super) fn to_json(value: &impl serde::Serialize) -> Result<Vec<u8>, RecordingWriteError> {
+    serde_json::to_vec(value).map_err(|error| RecordingWriteError::InvalidContent {
+        reason: error.to_string(),
+    })
 }

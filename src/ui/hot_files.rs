@@ -17,6 +17,7 @@ use crate::model::hot_files::Access;
 use crate::model::hot_files::view::{HotFileView, HotFilesView, SyncView};
 use crate::report::hot_files::{file_name, other_bytes, process_name, sync_user_name};
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::with_side_margins;
 use crate::ui::widgets::table::{TableColumn, TableWidget, number_cell};
 use crate::ui::widgets::text::{cut_end, cut_start, grouped_thousands, wrap_text};
 use crate::units;
@@ -52,11 +53,7 @@ const FOOT_ROWS: u16 = 3;
 
 /// Draws the pane.
 pub(super) fn draw(state: &HotFilesState, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let area = Rect {
-        x: area.x + 1,
-        width: area.width.saturating_sub(2),
-        ..area
-    };
+    let area = with_side_margins(area);
     let Some(view) = state.view.as_deref() else {
         return draw_unavailable(state, theme, area, buf);
     };
@@ -75,8 +72,22 @@ pub(super) fn draw(state: &HotFilesState, theme: Theme, area: Rect, buf: &mut Bu
     ])
     .areas(area);
     draw_heading(state, view, theme, top, buf);
-    draw_files(state, &files, theme, files_area, buf);
-    draw_syncs(state, &syncs, theme, syncs_area, buf);
+    let file_list = ListTable {
+        list: HotFilesList::Files,
+        columns: &FILE_COLUMNS,
+        row_count: files.len(),
+        cell: &|row, column, width| file_cell(files[row], column, width, theme),
+        empty_text: "no requests of files yet",
+    };
+    draw_list(state, &file_list, theme, files_area, buf);
+    let sync_list = ListTable {
+        list: HotFilesList::Syncs,
+        columns: &SYNC_COLUMNS,
+        row_count: syncs.len(),
+        cell: &|row, column, width| sync_cell(syncs[row], column, width, theme),
+        empty_text: "no fsync or similar call yet",
+    };
+    draw_list(state, &sync_list, theme, syncs_area, buf);
     let lines = foot_lines(state, &files, &syncs, area.width);
     for (row, line) in foot.rows().skip(1).zip(lines) {
         line.render(row, buf);
@@ -162,35 +173,33 @@ fn warnings(state: &HotFilesState, view: &HotFilesView, theme: Theme) -> Line<'s
     Line::from(spans.collect::<Vec<_>>())
 }
 
-fn draw_files(
+/// One of the two lists, and what it says while it is empty.
+struct ListTable<'a> {
+    list: HotFilesList,
+    columns: &'a [TableColumn],
+    row_count: usize,
+    cell: &'a dyn Fn(usize, usize, u16) -> Line<'static>,
+    empty_text: &'static str,
+}
+
+fn draw_list(
     state: &HotFilesState,
-    files: &[&HotFileView],
+    list: &ListTable<'_>,
     theme: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let cell = |row: usize, column: usize, width: u16| file_cell(files[row], column, width, theme);
     let table = TableWidget {
-        columns: &FILE_COLUMNS,
-        row_count: files.len(),
-        cell: &cell,
-        selected_row: state.selected_index(HotFilesList::Files, files.len()),
+        columns: list.columns,
+        row_count: list.row_count,
+        cell: list.cell,
+        selected_row: state.selected_index(list.list, list.row_count),
         sorted_by: None,
         theme,
     };
     (&table).render(area, buf);
-    draw_if_empty(
-        files.is_empty(),
-        "no requests of files yet",
-        theme,
-        area,
-        buf,
-    );
-}
-
-fn draw_if_empty(is_empty: bool, text: &'static str, theme: Theme, area: Rect, buf: &mut Buffer) {
-    if let Some(row) = area.rows().nth(1).filter(|_| is_empty) {
-        Line::styled(text, theme.role_style(StyleRole::Faint)).render(row, buf);
+    if let Some(row) = area.rows().nth(1).filter(|_| list.row_count == 0) {
+        Line::styled(list.empty_text, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
 }
 
@@ -228,32 +237,6 @@ fn file_cell(file: &HotFileView, column: usize, width: u16, theme: Theme) -> Lin
 fn time_cell(nanoseconds: Option<u64>, theme: Theme) -> Line<'static> {
     let nanoseconds = nanoseconds.map(|time| time as f64);
     number_cell(nanoseconds, units::format_latency, StyleRole::Plain, theme)
-}
-
-fn draw_syncs(
-    state: &HotFilesState,
-    syncs: &[&SyncView],
-    theme: Theme,
-    area: Rect,
-    buf: &mut Buffer,
-) {
-    let cell = |row: usize, column: usize, width: u16| sync_cell(syncs[row], column, width, theme);
-    let table = TableWidget {
-        columns: &SYNC_COLUMNS,
-        row_count: syncs.len(),
-        cell: &cell,
-        selected_row: state.selected_index(HotFilesList::Syncs, syncs.len()),
-        sorted_by: None,
-        theme,
-    };
-    (&table).render(area, buf);
-    draw_if_empty(
-        syncs.is_empty(),
-        "no fsync or similar call yet",
-        theme,
-        area,
-        buf,
-    );
 }
 
 fn sync_cell(sync: &SyncView, column: usize, width: u16, theme: Theme) -> Line<'static> {

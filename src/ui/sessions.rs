@@ -15,6 +15,7 @@ use crate::app::sessions::{SessionInput, SessionStatus, SessionsState};
 use crate::report::compare::words::session_letter;
 use crate::session::document::RunState;
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::with_side_margins;
 use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::{cut_end, cut_start, format_time, input_line};
 
@@ -37,12 +38,7 @@ const DETAIL_ROWS: u16 = 4;
 
 /// Draws the list.
 pub(super) fn draw(sessions: &SessionsState, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let area = Rect::new(
-        area.x + 1,
-        area.y,
-        area.width.saturating_sub(2),
-        area.height,
-    );
+    let area = with_side_margins(area);
     if let Some(comparison) = &sessions.comparison {
         return comparison::draw(comparison, theme, area, buf);
     }

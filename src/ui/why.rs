@@ -25,6 +25,7 @@ use crate::report::diagnosis::{
 };
 use crate::ui::live::timeline;
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::{split_heading, with_side_margins};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, format_time, wrap_text};
 use crate::units;
@@ -36,12 +37,7 @@ const CODE_WIDTH: usize = 23;
 
 /// Draws the screen.
 pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let mut area = Rect::new(
-        area.x + 1,
-        area.y,
-        area.width.saturating_sub(2),
-        area.height,
-    );
+    let mut area = with_side_margins(area);
     timeline::draw_below(&state.live, theme, &mut area, buf);
     let why = &state.why;
     why.viewport.clear_extent();
@@ -53,24 +49,10 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
         Line::styled(text, theme.role_style(StyleRole::Faint)).render(area, buf);
         return;
     };
-    let (top, below) = split_row(area);
+    let (top, below) = split_heading(area);
     draw_heading(why, diagnosis, theme, top, buf);
     let lines = page(why, diagnosis, below.width, theme);
     scrolled::draw(lines, &why.viewport, theme, below, buf);
-}
-
-/// The first row, and the rest.
-fn split_row(area: Rect) -> (Rect, Rect) {
-    let row = Rect {
-        height: area.height.min(1),
-        ..area
-    };
-    let rest = Rect {
-        y: area.y + row.height,
-        height: area.height - row.height,
-        ..area
-    };
-    (row, rest)
 }
 
 /// Style of what is this serious.

@@ -2,17 +2,25 @@
 
 use std::path::Path;
 
-use super::{setsid_is_available, start_diskscope, state_directory};
+use super::{PtyTerminal, setsid_is_available, start_diskscope, state_directory};
 
-#[test]
-fn demo_shows_every_screen_and_writes_nothing() {
+/// The demo at 120x40 and its state directory; `None` without setsid(1).
+fn start_demo() -> Option<(PtyTerminal, tempfile::TempDir)> {
     if !setsid_is_available() {
-        return;
+        return None;
     }
     let directory = state_directory();
     let mut terminal = start_diskscope(&["demo"], directory.path());
     terminal.resize(40, 120);
     terminal.wait_for_text("demo: recorded");
+    Some((terminal, directory))
+}
+
+#[test]
+fn demo_shows_every_screen_and_writes_nothing() {
+    let Some((mut terminal, directory)) = start_demo() else {
+        return;
+    };
     // Live: the machine that was recorded, its copy and the database.
     terminal.wait_for_text("web-07");
     terminal.wait_for_text("cp /srv/images");
@@ -60,13 +68,9 @@ fn is_empty(directory: &Path) -> bool {
 
 #[test]
 fn demo_refuses_what_is_not_recorded() {
-    if !setsid_is_available() {
+    let Some((mut terminal, _directory)) = start_demo() else {
         return;
-    }
-    let directory = state_directory();
-    let mut terminal = start_diskscope(&["demo"], directory.path());
-    terminal.resize(40, 120);
-    terminal.wait_for_text("demo: recorded");
+    };
     // The signal of a process of the recording would reach one of this machine.
     terminal.send_keys("x");
     terminal.wait_for_text("not available in a recording");

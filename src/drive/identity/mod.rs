@@ -18,6 +18,8 @@ pub use self::details::{ThermalReading, read_temperature};
 pub use self::device_details::DeviceDetails;
 pub use self::link::HostLink;
 pub(crate) use self::read::block_device_name;
-pub use self::read::{block_device_by_number, list_block_devices, read_block_device};
+pub use self::read::{
+    block_device_by_number, drives_of_partitions, list_block_devices, read_block_device,
+};
 pub use self::text::sanitized;
 pub use self::volume::{VolumeKind, VolumeName};

@@ -1,6 +1,7 @@
 //! Reads a [`BlockDevice`] from sysfs (kernel Documentation/ABI/stable/sysfs-block), the udev
 //! database and the tables of mounts and swap areas.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -32,6 +33,22 @@ pub fn list_block_devices(roots: &SysPaths) -> Vec<BlockDevice> {
     names
         .iter()
         .filter_map(|name| read_with_usage(roots, name, &usage))
+        .collect()
+}
+
+/// The drive of each of these devices that is a partition.
+#[must_use]
+pub fn drives_of_partitions(devices: &[BlockDevice]) -> HashMap<(u32, u32), (u32, u32)> {
+    let numbers: HashMap<&str, (u32, u32)> = devices
+        .iter()
+        .map(|device| (device.name.as_str(), device.number))
+        .collect();
+    devices
+        .iter()
+        .filter_map(|device| {
+            let parent = device.parent.as_deref()?;
+            Some((device.number, *numbers.get(parent)?))
+        })
         .collect()
 }
 

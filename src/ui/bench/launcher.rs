@@ -22,6 +22,7 @@ use crate::app::{TargetChoice, TargetGroup};
 use crate::bench::{BENCHMARKS, BenchmarkGroup};
 use crate::ui::bench::forecast;
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::with_side_margins;
 use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::{cut_end, cut_start, input_line, unknown_value, wrap_text};
 use crate::units;
@@ -100,12 +101,7 @@ const FORM_COLUMNS: [TableColumn; 2] = [
 
 /// Draws the launcher.
 pub(in crate::ui) fn draw(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let area = Rect::new(
-        area.x + 1,
-        area.y,
-        area.width.saturating_sub(2),
-        area.height,
-    );
+    let area = with_side_margins(area);
     if let Some(question) = &launcher.overwrite_question {
         return super::consent::draw(question, theme, area, buf);
     }

@@ -24,7 +24,7 @@ use crate::ui::bench::kernel::KernelPanel;
 use crate::ui::bench::table::PivotTable;
 use crate::ui::bench::{checks, headline, kernel, pages, role_of};
 use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::split_heading;
+use crate::ui::widgets::areas::{split_heading, with_side_margins};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, cut_start, wrap_text};
 use crate::{bench, units};
@@ -43,12 +43,7 @@ const MIN_METRIC_ROWS: u16 = 5;
 
 /// Draws the result.
 pub(in crate::ui) fn draw(result: &ResultState, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let area = Rect::new(
-        area.x + 1,
-        area.y,
-        area.width.saturating_sub(2),
-        area.height,
-    );
+    let area = with_side_margins(area);
     let Some((run, page)) = result.front_page() else {
         Line::styled(
             "this session has no runs",

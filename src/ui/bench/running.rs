@@ -21,6 +21,7 @@ use crate::session::document::{
 };
 use crate::ui::bench::{chart, checks, distribution, headline, kernel, role_of};
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::with_side_margins;
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::text::{cut_end, grouped_thousands};
 use crate::units;
@@ -39,12 +40,7 @@ static THROUGHPUT_CHART: ChartSpec = ChartSpec::new(
 
 /// Draws the running benchmark.
 pub(in crate::ui) fn draw(running: &RunningState, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let area = Rect::new(
-        area.x + 1,
-        area.y,
-        area.width.saturating_sub(2),
-        area.height,
-    );
+    let area = with_side_margins(area);
     let [title, progress, body] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),

@@ -34,6 +34,7 @@ use crate::safe_text::SafeText;
 use crate::ui::live::filter::draw_filter;
 use crate::ui::live::rows::{take_bottom, take_top};
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::with_side_margins;
 use crate::ui::widgets::text::cut_end;
 
 /// Minimum width for details of the selected process beside the list.
@@ -139,16 +140,6 @@ fn draw_pane(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
         LivePane::Mounts => mounts::draw(live, theme, area, buf),
         LivePane::Memory => memory::draw(live, theme, area, buf),
     }
-}
-
-/// The area without its first and last column.
-fn with_side_margins(area: Rect) -> Rect {
-    Rect::new(
-        area.x + 1,
-        area.y,
-        area.width.saturating_sub(2),
-        area.height,
-    )
 }
 
 /// Draws the notices; those that a key can fix come first.

@@ -29,6 +29,7 @@ use crate::app::requests::RequestsState;
 use crate::model::requests::RequestsView;
 use crate::ui::live::timeline;
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::with_side_margins;
 use crate::ui::widgets::text::{grouped_thousands, input_line};
 use crate::units;
 
@@ -38,12 +39,7 @@ const MAX_OPERATION_ROWS: u16 = 4;
 /// Draws the screen.
 pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let requests = &state.requests;
-    let mut area = Rect::new(
-        area.x + 1,
-        area.y,
-        area.width.saturating_sub(2),
-        area.height,
-    );
+    let mut area = with_side_margins(area);
     timeline::draw_below(&state.live, theme, &mut area, buf);
     let Some(view) = &requests.view else {
         let is_recording = state.live.timeline.is_some();

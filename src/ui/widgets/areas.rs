@@ -16,3 +16,13 @@ pub fn split_heading(area: Rect) -> (Rect, Rect) {
     };
     (heading, body)
 }
+
+/// The area without its first and last column.
+#[must_use]
+pub fn with_side_margins(area: Rect) -> Rect {
+    Rect {
+        x: area.x + 1,
+        width: area.width.saturating_sub(2),
+        ..area
+    }
+}
