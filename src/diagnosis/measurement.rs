@@ -95,6 +95,12 @@ quantities! {
     FlushRate = "flushes", PerSecond, "/proc/diskstats";
     /// Mean size of the writes.
     WriteSize = "wareq-sz", Bytes, "/proc/diskstats";
+    /// Mean size of the reads.
+    ReadSize = "rareq-sz", Bytes, "/proc/diskstats";
+    /// Pieces in which a file lies on its device: extents that do not continue each other.
+    FilePieces = "pieces", Count, "FIEMAP";
+    /// Mean size of these pieces.
+    PieceSize = "piece_size", Bytes, "FIEMAP";
     /// Requests in flight that do not complete.
     StuckRequests = "requests_stuck", Count, "/proc/diskstats";
     /// Fraction of the time in which the task was blocked.
@@ -145,6 +151,8 @@ quantities! {
     LinkSpeed = "link", BytesPerSecond, "/sys/block/*/device";
     /// Throughput of the link that the drive supports.
     LinkSupported = "link_supported", BytesPerSecond, "/sys/block/*/device";
+    /// Fraction of the time in which the device had more requests than it serves.
+    SaturatedTime = "saturated", Fraction, "/proc/diskstats";
     /// Spread of the throughput over the intervals, relative to its mean.
     ThroughputSpread = "throughput_spread", Fraction, "/proc/diskstats";
 }

@@ -33,6 +33,8 @@ pub struct DeviceSummary {
     pub serial: bool,
     /// Whether it is a virtual disk, whose limits another machine sets.
     pub is_virtual: bool,
+    /// Whether it is known to rotate: a disk, or a volume on disks.
+    pub rotates: bool,
     /// Whether it is known not to rotate.
     pub is_flash: bool,
     /// Its I/O scheduler.
@@ -236,6 +238,7 @@ impl Sums {
             kind: view.kind,
             serial: view.serves_serially,
             is_virtual: drive.is_some_and(is_virtual),
+            rotates: drive.is_some_and(|drive| drive.rotational == Some(true)),
             is_flash: drive.is_some_and(|drive| drive.rotational == Some(false)),
             scheduler: drive
                 .and_then(|drive| drive.scheduler.as_ref())

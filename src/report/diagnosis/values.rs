@@ -40,6 +40,7 @@ fn label(quantity: Quantity) -> &'static str {
         | Quantity::WriteAwait
         | Quantity::FlushAwait
         | Quantity::QueueSize
+        | Quantity::ReadSize
         | Quantity::WriteSize => quantity.name(),
         Quantity::LightLoadLatency => "latency under light load",
         Quantity::Utilization => "%util",
@@ -70,6 +71,9 @@ fn label(quantity: Quantity) -> &'static str {
         Quantity::FuseWaiting => "requests to FUSE servers waiting",
         Quantity::LinkSpeed => "link",
         Quantity::LinkSupported => "supported",
+        Quantity::FilePieces => "pieces",
+        Quantity::PieceSize => "mean size of a piece",
+        Quantity::SaturatedTime => "saturated",
         Quantity::ThroughputSpread => "spread of the throughput",
     }
 }
