@@ -81,6 +81,10 @@ quantities! {
     WriteAwait = "w_await", Nanoseconds, "/proc/diskstats";
     /// Mean latency of flushes.
     FlushAwait = "f_await", Nanoseconds, "/proc/diskstats";
+    /// Mean latency of discards.
+    DiscardAwait = "d_await", Nanoseconds, "/proc/diskstats";
+    /// Share of the discards in the time that all requests take together.
+    DiscardShare = "discard_share", Fraction, "/proc/diskstats";
     /// Lowest mean latency in an interval with at most one request in flight; without such an interval, what is typical of this kind of drive.
     LightLoadLatency = "light_load_latency", Nanoseconds, "/proc/diskstats";
     /// Requests in flight, mean.

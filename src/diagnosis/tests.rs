@@ -600,6 +600,23 @@ fn maintenance_program_explains_saturation() {
 }
 
 #[test]
+fn discards_that_others_wait_for_are_maintenance() {
+    let mut scene = Scene::quiet()
+        .with_process(5, "/sbin/fstrim -av", 0.0, Some("submit_bio_wait"))
+        .with_process(6, "postgres: writer", 1e6, Some("folio_wait_bit_common"));
+    scene.devices = vec![device("sda", 12.0, 80.0, 60e6)];
+    scene.devices[0].discard_ios_per_s = Some(150.0);
+    scene.devices[0].discard_await_ns = Some(50e6);
+    let diagnosis = scene.diagnosis();
+    let cause = &diagnosis.causes[0];
+    assert_eq!(cause.code(), CauseCode::Maintenance);
+    assert_eq!((cause.culprits[0].pid, cause.victims[0].pid), (5, 6));
+    assert!(cause.value(Quantity::DiscardShare).unwrap() > 0.5);
+    scene.devices[0].discard_ios_per_s = Some(1.0);
+    assert!(!scene.codes().contains(&CauseCode::Maintenance));
+}
+
+#[test]
 fn error_in_kernel_log_is_critical() {
     let mut scene = Scene::quiet();
     scene.facts.kernel_errors = NewErrors::Read(vec![KernelIoError {

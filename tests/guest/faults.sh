@@ -5,8 +5,9 @@
 #   usage: faults.sh DISK NVME      names without /dev; WHAT IS ON BOTH IS LOST
 #
 # DISK: a rotational disk of 1 GB or more, limited by the hypervisor to 120 requests per second. NVME: an NVMe drive of
-# 512 MB or more. Wanted: cgroup v2 with the io controller, dm-delay, dm-flakey, raid1; diskscope, dd, dmsetup and mdadm
-# in the PATH. Prints one line for every fault; its exit status is the number of those that were not named first.
+# 512 MB or more. Wanted: cgroup v2 with the io controller, dm-delay, dm-flakey, raid1, ext4, scsi_debug in /mods;
+# diskscope, dd, dmsetup, mdadm, fstrim and mkfs.ext4 in the PATH. Prints one line for every fault; its exit status is
+# the number of those that were not named first.
 
 set -u
 disk=/dev/$1 nvme=/dev/$2
@@ -84,6 +85,21 @@ while :; do dd if=/dev/mapper/flaky of=/dev/null bs=4k count=64 2>/dev/null; sle
 loads=$!
 expect drive-errors "dm-flakey: errors 3 s of 4"
 dmsetup remove --retry flaky
+
+# 16 ms for a command; a discard covers 128 KiB at most.
+insmod /mods/scsi_debug.ko dev_size_mb=300 lbpu=1 unmap_max_blocks=256 delay=4 max_queue=2 2>/dev/null
+sleep 2
+for found in /sys/block/sd*; do
+    [ "$(cat "$found"/device/vendor)" = "Linux   " ] && trimmed=$(basename "$found")
+done
+mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/"$trimmed"
+mkdir -p /trimmed
+mount /dev/"$trimmed" /trimmed
+load /bin/fstrim /trimmed
+load /bin/dd if=/dev/"$trimmed" of=/dev/null bs=4k iflag=direct
+load /bin/dd if=/dev/"$trimmed" of=/dev/null bs=4k iflag=direct skip=20000
+expect maintenance "fstrim of a drive that takes 16 ms for a command"
+umount /trimmed
 
 half=$(($(size "$disk") / 4))
 dmsetup create one --table "0 $half linear $disk 0"

@@ -61,6 +61,10 @@ pub struct DeviceSummary {
     pub flushes: Option<f64>,
     /// Mean latency of flushes in nanoseconds.
     pub flush_await: Option<f64>,
+    /// Share of the discards in the time that all requests take together, without flushes.
+    pub discard_share: f64,
+    /// Mean latency of discards in nanoseconds; `None` without discards.
+    pub discard_await: Option<f64>,
     /// Mean size of writes in bytes.
     pub write_size: Option<f64>,
     /// Mean requests in flight.
@@ -174,6 +178,8 @@ struct Sums {
     write_time: f64,
     flushes: Option<f64>,
     flush_time: f64,
+    discards: f64,
+    discard_time: f64,
     queue: f64,
     busy: f64,
     min_in_flight: Option<u64>,
@@ -218,6 +224,9 @@ impl Sums {
             *self.flushes.get_or_insert(0.0) += rate * seconds;
             self.flush_time += view.flush_await_ns.unwrap_or(0.0) * rate * seconds;
         }
+        let discards = view.discard_ios_per_s.unwrap_or(0.0) * seconds;
+        self.discards += discards;
+        self.discard_time += view.discard_await_ns.unwrap_or(0.0) * discards;
         self.queue += load.queue * seconds;
         self.busy += load.busy * seconds;
         let least = self.min_in_flight.get_or_insert(load.in_flight);
@@ -254,6 +263,12 @@ impl Sums {
             write_await: mean(self.write_time, self.writes),
             flushes: self.flushes.map(|count| count / seconds),
             flush_await: mean(self.flush_time, flushes),
+            discard_share: mean(
+                self.discard_time,
+                self.read_time + self.write_time + self.discard_time,
+            )
+            .unwrap_or(0.0),
+            discard_await: mean(self.discard_time, self.discards),
             write_size: mean(self.write_bytes, self.writes),
             queue: self.queue / seconds,
             busy: self.busy / seconds,

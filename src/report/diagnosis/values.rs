@@ -39,6 +39,7 @@ fn label(quantity: Quantity) -> &'static str {
         Quantity::ReadAwait
         | Quantity::WriteAwait
         | Quantity::FlushAwait
+        | Quantity::DiscardAwait
         | Quantity::QueueSize
         | Quantity::ReadSize
         | Quantity::WriteSize => quantity.name(),
@@ -71,6 +72,7 @@ fn label(quantity: Quantity) -> &'static str {
         Quantity::FuseWaiting => "requests to FUSE servers waiting",
         Quantity::LinkSpeed => "link",
         Quantity::LinkSupported => "supported",
+        Quantity::DiscardShare => "share of the discards",
         Quantity::FilePieces => "pieces",
         Quantity::PieceSize => "mean size of a piece",
         Quantity::SaturatedTime => "saturated",
