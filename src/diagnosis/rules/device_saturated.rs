@@ -71,8 +71,12 @@ fn is_saturated_in(device: &DeviceSummary, load: &IntervalLoad) -> bool {
         true => load.busy >= SERIAL_BUSY && load.queue >= SERIAL_QUEUE,
         false => load.queue >= PARALLEL_QUEUE,
     };
-    let risen = (device.light_latency * RISEN_LATENCY).max(UNNOTICED_LATENCY);
-    is_full && load.latency.unwrap_or(0.0) >= risen
+    is_full && is_risen(device, load.latency.unwrap_or(0.0))
+}
+
+/// Whether a latency in nanoseconds is far above that under light load.
+pub(super) fn is_risen(device: &DeviceSummary, latency: f64) -> bool {
+    latency >= (device.light_latency * RISEN_LATENCY).max(UNNOTICED_LATENCY)
 }
 
 /// Fraction of the intervals in which the device has more requests than it serves.

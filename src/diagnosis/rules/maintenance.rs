@@ -1,6 +1,6 @@
 //! fsck, trim, scrub and the like take a large part of a device.
 
-use super::device_saturated::{is_saturated, load_evidence};
+use super::device_saturated::{is_risen, is_saturated, load_evidence};
 use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, DeviceSummary, ProcessSummary, Waiter};
 use crate::diagnosis::blame::{SUFFERING, blame, parties, uses};
@@ -54,7 +54,6 @@ fn names_one_of(process: &ProcessSummary, programs: &[&str]) -> bool {
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let causes = analysis
         .whole_devices()
-        .filter(|device| is_saturated(device))
         .filter_map(|device| by_traffic(analysis, device).or_else(|| by_discards(analysis, device)))
         .collect();
     Examination::of(causes, Vec::new)
@@ -62,6 +61,9 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
 
 /// A program that reads or writes a large part of the device.
 fn by_traffic(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
+    if !is_saturated(device) {
+        return None;
+    }
     let blame = blame(analysis, device);
     let mut programs = analysis.processes.iter();
     let program = programs.find(|it| is_maintenance(it) && uses(analysis, it, device))?;
@@ -85,7 +87,8 @@ fn by_traffic(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> 
     Some(cause)
 }
 
-/// A program that discards: no data are transferred, so that it has no share of the traffic.
+/// A program that discards: no data are transferred, so that it has no share of the traffic, and a
+/// drive that does not queue discards delays others without a long queue.
 fn by_discards(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let on_device: Vec<&Waiter> = analysis.waiters_on(&device.name, SUFFERING).collect();
     let uses_it = |process: &ProcessSummary| {
@@ -99,7 +102,8 @@ fn by_discards(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause>
         .copied()
         .filter(|waiter| waiter.pid != program.pid)
         .collect();
-    if device.discard_share < MIN_SHARE || others.is_empty() {
+    let is_delayed = is_risen(device, device.latency());
+    if !is_delayed || device.discard_share < MIN_SHARE || others.is_empty() {
         return None;
     }
     let mut cause = cause(analysis, device, program, device.discard_share);
