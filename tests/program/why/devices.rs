@@ -1,18 +1,13 @@
 //! Staged faults of devices that several processes use, and of settings.
 
 use std::fs;
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::fs::FallocateFlags;
 use serde_json::Value;
 
 use super::faults::{MIB, disk, own_directory};
 use super::{Load, codes_of_device, diagnosis, draw};
-use crate::file_system::LoopFileSystem;
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
 use crate::slow_disk::SlowDisk;
@@ -115,50 +110,6 @@ fn maintenance_program_that_others_wait_for_is_named() {
     assert!(names(&found.unwrap()["who"], pids[0]), "{document:#}");
 }
 
-#[test]
-fn check_of_a_file_system_that_others_wait_for_is_maintenance() {
-    if !has_program("e2fsck", Requirement::Program) {
-        return;
-    }
-    let Some(slow) = SlowDisk::mount() else {
-        return;
-    };
-    let Some(device) = LoopDevice::attach(&slow.file(), &["--direct-io=on"]) else {
-        return;
-    };
-    if !set_queue(&device, "rotational", "1") {
-        return;
-    }
-    // All inode tables are written and checked.
-    let made = Command::new("mkfs.ext4")
-        .args(["-q", "-F", "-N", "120000", "-O", "^uninit_bg,^metadata_csum"])
-        .args(["-E", "nodiscard,lazy_itable_init=0", device.path()])
-        .output();
-    assert!(made.unwrap().status.success());
-    let flushed = Command::new("blockdev")
-        .args(["--flushbufs", device.path()])
-        .output();
-    assert!(flushed.unwrap().status.success());
-    let service = Duration::from_micros(draw(8_000, 14_000));
-    slow.serve_serially(service);
-    let reader = format!(
-        "exec dd if={} of=/dev/null bs=4k iflag=direct skip=9000",
-        device.path()
-    );
-    let load = Load::shell([
-        format!("exec e2fsck -f -n {}", device.path()),
-        reader.clone(),
-        reader,
-    ]);
-    let pids = load.pids();
-    let document = diagnosis("8s");
-    slow.be_quick();
-    drop(load);
-    let found = cause(&document, "maintenance", &device);
-    assert!(found.is_some(), "{service:?} {document:#}");
-    assert!(names(&found.unwrap()["who"], pids[0]), "{document:#}");
-}
-
 /// Sets an attribute of a device's queue.
 fn set_queue(device: &LoopDevice, setting: &str, value: &str) -> bool {
     let name = device.path().trim_start_matches("/dev/");
@@ -215,71 +166,4 @@ fn reader_with_one_request_in_flight_on_flash_is_queue_starved() {
     // Nothing is wrong with the device itself.
     let codes = codes_of_device(&document, device.path());
     assert!(!codes.contains(&"device-slow"), "{document:#}");
-}
-
-/// Writes a file into the gaps of another one that fills the file system: in pieces of `piece` bytes.
-fn write_fragmented(directory: &Path, size: u64, piece: u64) -> PathBuf {
-    let filler = File::create(directory.join("filler")).unwrap();
-    let blocks = vec![7; MIB as usize];
-    let mut length = 0;
-    while (&filler).write_all(&blocks).is_ok() {
-        length += MIB;
-    }
-    filler.sync_all().unwrap();
-    let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    for start in (0..length.min(2 * size + 2 * MIB)).step_by(2 * piece as usize) {
-        rustix::fs::fallocate(&filler, punch, start, piece).unwrap();
-    }
-    filler.sync_all().unwrap();
-    let path = directory.join("data");
-    let file = File::create(&path).unwrap();
-    for _ in 0..size / MIB {
-        (&file).write_all(&blocks).unwrap();
-    }
-    file.sync_all().unwrap();
-    path
-}
-
-#[test]
-fn file_in_many_pieces_on_a_rotational_disk_is_fragmented() {
-    let Some(slow) = SlowDisk::mount() else {
-        return;
-    };
-    let Some(device) = LoopDevice::attach(&slow.file(), &["--direct-io=on"]) else {
-        return;
-    };
-    if !set_queue(&device, "rotational", "1") {
-        return;
-    }
-    let options = ["-F", "-E", "nodiscard,lazy_itable_init=0"];
-    let Some(file_system) = LoopFileSystem::on(device, "ext4", &options, Requirement::Ext4) else {
-        return;
-    };
-    let piece = draw(4, 10) * 4096;
-    let path = write_fragmented(file_system.mount_point(), 20 * MIB, piece);
-    let path = path.display().to_string();
-    let dropped = Command::new("dd")
-        .args(["iflag=nocache", "count=0"])
-        .arg(format!("if={path}"))
-        .output();
-    assert!(dropped.unwrap().status.success());
-    // A seek and half a revolution for each read that does not continue the one before.
-    slow.serve_serially(Duration::from_millis(draw(14, 20)));
-    let load = Load::shell([format!("exec dd if={path} of=/dev/null bs=64k")]);
-    let document = diagnosis("7s");
-    let pid = load.pids()[0];
-    slow.be_quick();
-    drop(load);
-    let causes = document["causes"].as_array().unwrap();
-    let name = file_system.device_name();
-    let own = causes.iter().find(|cause| cause["device"] == name);
-    let Some(own) = own else {
-        panic!("{piece} {document:#}");
-    };
-    assert_eq!(own["code"], "fragmented", "{piece} {document:#}");
-    assert!(names(&own["victims"], pid), "{document:#}");
-    let evidence = own["evidence"].as_array().unwrap();
-    let pieces = evidence.iter().find(|it| it["name"] == "piece_size");
-    let found = pieces.unwrap()["value"].as_f64().unwrap();
-    assert!(found <= 3.0 * piece as f64, "{piece} {document:#}");
 }
