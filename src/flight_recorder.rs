@@ -343,10 +343,14 @@ mod tests {
     #[test]
     fn condition_that_triggers_in_the_time_after_another_is_kept_with_it() {
         let empty = tempfile::tempdir().unwrap();
-        let texts = ["pressure_some(system)>50%", "memory_pressure_some(system)>50%"];
+        let texts = [
+            "pressure_some(system)>50%",
+            "memory_pressure_some(system)>50%",
+        ];
         let texts: Vec<String> = texts.iter().map(|it| (*it).to_owned()).collect();
         let conditions = ConditionSet::parse(&texts).unwrap();
-        let mut recorder = FlightRecorder::start(SysPaths::under_root(empty.path()), conditions, 100);
+        let mut recorder =
+            FlightRecorder::start(SysPaths::under_root(empty.path()), conditions, 100);
         let mut observe = |second, io, memory| {
             let at = Duration::from_secs(1000 + second);
             recorder.observe(&snapshot(second, io, memory), at).len()

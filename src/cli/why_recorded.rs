@@ -12,7 +12,8 @@ use super::output::{ResultOutput, pretty_json};
 use super::replay_triggers::read_failure;
 use crate::diagnosis::{EvidenceWindow, diagnose};
 use crate::recording::{
-    BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor, TriggerMark,
+    BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor,
+    TriggerMark,
 };
 use crate::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 

@@ -234,7 +234,11 @@ fn bursts_of_writeback_that_delay_others_for_seconds_are_saturation() {
     let mut busy = saturated();
     busy.devices = vec![device("sda", 22.0, 20.0, 1.1e9)];
     assert_eq!(codes_of_bursts(&busy, 2), [CauseCode::DeviceSaturated]);
-    assert_eq!(codes_of_bursts(&busy, 1), [], "shorter than anybody suffers");
+    assert_eq!(
+        codes_of_bursts(&busy, 1),
+        [],
+        "shorter than anybody suffers"
+    );
     busy.devices = vec![device("sda", 4.0, 80.0, 50e6)];
     assert_eq!(codes_of_bursts(&busy, 3), [], "not noticed as a delay");
     busy.devices = vec![device("sda", 22.0, 20.0, 1.1e9)];

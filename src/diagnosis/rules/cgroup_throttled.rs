@@ -84,15 +84,13 @@ fn held_back<'a>(
         WaitKind::Commit,
         WaitKind::Request,
     ];
-    analysis
-        .waiters_on(&device.name, SUFFERING)
-        .find(|waiter| {
-            device.min_in_flight == 0
-                && waiter.unit.as_ref() == Some(&unit.name)
-                && waiter.is_still_blocked
-                && waiter.longest >= HELD_BACK
-                && waiter.waits_for(&in_device) > 0.0
-        })
+    analysis.waiters_on(&device.name, SUFFERING).find(|waiter| {
+        device.min_in_flight == 0
+            && waiter.unit.as_ref() == Some(&unit.name)
+            && waiter.is_still_blocked
+            && waiter.longest >= HELD_BACK
+            && waiter.waits_for(&in_device) > 0.0
+    })
 }
 
 fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<Cause> {

@@ -93,9 +93,7 @@ fn cause(analysis: &Analysis<'_>, layout: &FileLayout) -> Option<Cause> {
 /// The rotational device that a file lies on: the drive of a partition.
 fn device_of<'a>(analysis: &'a Analysis<'_>, layout: &FileLayout) -> Option<&'a DeviceSummary> {
     let drives = &analysis.last().drives;
-    let drive = drives
-        .iter()
-        .find(|it| it.number == layout.device_number)?;
+    let drive = drives.iter().find(|it| it.number == layout.device_number)?;
     let name = drive.parent.as_deref().unwrap_or(&drive.name);
     analysis.device(name).filter(|device| device.rotates)
 }
@@ -112,7 +110,9 @@ fn waiting_reader<'a>(
 /// Whether a device is busy with small reads that each cost a seek.
 fn seeks(device: &DeviceSummary, piece: f64) -> bool {
     device.busy >= MIN_BUSY
-        && device.read_await.is_some_and(|latency| latency >= SEEK_LATENCY)
+        && device
+            .read_await
+            .is_some_and(|latency| latency >= SEEK_LATENCY)
         && read_size(device).is_some_and(|size| size <= piece * READ_OF_PIECE)
 }
 
