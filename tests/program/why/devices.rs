@@ -141,7 +141,8 @@ fn check_of_a_file_system_that_others_wait_for_is_maintenance() {
         .args(["--flushbufs", device.path()])
         .output();
     assert!(flushed.unwrap().status.success());
-    let service = Duration::from_micros(draw(8_000, 14_000));
+    // Slow enough that the check does not end within the window.
+    let service = Duration::from_micros(draw(16_000, 22_000));
     slow.serve_serially(service);
     let reader = format!(
         "exec dd if={} of=/dev/null bs=4k iflag=direct skip=9000",
