@@ -6,6 +6,8 @@ mod alerts;
 mod command_line;
 mod compare;
 mod config;
+#[path = "../support/control_group.rs"]
+mod control_group;
 mod day;
 #[path = "../support/file_system.rs"]
 mod file_system;
