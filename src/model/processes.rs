@@ -20,6 +20,7 @@ use crate::probe::SystemSample;
 use crate::probe::sample::{IoPriority, ProbeNotice, ProcessIo, ProcessSample};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_command_line;
+use crate::sorting::SortList as _;
 
 /// Counters of each process when it was first sampled.
 #[derive(Debug, Default)]
@@ -89,7 +90,7 @@ pub fn process_views(
 
 /// The busiest first.
 pub fn sort_by_load(views: &mut [ProcessView]) {
-    views.sort_by(|a, b| {
+    views.sort_list_by(|a, b| {
         let order = sort_weight(b).total_cmp(&sort_weight(a));
         order.then((a.pid, a.tid).cmp(&(b.pid, b.tid)))
     });

@@ -9,6 +9,7 @@ use crate::model::SampleHistory;
 use crate::model::device_folding::{DeviceFolding, Fold, FoldedDevices};
 use crate::model::snapshot::{DeviceView, Snapshot};
 use crate::model::stack;
+use crate::sorting::SortList as _;
 
 /// A device counts as idle after this many samples without I/O, so that its line does not come and
 /// go.
@@ -202,11 +203,12 @@ impl<'a> DeviceList<'a> {
             }
         }
         if order.column.is_some() {
-            list.rows.sort_by(|left, right| order.compare(left, right));
+            list.rows
+                .sort_list_by(|left, right| order.compare(left, right));
         } else {
             // Stable: devices of equal rank stay in the kernel's order.
             list.rows
-                .sort_by_key(|device| (is_idle(device, history), is_virtual(device)));
+                .sort_list_by_key(|device| (is_idle(device, history), is_virtual(device)));
             list.rows = below_their_parents(&list.rows, &sample.devices);
             if order.reversed {
                 list.rows.reverse();

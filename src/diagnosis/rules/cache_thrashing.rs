@@ -7,6 +7,7 @@ use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
 use crate::model::snapshot::HostView;
+use crate::sorting::SortList as _;
 
 /// Bytes per second that are read again,
 const MIN_REFAULTS: f64 = 10e6;
@@ -61,7 +62,7 @@ fn readers(analysis: &Analysis<'_>) -> Vec<Party> {
         .iter()
         .filter(|it| it.read_bytes > 0.0)
         .collect();
-    readers.sort_by(|a, b| b.read_bytes.total_cmp(&a.read_bytes));
+    readers.sort_list_by(|a, b| b.read_bytes.total_cmp(&a.read_bytes));
     readers
         .iter()
         .take(2)

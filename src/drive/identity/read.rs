@@ -16,6 +16,7 @@ use crate::drive::identity::volume::{VolumeName, by_id_name};
 use crate::drive::mounts;
 use crate::drive::mounts::{MountEntry, SwapEntry};
 use crate::roots::SysPaths;
+use crate::sorting::SortList as _;
 
 /// Unit of `size` and `start` in bytes, regardless of the drive's sector size.
 const SECTOR_BYTES: u64 = 512;
@@ -26,7 +27,7 @@ pub fn list_block_devices(roots: &SysPaths) -> Vec<BlockDevice> {
     let usage = DeviceUsage::read(roots);
     let mut names: Vec<String> = directory_entries(&roots.sys.join("class/block"));
     let order = kernel_order(roots);
-    names.sort_by_key(|name| {
+    names.sort_list_by_key(|name| {
         let position = order.iter().position(|known| known == name);
         position.unwrap_or(usize::MAX)
     });

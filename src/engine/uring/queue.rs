@@ -135,7 +135,7 @@ impl UringWorker {
     }
 
     /// Adds up to one batch of requests to the submission queue. Also returns the worker's time.
-    #[inline]
+    #[inline(always)]
     fn fill_submission_queue(
         &mut self,
         worker: &mut WorkerContext,
@@ -178,7 +178,7 @@ impl UringWorker {
     }
 
     /// The submission entry of a request.
-    #[inline]
+    #[inline(always)]
     fn submission_entry(&mut self, slot: u16, request: &ScheduledRequest) -> squeue::Entry {
         let job = request.request;
         let index = self
