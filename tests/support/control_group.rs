@@ -12,6 +12,8 @@ use crate::requirement::{Requirement, skip};
 /// How long the kernel may take to see that the last process of a group has ended.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(10);
 
+const READ_LIMIT: &str = "blkio.throttle.read_bps_device";
+
 /// A control group with one limit, removed when it is dropped.
 pub struct TestCgroup(PathBuf);
 
@@ -19,7 +21,12 @@ impl TestCgroup {
     /// Reads at most `bytes` a second from the device with that number.
     pub fn with_read_limit((major, minor): (u32, u32), bytes: u64) -> Option<Self> {
         let limit = format!("{major}:{minor} {bytes}");
-        Self::with_limit("blkio", "blkio.throttle.read_bps_device", &limit)
+        Self::with_limit("blkio", READ_LIMIT, &limit)
+    }
+
+    /// Removes that limit, so that a process which it holds back can end.
+    pub fn lift_read_limit(&self, (major, minor): (u32, u32)) {
+        fs::write(self.0.join(READ_LIMIT), format!("{major}:{minor} 0")).unwrap();
     }
 
     /// Has at most `bytes` in memory.

@@ -27,17 +27,22 @@ impl LoopFileSystem {
     /// A new file system of that type on a sparse file; `None`, and why in one line, where that is
     /// not to be had.
     pub fn new(kind: &str, requirement: Requirement) -> Option<Self> {
-        Self::on(LoopDevice::sparse(IMAGE_BYTES)?, kind, requirement)
+        Self::on(LoopDevice::sparse(IMAGE_BYTES)?, kind, &[], requirement)
     }
 
     /// A new ext4 on a sparse file of that many bytes.
     pub fn ext4(bytes: u64) -> Option<Self> {
-        Self::on(LoopDevice::sparse(bytes)?, "ext4", Requirement::Ext4)
+        Self::on(LoopDevice::sparse(bytes)?, "ext4", &[], Requirement::Ext4)
     }
 
-    /// A new file system of that type on a device.
-    pub fn on(device: LoopDevice, kind: &str, requirement: Requirement) -> Option<Self> {
-        if !make_file_system(&device, kind, requirement) {
+    /// A new file system of that type on a device; `options` are those of mkfs.
+    pub fn on(
+        device: LoopDevice,
+        kind: &str,
+        options: &[&str],
+        requirement: Requirement,
+    ) -> Option<Self> {
+        if !make_file_system(&device, kind, options, requirement) {
             return None;
         }
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -82,6 +87,11 @@ impl LoopFileSystem {
         &self.device
     }
 
+    /// Name of its device, such as `loop3`.
+    pub fn device_name(&self) -> &str {
+        self.device.name()
+    }
+
     fn is_mounted(&self) -> bool {
         call("mountpoint", &["-q".as_ref(), &self.mount_point]).is_ok()
     }
@@ -96,15 +106,21 @@ impl Drop for LoopFileSystem {
     }
 }
 
-/// Makes a file system on a device; `false`, and why in one line, where that fails.
-pub fn make_file_system(device: &LoopDevice, kind: &str, requirement: Requirement) -> bool {
+/// Makes a file system on a device, with further options of mkfs; `false`, and why in one line, where
+/// that fails.
+pub fn make_file_system(
+    device: &LoopDevice,
+    kind: &str,
+    options: &[&str],
+    requirement: Requirement,
+) -> bool {
     let program = format!("mkfs.{kind}");
-    let options = match kind {
+    let usual = match kind {
         "ext4" => &EXT4_OPTIONS[..],
         _ => &[],
     };
     let mut words = vec![Path::new("-q")];
-    words.extend(options.iter().map(Path::new));
+    words.extend(usual.iter().chain(options).map(Path::new));
     words.push(Path::new(device.path()));
     let made = call(&program, &words);
     if let Err(error) = &made {

@@ -126,7 +126,7 @@ fn device_changed_since_it_was_shown_is_not_overwritten() {
     open_question(&mut terminal, device.path());
     terminal.wait_for_text("no known signature");
     // A file system is made on it while the question stands.
-    if !make_file_system(&device, "ext4", Requirement::Ext4) {
+    if !make_file_system(&device, "ext4", &[], Requirement::Ext4) {
         return;
     }
     let before = std::fs::read(device.file()).unwrap();
@@ -140,7 +140,7 @@ fn device_changed_since_it_was_shown_is_not_overwritten() {
 #[test]
 fn typed_path_includes_consent_to_listed_signatures() {
     let Some(device) = new_device() else { return };
-    if !make_file_system(&device, "ext4", Requirement::Ext4) {
+    if !make_file_system(&device, "ext4", &[], Requirement::Ext4) {
         return;
     }
     let directory = state_directory();

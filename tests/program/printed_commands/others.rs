@@ -124,7 +124,7 @@ fn strictatime_advice_command_remounts_named_mount_point() {
     let Some(device) = LoopDevice::with(&vec![0; 8 << 20]) else {
         return;
     };
-    if !make_file_system(&device, "ext4", Requirement::Ext4) {
+    if !make_file_system(&device, "ext4", &[], Requirement::Ext4) {
         return;
     }
     let place = tempfile::tempdir().unwrap();

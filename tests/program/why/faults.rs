@@ -50,6 +50,32 @@ fn limit_of_control_group_is_named_first() {
 }
 
 #[test]
+fn limit_that_one_request_exceeds_is_named_before_the_process_that_hangs() {
+    let directory = own_directory();
+    let Some(device) = disk(directory.path(), 64 * MIB) else {
+        return;
+    };
+    // A request of 128 KiB takes 16 s and longer: the rate is 0 in most seconds.
+    let limit = draw(2_000, 8_000);
+    let Some(group) = TestCgroup::with_read_limit(device.number(), limit) else {
+        return;
+    };
+    let load = Load::shell([group.command(&format!(
+        "exec dd if={} of=/dev/null bs=128K iflag=direct",
+        device.path()
+    ))]);
+    let document = diagnosis("11s");
+    group.lift_read_limit(device.number());
+    drop(load);
+    let codes = codes_of_device(&document, device.path());
+    assert_eq!(
+        codes.first(),
+        Some(&"cgroup-throttled"),
+        "{limit} {document:#}"
+    );
+}
+
+#[test]
 fn synchronous_writers_are_a_sync_storm() {
     let directory = own_directory();
     let Some(device) = disk(directory.path(), 256 * MIB) else {
@@ -134,7 +160,7 @@ fn file_system_without_space_is_named_with_its_mount_point() {
     let Some(device) = disk(directory.path(), draw(64, 128) * MIB) else {
         return;
     };
-    let Some(file_system) = LoopFileSystem::on(device, "ext4", Requirement::Ext4) else {
+    let Some(file_system) = LoopFileSystem::on(device, "ext4", &[], Requirement::Ext4) else {
         return;
     };
     let place = file_system.mount_point();
