@@ -66,8 +66,9 @@ mod tests {
             sorted.sort_list_by_key(|item| item.0);
             expected.sort_by_key(|item| item.0);
             prop_assert_eq!(&sorted, &expected);
-            sorted.sort_list_by(|left, right| right.1.cmp(&left.1));
-            expected.sort_by(|left, right| right.1.cmp(&left.1));
+            let last_first = |left: &(u8, u16), right: &(u8, u16)| right.1.cmp(&left.1);
+            sorted.sort_list_by(last_first);
+            expected.sort_by(last_first);
             prop_assert_eq!(sorted, expected);
         }
     }
