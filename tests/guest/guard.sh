@@ -38,6 +38,9 @@ wipe() {
     megabytes=$(($(cat /sys/class/block/$1/size) / 2048))
     dd if=/dev/zero of=/dev/$1 bs=1M seek=$((megabytes - 1)) count=2 conv=notrunc 2>/dev/null
 }
+# An earlier use of the disks would have mkfs ask.
+wipe $nvme
+wipe $scsi
 map() { echo "$2" | dmsetup create --noudevsync "$1" && dmsetup mknodes; }
 unmap() { dmsetup remove --noudevsync "$1"; }
 
