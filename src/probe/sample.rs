@@ -348,7 +348,7 @@ pub struct ProcessIdentity {
     /// Name of the program, at most 15 bytes, as the kernel keeps it.
     pub name: Vec<u8>,
     /// Arguments, each terminated by a zero byte; empty for kernel threads, and for a process that
-    /// has been idle so far.
+    /// has been idle so far. Where there are more than are kept, the last byte is not zero.
     pub arguments: Vec<u8>,
     /// Owner's name, or number where it has none; `None` for a process that has been idle so far.
     pub user: Option<String>,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use super::{ALWAYS, printed, watch};
+use super::{ALWAYS, printed, text, watch};
 use crate::live::live_sampler::RunningChild;
 use crate::requirement;
 
