@@ -224,12 +224,14 @@ fn run_program_as(user: &str, program: &Path) -> std::process::Output {
 
 #[test]
 fn program_that_other_users_control_is_refused() {
+    /// Changes a directory, or the program in it.
+    type Change<'a> = &'a dyn Fn(&Path, &Path);
     const OTHER: u32 = 65534;
     if !requirement::is_root() {
         return;
     }
     let give = |path: &Path| lchown(path, Some(OTHER), None).unwrap();
-    let prepare: [(&str, &dyn Fn(&Path, &Path)); 8] = [
+    let prepare: [(&str, Change<'_>); 8] = [
         ("writable program", &|_, program| set_mode(program, 0o757)),
         ("writable by group", &|_, program| set_mode(program, 0o775)),
         ("program of another user", &|_, program| give(program)),
