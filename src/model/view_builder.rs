@@ -113,13 +113,14 @@ impl ViewBuilder {
             transfers: Vec::new(),
             growing_files: growing::growing_files(&interval),
             units: None,
-            mounts: mounts::mount_views(before, &now),
+            mounts: None,
             blocked: self.blocked.update(&now),
             io_errors: io_errors::io_error_views(before, &now),
             notices: notice_texts(&now.notices),
             drives: Arc::clone(&now.drives),
             file_systems: Arc::clone(&now.file_systems),
         };
+        live.mounts = mounts::mount_views(before, &now, &live.devices);
         live.total = total_rates(&interval, &ended, &live.devices);
         if let Some(traced) = traced {
             live.traced = by_device::apply_traced(&mut live.processes, traced, &interval);
