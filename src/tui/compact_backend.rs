@@ -2,7 +2,7 @@
 //!
 //! It moves the cursor forwards by a few columns instead of to a position, names colours by their
 //! short codes, changes styles in one sequence, and erases runs of blanks instead of writing them
-//! (ECMA-48: CUF, SGR, ECH). Everything else is delegated to crossterm.
+//! (ECMA-48: CUF, CHA, SGR, ECH). Everything else is delegated to crossterm.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -75,9 +75,9 @@ impl CellStyle {
 #[derive(Debug, Default)]
 struct TerminalCursor {
     position: Option<(u16, u16)>,
-    /// Whether all characters since the last absolute move were ASCII: terminals differ in the
-    /// width of others.
-    is_position_certain: bool,
+    /// Columns of characters other than ASCII since the last absolute move: terminals differ in
+    /// their width.
+    uncertain_columns: u16,
     style: CellStyle,
 }
 
@@ -119,7 +119,9 @@ fn write_cell(
     set_style(frame, CellStyle::of_cell(cell), cursor);
     frame.push_str(cell.symbol());
     let width = u16::try_from(cell.symbol().width()).unwrap_or(1);
-    cursor.is_position_certain &= cell.symbol().is_ascii();
+    if !cell.symbol().is_ascii() {
+        cursor.uncertain_columns = cursor.uncertain_columns.saturating_add(width);
+    }
     cursor.position = Some((cell_position.0.saturating_add(width), cell_position.1));
 }
 
@@ -138,17 +140,24 @@ fn write_blanks(frame: &mut String, (x, y, count): (u16, u16, u16), cursor: &mut
 }
 
 fn move_cursor(frame: &mut String, (x, y): (u16, u16), cursor: &mut TerminalCursor) {
-    let forwards = cursor.position.and_then(|(column, row)| {
-        let same = row == y && (cursor.is_position_certain || column == x);
-        x.checked_sub(column).filter(|_| same)
-    });
-    match forwards {
+    let in_row = cursor.position.filter(|(_, row)| *row == y);
+    let in_row = in_row.map(|(column, _)| column);
+    let is_certain = cursor.uncertain_columns == 0;
+    let forwards = in_row.filter(|column| is_certain || *column == x);
+    match forwards.and_then(|column| x.checked_sub(column)) {
         Some(0) => return,
         Some(1) => frame.push_str("\x1b[C"),
         Some(columns) => push_formatted(frame, format_args!("\x1b[{columns}C")),
         None => {
-            push_formatted(frame, format_args!("\x1b[{};{}H", y + 1, x + 1));
-            cursor.is_position_certain = true;
+            // However wide the terminal has drawn the characters, it has not reached this column, and so
+            // not the next row.
+            let is_row_certain =
+                in_row.is_some_and(|column| column.saturating_add(cursor.uncertain_columns) <= x);
+            match is_row_certain {
+                true => push_formatted(frame, format_args!("\x1b[{}G", x + 1)),
+                false => push_formatted(frame, format_args!("\x1b[{};{}H", y + 1, x + 1)),
+            }
+            cursor.uncertain_columns = 0;
         }
     }
     cursor.position = Some((x, y));

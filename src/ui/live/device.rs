@@ -14,7 +14,7 @@ use crate::model::snapshot::DeviceView;
 use crate::model::{Snapshot, stack};
 use crate::report::devices;
 use crate::session::document::MetricUnit;
-use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
+use crate::ui::live::charts::{ChartHistory, ChartTime, HistoryCurve, draw_history};
 use crate::ui::live::rows::{fact_line, wrap_facts};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
@@ -44,7 +44,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let lines = wrap_facts(lines, facts.width);
     scrolled::draw(lines, &live.viewport, theme, facts, buf);
     for (history, place) in histories.iter().zip(charts) {
-        draw_history(history, live.interval, theme, place, buf);
+        draw_history(history, ChartTime::of(live), theme, place, buf);
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) fn draw_trends(live: &LiveState, theme: Theme, area: Rect, buf: &mut 
         .spacing(2)
         .areas(body);
     for (history, place) in chart_histories(live, &device.name).iter().zip(places) {
-        draw_history(history, live.interval, theme, place, buf);
+        draw_history(history, ChartTime::of(live), theme, place, buf);
     }
 }
 
