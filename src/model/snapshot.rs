@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::drive::unplug::FlushState;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, VolumeKind};
 use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
@@ -266,6 +267,8 @@ pub struct DeviceView {
     pub flush_ios_per_s: Option<f64>,
     /// Mean time of the flushes; `None` when none completed.
     pub flush_await_ns: Option<f64>,
+    /// Whether a flush was answered since the last write; `None` in older recordings.
+    pub flush_state: Option<FlushState>,
     /// Bytes written by programs to it and not yet under writeback; `None` without root and debugfs,
     /// and while the machine has little dirty memory.
     pub dirty_bytes: Option<u64>,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::blocked::BlockedTasks;
 use super::dirty_memory::DirtyMemory;
+use super::flush_order::FlushOrder;
 use super::interval::SampleInterval;
 use super::processes::ProcessBaselines;
 use super::processes::by_device;
@@ -45,6 +46,7 @@ pub struct ViewBuilder {
     ended_children: EndedChildren,
     blocked: BlockedTasks,
     dirty_memory: DirtyMemory,
+    flush_order: FlushOrder,
     tracker: TransferTracker,
 }
 
@@ -65,6 +67,7 @@ impl ViewBuilder {
             ended_children: EndedChildren::default(),
             blocked: BlockedTasks::default(),
             dirty_memory: DirtyMemory::default(),
+            flush_order: FlushOrder::default(),
             tracker: TransferTracker::new(settings.min_transfer_bytes),
         }
     }
@@ -94,6 +97,8 @@ impl ViewBuilder {
         let mut devices = devices::device_views(before, &now);
         self.dirty_memory.update(before, &now, &devices);
         self.dirty_memory.set_device_values(&now, &mut devices);
+        self.flush_order.update(before, &now);
+        self.flush_order.set_states(&mut devices);
         self.baselines.record_first_sample(&now);
         let ended = self.ended_children.update(&interval);
         let mut live = Snapshot {
