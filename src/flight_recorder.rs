@@ -12,7 +12,8 @@ use crate::model::requests::{DeviceNumber, RequestLine, TracedRequest};
 use crate::probe::facts::FactsReader;
 use crate::probe::process::task_scan::BlockedTask;
 use crate::recording::{
-    BEFORE_TRIGGER, BlockedThread, KeptRequests, RecordedDiagnosis, RequestLines, TriggerRecord,
+    BEFORE_TRIGGER, BlockedThread, FurtherTrigger, KeptRequests, RecordedDiagnosis, RequestLines,
+    TriggerRecord,
 };
 use crate::report::diagnosis::{DiagnosisDocument, conclusion, diagnosis_text};
 use crate::retained_requests::{RetainedRequestTrace, RetainedRequests, WantedRequests};
@@ -28,6 +29,8 @@ pub const TRIGGER_SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_SNAPSHOTS: usize = 3;
 /// Blocked threads that are kept at most.
 const MAX_BLOCKED: usize = 64;
+/// Conditions that are kept at most beside the first one of a trigger.
+const MAX_FURTHER: usize = 64;
 /// Requests in one frame of the recording.
 const REQUESTS_PER_FRAME: usize = 500;
 
@@ -90,34 +93,57 @@ impl FlightRecorder {
         self.trace.as_ref().err()
     }
 
-    /// Adds a snapshot of this time on the boot clock. Returns the condition that triggered, if one
-    /// did: the trigger is pending until it is finished.
-    pub fn observe(&mut self, live: &Arc<Snapshot>, now: Duration) -> Option<Trigger> {
+    /// Adds a snapshot of this time on the boot clock. Returns the conditions that triggered: the
+    /// first one begins a trigger, which is pending until it is finished, and all others belong to
+    /// the pending one.
+    pub fn observe(&mut self, live: &Arc<Snapshot>, now: Duration) -> Vec<Trigger> {
         self.remember(live, now);
         if let Some(pending) = &mut self.pending {
             pending.window.add_snapshot(Arc::clone(live));
         }
-        let triggers = self.monitor.observe(live, now);
-        if self.pending.is_some() {
-            return None;
+        let mut triggers = self.monitor.observe(live, now);
+        triggers.retain(|trigger| !self.is_paused(&trigger.condition, now));
+        for trigger in &triggers {
+            self.triggered
+                .retain(|(condition, _)| *condition != trigger.condition);
+            self.triggered.push((trigger.condition.clone(), now));
+            self.keep_trigger(trigger, now);
         }
-        let trigger = triggers
-            .into_iter()
-            .find(|trigger| !self.is_paused(&trigger.condition, now))?;
-        self.triggered
-            .retain(|(condition, _)| *condition != trigger.condition);
-        self.triggered.push((trigger.condition.clone(), now));
-        self.pending = Some(PendingTrigger {
-            record: self.begin_record(&trigger),
-            at: now,
-            before: self
-                .recent
-                .iter()
-                .map(|(_, live)| Arc::clone(live))
-                .collect(),
-            window: WindowRecorder::begin(self.roots.clone(), false),
-        });
-        Some(trigger)
+        triggers
+    }
+
+    fn keep_trigger(&mut self, trigger: &Trigger, now: Duration) {
+        let blocked = blocked_threads(&self.roots);
+        let observed = observed(trigger);
+        let Some(PendingTrigger { record, .. }) = &mut self.pending else {
+            let recent = self.recent.iter().map(|(_, live)| Arc::clone(live));
+            self.pending = Some(PendingTrigger {
+                record: TriggerRecord {
+                    time: observed.time,
+                    time_ms: observed.time_ms,
+                    condition: observed.condition,
+                    subject: observed.subject,
+                    value: observed.value,
+                    value_text: observed.value_text,
+                    blocked,
+                    ..TriggerRecord::default()
+                },
+                at: now,
+                before: recent.collect(),
+                window: WindowRecorder::begin(self.roots.clone(), false),
+            });
+            return;
+        };
+        if record.further.len() < MAX_FURTHER {
+            record.further.push(observed);
+        }
+        // Threads that were not blocked yet: the condition may be about them.
+        for thread in blocked {
+            let is_known = record.blocked.iter().any(|it| it.tid == thread.tid);
+            if !is_known && record.blocked.len() < MAX_BLOCKED {
+                record.blocked.push(thread);
+            }
+        }
     }
 
     /// Scans the tasks if a trigger is pending.
@@ -190,25 +216,24 @@ impl FlightRecorder {
             self.recent.pop_front();
         }
     }
+}
 
-    fn begin_record(&self, trigger: &Trigger) -> TriggerRecord {
-        let time: Option<jiff::Timestamp> = trigger.time.parse().ok();
-        let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
-        let subject = match trigger.instance.pid {
-            Some(pid) => format!("{pid} {}", trigger.instance.name).into(),
-            None => trigger.instance.name.clone(),
-        };
-        let value = trigger.condition.metric().unit().format(trigger.value);
-        TriggerRecord {
-            time: trigger.time.clone(),
-            time_ms: time_ms.unwrap_or(0),
-            condition: trigger.condition.to_string().into(),
-            subject: Some(subject).filter(|subject| !subject.is_empty()),
-            value: Some(trigger.value),
-            value_text: Some(value.into()),
-            blocked: blocked_threads(&self.roots),
-            ..TriggerRecord::default()
-        }
+/// What a trigger says, as it is recorded.
+fn observed(trigger: &Trigger) -> FurtherTrigger {
+    let time: Option<jiff::Timestamp> = trigger.time.parse().ok();
+    let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
+    let subject = match trigger.instance.pid {
+        Some(pid) => format!("{pid} {}", trigger.instance.name).into(),
+        None => trigger.instance.name.clone(),
+    };
+    let value = trigger.condition.metric().unit().format(trigger.value);
+    FurtherTrigger {
+        time: trigger.time.clone(),
+        time_ms: time_ms.unwrap_or(0),
+        condition: trigger.condition.to_string().into(),
+        subject: Some(subject).filter(|subject| !subject.is_empty()),
+        value: Some(trigger.value),
+        value_text: Some(value.into()),
     }
 }
 
@@ -298,4 +323,50 @@ fn recorded_diagnosis(diagnosis: &Diagnosis) -> RecordedDiagnosis {
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ViewBuilder;
+
+    /// A snapshot of that second with these shares of time in which tasks wait for I/O and memory.
+    fn snapshot(second: u64, io: f64, memory: f64) -> Arc<Snapshot> {
+        let mut live = ViewBuilder::default().update(Arc::default());
+        live.time = format!("2026-01-01T00:00:{second:02}Z").into();
+        live.interval = Some(Duration::from_secs(1));
+        live.host.pressure_some = Some(io);
+        live.host.memory_pressure_some = Some(memory);
+        Arc::new(live)
+    }
+
+    #[test]
+    fn condition_that_triggers_in_the_time_after_another_is_kept_with_it() {
+        let empty = tempfile::tempdir().unwrap();
+        let texts = [
+            "pressure_some(system)>50%",
+            "memory_pressure_some(system)>50%",
+        ];
+        let texts: Vec<String> = texts.iter().map(|it| (*it).to_owned()).collect();
+        let conditions = ConditionSet::parse(&texts).unwrap();
+        let mut recorder =
+            FlightRecorder::start(SysPaths::under_root(empty.path()), conditions, 100);
+        let mut observe = |second, io, memory| {
+            let at = Duration::from_secs(1000 + second);
+            recorder.observe(&snapshot(second, io, memory), at).len()
+        };
+        assert_eq!(observe(1, 0.1, 0.1), 0);
+        assert_eq!(observe(2, 0.8, 0.1), 1);
+        assert_eq!(observe(3, 0.8, 0.8), 1);
+        // Neither holds anew within the pause.
+        assert_eq!(observe(4, 0.1, 0.1), 0);
+        assert_eq!(observe(5, 0.8, 0.8), 0);
+        let record = recorder.finish_pending().unwrap().record;
+        assert_eq!(record.condition.as_str(), texts[0]);
+        assert_eq!(record.further.len(), 1, "{record:?}");
+        assert_eq!(record.further[0].condition.as_str(), texts[1]);
+        assert_eq!(record.further[0].time.as_str(), "2026-01-01T00:00:03Z");
+        assert_eq!(record.end_ms(), record.further[0].time_ms + 10_000);
+        assert!(recorder.finish_pending().is_none());
+    }
 }

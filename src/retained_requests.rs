@@ -1,6 +1,6 @@
 //! Requests of the last seconds, which the kernel keeps in its memory until something happens.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::drive::identity;
 use crate::model::requests::{RequestMatcher, TracedRequest};
@@ -40,9 +40,9 @@ pub struct RetainedRequests {
 pub struct WantedRequests {
     /// Requests that completed from this time on.
     pub from: u64,
-    /// The time of interest: the requests nearest to it are kept.
+    /// The time of interest: of each drive the requests nearest to it are kept.
     pub at: u64,
-    /// Maximum number.
+    /// Maximum number of all drives together; a drive with few requests keeps all of them.
     pub most: usize,
 }
 
@@ -79,8 +79,8 @@ impl RetainedRequestTrace {
             .trace
             .take(|event| matcher.add_event(event, |request| nearest.add(request)))?;
         Ok(RetainedRequests {
-            left_out: nearest.left_out,
-            requests: nearest.before.into_iter().chain(nearest.after).collect(),
+            left_out: nearest.left_out(),
+            requests: nearest.into_requests(),
             complete_since: span.complete_since,
             in_flight: matcher.in_flight() as u64,
             dropped_events: span.dropped_events,
@@ -96,20 +96,17 @@ impl RetainedRequestTrace {
 #[derive(Debug)]
 struct NearestRequests {
     wanted: WantedRequests,
-    most_before: usize,
-    before: VecDeque<TracedRequest>,
-    after: Vec<TracedRequest>,
-    left_out: u64,
+    before: FairQueues,
+    after: FairQueues,
 }
 
 impl NearestRequests {
     fn new(wanted: WantedRequests) -> Self {
+        let most_before = (wanted.most as f64 * SHARE_BEFORE) as usize;
         Self {
-            most_before: (wanted.most as f64 * SHARE_BEFORE) as usize,
+            before: FairQueues::new(most_before),
+            after: FairQueues::new(wanted.most - most_before),
             wanted,
-            before: VecDeque::new(),
-            after: Vec::new(),
-            left_out: 0,
         }
     }
 
@@ -119,16 +116,114 @@ impl NearestRequests {
         if completed < self.wanted.from {
             return;
         }
-        if completed <= self.wanted.at {
-            self.before.push_back(request);
-            if self.before.len() > self.most_before {
-                self.before.pop_front();
-                self.left_out += 1;
-            }
-        } else if self.after.len() < self.wanted.most - self.most_before {
-            self.after.push(request);
-        } else {
-            self.left_out += 1;
+        // The farthest are dropped: the oldest of those before, the newest of those after.
+        match completed <= self.wanted.at {
+            true => self.before.push(request, VecDeque::pop_front),
+            false => self.after.push(request, VecDeque::pop_back),
         }
+    }
+
+    fn left_out(&self) -> u64 {
+        self.before.dropped + self.after.dropped
+    }
+
+    /// The requests in order of completion.
+    fn into_requests(self) -> Vec<TracedRequest> {
+        let queues = [self.before, self.after].map(|side| side.queues.into_values());
+        let mut requests: Vec<TracedRequest> = queues.into_iter().flatten().flatten().collect();
+        requests.sort_by_key(|request| request.timestamps.completed);
+        requests
+    }
+}
+
+/// Requests of all drives up to a number. One too many is dropped from the drive with the most, so
+/// that a busy drive does not push out the requests of the others.
+#[derive(Debug)]
+struct FairQueues {
+    most: usize,
+    queues: BTreeMap<DeviceNumber, VecDeque<TracedRequest>>,
+    count: usize,
+    dropped: u64,
+}
+
+impl FairQueues {
+    fn new(most: usize) -> Self {
+        Self {
+            most,
+            queues: BTreeMap::new(),
+            count: 0,
+            dropped: 0,
+        }
+    }
+
+    /// Adds a request; `drop_farthest` takes one from the longest queue.
+    fn push(
+        &mut self,
+        request: TracedRequest,
+        drop_farthest: impl Fn(&mut VecDeque<TracedRequest>) -> Option<TracedRequest>,
+    ) {
+        let own = self.queues.entry(request.device).or_default();
+        own.push_back(request);
+        self.count += 1;
+        if self.count <= self.most {
+            return;
+        }
+        let longest = self.queues.values_mut().max_by_key(|queue| queue.len());
+        if longest.and_then(drop_farthest).is_some() {
+            self.count -= 1;
+            self.dropped += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUSY: DeviceNumber = (8, 0);
+    const QUIET: DeviceNumber = (8, 16);
+
+    fn kept(most: usize, requests: &[(DeviceNumber, u64)]) -> (Vec<(DeviceNumber, u64)>, u64) {
+        let mut nearest = NearestRequests::new(WantedRequests {
+            from: 100,
+            at: 1000,
+            most,
+        });
+        for (device, completed) in requests {
+            let mut request = TracedRequest {
+                device: *device,
+                ..TracedRequest::block_read()
+            };
+            request.timestamps.completed = *completed;
+            nearest.add(request);
+        }
+        let left_out = nearest.left_out();
+        let kept = nearest.into_requests();
+        let kept = kept.iter().map(|it| (it.device, it.timestamps.completed));
+        (kept.collect(), left_out)
+    }
+
+    #[test]
+    fn requests_nearest_to_the_time_are_kept_in_order() {
+        let busy: Vec<_> = (0..300).map(|index| (BUSY, 50 + index * 10)).collect();
+        let (kept, left_out) = kept(30, &busy);
+        let times: Vec<u64> = kept.iter().map(|(_, completed)| *completed).collect();
+        assert_eq!(times, (0..30).map(|it| 810 + it * 10).collect::<Vec<u64>>());
+        assert_eq!(left_out, 300 - 5 - 30);
+    }
+
+    #[test]
+    fn busy_drive_does_not_push_out_requests_of_another() {
+        let mut requests: Vec<_> = (0..400).map(|index| (BUSY, 200 + index * 4)).collect();
+        requests.extend([110, 300, 1500].map(|completed| (QUIET, completed)));
+        requests.sort_by_key(|(_, completed)| *completed);
+        let (kept, left_out) = kept(30, &requests);
+        let quiet: Vec<u64> = kept
+            .iter()
+            .filter(|(device, _)| *device == QUIET)
+            .map(|(_, completed)| *completed)
+            .collect();
+        assert_eq!(quiet, [110, 300, 1500]);
+        assert_eq!((kept.len(), left_out), (30, 403 - 30));
     }
 }

@@ -143,6 +143,17 @@ impl ReplayTimeline {
         triggers.find(|trigger| trigger.frame_index == self.frame_index)
     }
 
+    /// The seek to the next or to the previous view with a trigger, if there is one.
+    fn seek_trigger(&self, forward: bool) -> Vec<Effect> {
+        let frames = self.triggers.iter().map(|trigger| trigger.frame_index);
+        let found = match forward {
+            true => frames.filter(|frame| *frame > self.frame_index).min(),
+            false => frames.filter(|frame| *frame < self.frame_index).max(),
+        };
+        let seek = found.map(|frame| Effect::Seek(Seek::Frame(frame)));
+        seek.into_iter().collect()
+    }
+
     /// Why a screen is not available for this recording; `None` where it is.
     #[must_use]
     pub fn unavailable_reason(&self, screen: Screen) -> Option<&'static str> {
@@ -220,6 +231,8 @@ impl ReplayTimeline {
                 self.input = Some(ReplayInput::Search(text));
                 return Some(Vec::new());
             }
+            KeyCommand::NextTrigger => return Some(self.seek_trigger(true)),
+            KeyCommand::PreviousTrigger => return Some(self.seek_trigger(false)),
             KeyCommand::FindNext => return Some(self.find(true)),
             KeyCommand::FindPrevious => return Some(self.find(false)),
             _ => {}
@@ -258,6 +271,33 @@ mod tests {
         );
         assert_eq!(seek(KeyCommand::TogglePause), Some(Seek::Play(true)));
         assert!(timeline.handle_command(KeyCommand::Down).is_none());
+    }
+
+    #[test]
+    fn timeline_steps_between_triggers() {
+        let trigger = |frame_index| TimelineTrigger {
+            frame_index,
+            observation: "busy(sda)>50%: sda 61 %".into(),
+            conclusion: None,
+        };
+        let mut timeline = ReplayTimeline {
+            triggers: [trigger(3), trigger(7), trigger(7)].into(),
+            frame_index: 3,
+            ..ReplayTimeline::new("day".into(), Arc::default(), None)
+        };
+        assert!(timeline.current_trigger().is_some());
+        let mut step = |frame, command| {
+            timeline.frame_index = frame;
+            match timeline.handle_command(command).as_deref() {
+                Some([Effect::Seek(Seek::Frame(frame))]) => Some(*frame),
+                _ => None,
+            }
+        };
+        assert_eq!(step(0, KeyCommand::NextTrigger), Some(3));
+        assert_eq!(step(3, KeyCommand::NextTrigger), Some(7));
+        assert_eq!(step(7, KeyCommand::NextTrigger), None);
+        assert_eq!(step(9, KeyCommand::PreviousTrigger), Some(7));
+        assert_eq!(step(3, KeyCommand::PreviousTrigger), None);
     }
 
     #[test]

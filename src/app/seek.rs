@@ -11,6 +11,8 @@ pub enum Seek {
     Last,
     /// To the view with the highest throughput of the drives.
     Busiest,
+    /// To this view, from 0.
+    Frame(usize),
     /// To the last view that is not later than this time in milliseconds since 1970.
     Time(u64),
     /// Start or stop playing.

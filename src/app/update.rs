@@ -272,6 +272,16 @@ fn handle_live(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
             state.show_success("delay accounting is on already");
         }
         KeyCommand::ToggleAccounting => state.dialog = Some(Dialog::ConfirmAccounting),
+        KeyCommand::NextTrigger | KeyCommand::PreviousTrigger => {
+            let effects = state.live.handle_command(command);
+            if effects.is_empty() {
+                state.show_error(match command {
+                    KeyCommand::NextTrigger => "no later trigger in the recording",
+                    _ => "no earlier trigger in the recording",
+                });
+            }
+            return effects;
+        }
         command => return state.live.handle_command(command),
     }
     Vec::new()

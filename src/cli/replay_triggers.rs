@@ -49,7 +49,10 @@ pub(super) fn print(
 /// A trigger as text.
 fn trigger_text(trigger: &TriggerRecord) -> String {
     let mut text = format!("{} {}\n", trigger.time, trigger.observation());
-    // Writing to a string does not fail.
+    for further in &trigger.further {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  also: {} {}", further.time, further.observation());
+    }
     let _ = writeln!(text, "  requests: {}", requests_text(&trigger.requests));
     for thread in &trigger.blocked {
         let channel = thread.wait_channel.as_deref().unwrap_or("n/a");

@@ -12,7 +12,8 @@ use super::output::{ResultOutput, pretty_json};
 use super::replay_triggers::read_failure;
 use crate::diagnosis::{EvidenceWindow, diagnose};
 use crate::recording::{
-    AFTER_TRIGGER, BEFORE_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor, TriggerMark,
+    BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor,
+    TriggerMark,
 };
 use crate::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 
@@ -40,7 +41,7 @@ pub(super) fn run(
     let mut cursor = RecordingCursor::new(Recording::open(path).map_err(read_failure)?);
     let at_ms = wanted_time(matches, &mut cursor)?;
     let answer = match trigger_at(&cursor, at_ms) {
-        Some(trigger) => answer_of_trigger(&mut cursor, trigger)?,
+        Some(trigger) => answer_of_trigger(&mut cursor, trigger, at_ms)?,
         None => None,
     };
     let answer = match answer {
@@ -79,7 +80,7 @@ fn trigger_at(cursor: &RecordingCursor, at_ms: Option<u64>) -> Option<usize> {
     let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let covers = |mark: &TriggerMark, at: u64| {
         let from = mark.time_ms.saturating_sub(milliseconds(BEFORE_TRIGGER));
-        (from..=mark.time_ms + milliseconds(AFTER_TRIGGER)).contains(&at)
+        (from..=mark.time_ms + milliseconds(LONGEST_AFTER_TRIGGER)).contains(&at)
     };
     let marks = cursor.recording().trigger_marks().enumerate();
     let found = match at_ms {
@@ -94,12 +95,13 @@ fn trigger_at(cursor: &RecordingCursor, at_ms: Option<u64>) -> Option<usize> {
 fn answer_of_trigger(
     cursor: &mut RecordingCursor,
     trigger: usize,
+    at_ms: Option<u64>,
 ) -> Result<Option<RecordedAnswer>, CommandFailure> {
     let record = cursor.read_trigger(trigger).map_err(read_failure)?;
-    let Some(record) = record else {
+    let Some(record) = record.filter(|it| at_ms.is_none_or(|at| at <= it.end_ms())) else {
         return Ok(None);
     };
-    let heading = format!("trigger {} {}\n\n", record.time, record.observation());
+    let heading = format!("trigger {} {}\n\n", record.time, record.summary());
     let Some(RecordedDiagnosis { text, document, .. }) = record.diagnosis else {
         return Ok(None);
     };

@@ -188,6 +188,11 @@ pub enum CauseDetail {
         /// Mount point, where known.
         mount_point: Option<SafeText>,
     },
+    /// A file in many pieces.
+    Fragmented {
+        /// The file.
+        path: SafeText,
+    },
     /// One request at a time.
     QueueStarved,
     /// A file system has no space left.
@@ -228,6 +233,7 @@ impl CauseDetail {
             Self::LinkDegraded => CauseCode::LinkDegraded,
             Self::HungIo { .. } => CauseCode::HungIo,
             Self::Stalled { .. } => CauseCode::FuseOrNetworkStalled,
+            Self::Fragmented { .. } => CauseCode::Fragmented,
             Self::QueueStarved => CauseCode::QueueStarved,
             Self::FileSystemFull { .. } => CauseCode::FileSystemFull,
             Self::Maintenance => CauseCode::Maintenance,

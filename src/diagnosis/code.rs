@@ -34,6 +34,8 @@ pub enum CauseCode {
     DeviceSlow,
     /// The link to the drive is slower than the drive.
     LinkDegraded,
+    /// A file that is read in order lies in many pieces on a rotational disk.
+    Fragmented,
     /// One request at a time on a device that serves many.
     QueueStarved,
     /// A setting does not suit the device.
@@ -44,7 +46,7 @@ pub enum CauseCode {
 
 impl CauseCode {
     /// All codes, in the order of the enumeration.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::HungIo,
         Self::FuseOrNetworkStalled,
         Self::DriveErrors,
@@ -59,6 +61,7 @@ impl CauseCode {
         Self::DeviceSaturated,
         Self::DeviceSlow,
         Self::LinkDegraded,
+        Self::Fragmented,
         Self::QueueStarved,
         Self::SetupUnfit,
         Self::NotIo,
@@ -82,6 +85,7 @@ impl CauseCode {
             Self::DeviceSaturated => "device-saturated",
             Self::DeviceSlow => "device-slow",
             Self::LinkDegraded => "link-degraded",
+            Self::Fragmented => "fragmented",
             Self::QueueStarved => "queue-starved",
             Self::SetupUnfit => "setup-unfit",
             Self::NotIo => "not-io",

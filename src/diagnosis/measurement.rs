@@ -81,6 +81,10 @@ quantities! {
     WriteAwait = "w_await", Nanoseconds, "/proc/diskstats";
     /// Mean latency of flushes.
     FlushAwait = "f_await", Nanoseconds, "/proc/diskstats";
+    /// Mean latency of discards.
+    DiscardAwait = "d_await", Nanoseconds, "/proc/diskstats";
+    /// Share of the discards in the time that all requests take together.
+    DiscardShare = "discard_share", Fraction, "/proc/diskstats";
     /// Lowest mean latency in an interval with at most one request in flight; without such an interval, what is typical of this kind of drive.
     LightLoadLatency = "light_load_latency", Nanoseconds, "/proc/diskstats";
     /// Requests in flight, mean.
@@ -95,6 +99,12 @@ quantities! {
     FlushRate = "flushes", PerSecond, "/proc/diskstats";
     /// Mean size of the writes.
     WriteSize = "wareq-sz", Bytes, "/proc/diskstats";
+    /// Mean size of the reads.
+    ReadSize = "rareq-sz", Bytes, "/proc/diskstats";
+    /// Pieces in which a file lies on its device: extents that do not continue each other.
+    FilePieces = "pieces", Count, "FIEMAP";
+    /// Mean size of these pieces.
+    PieceSize = "piece_size", Bytes, "FIEMAP";
     /// Requests in flight that do not complete.
     StuckRequests = "requests_stuck", Count, "/proc/diskstats";
     /// Fraction of the time in which the task was blocked.
@@ -145,6 +155,8 @@ quantities! {
     LinkSpeed = "link", BytesPerSecond, "/sys/block/*/device";
     /// Throughput of the link that the drive supports.
     LinkSupported = "link_supported", BytesPerSecond, "/sys/block/*/device";
+    /// Fraction of the time in which the device had more requests than it serves.
+    SaturatedTime = "saturated", Fraction, "/proc/diskstats";
     /// Spread of the throughput over the intervals, relative to its mean.
     ThroughputSpread = "throughput_spread", Fraction, "/proc/diskstats";
 }

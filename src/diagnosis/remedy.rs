@@ -70,6 +70,13 @@ pub enum Remedy {
     },
     /// Fewer flushes: transactions combined.
     GroupCommits,
+    /// A copy of a file that lies in one piece.
+    Defragment {
+        /// The file.
+        path: SafeText,
+        /// The program of its file system that does it in place, where it has one.
+        program: Option<&'static str>,
+    },
     /// More requests in flight.
     MoreParallelRequests,
     /// A command that comes with the finding.

@@ -11,6 +11,7 @@ use crate::model::snapshot::{
     DeviceShare, DeviceView, HostView, ProcessView, TotalRates, UnitLimit, UnitView,
 };
 use crate::probe::facts::FactsSample;
+use crate::probe::files::layout::FileLayout;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
 use crate::probe::sample::UnitKind;
 use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
@@ -30,6 +31,7 @@ struct Scene {
     drives: Vec<BlockDevice>,
     blocked: Vec<BlockedTask>,
     facts: FactsSample,
+    read_files: Vec<FileLayout>,
 }
 
 impl Scene {
@@ -58,6 +60,7 @@ impl Scene {
                 kernel_errors: NewErrors::Read(Vec::new()),
                 ..FactsSample::default()
             },
+            read_files: Vec::new(),
         }
     }
 
@@ -116,6 +119,7 @@ impl Scene {
             snapshots: (0..LENGTH).map(|it| Arc::new(self.snapshot(it))).collect(),
             scans: (0..=LENGTH).map(scan).collect(),
             facts: Some((FactsSample::default(), self.facts.clone())),
+            read_files: self.read_files.clone(),
             ..EvidenceWindow::default()
         }
     }
@@ -145,6 +149,15 @@ fn device(name: &str, queue: f64, iops: f64, latency: f64) -> DeviceView {
         flush_ios_per_s: Some(0.0),
         ..DeviceView::default()
     }
+}
+
+/// The first drive of a literal tree as `sda`.
+fn some_drive() -> BlockDevice {
+    let tree = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/4.15/before");
+    let mut drives = list_block_devices(&SysPaths::under_root(&tree));
+    drives[0].name = "sda".to_owned();
+    drives[0].parent = None;
+    drives.swap_remove(0)
 }
 
 /// A saturated device, a process that takes nearly all of it, and one that waits.
@@ -202,6 +215,35 @@ fn fast_copy_that_saturates_a_device_alone_is_no_problem() {
     }];
     scene.devices[0].write_bytes_per_s = Some(90e6);
     assert_eq!(scene.codes(), []);
+}
+
+/// The codes of a window in which `bursts` of the snapshots are those of `busy`, the others quiet.
+fn codes_of_bursts(busy: &Scene, bursts: usize) -> Vec<CauseCode> {
+    let mut window = busy.window();
+    let mut between = saturated();
+    between.devices = vec![device("sda", 1.0, 100.0, 7e6)];
+    for second in bursts..LENGTH {
+        window.snapshots[second] = Arc::new(between.snapshot(second));
+    }
+    let diagnosis = diagnose(&window).unwrap();
+    diagnosis.causes.iter().map(Cause::code).collect()
+}
+
+#[test]
+fn bursts_of_writeback_that_delay_others_for_seconds_are_saturation() {
+    let mut busy = saturated();
+    busy.devices = vec![device("sda", 22.0, 20.0, 1.1e9)];
+    assert_eq!(codes_of_bursts(&busy, 2), [CauseCode::DeviceSaturated]);
+    assert_eq!(
+        codes_of_bursts(&busy, 1),
+        [],
+        "shorter than anybody suffers"
+    );
+    busy.devices = vec![device("sda", 4.0, 80.0, 50e6)];
+    assert_eq!(codes_of_bursts(&busy, 3), [], "not noticed as a delay");
+    busy.devices = vec![device("sda", 22.0, 20.0, 1.1e9)];
+    busy.blocked.clear();
+    assert_eq!(codes_of_bursts(&busy, 3), [], "nobody waits");
 }
 
 #[test]
@@ -295,12 +337,8 @@ fn virtual_disk_at_a_constant_rate_is_slow() {
         .with_process(1, "postgres", 1e6, Some("folio_wait_bit_common"))
         .with_process(2, "pg_dump", 40e6, Some("folio_wait_bit_common"));
     scene.devices = vec![device("sda", 12.0, 3000.0, 40e6)];
-    let tree = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/4.15/before");
-    let mut drives = list_block_devices(&SysPaths::under_root(&tree));
-    drives.truncate(1);
-    drives[0].name = "sda".to_owned();
-    drives[0].transport = Some("virtio".to_owned());
-    scene.drives = drives;
+    scene.drives = vec![some_drive()];
+    scene.drives[0].transport = Some("virtio".to_owned());
     let diagnosis = scene.diagnosis();
     let fixed = CauseDetail::DeviceSlow {
         at_fixed_rate: true,
@@ -342,6 +380,42 @@ fn limit_of_control_group_is_a_cause_only_when_somebody_waits() {
         ..limit(1.0)
     }];
     assert_eq!(scene.codes(), []);
+}
+
+#[test]
+fn limit_that_holds_one_request_back_is_named_before_the_process_that_hangs() {
+    let mut scene = Scene::quiet().with_process(7, "tar", 0.0, Some("submit_bio_wait"));
+    scene.processes[0].unit = Some("backup.service".into());
+    scene.blocked[0].switches = Some(3);
+    scene.devices[0].in_flight = Some(0);
+    assert_eq!(scene.codes(), [CauseCode::HungIo]);
+    scene.units = vec![UnitView {
+        path: "/backup.service".into(),
+        name: "backup.service".into(),
+        kind: UnitKind::Service,
+        read_bytes_per_s: Some(0.0),
+        write_bytes_per_s: Some(0.0),
+        read_ios_per_s: Some(0.0),
+        write_ios_per_s: Some(0.0),
+        pressure_some: None,
+        pressure_full: None,
+        limits: vec![UnitLimit {
+            device: "sda".into(),
+            read_bytes_per_s: Some(4096),
+            write_bytes_per_s: None,
+            read_ios_per_s: None,
+            write_ios_per_s: None,
+            usage: Some(0.0),
+        }],
+    }];
+    let diagnosis = scene.diagnosis();
+    let codes: Vec<CauseCode> = diagnosis.causes.iter().map(Cause::code).collect();
+    assert_eq!(codes, [CauseCode::CgroupThrottled, CauseCode::HungIo]);
+    let hung = &diagnosis.causes[1];
+    assert_eq!(hung.consequence_of, Some(CauseCode::CgroupThrottled));
+    // A request in flight all the time is in the device: the limit has let it pass.
+    scene.devices[0].in_flight = Some(1);
+    assert_eq!(scene.codes(), [CauseCode::HungIo]);
 }
 
 #[test]
@@ -409,6 +483,85 @@ fn files_that_go_round_while_tasks_wait_for_io_are_cache_thrashing() {
 }
 
 #[test]
+fn readers_that_are_gone_are_named_by_who_started_them() {
+    let mut scene = Scene::quiet();
+    scene.host.refault_bytes_per_s = Some(80e6);
+    scene.host.memory_pressure_some = Some(0.2);
+    let mut window = scene.window();
+    for (second, snapshot) in window.snapshots.iter_mut().enumerate() {
+        let reader = |pid: u32, parent_pid, exited| ProcessView {
+            pid,
+            tid: pid,
+            parent_pid,
+            exited,
+            command: "[cat]".into(),
+            read_bytes_per_s: Some(20e6),
+            ..ProcessView::default()
+        };
+        let shell = ProcessView {
+            pid: 50,
+            tid: 50,
+            parent_pid: 1,
+            command: "sh /usr/local/bin/index-files".into(),
+            ..ProcessView::default()
+        };
+        let child = 100 + second as u32;
+        let mut live = Snapshot::clone(snapshot);
+        // One whose shell is known, one that nobody is left of.
+        live.processes = vec![shell, reader(child, 50, true), reader(child + 50, 9, true)];
+        live.processes[1].read_bytes_per_s = Some(60e6);
+        *snapshot = Arc::new(live);
+    }
+    let cause = &diagnose(&window).unwrap().causes[0];
+    let named: Vec<&str> = cause.victims.iter().map(|it| it.command.as_str()).collect();
+    assert_eq!(named, ["sh /usr/local/bin/index-files", "cat"]);
+    assert_eq!(cause.victims[0].pid, 50);
+}
+
+/// A disk that a process reads at 20 MB/s in requests of that size, a file of it in as many pieces.
+fn fragmented(pieces: u64, request: f64) -> Scene {
+    let mut scene = Scene::quiet().with_process(9, "tar", 0.0, Some("folio_wait_bit_common"));
+    scene.processes[0].read_bytes_per_s = Some(6e6);
+    scene.devices[0].read_bytes_per_s = Some(6e6);
+    scene.devices[0].read_ios_per_s = Some(6e6 / request);
+    scene.devices[0].read_await_ns = Some(9e6);
+    scene.devices[0].busy = Some(0.95);
+    scene.drives = vec![some_drive()];
+    scene.drives[0].rotational = Some(true);
+    scene.drives[0].number = (8, 0);
+    scene.read_files = vec![FileLayout {
+        pid: 9,
+        path: "/srv/db".to_owned(),
+        device_number: (8, 0),
+        bytes: 64 << 20,
+        pieces,
+    }];
+    scene
+}
+
+#[test]
+fn file_in_many_pieces_is_a_cause_only_when_a_rotational_disk_seeks_between_them() {
+    let scene = fragmented(1024, 64e3);
+    let diagnosis = scene.diagnosis();
+    let cause = &diagnosis.causes[0];
+    assert_eq!(cause.code(), CauseCode::Fragmented);
+    assert_eq!(cause.value(Quantity::FilePieces), Some(1024.0));
+    assert_eq!(cause.victims[0].pid, 9);
+    // Pieces of 4 MiB; reads that are as large as they can be; a drive that does not seek; nobody waits.
+    assert_eq!(fragmented(16, 64e3).codes(), []);
+    assert_eq!(fragmented(1024, 512e3).codes(), []);
+    let mut quick = fragmented(1024, 64e3);
+    quick.devices[0].read_await_ns = Some(0.5e6);
+    assert_eq!(quick.codes(), []);
+    let mut flash = fragmented(1024, 64e3);
+    flash.drives[0].rotational = Some(false);
+    assert!(!flash.codes().contains(&CauseCode::Fragmented));
+    let mut patient = fragmented(1024, 64e3);
+    patient.blocked.clear();
+    assert_eq!(patient.codes(), []);
+}
+
+#[test]
 fn busy_processors_without_io_are_not_io() {
     let mut scene = Scene::quiet();
     scene.host.cpu_busy = Some(0.99);
@@ -448,6 +601,23 @@ fn maintenance_program_explains_saturation() {
         diagnosis.causes[1].consequence_of,
         Some(CauseCode::Maintenance)
     );
+}
+
+#[test]
+fn discards_that_others_wait_for_are_maintenance() {
+    let mut scene = Scene::quiet()
+        .with_process(5, "/sbin/fstrim -av", 0.0, Some("submit_bio_wait"))
+        .with_process(6, "postgres: writer", 1e6, Some("folio_wait_bit_common"));
+    scene.devices = vec![device("sda", 12.0, 80.0, 60e6)];
+    scene.devices[0].discard_ios_per_s = Some(150.0);
+    scene.devices[0].discard_await_ns = Some(50e6);
+    let diagnosis = scene.diagnosis();
+    let cause = &diagnosis.causes[0];
+    assert_eq!(cause.code(), CauseCode::Maintenance);
+    assert_eq!((cause.culprits[0].pid, cause.victims[0].pid), (5, 6));
+    assert!(cause.value(Quantity::DiscardShare).unwrap() > 0.5);
+    scene.devices[0].discard_ios_per_s = Some(1.0);
+    assert!(!scene.codes().contains(&CauseCode::Maintenance));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::requests::RequestEvidence;
 use crate::model::Snapshot;
 use crate::probe::facts::{BlockedDetails, FactsSample};
+use crate::probe::files::layout::FileLayout;
 use crate::probe::process::task_scan::TaskScan;
 
 /// Length of a sliding window: long enough for what the rules call lasting, short enough that a
@@ -23,6 +24,8 @@ pub struct EvidenceWindow {
     pub facts: Option<(FactsSample, FactsSample)>,
     /// Details of the tasks that were blocked longest.
     pub blocked: Vec<BlockedDetails>,
+    /// How the files lie on their devices that are read in order; of rotational devices only.
+    pub read_files: Vec<FileLayout>,
     /// Single requests; `None` without root, and where nothing was traced.
     pub requests: Option<RequestEvidence>,
 }

@@ -1,6 +1,6 @@
 //! Bounded history of each device and of the machine, for sparklines and charts.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::snapshot::{DeviceView, HostView, Snapshot, TransferKey};
 use crate::drive::advice::ObservedLoad;
@@ -107,6 +107,11 @@ impl SampleHistory {
             self.host_points.pop_front();
         }
         self.host_points.push_back(HostPoint::from_host(&live.host));
+        let views: HashMap<&str, &DeviceView> = live
+            .devices
+            .iter()
+            .map(|view| (&*view.name, view))
+            .collect();
         for view in &live.devices {
             if !self.device_points.contains_key(&view.name) {
                 self.device_points
@@ -114,7 +119,7 @@ impl SampleHistory {
             }
         }
         self.device_points.retain(|name, ring| {
-            let view = live.devices.iter().find(|view| view.name == *name);
+            let view = views.get(&**name).copied();
             if ring.len() == MAX_SAMPLES {
                 ring.pop_front();
             }

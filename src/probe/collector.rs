@@ -1,5 +1,6 @@
 //! The sample collector.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -290,17 +291,20 @@ impl SampleCollector {
             .drives_read_at
             .is_none_or(|read| at.saturating_sub(read) >= FACTS_MAX_AGE);
         old || disks.len() != self.disks.len()
-            || disks.iter().zip(&self.disks).any(|(now, before)| {
-                is_different_device(now, before) || self.has_new_medium(now, before)
-            })
+            || disks
+                .iter()
+                .zip(&self.disks)
+                .any(|(now, before)| is_different_device(now, before))
+            || self.any_has_new_medium(disks)
     }
 
-    fn has_new_medium(&self, now: &DiskCounters, before: &DiskCounters) -> bool {
-        now.reads.completed != before.reads.completed
-            && !self
-                .drives
-                .iter()
-                .any(|drive| drive.name == now.name && drive.size_bytes > 0)
+    /// Whether a device that had no medium was read.
+    fn any_has_new_medium(&self, disks: &[DiskCounters]) -> bool {
+        let with_medium = self.drives.iter().filter(|drive| drive.size_bytes > 0);
+        let with_medium: HashSet<&str> = with_medium.map(|drive| &*drive.name).collect();
+        disks.iter().zip(&self.disks).any(|(now, before)| {
+            now.reads.completed != before.reads.completed && !with_medium.contains(&*now.name)
+        })
     }
 
     /// Replaces the facts where they have changed, so that a new pointer indicates a change.

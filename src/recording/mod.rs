@@ -29,8 +29,8 @@ pub use self::reader::Recording;
 pub use self::replay::RecordingCursor;
 pub use self::ring_writer::{RequestLines, RingWriter};
 pub use self::trigger::{
-    AFTER_TRIGGER, BEFORE_TRIGGER, BlockedThread, KeptRequests, RecordedDiagnosis, TriggerMark,
-    TriggerRecord,
+    AFTER_TRIGGER, BEFORE_TRIGGER, BlockedThread, FurtherTrigger, KeptRequests,
+    LONGEST_AFTER_TRIGGER, RecordedDiagnosis, TriggerMark, TriggerRecord,
 };
 pub use self::view_time::{RecordingTimes, ViewTimeError};
 pub use self::writer::{AppendResult, RecordingWriteError, RecordingWriter};

@@ -11,6 +11,10 @@ pub const BEFORE_TRIGGER: Duration = Duration::from_secs(20);
 /// Requests are kept until this long after a trigger.
 pub const AFTER_TRIGGER: Duration = Duration::from_secs(10);
 
+/// The time after a trigger ends at the latest this long after it, however many conditions trigger
+/// meanwhile.
+pub const LONGEST_AFTER_TRIGGER: Duration = Duration::from_secs(30);
+
 /// A trigger: what was observed, and what was kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TriggerRecord {
@@ -26,6 +30,12 @@ pub struct TriggerRecord {
     pub value: Option<f64>,
     /// The value with its unit, as it is shown.
     pub value_text: Option<SafeText>,
+    /// Conditions that triggered in the time after it.
+    #[serde(
+        default,
+        deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>"
+    )]
+    pub further: Vec<FurtherTrigger>,
     /// What is known of single requests.
     pub requests: KeptRequests,
     /// The threads that were in uninterruptible sleep.
@@ -39,10 +49,58 @@ impl TriggerRecord {
     /// What was observed: the condition, what it holds for, and the value.
     #[must_use]
     pub fn observation(&self) -> SafeText {
-        let parts = [&self.subject, &self.value_text].map(|part| part.as_deref().unwrap_or(""));
-        let text = format!("{}: {}", self.condition, parts.join(" ").trim());
-        text.trim_end_matches([':', ' ']).into()
+        observation(&self.condition, [&self.subject, &self.value_text])
     }
+
+    /// What was observed first, and how many conditions triggered after it.
+    #[must_use]
+    pub fn summary(&self) -> SafeText {
+        match self.further.len() {
+            0 => self.observation(),
+            more => format!("{} and {more} more", self.observation()).into(),
+        }
+    }
+
+    /// End of the time after it, in milliseconds since 1970.
+    #[must_use]
+    pub fn end_ms(&self) -> u64 {
+        let further = self.further.iter().map(|it| it.time_ms).max();
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let last = self.time_ms.max(further.unwrap_or(0));
+        let longest = self.time_ms + milliseconds(LONGEST_AFTER_TRIGGER);
+        (last + milliseconds(AFTER_TRIGGER)).min(longest)
+    }
+}
+
+/// A condition that triggered in the time after another one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FurtherTrigger {
+    /// When the condition became true, RFC 3339.
+    pub time: SafeText,
+    /// The same in milliseconds since 1970.
+    pub time_ms: u64,
+    /// The condition, as it was given.
+    pub condition: SafeText,
+    /// The device, process or unit that met it; `None` for the machine.
+    pub subject: Option<SafeText>,
+    /// The value that met it.
+    pub value: Option<f64>,
+    /// The value with its unit, as it is shown.
+    pub value_text: Option<SafeText>,
+}
+
+impl FurtherTrigger {
+    /// What was observed: the condition, what it holds for, and the value.
+    #[must_use]
+    pub fn observation(&self) -> SafeText {
+        observation(&self.condition, [&self.subject, &self.value_text])
+    }
+}
+
+fn observation(condition: &str, met_by: [&Option<SafeText>; 2]) -> SafeText {
+    let parts = met_by.map(|part| part.as_deref().unwrap_or(""));
+    let text = format!("{condition}: {}", parts.join(" ").trim());
+    text.trim_end_matches([':', ' ']).into()
 }
 
 /// Single requests around a trigger. They are in frames before that of the trigger.

@@ -87,7 +87,7 @@ fn timeline_triggers(
         if let Ok(Some(record)) = cursor.read_trigger(index) {
             triggers.push(TimelineTrigger {
                 frame_index: mark.view,
-                observation: record.observation(),
+                observation: record.summary(),
                 conclusion: record.diagnosis.map(|diagnosis| diagnosis.sentence),
             });
         }
@@ -206,6 +206,7 @@ impl PlayerState {
             }
             Seek::First => self.cursor.seek(0),
             Seek::Last => self.cursor.seek(usize::MAX),
+            Seek::Frame(view) => self.cursor.seek(view),
             Seek::Time(time_ms) => self.cursor.seek_time(time_ms),
             Seek::Busiest => {
                 self.cursor.seek_busiest();

@@ -2,12 +2,14 @@
 //! where root allows, the requests of the busiest device.
 
 mod device_trace;
+mod read_files;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::device_trace::DeviceTrace;
+use self::read_files::ReadFileLayouts;
 use crate::diagnosis::EvidenceWindow;
 use crate::drive::DriveKind;
 use crate::model::Snapshot;
@@ -43,6 +45,7 @@ pub struct WindowRecorder {
     /// Errors in the kernel log, and when they were read.
     logged: VecDeque<(Duration, NewErrors)>,
     window: EvidenceWindow,
+    read_files: ReadFileLayouts,
     trace: Option<DeviceTrace>,
     may_trace: bool,
 }
@@ -57,6 +60,7 @@ impl WindowRecorder {
             logged: VecDeque::new(),
             facts,
             window: EvidenceWindow::default(),
+            read_files: ReadFileLayouts::default(),
             trace: None,
             may_trace,
             roots,
@@ -127,6 +131,7 @@ impl WindowRecorder {
     pub fn rest(&mut self) {
         self.window.scans.clear();
         self.window.blocked.clear();
+        self.window.read_files.clear();
         self.window.facts = None;
         self.readings.clear();
     }
@@ -168,6 +173,9 @@ impl WindowRecorder {
         for task in self.window.still_blocked().into_iter().take(MAX_EXAMINED) {
             let details = self.facts.examine_blocked(&end, task);
             self.window.blocked.push(details);
+        }
+        if let Some(last) = self.window.snapshots.last() {
+            self.window.read_files = self.read_files.read(&self.roots, last, end.at);
         }
         end.kernel_errors = joined_errors(self.logged.iter().map(|(_, errors)| errors));
         let begin = self.readings.front().cloned();

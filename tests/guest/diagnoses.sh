@@ -10,6 +10,8 @@ ssd=$2
 groups=/sys/fs/cgroup/system.slice
 export XDG_STATE_HOME=/root/.local/state LC_ALL=C.UTF-8 TERM=dumb TZ=UTC0
 hostname web-07
+# The users of the services enter the root directory.
+chmod 755 /
 printf 'root:x:0:0::/root:/bin/sh\nbackup:x:34:34::/srv:/bin/sh\npostgres:x:105:105::/data:/bin/sh\n' >/etc/passwd
 mkdir -p /srv /data "$groups" $groups/nightly-backup.service $groups/postgresql.service $groups/report.service
 echo +io >/sys/fs/cgroup/cgroup.subtree_control
@@ -71,6 +73,7 @@ say diskscope why --duration 12s
 stop dd
 
 echo "== a disk that fails"
+rmmod scsi_debug 2>/dev/null
 insmod /mods/scsi_debug.ko dev_size_mb=64 opts=2 medium_error_start=4660 medium_error_count=64 delay=1
 sleep 2
 for bad in /sys/block/sd*; do

@@ -32,15 +32,33 @@ impl LoopFileSystem {
             .unwrap()
             .set_len(IMAGE_BYTES)
             .unwrap();
-        let made = Command::new(format!("mkfs.{kind}"))
-            .arg("-q")
-            .arg(&image)
-            .output();
-        if !made.is_ok_and(|made| made.status.success()) {
-            skip(requirement, format!("mkfs.{kind} is missing or failed"));
+        if !make(kind, &[], &image, requirement) {
             return None;
         }
         let device = LoopDevice::attach(&image, &[])?;
+        Self::mount(device, kind, requirement, directory)
+    }
+
+    /// A new file system of that type on a device; `options` are those of mkfs.
+    pub fn on(
+        device: LoopDevice,
+        kind: &str,
+        options: &[&str],
+        requirement: Requirement,
+    ) -> Option<Self> {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        if !make(kind, options, Path::new(device.path()), requirement) {
+            return None;
+        }
+        Self::mount(device, kind, requirement, directory)
+    }
+
+    fn mount(
+        device: LoopDevice,
+        kind: &str,
+        requirement: Requirement,
+        directory: TempDir,
+    ) -> Option<Self> {
         let mount_point = directory.path().join("mounted");
         std::fs::create_dir(&mount_point).unwrap();
         let mounted = Command::new("mount")
@@ -79,6 +97,19 @@ impl LoopFileSystem {
             .status();
         status.is_ok_and(|status| status.success())
     }
+}
+
+fn make(kind: &str, options: &[&str], place: &Path, requirement: Requirement) -> bool {
+    let made = Command::new(format!("mkfs.{kind}"))
+        .arg("-q")
+        .args(options)
+        .arg(place)
+        .output();
+    let made = made.is_ok_and(|made| made.status.success());
+    if !made {
+        skip(requirement, format!("mkfs.{kind} is missing or failed"));
+    }
+    made
 }
 
 impl Drop for LoopFileSystem {

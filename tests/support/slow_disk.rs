@@ -21,6 +21,8 @@ use crate::requirement::{Requirement, skip};
 const DISK: INodeNo = INodeNo(2);
 const SCRATCH: INodeNo = INodeNo(3);
 const SIZE: u64 = 64 << 20;
+/// What a byte reads as that was never written.
+const NEVER_WRITTEN: u8 = 7;
 const TIME_TO_LIVE: Duration = Duration::from_secs(3600);
 /// How long a slow operation takes.
 const SLOW: Duration = Duration::from_secs(5);
@@ -48,8 +50,10 @@ enum Service {
 }
 
 /// Which operations are slow, and how many of them wait.
-#[derive(Default)]
 struct Speed {
+    /// What was written, each byte as its difference to [`NEVER_WRITTEN`], so that untouched memory
+    /// takes none.
+    content: Mutex<Vec<u8>>,
     service: Mutex<Service>,
     /// The request that is served.
     served: Mutex<()>,
@@ -60,6 +64,33 @@ struct Speed {
 }
 
 impl Speed {
+    fn new() -> Self {
+        Self {
+            content: Mutex::new(vec![0; SIZE as usize]),
+            service: Mutex::default(),
+            served: Mutex::default(),
+            slow: Default::default(),
+            waiting: Default::default(),
+            over: AtomicBool::default(),
+        }
+    }
+
+    fn read(&self, offset: u64, size: u32) -> Vec<u8> {
+        let content = self.content.lock().unwrap();
+        let end = (offset + u64::from(size)).min(SIZE);
+        let part = content.get(offset as usize..end as usize);
+        let part = part.unwrap_or_default();
+        part.iter().map(|byte| byte ^ NEVER_WRITTEN).collect()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) {
+        let mut content = self.content.lock().unwrap();
+        let part = content.iter_mut().skip(offset as usize);
+        for (byte, new) in part.zip(data) {
+            *byte = new ^ NEVER_WRITTEN;
+        }
+    }
+
     /// Answers now, or on a thread of its own when the time has come.
     fn answer(self: &Arc<Self>, operation: Operation, answer: impl FnOnce() + Send + 'static) {
         let index = operation as usize;
@@ -198,15 +229,14 @@ impl Filesystem for Server {
         _: &Request,
         _: INodeNo,
         _: FileHandle,
-        _: u64,
+        offset: u64,
         size: u32,
         _: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.0.answer(Operation::Read, move || {
-            reply.data(&vec![7; size as usize]);
-        });
+        let data = self.0.read(offset, size);
+        self.0.answer(Operation::Read, move || reply.data(&data));
     }
 
     fn write(
@@ -214,7 +244,7 @@ impl Filesystem for Server {
         _: &Request,
         _: INodeNo,
         _: FileHandle,
-        _: u64,
+        offset: u64,
         data: &[u8],
         _: WriteFlags,
         _: OpenFlags,
@@ -222,6 +252,7 @@ impl Filesystem for Server {
         reply: ReplyWrite,
     ) {
         let count = data.len() as u32;
+        self.0.write(offset, data);
         self.0
             .answer(Operation::Write, move || reply.written(count));
     }
@@ -255,7 +286,7 @@ impl SlowDisk {
             return None;
         }
         let mount = tempfile::tempdir().unwrap();
-        let speed = Arc::new(Speed::default());
+        let speed = Arc::new(Speed::new());
         let mut options = Config::default();
         options.mount_options = vec![MountOption::FSName("slow-disk".to_owned())];
         let server = Server(Arc::clone(&speed));

@@ -62,6 +62,10 @@ pub enum KeyCommand {
     FindPrevious,
     /// To the busiest snapshot of a recording.
     BusiestFrame,
+    /// To the next trigger of a recording.
+    NextTrigger,
+    /// To the previous trigger of a recording.
+    PreviousTrigger,
     /// Pause or resume sampling.
     TogglePause,
     /// A longer interval.

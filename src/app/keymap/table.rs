@@ -116,6 +116,8 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Replay, &[KeyPress::char('{')], KeyCommand::FirstFrame, "first snapshot", ""),
     binding(KeyContext::Replay, &[KeyPress::char('}')], KeyCommand::LastFrame, "last snapshot", ""),
     binding(KeyContext::Replay, &[KeyPress::char('m')], KeyCommand::BusiestFrame, "snapshot with the highest throughput", "busiest"),
+    binding(KeyContext::Replay, &[KeyPress::char(')')], KeyCommand::NextTrigger, "next trigger of the flight recorder", ""),
+    binding(KeyContext::Replay, &[KeyPress::char('(')], KeyCommand::PreviousTrigger, "previous trigger of the flight recorder", ""),
     binding(KeyContext::Replay, &[KeyPress::char('@')], KeyCommand::GoToTime, "go to a time, HH:MM:SS", "time"),
     binding(KeyContext::Replay, &[KeyPress::char('F')], KeyCommand::FindFrame, "search I/O of a process or device", "find"),
     binding(KeyContext::Replay, &[KeyPress::char('n')], KeyCommand::FindNext, "next match of the search", ""),

@@ -9,15 +9,22 @@ use crate::condition::ConditionSet;
 use crate::engine::CancellationToken;
 use crate::flight_recorder::{FlightRecorder, KeptTrigger, TRIGGER_SAMPLE_INTERVAL};
 use crate::model::Snapshot;
-use crate::recording::AFTER_TRIGGER;
+use crate::recording::{AFTER_TRIGGER, LONGEST_AFTER_TRIGGER};
 use crate::roots::SysPaths;
 use crate::window_recorder::SCAN_INTERVAL;
+
+/// The time after a trigger.
+#[derive(Debug, Clone, Copy)]
+struct PendingTime {
+    began: Instant,
+    finish_due: Instant,
+}
 
 /// Watches for triggers while a recording waits for its next sample.
 pub(super) struct TriggerWatch {
     recorder: FlightRecorder,
-    /// When the pending trigger is finished.
-    finish_due: Option<Instant>,
+    /// When the pending trigger began, and when it is finished.
+    pending: Option<PendingTime>,
 }
 
 impl TriggerWatch {
@@ -31,25 +38,28 @@ impl TriggerWatch {
         }
         Self {
             recorder,
-            finish_due: None,
+            pending: None,
         }
     }
 
     /// Adds a snapshot of this time on the boot clock.
     pub(super) fn observe(&mut self, live: &Arc<Snapshot>, now: Duration) {
-        if let Some(trigger) = self.recorder.observe(live, now) {
+        for trigger in self.recorder.observe(live, now) {
             print_status_line(&format!(
                 "{} {}: triggered",
                 trigger.time, trigger.condition
             ));
-            self.finish_due = Some(Instant::now() + AFTER_TRIGGER);
+            let now = Instant::now();
+            let began = self.pending.map_or(now, |pending| pending.began);
+            let finish_due = (now + AFTER_TRIGGER).min(began + LONGEST_AFTER_TRIGGER);
+            self.pending = Some(PendingTime { began, finish_due });
         }
     }
 
     /// Waits until the next sample is due: a pending trigger is followed closely. False if a signal
     /// arrived.
     pub(super) fn wait_until_due(&mut self, due: Instant, control: &CancellationToken) -> bool {
-        let Some(finish_due) = self.finish_due else {
+        let Some(PendingTime { finish_due, .. }) = self.pending else {
             return pace::wait_until_due(due, control);
         };
         let due = due
@@ -69,12 +79,13 @@ impl TriggerWatch {
 
     /// Whether the time after the pending trigger has passed.
     pub(super) fn is_due(&self) -> bool {
-        self.finish_due.is_some_and(|due| Instant::now() >= due)
+        self.pending
+            .is_some_and(|pending| Instant::now() >= pending.finish_due)
     }
 
     /// Ends the time after the pending trigger, if there is one.
     pub(super) fn finish(&mut self) -> Option<KeptTrigger> {
-        self.finish_due = None;
+        self.pending = None;
         self.recorder.finish_pending()
     }
 }

@@ -33,6 +33,8 @@ pub struct DeviceSummary {
     pub serial: bool,
     /// Whether it is a virtual disk, whose limits another machine sets.
     pub is_virtual: bool,
+    /// Whether it is known to rotate: a disk, or a volume on disks.
+    pub rotates: bool,
     /// Whether it is known not to rotate.
     pub is_flash: bool,
     /// Its I/O scheduler.
@@ -59,6 +61,10 @@ pub struct DeviceSummary {
     pub flushes: Option<f64>,
     /// Mean latency of flushes in nanoseconds.
     pub flush_await: Option<f64>,
+    /// Share of the discards in the time that all requests take together, without flushes.
+    pub discard_share: f64,
+    /// Mean latency of discards in nanoseconds; `None` without discards.
+    pub discard_await: Option<f64>,
     /// Mean size of writes in bytes.
     pub write_size: Option<f64>,
     /// Mean requests in flight.
@@ -172,6 +178,8 @@ struct Sums {
     write_time: f64,
     flushes: Option<f64>,
     flush_time: f64,
+    discards: f64,
+    discard_time: f64,
     queue: f64,
     busy: f64,
     min_in_flight: Option<u64>,
@@ -216,6 +224,9 @@ impl Sums {
             *self.flushes.get_or_insert(0.0) += rate * seconds;
             self.flush_time += view.flush_await_ns.unwrap_or(0.0) * rate * seconds;
         }
+        let discards = view.discard_ios_per_s.unwrap_or(0.0) * seconds;
+        self.discards += discards;
+        self.discard_time += view.discard_await_ns.unwrap_or(0.0) * discards;
         self.queue += load.queue * seconds;
         self.busy += load.busy * seconds;
         let least = self.min_in_flight.get_or_insert(load.in_flight);
@@ -236,6 +247,7 @@ impl Sums {
             kind: view.kind,
             serial: view.serves_serially,
             is_virtual: drive.is_some_and(is_virtual),
+            rotates: drive.is_some_and(|drive| drive.rotational == Some(true)),
             is_flash: drive.is_some_and(|drive| drive.rotational == Some(false)),
             scheduler: drive
                 .and_then(|drive| drive.scheduler.as_ref())
@@ -251,6 +263,12 @@ impl Sums {
             write_await: mean(self.write_time, self.writes),
             flushes: self.flushes.map(|count| count / seconds),
             flush_await: mean(self.flush_time, flushes),
+            discard_share: mean(
+                self.discard_time,
+                self.read_time + self.write_time + self.discard_time,
+            )
+            .unwrap_or(0.0),
+            discard_await: mean(self.discard_time, self.discards),
             write_size: mean(self.write_bytes, self.writes),
             queue: self.queue / seconds,
             busy: self.busy / seconds,

@@ -1,12 +1,16 @@
 //! Files are dropped from the page cache and read again shortly afterwards.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::examination::Examination;
-use crate::diagnosis::analysis::{Analysis, ProcessSummary};
+use crate::diagnosis::analysis::Analysis;
 use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined, Party};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
-use crate::model::snapshot::HostView;
+use crate::model::Snapshot;
+use crate::model::snapshot::{HostView, ProcessView};
+use crate::safe_text::SafeText;
 
 /// Bytes per second that are read again,
 const MIN_REFAULTS: f64 = 10e6;
@@ -22,6 +26,8 @@ const MIN_PRESSURE: f64 = 0.05;
 const HEAVY_REFAULTS: f64 = 50e6;
 /// for which tasks wait this fraction of the time.
 const HEAVY_IO_PRESSURE: f64 = 0.05;
+/// Readers that are named at most.
+const MAX_READERS: usize = 2;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let refaults = |host: &HostView| host.refault_bytes_per_s;
@@ -54,22 +60,95 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     Examination::Problem(vec![cause])
 }
 
-/// Who reads most: it reads what it had before.
+/// Who reads, as it is named.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Reader {
+    /// A process, by its id.
+    Process(u32),
+    /// The processes of a program that are gone, and so is who started them.
+    Program(SafeText),
+}
+
+/// What a reader did in the window.
+#[derive(Debug, Default)]
+struct ReaderSum {
+    /// The last process that was added up.
+    pid: u32,
+    unit: Option<SafeText>,
+    /// Bytes read.
+    bytes: f64,
+    /// Fraction of the snapshots in which one of its processes was blocked.
+    blocked: f64,
+}
+
+/// Who reads most: it reads what it had before. Processes that are gone at the end count for the one
+/// that started them: nobody can do anything about the process itself.
 fn readers(analysis: &Analysis<'_>) -> Vec<Party> {
-    let mut readers: Vec<&ProcessSummary> = analysis
-        .processes
-        .iter()
-        .filter(|it| it.read_bytes > 0.0)
-        .collect();
-    readers.sort_by(|a, b| b.read_bytes.total_cmp(&a.read_bytes));
+    let mut sums: BTreeMap<Reader, ReaderSum> = BTreeMap::new();
+    for snapshot in &analysis.window.snapshots {
+        add_readers(analysis, snapshot, &mut sums);
+    }
+    let mut readers: Vec<(Reader, ReaderSum)> = sums.into_iter().collect();
+    readers.sort_by(|a, b| b.1.bytes.total_cmp(&a.1.bytes));
+    readers.truncate(MAX_READERS);
     readers
-        .iter()
-        .take(2)
-        .map(|reader| Party {
-            pid: reader.pid,
-            command: reader.command.clone(),
-            unit: reader.unit.clone(),
-            share: Some(reader.blocked),
-        })
+        .into_iter()
+        .map(|(reader, sum)| party(analysis, reader, sum))
         .collect()
+}
+
+fn add_readers(
+    analysis: &Analysis<'_>,
+    snapshot: &Snapshot,
+    sums: &mut BTreeMap<Reader, ReaderSum>,
+) {
+    let seconds = snapshot.interval.map_or(0.0, |it| it.as_secs_f64());
+    let share = 1.0 / analysis.window.snapshots.len().max(1) as f64;
+    let whole = snapshot.processes.iter().filter(|it| it.tid == it.pid);
+    let mut blocked: BTreeSet<Reader> = BTreeSet::new();
+    for view in whole {
+        let bytes = view.read_bytes_per_s.unwrap_or(0.0) * seconds;
+        if bytes <= 0.0 {
+            continue;
+        }
+        let reader = reader_of(analysis, view);
+        let sum = sums.entry(reader.clone()).or_default();
+        sum.bytes += bytes;
+        sum.pid = view.pid;
+        sum.unit = view.unit.clone().or(sum.unit.take());
+        if view.state == Some('D') && blocked.insert(reader) {
+            sum.blocked += share;
+        }
+    }
+}
+
+/// Whom a process counts for.
+fn reader_of(analysis: &Analysis<'_>, view: &ProcessView) -> Reader {
+    let is_listed = |pid: u32| {
+        let mut last = analysis.last().processes.iter();
+        last.any(|it| it.pid == pid && !it.exited)
+    };
+    match view.parent_pid {
+        _ if is_listed(view.pid) => Reader::Process(view.pid),
+        parent if parent > 1 && is_listed(parent) => Reader::Process(parent),
+        _ => {
+            let first = view.command.split(' ').next().unwrap_or_default();
+            Reader::Program(first.trim_matches(['[', ']']).into())
+        }
+    }
+}
+
+fn party(analysis: &Analysis<'_>, reader: Reader, sum: ReaderSum) -> Party {
+    let (pid, process, program) = match reader {
+        Reader::Process(pid) => (pid, analysis.process(pid), SafeText::default()),
+        Reader::Program(program) => (sum.pid, None, program),
+    };
+    Party {
+        pid,
+        command: process.map_or(program, |process| process.command.clone()),
+        unit: process
+            .and_then(|process| process.unit.clone())
+            .or(sum.unit),
+        share: Some(sum.blocked),
+    }
 }

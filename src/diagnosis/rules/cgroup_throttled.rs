@@ -1,5 +1,7 @@
 //! A control group reaches its I/O limit, and its processes wait.
 
+use std::time::Duration;
+
 use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, Waiter};
 use crate::diagnosis::blame::{SUFFERING, parties};
@@ -7,12 +9,16 @@ use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
+use crate::diagnosis::wait_kind::WaitKind;
 use crate::model::snapshot::{UnitLimit, UnitView};
 
 /// Use of the limit from which it is reached: the kernel counts in slices.
 const AT_LIMIT: f64 = 0.85;
 /// Fraction of the snapshots in which it has to be reached.
 const MIN_FRACTION: f64 = 0.5;
+/// A wait without a context switch from which a single request exceeds the limit, so that the rate is
+/// mostly 0: the kernel holds a request back until the limit permits it as a whole.
+const HELD_BACK: Duration = Duration::from_secs(3);
 /// Pressure of the group that shows that its processes wait.
 const MIN_PRESSURE: f64 = 0.1;
 
@@ -56,10 +62,40 @@ fn mean_usage(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Op
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<Cause> {
+/// Whether the group is at its limit in most snapshots.
+fn is_reached(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> bool {
     let values: Vec<f64> = usages(analysis, unit, limit).collect();
     let reached = values.iter().filter(|usage| **usage >= AT_LIMIT).count();
-    if values.is_empty() || (reached as f64) < values.len() as f64 * MIN_FRACTION {
+    !values.is_empty() && reached as f64 >= values.len() as f64 * MIN_FRACTION
+}
+
+/// A process of the group whose request the limit holds back: it waits for one request all the time,
+/// and the device has none in flight. A throttled request is counted as in flight only when the limit
+/// has let it pass.
+fn held_back<'a>(
+    analysis: &'a Analysis<'_>,
+    unit: &UnitView,
+    limit: &UnitLimit,
+) -> Option<&'a Waiter> {
+    let device = analysis.device(&limit.device)?;
+    let in_device = [
+        WaitKind::Read,
+        WaitKind::Write,
+        WaitKind::Commit,
+        WaitKind::Request,
+    ];
+    analysis.waiters_on(&device.name, SUFFERING).find(|waiter| {
+        device.min_in_flight == 0
+            && waiter.unit.as_ref() == Some(&unit.name)
+            && waiter.is_still_blocked
+            && waiter.longest >= HELD_BACK
+            && waiter.waits_for(&in_device) > 0.0
+    })
+}
+
+fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<Cause> {
+    let held = held_back(analysis, unit, limit);
+    if held.is_none() && !is_reached(analysis, unit, limit) {
         return None;
     }
     let waiting: Vec<&Waiter> = analysis
@@ -78,7 +114,9 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
         unit: unit.name.clone(),
     };
     let mut cause = Cause::new(detail, Severity::Warning, analysis.begin());
-    cause.certainty = Certainty::Confirmed;
+    if held.is_none() {
+        cause.certainty = Certainty::Confirmed;
+    }
     cause.device = Some(limit.device.clone());
     let usage = mean_usage(analysis, unit, limit).unwrap_or(0.0);
     cause.evidence = vec![Measurement::of(&unit.name, Quantity::LimitUsage, usage)];
@@ -106,6 +144,10 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
             .first()
             .map(|waiter| Measurement::of(&waiter.command, Quantity::BlockedTime, waiter.blocked)),
     );
+    cause.evidence.extend(held.map(|waiter| {
+        let slept = waiter.longest.as_nanos() as f64;
+        Measurement::of(&waiter.command, Quantity::BlockedFor, slept)
+    }));
     cause.victims = parties(&waiting);
     cause.remedies = vec![Remedy::RaiseLimit {
         group: unit.path.clone(),

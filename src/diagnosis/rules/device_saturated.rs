@@ -12,8 +12,15 @@ use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::mitigation::against;
 use crate::diagnosis::remedy::Remedy;
 
-/// Fraction of the intervals in which the device has to be saturated.
+/// Fraction of the time for which a device has to be saturated to be saturated all the time.
 const MIN_FRACTION: f64 = 0.5;
+/// Writeback comes in bursts, so that a device which is idle or lightly loaded between them delays
+/// others for seconds at a time. A process that waits for a smaller fraction of the time does not
+/// suffer, so that shorter bursts are none;
+const MIN_BURSTS: f64 = SUFFERING;
+/// and latencies below this in nanoseconds, the mean of the requests in the bursts, are not noticed
+/// as delays: a person takes 0.1 s for immediate.
+const BURST_LATENCY: f64 = 100e6;
 /// A serial device is saturated at this utilization and queue,
 const SERIAL_BUSY: f64 = 0.9;
 const SERIAL_QUEUE: f64 = 1.8;
@@ -31,7 +38,7 @@ const CRITICAL_LATENCY: f64 = 500e6;
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let causes = analysis
         .whole_devices()
-        .filter(|device| is_saturated(device))
+        .filter(|device| is_saturated(device) || has_bursts(device))
         .filter_map(|device| cause(analysis, device))
         .collect();
     Examination::of_devices(analysis, causes, || {
@@ -41,16 +48,40 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
 
 /// Whether most intervals show more requests than the device serves.
 pub(super) fn is_saturated(device: &DeviceSummary) -> bool {
-    let light = device.light_latency;
-    let saturated = |load: &IntervalLoad| {
-        let is_full = match device.serial {
-            true => load.busy >= SERIAL_BUSY && load.queue >= SERIAL_QUEUE,
-            false => load.queue >= PARALLEL_QUEUE,
-        };
-        let latency = load.latency.unwrap_or(0.0);
-        is_full && latency >= (light * RISEN_LATENCY).max(UNNOTICED_LATENCY)
+    saturated_time(device) >= MIN_FRACTION
+}
+
+/// Whether there are bursts of more requests than the device serves, long and slow enough to delay
+/// others noticeably.
+fn has_bursts(device: &DeviceSummary) -> bool {
+    let bursts = || {
+        let intervals = device.intervals.iter();
+        intervals.filter(|load| is_saturated_in(device, load))
     };
-    device.fraction_of_intervals(saturated) >= MIN_FRACTION
+    let requests: f64 = bursts().map(|load| load.completed).sum();
+    let time: f64 = bursts()
+        .map(|load| load.completed * load.latency.unwrap_or(0.0))
+        .sum();
+    saturated_time(device) >= MIN_BURSTS && time >= requests * BURST_LATENCY
+}
+
+/// Whether a device has more requests in an interval than it serves.
+fn is_saturated_in(device: &DeviceSummary, load: &IntervalLoad) -> bool {
+    let is_full = match device.serial {
+        true => load.busy >= SERIAL_BUSY && load.queue >= SERIAL_QUEUE,
+        false => load.queue >= PARALLEL_QUEUE,
+    };
+    is_full && is_risen(device, load.latency.unwrap_or(0.0))
+}
+
+/// Whether a latency in nanoseconds is far above that under light load.
+pub(super) fn is_risen(device: &DeviceSummary, latency: f64) -> bool {
+    latency >= (device.light_latency * RISEN_LATENCY).max(UNNOTICED_LATENCY)
+}
+
+/// Fraction of the intervals in which the device has more requests than it serves.
+fn saturated_time(device: &DeviceSummary) -> f64 {
+    device.fraction_of_intervals(|load| is_saturated_in(device, load))
 }
 
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
@@ -79,6 +110,11 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     cause.certainty = certainty;
     cause.device = Some(device.name.clone());
     cause.evidence = load_evidence(device);
+    let saturated = saturated_time(device);
+    if saturated < MIN_FRACTION {
+        let bursts = Measurement::of(&device.name, Quantity::SaturatedTime, saturated);
+        cause.evidence.push(bursts);
+    }
     cause.evidence.extend(evidence);
     cause.evidence.push(Measurement::of(
         &device.name,

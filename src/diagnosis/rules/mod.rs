@@ -8,6 +8,7 @@ mod dirty_throttled;
 mod drive_errors;
 mod examination;
 mod file_system_full;
+mod fragmented;
 mod hung_io;
 mod link_degraded;
 mod maintenance;
@@ -48,6 +49,7 @@ fn examine(code: CauseCode, analysis: &Analysis<'_>) -> Examination {
         CauseCode::DeviceSaturated => device_saturated::examine(analysis),
         CauseCode::DeviceSlow => device_slow::examine(analysis),
         CauseCode::LinkDegraded => link_degraded::examine(analysis),
+        CauseCode::Fragmented => fragmented::examine(analysis),
         CauseCode::QueueStarved => queue_starved::examine(analysis),
         CauseCode::SetupUnfit => setup_unfit::examine(analysis),
         CauseCode::NotIo => not_io::examine(analysis),

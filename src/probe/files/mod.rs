@@ -3,6 +3,7 @@
 pub mod btrfs;
 pub mod extents;
 pub mod handle;
+pub mod layout;
 mod search;
 pub mod xfs;
 

@@ -41,6 +41,9 @@ pub fn headline(cause: &Cause) -> String {
         },
         CauseDetail::DriveErrors { .. } => format!("{device} reports I/O errors"),
         CauseDetail::FileSystemFull { mount_point, .. } => format!("{mount_point} is full"),
+        CauseDetail::Fragmented { path } => {
+            format!("{who}{latency} on {device}: {path} lies in many pieces")
+        }
         CauseDetail::LinkDegraded
         | CauseDetail::QueueStarved
         | CauseDetail::SetupUnfit { .. }

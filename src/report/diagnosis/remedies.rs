@@ -126,6 +126,19 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             shell::command_line(["umount", "-f", "-l", mount_point.as_str()]),
             "after a look at the server: ends the waiting, and open files there are lost",
         ),
+        Remedy::Defragment {
+            path,
+            program: Some(program),
+        } => RemedyText::command(
+            shell::command_line([program, path.as_str()]),
+            "rewrites the file in few pieces, where the file system has enough room in one place",
+        ),
+        Remedy::Defragment {
+            path,
+            program: None,
+        } => RemedyText::advice(format!(
+            "copy {path} while nobody writes it, where the file system has enough room in one place, and rename the copy"
+        )),
         Remedy::GroupCommits => RemedyText::advice(
             "combine transactions: group commit of the database, fewer fsync calls; a drive with a protected write cache completes flushes at once",
         ),

@@ -80,6 +80,13 @@ pub fn cause_sentence(cause: &Cause) -> String {
         CauseDetail::Stalled { kind, mount_point } => {
             stalled(cause, kind.as_deref(), mount_point.as_deref())
         }
+        CauseDetail::Fragmented { path } => format!(
+            "{} reads {path} in pieces of {}, and {device}, a rotational disk, seeks between them:{} at {}.",
+            victim(cause, "A process"),
+            value(cause, Quantity::PieceSize),
+            if_known(cause, Quantity::ReadAwait, " ", " per read"),
+            value(cause, Quantity::Throughput)
+        ),
         CauseDetail::QueueStarved => format!(
             "{} waits {} of the time for {device}, which is not saturated: it has one request in flight at a time.",
             victim(cause, "A process"),

@@ -39,7 +39,9 @@ fn label(quantity: Quantity) -> &'static str {
         Quantity::ReadAwait
         | Quantity::WriteAwait
         | Quantity::FlushAwait
+        | Quantity::DiscardAwait
         | Quantity::QueueSize
+        | Quantity::ReadSize
         | Quantity::WriteSize => quantity.name(),
         Quantity::LightLoadLatency => "latency under light load",
         Quantity::Utilization => "%util",
@@ -70,6 +72,10 @@ fn label(quantity: Quantity) -> &'static str {
         Quantity::FuseWaiting => "requests to FUSE servers waiting",
         Quantity::LinkSpeed => "link",
         Quantity::LinkSupported => "supported",
+        Quantity::DiscardShare => "share of the discards",
+        Quantity::FilePieces => "pieces",
+        Quantity::PieceSize => "mean size of a piece",
+        Quantity::SaturatedTime => "saturated",
         Quantity::ThroughputSpread => "spread of the throughput",
     }
 }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::app::live::device_list::{DeviceColumn, DeviceList, listed_ancestor, mount_point};
+use crate::app::live::device_list::{DeviceColumn, DeviceList, ListedAncestors, mount_point};
 use crate::app::live::{LiveList, LiveState};
 use crate::model::Snapshot;
 use crate::model::history::DevicePoint;
@@ -76,10 +76,11 @@ pub(super) fn draw(
     }
     let rows = &list.rows;
     let all = live.snapshot.as_ref().map_or(&[][..], |it| &it.devices);
+    let ancestors = ListedAncestors::new(rows, all);
     let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
         let device = rows[row];
         match column {
-            0 => name_cell(device, rows, all, width, theme),
+            0 => name_cell(device, &ancestors, width, theme),
             1 => label_cell(device, all, width, theme),
             SPARKLINE => sparkline_cell(live, device, width, theme),
             column => metric_cell(device, column, theme),
@@ -166,12 +167,11 @@ fn selected_row(devices: &[&DeviceView], live: &LiveState) -> Option<usize> {
 
 fn name_cell(
     device: &DeviceView,
-    listed: &[&DeviceView],
-    all: &[DeviceView],
+    ancestors: &ListedAncestors<'_>,
     width: u16,
     theme: Theme,
 ) -> Line<'static> {
-    let below = listed_ancestor(device, listed, all).is_some();
+    let below = ancestors.index_below(device).is_some();
     let branch = if below { theme.glyphs().branch } else { "" };
     let name = format!("{branch}{}", device.display_name());
     Line::raw(cut_end(&name, width, theme))

@@ -138,15 +138,7 @@ fn heading(timeline: &ReplayTimeline, time: &str, theme: Theme, width: u16) -> L
             theme.role_style(StyleRole::Success),
         ));
     }
-    let note = match timeline.current_trigger() {
-        Some(trigger) => {
-            let conclusion = trigger.conclusion.as_ref();
-            let found = conclusion.map_or_else(String::new, |text| format!("; {text}"));
-            Some(format!("! {}{found}", trigger.observation))
-        }
-        None => timeline.warning.as_ref().map(ToString::to_string),
-    };
-    if let Some(note) = &note {
+    if let Some(note) = &note(timeline) {
         let room = usize::from(width).saturating_sub(line.width() + 3);
         let text = cut_end(note, u16::try_from(room).unwrap_or(0), theme);
         line.push_span(Span::styled(
@@ -155,6 +147,23 @@ fn heading(timeline: &ReplayTimeline, time: &str, theme: Theme, width: u16) -> L
         ));
     }
     line
+}
+
+/// The trigger at the snapshot that is shown; otherwise what is wrong with the file, or how to get to
+/// the triggers.
+fn note(timeline: &ReplayTimeline) -> Option<String> {
+    let count = timeline.triggers.len();
+    if let Some(trigger) = timeline.current_trigger() {
+        let conclusion = trigger.conclusion.as_ref();
+        let found = conclusion.map_or_else(String::new, |text| format!("; {text}"));
+        return Some(format!("! {}{found}", trigger.observation));
+    }
+    let warning = timeline.warning.as_ref().map(ToString::to_string);
+    warning.or_else(|| match count {
+        0 => None,
+        1 => Some("1 trigger: ) or (".to_owned()),
+        _ => Some(format!("{count} triggers: ) next, ( previous")),
+    })
 }
 
 /// The views of a column; at least one where there are any.

@@ -2,12 +2,15 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::{ALWAYS, printed, text, watch};
 use crate::live::live_sampler::RunningChild;
 use crate::loop_device::LoopDevice;
+use crate::process::wait_until;
+use crate::requirement::{Requirement, skip};
 use crate::slow_disk::{Operation, SlowDisk};
 
 /// The first line of a `watch` with these conditions, which takes 20 s at most.
@@ -86,6 +89,88 @@ fn process_in_uninterruptible_sleep_triggers_dstate() {
     assert!(trigger["name"].as_str().unwrap().starts_with("dd "));
     let blocked = trigger["value"].as_f64().unwrap();
     assert!((0.5e9..60e9).contains(&blocked), "{blocked}");
+}
+
+/// The kernel's average over 10 s of the time in which tasks wait for I/O, in percent.
+fn io_pressure() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/pressure/io").ok()?;
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    let average = some.split(' ').find_map(|it| it.strip_prefix("avg10="))?;
+    average.parse().ok()
+}
+
+#[test]
+fn process_that_waits_for_its_requests_triggers_io_pressure() {
+    if io_pressure().is_none() {
+        skip(Requirement::Kernel, "no /proc/pressure/io");
+        return;
+    }
+    let Some(slow) = SlowDisk::mount() else {
+        return;
+    };
+    let Some(disk) = LoopDevice::attach(&slow.file(), &["--direct-io=on"]) else {
+        return;
+    };
+    slow.serve_serially(Duration::from_millis(10));
+    let input = format!("if={}", disk.path());
+    let read = || {
+        let mut reader = Command::new("dd");
+        reader.args([&*input, "of=/dev/null", "bs=4k", "iflag=direct"]);
+        RunningChild(reader.stderr(Stdio::null()).spawn().unwrap())
+    };
+    // Some for each processor: the kernel weighs the processors by how busy they are.
+    let _readers: Vec<RunningChild> = (0..8).map(|_| read()).collect();
+    // The average rises to 63 % within 10 s of waiting all the time.
+    wait_until("the kernel counts the waiting", || {
+        io_pressure().is_some_and(|percent| percent >= 4.0)
+    });
+    let trigger = first_trigger(&[
+        "pressure_some(system)>100%".to_owned(),
+        "pressure_some(system)>=2%".to_owned(),
+    ]);
+    slow.be_quick();
+    assert_eq!(trigger["condition"], "pressure_some(system)>=2%");
+    assert_eq!(
+        (&trigger["scope"], &trigger["unit"]),
+        (&"system".into(), &"ratio".into())
+    );
+    let value = trigger["value"].as_f64().unwrap();
+    assert!((0.02..=1.0).contains(&value), "{value}");
+}
+
+#[test]
+fn request_that_a_fuse_server_does_not_answer_triggers_waiting() {
+    let Some(slow) = SlowDisk::mount() else {
+        return;
+    };
+    let connections = std::fs::read_dir("/sys/fs/fuse/connections");
+    if connections.is_ok_and(|mut it| it.next().is_none()) {
+        skip(Requirement::Kernel, "fusectl is not mounted");
+        return;
+    }
+    slow.slow_down(Operation::Read);
+    let input = format!("if={}", slow.file().display());
+    let mut reader = RunningChild(
+        Command::new("dd")
+            .args([&*input, "of=/dev/null", "bs=4k", "count=1"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    wait_until("the server has the request", || {
+        slow.is_waited_for(Operation::Read)
+    });
+    let mount = slow.file().parent().unwrap().display().to_string();
+    let trigger = first_trigger(&[
+        format!("waiting({mount})>1000"),
+        format!("waiting({mount})>0"),
+    ]);
+    slow.be_quick();
+    reader.0.wait().unwrap();
+    assert_eq!(trigger["condition"], format!("waiting({mount})>0"));
+    assert_eq!(trigger["scope"], "mount");
+    assert_eq!(trigger["name"], mount.as_str());
+    assert!(trigger["value"].as_f64() >= Some(1.0), "{trigger}");
 }
 
 #[test]

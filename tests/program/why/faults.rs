@@ -32,6 +32,8 @@ pub fn own_directory() -> tempfile::TempDir {
 /// A group of the first version's blkio controller; gone when this is dropped.
 struct TestCgroup(PathBuf);
 
+const READ_LIMIT: &str = "blkio.throttle.read_bps_device";
+
 impl TestCgroup {
     fn with_read_limit(device: &LoopDevice, bytes: u64) -> Option<Self> {
         let name = device.path().trim_start_matches("/dev/");
@@ -39,9 +41,21 @@ impl TestCgroup {
         let group = format!("diskscope-why-{}-{name}", std::process::id());
         let group = Self(Path::new("/sys/fs/cgroup/blkio").join(group));
         fs::create_dir(&group.0).ok()?;
-        let limit = group.0.join("blkio.throttle.read_bps_device");
-        fs::write(limit, format!("{} {bytes}", number.trim())).ok()?;
+        fs::write(
+            group.0.join(READ_LIMIT),
+            format!("{} {bytes}", number.trim()),
+        )
+        .ok()?;
         Some(group)
+    }
+
+    /// Removes the limit, so that a process which it holds back can end.
+    fn lift(&self) {
+        let limit = self.0.join(READ_LIMIT);
+        let set = fs::read_to_string(&limit).unwrap_or_default();
+        for number in set.lines().filter_map(|line| line.split(' ').next()) {
+            fs::write(&limit, format!("{number} 0")).unwrap();
+        }
     }
 }
 
@@ -78,6 +92,38 @@ fn limit_of_control_group_is_named_first() {
     drop(load);
     let code = first_code(&document, device.path());
     assert_eq!(code, Some("cgroup-throttled"), "{limit} {document:#}");
+}
+
+#[test]
+fn limit_that_one_request_exceeds_is_named_before_the_process_that_hangs() {
+    let directory = own_directory();
+    let Some(device) = disk(directory.path(), 64 * MIB) else {
+        return;
+    };
+    // A request of 128 KiB takes 16 s and longer: the rate is 0 in most seconds.
+    let limit = draw(2_000, 8_000);
+    let Some(group) = TestCgroup::with_read_limit(&device, limit) else {
+        skip(
+            Requirement::Cgroup,
+            "needs the blkio controller of version 1",
+        );
+        return;
+    };
+    let tasks = group.0.join("cgroup.procs");
+    let load = Load::shell([format!(
+        "echo $$ > {}; exec dd if={} of=/dev/null bs=128K iflag=direct",
+        tasks.display(),
+        device.path()
+    )]);
+    let document = diagnosis("11s");
+    group.lift();
+    drop(load);
+    let codes = codes_of_device(&document, device.path());
+    assert_eq!(
+        codes.first(),
+        Some(&"cgroup-throttled"),
+        "{limit} {document:#}"
+    );
 }
 
 #[test]

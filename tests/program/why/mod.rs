@@ -7,6 +7,7 @@ mod devices;
 mod faults;
 mod harmless;
 mod memory;
+mod recorded;
 mod usage;
 
 use std::process::{Child, Command, Output, Stdio};

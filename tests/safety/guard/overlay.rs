@@ -5,8 +5,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::fs::MemfdFlags;
+
 use crate::guard::sandbox::{
-    Background, GuardSandbox, assert_refused, assert_written, command_output, is_root,
+    Background, GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, is_root,
     run_overwrite, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
@@ -253,12 +255,9 @@ fn file_locked_through_overlay_is_refused_in_upper_directory() {
     }
 }
 
-#[test]
-fn metacopy_lower_file_used_through_overlay_is_refused() {
-    if !is_root() {
-        return;
-    }
-    let mut sandbox = GuardSandbox::exclusive();
+/// An overlay whose files may have their attributes in one layer and their bytes in another, and a
+/// file in its lower directory.
+fn mount_metacopy(sandbox: &mut GuardSandbox) -> Option<PathBuf> {
     for name in ["lower", "upper", "work"] {
         sandbox.subdirectory(name);
     }
@@ -277,8 +276,37 @@ fn metacopy_lower_file_used_through_overlay_is_refused() {
         point.to_str().unwrap(),
     ];
     if !sandbox.mount(&arguments, Requirement::Overlay) {
+        return None;
+    }
+    Some(lower)
+}
+
+/// The kernel's memory files have no mount, as the layers of an overlay in a container have none.
+#[test]
+fn memory_file_of_same_size_is_not_taken_for_a_layer() {
+    if !is_root() {
         return;
     }
+    let mut sandbox = GuardSandbox::exclusive();
+    if mount_metacopy(&mut sandbox).is_none() {
+        return;
+    }
+    let target = sandbox.create_image("target");
+    let memory = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+    rustix::fs::ftruncate(&memory, IMAGE_BYTES).unwrap();
+    assert_written(&run_overwrite(&target));
+    drop(memory);
+}
+
+#[test]
+fn metacopy_lower_file_used_through_overlay_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let mut sandbox = GuardSandbox::exclusive();
+    let Some(lower) = mount_metacopy(&mut sandbox) else {
+        return;
+    };
     let merged = sandbox.path("merged/file");
     // Only the mode is copied up: the bytes stay in the lower file.
     command_output("chmod", &["600", merged.to_str().unwrap()]);

@@ -58,6 +58,9 @@ pub(super) struct StackSearch<'a> {
     target_sectors: Option<(u64, u64)>,
     /// Identity of the target itself.
     target_id: Option<FileId>,
+    /// Device number of memory files (memfd_create(2), shmat(2)), which no mount shows and no
+    /// overlay contains.
+    memory_files_device: Option<u64>,
 }
 
 /// A file or device that shares bytes with the target.
@@ -103,6 +106,7 @@ impl<'a> StackSearch<'a> {
             aliases: Vec::new(),
             target_sectors: None,
             target_id: None,
+            memory_files_device: same_file::memory_files_device(),
         })
     }
 
@@ -251,6 +255,9 @@ impl<'a> StackSearch<'a> {
     /// system without a block device and without a visible mount. (An overlay gives files of some
     /// layers a device number that its mount does not show.)
     fn may_be_overlay(&self, device: u64) -> bool {
+        if self.memory_files_device == Some(device) {
+            return false;
+        }
         let number = mounts::split_device_number(device);
         let is_overlay = |placed: &PlacedMount| {
             placed.mount.file_system == "overlay" && placed.mount.device_id == number

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, OFlags, StatxFlags};
 
 use crate::drive::medium::FileId;
 
@@ -31,6 +31,12 @@ pub(super) struct FileStamp {
     size: u64,
     modified: (i64, u32),
     changed: (i64, u32),
+}
+
+/// `st_dev` of files in memory that have no mount; `None` if the kernel makes none.
+pub(super) fn memory_files_device() -> Option<u64> {
+    let file = rustix::fs::memfd_create("diskscope", MemfdFlags::CLOEXEC).ok()?;
+    Some(rustix::fs::fstat(file).ok()?.st_dev)
 }
 
 impl FileStamp {

@@ -1,0 +1,42 @@
+//! Recordings of machines on which no rule was written.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The diagnosis of the recording that the demo shows, at a time of it: a database that writes with
+/// O_DSYNC to a hard disk, and from 02:11:10 on a nightly copy onto the same disk, whose writeback comes
+/// in bursts (`tests/pictures/stage.sh`).
+fn demo_at(time: &str) -> Value {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/demo/recording.rec");
+    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["why", "--json", "--from", recording, "--at", time])
+        .args(["--duration", "10s"])
+        .output()
+        .unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn database_alone_is_no_problem() {
+    for time in ["02:11:07", "02:11:10", "02:11:14"] {
+        let document = demo_at(time);
+        assert_eq!(document["problem"], false, "{time} {document:#}");
+    }
+}
+
+#[test]
+fn copy_whose_writeback_delays_a_database_is_named_in_all_its_bursts() {
+    // In the first of these the disk is saturated for three seconds of ten, in the last for all.
+    for time in ["02:11:18", "02:11:23", "02:11:33", "02:11:40", "02:11:53"] {
+        let document = demo_at(time);
+        let cause = &document["causes"][0];
+        assert_eq!(cause["code"], "device-saturated", "{time} {document:#}");
+        assert_eq!(cause["device"], "sda", "{time}");
+        let party = |key: &str| cause[key][0]["command"].as_str().unwrap().to_owned();
+        assert!(party("who").contains("/bin/cp "), "{time} {document:#}");
+        assert!(party("victims").contains("/bin/dd "), "{time}");
+    }
+}
