@@ -25,8 +25,12 @@ impl ReadFileLayouts {
         snapshot: &Snapshot,
         now: Duration,
     ) -> Vec<FileLayout> {
-        let rotates = |drive: &crate::drive::BlockDevice| drive.rotational == Some(true);
-        if !snapshot.drives.iter().any(rotates) {
+        let drives = snapshot.drives.iter();
+        let rotational: Vec<(u32, u32)> = drives
+            .filter(|drive| drive.rotational == Some(true))
+            .map(|drive| drive.number)
+            .collect();
+        if rotational.is_empty() {
             return Vec::new();
         }
         self.0.retain(|(at, _)| now.saturating_sub(*at) < MAX_AGE);
@@ -38,25 +42,25 @@ impl ReadFileLayouts {
         transfers.sort_by(|a, b| b.1.total_cmp(&a.1));
         let files = transfers
             .iter()
-            .filter_map(|(it, _)| Some((it.pid?, it.source.as_deref()?)))
-            .take(MAX_FILES);
+            .filter_map(|(it, _)| Some((it.pid?, it.source.as_deref()?)));
         files
-            .filter_map(|(pid, path)| self.layout(roots, pid, path, now))
+            .filter_map(|file| self.layout(roots, file, &rotational, now))
+            .take(MAX_FILES)
             .collect()
     }
 
     fn layout(
         &mut self,
         roots: &SysPaths,
-        pid: u32,
-        path: &str,
+        (pid, path): (u32, &str),
+        rotational: &[(u32, u32)],
         now: Duration,
     ) -> Option<FileLayout> {
         let mut known = self.0.iter().map(|(_, layout)| layout);
         if let Some(layout) = known.find(|it| it.pid == pid && it.path == path) {
             return Some(layout.clone());
         }
-        let layout = read_layout(roots, pid, path)?;
+        let layout = read_layout(roots, (pid, path), rotational)?;
         self.0.push((now, layout.clone()));
         Some(layout)
     }

@@ -12,6 +12,8 @@ mod file_system;
 mod fio;
 mod fuse;
 mod hot_files;
+#[path = "../support/large_machine.rs"]
+mod large_machine;
 mod live;
 #[path = "../support/loop_device.rs"]
 mod loop_device;

@@ -25,11 +25,15 @@ pub struct FileLayout {
     pub pieces: u64,
 }
 
-/// Reads the layout of a regular file that a process has open; `None` if it is not open any more, if
-/// this user may not read it, and if its file system has no device of its own (FUSE, NFS, Btrfs) or
-/// does not report extents.
+/// Reads the layout of a regular file that a process has open, if it is on one of these devices;
+/// `None` if it is not, if the file is not open any more, if this user may not read it, and if its
+/// file system has no device of its own (FUSE, NFS, Btrfs) or does not report extents.
 #[must_use]
-pub fn read_layout(roots: &SysPaths, pid: u32, path: &str) -> Option<FileLayout> {
+pub fn read_layout(
+    roots: &SysPaths,
+    (pid, path): (u32, &str),
+    devices: &[(u32, u32)],
+) -> Option<FileLayout> {
     let descriptors = fs::read_dir(roots.proc.join(format!("{pid}/fd"))).ok()?;
     let is_it = |link: &std::path::Path| fs::read_link(link).is_ok_and(|it| it.as_os_str() == path);
     let descriptor = descriptors
@@ -43,7 +47,7 @@ pub fn read_layout(roots: &SysPaths, pid: u32, path: &str) -> Option<FileLayout>
         libc::major(metadata.dev()) as u32,
         libc::minor(metadata.dev()) as u32,
     );
-    if !metadata.is_file() || device_number.0 == 0 {
+    if !metadata.is_file() || !devices.contains(&device_number) {
         return None;
     }
     let extents = extents_on_device(&File::open(&descriptor).ok()?).ok()?;

@@ -110,6 +110,57 @@ fn maintenance_program_that_others_wait_for_is_named() {
     assert!(names(&found.unwrap()["who"], pids[0]), "{document:#}");
 }
 
+#[test]
+fn check_of_a_file_system_that_others_wait_for_is_maintenance() {
+    if !has_program("e2fsck", Requirement::Program) {
+        return;
+    }
+    let Some(slow) = SlowDisk::mount() else {
+        return;
+    };
+    let Some(device) = LoopDevice::attach(&slow.file(), &["--direct-io=on"]) else {
+        return;
+    };
+    if !set_queue(&device, "rotational", "1") {
+        return;
+    }
+    // All inode tables are written and checked.
+    let made = Command::new("mkfs.ext4")
+        .args([
+            "-q",
+            "-F",
+            "-N",
+            "120000",
+            "-O",
+            "^uninit_bg,^metadata_csum",
+        ])
+        .args(["-E", "nodiscard,lazy_itable_init=0", device.path()])
+        .output();
+    assert!(made.unwrap().status.success());
+    let flushed = Command::new("blockdev")
+        .args(["--flushbufs", device.path()])
+        .output();
+    assert!(flushed.unwrap().status.success());
+    let service = Duration::from_micros(draw(8_000, 14_000));
+    slow.serve_serially(service);
+    let reader = format!(
+        "exec dd if={} of=/dev/null bs=4k iflag=direct skip=9000",
+        device.path()
+    );
+    let load = Load::shell([
+        format!("exec e2fsck -f -n {}", device.path()),
+        reader.clone(),
+        reader,
+    ]);
+    let pids = load.pids();
+    let document = diagnosis("8s");
+    slow.be_quick();
+    drop(load);
+    let found = cause(&document, "maintenance", &device);
+    assert!(found.is_some(), "{service:?} {document:#}");
+    assert!(names(&found.unwrap()["who"], pids[0]), "{document:#}");
+}
+
 /// Sets an attribute of a device's queue.
 fn set_queue(device: &LoopDevice, setting: &str, value: &str) -> bool {
     let name = device.path().trim_start_matches("/dev/");
