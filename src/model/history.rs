@@ -92,6 +92,7 @@ impl HostPoint {
 /// Ring buffers of points, per device and for the machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SampleHistory {
+    recorded_samples: u64,
     host_points: VecDeque<HostPoint>,
     device_points: BTreeMap<SafeText, VecDeque<DevicePoint>>,
     transfer_rates: BTreeMap<TransferKey, VecDeque<Option<f32>>>,
@@ -101,6 +102,7 @@ impl SampleHistory {
     /// Records a snapshot. A device that is missing gets a gap, and is dropped once only gaps are
     /// left.
     pub fn record(&mut self, live: &Snapshot) {
+        self.recorded_samples += 1;
         if self.host_points.len() == MAX_SAMPLES {
             self.host_points.pop_front();
         }
@@ -150,6 +152,14 @@ impl SampleHistory {
         self.transfer_rates
             .get(key)
             .map_or_else(Vec::new, |ring| ring.iter().copied().collect())
+    }
+
+    /// Samples until the curves are moved: they are moved by `step` samples at once, so that most frames
+    /// only add a point at their end.
+    #[must_use]
+    pub fn samples_until_move(&self, step: u64) -> usize {
+        let step = step.max(1);
+        ((step - self.recorded_samples % step) % step) as usize
     }
 
     /// The points of the machine, the oldest first; at most [`MAX_SAMPLES`].

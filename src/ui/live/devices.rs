@@ -39,6 +39,8 @@ const FIRST_RATE: usize = 2;
 const LAST_RATE: usize = 5;
 /// Index of the sparkline.
 const SPARKLINE: usize = 11;
+/// Samples by which the sparkline is moved at once.
+const SPARKLINE_MOVE_STEP: u64 = 4;
 /// Width of the number beside the sparkline.
 const SPARKLINE_NUMBER_WIDTH: u16 = 6;
 
@@ -287,7 +289,9 @@ fn sparkline_cell(
     theme: Theme,
 ) -> Line<'static> {
     let width = usize::from(width.saturating_sub(SPARKLINE_NUMBER_WIDTH + 1));
-    let points: Vec<_> = live.history.latest_points(&device.name, width).collect();
+    let lag = live.history.samples_until_move(SPARKLINE_MOVE_STEP);
+    let shown = width.saturating_sub(lag);
+    let points: Vec<_> = live.history.latest_points(&device.name, shown).collect();
     let values: Vec<_> = points
         .iter()
         .map(|point| point.bytes_per_s().map(f64::from))
@@ -305,8 +309,13 @@ fn sparkline_cell(
         StyleRole::Read
     };
     let largest = values.iter().flatten().copied().reduce(f64::max);
-    let missing = width.saturating_sub(values.len());
-    let line = format!("{}{}", " ".repeat(missing), sparkline(&values, theme));
+    let missing = shown.saturating_sub(values.len());
+    let line = format!(
+        "{}{}{}",
+        " ".repeat(missing),
+        sparkline(&values, theme),
+        " ".repeat(width - shown)
+    );
     let number = largest.map_or_else(String::new, format_megabytes);
     Line::from(vec![
         Span::styled(line, theme.role_style(role)),
