@@ -47,6 +47,7 @@ pub mod safe_text;
 pub mod session;
 mod shared_directory;
 mod shell;
+mod sorting;
 pub mod stats;
 mod supervisor;
 mod terminal_output;

@@ -26,7 +26,7 @@ use rustix::io::Errno;
 use crate::entropy;
 use crate::private_directory::base::DIRECTORY_MODE;
 
-pub use self::base::is_trusted;
+pub use self::base::{check_program_path, is_trusted};
 pub use self::error::PrivateDirectoryError;
 
 /// Permission bits of the files in them.

@@ -18,8 +18,10 @@ mod median;
 #[path = "../../tests/support/processor.rs"]
 mod processor;
 #[allow(dead_code, reason = "the tests of the terminal use the rest")]
-#[path = "../../tests/terminal/pty.rs"]
+#[path = "../../tests/support/pty.rs"]
 mod pty;
+#[path = "../../tests/support/requirement.rs"]
+mod requirement;
 mod screen_cost;
 #[path = "../../tests/terminal/session.rs"]
 mod session;

@@ -6,6 +6,9 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::identity::{ExecIdentity, IdentityChange};
+use crate::private_directory::{PrivateDirectoryError, check_program_path};
+
 /// A program that exists, with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertProgram {
@@ -40,6 +43,16 @@ pub enum CommandLineError {
         /// The error of the kernel.
         source: io::Error,
     },
+    /// Others than root and the user of the command decide what is executed.
+    #[error("--exec: {} is not run as {user}: {reason}", path.display())]
+    Untrusted {
+        /// The program.
+        path: PathBuf,
+        /// The user of the command.
+        user: String,
+        /// Which component of the path others control, and how.
+        reason: String,
+    },
     /// The file is not a program.
     #[error("--exec: {} is not an executable file", path.display())]
     NotExecutable {
@@ -61,6 +74,28 @@ impl AlertProgram {
         Ok(Self {
             path: find_program(&name, directories)?,
             arguments: words.collect(),
+        })
+    }
+
+    /// Checks that nobody but root and the user of the command can replace the program, where this
+    /// process is root. What the program itself reads or starts, as a shell its script, is not checked.
+    ///
+    /// # Errors
+    /// If others control the file, a directory or a symbolic link of its path.
+    pub fn check_control(&self, identity: &ExecIdentity) -> Result<(), CommandLineError> {
+        let account = match &identity.0 {
+            IdentityChange::None => return Ok(()),
+            IdentityChange::Root(account) | IdentityChange::To(account) => account,
+        };
+        check_program_path(&self.path, account.user_id).map_err(|error| match error {
+            PrivateDirectoryError::Io { path, source, .. } => {
+                CommandLineError::Examine { path, source }
+            }
+            error => CommandLineError::Untrusted {
+                path: self.path.clone(),
+                user: account.name.clone(),
+                reason: error.to_string(),
+            },
         })
     }
 

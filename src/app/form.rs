@@ -13,6 +13,7 @@ use crate::drive::{Target, TargetKind};
 use crate::engine::EngineChoice;
 use crate::session::document::MetricId;
 use crate::session::slo::{GoalError, SloSpec};
+use crate::sorting::SortList as _;
 
 /// Service level objectives: a parameter of the job, not of the benchmark.
 const GOAL_PARAMETER: Parameter<GoalPreset> = Parameter {
@@ -150,7 +151,7 @@ impl ParameterForm {
         let selected = self.selected_field().map(|field| field.position);
         let mut all = std::mem::take(&mut self.fields);
         all.append(&mut self.hidden);
-        all.sort_by_key(|field| field.position);
+        all.sort_list_by_key(|field| field.position);
         let pattern = all
             .iter()
             .find(|field| field.parameter.name() == PATTERN.name)

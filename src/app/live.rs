@@ -26,6 +26,7 @@ use crate::model::snapshot::{
 };
 use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 pub use self::pane::{LiveList, LivePane};
 
@@ -255,7 +256,7 @@ impl LiveState {
             .collect();
         let order = self.visible_process_order();
         let rank = |process: &ProcessView| self.ranking.position(&(process.pid, process.tid));
-        listed.sort_by(|left, right| {
+        listed.sort_list_by(|left, right| {
             rank(left)
                 .cmp(&rank(right))
                 .then_with(|| order.compare(left, right, self.show_totals))

@@ -12,6 +12,7 @@ use super::viewport::step_cursor_by_page;
 use crate::model::requests::{RequestsView, TracedRequest};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_bytes;
+use crate::sorting::SortList as _;
 
 /// Why requests cannot be traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +120,7 @@ impl RequestsState {
             })
             .collect();
         if self.order == RequestOrder::Slowest {
-            listed.sort_by_key(|listed| Reverse(listed.request.timestamps.stages().q2c));
+            listed.sort_list_by_key(|listed| Reverse(listed.request.timestamps.stages().q2c));
         }
         listed
     }

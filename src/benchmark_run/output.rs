@@ -1,5 +1,7 @@
 //! Output files that the user names, checked against the kernel's uses of a file.
 
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use crate::drive::guard;
@@ -34,28 +36,54 @@ pub fn write_output(roots: &SysPaths, output: OutputFile, bytes: &[u8]) -> Resul
     output.write(bytes)
 }
 
+/// Refuses an existing file that is written in place and whose bytes are in use, as above. `file` is
+/// open for writing.
+///
+/// # Errors
+///
+/// When it is in use, or when that cannot be determined.
+pub fn check_file_unused(roots: &SysPaths, path: &Path, file: &File) -> Result<(), OutputError> {
+    let metadata = file
+        .metadata()
+        .map_err(|error: io::Error| in_use(path, error))?;
+    check_unused_as(roots, path, FileId::of_metadata(&metadata), Some(file))
+}
+
 fn check_unused(roots: &SysPaths, output: &OutputFile) -> Result<(), OutputError> {
     let Some(id) = output.existing_file() else {
         return Ok(());
     };
-    let path = output.path();
-    let in_use = |reason| OutputError::InUse {
-        path: path.to_owned(),
-        reason,
-    };
+    check_unused_as(roots, output.path(), id, output.in_place_file())
+}
+
+/// `written`: the file, open for writing, if it is written in place.
+fn check_unused_as(
+    roots: &SysPaths,
+    path: &Path,
+    id: FileId,
+    written: Option<&File>,
+) -> Result<(), OutputError> {
     let name = path.display().to_string();
-    let uses = guard::find_file_uses(roots, id, &name, output.in_place_file())
-        .map_err(|refusal| in_use(refusal.to_string()))?;
+    let uses = guard::find_file_uses(roots, id, &name, written)
+        .map_err(|refusal| in_use(path, refusal))?;
     if !uses.conflicts.is_empty() {
-        return Err(in_use(join_lines(&uses.conflicts)));
+        return Err(in_use(path, join_lines(&uses.conflicts)));
     }
     if !uses.unresolved.is_empty() {
         let questions = join_lines(&uses.unresolved);
-        return Err(in_use(format!(
+        let reason = format!(
             "it is open elsewhere, or may be, and diskscope cannot determine whether it is in use: {questions}"
-        )));
+        );
+        return Err(in_use(path, reason));
     }
     Ok(())
+}
+
+fn in_use(path: &Path, reason: impl ToString) -> OutputError {
+    OutputError::InUse {
+        path: path.to_owned(),
+        reason: reason.to_string(),
+    }
 }
 
 fn join_lines(items: &[impl ToString]) -> String {

@@ -8,10 +8,13 @@ use serde::Serialize;
 use super::failure::{CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{ResultOutput, converted, json_lines, pretty_json};
+use crate::drive::unplug::{self, FlushState, UnplugAnswer};
 use crate::drive::{
     BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
     identity,
 };
+use crate::probe::sample::DiskCounters;
+use crate::probe::system::diskstats;
 use crate::report;
 use crate::report::csv::CsvTable;
 use crate::roots::SysPaths;
@@ -76,20 +79,44 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     if !matches.get_flag("all") {
         drives.retain(|drive| drive.size_bytes > 0);
     }
+    let counters = disk_counters(&roots);
+    let unplug_of = |drive: &BlockDevice| unplug_answer_of(drive, &drives, &counters);
     let listings = || {
         drives
             .iter()
-            .map(|drive| DeviceListing::new(drive, &file_systems))
+            .map(|drive| DeviceListing::new(drive, &file_systems, unplug_of(drive)))
     };
     let text = match format {
         OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
         OutputFormat::Ndjson => json_lines(listings())?,
         OutputFormat::Csv => converted(DEVICE_TABLE.to_csv(listings()))?,
         _ if drives.is_empty() => NO_DEVICES.to_owned(),
-        _ => devices_text(&drives, &file_systems),
+        _ => devices_text(&drives, &file_systems, &unplug_of),
     };
     output.deliver(&text)?;
     Ok(ExitStatus::Success)
+}
+
+/// The counters of the devices; none where they cannot be read.
+fn disk_counters(roots: &SysPaths) -> Vec<DiskCounters> {
+    let text = std::fs::read(roots.proc.join("diskstats"));
+    text.map_or_else(|_| Vec::new(), |text| diskstats::parse(&text))
+}
+
+/// Whether a drive can be unplugged, as far as one reading of its counters says.
+fn unplug_answer_of(
+    drive: &BlockDevice,
+    drives: &[BlockDevice],
+    counters: &[DiskCounters],
+) -> Option<UnplugAnswer> {
+    let own = counters
+        .iter()
+        .find(|disk| disk.device_number == drive.number);
+    let flush = own.map_or(FlushState::NotObserved, |disk| {
+        let flushes = disk.flushes.map(|flushes| flushes.completed);
+        FlushState::of_counters(disk.writes.completed, flushes)
+    });
+    unplug::unplug_answer(drive, drives, None, flush)
 }
 
 /// The text where there is no device.
@@ -105,10 +132,16 @@ struct DeviceListing<'a> {
     sector_kind: Option<String>,
     file_systems: Vec<&'a MountedFileSystem>,
     advice: Vec<TuningAdvice>,
+    /// Whether it can be unplugged; null for what is no drive.
+    unplug: Option<UnplugAnswer>,
 }
 
 impl<'a> DeviceListing<'a> {
-    fn new(drive: &'a BlockDevice, file_systems: &'a [MountedFileSystem]) -> Self {
+    fn new(
+        drive: &'a BlockDevice,
+        file_systems: &'a [MountedFileSystem],
+        unplug: Option<UnplugAnswer>,
+    ) -> Self {
         let own = file_systems
             .iter()
             .filter(|it| it.block_device == drive.number);
@@ -118,15 +151,31 @@ impl<'a> DeviceListing<'a> {
             sector_kind: drive.sector_kind(),
             file_systems: own.collect(),
             advice: advice::tuning_advice(drive, file_systems, None),
+            unplug,
         }
     }
 }
 
 /// Drives with their partitions and the devices stacked on them, then the advice.
-fn devices_text(drives: &[BlockDevice], file_systems: &[MountedFileSystem]) -> String {
+fn devices_text(
+    drives: &[BlockDevice],
+    file_systems: &[MountedFileSystem],
+    unplug_of: &dyn Fn(&BlockDevice) -> Option<UnplugAnswer>,
+) -> String {
     let mut text = String::new();
     for drive in drives.iter().filter(|drive| is_root_device(drive, drives)) {
         append_device_tree(&mut text, drive, (drives, file_systems), 0);
+    }
+    let removable = drives.iter().filter(|drive| drive.removable == Some(true));
+    let answers: Vec<_> = removable
+        .filter_map(|drive| Some((drive, unplug_of(drive)?)))
+        .collect();
+    if !answers.is_empty() {
+        text.push_str("\nsafe to unplug\n");
+    }
+    for (drive, answer) in answers {
+        let answer = report::unplug::unplug_text(&answer, &drive.path);
+        let _ = writeln!(text, "  {}: {answer}", drive.name);
     }
     let advice: Vec<(&BlockDevice, TuningAdvice)> = drives
         .iter()

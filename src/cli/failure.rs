@@ -81,6 +81,14 @@ impl CommandFailure {
         }
     }
 
+    pub(super) fn refused(message: impl ToString) -> Self {
+        Self {
+            exit: ExitStatus::Refused,
+            message: message.to_string(),
+            details: Vec::new(),
+        }
+    }
+
     pub(super) fn failed(message: impl ToString) -> Self {
         Self {
             exit: ExitStatus::Failed,

@@ -13,6 +13,7 @@ use super::settings::{Config, ValueSource};
 use crate::app::live::device_list::DeviceColumn;
 use crate::app::process::ProcessColumn;
 use crate::nearest;
+use crate::sorting::SortList as _;
 use crate::ui::theme::ThemeName;
 use crate::units;
 
@@ -31,7 +32,7 @@ pub(super) fn apply(config: &mut Config, path: &Path, text: &str) -> Result<(), 
         at(error.span().unwrap_or_default(), LineError::Syntax(message))
     })?;
     let mut entries: Vec<_> = table.get_ref().iter().collect();
-    entries.sort_by_key(|(key, _)| key.span().start);
+    entries.sort_list_by_key(|(key, _)| key.span().start);
     for (word, value) in entries {
         let known = ConfigKey::ALL.map(ConfigKey::word);
         let find = ConfigKey::ALL

@@ -4,6 +4,7 @@ use super::analysis::{Analysis, DeviceSummary, ProcessSummary, Waiter};
 use super::cause::Party;
 use super::code::Certainty;
 use super::measurement::{Measurement, Quantity};
+use crate::sorting::SortList as _;
 
 /// A process that is blocked for a smaller fraction of the time does not suffer.
 pub const SUFFERING: f64 = 0.2;
@@ -54,7 +55,7 @@ pub fn blame(analysis: &Analysis<'_>, device: &DeviceSummary) -> Blame {
             None => *share / total,
         };
     }
-    users.sort_by(|a, b| b.1.total_cmp(&a.1));
+    users.sort_list_by(|a, b| b.1.total_cmp(&a.1));
     let top = users.first().copied();
     let share_of = |pid: u32| {
         let own = users.iter().find(|(process, _)| process.pid == pid);

@@ -8,6 +8,7 @@ use super::code::CauseCode;
 use super::measurement::Quantity;
 use super::rules::{Examination, examine_all};
 use super::window::EvidenceWindow;
+use crate::sorting::SortList as _;
 
 /// For each cause the causes that it explains, on the same device or for the same process.
 const EXPLAINS: &[(CauseCode, &[CauseCode])] = &[
@@ -153,7 +154,7 @@ fn mark_consequences(analysis: &Analysis<'_>, causes: &mut [Cause]) {
 /// where somebody waits longer.
 fn sort(causes: &mut [Cause]) {
     let waiting = |cause: &Cause| cause.victims.first().and_then(|it| it.share).unwrap_or(0.0);
-    causes.sort_by(|a, b| {
+    causes.sort_list_by(|a, b| {
         let consequence = a.consequence_of.is_some().cmp(&b.consequence_of.is_some());
         let severity = b.severity.cmp(&a.severity);
         let code = a.code().cmp(&b.code());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::requests::{RequestActor, TracedRequest};
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 /// Actors that are compared with each other, those with the most requests.
 const MAX_ACTORS: usize = 12;
@@ -70,7 +71,7 @@ impl RequestEvidence {
             by_process.entry(pid).or_default().push(line);
         }
         let mut actors: Vec<ActorRequests> = by_process.iter().map(actor_requests).collect();
-        actors.sort_by_key(|actor| std::cmp::Reverse(actor.requests));
+        actors.sort_list_by_key(|actor| std::cmp::Reverse(actor.requests));
         actors.truncate(MAX_ACTORS);
         let completions: BTreeMap<u32, Vec<u64>> = by_process
             .iter()

@@ -20,6 +20,7 @@ pub mod random;
 pub mod scratch;
 pub mod settings;
 mod space_limit;
+pub mod unplug;
 
 pub use self::advice::TuningAdvice;
 pub use self::error::DriveError;

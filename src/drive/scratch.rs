@@ -39,21 +39,21 @@ pub(super) fn create_scratch_file(directory: &Path, name: &str) -> Result<File, 
     }
 }
 
-/// Creates a file whose name is removed at once.
+/// Creates a file whose name is removed at once, from the same directory if its path changes meanwhile.
 fn create_named(
     directory: &Path,
     name: &str,
     flags: OFlags,
     owner: Permissions,
 ) -> Result<File, DriveError> {
-    let path = directory.join(format!(
-        ".diskscope-{:016x}",
-        entropy::generator().next_u64()
-    ));
     let context = || io_error_context("create a scratch file in", name);
-    let file =
-        rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, owner).map_err(context())?;
-    rustix::fs::unlinkat(rustix::fs::CWD, &path, AtFlags::empty()).map_err(context())?;
+    let path_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory =
+        rustix::fs::open(directory, path_flags, Permissions::empty()).map_err(context())?;
+    let entry = format!(".diskscope-{:016x}", entropy::generator().next_u64());
+    let flags = flags | OFlags::CREATE | OFlags::EXCL;
+    let file = rustix::fs::openat(&directory, &entry, flags, owner).map_err(context())?;
+    rustix::fs::unlinkat(&directory, &entry, AtFlags::empty()).map_err(context())?;
     Ok(file.into())
 }
 

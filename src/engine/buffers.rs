@@ -45,7 +45,7 @@ impl RequestBuffers {
 
     /// The buffer of a slot, filled with new data for a write. The slot must have no request in
     /// flight.
-    #[inline]
+    #[inline(always)]
     pub fn prepare_buffer(&mut self, slot: usize, bytes: u32, writes: bool) -> usize {
         if !writes {
             return slot;

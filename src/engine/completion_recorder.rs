@@ -77,7 +77,7 @@ impl CompletionRecorder {
 
     /// Records a request that started and ended at these times (nanoseconds since the origin) and
     /// transferred `moved` bytes.
-    #[inline]
+    #[inline(always)]
     pub fn record(
         &mut self,
         request: &ScheduledRequest,
@@ -106,7 +106,7 @@ impl CompletionRecorder {
     }
 
     /// Counts a request that no pause overlaps.
-    #[inline]
+    #[inline(always)]
     fn count_request(
         &mut self,
         request: &ScheduledRequest,
@@ -145,7 +145,7 @@ impl CompletionRecorder {
     }
 
     /// Publishes the new counts if the interval has passed and the lock is free.
-    #[inline]
+    #[inline(always)]
     pub fn publish(&mut self, now_ns: u64) {
         if now_ns < self.next_publish_ns {
             return;

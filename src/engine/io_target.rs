@@ -90,7 +90,7 @@ impl IoTarget {
 /// # Errors
 /// [`EngineError::RequestFailed`], also when nothing was transferred: the target is then shorter
 /// than at the start.
-#[inline]
+#[inline(always)]
 pub fn transferred_bytes(
     target: &str,
     request: &ScheduledRequest,

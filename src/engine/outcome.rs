@@ -32,7 +32,7 @@ pub struct IoCounts {
 
 impl IoCounts {
     /// Counts one more request of `bytes` bytes.
-    #[inline]
+    #[inline(always)]
     pub fn add_request(&mut self, writes: bool, bytes: u64) {
         let (requests, sum) = match writes {
             true => (&mut self.write_ios, &mut self.written_bytes),

@@ -94,7 +94,7 @@ pub fn start_watcher() {
 }
 
 /// Total length of all pauses since the start of the process, in nanoseconds.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn total_pause_ns() -> u64 {
     TOTAL_PAUSE_NS.load(Ordering::Relaxed)

@@ -37,7 +37,7 @@ pub enum SequenceCounter {
 }
 
 impl SequenceCounter {
-    #[inline]
+    #[inline(always)]
     fn next_number(&mut self) -> u64 {
         match self {
             Self::PerThread(next) => {
@@ -85,7 +85,7 @@ impl ZoneDeadlines {
 
     /// The first request of the zone that is due, where that zone is later than the zone of request
     /// `sequence_number`.
-    #[inline]
+    #[inline(always)]
     fn first_request_of_due_zone(&self, sequence_number: u64, now_ns: u64) -> Option<u64> {
         let passed_ns = now_ns
             .saturating_sub(self.begin_ns)
@@ -147,10 +147,12 @@ impl RequestBudget {
         }
     }
 
+    #[inline(always)]
     fn is_exhausted(self) -> bool {
         self.requests == Some(0) || self.bytes == Some(0)
     }
 
+    #[inline(always)]
     fn consume(&mut self, size: u32) {
         self.requests = self.requests.map(|left| left.saturating_sub(1));
         self.bytes = self.bytes.map(|left| left.saturating_sub(u64::from(size)));
@@ -181,6 +183,7 @@ struct ArrivalPace {
 }
 
 impl ArrivalPace {
+    #[inline(always)]
     fn scheduled_ns(self, sequence_number: u64) -> u64 {
         (self.offset_ns + sequence_number as f64 * self.interval_ns) as u64
     }
@@ -218,7 +221,7 @@ impl RequestGenerator {
     }
 
     /// The next step at this time in nanoseconds since the origin.
-    #[inline]
+    #[inline(always)]
     pub fn next_step(&mut self, now_ns: u64) -> NextStep {
         if now_ns >= self.deadline_ns || self.budget.is_exhausted() {
             return NextStep::End;
@@ -256,7 +259,7 @@ impl RequestGenerator {
 
     /// The number of the next request. When the time of a zone is over, the first one of the zone
     /// that is due.
-    #[inline]
+    #[inline(always)]
     fn next_request_number(&mut self, now_ns: u64) -> u64 {
         let sequence_number = self.sequence.next_number();
         let zones = self.zone_deadlines.as_ref();
@@ -271,6 +274,7 @@ impl RequestGenerator {
 }
 
 /// Whole nanoseconds, saturating at the maximum of `u64`.
+#[inline(always)]
 #[must_use]
 pub fn saturating_nanoseconds(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

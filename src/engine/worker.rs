@@ -21,7 +21,7 @@ pub struct ExecutionShared {
 
 impl ExecutionShared {
     /// Whether workers must submit no more requests.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -62,7 +62,7 @@ pub struct WorkerContext {
 
 impl WorkerContext {
     /// Nanoseconds since the origin.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn elapsed_ns(&self) -> u64 {
         saturating_nanoseconds(self.origin.elapsed())
@@ -70,7 +70,7 @@ impl WorkerContext {
 
     /// Whether write requests may be submitted at that time. If not, call
     /// [`wait_for_poll`](Self::wait_for_poll) first.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn may_write(&self, now_ns: u64) -> bool {
         self.gate.as_ref().is_none_or(|gate| gate.is_open(now_ns))

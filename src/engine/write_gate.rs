@@ -134,7 +134,7 @@ impl WorkerGate {
     }
 
     /// Whether requests may be submitted at that time on the worker's clock.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn is_open(&self, now_ns: u64) -> bool {
         now_ns.saturating_add(self.offset_ns) < self.gate.open_until_ns.load(Ordering::Acquire)

@@ -13,6 +13,7 @@ use crate::model::hot_files::{FileId, FileTotals};
 use crate::model::requests::RequestActor;
 use crate::probe::trace::event::{DeviceNumber, ThreadName};
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 /// Files in the list.
 const MAX_LISTED_FILES: usize = 1000;
@@ -96,7 +97,7 @@ impl Resolver {
             .into_iter()
             .map(|(process, bytes)| FileUserView { process, bytes })
             .collect();
-        who.sort_by_key(|user| Reverse(user.bytes));
+        who.sort_list_by_key(|user| Reverse(user.bytes));
         who.truncate(MAX_LISTED_PROCESSES);
         Some(HotFileView {
             file: self.name_view(id)?,
@@ -142,7 +143,7 @@ impl Resolver {
         by_device
             .into_iter()
             .filter_map(|(device, mut who)| {
-                who.sort_by_key(|user| (Reverse(user.blocks), user.process.pid));
+                who.sort_list_by_key(|user| (Reverse(user.blocks), user.process.pid));
                 who.truncate(MAX_LISTED_PROCESSES);
                 let volume = self.volumes.by_device_id(device)?;
                 let volume = &self.volumes.all[volume];

@@ -20,6 +20,7 @@ use crate::probe::files::handle::{FileHandle, FoundFile};
 use crate::probe::files::xfs;
 use crate::probe::trace::event::DeviceNumber;
 use crate::roots::SysPaths;
+use crate::sorting::SortList as _;
 
 /// Bytes of a sector in /sys.
 const SECTOR_BYTES: u64 = 512;
@@ -184,7 +185,7 @@ impl Volumes {
         };
         let mut mounts = mounts::mounts(roots).unwrap_or_default();
         // A mount of the whole file system is preferred to one of a directory in it.
-        mounts.sort_by_key(|mount| mount.root != "/");
+        mounts.sort_list_by_key(|mount| mount.root != "/");
         let mut by_device: BTreeMap<DeviceNumber, usize> = BTreeMap::new();
         for mount in &mounts {
             let known = by_device.get(&mount.device_id).copied();

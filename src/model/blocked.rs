@@ -8,6 +8,7 @@ use crate::probe::SystemSample;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_command_line;
+use crate::sorting::SortList as _;
 
 /// A thread of a process with that start time.
 type TaskKey = (u32, u32, u64);
@@ -45,7 +46,7 @@ impl BlockedTasks {
                 scan.at.saturating_sub(since),
             ));
         }
-        views.sort_by(|a, b| {
+        views.sort_list_by(|a, b| {
             let longest_first = b.blocked_ns.cmp(&a.blocked_ns);
             longest_first.then((a.pid, a.tid).cmp(&(b.pid, b.tid)))
         });

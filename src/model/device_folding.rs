@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use super::snapshot::DeviceView;
-use super::stack;
 use crate::drive::{DriveKind, VolumeKind};
 
 /// Why a device is omitted.
@@ -70,7 +69,8 @@ impl FoldedDevices {
 /// What the devices of a sample are used for by each other.
 #[derive(Debug)]
 pub struct DeviceFolding<'a> {
-    devices: &'a [DeviceView],
+    /// Names of all devices.
+    names: HashSet<&'a str>,
     /// Names of devices with a volume on top of them.
     held: HashSet<&'a str>,
     /// Names of the paths of multipath devices.
@@ -89,7 +89,7 @@ impl<'a> DeviceFolding<'a> {
         let below = |device: &'a DeviceView| device.underlying.iter().map(|name| &**name);
         let is_multipath = |device: &&DeviceView| device.volume == Some(VolumeKind::Multipath);
         Self {
-            devices,
+            names: devices.iter().map(|device| &*device.name).collect(),
             held: volumes().flat_map(below).collect(),
             paths: volumes().filter(is_multipath).flat_map(below).collect(),
         }
@@ -101,7 +101,9 @@ impl<'a> DeviceFolding<'a> {
         let is_held = device.mount_point.is_none() && self.held.contains(&*device.name);
         match device.kind {
             Some(DriveKind::Partition) => {
-                stack::parent_of(self.devices, device).map(|_| Fold::Partition)
+                let disk = device.parent.as_ref();
+                let is_listed = disk.is_some_and(|disk| self.names.contains(&**disk));
+                is_listed.then_some(Fold::Partition)
             }
             Some(DriveKind::DeviceMapper | DriveKind::Raid) => is_held.then_some(Fold::LowerLayer),
             Some(DriveKind::Disk) => self.paths.contains(&*device.name).then_some(Fold::Path),

@@ -1,5 +1,6 @@
 //! Rates of block devices, as iostat -x computes them (sysstat, iostat.c).
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::snapshot::DeviceView;
@@ -14,18 +15,25 @@ const SECTOR_BYTES: f64 = 512.0;
 /// The devices with a medium, in the kernel's order.
 #[must_use]
 pub fn device_views(before: Option<&SystemSample>, now: &SystemSample) -> Vec<DeviceView> {
+    let drives = DriveIndex::new(&now.drives);
+    let before = before.map(|before| {
+        let disks = before.disks.iter().map(|disk| (&*disk.name, disk));
+        let disks: HashMap<&str, &DiskCounters> = disks.collect();
+        let elapsed = now.boot_time.checked_sub(before.boot_time);
+        (disks, DriveIndex::new(&before.drives), elapsed)
+    });
     now.disks
         .iter()
         .filter_map(|disk| {
-            let drive = find_drive(&now.drives, disk);
+            let drive = drives.drive_of(disk);
             if !has_medium(disk, drive) {
                 return None;
             }
-            let earlier = before.and_then(|before| {
-                let earlier = before.disks.iter().find(|other| other.name == disk.name)?;
-                let same = is_same_device(find_drive(&before.drives, earlier), drive);
-                let elapsed = now.boot_time.checked_sub(before.boot_time)?;
-                (same && earlier.device_number == disk.device_number).then_some((earlier, elapsed))
+            let earlier = before.as_ref().and_then(|(disks, drives, elapsed)| {
+                let earlier = *disks.get(&*disk.name)?;
+                let same = is_same_device(drives.drive_of(earlier), drive);
+                (same && earlier.device_number == disk.device_number)
+                    .then_some((earlier, (*elapsed)?))
             });
             let mut view = device_rates(earlier, disk);
             if let Some(drive) = drive {
@@ -139,10 +147,17 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-fn find_drive<'d>(drives: &'d [BlockDevice], disk: &DiskCounters) -> Option<&'d BlockDevice> {
-    drives
-        .iter()
-        .find(|drive| drive.number == disk.device_number)
+/// Finds the facts about a device.
+struct DriveIndex<'d>(HashMap<(u32, u32), &'d BlockDevice>);
+
+impl<'d> DriveIndex<'d> {
+    fn new(drives: &'d [BlockDevice]) -> Self {
+        Self(drives.iter().map(|drive| (drive.number, drive)).collect())
+    }
+
+    fn drive_of(&self, disk: &DiskCounters) -> Option<&'d BlockDevice> {
+        self.0.get(&disk.device_number).copied()
+    }
 }
 
 /// Whether two descriptions of a device with the same name may describe the same device.

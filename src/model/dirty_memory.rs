@@ -1,6 +1,6 @@
 //! Predictions about dirty memory: when it is flushed, and when writers are throttled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use super::memory::{throttle_threshold, unwritten_bytes};
@@ -80,8 +80,8 @@ impl DirtyMemory {
             return;
         };
         self.record_growth(&before.host.memory, &now.host.memory, seconds);
-        self.speeds
-            .retain(|name, _| devices.iter().any(|view| view.name == *name));
+        let names: HashSet<&str> = devices.iter().map(|view| &*view.name).collect();
+        self.speeds.retain(|name, _| names.contains(&**name));
         for view in devices.iter().filter(|view| view.is_medium()) {
             let writes = view.write_bytes_per_s.is_some_and(|rate| rate > 0.0);
             if writes || self.speeds.contains_key(&view.name) {
@@ -104,13 +104,16 @@ impl DirtyMemory {
 
     /// Sets the dirty memory of each device, and the time within which it is flushed.
     pub fn set_device_values(&self, now: &SystemSample, devices: &mut [DeviceView]) {
-        for found in &now.device_writeback {
-            let mut disks = now.disks.iter();
-            let Some(disk) = disks.find(|disk| disk.device_number == found.device_number) else {
-                continue;
-            };
+        let names = now.disks.iter().map(|disk| {
             let name = SafeText::from_bytes(disk.name.as_bytes());
-            let Some(view) = devices.iter_mut().find(|view| view.name == name) else {
+            (disk.device_number, name)
+        });
+        let names: HashMap<(u32, u32), SafeText> = names.collect();
+        let views = devices.iter_mut().map(|view| (view.name.clone(), view));
+        let mut views: HashMap<SafeText, &mut DeviceView> = views.collect();
+        for found in &now.device_writeback {
+            let name = names.get(&found.device_number);
+            let Some(view) = name.and_then(|name| views.get_mut(name)) else {
                 continue;
             };
             view.dirty_bytes = Some(found.dirty_bytes);

@@ -6,6 +6,7 @@ use super::interval::SampleInterval;
 use super::snapshot::GrowingFile;
 use crate::probe::sample::FileKind;
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 /// Files that are listed at most.
 const MAX_LISTED_FILES: usize = 20;
@@ -40,7 +41,7 @@ pub fn growing_files(interval: &SampleInterval<'_>) -> Vec<GrowingFile> {
         }
     }
     let mut files: Vec<GrowingFile> = found.into_values().collect();
-    files.sort_by(|a, b| b.growth_bytes_per_s.total_cmp(&a.growth_bytes_per_s));
+    files.sort_list_by(|a, b| b.growth_bytes_per_s.total_cmp(&a.growth_bytes_per_s));
     files.truncate(MAX_LISTED_FILES);
     files
 }

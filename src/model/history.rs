@@ -1,6 +1,6 @@
 //! Bounded history of each device and of the machine, for sparklines and charts.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::snapshot::{DeviceView, HostView, Snapshot, TransferKey};
 use crate::drive::advice::ObservedLoad;
@@ -92,6 +92,7 @@ impl HostPoint {
 /// Ring buffers of points, per device and for the machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SampleHistory {
+    recorded_samples: u64,
     host_points: VecDeque<HostPoint>,
     device_points: BTreeMap<SafeText, VecDeque<DevicePoint>>,
     transfer_rates: BTreeMap<TransferKey, VecDeque<Option<f32>>>,
@@ -101,10 +102,16 @@ impl SampleHistory {
     /// Records a snapshot. A device that is missing gets a gap, and is dropped once only gaps are
     /// left.
     pub fn record(&mut self, live: &Snapshot) {
+        self.recorded_samples += 1;
         if self.host_points.len() == MAX_SAMPLES {
             self.host_points.pop_front();
         }
         self.host_points.push_back(HostPoint::from_host(&live.host));
+        let views: HashMap<&str, &DeviceView> = live
+            .devices
+            .iter()
+            .map(|view| (&*view.name, view))
+            .collect();
         for view in &live.devices {
             if !self.device_points.contains_key(&view.name) {
                 self.device_points
@@ -112,7 +119,7 @@ impl SampleHistory {
             }
         }
         self.device_points.retain(|name, ring| {
-            let view = live.devices.iter().find(|view| view.name == *name);
+            let view = views.get(&**name).copied();
             if ring.len() == MAX_SAMPLES {
                 ring.pop_front();
             }
@@ -145,6 +152,14 @@ impl SampleHistory {
         self.transfer_rates
             .get(key)
             .map_or_else(Vec::new, |ring| ring.iter().copied().collect())
+    }
+
+    /// Samples until the curves are moved: they are moved by `step` samples at once, so that most frames
+    /// only add a point at their end.
+    #[must_use]
+    pub fn samples_until_move(&self, step: u64) -> usize {
+        let step = step.max(1);
+        ((step - self.recorded_samples % step) % step) as usize
     }
 
     /// The points of the machine, the oldest first; at most [`MAX_SAMPLES`].

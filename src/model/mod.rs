@@ -7,6 +7,7 @@ pub mod devices;
 mod dirty_memory;
 pub mod file_locations;
 pub mod files;
+mod flush_order;
 mod growing;
 pub mod history;
 pub mod hot_files;

@@ -1,16 +1,22 @@
 //! Mounted file systems: rates and times from two samples.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use super::snapshot::{MountErrors, MountView, NoMountValues};
+use super::snapshot::{DeviceView, MountErrors, MountView, NoMountValues};
 use crate::probe::SystemSample;
 use crate::probe::mounts::nfs::NfsOperation;
 use crate::probe::mounts::{MountCounters, MountSample, NoMountCounters};
 use crate::safe_text::SafeText;
 
-/// The mounts of a sample; `None` where they were not read.
+/// The mounts of a sample; `None` where they were not read. A mount without counters of its own has the
+/// rates of its block device, which `devices` contains.
 #[must_use]
-pub fn mount_views(before: Option<&SystemSample>, now: &SystemSample) -> Option<Vec<MountView>> {
+pub fn mount_views(
+    before: Option<&SystemSample>,
+    now: &SystemSample,
+    devices: &[DeviceView],
+) -> Option<Vec<MountView>> {
     let mounts = now.mounts.as_ref()?;
     let elapsed = before.and_then(|before| now.boot_time.checked_sub(before.boot_time));
     let earlier = |mount: &MountSample| {
@@ -30,7 +36,34 @@ pub fn mount_views(before: Option<&SystemSample>, now: &SystemSample) -> Option<
             });
         mount_view(mount, change, now)
     };
-    Some(mounts.iter().map(view).collect())
+    let mut views: Vec<MountView> = mounts.iter().map(view).collect();
+    add_device_rates(&mut views, devices);
+    Some(views)
+}
+
+/// Copies the rates of block devices to the mounts that have no others, and counts the mounts that share a
+/// device.
+fn add_device_rates(views: &mut [MountView], devices: &[DeviceView]) {
+    let mut mounts_on: HashMap<SafeText, u64> = HashMap::new();
+    for device in views.iter().filter_map(|view| view.device.as_ref()) {
+        *mounts_on.entry(device.clone()).or_default() += 1;
+    }
+    for view in views {
+        let Some(name) = view.device.as_ref() else {
+            continue;
+        };
+        view.mounts_on_device = mounts_on.get(name).copied();
+        if view.no_values != Some(NoMountValues::BlockDevice) {
+            continue;
+        }
+        let Some(device) = devices.iter().find(|device| device.name == *name) else {
+            continue;
+        };
+        view.read_bytes_per_s = device.read_bytes_per_s;
+        view.write_bytes_per_s = device.write_bytes_per_s;
+        let requests = device.read_ios_per_s.zip(device.write_ios_per_s);
+        view.requests_per_s = requests.map(|(reads, writes)| reads + writes);
+    }
 }
 
 fn mount_view(
@@ -55,6 +88,7 @@ fn mount_view(
         file_system: SafeText::from_bytes(&mount.file_system),
         version: mount.version.as_deref().map(SafeText::from_bytes),
         device: device.map(|disk| SafeText::from_bytes(disk.name.as_bytes())),
+        mounts_on_device: None,
         size_bytes: usage.map(|usage| usage.size_bytes),
         available_bytes: usage.map(|usage| usage.available_bytes),
         read_bytes_per_s: change.as_ref().and_then(|it| it.rate(|at| at.read_bytes)),
@@ -202,7 +236,7 @@ mod tests {
     }
 
     fn view(before: &SystemSample, now: &SystemSample) -> MountView {
-        mount_views(Some(before), now).unwrap().remove(0)
+        mount_views(Some(before), now, &[]).unwrap().remove(0)
     }
 
     #[test]
@@ -226,15 +260,51 @@ mod tests {
     }
 
     #[test]
+    fn mounts_on_a_block_device_have_its_rates_and_say_how_many_share_it() {
+        let on_device = |mount_point: &str, no_values| MountView {
+            mount_point: mount_point.into(),
+            device: Some("sda1".into()),
+            no_values,
+            ..MountView::default()
+        };
+        let mut views = [
+            on_device("/", Some(NoMountValues::BlockDevice)),
+            on_device("/merged", Some(NoMountValues::BlockDevice)),
+            MountView {
+                device: Some("sdb".into()),
+                no_values: Some(NoMountValues::BlockDevice),
+                ..MountView::default()
+            },
+        ];
+        let device = DeviceView {
+            name: "sda1".into(),
+            read_bytes_per_s: Some(5e6),
+            write_bytes_per_s: Some(0.0),
+            read_ios_per_s: Some(70.0),
+            write_ios_per_s: Some(2.0),
+            ..DeviceView::default()
+        };
+        add_device_rates(&mut views, &[device]);
+        for view in &views[..2] {
+            assert_eq!(view.read_bytes_per_s, Some(5e6));
+            assert_eq!(view.write_bytes_per_s, Some(0.0));
+            assert_eq!(view.requests_per_s, Some(72.0));
+            assert_eq!(view.mounts_on_device, Some(2));
+        }
+        assert_eq!(views[2].read_bytes_per_s, None, "not sampled");
+        assert_eq!(views[2].mounts_on_device, Some(1));
+    }
+
+    #[test]
     fn first_sample_and_counters_that_went_backwards_have_no_rates() {
         let now = sample(12, 5000, vec![operation("READ", [110, 114, 700])]);
-        let first = mount_views(None, &now).unwrap().remove(0);
+        let first = mount_views(None, &now, &[]).unwrap().remove(0);
         assert_eq!((first.read_bytes_per_s, first.round_trip_ns), (None, None));
         let remounted = sample(13, 10, vec![operation("READ", [1, 1, 1])]);
         let view = view(&now, &remounted);
         assert_eq!((view.read_bytes_per_s, view.round_trip_ns), (None, None));
         assert_eq!(
-            mount_views(None, &SystemSample::default()),
+            mount_views(None, &SystemSample::default(), &[]),
             None,
             "not read"
         );

@@ -15,11 +15,15 @@ use crate::model::file_locations::{device_at_location, location_of};
 use crate::model::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, own_io_difference};
 use crate::model::processes::rates::{is_active, set_rates};
 use crate::model::requests::TracedIo;
-use crate::model::snapshot::{DeviceShare, ProcessView};
+use crate::model::snapshot::{DeviceShare, EndedProgram, ProcessView};
 use crate::probe::SystemSample;
 use crate::probe::sample::{IoPriority, ProbeNotice, ProcessIo, ProcessSample};
 use crate::safe_text::SafeText;
 use crate::safe_text::printable::printable_command_line;
+use crate::sorting::SortList as _;
+
+/// Names of ended children in one line at most.
+const MAX_ENDED_PROGRAMS: usize = 8;
 
 /// Counters of each process when it was first sampled.
 #[derive(Debug, Default)]
@@ -89,7 +93,7 @@ pub fn process_views(
 
 /// The busiest first.
 pub fn sort_by_load(views: &mut [ProcessView]) {
-    views.sort_by(|a, b| {
+    views.sort_list_by(|a, b| {
         let order = sort_weight(b).total_cmp(&sort_weight(a));
         order.then((a.pid, a.tid).cmp(&(b.pid, b.tid)))
     });
@@ -179,6 +183,7 @@ fn ended_children_view(pair: &ProcessPair<'_>, ended: &EndedIo) -> ProcessView {
         user: identity.user.clone().map(Into::into),
         command: printable_command_line(&identity.arguments, &identity.name).into(),
         parent_pid: identity.pid,
+        ended_programs: ended_programs(ended),
         read_accumulated_bytes: Some(ended.accumulated.read_bytes),
         write_accumulated_bytes: Some(
             ended
@@ -190,6 +195,16 @@ fn ended_children_view(pair: &ProcessPair<'_>, ended: &EndedIo) -> ProcessView {
     };
     set_rates(&mut view, &ended.io, ended.elapsed);
     view
+}
+
+fn ended_programs(ended: &EndedIo) -> Vec<EndedProgram> {
+    let listed = ended.programs.iter().take(MAX_ENDED_PROGRAMS);
+    listed
+        .map(|(name, count)| EndedProgram {
+            name: SafeText::from_bytes(name),
+            count: *count,
+        })
+        .collect()
 }
 
 fn add_identity(

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::drive::unplug::FlushState;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, VolumeKind};
 use crate::probe::sample::ProbeNotice;
 use crate::safe_text::SafeText;
@@ -266,6 +267,8 @@ pub struct DeviceView {
     pub flush_ios_per_s: Option<f64>,
     /// Mean time of the flushes; `None` when none completed.
     pub flush_await_ns: Option<f64>,
+    /// Whether a flush was answered since the last write; `None` in older recordings.
+    pub flush_state: Option<FlushState>,
     /// Bytes written by programs to it and not yet under writeback; `None` without root and debugfs,
     /// and while the machine has little dirty memory.
     pub dirty_bytes: Option<u64>,
@@ -329,6 +332,11 @@ pub struct ProcessView {
     /// them (`pid`, `user` and `command` are those of the parent); otherwise of a process that has
     /// ended itself.
     pub exited: bool,
+    /// Names of these children with their number, most bytes first, at most eight; empty where the
+    /// kernel does not report ended threads.
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ended_programs: Vec<EndedProgram>,
     /// Owner's name, or number where it has none.
     pub user: Option<SafeText>,
     /// Command line, safe to print.
@@ -405,6 +413,15 @@ impl ProcessView {
     pub fn device_names(&self) -> impl Iterator<Item = &str> {
         self.devices.iter().map(|share| &*share.name)
     }
+}
+
+/// Ended children of one name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedProgram {
+    /// Name of the program, at most 15 bytes.
+    pub name: SafeText,
+    /// Number of processes.
+    pub count: u64,
 }
 
 /// A file that grows.

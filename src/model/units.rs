@@ -6,6 +6,7 @@ use super::interval::SampleInterval;
 use super::snapshot::{DeviceView, UnitLimit, UnitView};
 use crate::probe::sample::{ControlGroupSample, ControlGroupsSample, DeviceIo, IoLimit};
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 /// Rates on one device.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,7 +37,7 @@ pub fn unit_views(interval: &SampleInterval<'_>, devices: &[DeviceView]) -> Opti
     let mut views: Vec<UnitView> = units_of(now)
         .map(|group| context.view(earlier.get(group.unit.path.as_str()).copied(), group))
         .collect();
-    views.sort_by(|a, b| {
+    views.sort_list_by(|a, b| {
         let by_rate = b.total_bytes_per_s().total_cmp(&a.total_bytes_per_s());
         by_rate.then_with(|| a.path.as_str().cmp(b.path.as_str()))
     });

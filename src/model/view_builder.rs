@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::blocked::BlockedTasks;
 use super::dirty_memory::DirtyMemory;
+use super::flush_order::FlushOrder;
 use super::interval::SampleInterval;
 use super::processes::ProcessBaselines;
 use super::processes::by_device;
@@ -45,6 +46,7 @@ pub struct ViewBuilder {
     ended_children: EndedChildren,
     blocked: BlockedTasks,
     dirty_memory: DirtyMemory,
+    flush_order: FlushOrder,
     tracker: TransferTracker,
 }
 
@@ -65,6 +67,7 @@ impl ViewBuilder {
             ended_children: EndedChildren::default(),
             blocked: BlockedTasks::default(),
             dirty_memory: DirtyMemory::default(),
+            flush_order: FlushOrder::default(),
             tracker: TransferTracker::new(settings.min_transfer_bytes),
         }
     }
@@ -94,6 +97,8 @@ impl ViewBuilder {
         let mut devices = devices::device_views(before, &now);
         self.dirty_memory.update(before, &now, &devices);
         self.dirty_memory.set_device_values(&now, &mut devices);
+        self.flush_order.update(before, &now);
+        self.flush_order.set_states(&mut devices);
         self.baselines.record_first_sample(&now);
         let ended = self.ended_children.update(&interval);
         let mut live = Snapshot {
@@ -113,13 +118,14 @@ impl ViewBuilder {
             transfers: Vec::new(),
             growing_files: growing::growing_files(&interval),
             units: None,
-            mounts: mounts::mount_views(before, &now),
+            mounts: None,
             blocked: self.blocked.update(&now),
             io_errors: io_errors::io_error_views(before, &now),
             notices: notice_texts(&now.notices),
             drives: Arc::clone(&now.drives),
             file_systems: Arc::clone(&now.file_systems),
         };
+        live.mounts = mounts::mount_views(before, &now, &live.devices);
         live.total = total_rates(&interval, &ended, &live.devices);
         if let Some(traced) = traced {
             live.traced = by_device::apply_traced(&mut live.processes, traced, &interval);

@@ -1,5 +1,5 @@
-//! Resolves the path to a private directory from the root directory on, and accepts only components
-//! that root or the user of this process controls.
+//! Resolves a path from the root directory on, and accepts only components that root or one user
+//! controls: the path to a private directory, or to a program.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -7,11 +7,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, fstatfs, mkdirat, openat, readlinkat};
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, Stat, Uid, fstat, fstatfs, mkdirat, openat, readlinkat,
+};
 use rustix::io::Errno;
 
 use crate::private_directory::error::PrivateDirectoryError;
-use crate::shared_directory::{can_be_rearranged, is_shared};
+use crate::shared_directory::{
+    can_be_rearranged_by_others_than, is_shared, is_writable_by_others_than,
+};
 
 /// Permission bits of the program's own directories.
 pub(super) const DIRECTORY_MODE: Mode = Mode::RWXU;
@@ -27,18 +31,31 @@ const FUSE_SUPER_MAGIC: rustix::fs::FsWord = 0x6573_5546;
 /// When a directory or symbolic link of the path belongs to a user other than root and the
 /// effective user, when others could move entries of such a directory, or when the kernel refuses.
 pub(super) fn open(base: &Path, create: bool) -> Result<OwnedFd, PrivateDirectoryError> {
-    let start = Path::new(if base.is_absolute() { "/" } else { "." });
-    let mut walk = Walk {
-        reached: Reached::open(start)?,
-        pending: VecDeque::new(),
-        links: 0,
-        create,
-    };
-    walk.push(base.as_os_str());
-    while let Some(name) = walk.pending.pop_front() {
-        walk.enter(&name)?;
+    let mut walk = Walk::start(base, rustix::process::geteuid(), create)?;
+    match walk.resolve()? {
+        None => Ok(walk.reached.descriptor),
+        Some(_) => Err(PrivateDirectoryError::NotDirectory {
+            path: base.to_owned(),
+        }),
     }
-    Ok(walk.reached.descriptor)
+}
+
+/// Whether only root and that user decide what is executed by a path: nobody else can write to the
+/// file, replace it, or lead the path to another one.
+///
+/// # Errors
+/// [`PrivateDirectoryError::Untrusted`] with the component that others control, and the error of the
+/// kernel where one cannot be examined.
+pub fn check_program_path(path: &Path, user: u32) -> Result<(), PrivateDirectoryError> {
+    let user = Uid::from_raw(user);
+    let mut walk = Walk::start(path, user, false)?;
+    let Some(file) = walk.resolve()? else {
+        return Ok(());
+    };
+    if is_writable_by_others_than(user, &file.descriptor, &file.stat) {
+        return Err(writable_error(&file.path, &file.stat));
+    }
+    Ok(())
 }
 
 /// Whether the existing part of a path leads only through directories and links of root and the
@@ -51,7 +68,7 @@ pub fn is_trusted(path: &Path) -> bool {
     }
 }
 
-/// A trusted directory.
+/// A trusted directory, or the file at the end of a path.
 struct Reached {
     descriptor: OwnedFd,
     stat: Stat,
@@ -60,7 +77,7 @@ struct Reached {
 }
 
 impl Reached {
-    fn open(path: &Path) -> Result<Self, PrivateDirectoryError> {
+    fn open(path: &Path, user: Uid) -> Result<Self, PrivateDirectoryError> {
         let failed = || PrivateDirectoryError::errno("open", path);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let descriptor = openat(CWD, path, flags, Mode::empty()).map_err(failed())?;
@@ -70,22 +87,22 @@ impl Reached {
             stat,
             path: path.to_owned(),
         };
-        reached.check()?;
+        reached.check(user)?;
         Ok(reached)
     }
 
-    fn check(&self) -> Result<(), PrivateDirectoryError> {
-        check_owner(&self.stat, &self.path)?;
-        if can_be_rearranged(&self.descriptor, &self.stat) {
-            let mode = self.stat.st_mode & 0o7777;
-            let reason = format!("other users can write to it (mode {mode:04o})");
-            return Err(untrusted(&self.path, reason));
+    fn check(&self, user: Uid) -> Result<(), PrivateDirectoryError> {
+        check_owner(&self.stat, &self.path, user)?;
+        if can_be_rearranged_by_others_than(user, &self.descriptor, &self.stat) {
+            return Err(writable_error(&self.path, &self.stat));
         }
         Ok(())
     }
 }
 
 struct Walk {
+    /// Trusted beside root.
+    user: Uid,
     reached: Reached,
     pending: VecDeque<OsString>,
     links: u32,
@@ -93,6 +110,30 @@ struct Walk {
 }
 
 impl Walk {
+    fn start(path: &Path, user: Uid, create: bool) -> Result<Self, PrivateDirectoryError> {
+        let start = Path::new(if path.is_absolute() { "/" } else { "." });
+        let mut walk = Self {
+            user,
+            reached: Reached::open(start, user)?,
+            pending: VecDeque::new(),
+            links: 0,
+            create,
+        };
+        walk.push(path.as_os_str());
+        Ok(walk)
+    }
+
+    /// Resolves all components; yields the file if the path ends in one.
+    fn resolve(&mut self) -> Result<Option<Reached>, PrivateDirectoryError> {
+        while let Some(name) = self.pending.pop_front() {
+            let file = self.enter(&name)?;
+            if file.is_some() {
+                return Ok(file);
+            }
+        }
+        Ok(None)
+    }
+
     /// Prepends the components of a path to those that remain to be resolved.
     fn push(&mut self, path: &OsStr) {
         let components = path.as_bytes().split(|byte| *byte == b'/').rev();
@@ -101,29 +142,42 @@ impl Walk {
         }
     }
 
-    fn enter(&mut self, name: &OsStr) -> Result<(), PrivateDirectoryError> {
+    /// Enters a directory or follows a link; yields the file that is the last component.
+    fn enter(&mut self, name: &OsStr) -> Result<Option<Reached>, PrivateDirectoryError> {
         let path = self.reached.path.join(name);
         let failed = |tried| PrivateDirectoryError::errno(tried, &path);
         let descriptor = self.look_up(name, &path)?;
         let stat = fstat(&descriptor).map_err(failed("examine"))?;
-        check_owner(&stat, &path)?;
+        check_owner(&stat, &path, self.user)?;
         let is_fuse = || fstatfs(&descriptor).is_ok_and(|facts| facts.f_type == FUSE_SUPER_MAGIC);
         if is_shared(&self.reached.stat) && is_fuse() {
             // Any user may have mounted it on a directory there.
             return Err(untrusted(&path, "it is a FUSE file system".to_owned()));
         }
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => {
-                self.reached = Reached {
-                    descriptor,
-                    stat,
-                    path,
-                };
-                self.reached.check()
-            }
-            FileType::Symlink => self.follow(&descriptor, &stat, &path),
-            _ => Err(PrivateDirectoryError::NotDirectory { path }),
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if kind == FileType::Symlink {
+            self.follow(&descriptor, &stat, &path)?;
+            return Ok(None);
         }
+        let reached = Reached {
+            descriptor,
+            stat,
+            path,
+        };
+        if kind == FileType::Directory {
+            reached.check(self.user)?;
+            self.reached = reached;
+            return Ok(None);
+        }
+        if !self.pending.is_empty() {
+            return Err(PrivateDirectoryError::NotDirectory { path: reached.path });
+        }
+        // If fs.protected_hardlinks is off, any user can create a hard link to a file of root.
+        if is_shared(&self.reached.stat) && reached.stat.st_nlink > 1 {
+            let reason = "it is another name of a file, in a directory that others can write";
+            return Err(untrusted(&reached.path, reason.to_owned()));
+        }
+        Ok(Some(reached))
     }
 
     fn look_up(&self, name: &OsStr, path: &Path) -> Result<OwnedFd, PrivateDirectoryError> {
@@ -171,18 +225,17 @@ impl Walk {
             .map_err(PrivateDirectoryError::errno("follow", path))?;
         let target = OsString::from_vec(target.into_bytes());
         if target.as_bytes().starts_with(b"/") {
-            self.reached = Reached::open(Path::new("/"))?;
+            self.reached = Reached::open(Path::new("/"), self.user)?;
         }
         self.push(&target);
         Ok(())
     }
 }
 
-fn check_owner(stat: &Stat, path: &Path) -> Result<(), PrivateDirectoryError> {
-    let user = rustix::process::geteuid().as_raw();
+fn check_owner(stat: &Stat, path: &Path, user: Uid) -> Result<(), PrivateDirectoryError> {
     match stat.st_uid {
         0 => Ok(()),
-        owner if owner == user || is_outside(owner) => Ok(()),
+        owner if owner == user.as_raw() || is_outside(owner) => Ok(()),
         owner => Err(untrusted(path, format!("it belongs to user {owner}"))),
     }
 }
@@ -207,6 +260,12 @@ fn is_mapped(map: &str, user: u32) -> bool {
     ranges.is_none_or(|ranges| {
         ranges.is_empty() || ranges.iter().any(|range| range.contains(&user.into()))
     })
+}
+
+fn writable_error(path: &Path, stat: &Stat) -> PrivateDirectoryError {
+    let mode = stat.st_mode & 0o7777;
+    let reason = format!("other users can write to it (mode {mode:04o})");
+    untrusted(path, reason)
 }
 
 fn untrusted(path: &Path, reason: String) -> PrivateDirectoryError {

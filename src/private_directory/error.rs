@@ -20,7 +20,7 @@ pub enum PrivateDirectoryError {
         source: io::Error,
     },
     /// Others control a component of the path to it.
-    #[error("{} is not trusted: {reason}, so that others can replace what lies below", path.display())]
+    #[error("{} is not trusted: {reason}, so that others decide what the path leads to", path.display())]
     Untrusted {
         /// The directory or symbolic link.
         path: PathBuf,

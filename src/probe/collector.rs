@@ -1,5 +1,6 @@
 //! The sample collector.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +11,15 @@ use super::copy_jobs::CopyJobs;
 use super::mounts::MountReader;
 use super::operations::{OperationReader, OperationSources};
 use super::process::closed_files;
+use super::process::exit_records::{ExitRecordSocket, ExitRecords, NoExitRecords};
 use super::process::file_pages::{FilePageReader, FollowedFile};
 use super::process::table::{ProcessTable, WaitSource};
 use super::process::task_scan::TaskScan;
 use super::process::task_scanner::TaskScanner;
 use super::process::taskstats::TaskstatsSocket;
-use super::sample::{DiskCounters, HostSample, IoAccounting, ProbeNotice, SystemSample};
+use super::sample::{
+    DiskCounters, ExitRecord, HostSample, IoAccounting, ProbeNotice, SystemSample,
+};
 use super::system::io_errors::IoErrorReader;
 use super::system::kernel_log::NewErrors;
 use super::system::mounts::MountWatch;
@@ -35,6 +39,7 @@ pub struct SampleCollector {
     processes: ProcessTable,
     mounts: MountWatch,
     taskstats: Option<TaskstatsSocket>,
+    exit_records: Result<ExitRecordSocket, NoExitRecords>,
     host: HostSample,
     disks: Vec<DiskCounters>,
     drives: Arc<[BlockDevice]>,
@@ -62,13 +67,17 @@ impl SampleCollector {
     #[must_use]
     pub fn new(roots: SysPaths) -> Self {
         // A socket reaches the running kernel, which is not the one that a test describes.
-        let taskstats = (roots == SysPaths::default())
-            .then(TaskstatsSocket::open)
-            .flatten();
+        let is_running_kernel = roots == SysPaths::default();
+        let taskstats = is_running_kernel.then(TaskstatsSocket::open).flatten();
+        let exit_records = match is_running_kernel {
+            true => ExitRecordSocket::open(&roots),
+            false => Err(NoExitRecords::NotSupported),
+        };
         Self {
             processes: ProcessTable::new(&roots),
             mounts: MountWatch::new(&roots),
             taskstats,
+            exit_records,
             host: HostSample::default(),
             disks: Vec::new(),
             drives: Arc::default(),
@@ -163,11 +172,14 @@ impl SampleCollector {
         if waits == WaitSource::Taskstats {
             self.query_taskstats();
         }
+        // After the processes: a process that is missing there has its record here.
+        let (exit_records, exit_notice) = self.take_exit_records();
         self.processes.identify();
         if waits == WaitSource::None {
             notices.push(ProbeNotice::DelayAccountingOff);
         }
         notices.extend(self.processes.notice());
+        notices.extend(exit_notice);
         if self.host.pressure.is_none() {
             notices.push(ProbeNotice::NoPressure);
         }
@@ -206,6 +218,7 @@ impl SampleCollector {
             drives: Arc::clone(&self.drives),
             file_systems: Arc::clone(&self.file_systems),
             processes,
+            exit_records,
             closed_files: closed_files::last_look(
                 &self.processes.take_closed_files(),
                 // The kernel gives file systems without a block device of their own major number 0.
@@ -260,6 +273,17 @@ impl SampleCollector {
         taskstats.query_delays(&pids, |pid, delays| processes.set_delays(pid, delays));
     }
 
+    /// What ended threads did, and what of it is missing.
+    fn take_exit_records(&mut self) -> (Vec<ExitRecord>, Option<ProbeNotice>) {
+        match &mut self.exit_records {
+            Ok(socket) => {
+                let ExitRecords { records, lost } = socket.take();
+                (records, lost.then_some(ProbeNotice::ExitRecordsLost))
+            }
+            Err(reason) => (Vec::new(), notice_of_missing_records(*reason)),
+        }
+    }
+
     /// Whether the facts about drives have to be read again: the set of devices changed, a device
     /// was replaced or got a medium, or the facts are too old.
     fn facts_are_stale(&self, disks: &[DiskCounters], at: Duration) -> bool {
@@ -267,17 +291,20 @@ impl SampleCollector {
             .drives_read_at
             .is_none_or(|read| at.saturating_sub(read) >= FACTS_MAX_AGE);
         old || disks.len() != self.disks.len()
-            || disks.iter().zip(&self.disks).any(|(now, before)| {
-                is_different_device(now, before) || self.has_new_medium(now, before)
-            })
+            || disks
+                .iter()
+                .zip(&self.disks)
+                .any(|(now, before)| is_different_device(now, before))
+            || self.any_has_new_medium(disks)
     }
 
-    fn has_new_medium(&self, now: &DiskCounters, before: &DiskCounters) -> bool {
-        now.reads.completed != before.reads.completed
-            && !self
-                .drives
-                .iter()
-                .any(|drive| drive.name == now.name && drive.size_bytes > 0)
+    /// Whether a device that had no medium was read.
+    fn any_has_new_medium(&self, disks: &[DiskCounters]) -> bool {
+        let with_medium = self.drives.iter().filter(|drive| drive.size_bytes > 0);
+        let with_medium: HashSet<&str> = with_medium.map(|drive| &*drive.name).collect();
+        disks.iter().zip(&self.disks).any(|(now, before)| {
+            now.reads.completed != before.reads.completed && !with_medium.contains(&*now.name)
+        })
     }
 
     /// Replaces the facts where they have changed, so that a new pointer indicates a change.
@@ -290,6 +317,18 @@ impl SampleCollector {
         if *file_systems != *self.file_systems {
             self.file_systems = file_systems.into();
         }
+    }
+}
+
+/// Nothing is said where the kernel has none, or where the notice about the I/O of other users says
+/// it: ended processes are part of their parents then.
+fn notice_of_missing_records(reason: NoExitRecords) -> Option<ProbeNotice> {
+    match reason {
+        NoExitRecords::OtherNamespace => Some(ProbeNotice::ExitRecordsOtherNamespace),
+        NoExitRecords::OtherNetworkNamespace => Some(ProbeNotice::ExitRecordsOtherNetwork),
+        NoExitRecords::NotSupported
+        | NoExitRecords::NotPermitted
+        | NoExitRecords::ProcessNotNamed => None,
     }
 }
 

@@ -19,6 +19,12 @@ pub enum ProbeNotice {
     NoControlGroupIo,
     /// The kernel log cannot be read.
     NoKernelLog,
+    /// Records of ended threads go to the first user and PID namespaces only.
+    ExitRecordsOtherNamespace,
+    /// Records of ended threads go to the first network namespace only.
+    ExitRecordsOtherNetwork,
+    /// More threads ended than the kernel keeps records of.
+    ExitRecordsLost,
 }
 
 impl ProbeNotice {
@@ -52,6 +58,18 @@ impl ProbeNotice {
             Self::NoKernelLog => {
                 "I/O errors: the kernel log cannot be read (needs root, or sysctl \
                  kernel.dmesg_restrict=0); only drives that count failed commands are watched"
+            }
+            Self::ExitRecordsOtherNamespace => {
+                "processes that ended between samples: only as part of their parents (exit records of \
+                 taskstats need the first user and PID namespaces, outside of the container)"
+            }
+            Self::ExitRecordsOtherNetwork => {
+                "processes that ended between samples: only as part of their parents (exit records of \
+                 taskstats arrive in the first network namespace only)"
+            }
+            Self::ExitRecordsLost => {
+                "processes that ended between samples: some exit records were lost, more arrived than \
+                 the kernel keeps"
             }
         }
     }

@@ -38,6 +38,9 @@ pub struct SystemSample {
     pub file_systems: Arc<[MountedFileSystem]>,
     /// Processes by ascending process id.
     pub processes: Vec<ProcessSample>,
+    /// Processes of which threads ended since the previous sample, by ascending process id; empty where
+    /// the kernel does not report them.
+    pub exit_records: Vec<ExitRecord>,
     /// Files that were written and closed since the previous sample.
     pub closed_files: Vec<ClosedFile>,
     /// Pages in memory only of the files that are followed.
@@ -310,6 +313,19 @@ pub struct ProcessSample {
     pub job_count: Option<JobCount>,
 }
 
+/// What the ended threads of a process did, as the kernel reports at their ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExitRecord {
+    /// Process id.
+    pub pid: u32,
+    /// Process id of its parent.
+    pub parent_pid: u32,
+    /// Name of the first of the threads, at most 15 bytes.
+    pub name: Vec<u8>,
+    /// Their I/O counters, without those of ended children.
+    pub io: ProcessIo,
+}
+
 /// One thread of a process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ThreadSample {
@@ -348,7 +364,7 @@ pub struct ProcessIdentity {
     /// Name of the program, at most 15 bytes, as the kernel keeps it.
     pub name: Vec<u8>,
     /// Arguments, each terminated by a zero byte; empty for kernel threads, and for a process that
-    /// has been idle so far.
+    /// has been idle so far. Where there are more than are kept, the last byte is not zero.
     pub arguments: Vec<u8>,
     /// Owner's name, or number where it has none; `None` for a process that has been idle so far.
     pub user: Option<String>,

@@ -1,5 +1,6 @@
 //! Reading small kernel files without an allocation for each of them.
 
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
@@ -59,6 +60,24 @@ pub fn pread_once<'b>(
 #[must_use]
 pub fn read_file(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
+}
+
+/// At most the first `limit` bytes of a file, or `None` where it cannot be read. Arguments and the
+/// environment of a process can have several MB, which its user chooses and many processes can share.
+#[must_use]
+pub fn read_start(path: &Path, limit: u64) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(limit).read_to_end(&mut content).ok()?;
+    Some(content)
+}
+
+/// The content of a small file that ends with the first read, in half the system calls of
+/// [`read_file`]; `None` where it cannot be read.
+#[must_use]
+pub fn read_small_file<'b>(path: &Path, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+    let file = open_relative(rustix::fs::CWD, path).ok()?;
+    pread_once(file.as_fd(), buffer).ok()
 }
 
 /// The content of a file as text without surrounding white space, or `None` where it cannot be read

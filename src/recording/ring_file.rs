@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
+use rustix::fs::{FallocateFlags, Mode, SeekFrom, fallocate, fchmod, fstatvfs, seek};
+use rustix::io::Errno;
 
 use super::frame::MAGIC;
 use super::ring::{
@@ -16,6 +17,9 @@ use crate::format_version::UnsupportedVersion;
 use crate::named_file;
 use crate::named_file::OutputError;
 
+/// Bytes that are compared with zero at a time.
+const ZERO_CHECK_BYTES: usize = 1 << 20;
+
 /// A file that may be a ring.
 pub(super) struct OpenedRing {
     /// Open for reading and writing.
@@ -24,15 +28,37 @@ pub(super) struct OpenedRing {
     pub(super) is_new: bool,
 }
 
-/// Creates the file, or opens it if it exists.
-pub(super) fn open_ring_file(path: &Path) -> Result<OpenedRing, RecordingWriteError> {
+/// Whether an existing file, open for writing, may be written: it is no medium that is in use.
+pub type UseCheck<'a> = dyn Fn(&File) -> Result<(), OutputError> + 'a;
+
+/// Creates the file, or opens it if it exists, belongs to the user of this process, and is not in use.
+pub(super) fn open_ring_file(
+    path: &Path,
+    check_unused: &UseCheck<'_>,
+) -> Result<OpenedRing, RecordingWriteError> {
     let is_new = match named_file::create_private(path) {
         Ok(_) => true,
         Err(OutputError::AlreadyExists { .. }) => false,
         Err(error) => return Err(error.into()),
     };
     let file = named_file::open_for_update(path)?;
+    if !is_new {
+        check_owner(path, &file)?;
+        check_unused(&file)?;
+    }
     Ok(OpenedRing { file, is_new })
+}
+
+/// A ring holds command lines of all users: only who may see them anyway may own it.
+fn check_owner(path: &Path, file: &File) -> Result<(), RecordingWriteError> {
+    let owner = file.metadata().map_err(io_failure(path, "examine"))?.uid();
+    if owner == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(RecordingWriteError::Output(OutputError::UntrustedPath {
+        path: path.to_owned(),
+        reason: format!("it belongs to user {owner}, who could read what is recorded"),
+    }))
 }
 
 /// Makes a ring of a new file, and checks that an existing one is a ring of this geometry.
@@ -54,10 +80,9 @@ pub(super) fn prepare_ring_file(
         }
         Err(error) => return Err(failed("read")(error)),
     }
-    // The header is synced before anything else is written: without it, there is nothing to lose.
-    let is_unused =
-        head.iter().all(|byte| *byte == 0) && (size == 0 || size == geometry.file_bytes());
-    if is_new || is_unused {
+    // A power cut before the header was synced, which is before anything else is written.
+    let has_ring_size = size == 0 || size == geometry.file_bytes();
+    if is_new || (has_ring_size && holds_only_zeros(file, size).map_err(failed("read"))?) {
         return initialize(path, file, geometry);
     }
     if head[..8] == MAGIC {
@@ -86,6 +111,29 @@ pub(super) fn prepare_ring_file(
     }
 }
 
+/// Whether a file of `size` bytes has no byte other than zero. Holes are not read.
+fn holds_only_zeros(file: &File, size: u64) -> io::Result<bool> {
+    let mut block = vec![0; ZERO_CHECK_BYTES];
+    let mut offset = 0;
+    while offset < size {
+        offset = match seek(file, SeekFrom::Data(offset)) {
+            Ok(data) => data,
+            Err(Errno::NXIO) => return Ok(true),
+            // A file system that knows no holes.
+            Err(_) => offset,
+        };
+        let count = file.read_at(&mut block, offset)?;
+        if count == 0 {
+            return Ok(true);
+        }
+        if block[..count].iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        offset += count as u64;
+    }
+    Ok(true)
+}
+
 fn not_a_ring(path: &Path, reason: &'static str) -> RecordingWriteError {
     RecordingWriteError::NotARing {
         path: path.to_owned(),
@@ -96,6 +144,8 @@ fn not_a_ring(path: &Path, reason: &'static str) -> RecordingWriteError {
 /// Reserves the space, so that the ring never finds its file system full, and writes the header.
 fn initialize(path: &Path, file: &File, geometry: RingGeometry) -> Result<(), RecordingWriteError> {
     let size = geometry.file_bytes();
+    // An empty file that was there may have another mode. Not every file system has modes.
+    let _ = fchmod(file, Mode::RUSR | Mode::WUSR);
     if !has_room(file, size) {
         return Err(RecordingWriteError::NoRoomForRing {
             path: path.to_owned(),
@@ -105,7 +155,7 @@ fn initialize(path: &Path, file: &File, geometry: RingGeometry) -> Result<(), Re
     match fallocate(file, FallocateFlags::empty(), 0, size) {
         Ok(()) => {}
         // Such a file system reserves nothing; the file still has its size.
-        Err(rustix::io::Errno::OPNOTSUPP) => {
+        Err(Errno::OPNOTSUPP) => {
             file.set_len(size).map_err(io_failure(path, "extend"))?;
         }
         Err(error) => {

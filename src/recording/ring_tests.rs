@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::ring::{RING_HEADER_BYTES, RING_HEADER_FIELDS_BYTES, RingGeometry};
 use super::{AppendResult, Recording, RequestLines, RingWriter, TriggerRecord};
 use crate::model::{Snapshot, ViewBuilder};
+use crate::named_file::OutputError;
 
 const GEOMETRY: RingGeometry = RingGeometry {
     segment_bytes: 3072,
@@ -49,7 +50,7 @@ impl RingSandbox {
     }
 
     fn writer(&self) -> RingWriter {
-        RingWriter::open_with_geometry(&self.path, GEOMETRY).unwrap()
+        RingWriter::open_with_geometry(&self.path, GEOMETRY, &|_| Ok(())).unwrap()
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -125,7 +126,7 @@ fn ring_of_another_recorder_size_or_kind_is_refused() {
     let sandbox = RingSandbox::new();
     let writer = sandbox.writer();
     let refusal = |geometry| {
-        let refused = RingWriter::open_with_geometry(&sandbox.path, geometry);
+        let refused = RingWriter::open_with_geometry(&sandbox.path, geometry, &|_| Ok(()));
         refused.unwrap_err().to_string()
     };
     assert!(refusal(GEOMETRY).contains("another recorder writes"));
@@ -148,6 +149,54 @@ fn ring_of_another_recorder_size_or_kind_is_refused() {
         append_views(&mut sandbox.writer(), 0..2);
         assert_eq!(sandbox.views_in(&sandbox.bytes()), [0, 1]);
     }
+}
+
+#[test]
+fn file_of_ring_size_that_begins_with_zeros_is_kept() {
+    let sandbox = RingSandbox::new();
+    let size = GEOMETRY.file_bytes() as usize;
+    // An ext4 image begins with 1024 zeros.
+    for at in [1024, RING_HEADER_BYTES as usize, size - 1] {
+        let mut content = vec![0; size];
+        content[at] = 0x53;
+        std::fs::write(&sandbox.path, &content).unwrap();
+        let refused = RingWriter::open_with_geometry(&sandbox.path, GEOMETRY, &|_| Ok(()));
+        let message = refused.unwrap_err().to_string();
+        assert!(
+            message.contains("no recording made with --ring"),
+            "{at}: {message}"
+        );
+        assert_eq!(sandbox.bytes(), content);
+    }
+}
+
+#[test]
+fn existing_file_is_asked_about_before_it_is_changed() {
+    let sandbox = RingSandbox::new();
+    std::fs::write(&sandbox.path, vec![0; GEOMETRY.file_bytes() as usize]).unwrap();
+    let refuse = |_: &std::fs::File| {
+        Err(OutputError::InUse {
+            path: sandbox.path.clone(),
+            reason: "a test uses it".to_owned(),
+        })
+    };
+    let refused = RingWriter::open_with_geometry(&sandbox.path, GEOMETRY, &refuse);
+    assert!(refused.unwrap_err().to_string().contains("a test uses it"));
+    assert!(sandbox.bytes().iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn ring_in_a_file_that_was_empty_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = RingSandbox::new();
+    std::fs::write(&sandbox.path, "").unwrap();
+    std::fs::set_permissions(&sandbox.path, PermissionsExt::from_mode(0o644)).unwrap();
+    drop(sandbox.writer());
+    let mode = std::fs::metadata(&sandbox.path)
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]

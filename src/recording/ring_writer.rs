@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::frame::{FRAME_HEADER_BYTES, FrameKind, FrameMark, MAX_CONTENT_BYTES, encode_frame};
 use super::ring::{RingGeometry, SEGMENT_HEADER_BYTES, encode_segment_header, scan_ring};
-use super::ring_file::{OpenedRing, open_ring_file, prepare_ring_file};
+use super::ring_file::{OpenedRing, UseCheck, open_ring_file, prepare_ring_file};
 use super::ring_segments::RingSegments;
 use super::sync_thread::SyncThread;
 use super::trigger::TriggerRecord;
@@ -56,23 +56,29 @@ pub struct RingWriter {
 }
 
 impl RingWriter {
-    /// Opens a ring of at most `size` bytes, or creates it. An existing ring is continued.
+    /// Opens a ring of at most `size` bytes, or creates it. An existing ring is continued;
+    /// `check_unused` is asked before it is changed.
     ///
     /// # Errors
-    /// If the file is no ring, is one of another size, is written by another process, or cannot be
-    /// created or read.
-    pub fn open(path: &Path, size: u64) -> Result<Self, RecordingWriteError> {
+    /// If the file is no ring, is one of another size or another user, is in use or written by another
+    /// process, or cannot be created or read.
+    pub fn open(
+        path: &Path,
+        size: u64,
+        check_unused: &UseCheck<'_>,
+    ) -> Result<Self, RecordingWriteError> {
         let geometry =
             RingGeometry::of_size(size).ok_or(RecordingWriteError::RingSize { bytes: size })?;
-        Self::open_with_geometry(path, geometry)
+        Self::open_with_geometry(path, geometry, check_unused)
     }
 
     /// As [`Self::open`].
     pub(super) fn open_with_geometry(
         path: &Path,
         geometry: RingGeometry,
+        check_unused: &UseCheck<'_>,
     ) -> Result<Self, RecordingWriteError> {
-        let OpenedRing { file, is_new } = open_ring_file(path)?;
+        let OpenedRing { file, is_new } = open_ring_file(path, check_unused)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
             rustix::io::Errno::WOULDBLOCK => RecordingWriteError::OtherRecorder {
                 path: path.to_owned(),

@@ -21,4 +21,5 @@ pub mod requests;
 pub mod text;
 pub mod transfer_text;
 pub mod triggers;
+pub mod unplug;
 pub mod watch;

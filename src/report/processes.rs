@@ -7,11 +7,19 @@ use crate::model::snapshot::ProcessView;
 /// The command line, or whose ended children a line describes.
 #[must_use]
 pub fn command_text(process: &ProcessView) -> Cow<'_, str> {
-    if process.is_ended_children() {
-        Cow::Owned(format!("ended children of {}", process.command))
-    } else {
-        Cow::Borrowed(&process.command)
+    if !process.is_ended_children() {
+        return Cow::Borrowed(&process.command);
     }
+    let command = &process.command;
+    let programs: Vec<String> = process
+        .ended_programs
+        .iter()
+        .map(|program| format!("{} {}", program.count, program.name))
+        .collect();
+    Cow::Owned(match programs.is_empty() {
+        true => format!("ended children of {command}"),
+        false => format!("ended: {} (children of {command})", programs.join(", ")),
+    })
 }
 
 /// The command line without the directory of its program: the name says more than where it is

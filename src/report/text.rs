@@ -14,6 +14,7 @@ use crate::session::document::{
     BenchmarkRun, Findings, KernelCounts, LatencySummary, Metric, MetricId, MetricIndex, RunState,
     Series, Session, Severity, SloResult, StageBreakdown, TargetRecord,
 };
+use crate::sorting::SortList as _;
 use crate::units;
 
 /// Maximum width of a bar in the histogram, in characters.
@@ -246,7 +247,7 @@ pub(super) fn histogram_text(latency: &LatencySummary) -> String {
         .iter()
         .filter_map(|(name, value)| Some((name.parse().ok()?, *value)))
         .collect();
-    percentiles.sort_by(|left, right| left.0.total_cmp(&right.0));
+    percentiles.sort_list_by(|left, right| left.0.total_cmp(&right.0));
     let words: Vec<String> = percentiles
         .into_iter()
         .map(|(percent, value)| format!("p{percent} {}", units::format_latency(value as f64)))

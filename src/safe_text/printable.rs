@@ -13,6 +13,9 @@ use unicode_width::UnicodeWidthChar;
 /// three.
 const MAX_COMBINING_MARKS: usize = 4;
 
+/// Bytes of a command line that are shown. Its user chooses how long it is.
+const MAX_COMMAND_LINE_BYTES: usize = 4096;
+
 /// Escapes bytes so that a terminal displays them literally: control characters, invalid UTF-8,
 /// invisible characters and bidirectional controls become escapes of the form `\n`, `\x1b`,
 /// `\u{202e}`; so do combining marks without a base character, and those after the fourth on one
@@ -53,7 +56,8 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// A command line from NUL-terminated arguments, separated by spaces. Without arguments, as for a
+/// A command line from NUL-terminated arguments, separated by spaces; a long one is cut and ends in
+/// `...`. Without arguments, as for a
 /// kernel thread, the program's name in brackets.
 #[must_use]
 pub fn printable_command_line(arguments: &[u8], name: &[u8]) -> String {
@@ -64,11 +68,13 @@ pub fn printable_command_line(arguments: &[u8], name: &[u8]) -> String {
     if end == 0 {
         return format!("[{}]", printable_bytes(name));
     }
-    let spaced: Vec<u8> = arguments[..end]
+    let shown = &arguments[..end.min(MAX_COMMAND_LINE_BYTES)];
+    let spaced: Vec<u8> = shown
         .iter()
         .map(|byte| if *byte == 0 { b' ' } else { *byte })
         .collect();
-    printable_bytes(&spaced)
+    let rest = if shown.len() < end { "..." } else { "" };
+    printable_bytes(&spaced) + rest
 }
 
 /// Number of combining marks since the last base character.
@@ -181,6 +187,8 @@ mod tests {
         assert_eq!(printable_command_line(b"cp\0a b\0c\0", b"cp"), "cp a b c");
         assert_eq!(printable_command_line(b"", b"kworker/0:1"), "[kworker/0:1]");
         assert_eq!(printable_command_line(b"\0\0", b"odd"), "[odd]");
+        let long = printable_command_line(&[b'x'; 1 << 20], b"odd");
+        assert_eq!(long, "x".repeat(MAX_COMMAND_LINE_BYTES) + "...");
     }
 
     proptest! {

@@ -156,15 +156,18 @@ pub fn report_ending() {
     }
 }
 
-/// Reports that the result is printed and saved and only the exit of the process remains. If the
-/// end was requested, this process closes the terminal or pipe, because a reader at the other end
-/// waits for that.
+/// Reports that the result is printed and saved and only the exit of the process remains, which takes
+/// as long as a thread waits in the kernel, for a device or a file system. This process closes the
+/// terminal or pipe, because a reader at the other end waits for that.
 pub fn report_delivered(exit: u8) {
-    if !END_REQUESTED.load(Ordering::Acquire) || SUPERVISOR.get().is_none() {
+    if SUPERVISOR.get().is_none() {
         return;
     }
     let _ = std::io::stdout().flush();
-    send_to_supervisor(&format!("delivered {exit}"));
+    match END_REQUESTED.load(Ordering::Acquire) {
+        true => send_to_supervisor(&format!("delivered {exit}")),
+        false => send_to_supervisor(&format!("finished {exit}")),
+    }
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         // A failure here only makes a reader wait until the process ends.
         let _ = rustix::stdio::dup2_stdin(&null);

@@ -17,6 +17,8 @@ pub const REPEATED_SIGNAL_WINDOW: Duration = Duration::from_millis(300);
 
 /// How long a worker that was asked to end may take before it is abandoned.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
+/// How long a worker that ended by itself may take to exit while threads of it are in state D.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The first thread, which saves and prints, hangs when it is in state D for this long.
 const HANG_THRESHOLD: Duration = Duration::from_millis(150);
 /// Within this time after a stop of this process, the worker may stop itself because of it.
@@ -44,6 +46,8 @@ struct Supervisor<'a> {
     blocked_since: Option<Instant>,
     /// Exit status of a worker whose result is printed and saved.
     delivered_status: Option<u8>,
+    /// When the worker reported its regular end, which nobody had requested.
+    finished_at: Option<Instant>,
     /// Whether the user requested the end a second time.
     asked_twice: bool,
     /// When this process was last continued after a stop.
@@ -77,6 +81,7 @@ pub(crate) fn supervise(
         end_requested_at: None,
         blocked_since: None,
         delivered_status: None,
+        finished_at: None,
         asked_twice: false,
         continued_at: None,
     };
@@ -96,10 +101,13 @@ pub(crate) fn supervise(
 impl Supervisor<'_> {
     /// Waits for an event.
     fn wait_for_event(&self) {
-        let limit = self.end_requested_at.map(|_| Timespec {
-            tv_sec: 0,
-            tv_nsec: POLL_INTERVAL.subsec_nanos().into(),
-        });
+        let limit = self
+            .end_requested_at
+            .or(self.finished_at)
+            .map(|_| Timespec {
+                tv_sec: 0,
+                tv_nsec: POLL_INTERVAL.subsec_nanos().into(),
+            });
         let mut sources = vec![PollFd::new(&self.signals.file, PollFlags::IN)];
         if let Some(messages) = &self.messages {
             sources.push(PollFd::new(messages, PollFlags::IN));
@@ -134,6 +142,10 @@ impl Supervisor<'_> {
         match message.split_once(' ') {
             Some(("target", name)) => self.target = Some(name.to_owned()),
             Some(("delivered", code)) => self.delivered_status = code.parse().ok(),
+            Some(("finished", code)) => {
+                self.delivered_status = code.parse().ok();
+                self.finished_at = Some(Instant::now());
+            }
             _ if message == "leaving" => self.start_ending(),
             _ => {}
         }
@@ -236,6 +248,12 @@ impl Supervisor<'_> {
 
     /// Whether the worker has exceeded its time to end.
     fn is_late(&mut self) -> bool {
+        if let Some(finished) = self.finished_at
+            && finished.elapsed() >= FINISH_TIMEOUT
+            && self.blocked_threads() > 0
+        {
+            return true;
+        }
         let Some(since) = self.end_requested_at else {
             return false;
         };
@@ -247,7 +265,8 @@ impl Supervisor<'_> {
         }
         // The first thread saves and prints. As long as no device blocks it, it makes progress, or
         // waits for the reader of its output.
-        if self.first_thread_state() != Some(b'D') {
+        // A thread that has ended waits for the others.
+        if !matches!(self.first_thread_state(), Some(b'D' | b'Z')) {
             self.blocked_since = None;
             return false;
         }

@@ -2,7 +2,7 @@
 //!
 //! It moves the cursor forwards by a few columns instead of to a position, names colours by their
 //! short codes, changes styles in one sequence, and erases runs of blanks instead of writing them
-//! (ECMA-48: CUF, SGR, ECH). Everything else is delegated to crossterm.
+//! (ECMA-48: CUF, CHA, SGR, ECH). Everything else is delegated to crossterm.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -75,9 +75,9 @@ impl CellStyle {
 #[derive(Debug, Default)]
 struct TerminalCursor {
     position: Option<(u16, u16)>,
-    /// Whether all characters since the last absolute move were ASCII: terminals differ in the
-    /// width of others.
-    is_position_certain: bool,
+    /// Columns of characters other than ASCII since the last absolute move: terminals differ in
+    /// their width.
+    uncertain_columns: u16,
     style: CellStyle,
 }
 
@@ -119,7 +119,9 @@ fn write_cell(
     set_style(frame, CellStyle::of_cell(cell), cursor);
     frame.push_str(cell.symbol());
     let width = u16::try_from(cell.symbol().width()).unwrap_or(1);
-    cursor.is_position_certain &= cell.symbol().is_ascii();
+    if !cell.symbol().is_ascii() {
+        cursor.uncertain_columns = cursor.uncertain_columns.saturating_add(width);
+    }
     cursor.position = Some((cell_position.0.saturating_add(width), cell_position.1));
 }
 
@@ -138,17 +140,24 @@ fn write_blanks(frame: &mut String, (x, y, count): (u16, u16, u16), cursor: &mut
 }
 
 fn move_cursor(frame: &mut String, (x, y): (u16, u16), cursor: &mut TerminalCursor) {
-    let forwards = cursor.position.and_then(|(column, row)| {
-        let same = row == y && (cursor.is_position_certain || column == x);
-        x.checked_sub(column).filter(|_| same)
-    });
-    match forwards {
+    let in_row = cursor.position.filter(|(_, row)| *row == y);
+    let in_row = in_row.map(|(column, _)| column);
+    let is_certain = cursor.uncertain_columns == 0;
+    let forwards = in_row.filter(|column| is_certain || *column == x);
+    match forwards.and_then(|column| x.checked_sub(column)) {
         Some(0) => return,
         Some(1) => frame.push_str("\x1b[C"),
         Some(columns) => push_formatted(frame, format_args!("\x1b[{columns}C")),
         None => {
-            push_formatted(frame, format_args!("\x1b[{};{}H", y + 1, x + 1));
-            cursor.is_position_certain = true;
+            // However wide the terminal has drawn the characters, it has not reached this column, and so
+            // not the next row.
+            let is_row_certain =
+                in_row.is_some_and(|column| column.saturating_add(cursor.uncertain_columns) <= x);
+            match is_row_certain {
+                true => push_formatted(frame, format_args!("\x1b[{}G", x + 1)),
+                false => push_formatted(frame, format_args!("\x1b[{};{}H", y + 1, x + 1)),
+            }
+            cursor.uncertain_columns = 0;
         }
     }
     cursor.position = Some((x, y));
@@ -280,12 +289,19 @@ impl<W: Write> Backend for CompactBackend<W> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use proptest::prelude::*;
     use ratatui::buffer::Buffer;
     use ratatui::layout::Rect;
     use ratatui::style::Style;
 
     use super::*;
+    use crate::app::{self, AppEvent, AppState, Message};
+    use crate::model::snapshot::{DeviceView, ProcessView};
+    use crate::model::{Snapshot, ViewBuilder};
+    use crate::ui::{self, Theme};
 
     const WIDTH: u16 = 30;
     const HEIGHT: u16 = 5;
@@ -372,6 +388,83 @@ mod tests {
         assert_eq!(sent("12.5"), 0);
         // A move, one letter, and the style.
         assert!((1..=12).contains(&sent("12.6")));
+    }
+
+    /// A second of a busy machine: all numbers differ from those of the second before.
+    fn busy_snapshot(second: u32) -> Snapshot {
+        let vary =
+            |base: f64, step: f64| Some(base * (1.0 + 0.3 * (f64::from(second) * step).sin()));
+        let device = DeviceView {
+            name: "vda".into(),
+            label: "disk".into(),
+            size_bytes: Some(1 << 38),
+            read_ios_per_s: vary(1200.0, 0.7),
+            write_ios_per_s: vary(310.0, 1.1),
+            read_bytes_per_s: vary(180e6, 0.7),
+            write_bytes_per_s: vary(90e6, 1.1),
+            read_await_ns: vary(2e6, 0.5),
+            write_await_ns: vary(9e6, 0.9),
+            queue_size: vary(3.1, 0.6),
+            request_bytes: vary(256e3, 0.3),
+            busy: vary(0.7, 0.4),
+            in_flight: Some(3),
+            ..DeviceView::default()
+        };
+        let process = |pid: u32| ProcessView {
+            pid,
+            tid: pid,
+            user: Some("root".into()),
+            command: format!("worker --number {pid}").into(),
+            read_bytes_per_s: vary(1e9 / f64::from(pid * pid), 0.2 * f64::from(pid)),
+            write_bytes_per_s: vary(1e8 / f64::from(pid * pid), 0.3 * f64::from(pid)),
+            state: Some('D'),
+            ..ProcessView::default()
+        };
+        Snapshot {
+            interval: Some(Duration::from_secs(1)),
+            devices: vec![device],
+            processes: (1..=8).map(process).collect(),
+            process_count: 300,
+            ..ViewBuilder::default().update(Arc::default())
+        }
+    }
+
+    #[test]
+    fn busy_second_sends_a_fraction_of_a_full_repaint_and_an_equal_one_nothing() {
+        let area = Rect::new(0, 0, 120, 40);
+        let written = WrittenBytes::default();
+        let options = ratatui::TerminalOptions {
+            viewport: ratatui::Viewport::Fixed(area),
+        };
+        let backend = CompactBackend::new(written.clone());
+        let mut terminal = ratatui::Terminal::with_options(backend, options).unwrap();
+        let mut state = AppState::new(Duration::from_secs(1));
+        let mut draw = |state: &AppState| {
+            let frame = |frame: &mut ratatui::Frame<'_>| {
+                ui::draw(state, &Theme::FULL, area, frame.buffer_mut());
+            };
+            terminal.draw(frame).unwrap();
+            std::mem::take(&mut *written.0.borrow_mut()).len()
+        };
+        let mut sent = Vec::new();
+        for second in 0..120 {
+            let message = Message::Snapshot(Arc::new(busy_snapshot(second)));
+            app::update(&mut state, AppEvent::Message(message));
+            sent.push(draw(&state));
+            assert_eq!(draw(&state), 0, "nothing has changed");
+        }
+        // The charts are full after a minute.
+        let mean = sent[60..].iter().sum::<usize>() / 60;
+        let mut frame = String::new();
+        let mut buffer = Buffer::empty(area);
+        ui::draw(&state, &Theme::FULL, area, &mut buffer);
+        let changes = Buffer::empty(area).diff(&buffer);
+        write_cells(
+            &mut frame,
+            changes.iter().map(|(x, y, cell)| (*x, *y, *cell)),
+        );
+        let share = mean as f64 / frame.len() as f64;
+        assert!(share < 0.3, "{mean} of {} bytes", frame.len());
     }
 
     proptest! {

@@ -22,9 +22,9 @@ use crate::ui::Theme;
 
 /// Minimum time between two frames: limits the output on a slow connection.
 pub const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(33);
-/// How long the first frame waits for the first sample, which usually arrives in time: an empty
-/// screen would be replaced at once.
-const FIRST_SAMPLE_TIMEOUT: Duration = Duration::from_millis(20);
+/// How long the first frame waits for the first sample, which arrives in time on a small machine: an
+/// empty screen would be replaced at once.
+const FIRST_SAMPLE_TIMEOUT: Duration = Duration::from_millis(5);
 
 /// How the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ where
                 let theme = *context.theme.borrow_and_update();
                 draw_frame(terminal, state, &theme)?;
                 dirty = false;
-                next_frame = Instant::now() + MIN_FRAME_INTERVAL;
+                next_frame = Instant::now() + interval_after_frame(state);
                 LoopStep::Continue
             }
             event = context.input.next() => match event {
@@ -147,6 +147,15 @@ where
 async fn frame_due(earliest: Instant, display: &impl TerminalDisplay) {
     tokio::time::sleep_until(earliest).await;
     display.output_taken().await;
+}
+
+/// Minimum time until the next frame: none before the first sample, whose lists replace an empty
+/// screen.
+fn interval_after_frame(state: &AppState) -> Duration {
+    match state.live.snapshot {
+        Some(_) => MIN_FRAME_INTERVAL,
+        None => Duration::ZERO,
+    }
 }
 
 fn draw_frame<B: Backend>(

@@ -11,13 +11,14 @@ use crate::engine;
 use crate::engine::OpenError;
 use crate::engine::simulated::NAME_PREFIX;
 use crate::roots::SysPaths;
+use crate::sorting::SortList as _;
 
 /// All targets of the launcher, the default first: a scratch file in the current directory, or in
 /// the first one that can hold it.
 #[must_use]
 pub fn list_targets(roots: &SysPaths) -> Vec<TargetChoice> {
     let mut choices = directory_choices(roots);
-    choices.sort_by_key(|choice| choice.target.is_err());
+    choices.sort_list_by_key(|choice| choice.target.is_err());
     choices.extend(drive_choices(roots));
     choices.extend(
         SIMULATED_TARGETS

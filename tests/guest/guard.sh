@@ -6,7 +6,7 @@
 #
 # Wanted: kernel modules ext4, btrfs, raid1, loop, nvmet, target_core_file, target_core_iblock,
 # scsi_debug (at /mods/scsi_debug.ko, or by modprobe), sg, device-mapper; diskscope, dmsetup, mdadm, lvm,
-# mkfs.ext4, mkfs.btrfs, sfdisk, mkswap in the PATH. Prints one line for every check; its exit status is the number of those that failed.
+# mkfs.ext4, mkfs.btrfs, sfdisk, mkswap, fsverity in the PATH. Prints one line for every check; its exit status is the number of those that failed.
 
 nvme=$1 scsi=$2
 failed=0
@@ -38,6 +38,9 @@ wipe() {
     megabytes=$(($(cat /sys/class/block/$1/size) / 2048))
     dd if=/dev/zero of=/dev/$1 bs=1M seek=$((megabytes - 1)) count=2 conv=notrunc 2>/dev/null
 }
+# An earlier use of the disks would have mkfs ask.
+wipe $nvme
+wipe $scsi
 map() { echo "$2" | dmsetup create --noudevsync "$1" && dmsetup mknodes; }
 unmap() { dmsetup remove --noudevsync "$1"; }
 
@@ -243,6 +246,15 @@ for generic in /dev/sg[0-9]* /dev/bsg/*:* /dev/ng[0-9]*; do
     kill $holder
     written /dev/$disk
 done
+
+what="file protected by fs-verity"
+if command -v fsverity >/dev/null && mkfs.ext4 -q -O verity /dev/$nvme && mount /dev/$nvme /tmp/point; then
+    dd if=/dev/zero of=/tmp/point/file bs=1M count=4 2>/dev/null
+    fsverity enable /tmp/point/file && refused "is protected by fs-verity" /tmp/point/file
+    umount /tmp/point
+else
+    echo "skipped $what"
+fi
 
 # The other scripts need disks without signatures.
 wipe $nvme

@@ -40,14 +40,14 @@ run() {
     done
 }
 
-# count NAME: the reads that the program asked for and those that the kernel counted for the target.
+# count NAME: the reads that the program issued and those that the kernel counted for the target.
 count() {
     reads() { tr -d '\n ' </tmp/run.json | grep -o "\"$1\":{[^}]*" | grep -o '"reads":[0-9]*' | head -n 1 | cut -d: -f2; }
-    asked=$(reads asked) counted=$(reads kernel)
-    if [ -n "$asked" ] && [ "$asked" = "$counted" ]; then
-        echo "ok      $asked reads of $1 asked for, as many counted by the kernel"
+    issued=$(reads issued) counted=$(reads kernel)
+    if [ -n "$issued" ] && [ "$issued" = "$counted" ]; then
+        echo "ok      $issued reads of $1 issued, as many counted by the kernel"
     else
-        echo "FAILED  ${asked:-no} reads of $1 asked for, ${counted:-none} counted by the kernel"
+        echo "FAILED  ${issued:-no} reads of $1 issued, ${counted:-none} counted by the kernel"
         failed=$((failed + 1))
     fi
 }

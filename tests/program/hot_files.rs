@@ -21,6 +21,7 @@ use rustix::fs::{Advice, fadvise, syncfs};
 use serde_json::Value;
 
 use crate::file_system::LoopFileSystem;
+use crate::process::run_dd;
 use crate::requirement::{Requirement, skip};
 
 const PAGE_BYTES: usize = 4096;
@@ -39,13 +40,7 @@ fn file_bytes(number: usize) -> u64 {
 }
 
 fn dd(words: &[&str]) -> u32 {
-    let mut child = Command::new("dd")
-        .args(words)
-        .args(["bs=64k", "status=none"])
-        .spawn()
-        .unwrap();
-    assert!(child.wait().unwrap().success());
-    child.id()
+    run_dd(&[words, &["bs=64k"]].concat())
 }
 
 fn write_with_dd(path: &Path, bytes: u64, option: &str) -> u32 {
@@ -220,7 +215,7 @@ fn check(kind: &str, requirement: Requirement) -> Option<(HotFilesView, PathBuf)
         .values()
         .map(|(read, written)| read + written)
         .sum();
-    let (right, wrong) = compare(&view, file_system.device_name(), &expected);
+    let (right, wrong) = compare(&view, file_system.device().name(), &expected);
     let details: Vec<_> = expected
         .iter()
         .map(|(path, bytes)| (path.file_name(), bytes))

@@ -6,12 +6,16 @@ mod alerts;
 mod command_line;
 mod compare;
 mod config;
+#[path = "../support/control_group.rs"]
+mod control_group;
 mod day;
 #[path = "../support/file_system.rs"]
 mod file_system;
 mod fio;
 mod fuse;
 mod hot_files;
+#[path = "../support/large_machine.rs"]
+mod large_machine;
 mod live;
 #[path = "../support/loop_device.rs"]
 mod loop_device;

@@ -13,6 +13,7 @@ use diskscope::roots::SysPaths;
 use serde_json::Value;
 
 use crate::loop_device::LoopDevice;
+use crate::process::run_dd;
 use crate::requirement::{Requirement, skip};
 
 const BLOCK_BYTES: u64 = 4096;
@@ -21,16 +22,6 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// A loop device on a file of 64 MiB.
 fn loop_device() -> Option<LoopDevice> {
     LoopDevice::with(&vec![0x5a; 64 << 20])
-}
-
-fn run_dd(words: &[&str]) -> u32 {
-    let mut dd = Command::new("dd")
-        .args(words)
-        .arg("status=none")
-        .spawn()
-        .unwrap();
-    assert!(dd.wait().unwrap().success());
-    dd.id()
 }
 
 /// Reads so many blocks; the id of the process that did.

@@ -8,6 +8,7 @@ use diskscope::recording::Recording;
 use serde_json::Value;
 
 use crate::loop_device::LoopDevice;
+use crate::process::run_dd;
 use crate::requirement::{Requirement, skip};
 
 fn recorder(file: &Path, options: &[&str]) -> Command {
@@ -86,15 +87,14 @@ fn file_that_is_no_ring_is_never_overwritten() {
 
 /// Reads blocks of a device, bypassing the cache.
 fn read_device(device: &LoopDevice, block: &str, skip: u32, count: u32) {
-    let status = Command::new("dd")
-        .arg(format!("if={}", device.path()))
-        .args(["of=/dev/null", "iflag=direct", "status=none"])
-        .arg(format!("bs={block}"))
-        .arg(format!("skip={skip}"))
-        .arg(format!("count={count}"))
-        .status()
-        .unwrap();
-    assert!(status.success());
+    run_dd(&[
+        &format!("if={}", device.path()),
+        "of=/dev/null",
+        "iflag=direct",
+        &format!("bs={block}"),
+        &format!("skip={skip}"),
+        &format!("count={count}"),
+    ]);
 }
 
 fn output_of(arguments: &[&str], file: &Path) -> String {
@@ -114,7 +114,7 @@ fn trigger_keeps_requests_from_before_it() {
     let Some(device) = LoopDevice::with(&vec![0x5a; 64 << 20]) else {
         return;
     };
-    let name = device.path().trim_start_matches("/dev/").to_owned();
+    let name = device.name().to_owned();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("day.ring");
     let condition = format!("read_bytes_per_s({name})>1MB/s");

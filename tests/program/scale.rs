@@ -1,11 +1,13 @@
-//! Long runs, many workers, large drives and large documents: memory and documents stay bounded, and
-//! everything still opens.
+//! Long runs, many workers, large drives, large documents and large machines: memory and documents stay
+//! bounded, everything still opens, and the cost of a sample grows in proportion at most.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+
+use crate::large_machine::{Crowd, sample_cost};
 
 /// A document of a run of any length is at most this long: its series are thinned out.
 const DOCUMENT_BYTES: u64 = 400_000;
@@ -113,4 +115,32 @@ fn document_of_a_thousand_runs_is_shown_compared_and_reported() {
     diskscope(path, &["report", "large.json", "-o", "large.html"]);
     let page = fs::read_to_string(path.join("large.html")).unwrap();
     assert!(page.contains("</html>"), "the page ends");
+}
+
+/// Ten times as much of anything costs at most this many times as much per sample: in proportion, with
+/// reserve for a machine that does other work. What grows with the square costs a hundred times as much.
+const MAX_GROWTH: f64 = 20.0;
+/// Rounds of which the least cost counts: other work only adds to it.
+const COST_ROUNDS: usize = 3;
+
+/// The least costs of the first sample and of later ones, in seconds.
+fn least_cost(crowd: Crowd, count: usize) -> (f64, f64) {
+    let rounds = (0..COST_ROUNDS).map(|_| sample_cost(crowd, count));
+    rounds.fold((f64::INFINITY, f64::INFINITY), |least, cost| {
+        let (first, later) = (cost.first.as_secs_f64(), cost.later.as_secs_f64());
+        (least.0.min(first), least.1.min(later))
+    })
+}
+
+#[test]
+fn cost_of_a_sample_grows_in_proportion_at_most() {
+    for (crowd, count) in Crowd::ALL {
+        let (few, many) = (least_cost(crowd, count / 10), least_cost(crowd, count));
+        let growth = (many.0 / few.0, many.1 / few.1);
+        assert!(
+            growth.0 <= MAX_GROWTH && growth.1 <= MAX_GROWTH,
+            "{count} {}: {few:?} s became {many:?} s",
+            crowd.describe()
+        );
+    }
 }

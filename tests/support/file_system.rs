@@ -1,5 +1,4 @@
-//! A file system of the test's own on a loop device. Needs root; says so and passes over where there
-//! is none.
+//! A file system of the test's own on a loop device. Needs root; the test is skipped without.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
@@ -13,6 +12,8 @@ use crate::requirement::{Requirement, skip};
 
 /// XFS wants at least 300 MiB.
 const IMAGE_BYTES: u64 = 400 << 20;
+/// Of ext4: without a lazy initialisation, whose thread writes later.
+const EXT4_OPTIONS: [&str; 2] = ["-E", "lazy_itable_init=0,lazy_journal_init=0"];
 
 /// A mounted file system, unmounted when it is dropped.
 pub struct LoopFileSystem {
@@ -23,20 +24,15 @@ pub struct LoopFileSystem {
 }
 
 impl LoopFileSystem {
-    /// A new file system of that type, on a sparse file; `None`, and why in one line, where that is
+    /// A new file system of that type on a sparse file; `None`, and why in one line, where that is
     /// not to be had.
     pub fn new(kind: &str, requirement: Requirement) -> Option<Self> {
-        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let image = directory.path().join("image");
-        std::fs::File::create(&image)
-            .unwrap()
-            .set_len(IMAGE_BYTES)
-            .unwrap();
-        if !make(kind, &[], &image, requirement) {
-            return None;
-        }
-        let device = LoopDevice::attach(&image, &[])?;
-        Self::mount(device, kind, requirement, directory)
+        Self::on(LoopDevice::sparse(IMAGE_BYTES)?, kind, &[], requirement)
+    }
+
+    /// A new ext4 on a sparse file of that many bytes.
+    pub fn ext4(bytes: u64) -> Option<Self> {
+        Self::on(LoopDevice::sparse(bytes)?, "ext4", &[], Requirement::Ext4)
     }
 
     /// A new file system of that type on a device; `options` are those of mkfs.
@@ -46,38 +42,34 @@ impl LoopFileSystem {
         options: &[&str],
         requirement: Requirement,
     ) -> Option<Self> {
-        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        if !make(kind, options, Path::new(device.path()), requirement) {
+        if !make_file_system(&device, kind, options, requirement) {
             return None;
         }
-        Self::mount(device, kind, requirement, directory)
-    }
-
-    fn mount(
-        device: LoopDevice,
-        kind: &str,
-        requirement: Requirement,
-        directory: TempDir,
-    ) -> Option<Self> {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let mount_point = directory.path().join("mounted");
         std::fs::create_dir(&mount_point).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", kind, device.path()])
-            .arg(&mount_point)
-            .output()
-            .unwrap();
-        if !mounted.status.success() {
-            let said = String::from_utf8_lossy(&mounted.stderr).trim().to_owned();
-            skip(requirement, said);
-            return None;
-        }
         let file_system = Self {
             mount_point,
             device,
             _directory: directory,
         };
-        assert!(file_system.is_mounted(), "nothing is to be written below /");
+        if let Err(error) = file_system.mount() {
+            skip(requirement, error);
+            return None;
+        }
         Some(file_system)
+    }
+
+    /// Mounts it again after [`Self::unmount`].
+    pub fn mount(&self) -> Result<(), String> {
+        call("mount", &[self.device.path().as_ref(), &self.mount_point])?;
+        assert!(self.is_mounted(), "nothing is to be written below /");
+        Ok(())
+    }
+
+    /// Unmounts it, unless it is busy.
+    pub fn unmount(&self) -> Result<(), String> {
+        call("umount", &[&self.mount_point])
     }
 
     /// Where it is mounted.
@@ -85,39 +77,65 @@ impl LoopFileSystem {
         &self.mount_point
     }
 
+    /// Path of a file on it.
+    pub fn file_path(&self, name: &str) -> PathBuf {
+        self.mount_point.join(name)
+    }
+
+    /// Its device.
+    pub fn device(&self) -> &LoopDevice {
+        &self.device
+    }
+
     /// Name of its device, such as `loop3`.
     pub fn device_name(&self) -> &str {
-        self.device.path().trim_start_matches("/dev/")
+        self.device.name()
     }
 
     fn is_mounted(&self) -> bool {
-        let status = Command::new("mountpoint")
-            .arg("-q")
-            .arg(&self.mount_point)
-            .status();
-        status.is_ok_and(|status| status.success())
+        call("mountpoint", &["-q".as_ref(), &self.mount_point]).is_ok()
     }
-}
-
-fn make(kind: &str, options: &[&str], place: &Path, requirement: Requirement) -> bool {
-    let made = Command::new(format!("mkfs.{kind}"))
-        .arg("-q")
-        .args(options)
-        .arg(place)
-        .output();
-    let made = made.is_ok_and(|made| made.status.success());
-    if !made {
-        skip(requirement, format!("mkfs.{kind} is missing or failed"));
-    }
-    made
 }
 
 impl Drop for LoopFileSystem {
     fn drop(&mut self) {
         if self.is_mounted() {
-            let done = Command::new("umount").arg(&self.mount_point).status();
-            let done = done.is_ok_and(|status| status.success());
+            let done = self.unmount().is_ok();
             assert!(done || std::thread::panicking(), "stays mounted");
         }
+    }
+}
+
+/// Makes a file system on a device, with further options of mkfs; `false`, and why in one line, where
+/// that fails.
+pub fn make_file_system(
+    device: &LoopDevice,
+    kind: &str,
+    options: &[&str],
+    requirement: Requirement,
+) -> bool {
+    let program = format!("mkfs.{kind}");
+    let usual = match kind {
+        "ext4" => &EXT4_OPTIONS[..],
+        _ => &[],
+    };
+    let mut words = vec![Path::new("-q")];
+    words.extend(usual.iter().chain(options).map(Path::new));
+    words.push(Path::new(device.path()));
+    let made = call(&program, &words);
+    if let Err(error) = &made {
+        skip(requirement, error);
+    }
+    made.is_ok()
+}
+
+/// Runs a program to its end; what it printed, where it failed.
+fn call(program: &str, words: &[&Path]) -> Result<(), String> {
+    let output = Command::new(program).args(words).output();
+    let output = output.map_err(|error| format!("{program}: {error}"))?;
+    let message = String::from_utf8_lossy(&output.stderr);
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("{program}: {}", message.trim())),
     }
 }

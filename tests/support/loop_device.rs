@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::linux::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -50,10 +53,19 @@ impl LoopDevice {
 
     /// On a file of its own with that content.
     pub fn with(content: &[u8]) -> Option<Self> {
+        Self::on_new_file(|file| file.write_all(content))
+    }
+
+    /// On a sparse file of its own of that many bytes.
+    pub fn sparse(bytes: u64) -> Option<Self> {
+        Self::on_new_file(|file| file.set_len(bytes))
+    }
+
+    fn on_new_file(fill: impl FnOnce(&mut File) -> io::Result<()>) -> Option<Self> {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let file = directory.path().join("disk");
-        std::fs::write(&file, content).unwrap();
-        let mut attached = Self::attach(&file, &[])?;
+        let path = directory.path().join("disk");
+        fill(&mut File::create(&path).unwrap()).unwrap();
+        let mut attached = Self::attach(&path, &[])?;
         attached.directory = Some(directory);
         Some(attached)
     }
@@ -61,6 +73,17 @@ impl LoopDevice {
     /// Its path, such as `/dev/loop3`.
     pub fn path(&self) -> &str {
         &self.device
+    }
+
+    /// Its name, such as `loop3`.
+    pub fn name(&self) -> &str {
+        self.device.trim_start_matches("/dev/")
+    }
+
+    /// Its major and minor number.
+    pub fn number(&self) -> (u32, u32) {
+        let number = std::fs::metadata(&self.device).unwrap().st_rdev();
+        (rustix::fs::major(number), rustix::fs::minor(number))
     }
 
     /// The file behind it.
@@ -84,8 +107,7 @@ impl LoopDevice {
     }
 
     fn place(&self, setting: &str) -> String {
-        let name = self.device.trim_start_matches("/dev/");
-        format!("/sys/class/block/{name}/queue/{setting}")
+        format!("/sys/class/block/{}/queue/{setting}", self.name())
     }
 }
 

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "not every test program needs all of it")]
 
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// How long anything may take on a busy machine.
@@ -19,6 +19,18 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "timed out: {what}");
         std::thread::sleep(PAUSE);
     }
+}
+
+/// Runs dd(1) with these words, which must succeed; the number of its process.
+#[track_caller]
+pub fn run_dd(words: &[&str]) -> u32 {
+    let mut dd = Command::new("dd")
+        .args(words)
+        .arg("status=none")
+        .spawn()
+        .unwrap();
+    assert!(dd.wait().unwrap().success(), "dd {words:?}");
+    dd.id()
 }
 
 /// The directory in /proc of the process that does a program's work, a child of the one that was

@@ -6,6 +6,8 @@
 mod background;
 mod demo;
 mod few_keys;
+#[path = "../support/file_system.rs"]
+mod file_system;
 mod form;
 mod frozen_threads;
 mod hang;
@@ -13,6 +15,7 @@ mod hang;
 mod loop_device;
 mod new_user;
 mod overwrite;
+#[path = "../support/pty.rs"]
 mod pty;
 #[path = "../support/requirement.rs"]
 mod requirement;
@@ -23,30 +26,16 @@ mod slow_disk;
 mod slow_line;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use diskscope::session::document::{MetricId, RunState, SeriesId};
 use diskscope::session::store;
 use rustix::process::Signal;
 
-use crate::requirement::{Requirement, skip};
 use frozen_threads::FrozenThreads;
-use pty::PtyTerminal;
+use pty::{PtyTerminal, setsid_is_available};
 use session::{
     benchmark_position, exported_file, start_benchmark, start_diskscope, state_directory,
 };
-
-/// Whether setsid(1) is there; says why not.
-fn setsid_is_available() -> bool {
-    let found = Command::new("setsid").arg("--version").output().is_ok();
-    if !found {
-        skip(
-            Requirement::Program,
-            "setsid(1) is missing, which gives the program its terminal",
-        );
-    }
-    found
-}
 
 /// The interface with services that fail in a given way.
 fn start_failing_interface(way: &str, directory: &Path) -> PtyTerminal {

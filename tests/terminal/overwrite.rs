@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use diskscope::bench::{self, BenchmarkSpec, RunEvent};
@@ -14,9 +13,10 @@ use diskscope::roots::SysPaths;
 use diskscope::session::document::{BenchmarkRun, RunState};
 use diskscope::session::store;
 
+use crate::file_system::make_file_system;
 use crate::loop_device::LoopDevice;
 use crate::pty::PtyTerminal;
-use crate::requirement::{Requirement, skip};
+use crate::requirement::Requirement;
 use crate::{benchmark_position, setsid_is_available, start_diskscope, state_directory};
 
 const CONTENT: u8 = 0x5a;
@@ -126,11 +126,7 @@ fn device_changed_since_it_was_shown_is_not_overwritten() {
     open_question(&mut terminal, device.path());
     terminal.wait_for_text("no known signature");
     // A file system is made on it while the question stands.
-    let made = Command::new("mkfs.ext4")
-        .args(["-q", device.path()])
-        .status();
-    if !made.is_ok_and(|status| status.success()) {
-        skip(Requirement::Ext4, "mkfs.ext4 is missing");
+    if !make_file_system(&device, "ext4", &[], Requirement::Ext4) {
         return;
     }
     let before = std::fs::read(device.file()).unwrap();
@@ -144,11 +140,7 @@ fn device_changed_since_it_was_shown_is_not_overwritten() {
 #[test]
 fn typed_path_includes_consent_to_listed_signatures() {
     let Some(device) = new_device() else { return };
-    let made = Command::new("mkfs.ext4")
-        .args(["-q", device.path()])
-        .status();
-    if !made.is_ok_and(|status| status.success()) {
-        skip(Requirement::Ext4, "mkfs.ext4 is missing");
+    if !make_file_system(&device, "ext4", &[], Requirement::Ext4) {
         return;
     }
     let directory = state_directory();

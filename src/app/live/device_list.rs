@@ -1,6 +1,7 @@
 //! Which devices the Live screen lists, and in which order.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use super::name_pattern::matches_pattern;
 use crate::app::column_step::VisibleColumns;
@@ -8,7 +9,7 @@ use crate::drive::DriveKind;
 use crate::model::SampleHistory;
 use crate::model::device_folding::{DeviceFolding, Fold, FoldedDevices};
 use crate::model::snapshot::{DeviceView, Snapshot};
-use crate::model::stack;
+use crate::sorting::SortList as _;
 
 /// A device counts as idle after this many samples without I/O, so that its line does not come and
 /// go.
@@ -202,11 +203,12 @@ impl<'a> DeviceList<'a> {
             }
         }
         if order.column.is_some() {
-            list.rows.sort_by(|left, right| order.compare(left, right));
+            list.rows
+                .sort_list_by(|left, right| order.compare(left, right));
         } else {
             // Stable: devices of equal rank stay in the kernel's order.
             list.rows
-                .sort_by_key(|device| (is_idle(device, history), is_virtual(device)));
+                .sort_list_by_key(|device| (is_idle(device, history), is_virtual(device)));
             list.rows = below_their_parents(&list.rows, &sample.devices);
             if order.reversed {
                 list.rows.reverse();
@@ -216,18 +218,37 @@ impl<'a> DeviceList<'a> {
     }
 }
 
-/// Index in the list of the nearest device that a device is on top of; layers between them may be
-/// folded.
-#[must_use]
-pub fn listed_ancestor(
-    device: &DeviceView,
-    rows: &[&DeviceView],
-    devices: &[DeviceView],
-) -> Option<usize> {
-    let first = stack::parent_of(devices, device);
-    std::iter::successors(first, |lower| stack::parent_of(devices, lower))
-        .take(MAX_STACK_DEPTH)
-        .find_map(|lower| rows.iter().position(|row| row.name == lower.name))
+/// Finds the listed device that another one is on top of.
+#[derive(Debug)]
+pub struct ListedAncestors<'a> {
+    /// The only device that a device is on top of, by the name of the latter.
+    parents: HashMap<&'a str, &'a str>,
+    rows: HashMap<&'a str, usize>,
+}
+
+impl<'a> ListedAncestors<'a> {
+    /// For a list of some of the devices.
+    #[must_use]
+    pub fn new(rows: &[&'a DeviceView], devices: &'a [DeviceView]) -> Self {
+        let parents = devices
+            .iter()
+            .filter_map(|device| Some((&*device.name, &**device.parent.as_ref()?)));
+        let rows = rows.iter().enumerate();
+        Self {
+            parents: parents.collect(),
+            rows: rows.map(|(index, row)| (&*row.name, index)).collect(),
+        }
+    }
+
+    /// Index in the list of the nearest device that this one is on top of; layers between them may
+    /// be folded.
+    #[must_use]
+    pub fn index_below(&self, device: &DeviceView) -> Option<usize> {
+        let parent = |name: &&str| self.parents.get(*name).copied();
+        std::iter::successors(parent(&&*device.name), parent)
+            .take(MAX_STACK_DEPTH)
+            .find_map(|lower| self.rows.get(lower).copied())
+    }
 }
 
 /// Where a device is mounted, or one of its partitions: the root of the file systems first.
@@ -242,11 +263,21 @@ pub fn mount_point<'a>(device: &'a DeviceView, devices: &'a [DeviceView]) -> Opt
 }
 
 /// Volumes and partitions after the device that they are on; otherwise the order stays.
-fn below_their_parents<'a>(rows: &[&'a DeviceView], devices: &[DeviceView]) -> Vec<&'a DeviceView> {
+fn below_their_parents<'a>(
+    rows: &[&'a DeviceView],
+    devices: &'a [DeviceView],
+) -> Vec<&'a DeviceView> {
+    let ancestors = ListedAncestors::new(rows, devices);
     let parents: Vec<Option<usize>> = rows
         .iter()
-        .map(|device| listed_ancestor(device, rows, devices))
+        .map(|device| ancestors.index_below(device))
         .collect();
+    let mut children = vec![Vec::new(); rows.len()];
+    for (child, parent) in parents.iter().enumerate().rev() {
+        if let Some(parent) = parent {
+            children[*parent].push(child);
+        }
+    }
     let mut ordered = Vec::with_capacity(rows.len());
     let mut listed = vec![false; rows.len()];
     let roots = (0..rows.len()).filter(|index| parents[*index].is_none());
@@ -255,8 +286,7 @@ fn below_their_parents<'a>(rows: &[&'a DeviceView], devices: &[DeviceView]) -> V
         while let Some(index) = stack.pop() {
             if !std::mem::replace(&mut listed[index], true) {
                 ordered.push(rows[index]);
-                let children = (0..rows.len()).rev();
-                stack.extend(children.filter(|child| parents[*child] == Some(index)));
+                stack.append(&mut children[index]);
             }
         }
     }

@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use crate::sorting::SortList as _;
+
 /// Weight of the latest value in the smoothed one.
 const LATEST_WEIGHT: f64 = 0.3;
 /// How many times as large a row has to be in order to overtake another.
@@ -61,7 +63,7 @@ impl<K: Clone + Eq + Hash> RowRanking<K> {
             .filter_map(|(row, _)| Some((row.clone(), *self.smoothed.get(row)?)))
             .collect();
         let sign = if descending { 1.0 } else { -1.0 };
-        fresh.sort_by(|a, b| (b.1 * sign).total_cmp(&(a.1 * sign)));
+        fresh.sort_list_by(|a, b| (b.1 * sign).total_cmp(&(a.1 * sign)));
         if ranked.is_empty() {
             ranked = fresh;
         } else {

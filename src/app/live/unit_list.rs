@@ -7,6 +7,7 @@ use crate::app::text::EditableText;
 use crate::app::viewport::step_cursor;
 use crate::model::snapshot::{Snapshot, UnitView};
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 /// A column by which units can be sorted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,7 +93,7 @@ impl UnitList {
                 .any(|text| text.to_lowercase().contains(&filter))
         };
         let mut rows: Vec<&UnitView> = units.iter().filter(is_listed).collect();
-        rows.sort_by(|left, right| self.column.compare(left, right));
+        rows.sort_list_by(|left, right| self.column.compare(left, right));
         if self.reversed {
             rows.reverse();
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::model::requests::RequestActor;
 use crate::probe::process::stat;
-use crate::probe::text::read_file;
+use crate::probe::text::{read_file, read_start};
 use crate::safe_text::printable::printable_bytes;
 use crate::session::document::{Attribution, OtherUser};
 
@@ -80,7 +80,7 @@ fn process_of_thread(proc: &Path, thread: u32) -> u32 {
 /// Whether a process is a kernel thread: those have no command line.
 #[must_use]
 pub fn is_kernel_thread(proc: &Path, pid: u32) -> bool {
-    read_file(&proc.join(pid.to_string()).join("cmdline")).is_some_and(|line| line.is_empty())
+    read_start(&proc.join(pid.to_string()).join("cmdline"), 1).is_some_and(|line| line.is_empty())
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::alert_command::{
-    AlertCommand, AlertProgram, CommandEvent, CommandOutcome, CommandRunner, ExecIdentity, Invoker,
-    RunLimits,
+    AlertCommand, AlertProgram, CommandEvent, CommandLineError, CommandOutcome, CommandRunner,
+    ExecIdentity, Invoker, RunLimits,
 };
 use crate::cli::failure::CommandFailure;
 use crate::cli::options::time_option;
@@ -145,6 +145,7 @@ fn command_runner(matches: &ArgMatches) -> Result<Option<CommandRunner>, Command
         .map_err(CommandFailure::usage_error)?;
     let program = AlertProgram::parse(text, &identity.program_directories())
         .map_err(CommandFailure::usage_error)?;
+    program.check_control(&identity).map_err(program_failure)?;
     let words = program.shell_words();
     if !words.is_empty() {
         print_status_line(&format!(
@@ -160,6 +161,16 @@ fn command_runner(matches: &ArgMatches) -> Result<Option<CommandRunner>, Command
     Ok(Some(CommandRunner::new(command, limits, |event| {
         print_status_line(&event_text(&event));
     })))
+}
+
+fn program_failure(error: CommandLineError) -> CommandFailure {
+    if !matches!(error, CommandLineError::Untrusted { .. }) {
+        return CommandFailure::usage_error(error);
+    }
+    CommandFailure::refused(error).with_advice(
+        "only root and the user of the command may own or write the program and the directories of \
+         its path; --exec-user names another user",
+    )
 }
 
 fn event_text(event: &CommandEvent) -> String {

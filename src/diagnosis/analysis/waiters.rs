@@ -9,6 +9,7 @@ use crate::diagnosis::wait_kind::{WaitKind, wait_kind};
 use crate::diagnosis::window::EvidenceWindow;
 use crate::probe::process::task_scan::BlockedTask;
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 /// A process that was blocked.
 #[derive(Debug, Clone, Default)]
@@ -61,7 +62,7 @@ pub(super) fn summarize(
         }
     }
     waiters.retain(|waiter| waiter.blocked > 0.0);
-    waiters.sort_by(|a, b| b.blocked.total_cmp(&a.blocked).then(a.pid.cmp(&b.pid)));
+    waiters.sort_list_by(|a, b| b.blocked.total_cmp(&a.blocked).then(a.pid.cmp(&b.pid)));
     waiters
 }
 

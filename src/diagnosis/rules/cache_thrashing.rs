@@ -11,6 +11,7 @@ use crate::diagnosis::remedy::Remedy;
 use crate::model::Snapshot;
 use crate::model::snapshot::{HostView, ProcessView};
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 /// Bytes per second that are read again,
 const MIN_REFAULTS: f64 = 10e6;
@@ -89,7 +90,7 @@ fn readers(analysis: &Analysis<'_>) -> Vec<Party> {
         add_readers(analysis, snapshot, &mut sums);
     }
     let mut readers: Vec<(Reader, ReaderSum)> = sums.into_iter().collect();
-    readers.sort_by(|a, b| b.1.bytes.total_cmp(&a.1.bytes));
+    readers.sort_list_by(|a, b| b.1.bytes.total_cmp(&a.1.bytes));
     readers.truncate(MAX_READERS);
     readers
         .into_iter()

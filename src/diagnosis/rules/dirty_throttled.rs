@@ -12,6 +12,7 @@ use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
 use crate::diagnosis::wait_kind::WaitKind;
 use crate::model::snapshot::HostView;
+use crate::sorting::SortList as _;
 
 /// Fraction of the time that a writer has to be throttled.
 const MIN_THROTTLED: f64 = 0.25;
@@ -78,7 +79,7 @@ fn cause(analysis: &Analysis<'_>, throttled: &[&Waiter]) -> Option<Cause> {
         .filter(|it| it.write_bytes > 0.0)
         .filter(|it| it.pid == first.pid || is_memory_full(analysis) || shares_device(it, first))
         .collect();
-    writers.sort_by(|a, b| b.write_bytes.total_cmp(&a.write_bytes));
+    writers.sort_list_by(|a, b| b.write_bytes.total_cmp(&a.write_bytes));
     let total: f64 = writers.iter().map(|it| it.write_bytes).sum();
     let main = writers.first().copied();
     let share = |pid: u32| {

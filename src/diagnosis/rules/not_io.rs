@@ -9,6 +9,7 @@ use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 /// Fraction of the processor time from which the processors are busy,
 const BUSY: f64 = 0.9;
@@ -86,7 +87,7 @@ fn processor_users(analysis: &Analysis<'_>) -> Vec<Party> {
         .map(|(pid, ticks)| (*pid, *ticks as f64 / total.max(1) as f64))
         .filter(|(_, share)| *share >= MIN_SHARE)
         .collect();
-    users.sort_by(|a, b| b.1.total_cmp(&a.1));
+    users.sort_list_by(|a, b| b.1.total_cmp(&a.1));
     users
         .into_iter()
         .take(MAX_PARTIES)

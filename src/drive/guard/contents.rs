@@ -9,6 +9,7 @@ use crate::drive::guard::signatures::Signature;
 use crate::drive::guard::{partition_table, siblings, signatures};
 use crate::drive::medium::open_medium::OpenMedium;
 use crate::roots::SysPaths;
+use crate::sorting::SortList as _;
 
 /// Contents of a medium, as far as they were recognised.
 ///
@@ -206,7 +207,7 @@ fn kernel_partitions(roots: &SysPaths, medium: &OpenMedium) -> Vec<PartitionRang
     };
     let names = crate::drive::identity::sysfs::directory_entries(&directory);
     let mut found: Vec<_> = names.into_iter().filter_map(range).collect();
-    found.sort_by_key(|part| part.number);
+    found.sort_list_by_key(|part| part.number);
     found
 }
 

@@ -13,6 +13,8 @@ pub enum Obstacle {
     Immutable,
     /// The file is append-only.
     AppendOnly,
+    /// fs-verity protects its content.
+    Verity,
     /// It is being executed, or the kernel swaps to it.
     TextBusy,
     /// The kernel denies permission.
@@ -30,6 +32,7 @@ impl Obstacle {
             Self::ReadOnlyMount => "name it below a writable mount",
             Self::Immutable => "chattr -i removes that, if its content may be lost",
             Self::AppendOnly => "chattr -a removes that, if its content may be lost",
+            Self::Verity => "name another file: this one can only be read or deleted",
             Self::TextBusy => "end the program that runs from it (see fuser FILE) first",
             Self::PermissionDenied => {
                 "some virtual machines protect their root disk in this way: name a directory, a scratch file is created there"
@@ -45,6 +48,7 @@ impl fmt::Display for Obstacle {
             Self::ReadOnlyMount => "is on a file system that is mounted read-only",
             Self::Immutable => "is immutable (chattr +i)",
             Self::AppendOnly => "is append-only (chattr +a)",
+            Self::Verity => "is protected by fs-verity",
             Self::TextBusy => "is being executed, or swapped to",
             Self::PermissionDenied => "may not be opened for writing",
         })

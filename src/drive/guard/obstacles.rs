@@ -10,6 +10,8 @@ use crate::drive::medium::open_medium::OpenMedium;
 const FS_IMMUTABLE_FL: u32 = 0x10;
 /// `FS_APPEND_FL`.
 const FS_APPEND_FL: u32 = 0x20;
+/// `FS_VERITY_FL` (kernel Documentation/filesystems/fsverity.rst).
+const FS_VERITY_FL: u32 = 0x0010_0000;
 
 /// Obstacles that are visible without opening the medium for writing.
 pub(super) fn find_obstacle(medium: &OpenMedium) -> Option<Obstacle> {
@@ -44,5 +46,8 @@ fn obstacle_from_attributes(medium: &OpenMedium) -> Option<Obstacle> {
     if attributes & FS_IMMUTABLE_FL != 0 {
         return Some(Obstacle::Immutable);
     }
-    (attributes & FS_APPEND_FL != 0).then_some(Obstacle::AppendOnly)
+    if attributes & FS_APPEND_FL != 0 {
+        return Some(Obstacle::AppendOnly);
+    }
+    (attributes & FS_VERITY_FL != 0).then_some(Obstacle::Verity)
 }

@@ -16,6 +16,7 @@ use crate::drive::identity::volume::{VolumeName, by_id_name};
 use crate::drive::mounts;
 use crate::drive::mounts::{MountEntry, SwapEntry};
 use crate::roots::SysPaths;
+use crate::sorting::SortList as _;
 
 /// Unit of `size` and `start` in bytes, regardless of the drive's sector size.
 const SECTOR_BYTES: u64 = 512;
@@ -26,10 +27,7 @@ pub fn list_block_devices(roots: &SysPaths) -> Vec<BlockDevice> {
     let usage = DeviceUsage::read(roots);
     let mut names: Vec<String> = directory_entries(&roots.sys.join("class/block"));
     let order = kernel_order(roots);
-    names.sort_by_key(|name| {
-        let position = order.iter().position(|known| known == name);
-        position.unwrap_or(usize::MAX)
-    });
+    names.sort_list_by_key(|name| order.get(name).copied().unwrap_or(usize::MAX));
     names
         .iter()
         .filter_map(|name| read_with_usage(roots, name, &usage))
@@ -104,12 +102,14 @@ impl DeviceUsage {
     }
 }
 
-/// Device names in the order of /proc/diskstats, which is the kernel's order.
-fn kernel_order(roots: &SysPaths) -> Vec<String> {
+/// Positions of device names in /proc/diskstats, which has the kernel's order.
+fn kernel_order(roots: &SysPaths) -> HashMap<String, usize> {
     fs::read_to_string(roots.proc.join("diskstats"))
         .unwrap_or_default()
         .lines()
-        .filter_map(|line| line.split_whitespace().nth(2).map(str::to_owned))
+        .filter_map(|line| line.split_whitespace().nth(2))
+        .enumerate()
+        .map(|(position, name)| (name.to_owned(), position))
         .collect()
 }
 

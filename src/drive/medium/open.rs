@@ -10,6 +10,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Mode as Permissions, OFlags, Statx, StatxFlags};
 
 use crate::drive::error::{DriveError, io_error_context};
+use crate::drive::guard::{Refusal, UseConflict};
 use crate::drive::identity::BlockDevice;
 use crate::drive::medium::FileId;
 use crate::drive::medium::open_medium::{OpenMedium, reopen_inode};
@@ -159,6 +160,14 @@ fn open_anchor(path: &Path, name: &str, expected: &Metadata) -> Result<File, Dri
                     name: name.to_owned(),
                     root: rustix::process::geteuid().is_root(),
                 }
+            }
+            // The open does not wait until the holder gives it up.
+            rustix::io::Errno::AGAIN if expected.is_file() => {
+                let device = name.to_owned();
+                DriveError::Refused(Refusal::InUse {
+                    name: name.to_owned(),
+                    conflicts: vec![UseConflict::Leased { device }],
+                })
             }
             _ => io_error_context("open", name)(error),
         })?;

@@ -140,7 +140,7 @@ impl RequestSchedule {
 
     /// The request with that number; a sequence restarts after its end. `None` where there are no
     /// requests at all.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn request(&self, number: u64) -> Option<IoRequest> {
         let mut draws = CounterRng(splitmix64(self.key.wrapping_add(number)));
@@ -171,7 +171,7 @@ impl SizePattern {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn draw_size(self, draws: &mut CounterRng) -> u32 {
         match self {
             Self::Fixed(size) => size,
@@ -230,7 +230,7 @@ impl AddressPattern {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn draw_offset(&self, number: u64, bytes: u32, draws: &mut CounterRng) -> Option<u64> {
         match self {
             Self::Sequential { count: 0, .. } => None,

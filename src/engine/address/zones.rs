@@ -85,7 +85,7 @@ impl ZoneMap {
     }
 
     /// Address of a request; `None` after the last.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn request_address(&self, number: u64) -> Option<u64> {
         if number >= self.requests {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 
+use super::completion_batch::{CompletionBatch, MAX_WAIT, max_batch_size};
 use super::ring;
 use super::ring::CompletionMode;
 use crate::engine::buffers::RequestBuffers;
@@ -17,13 +18,8 @@ use crate::engine::worker::{STOP_GRACE_PERIOD, Submitter, WorkerContext};
 use crate::engine::write_gate::ATTEMPT_EVERY;
 use crate::engine::{EngineError, threads};
 
-/// The longest wait in the kernel, which bounds the delay of a cancellation.
-const MAX_WAIT: Duration = Duration::from_millis(20);
 /// The kernel may wake the worker this late. The worker polls for the rest of the time.
 const WAKEUP_MARGIN_NS: u64 = 60_000;
-/// Maximum number of requests per submission. Submitting all free slots at once synchronises the
-/// requests, and the drive's queue runs empty.
-const MAX_BATCH: u32 = 8;
 
 /// `IORING_ENTER_GETEVENTS`.
 const GET_EVENTS: u32 = 1;
@@ -56,7 +52,10 @@ pub struct UringWorker {
     are_buffers_registered: bool,
     in_flight_requests: Vec<RequestInFlight>,
     free_slots: Vec<u16>,
+    /// Maximum number of requests per submission. Submitting all free slots at once synchronises
+    /// the requests, and the drive's queue runs empty.
     batch_size: usize,
+    completion_batch: CompletionBatch,
     /// Submission entries that never reach the kernel because writing was forbidden first.
     unsent: usize,
     has_arrival_rate: bool,
@@ -111,7 +110,8 @@ impl UringWorker {
             in_flight_requests: vec![RequestInFlight::default(); plan.depth as usize],
             // Slots are taken from the end: the first one is slot 0.
             free_slots: (0..plan.depth as u16).rev().collect(),
-            batch_size: (plan.depth / 8).clamp(1, MAX_BATCH) as usize,
+            batch_size: max_batch_size(plan.depth),
+            completion_batch: CompletionBatch::new(plan.depth, plan.arrival_rate.is_some()),
             unsent: 0,
             has_arrival_rate: plan.arrival_rate.is_some(),
             // As many polling threads as cores would compete for the CPU.
@@ -135,7 +135,7 @@ impl UringWorker {
     }
 
     /// Adds up to one batch of requests to the submission queue. Also returns the worker's time.
-    #[inline]
+    #[inline(always)]
     fn fill_submission_queue(
         &mut self,
         worker: &mut WorkerContext,
@@ -178,7 +178,7 @@ impl UringWorker {
     }
 
     /// The submission entry of a request.
-    #[inline]
+    #[inline(always)]
     fn submission_entry(&mut self, slot: u16, request: &ScheduledRequest) -> squeue::Entry {
         let job = request.request;
         let index = self
@@ -239,6 +239,7 @@ impl UringWorker {
             return Ok(());
         }
         let now = worker.elapsed_ns();
+        self.completion_batch.record(completions.len(), now);
         let mut failed = None;
         for completion in completions {
             if completion.user_data() == CANCEL_USER_DATA {
@@ -274,13 +275,25 @@ impl UringWorker {
             }
             match filled {
                 FillResult::BatchFull => self.submit_and_wait(0, MAX_WAIT)?,
-                FillResult::QueueFull => self.submit_and_wait(1, MAX_WAIT)?,
+                FillResult::QueueFull => self.wait_for_batch()?,
                 FillResult::WaitUntil(due) => {
                     self.submit_and_wait(1, self.wait_until_due(due, worker.elapsed_ns()))?
                 }
                 FillResult::Finished => return Ok(()),
             }
             self.reap_completions(worker)?;
+        }
+        Ok(())
+    }
+
+    /// Submits the queued entries and waits for as many completions as arrive in quick succession.
+    #[inline]
+    fn wait_for_batch(&mut self) -> Result<(), EngineError> {
+        let (want, limit) = self.completion_batch.wait();
+        self.submit_and_wait(want, limit)?;
+        // The system call reports no timeout where it submitted something.
+        if want > 1 && self.ring.completion().len() < want {
+            self.completion_batch.record_timeout();
         }
         Ok(())
     }

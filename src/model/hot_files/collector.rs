@@ -3,10 +3,12 @@
 use foldhash::{HashMap, HashSet};
 
 use super::in_flight::{BiosInFlight, SectorRange};
-use super::piece::{Access, CompletedPiece, FileHint, SyncRecord, Transfer};
+use super::piece::{Access, CompletedPiece, FileHint, FileSystemHint, SyncRecord, Transfer};
 use super::thread_state::{OpenCall, ThreadStates};
 use crate::model::requests::{RequestActor, WritebackAttribution};
-use crate::probe::trace::event::{BlockEvent, DeviceNumber, FileKey, RequestStep, RwbsFlags};
+use crate::probe::trace::event::{
+    BlockEvent, DeviceNumber, FileKey, FixedText, RequestStep, RwbsFlags,
+};
 use crate::probe::trace::file_event::{FileAction, FileEvent, InodeKey};
 
 /// A thread and a file are announced again after this long: the thread may have opened other files.
@@ -340,13 +342,32 @@ impl FileTraceCollector {
                 name: event.thread_name,
             },
             dirtied_by: is_kernel_write
-                .then(|| self.attribution.charged_actor(event.pid))
+                .then(|| self.dirtier(event.pid, hint))
                 .flatten(),
             hint,
             access,
         };
         self.bios.queue(range, bio);
         self.announce_submission(event, hint);
+    }
+
+    /// Who dirtied the pages that a thread writes: as a kernel thread, or in a system call that
+    /// synchronizes the file of `hint`.
+    fn dirtier(&self, pid: u32, hint: Option<FileHint>) -> Option<RequestActor> {
+        let synced = || {
+            let hint = hint?;
+            let FileSystemHint::Device(device) = hint.system else {
+                return None;
+            };
+            let drive = self.settings.drive_by_device.get(&device);
+            let (major, minor) = drive.copied().unwrap_or(device);
+            let file = FileKey {
+                backing_device: FixedText::from_field(format!("{major}:{minor}").as_bytes()),
+                inode: hint.inode,
+            };
+            self.attribution.dirtier(&file, pid)
+        };
+        self.attribution.charged_actor(pid).or_else(synced)
     }
 
     fn on_complete(&mut self, event: &BlockEvent) {

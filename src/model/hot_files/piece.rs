@@ -113,7 +113,7 @@ pub struct CompletedPiece {
     pub request: u64,
     /// The thread that submitted it.
     pub submitter: RequestActor,
-    /// The thread that dirtied the file, where a kernel thread writes it back.
+    /// The thread that dirtied the file, where another one writes it back.
     pub dirtied_by: Option<RequestActor>,
     /// The file, where the thread's events tell it.
     pub hint: Option<FileHint>,

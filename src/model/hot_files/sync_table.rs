@@ -6,6 +6,7 @@ use super::latency_samples::LatencySamples;
 use super::piece::SyncRecord;
 use super::table::FileId;
 use crate::probe::trace::file_event::SyncCall;
+use crate::sorting::SortList as _;
 
 /// Limit on combinations of call, process and file. Calls beyond it are counted only.
 const MAX_ENTRIES: usize = 10_000;
@@ -102,7 +103,7 @@ impl SyncTable {
             .iter()
             .map(|(key, totals)| (*key, totals))
             .collect();
-        all.sort_by_key(|(key, totals)| (std::cmp::Reverse(totals.total_ns), *key));
+        all.sort_list_by_key(|(key, totals)| (std::cmp::Reverse(totals.total_ns), *key));
         all
     }
 }

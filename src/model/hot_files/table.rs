@@ -7,6 +7,7 @@ use foldhash::HashMap;
 use super::latency_samples::LatencySamples;
 use super::piece::{Access, CompletedPiece, Transfer};
 use crate::model::requests::RequestActor;
+use crate::sorting::SortList as _;
 
 /// Limit on files. The bytes of further ones are counted together.
 const MAX_FILES: usize = 100_000;
@@ -80,7 +81,7 @@ impl FileTotals {
     pub fn actors(&self) -> Vec<(RequestActor, u64)> {
         let mut all: Vec<(RequestActor, u64)> =
             self.bytes_by_actor.iter().map(|(a, b)| (*a, *b)).collect();
-        all.sort_by_key(|(actor, bytes)| (std::cmp::Reverse(*bytes), *actor));
+        all.sort_list_by_key(|(actor, bytes)| (std::cmp::Reverse(*bytes), *actor));
         all
     }
 }
@@ -126,7 +127,7 @@ impl HotFileTable {
             .iter()
             .map(|(id, totals)| (*id, totals))
             .collect();
-        all.sort_by_key(|(id, totals)| (std::cmp::Reverse(totals.total_bytes()), *id));
+        all.sort_list_by_key(|(id, totals)| (std::cmp::Reverse(totals.total_bytes()), *id));
         all
     }
 }

@@ -7,6 +7,7 @@ use crate::model::requests::{DeviceIoCounts, DeviceNumber, TracedIo, TracedProce
 use crate::model::snapshot::{DeviceShare, ProcessView, TracedInterval};
 use crate::probe::SystemSample;
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 /// The devices of open files with the rates of the process, where it uses only one: a process does
 /// not say how much it moved on which of several.
@@ -39,7 +40,7 @@ pub fn apply_traced(
     }
     // A process that is alive has a line of its own, so these have ended.
     let mut ended: Vec<(u32, &TracedProcess)> = ended.into_iter().collect();
-    ended.sort_by_key(|(pid, _)| *pid);
+    ended.sort_list_by_key(|(pid, _)| *pid);
     for (pid, process) in ended {
         let mut view = ProcessView {
             pid,
@@ -94,7 +95,7 @@ impl ShareContext {
             .iter()
             .map(|(device, counts)| self.share(*device, counts))
             .collect();
-        shares.sort_by(|a, b| {
+        shares.sort_list_by(|a, b| {
             let by_rate = b.total_bytes_per_s().total_cmp(&a.total_bytes_per_s());
             by_rate.then_with(|| a.name.cmp(&b.name))
         });

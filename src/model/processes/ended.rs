@@ -3,13 +3,19 @@
 //! wait(2) adds the counters of an ended child to those of its parent. What was already shown for
 //! the child is taken off; the rest is what its children did after they were last sampled, those
 //! included that no sample has seen.
+//!
+//! Where the kernel reports the I/O of ended threads, that is what such a child did: known by name, also where its
+//! parent has several threads or ignores its children.
+
+mod exit_sums;
 
 use std::collections::HashMap;
 use std::time::Duration;
 
+use self::exit_sums::{ExitSums, RecordedChildren};
 use crate::model::interval::{ProcessPair, SampleInterval};
 use crate::probe::SystemSample;
-use crate::probe::sample::{ProcessIo, ProcessKey, ProcessSample};
+use crate::probe::sample::{ExitRecord, ProcessIo, ProcessKey, ProcessSample};
 
 /// Readings of a parent's counters within which those of an ended child have to appear.
 const MAX_READINGS: u8 = 2;
@@ -27,9 +33,10 @@ const MIN_SHOWN_BYTES: u64 = 256 * 1024;
 pub struct EndedChildren {
     pending: HashMap<ProcessKey, Vec<PendingChild>>,
     accumulated: HashMap<ProcessKey, ProcessIo>,
+    records: ExitSums,
 }
 
-/// An ended child as it was last sampled.
+/// An ended child: the counters that its parent will get.
 #[derive(Debug)]
 struct PendingChild {
     io: ProcessIo,
@@ -37,7 +44,7 @@ struct PendingChild {
 }
 
 /// Ended children of one process in an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndedIo {
     /// What they did since they were last sampled.
     pub io: ProcessIo,
@@ -45,6 +52,8 @@ pub struct EndedIo {
     pub accumulated: ProcessIo,
     /// Time between the readings.
     pub elapsed: Duration,
+    /// Their names with their number, most bytes first; empty where the kernel does not report them.
+    pub programs: Vec<(Vec<u8>, u64)>,
 }
 
 /// What ended children did in an interval, by the process id of their parents.
@@ -61,25 +70,24 @@ impl EndedChildren {
     /// Records the processes that have ended in an interval and finds their I/O in the counters of
     /// their parents.
     pub fn update(&mut self, interval: &SampleInterval<'_>) -> EndedInInterval {
-        self.add_ended(interval);
+        let mut recorded = self.add_ended(interval);
         let mut found = EndedInInterval::default();
         for pair in &interval.process_pairs {
             let key = pair.current.identity.key();
+            let recorded = recorded.remove(&key).unwrap_or_default();
             let separate = pair.ended_io_delta();
-            if let Some((io, elapsed)) = separate
+            let mut unseen = recorded.io;
+            let mut elapsed = pair.sample_interval();
+            if let Some((io, since)) = separate
                 && io != ProcessIo::default()
             {
-                let unseen = self.take_off_known(key, io);
-                if is_shown(&unseen) {
-                    let accumulated = self.accumulated.entry(key).or_default();
-                    *accumulated = accumulated.saturating_add(&unseen);
-                    let ended = EndedIo {
-                        io: unseen,
-                        accumulated: *accumulated,
-                        elapsed,
-                    };
-                    found.unseen.insert(pair.current.identity.pid, ended);
-                }
+                let rest = self.take_off_known(key, io);
+                unseen = unseen.saturating_add(&rest);
+                // The counters of a parent that was idle cover a longer time.
+                elapsed = elapsed.map(|sample| match recorded.is_empty() {
+                    true => since,
+                    false => sample,
+                });
             } else if separate.is_none()
                 && self.pending.contains_key(&key)
                 && let Some((total, _)) = pair.io_delta()
@@ -88,32 +96,69 @@ impl EndedChildren {
                 let twice = total.saturating_sub(&own);
                 found.counted_twice.insert(pair.current.identity.pid, twice);
             }
+            if let Some(elapsed) = elapsed.filter(|_| is_shown(&unseen)) {
+                let accumulated = self.accumulated.entry(key).or_default();
+                *accumulated = accumulated.saturating_add(&unseen);
+                let ended = EndedIo {
+                    io: unseen,
+                    accumulated: *accumulated,
+                    elapsed,
+                    programs: recorded.programs_by_bytes(),
+                };
+                found.unseen.insert(pair.current.identity.pid, ended);
+            }
         }
         self.forget_old(interval);
         found
     }
 
-    /// Adds the processes of the earlier sample that are missing in the later one.
-    fn add_ended(&mut self, interval: &SampleInterval<'_>) {
+    /// Adds the processes that have ended to the pending children of those that get their counters.
+    /// Returns what their exit records contain beyond their last samples, by these.
+    fn add_ended(
+        &mut self,
+        interval: &SampleInterval<'_>,
+    ) -> HashMap<ProcessKey, RecordedChildren> {
+        let mut recorded: HashMap<ProcessKey, RecordedChildren> = HashMap::new();
+        let ended = self.records.take_ended(interval.current);
         let Some(previous) = interval.previous else {
-            return;
+            return recorded;
         };
-        for process in &previous.processes {
-            if interval
-                .current
-                .process_with_key(process.identity.key())
-                .is_some()
-            {
-                continue;
-            }
+        let is_gone = |process: &&ProcessSample| {
+            let key = process.identity.key();
+            interval.current.process_with_key(key).is_none()
+        };
+        for process in previous.processes.iter().filter(is_gone) {
             self.accumulated.remove(&process.identity.key());
-            if let Some(io) = process.io.value()
-                && io != ProcessIo::default()
-                && let Some(reaper) = find_reaper(previous, interval.current, process)
+            let parent = process.identity.parent_pid;
+            if !ended.contains_key(&process.identity.pid)
+                && let Some(io) = process.io.value()
             {
-                let child = PendingChild { io, readings: 0 };
-                self.pending.entry(reaper).or_default().push(child);
+                self.add_pending(find_reaper(interval, previous, &ended, parent), io);
             }
+        }
+        for (pid, record) in &ended {
+            let shown = match previous.process(*pid) {
+                Some(process) => match process.io.value() {
+                    Some(total) => (total, process.ended_io.unwrap_or_default()),
+                    None => continue,
+                },
+                None => Default::default(),
+            };
+            let unseen = record.io.saturating_sub(&shown.0.saturating_sub(&shown.1));
+            let reaper = find_reaper(interval, previous, &ended, record.parent_pid);
+            self.add_pending(reaper, shown.0.saturating_add(&unseen));
+            if let Some(reaper) = reaper {
+                let children = recorded.entry(reaper).or_default();
+                children.add(&record.name, &unseen);
+            }
+        }
+        recorded
+    }
+
+    fn add_pending(&mut self, reaper: Option<ProcessKey>, io: ProcessIo) {
+        if let Some(reaper) = reaper.filter(|_| io != ProcessIo::default()) {
+            let child = PendingChild { io, readings: 0 };
+            self.pending.entry(reaper).or_default().push(child);
         }
     }
 
@@ -163,26 +208,30 @@ fn pair_of<'i, 's>(interval: &'i SampleInterval<'s>, pid: u32) -> Option<&'i Pro
     Some(&interval.process_pairs[found.ok()?])
 }
 
-/// The process that an ended one was added to: the nearest ancestor that has not ended, or else
-/// init, which inherits orphans.
+/// The process that an ended one was added to: the nearest ancestor that has not ended, from its
+/// parent on, or else init, which inherits orphans.
 fn find_reaper(
+    interval: &SampleInterval<'_>,
     previous: &SystemSample,
-    current: &SystemSample,
-    ended: &ProcessSample,
+    ended: &HashMap<u32, ExitRecord>,
+    mut parent: u32,
 ) -> Option<ProcessKey> {
-    let mut parent = ended.identity.parent_pid;
     for _ in 0..MAX_ANCESTORS {
-        let Some(process) = previous.process(parent) else {
-            break;
-        };
-        if let Some(alive) = current.process_with_key(process.identity.key()) {
+        let sampled = previous.process(parent).map(|process| &process.identity);
+        let alive = interval.current.process(parent).filter(|process| {
+            sampled.is_none_or(|sampled| sampled.key() == process.identity.key())
+        });
+        if let Some(alive) = alive {
             return Some(alive.identity.key());
         }
-        parent = process.identity.parent_pid;
+        parent = match (sampled, ended.get(&parent)) {
+            (Some(sampled), _) => sampled.parent_pid,
+            (None, Some(record)) => record.parent_pid,
+            (None, None) => break,
+        };
     }
-    current
-        .process(INIT_PID)
-        .map(|process| process.identity.key())
+    let init = interval.current.process(INIT_PID);
+    init.map(|process| process.identity.key())
 }
 
 #[cfg(test)]

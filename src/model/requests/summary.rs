@@ -6,6 +6,7 @@ use super::matcher::MatchErrors;
 use super::operation::RequestOperation;
 use super::request::{RequestActor, TracedRequest};
 use crate::probe::trace::event::DeviceNumber;
+use crate::sorting::SortList as _;
 use crate::stats::latency::histogram::LatencyHistogram;
 
 /// Limit on distinct threads. Requests of further threads are aggregated in one entry.
@@ -158,7 +159,7 @@ impl RequestSummary {
             .iter()
             .map(|(actor, toll)| (*actor, *toll))
             .collect();
-        tolls.sort_by_key(|(actor, toll)| {
+        tolls.sort_list_by_key(|(actor, toll)| {
             let bytes = toll.read_bytes + toll.written_bytes;
             (
                 std::cmp::Reverse(bytes),

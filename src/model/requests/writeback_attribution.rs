@@ -50,7 +50,11 @@ impl WritebackAttribution {
     /// The thread that requests of this thread are attributed to; `None` when that is the thread
     /// itself.
     pub(crate) fn charged_actor(&self, pid: u32) -> Option<RequestActor> {
-        let file = self.written_by_thread.get(&pid)?;
+        self.dirtier(self.written_by_thread.get(&pid)?, pid)
+    }
+
+    /// The thread that dirtied a file that this thread writes; `None` when that is the thread itself.
+    pub(crate) fn dirtier(&self, file: &FileKey, pid: u32) -> Option<RequestActor> {
         let (_, actor) = self.dirtied_by.get(file)?;
         (actor.pid != pid).then_some(*actor)
     }

@@ -18,15 +18,18 @@ pub struct MountView {
     pub version: Option<SafeText>,
     /// Block device that it is on, of an overlay that of its upper directory.
     pub device: Option<SafeText>,
+    /// Listed mounts on that device, this one included.
+    pub mounts_on_device: Option<u64>,
     /// Its size; `None` where a server would have to be asked.
     pub size_bytes: Option<u64>,
     /// Bytes available to unprivileged users; `None` as `size_bytes`.
     pub available_bytes: Option<u64>,
-    /// Bytes read from the server per second; of a ZFS dataset those that programs have read.
+    /// Bytes read per second: from the server; from the block device, by all that is on it; of a ZFS dataset
+    /// those that programs have read.
     pub read_bytes_per_s: Option<f64>,
-    /// Bytes written to the server per second; of a ZFS dataset those that programs have written.
+    /// Bytes written per second, as `read_bytes_per_s`.
     pub write_bytes_per_s: Option<f64>,
-    /// Requests to the server per second; of a ZFS dataset read() and write() calls.
+    /// Requests per second: to the server; to the block device; of a ZFS dataset read() and write() calls.
     pub requests_per_s: Option<f64>,
     /// Requests of NFS that were sent again, per second.
     pub retransmissions_per_s: Option<f64>,
@@ -44,8 +47,27 @@ pub struct MountView {
     /// Error counters of the devices of a btrfs since they were last reset.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     pub errors: Vec<MountErrors>,
-    /// Why it has no rates.
+    /// Why it has no counters of its own.
     pub no_values: Option<NoMountValues>,
+}
+
+impl MountView {
+    /// The reason for which it has no rates at all.
+    #[must_use]
+    pub fn without_rates(&self) -> Option<NoMountValues> {
+        let has_device_rates =
+            self.no_values == Some(NoMountValues::BlockDevice) && self.device.is_some();
+        self.no_values.filter(|_| !has_device_rates)
+    }
+
+    /// Its block device and the number of mounts on it, where its rates are those of a device that
+    /// several share.
+    #[must_use]
+    pub fn shared_device(&self) -> Option<(&SafeText, u64)> {
+        let mounts = self.mounts_on_device.filter(|mounts| *mounts > 1)?;
+        let device = self.device.as_ref()?;
+        (self.no_values == Some(NoMountValues::BlockDevice)).then_some((device, mounts))
+    }
 }
 
 /// Error counters of a device of a btrfs (`btrfs device stats`).
@@ -76,11 +98,11 @@ impl MountErrors {
     }
 }
 
-/// Why a mount has no rates of its own.
+/// Why a mount has no counters of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoMountValues {
-    /// They are those of its block device.
+    /// The kernel counts for its block device: its rates are those of the device.
     BlockDevice,
     /// The kernel counts nothing for this type.
     FileSystem,

@@ -17,6 +17,7 @@ use crate::probe::copy_jobs::arguments::CopyOrder;
 use crate::probe::copy_jobs::{CountMethod, FileCount, JobCount};
 use crate::probe::sample::{ProcessIo, ProcessSample};
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 /// A process that transferred this many bytes since the last sample is not stalled, even if no file
 /// was completed.
@@ -87,7 +88,7 @@ impl FollowedJobs {
     #[must_use]
     pub(super) fn transfer_views(&mut self, context: &TransferContext<'_>) -> Vec<TransferView> {
         let mut views: Vec<TransferView> = self.0.iter_mut().map(|job| job.view(context)).collect();
-        views.sort_by_key(|view| view.state.is_over());
+        views.sort_list_by_key(|view| view.state.is_over());
         views
     }
 }

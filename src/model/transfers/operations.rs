@@ -14,6 +14,7 @@ use crate::model::snapshot::{
 use crate::probe::SystemSample;
 use crate::probe::operations::{OperationProgress, OperationSample, WorkUnit};
 use crate::safe_text::SafeText;
+use crate::sorting::SortList as _;
 
 /// At this fraction of its limit, an operation is limited by it.
 const NEAR_LIMIT: f64 = 0.9;
@@ -64,7 +65,7 @@ impl FollowedOperations {
     /// The views, running ones first.
     pub(super) fn transfer_views(&self, context: &TransferContext<'_>) -> Vec<TransferView> {
         let mut views: Vec<TransferView> = self.0.iter().map(|it| it.view(context)).collect();
-        views.sort_by_key(|view| view.state.is_over());
+        views.sort_list_by_key(|view| view.state.is_over());
         views
     }
 }

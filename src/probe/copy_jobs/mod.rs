@@ -93,6 +93,10 @@ impl CopyJobs {
             return None;
         }
         let (name, words) = identity.program();
+        // The destination is the last of the arguments.
+        if !words.ends_with(b"\0") {
+            return None;
+        }
         let order = Arc::new(arguments::parse_copy_order(name, words)?);
         if self.counter.is_none() {
             self.counter = TreeCounter::start();

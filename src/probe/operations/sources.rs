@@ -2,8 +2,11 @@
 
 use crate::drive::MountedFileSystem;
 use crate::probe::sample::{DiskCounters, ProcessSample};
-use crate::probe::text::read_file;
+use crate::probe::text::read_start;
 use crate::roots::SysPaths;
+
+/// Bytes of the arguments of a program that are read.
+const MAX_ARGUMENT_BYTES: u64 = 64 << 10;
 
 /// What a sample has read before its operations.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +32,8 @@ impl OperationSources<'_> {
     /// that has been idle so far are not known.
     pub(super) fn arguments(&self, process: &ProcessSample) -> Vec<Vec<u8>> {
         let path = format!("{}/cmdline", process.identity.pid);
-        let text = read_file(&self.roots.proc.join(path)).unwrap_or_default();
+        let path = self.roots.proc.join(path);
+        let text = read_start(&path, MAX_ARGUMENT_BYTES).unwrap_or_default();
         let arguments = text.split(|byte| *byte == 0).skip(1);
         arguments
             .filter(|argument| !argument.is_empty())

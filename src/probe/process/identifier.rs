@@ -6,8 +6,12 @@ use std::time::Duration;
 use super::stat::{ProcessStat, parse_effective_user, parse_thread_group, ticks_to_duration};
 use crate::probe::sample::ProcessIdentity;
 use crate::probe::system::users::UserNames;
-use crate::probe::text::{open_relative, pread_all};
+use crate::probe::text::{open_relative, pread_all, pread_once};
 use crate::roots::SysPaths;
+
+/// Bytes of the arguments of a process that are kept. A user may have several MB of them, shared by
+/// thousands of processes.
+const MAX_ARGUMENT_BYTES: usize = 16 << 10;
 
 /// Reads the identity of processes. Arguments and owner are needed only for processes that are
 /// shown; reading them for all would be most of the cost of the first sample.
@@ -58,9 +62,7 @@ impl ProcessIdentifier {
         mut identity: ProcessIdentity,
     ) -> ProcessIdentity {
         let pid = identity.pid;
-        if let Some(arguments) = self.read_process_file(proc, pid, "cmdline") {
-            identity.arguments = arguments.to_vec();
-        }
+        identity.arguments = read_arguments(proc, pid).unwrap_or(identity.arguments);
         if let Some(user) = self
             .read_process_file(proc, pid, "status")
             .and_then(parse_effective_user)
@@ -82,5 +84,44 @@ impl ProcessIdentifier {
         let file = open_relative(proc, format!("{pid}/{name}")).ok()?;
         pread_all(file.as_fd(), &mut self.buffer).ok()?;
         Some(&self.buffer)
+    }
+}
+
+/// The arguments of a process up to their limit. Those that are cut end without a zero byte.
+fn read_arguments(proc: BorrowedFd<'_>, pid: u32) -> Option<Vec<u8>> {
+    let file = open_relative(proc, format!("{pid}/cmdline")).ok()?;
+    let mut buffer = [0; MAX_ARGUMENT_BYTES + 1];
+    let mut arguments = pread_once(file.as_fd(), &mut buffer).ok()?;
+    if arguments.len() > MAX_ARGUMENT_BYTES {
+        arguments = &arguments[..MAX_ARGUMENT_BYTES];
+        while let Some((0, shorter)) = arguments.split_last() {
+            arguments = shorter;
+        }
+    }
+    Some(arguments.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_any_length_are_kept_up_to_their_limit() {
+        let proc = tempfile::tempdir().unwrap();
+        let directory = proc.path().join("7");
+        std::fs::create_dir(&directory).unwrap();
+        let open = std::fs::File::open(proc.path()).unwrap();
+        for (length, kept) in [(10, 10), (2 << 20, MAX_ARGUMENT_BYTES)] {
+            std::fs::write(directory.join("cmdline"), vec![b'x'; length]).unwrap();
+            let arguments = read_arguments(open.as_fd(), 7).unwrap();
+            assert_eq!(arguments, vec![b'x'; kept]);
+        }
+        // Those that are complete end with a zero byte, those that are cut never do.
+        for (length, is_complete) in [(10, true), (MAX_ARGUMENT_BYTES, true), (1 << 20, false)] {
+            std::fs::write(directory.join("cmdline"), b"x\0".repeat(length / 2)).unwrap();
+            let arguments = read_arguments(open.as_fd(), 7).unwrap();
+            assert_eq!(arguments.ends_with(b"\0"), is_complete, "{length}");
+        }
+        assert_eq!(read_arguments(open.as_fd(), 8), None);
     }
 }

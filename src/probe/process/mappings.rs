@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::descriptors::MIN_FILE_BYTES;
 use crate::probe::sample::{FileHandle, FileKind, OpenFile};
 use crate::probe::text::{nonempty_lines, open_relative, parse_number, pread_all, split_fields};
+use crate::sorting::SortList as _;
 
 /// Bytes from devices in one sample that no read system call explains, from which on the mappings are
 /// examined.
@@ -78,7 +79,7 @@ fn parse_mappings(text: &[u8]) -> Vec<OpenFile> {
         .into_values()
         .filter(|file| !code.contains(&file.inode) && file.size >= Some(MIN_FILE_BYTES))
         .collect();
-    files.sort_by_key(|file| file.handle);
+    files.sort_list_by_key(|file| file.handle);
     for file in &mut files {
         file.allocated_bytes = file.size.unwrap_or(0);
     }

@@ -3,9 +3,11 @@
 pub mod closed_files;
 pub(crate) mod descriptors;
 pub(crate) mod entry;
+pub(crate) mod exit_records;
 pub mod file_pages;
 pub(crate) mod identifier;
 mod mappings;
+mod netlink;
 pub mod open_files;
 pub(crate) mod reused_file;
 pub mod scanned_tasks;

@@ -11,6 +11,7 @@ use super::stat::{DescriptorInfo, parse_descriptor_info};
 use crate::drive::mounts::split_device_number;
 use crate::probe::text::{parse_number, read_file};
 use crate::roots::SysPaths;
+use crate::sorting::SortList as _;
 
 /// Suffix that the kernel appends to the link of a deleted file.
 const DELETED_SUFFIX: &[u8] = b" (deleted)";
@@ -94,7 +95,7 @@ pub fn deleted_files(roots: &SysPaths) -> Vec<DeletedFile> {
         }
     }
     let mut found: Vec<DeletedFile> = found.into_values().collect();
-    found.sort_by_key(|file| std::cmp::Reverse(file.held_bytes));
+    found.sort_list_by_key(|file| std::cmp::Reverse(file.held_bytes));
     found
 }
 

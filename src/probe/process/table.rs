@@ -69,6 +69,8 @@ pub struct ProcessTable {
     show_all: bool,
     sample_number: u64,
     sample_time: Duration,
+    /// Time between the last two samples; zero before the second.
+    sample_interval: Duration,
     /// I/O bytes since the last reading of the processes that were read in this sample.
     explained_bytes: u64,
     /// Sample from which on idle processes are read again when bytes are unexplained.
@@ -94,6 +96,7 @@ impl ProcessTable {
             show_all: false,
             sample_number: 0,
             sample_time: Duration::ZERO,
+            sample_interval: Duration::ZERO,
             explained_bytes: 0,
             next_search_sample: 0,
             closed_files: Vec::new(),
@@ -115,6 +118,9 @@ impl ProcessTable {
         (at, charged): (Duration, Option<u64>),
     ) {
         self.sample_number += 1;
+        if self.sample_number > 1 {
+            self.sample_interval = at.saturating_sub(self.sample_time);
+        }
         self.sample_time = at;
         self.explained_bytes = 0;
         let Some(proc) = self.proc.take() else {

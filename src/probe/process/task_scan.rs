@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::stat::parse_stat;
 use crate::drive::mounts::MountEntry;
-use crate::probe::text::{nonempty_lines, parse_number, read_file, read_word};
+use crate::probe::text::{nonempty_lines, parse_number, read_file, read_small_file, read_word};
 use crate::roots::SysPaths;
 
 pub use super::scanned_tasks::{BlockedTask, ScannedProcess, TaskScan};
@@ -18,6 +18,8 @@ const KERNEL_THREAD_PARENT: u32 = 2;
 const FUSE_CHANNELS: [&str; 2] = ["request_wait_answer", "fuse_wait_on_page_writeback"];
 /// Open files that are examined for a blocked process at most.
 const MAX_FILES: usize = 64;
+/// `/proc/PID/stat` is never longer: 52 numbers and a name of 15 bytes.
+const STAT_BYTES: usize = 1024;
 
 /// Scans all tasks; `with_fuse` is whether requests to FUSE servers may be outstanding, which makes
 /// the wait channels of sleeping tasks worth reading.
@@ -41,10 +43,9 @@ pub fn scan_tasks(roots: &SysPaths, at: Duration, with_fuse: bool) -> TaskScan {
 }
 
 fn scan_process(scan: &mut TaskScan, place: &Path, pid: u32, with_fuse: bool) {
-    let Some(text) = read_file(&place.join("stat")) else {
-        return;
-    };
-    let Some(stat) = parse_stat(&text) else {
+    let mut buffer = [0; STAT_BYTES];
+    let text = read_small_file(&place.join("stat"), &mut buffer);
+    let Some(stat) = text.and_then(parse_stat) else {
         return;
     };
     scan.processes.insert(
@@ -87,8 +88,9 @@ fn scan_process(scan: &mut TaskScan, place: &Path, pid: u32, with_fuse: bool) {
         let Some(tid) = tid.and_then(|it| u32::try_from(it).ok()) else {
             continue;
         };
-        let text = read_file(&thread.path().join("stat")).unwrap_or_default();
-        if let Some(stat) = parse_stat(&text) {
+        let mut buffer = [0; STAT_BYTES];
+        let text = read_small_file(&thread.path().join("stat"), &mut buffer);
+        if let Some(stat) = text.and_then(parse_stat) {
             add(tid, &thread.path(), stat.state, stat.name);
         }
     }

@@ -83,7 +83,7 @@ impl FileEventLayout {
         let action = match self.event_type {
             FileEventType::PageAdded => FileAction::PageAdded {
                 file: file()?,
-                // Until kernel 6.9 the event has no order. An invalid one must not overflow.
+                // Older kernels have no order: one page. An invalid one must not overflow.
                 pages: 1 << number(self.number).unwrap_or(0).min(20),
             },
             FileEventType::PageFault => FileAction::PageFault { file: file()? },

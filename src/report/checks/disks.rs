@@ -102,8 +102,8 @@ pub(super) fn rotation_class(speed: &SpeedClass) -> CheckText {
     match speed.class_rpm {
         Some(class) => CheckText::new(
             format!(
-                "{rpm:.2} rpm ({:+.3} % from {class:.0}): a drive of the {class:.0} rpm class",
-                100.0 * (rpm / class - 1.0)
+                "{rpm:.2} rpm ({} from {class:.0}): a drive of the {class:.0} rpm class",
+                deviation(rpm, class)
             ),
             "no action needed",
         ),
@@ -116,11 +116,18 @@ pub(super) fn rotation_class(speed: &SpeedClass) -> CheckText {
 
 fn reported_speed_text(speed: &ReportedSpeed) -> String {
     format!(
-        "the drive reports {} rpm, measured are {:.2} rpm: {:+.3} %",
+        "the drive reports {} rpm, measured are {:.2} rpm: {}",
         speed.reported_rpm,
         speed.measured_rpm,
-        100.0 * (speed.measured_rpm / f64::from(speed.reported_rpm) - 1.0)
+        deviation(speed.measured_rpm, f64::from(speed.reported_rpm))
     )
+}
+
+/// Deviation from a reference in percent with three decimals, such as `-0.012 %`; zero has no minus
+/// sign.
+fn deviation(measured: f64, reference: f64) -> String {
+    let percent = 100.0 * (measured / reference - 1.0);
+    format!("{:+.3} %", (percent * 1e3).round() / 1e3 + 0.0)
 }
 
 pub(super) fn rotation_as_reported(speed: &ReportedSpeed) -> CheckText {
@@ -270,4 +277,15 @@ pub(super) fn zones_undetermined(found: &FoundZones) -> CheckText {
         ),
         "use a longer --duration",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deviation_of_less_than_its_last_digit_has_no_minus_sign() {
+        assert_eq!(deviation(7199.999, 7200.0), "+0.000 %");
+        assert_eq!(deviation(7199.0, 7200.0), "-0.014 %");
+    }
 }

@@ -9,6 +9,7 @@ use crate::session::document::{
     BenchmarkRun, Findings, KernelCounts, LatencyByDirection, Metric, MetricId, RunEvidence,
     Severity, SloResult, StageBreakdown, Verdict,
 };
+use crate::sorting::SortList as _;
 use crate::units;
 
 /// Number of cards at the top of a run whose benchmark defines no headline metrics.
@@ -62,7 +63,7 @@ pub(super) fn problems_section(run: &BenchmarkRun) -> Markup {
     let verdicts = &run.findings.verdicts;
     let grave = |verdict: &&Verdict| verdict.severity > Severity::Note;
     let mut sorted: Vec<&Verdict> = verdicts.iter().filter(grave).collect();
-    sorted.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
+    sorted.sort_list_by_key(|verdict| std::cmp::Reverse(verdict.severity));
     html! {
         @if sorted.is_empty() && run.error.is_none() { p.good.passed { "Checks: no problems detected" } }
         @for verdict in sorted {

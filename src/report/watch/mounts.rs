@@ -21,10 +21,15 @@ pub(super) fn append_mounts(text: &mut String, mounts: Option<&[MountView]>) {
         "FS", "rMB/s", "wMB/s", "req/s", "rtt ms", "exe ms", "rexm/s", "wait"
     );
     for mount in mounts {
+        // Of a block device none of these exist.
+        let own = |text: String| match mount.no_values {
+            Some(_) => "-".to_owned(),
+            None => text,
+        };
         let milliseconds =
-            |time: Option<f64>| format_known(time, |time| format_three_digits(time / 1e6));
+            |time: Option<f64>| own(format_known(time, |time| format_three_digits(time / 1e6)));
         let rate = |rate: Option<f64>| format_known(rate, format_three_digits);
-        let start = match mount.no_values {
+        let start = match mount.without_rates() {
             Some(reason) => format!(
                 "{} {:<52}  ",
                 type_cell(mount),
@@ -38,13 +43,16 @@ pub(super) fn append_mounts(text: &mut String, mounts: Option<&[MountView]>) {
                 rate(mount.requests_per_s),
                 milliseconds(mount.round_trip_ns),
                 milliseconds(mount.execution_ns),
-                rate(mount.retransmissions_per_s),
-                format_known(mount.waiting, |waiting| waiting.to_string()),
+                own(rate(mount.retransmissions_per_s)),
+                own(format_known(mount.waiting, |waiting| waiting.to_string())),
             ),
         };
         let start = fit_to_width(&start, TABLE_WIDTH);
         let room = DEFAULT_TERMINAL_WIDTH - TABLE_WIDTH;
         let _ = writeln!(text, "{start}{}", keep_end(&mount.mount_point, room));
+        if let Some((device, mounts)) = mount.shared_device() {
+            let _ = writeln!(text, "  of {device}, which {mounts} of these mounts share");
+        }
         for errors in mount.errors.iter().filter(|errors| errors.total() > 0) {
             let _ = writeln!(text, "{}", error_text(errors));
         }
@@ -126,6 +134,10 @@ mod tests {
         let btrfs = MountView {
             device: Some("sdb".into()),
             no_values: Some(NoMountValues::BlockDevice),
+            mounts_on_device: Some(2),
+            read_bytes_per_s: Some(5e6),
+            write_bytes_per_s: Some(0.0),
+            requests_per_s: Some(72.0),
             errors: vec![MountErrors {
                 device: "/dev/sdb".into(),
                 corruption: 2,

@@ -12,6 +12,7 @@ use crate::safe_text::SafeText;
 use crate::session::document::check::{CheckCode, CheckEvidence};
 use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricUnit, Verdict};
 use crate::session::stability;
+use crate::sorting::SortList as _;
 use crate::stats::general::robust::{median, median_absolute_deviation};
 
 /// Value of [`FleetComparison::schema`].
@@ -234,7 +235,7 @@ fn assign_parameters(table: &mut FleetTable, groups: &[Option<RepeatedRuns<'_>>]
 fn sort_rows(table: &mut FleetTable) {
     table
         .rows
-        .sort_by(|left, right| left.value.total_cmp(&right.value));
+        .sort_list_by(|left, right| left.value.total_cmp(&right.value));
     if table.better == Some(BetterDirection::HigherIsBetter) {
         table.rows.reverse();
     }

@@ -16,6 +16,7 @@ use super::severity::Severity;
 use super::slo_result::SloResult;
 use super::table::MetricTable;
 use super::verdict::Verdict;
+use crate::sorting::SortList as _;
 
 /// Whether a table belongs to a nested benchmark, named as by [`Findings::merge_nested`].
 #[must_use]
@@ -151,7 +152,7 @@ impl Findings {
     #[must_use]
     pub fn verdicts_by_severity(&self) -> Vec<&Verdict> {
         let mut verdicts: Vec<_> = self.verdicts.iter().collect();
-        verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
+        verdicts.sort_list_by_key(|verdict| std::cmp::Reverse(verdict.severity));
         verdicts
     }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use super::error::{StoreError, io_error};
 use crate::private_directory::PrivateDirectory;
+use crate::sorting::SortList as _;
 
 /// File name extension of a journal.
 pub(super) const JOURNAL_EXTENSION: &str = "journal";
@@ -56,7 +57,7 @@ pub fn list_sessions(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     };
     let mut paths: Vec<PathBuf> = session_files(directory)?.into_iter().filter(ours).collect();
     // Names start with the time.
-    paths.sort_by(|left, right| right.file_name().cmp(&left.file_name()));
+    paths.sort_list_by(|left, right| right.file_name().cmp(&left.file_name()));
     Ok(paths)
 }
 

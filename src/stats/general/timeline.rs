@@ -38,7 +38,7 @@ impl Default for RunTimeline {
 impl RunTimeline {
     /// Records a request that completed `at_ns` nanoseconds after the start, transferred that many
     /// bytes and took `waited_ns` nanoseconds.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, at_ns: u64, bytes: u64, waited_ns: u64) {
         let mut index = (at_ns / self.width_ns) as usize;
         while index >= MAX_BUCKETS {

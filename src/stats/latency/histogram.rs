@@ -41,7 +41,7 @@ impl Default for LatencyHistogram {
 
 impl LatencyHistogram {
     /// Records one latency in nanoseconds.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, nanoseconds: u64) {
         self.histogram.saturating_record(nanoseconds.max(1));
         self.sum += u128::from(nanoseconds);

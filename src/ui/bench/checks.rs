@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::report::goals;
 use crate::session::document::{Findings, Severity, SloResult, Verdict};
+use crate::sorting::SortList as _;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::{cut_end, wrap_text};
 
@@ -24,7 +25,7 @@ pub(super) fn lines(findings: &Findings, theme: Theme, width: u16) -> Vec<Line<'
         lines.extend(advice.map(|line| Line::styled(format!("  {line}"), faint)));
     }
     let mut goals: Vec<_> = findings.goals.iter().collect();
-    goals.sort_by_key(|goal| goal.met == Some(true));
+    goals.sort_list_by_key(|goal| goal.met == Some(true));
     lines.extend(goals.into_iter().flat_map(|it| slo_lines(it, theme, width)));
     lines
 }

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::session::document::LatencySummary;
+use crate::sorting::SortList as _;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::split_heading;
 use crate::ui::widgets::histogram::HistogramWidget;
@@ -77,7 +78,7 @@ fn percentiles(latency: &LatencySummary) -> Vec<(String, u64)> {
         .iter()
         .map(|(name, value)| (name.clone(), *value))
         .collect();
-    known.sort_by(|left, right| {
+    known.sort_list_by(|left, right| {
         let number = |name: &str| name.parse::<f64>().unwrap_or(f64::MAX);
         number(&left.0).total_cmp(&number(&right.0))
     });

@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
+use crate::app::live::LiveState;
 use crate::bench::ChartShape;
 use crate::session::document::{ChartAxis, MetricUnit};
 use crate::ui::theme::{StyleRole, Theme};
@@ -16,6 +17,27 @@ use crate::units;
 
 /// Smallest and largest number of samples on the time axis.
 const SAMPLES_SHOWN: [usize; 2] = [60, 600];
+
+/// Samples by which curves are moved at once: moving them redraws every cell.
+const MOVE_STEP_SAMPLES: u64 = 5;
+
+/// Where the samples of a chart are in time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChartTime {
+    interval: Duration,
+    /// Samples between the latest one and the right end of the axis.
+    lag: usize,
+}
+
+impl ChartTime {
+    /// Of the samples that are shown now.
+    pub(super) fn of(live: &LiveState) -> Self {
+        Self {
+            interval: live.interval,
+            lag: live.history.samples_until_move(MOVE_STEP_SAMPLES),
+        }
+    }
+}
 
 /// Curves over the last samples.
 pub(super) struct ChartHistory {
@@ -47,7 +69,7 @@ fn time_span(samples: usize, interval: Duration) -> f64 {
 /// Draws curves over time, with their latest values above.
 pub(super) fn draw_history(
     history: &ChartHistory,
-    interval: Duration,
+    time: ChartTime,
     theme: Theme,
     area: Rect,
     buf: &mut Buffer,
@@ -65,11 +87,11 @@ pub(super) fn draw_history(
         line.render(row, buf);
     }
     let samples = history.curves.iter().map(|curve| curve.values.len()).max();
-    let span = time_span(samples.unwrap_or(0), interval);
+    let span = time_span(samples.unwrap_or(0), time.interval);
     let curves: Vec<Vec<[f64; 2]>> = history
         .curves
         .iter()
-        .map(|curve| timed_points(&curve.values, interval, span))
+        .map(|curve| timed_points(&curve.values, time, span))
         .collect();
     let plot = PlotWidget {
         curves: curves
@@ -138,10 +160,10 @@ fn format_value(unit: MetricUnit, value: f64) -> String {
     }
 }
 
-/// Points over the time before the latest sample, in nanoseconds; unknown values are omitted.
-fn timed_points(values: &[Option<f32>], interval: Duration, span: f64) -> Vec<[f64; 2]> {
-    let step = interval.as_secs_f64() * 1e9;
-    let last = values.len().saturating_sub(1);
+/// Points over the time before the right end of the axis, in nanoseconds; unknown values are omitted.
+fn timed_points(values: &[Option<f32>], time: ChartTime, span: f64) -> Vec<[f64; 2]> {
+    let step = time.interval.as_secs_f64() * 1e9;
+    let last = (values.len() + time.lag).saturating_sub(1);
     values
         .iter()
         .enumerate()
@@ -159,8 +181,15 @@ mod tests {
     #[test]
     fn points_end_at_the_latest_sample_and_unknown_values_are_gaps() {
         let second = Duration::from_secs(1);
-        let points = timed_points(&[Some(1.0), None, Some(3.0)], second, 60e9);
+        let time = |lag| ChartTime {
+            interval: second,
+            lag,
+        };
+        let values = [Some(1.0), None, Some(3.0)];
+        let points = timed_points(&values, time(0), 60e9);
         assert_eq!(points, [[-2e9, 1.0], [0.0, 3.0]]);
+        let points = timed_points(&values, time(4), 60e9);
+        assert_eq!(points, [[-6e9, 1.0], [-4e9, 3.0]]);
         assert_eq!(time_span(3, second), 60e9);
         assert_eq!(time_span(61, second), 120e9);
         assert_eq!(time_span(5000, second), 600e9);

@@ -8,13 +8,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
-use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, advice};
+use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, advice, unplug};
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
 use crate::model::{Snapshot, stack};
 use crate::report::devices;
+use crate::report::unplug::unplug_text;
 use crate::session::document::MetricUnit;
-use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
+use crate::ui::live::charts::{ChartHistory, ChartTime, HistoryCurve, draw_history};
 use crate::ui::live::rows::{fact_line, wrap_facts};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
@@ -44,7 +45,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let lines = wrap_facts(lines, facts.width);
     scrolled::draw(lines, &live.viewport, theme, facts, buf);
     for (history, place) in histories.iter().zip(charts) {
-        draw_history(history, live.interval, theme, place, buf);
+        draw_history(history, ChartTime::of(live), theme, place, buf);
     }
 }
 
@@ -91,7 +92,7 @@ pub(super) fn draw_trends(live: &LiveState, theme: Theme, area: Rect, buf: &mut 
         .spacing(2)
         .areas(body);
     for (history, place) in chart_histories(live, &device.name).iter().zip(places) {
-        draw_history(history, live.interval, theme, place, buf);
+        draw_history(history, ChartTime::of(live), theme, place, buf);
     }
 }
 
@@ -108,6 +109,7 @@ fn description_lines(
     lines.extend(rate_lines(device, theme));
     let drive = sample.drives.iter().find(|drive| drive.name == device.name);
     if let Some(drive) = drive {
+        lines.extend(unplug_lines(sample, device, drive, width, theme));
         lines.extend(identity_lines(drive, theme));
         let own = sample.file_systems.iter();
         for file_system in own.filter(|it| it.block_device == drive.number) {
@@ -134,6 +136,35 @@ fn description_lines(
         }
     }
     lines
+}
+
+/// Whether the drive can be unplugged; nothing for what is no drive, or in older recordings.
+fn unplug_lines(
+    sample: &Snapshot,
+    device: &DeviceView,
+    drive: &BlockDevice,
+    width: u16,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let dirty = device.dirty_bytes.zip(device.writeback_bytes);
+    let dirty = dirty.map(|(dirty, writeback)| dirty + writeback);
+    let answer = device
+        .flush_state
+        .and_then(|flush| unplug::unplug_answer(drive, &sample.drives, dirty, flush));
+    let Some(answer) = answer else {
+        return Vec::new();
+    };
+    let text = format!("safe to unplug: {}", unplug_text(&answer, &drive.path));
+    let role = match answer.safe {
+        Some(true) => StyleRole::Success,
+        Some(false) => StyleRole::Plain,
+        None => StyleRole::Faint,
+    };
+    let lines = wrap_text(&text, width);
+    lines
+        .into_iter()
+        .map(|line| Line::styled(line, theme.role_style(role)))
+        .collect()
 }
 
 /// The name that users know, that of the kernel, and what it is.

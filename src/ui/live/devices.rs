@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::app::live::device_list::{DeviceColumn, DeviceList, listed_ancestor, mount_point};
+use crate::app::live::device_list::{DeviceColumn, DeviceList, ListedAncestors, mount_point};
 use crate::app::live::{LiveList, LiveState};
 use crate::model::Snapshot;
 use crate::model::history::DevicePoint;
@@ -39,6 +39,8 @@ const FIRST_RATE: usize = 2;
 const LAST_RATE: usize = 5;
 /// Index of the sparkline.
 const SPARKLINE: usize = 11;
+/// Samples by which the sparkline is moved at once.
+const SPARKLINE_MOVE_STEP: u64 = 4;
 /// Width of the number beside the sparkline.
 const SPARKLINE_NUMBER_WIDTH: u16 = 6;
 
@@ -74,10 +76,11 @@ pub(super) fn draw(
     }
     let rows = &list.rows;
     let all = live.snapshot.as_ref().map_or(&[][..], |it| &it.devices);
+    let ancestors = ListedAncestors::new(rows, all);
     let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
         let device = rows[row];
         match column {
-            0 => name_cell(device, rows, all, width, theme),
+            0 => name_cell(device, &ancestors, width, theme),
             1 => label_cell(device, all, width, theme),
             SPARKLINE => sparkline_cell(live, device, width, theme),
             column => metric_cell(device, column, theme),
@@ -164,12 +167,11 @@ fn selected_row(devices: &[&DeviceView], live: &LiveState) -> Option<usize> {
 
 fn name_cell(
     device: &DeviceView,
-    listed: &[&DeviceView],
-    all: &[DeviceView],
+    ancestors: &ListedAncestors<'_>,
     width: u16,
     theme: Theme,
 ) -> Line<'static> {
-    let below = listed_ancestor(device, listed, all).is_some();
+    let below = ancestors.index_below(device).is_some();
     let branch = if below { theme.glyphs().branch } else { "" };
     let name = format!("{branch}{}", device.display_name());
     Line::raw(cut_end(&name, width, theme))
@@ -287,7 +289,9 @@ fn sparkline_cell(
     theme: Theme,
 ) -> Line<'static> {
     let width = usize::from(width.saturating_sub(SPARKLINE_NUMBER_WIDTH + 1));
-    let points: Vec<_> = live.history.latest_points(&device.name, width).collect();
+    let lag = live.history.samples_until_move(SPARKLINE_MOVE_STEP);
+    let shown = width.saturating_sub(lag);
+    let points: Vec<_> = live.history.latest_points(&device.name, shown).collect();
     let values: Vec<_> = points
         .iter()
         .map(|point| point.bytes_per_s().map(f64::from))
@@ -305,8 +309,13 @@ fn sparkline_cell(
         StyleRole::Read
     };
     let largest = values.iter().flatten().copied().reduce(f64::max);
-    let missing = width.saturating_sub(values.len());
-    let line = format!("{}{}", " ".repeat(missing), sparkline(&values, theme));
+    let missing = shown.saturating_sub(values.len());
+    let line = format!(
+        "{}{}{}",
+        " ".repeat(missing),
+        sparkline(&values, theme),
+        " ".repeat(width - shown)
+    );
     let number = largest.map_or_else(String::new, format_megabytes);
     Line::from(vec![
         Span::styled(line, theme.role_style(role)),

@@ -9,7 +9,7 @@ use crate::app::live::LiveState;
 use crate::model::history::HostPoint;
 use crate::model::snapshot::{DeviceView, GrowingFile, HostView};
 use crate::session::document::MetricUnit;
-use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
+use crate::ui::live::charts::{ChartHistory, ChartTime, HistoryCurve, draw_history};
 use crate::ui::live::device::dirty_text;
 use crate::ui::live::rows::{beside, fact_line};
 use crate::ui::theme::{StyleRole, Theme};
@@ -125,7 +125,7 @@ fn draw_charts(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
             },
         ],
     };
-    draw_history(&pressure, live.interval, theme, left, buf);
+    draw_history(&pressure, ChartTime::of(live), theme, left, buf);
     let mut curves = vec![
         HistoryCurve {
             name: "dirty",
@@ -166,7 +166,7 @@ fn draw_charts(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
         unit: MetricUnit::Bytes,
         curves,
     };
-    draw_history(&dirty, live.interval, theme, right, buf);
+    draw_history(&dirty, ChartTime::of(live), theme, right, buf);
 }
 
 /// The devices with dirty memory, where the kernel reports it.

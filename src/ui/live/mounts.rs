@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
-use crate::model::snapshot::{MountErrors, MountView};
+use crate::model::snapshot::{MountErrors, MountView, NoMountValues};
 use crate::report::watch::{file_system_name, mount_error_text, no_values_text};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget, number_cell};
@@ -75,6 +75,14 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     }
 }
 
+/// Which device the rates are of, or why there are none.
+fn source_text(mount: &MountView, reason: NoMountValues) -> String {
+    match mount.shared_device() {
+        Some((device, mounts)) => format!("on {device}, of {mounts} mounts"),
+        None => no_values_text(mount, reason),
+    }
+}
+
 fn rows_of(mount: &MountView) -> impl Iterator<Item = MountRow<'_>> {
     let errors = mount.errors.iter().filter(|errors| errors.total() > 0);
     std::iter::once(MountRow::Mount(mount)).chain(errors.map(MountRow::Errors))
@@ -95,13 +103,13 @@ fn cell(mount: &MountView, column: usize, width: u16, theme: Theme) -> Line<'sta
             None => Line::styled("-", faint),
         },
         10 => match mount.no_values {
-            Some(reason) => {
-                Line::styled(cut_end(&no_values_text(mount, reason), width, theme), faint)
-            }
+            Some(reason) => Line::styled(cut_end(&source_text(mount, reason), width, theme), faint),
             None => Line::styled(cut_end(&mount.source, width, theme), faint),
         },
         // The reason is in the last column.
-        _ if mount.no_values.is_some() => Line::styled("-", faint),
+        _ if mount.without_rates().is_some() => Line::styled("-", faint),
+        // A block device has none of these.
+        5..=8 if mount.no_values.is_some() => Line::styled("-", faint),
         2 => megabytes(mount.read_bytes_per_s, StyleRole::Read),
         3 => megabytes(mount.write_bytes_per_s, StyleRole::Write),
         4 => rate(mount.requests_per_s, StyleRole::Plain),

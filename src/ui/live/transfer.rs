@@ -13,7 +13,7 @@ use crate::report::transfer_text::{
     throttle_text, work_text,
 };
 use crate::session::document::MetricUnit;
-use crate::ui::live::charts::{ChartHistory, HistoryCurve, draw_history};
+use crate::ui::live::charts::{ChartHistory, ChartTime, HistoryCurve, draw_history};
 use crate::ui::live::rows::{FACT_NAME_WIDTH, fact_line, wrap_facts};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
@@ -68,7 +68,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
             role: StyleRole::Read,
         }],
     };
-    draw_history(&history, live.interval, theme, chart, buf);
+    draw_history(&history, ChartTime::of(live), theme, chart, buf);
 }
 
 fn description_lines(transfer: &TransferView, width: u16, theme: Theme) -> Vec<Line<'static>> {

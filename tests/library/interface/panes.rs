@@ -376,6 +376,10 @@ fn mounts_are_sampled_while_their_pane_is_open() {
         MountView {
             device: Some("sdb".into()),
             no_values: Some(NoMountValues::BlockDevice),
+            read_bytes_per_s: Some(18.9e6),
+            write_bytes_per_s: Some(0.0),
+            requests_per_s: Some(310.0),
+            mounts_on_device: Some(1),
             errors: vec![MountErrors {
                 device: "/dev/sdb".into(),
                 corruption: 2,

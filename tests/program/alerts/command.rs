@@ -1,11 +1,14 @@
 //! The command of `--exec`: its facts, its privileges, and what it cannot hold up.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use super::{ALWAYS, printed, watch};
+use super::{ALWAYS, printed, text, watch};
 use crate::live::live_sampler::RunningChild;
 use crate::requirement;
 
@@ -191,4 +194,108 @@ fn status_of_the_command_is_reported() {
         stderr.contains("--exec for cpu_busy(system)>=0%: exit status: 3 after "),
         "{stderr}"
     );
+}
+
+/// A program that only root can write.
+fn make_program(path: &Path) {
+    fs::write(path, "#!/bin/sh\necho it was run\n").unwrap();
+    set_mode(path, 0o755);
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// `watch` as root, whose command runs as `user`.
+fn run_program_as(user: &str, program: &Path) -> std::process::Output {
+    let program = program.to_str().unwrap();
+    let arguments = [
+        "--count",
+        "2",
+        "--on",
+        ALWAYS,
+        "--exec-user",
+        user,
+        "--exec",
+        program,
+    ];
+    watch(&arguments).output().unwrap()
+}
+
+#[test]
+fn program_that_other_users_control_is_refused() {
+    /// Changes a directory, or the program in it.
+    type Change<'a> = &'a dyn Fn(&Path, &Path);
+    const OTHER: u32 = 65534;
+    if !requirement::is_root() {
+        return;
+    }
+    let give = |path: &Path| lchown(path, Some(OTHER), None).unwrap();
+    let prepare: [(&str, Change<'_>); 8] = [
+        ("writable program", &|_, program| set_mode(program, 0o757)),
+        ("writable by group", &|_, program| set_mode(program, 0o775)),
+        ("program of another user", &|_, program| give(program)),
+        ("writable directory", &|directory, _| {
+            set_mode(directory, 0o777)
+        }),
+        ("directory of another user", &|directory, _| give(directory)),
+        ("link of another user", &|directory, program| {
+            set_mode(directory, 0o1777);
+            fs::remove_file(program).unwrap();
+            symlink("/bin/true", program).unwrap();
+            give(program);
+        }),
+        (
+            "link into a directory of another user",
+            &|directory, program| {
+                let below = directory.join("below");
+                fs::create_dir(&below).unwrap();
+                fs::rename(program, below.join("program")).unwrap();
+                symlink("below/program", program).unwrap();
+                give(&below);
+            },
+        ),
+        (
+            "second name in a shared directory",
+            &|directory, program| {
+                set_mode(directory, 0o1777);
+                fs::hard_link(program, directory.join("other")).unwrap();
+            },
+        ),
+    ];
+    for (case, change) in prepare {
+        let sandbox = tempfile::tempdir().unwrap();
+        let directory = sandbox.path().join("directory");
+        fs::create_dir(&directory).unwrap();
+        let program = directory.join("program");
+        make_program(&program);
+        let before = printed(&run_program_as("root", &program)).1;
+        assert!(before.contains("it was run"), "{case}: {before}");
+        change(&directory, &program);
+        let output = run_program_as("root", &program);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{case}: {message}");
+        assert!(
+            message.contains("is not run as root: "),
+            "{case}: {message}"
+        );
+        assert!(output.stdout.is_empty(), "{case}: nothing was sampled");
+    }
+}
+
+#[test]
+fn program_of_the_user_of_the_command_is_run() {
+    if !requirement::is_root() {
+        return;
+    }
+    let sandbox = tempfile::tempdir().unwrap();
+    set_mode(sandbox.path(), 0o755);
+    let program = sandbox.path().join("program");
+    make_program(&program);
+    lchown(&program, Some(65534), None).unwrap();
+    let shown = printed(&run_program_as("65534", &program)).1;
+    assert!(shown.contains("it was run"), "{shown}");
+    lchown(&program, Some(65533), None).unwrap();
+    let output = run_program_as("65534", &program);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
 }

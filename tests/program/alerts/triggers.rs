@@ -43,7 +43,7 @@ fn writes_to_a_loop_device_trigger_its_condition() {
         disk.path()
     );
     let mut load = RunningChild(Command::new("sh").args(["-c", &script]).spawn().unwrap());
-    let name = disk.path().trim_start_matches("/dev/");
+    let name = disk.name();
     let trigger = first_trigger(&[
         format!("write_bytes_per_s({name})>=1GB/s for 1h"),
         format!("write_bytes_per_s({name})>0 for 200ms"),

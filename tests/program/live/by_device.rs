@@ -1,72 +1,21 @@
 //! Requests of real processes, summed by process and device.
 
 use std::collections::HashMap;
-use std::process::Command;
+use std::fs::File;
 
 use diskscope::model::requests::{DeviceIoCounts, DeviceNumber, TracedIo};
 use diskscope::process_io_trace::ProcessIoTrace;
 use diskscope::roots::SysPaths;
 
+use crate::file_system::LoopFileSystem;
 use crate::live::live_sampler::MIB;
-use crate::loop_device::LoopDevice;
+use crate::process::run_dd;
 use crate::requirement::{Requirement, skip};
 
-/// A file system on a loop device, unmounted when it is dropped.
-struct MountedLoop {
-    point: tempfile::TempDir,
-    device: LoopDevice,
-}
-
-impl MountedLoop {
-    fn new() -> Option<Self> {
-        let device = LoopDevice::with(&vec![0; 256 << 20])?;
-        let point = tempfile::tempdir().unwrap();
-        let run = |program: &str, words: &[&str]| {
-            let status = Command::new(program).args(words).status();
-            status.is_ok_and(|status| status.success())
-        };
-        let point_path = point.path().to_str().unwrap();
-        // Without a lazy initialisation, whose thread writes later.
-        let options = ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
-        if !run("mkfs.ext4", &[&options[..], &[device.path()]].concat())
-            || !run("mount", &[device.path(), point_path])
-        {
-            skip(Requirement::Ext4, "ext4 cannot be made and mounted");
-            return None;
-        }
-        Some(Self { point, device })
-    }
-
-    fn number(&self) -> DeviceNumber {
-        use std::os::linux::fs::MetadataExt as _;
-        let number = std::fs::metadata(self.device.path()).unwrap().st_rdev();
-        (rustix::fs::major(number), rustix::fs::minor(number))
-    }
-
-    fn sync(&self) {
-        let status = Command::new("sync")
-            .arg("-f")
-            .arg(self.point.path())
-            .status();
-        assert!(status.unwrap().success());
-    }
-}
-
-impl Drop for MountedLoop {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.point.path()).status();
-    }
-}
-
-/// The process id of a dd that has ended.
-fn run_dd(words: &[&str]) -> u32 {
-    let mut dd = Command::new("dd")
-        .args(words)
-        .arg("status=none")
-        .spawn()
-        .unwrap();
-    assert!(dd.wait().unwrap().success());
-    dd.id()
+/// Writes back all that is cached of a file system.
+fn sync(file_system: &LoopFileSystem) {
+    let root = File::open(file_system.mount_point()).unwrap();
+    rustix::fs::syncfs(root).unwrap();
 }
 
 /// What the processes did on a device.
@@ -78,8 +27,7 @@ fn on_device(traced: &TracedIo, device: DeviceNumber) -> HashMap<u32, DeviceIoCo
 }
 
 fn kernel_counts(device: &str) -> (u64, u64) {
-    let name = device.trim_start_matches("/dev/");
-    let text = std::fs::read_to_string(format!("/sys/class/block/{name}/stat")).unwrap();
+    let text = std::fs::read_to_string(format!("/sys/class/block/{device}/stat")).unwrap();
     let values: Vec<u64> = text
         .split_whitespace()
         .map(|it| it.parse().unwrap())
@@ -89,16 +37,16 @@ fn kernel_counts(device: &str) -> (u64, u64) {
 
 #[test]
 fn bytes_on_a_loop_device_are_attributed_to_the_processes_that_moved_them() {
-    let Some(mounted) = MountedLoop::new() else {
+    let Some(mounted) = LoopFileSystem::ext4(256 * MIB) else {
         return;
     };
-    let path = |name: &str| mounted.point.path().join(name).display().to_string();
-    mounted.sync();
+    let path = |name: &str| mounted.file_path(name).display().to_string();
+    sync(&mounted);
     let trace = match ProcessIoTrace::start(&SysPaths::default()) {
         Ok(trace) => trace,
         Err(error) => return skip(Requirement::Tracing, error),
     };
-    let before = kernel_counts(mounted.device.path());
+    let before = kernel_counts(mounted.device().name());
     let (direct, buffered) = (path("direct"), path("buffered"));
     let direct_writer = run_dd(&[
         "if=/dev/zero",
@@ -119,10 +67,10 @@ fn bytes_on_a_loop_device_are_attributed_to_the_processes_that_moved_them() {
         "bs=1M",
         "count=40",
     ]);
-    mounted.sync();
+    sync(&mounted);
     let traced = trace.stop();
-    let after = kernel_counts(mounted.device.path());
-    let found = on_device(&traced, mounted.number());
+    let after = kernel_counts(mounted.device().name());
+    let found = on_device(&traced, mounted.device().number());
 
     let expected = 40 * MIB;
     let share = |bytes: u64| bytes as f64 / expected as f64;
@@ -147,7 +95,7 @@ fn bytes_on_a_loop_device_are_attributed_to_the_processes_that_moved_them() {
         "{others} of others: {found:?}"
     );
     // Nothing is missing: what no process is known for is told.
-    let rest = traced.unattributed.get(&mounted.number()).copied();
+    let rest = traced.unattributed.get(&mounted.device().number()).copied();
     let rest = rest.unwrap_or_default();
     let all = |of: fn(&DeviceIoCounts) -> u64| found.values().map(of).sum::<u64>() + of(&rest);
     assert_eq!(all(|it| it.read_bytes), after.0 - before.0);

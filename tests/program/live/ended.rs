@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use crate::live::live_sampler::{LiveSampler, MIB, RunningChild, create_file, path_text};
+use crate::requirement::{Requirement, skip};
 
 /// Number of short-lived processes.
 const COUNT: u64 = 150;
@@ -45,4 +46,94 @@ fn short_lived_children_are_shown_as_ended_children_and_not_as_their_parent() {
     );
     let own = bytes(false).unwrap_or(0.0);
     assert!(own < expected * 0.01, "{own} of the shell itself");
+}
+
+/// Starts processes one after the other and does not wait for them: the kernel drops their counters
+/// (SIGCHLD is ignored), so that no parent has them.
+const IGNORING: &str = "import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+sys.stdin.readline()
+for _ in range(150):
+    child = os.posix_spawn('/bin/dd', ['dd', 'if=' + sys.argv[1], 'of=/dev/null', 'bs=1M', 'status=none'], os.environ)
+    try:
+        os.waitpid(child, 0)
+    except ChildProcessError:
+        pass
+print('done', flush=True)
+sys.stdin.readline()
+";
+
+#[test]
+fn short_lived_processes_that_no_parent_counts_do_not_vanish() {
+    if skip_unless_exit_records() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let source = create_file(directory.path(), "source", 4);
+    let starter = Command::new("python3")
+        .args(["-c", IGNORING, &path_text(&source)])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut starter = RunningChild(starter.unwrap());
+    let pid = starter.0.id();
+    let mut sampler = LiveSampler::start();
+    // The interpreter has read its libraries before the interval begins.
+    writeln!(starter.0.stdin.as_mut().unwrap()).unwrap();
+    let mut answer = String::new();
+    let mut output = BufReader::new(starter.0.stdout.take().unwrap());
+    output.read_line(&mut answer).unwrap();
+    let snapshot = sampler.next_snapshot();
+
+    let mut lines = snapshot.processes.iter();
+    let ended = lines.find(|line| line.pid == pid && line.is_ended_children());
+    let ended = ended.expect("a line of ended children");
+    let dd = ended
+        .ended_programs
+        .iter()
+        .find(|program| &*program.name == "dd");
+    assert_eq!(dd.map(|dd| dd.count), Some(COUNT), "{ended:?}");
+    let seconds = snapshot.interval.unwrap().as_secs_f64();
+    let bytes = ended.rchar_bytes_per_s.unwrap() * seconds;
+    let expected = (COUNT * 4 * MIB) as f64;
+    assert!(
+        bytes > expected && bytes < expected * 1.05,
+        "{bytes} of {expected}"
+    );
+}
+
+#[test]
+fn another_network_namespace_is_named_where_exit_records_do_not_arrive() {
+    if skip_unless_exit_records() {
+        return;
+    }
+    let watch = Command::new("unshare")
+        .args(["--net", env!("CARGO_BIN_EXE_diskscope")])
+        .args(["watch", "--interval", "200ms", "--count", "1"])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&watch.stderr);
+    let text = String::from_utf8_lossy(&watch.stdout);
+    assert!(watch.status.success(), "{errors}");
+    let whole = format!("{text}{errors}");
+    let words: Vec<&str> = whole.split_whitespace().collect();
+    let joined = words.join(" ");
+    assert!(
+        joined.contains("exit records of taskstats arrive in the first network namespace only"),
+        "{joined}"
+    );
+}
+
+/// Whether `watch` says that it has none here.
+fn skip_unless_exit_records() -> bool {
+    let watch = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["watch", "--interval", "100ms", "--count", "1"])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&watch.stderr);
+    let is_missing = errors.contains("exit records") || !rustix::process::geteuid().is_root();
+    if is_missing {
+        skip(Requirement::Taskstats, "no exit records of taskstats");
+    }
+    is_missing
 }

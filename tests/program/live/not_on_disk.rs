@@ -2,69 +2,16 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use diskscope::model::snapshot::TransferView;
 use diskscope::probe::sample::PagesUnknown;
 
+use crate::file_system::LoopFileSystem;
 use crate::live::live_sampler::{LiveSampler, MIB, RunningChild, WAIT_TIMEOUT};
-use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
-
-/// An ext4 file system on a loop device; unmounted before the device is detached.
-struct MountedDisk {
-    mount_point: PathBuf,
-    _device: LoopDevice,
-    _directory: tempfile::TempDir,
-}
-
-impl MountedDisk {
-    fn create() -> Option<Self> {
-        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let image = directory.path().join("image");
-        File::create(&image).unwrap().set_len(256 * MIB).unwrap();
-        let made = Command::new("mkfs.ext4").arg("-q").arg(&image).status();
-        if !made.is_ok_and(|status| status.success()) {
-            skip(Requirement::Ext4, "mkfs.ext4 is missing");
-            return None;
-        }
-        let device = LoopDevice::attach(&image, &[])?;
-        let mount_point = directory.path().join("mounted");
-        std::fs::create_dir(&mount_point).unwrap();
-        let mounted = Command::new("mount")
-            .arg(device.path())
-            .arg(&mount_point)
-            .status();
-        if !mounted.is_ok_and(|status| status.success()) {
-            skip(Requirement::Loop, "a loop device cannot be mounted");
-            return None;
-        }
-        Some(Self {
-            mount_point,
-            _device: device,
-            _directory: directory,
-        })
-    }
-
-    fn unmount(&self) -> bool {
-        let status = Command::new("umount").arg(&self.mount_point).status();
-        status.is_ok_and(|status| status.success())
-    }
-}
-
-impl Drop for MountedDisk {
-    fn drop(&mut self) {
-        let mounted = Command::new("mountpoint")
-            .arg("-q")
-            .arg(&self.mount_point)
-            .status();
-        if mounted.is_ok_and(|status| status.success()) {
-            self.unmount();
-        }
-    }
-}
 
 /// `cat > destination`, which receives what the test writes.
 fn start_writer(destination: &Path) -> RunningChild {
@@ -121,10 +68,10 @@ fn bytes_in_memory_are_counted_until_sync_also_after_the_end_and_do_not_hold_the
     if !kernel_has_cachestat() {
         return;
     }
-    let Some(disk) = MountedDisk::create() else {
+    let Some(disk) = LoopFileSystem::ext4(256 * MIB) else {
         return;
     };
-    let destination = disk.mount_point.join("copy");
+    let destination = disk.file_path("copy");
     let mut sampler = LiveSampler::start();
     let mut writer = start_writer(&destination);
 
@@ -154,7 +101,7 @@ fn bytes_in_memory_are_counted_until_sync_also_after_the_end_and_do_not_hold_the
     assert_eq!(view.not_on_disk_bytes, Some(0), "{view:?}");
     assert!(view.not_on_disk_exact && view.state.is_over());
 
-    assert!(disk.unmount(), "no descriptor is left open");
+    assert_eq!(disk.unmount(), Ok(()), "a descriptor is left open");
     let view = transfer_to(&mut sampler, &destination).unwrap();
     assert_eq!(view.not_on_disk_unknown, Some(PagesUnknown::FileSystem));
     assert!(!view.not_on_disk_exact);

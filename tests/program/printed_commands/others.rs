@@ -8,9 +8,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::file_system::make_file_system;
 use crate::loop_device::LoopDevice;
 use crate::printed_commands::medium::run_pasted_command;
-use crate::requirement::{Requirement, skip};
+use crate::requirement::Requirement;
 
 /// What the program says of one of this test's deleted files.
 fn deleted_file_report(of: &fs::File) -> Value {
@@ -82,7 +83,7 @@ fn loop_device_advice_command_has_stated_effect() {
         return;
     };
     let empty = tempfile::tempdir().unwrap();
-    let name = device.path().trim_start_matches("/dev/").to_owned();
+    let name = device.name().to_owned();
     let devices = || {
         let binary = env!("CARGO_BIN_EXE_diskscope");
         Command::new(binary)
@@ -123,14 +124,11 @@ fn strictatime_advice_command_remounts_named_mount_point() {
     let Some(device) = LoopDevice::with(&vec![0; 8 << 20]) else {
         return;
     };
-    let made = Command::new("mkfs.ext4")
-        .args(["-q", device.path()])
-        .output();
-    if !made.is_ok_and(|output| output.status.success()) {
-        return skip(Requirement::Ext4, "no mkfs.ext4");
+    if !make_file_system(&device, "ext4", &[], Requirement::Ext4) {
+        return;
     }
     let place = tempfile::tempdir().unwrap();
-    let name = device.path().trim_start_matches("/dev/");
+    let name = device.name();
     for (directory, command) in [("it's $(here) a\\b", "mount "), ("line\nbreak", "findmnt ")] {
         let at = place.path().join(directory);
         fs::create_dir(&at).unwrap();

@@ -119,7 +119,7 @@ fn setting_changed_by_killed_run_is_restored_at_next_start() {
         assert_eq!(drive.queue("read_ahead_kb"), before, "{}", stderr(&next));
     }
     println!("{left_changed} of 5 kills left it changed");
-    let name = drive.path().trim_start_matches("/dev/");
+    let name = drive.name();
     let record = format!("/run/diskscope/settings/read-ahead@{name}.json");
     assert!(!std::path::Path::new(&record).exists());
 }

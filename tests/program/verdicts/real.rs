@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use crate::file_system::LoopFileSystem;
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
 use crate::verdicts::sandbox::{DISK_BYTES, VerdictSandbox};
@@ -180,27 +181,16 @@ fn file_without_a_block_device_is_flagged() {
 #[test]
 fn drive_that_stops_answering_is_flagged_as_stalled() {
     let sandbox = VerdictSandbox::new();
-    let image = sandbox.file_path("image");
-    File::create(&image).unwrap().set_len(64 << 20).unwrap();
-    let made = std::process::Command::new("mkfs.ext4")
-        .arg("-q")
-        .arg(&image)
-        .status();
-    if !made.is_ok_and(|status| status.success()) {
-        return skip(Requirement::Ext4, "no mkfs.ext4");
-    }
-    let point = sandbox.file_path("mounted");
-    std::fs::create_dir(&point).unwrap();
-    let Some(mount) = Mount::attach(&point, &["-o", "loop", image.to_str().unwrap()]) else {
+    let Some(file_system) = LoopFileSystem::ext4(64 << 20) else {
         return;
     };
-    let file = point.join("file");
+    let file = file_system.file_path("file");
     std::fs::write(&file, vec![7; 16 << 20]).unwrap();
     let freeze = |option: &str| {
         let mut command = std::process::Command::new("fsfreeze");
         command
             .arg(option)
-            .arg(&point)
+            .arg(file_system.mount_point())
             .status()
             .is_ok_and(|status| status.success())
     };
@@ -223,7 +213,7 @@ fn drive_that_stops_answering_is_flagged_as_stalled() {
         std::thread::sleep(std::time::Duration::from_millis(3500));
         freeze("--unfreeze");
     });
-    drop(mount);
+    drop(file_system);
     match is_frozen {
         true => run.assert_check("stalled", &["no request completed for", "after the start"]),
         false => skip(Requirement::Root, "fsfreeze is not permitted"),

@@ -31,7 +31,7 @@ fn has_program(name: &str, requirement: Requirement) -> bool {
 
 /// The cause with this code of a device.
 fn cause<'d>(document: &'d Value, code: &str, device: &LoopDevice) -> Option<&'d Value> {
-    let name = device.path().trim_start_matches("/dev/");
+    let name = device.name();
     let mut causes = document["causes"].as_array().unwrap().iter();
     causes.find(|cause| cause["code"] == code && cause["device"] == name)
 }
@@ -164,7 +164,7 @@ fn check_of_a_file_system_that_others_wait_for_is_maintenance() {
 
 /// Sets an attribute of a device's queue.
 fn set_queue(device: &LoopDevice, setting: &str, value: &str) -> bool {
-    let name = device.path().trim_start_matches("/dev/");
+    let name = device.name();
     let set = fs::write(format!("/sys/block/{name}/queue/{setting}"), value);
     if let Err(error) = &set {
         skip(Requirement::Kernel, format!("queue/{setting}: {error}"));

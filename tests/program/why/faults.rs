@@ -1,11 +1,11 @@
 //! Staged faults.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::fs::File;
+use std::path::Path;
 
 use super::{Load, codes_of_device, diagnosis, draw, first_code};
+use crate::control_group::TestCgroup;
+use crate::file_system::LoopFileSystem;
 use crate::loop_device::LoopDevice;
 use crate::process::wait_until;
 use crate::requirement::{Requirement, skip};
@@ -29,45 +29,6 @@ pub fn own_directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// A group of the first version's blkio controller; gone when this is dropped.
-struct TestCgroup(PathBuf);
-
-const READ_LIMIT: &str = "blkio.throttle.read_bps_device";
-
-impl TestCgroup {
-    fn with_read_limit(device: &LoopDevice, bytes: u64) -> Option<Self> {
-        let name = device.path().trim_start_matches("/dev/");
-        let number = fs::read_to_string(format!("/sys/class/block/{name}/dev")).unwrap();
-        let group = format!("diskscope-why-{}-{name}", std::process::id());
-        let group = Self(Path::new("/sys/fs/cgroup/blkio").join(group));
-        fs::create_dir(&group.0).ok()?;
-        fs::write(
-            group.0.join(READ_LIMIT),
-            format!("{} {bytes}", number.trim()),
-        )
-        .ok()?;
-        Some(group)
-    }
-
-    /// Removes the limit, so that a process which it holds back can end.
-    fn lift(&self) {
-        let limit = self.0.join(READ_LIMIT);
-        let set = fs::read_to_string(&limit).unwrap_or_default();
-        for number in set.lines().filter_map(|line| line.split(' ').next()) {
-            fs::write(&limit, format!("{number} 0")).unwrap();
-        }
-    }
-}
-
-impl Drop for TestCgroup {
-    fn drop(&mut self) {
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while fs::remove_dir(&self.0).is_err() && Instant::now() < deadline {
-            std::thread::yield_now();
-        }
-    }
-}
-
 #[test]
 fn limit_of_control_group_is_named_first() {
     let directory = own_directory();
@@ -75,19 +36,13 @@ fn limit_of_control_group_is_named_first() {
         return;
     };
     let limit = draw(1_000_000, 6_000_000);
-    let Some(group) = TestCgroup::with_read_limit(&device, limit) else {
-        skip(
-            Requirement::Cgroup,
-            "needs the blkio controller of version 1",
-        );
+    let Some(group) = TestCgroup::with_read_limit(device.number(), limit) else {
         return;
     };
-    let tasks = group.0.join("cgroup.procs");
-    let load = Load::shell([format!(
-        "echo $$ > {}; exec dd if={} of=/dev/null bs=128K iflag=direct",
-        tasks.display(),
+    let load = Load::shell([group.command(&format!(
+        "exec dd if={} of=/dev/null bs=128K iflag=direct",
         device.path()
-    )]);
+    ))]);
     let document = diagnosis("6s");
     drop(load);
     let code = first_code(&document, device.path());
@@ -102,21 +57,15 @@ fn limit_that_one_request_exceeds_is_named_before_the_process_that_hangs() {
     };
     // A request of 128 KiB takes 16 s and longer: the rate is 0 in most seconds.
     let limit = draw(2_000, 8_000);
-    let Some(group) = TestCgroup::with_read_limit(&device, limit) else {
-        skip(
-            Requirement::Cgroup,
-            "needs the blkio controller of version 1",
-        );
+    let Some(group) = TestCgroup::with_read_limit(device.number(), limit) else {
         return;
     };
-    let tasks = group.0.join("cgroup.procs");
-    let load = Load::shell([format!(
-        "echo $$ > {}; exec dd if={} of=/dev/null bs=128K iflag=direct",
-        tasks.display(),
+    let load = Load::shell([group.command(&format!(
+        "exec dd if={} of=/dev/null bs=128K iflag=direct",
         device.path()
-    )]);
+    ))]);
     let document = diagnosis("11s");
-    group.lift();
+    group.lift_read_limit(device.number());
     drop(load);
     let codes = codes_of_device(&document, device.path());
     assert_eq!(
@@ -211,37 +160,21 @@ fn file_system_without_space_is_named_with_its_mount_point() {
     let Some(device) = disk(directory.path(), draw(64, 128) * MIB) else {
         return;
     };
-    let place = directory.path().join("mount");
-    fs::create_dir(&place).unwrap();
-    let made = Command::new("mkfs.ext4")
-        .args(["-q", device.path()])
-        .status();
-    if !made.is_ok_and(|status| status.success()) {
-        skip(Requirement::Ext4, "mkfs.ext4 failed");
+    let Some(file_system) = LoopFileSystem::on(device, "ext4", &[], Requirement::Ext4) else {
         return;
-    }
-    let mounted = Command::new("mount")
-        .arg(device.path())
-        .arg(&place)
-        .status();
-    assert!(mounted.unwrap().success());
+    };
+    let place = file_system.mount_point();
     let load = Load::shell([format!(
         "dd if=/dev/zero of={0}/big bs=1M; while :; do echo x > {0}/more; sync {0}/more; sleep 0.2; done",
         place.display()
     )]);
     wait_until("it is full", || {
-        rustix::fs::statvfs(&place).is_ok_and(|it| it.f_bavail == 0)
+        rustix::fs::statvfs(place).is_ok_and(|it| it.f_bavail == 0)
     });
     let document = diagnosis("4s");
     drop(load);
-    wait_until("it is unmounted", || {
-        Command::new("umount")
-            .arg(&place)
-            .status()
-            .unwrap()
-            .success()
-    });
-    let code = first_code(&document, device.path());
+    wait_until("it is unmounted", || file_system.unmount().is_ok());
+    let code = first_code(&document, file_system.device().path());
     assert_eq!(code, Some("file-system-full"), "{document:#}");
     let causes = document["causes"].as_array().unwrap().iter();
     let sentences: Vec<_> = causes

@@ -1,53 +1,21 @@
 //! Staged shortage of memory, in control groups of the tests' own.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use super::faults::{MIB, disk, own_directory};
 use super::{Load, diagnosis, draw};
+use crate::control_group::TestCgroup;
 use crate::file_system::LoopFileSystem;
 use crate::loop_device::LoopDevice;
-use crate::process::wait_until;
+use crate::process::{run_dd, wait_until};
 use crate::requirement::{Requirement, skip};
 
 /// Held by a test of swap or of the page cache: while one has switched swap on, pages of the other go
 /// there too.
 static MEMORY: Mutex<()> = Mutex::new(());
-
-/// A group whose memory is limited (version 1); gone when this is dropped.
-struct MemoryGroup(PathBuf);
-
-impl MemoryGroup {
-    fn with_limit(name: &str, bytes: u64) -> Option<Self> {
-        let name = format!("diskscope-{name}-{}", std::process::id());
-        let group = Self(Path::new("/sys/fs/cgroup/memory").join(name));
-        let limited = fs::create_dir(&group.0)
-            .and_then(|()| fs::write(group.0.join("memory.limit_in_bytes"), bytes.to_string()));
-        if let Err(error) = limited {
-            skip(Requirement::Cgroup, error);
-            return None;
-        }
-        Some(group)
-    }
-
-    /// A line of a shell that runs a command in the group.
-    fn command(&self, command: &str) -> String {
-        let tasks = self.0.join("cgroup.procs");
-        format!("echo $$ > {}; {command}", tasks.display())
-    }
-}
-
-impl Drop for MemoryGroup {
-    fn drop(&mut self) {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while fs::remove_dir(&self.0).is_err() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
 
 /// Swap on a loop device, switched off when this is dropped.
 struct Swap(LoopDevice);
@@ -95,7 +63,7 @@ fn process_that_needs_more_memory_than_its_group_has_is_swap_thrashing() {
     let Some(swap) = disk(directory.path(), 512 * MIB).and_then(Swap::on) else {
         return;
     };
-    let Some(group) = MemoryGroup::with_limit("swap", limit) else {
+    let Some(group) = TestCgroup::with_memory_limit(limit) else {
         return;
     };
     // Pages of zeros would not be written to swap.
@@ -125,12 +93,12 @@ fn files_that_do_not_fit_the_page_cache_are_cache_thrashing() {
     fs::write(&path, vec![7; (size * MIB) as usize]).unwrap();
     File::open(&path).unwrap().sync_all().unwrap();
     // Cached pages belong to the group that read them first.
-    let dropped = Command::new("dd")
-        .args(["iflag=nocache", "count=0"])
-        .arg(format!("if={}", path.display()))
-        .output();
-    assert!(dropped.unwrap().status.success());
-    let Some(group) = MemoryGroup::with_limit("cache", size * MIB * 3 / 4) else {
+    run_dd(&[
+        "iflag=nocache",
+        "count=0",
+        &format!("if={}", path.display()),
+    ]);
+    let Some(group) = TestCgroup::with_memory_limit(size * MIB * 3 / 4) else {
         return;
     };
     let load = Load::shell([group.command(&format!(
@@ -187,7 +155,7 @@ fn writer_whose_device_is_slower_than_it_is_dirty_throttled() {
     let Some(file_system) = LoopFileSystem::new("ext4", Requirement::Ext4) else {
         return;
     };
-    let device = file_system.device_name().to_owned();
+    let device = file_system.device().name().to_owned();
     if !limit_dirty_memory(&device, draw(8, 24) * MIB) {
         skip(Requirement::Kernel, "no strict limit of dirty memory (6.2)");
         return;

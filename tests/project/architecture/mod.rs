@@ -20,6 +20,7 @@ const LAYERS: &[&[&str]] = &[
         "nearest",
         "privilege",
         "shared_directory",
+        "sorting",
         "stats",
         "terminal_output",
         "units",

@@ -60,7 +60,7 @@ fn file_with_a_lease_of_another_process_is_not_written() {
     let both = OpenOptions::new().read(true).write(true).open(&file);
     let both = both.unwrap();
     take_lease(&both, libc::F_WRLCK);
-    assert!(!run_overwrite(&file).status.success());
+    assert_refused(&run_overwrite(&file), "holds a lease on");
     drop(both);
     assert!(test_content(&file) == before);
     assert_written(&run_overwrite(&file));

@@ -2,28 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use diskscope::safe_text::printable::is_printable;
 
 use crate::hostile::corpus::{
     hostile_file_name, hostile_recording, hostile_session, hostile_text, long_hostile_text,
 };
-use crate::hostile::pty::PtyTerminal;
+use crate::hostile::pty::{PtyTerminal, setsid_is_available};
 use crate::hostile::temporary_directory;
-use crate::requirement::{Requirement, skip};
-
-/// Whether setsid(1) is there; says why not.
-fn has_setsid() -> bool {
-    let found = Command::new("setsid").arg("--version").output().is_ok();
-    if !found {
-        skip(
-            Requirement::Program,
-            "setsid(1) is missing, which gives the program its terminal",
-        );
-    }
-    found
-}
 
 fn start_terminal(arguments: &[&str], directory: &Path) -> PtyTerminal {
     PtyTerminal::start(
@@ -61,7 +47,7 @@ fn assert_draws_only(terminal: &PtyTerminal) {
 
 #[test]
 fn hostile_recording_sends_no_terminal_commands() {
-    if !has_setsid() {
+    if !setsid_is_available() {
         return;
     }
     for text in [hostile_text(), long_hostile_text()] {
@@ -84,7 +70,7 @@ fn hostile_recording_sends_no_terminal_commands() {
 
 #[test]
 fn hostile_sessions_send_no_terminal_commands() {
-    if !has_setsid() {
+    if !setsid_is_available() {
         return;
     }
     for text in [hostile_text(), long_hostile_text()] {

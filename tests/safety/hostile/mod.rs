@@ -4,7 +4,7 @@ mod commands;
 mod corpus;
 mod interface;
 mod limits;
-#[path = "../../terminal/pty.rs"]
+#[path = "../../support/pty.rs"]
 #[allow(dead_code, reason = "not every test needs all of it")]
 mod pty;
 mod size;

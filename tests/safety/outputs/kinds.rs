@@ -310,6 +310,44 @@ fn file_in_use_as_medium_is_refused_as_output() {
 }
 
 #[test]
+fn image_in_use_or_with_data_is_not_made_a_ring() {
+    // The size of the file of `--ring 4MB`.
+    const RING_BYTES: usize = 3_936_256;
+    let zeros = vec![0; RING_BYTES];
+    let Some(device) = LoopDevice::with(&zeros) else {
+        return;
+    };
+    let sandbox = OutputSandbox::new();
+    let mut image = zeros.clone();
+    image[1024..].fill(0x5a);
+    fs::write(sandbox.join("image"), &image).unwrap();
+    let script = r#"
+        for name in "$IMAGE" image; do
+            "$P" record "$name" --ring 4MB --interval 100ms --duration 100ms 2>> err; echo $?
+        done
+        : > foreign && chown 1000 foreign
+        "$P" record foreign --ring 4MB --interval 100ms --duration 100ms 2>> err; echo $?
+    "#;
+    let output = sandbox
+        .script(script)
+        .env("IMAGE", device.file())
+        .output()
+        .unwrap();
+    let message = fs::read_to_string(sandbox.join("err")).unwrap();
+    assert_eq!(stdout(&output), "2\n".repeat(3), "{message}");
+    for reason in [
+        "loop",
+        "does not begin with DSKSRING",
+        "belongs to user 1000",
+    ] {
+        assert!(message.contains(reason), "{reason}: {message}");
+    }
+    assert!(fs::read(device.file()).unwrap() == zeros);
+    assert!(fs::read(sandbox.join("image")).unwrap() == image);
+    assert_eq!(fs::metadata(sandbox.join("foreign")).unwrap().len(), 0);
+}
+
+#[test]
 fn swap_file_as_output_is_refused() {
     if !crate::outputs::sandbox::is_root() {
         return;

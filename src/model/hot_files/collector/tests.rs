@@ -1,6 +1,5 @@
 use super::*;
-use crate::model::hot_files::piece::FileSystemHint;
-use crate::probe::trace::event::{FixedText, ThreadName};
+use crate::probe::trace::event::ThreadName;
 use crate::probe::trace::file_event::SyncCall;
 
 const DRIVE: DeviceNumber = (8, 0);
@@ -114,6 +113,38 @@ fn writeback_is_charged_to_thread_that_dirtied_the_file() {
     assert_eq!(piece.access, Some(Access::Writeback));
     let hint = piece.hint.unwrap();
     assert_eq!((hint.system, hint.inode), (FileSystemHint::Drive, 7));
+}
+
+#[test]
+fn synced_file_is_charged_to_thread_that_dirtied_it() {
+    let of_drive = |event: BlockEvent| BlockEvent {
+        file: FileKey {
+            backing_device: FixedText::from_field(format!("{}:{}", DRIVE.0, DRIVE.1).as_bytes()),
+            inode: 77,
+        },
+        ..event
+    };
+    let written = |at, pid, sector| {
+        [
+            with_flags(bio(RequestStep::Queued, at, pid, (sector, 8)), b"W"),
+            with_flags(bio(RequestStep::Completed, at + 1, 0, (sector, 8)), b"W"),
+        ]
+    };
+    let dirtied = of_drive(of_file(RequestStep::Dirtied, 10, 100, 77));
+    let [first, second] = written(40, 7, 0);
+    let [third, fourth] = written(50, 8, 64);
+    let batch = collector().add_batch(
+        &[dirtied, first, second, third, fourth],
+        &[action(30, 7, FileAction::FileSynced { file: file(77) })],
+    );
+    let charged: Vec<u32> = batch
+        .pieces
+        .iter()
+        .map(|it| it.charged_actor().pid)
+        .collect();
+    // The second thread writes something else.
+    assert_eq!(charged, [100, 8]);
+    assert_eq!(batch.pieces[0].submitter.pid, 7);
 }
 
 #[test]

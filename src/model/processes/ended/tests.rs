@@ -148,3 +148,154 @@ fn ended_child_whose_parent_ignores_it_is_forgotten() {
     ));
     assert_eq!(shell_reads(&samples).last(), Some(&(Some(5_000_000), 0)));
 }
+
+fn record(pid: u32, parent: u32, name: &str, read: u64) -> ExitRecord {
+    ExitRecord {
+        pid,
+        parent_pid: parent,
+        name: name.as_bytes().to_vec(),
+        io: io(read),
+    }
+}
+
+fn with_records(mut sample: SystemSample, records: &[ExitRecord]) -> SystemSample {
+    sample.exit_records = records.to_vec();
+    sample
+}
+
+type NamedPrograms = Vec<(String, u64)>;
+
+/// Read bytes of the ended children of the shell and their names in each interval, and the bytes of
+/// the shell that were counted twice.
+fn recorded_reads(samples: &[SystemSample]) -> Vec<(Option<(u64, NamedPrograms)>, u64)> {
+    let mut tracker = EndedChildren::default();
+    samples
+        .windows(2)
+        .map(|pair| {
+            let interval = SampleInterval::new(Some(&pair[0]), &pair[1]);
+            let found = tracker.update(&interval);
+            let unseen = found.unseen.get(&SHELL).map(|ended| {
+                let names = ended.programs.iter();
+                let name = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+                let names = names.map(|(bytes, count)| (name(bytes), *count));
+                (ended.io.read_bytes, names.collect())
+            });
+            let twice = found.counted_twice.get(&SHELL);
+            (unseen, twice.map_or(0, |twice| twice.read_bytes))
+        })
+        .collect()
+}
+
+fn named(bytes: u64, names: &[(&str, u64)]) -> Option<(u64, NamedPrograms)> {
+    let names = names
+        .iter()
+        .map(|(name, count)| ((*name).to_owned(), *count));
+    Some((bytes, names.collect()))
+}
+
+#[test]
+fn recorded_children_are_named_and_counted_once() {
+    let records = [
+        record(60, SHELL, "dd", 3_000_000),
+        record(61, SHELL, "dd", 3_000_000),
+        record(62, SHELL, "cat", 1_000_000),
+    ];
+    let samples = [
+        SystemSample::of_processes(1, vec![process(SHELL, 1, 0, Some(0), 1)]),
+        with_records(
+            SystemSample::of_processes(2, vec![process(SHELL, 1, 7_000_000, Some(7_000_000), 2)]),
+            &records,
+        ),
+        SystemSample::of_processes(3, vec![process(SHELL, 1, 7_000_000, Some(7_000_000), 3)]),
+    ];
+    let expected = named(7_000_000, &[("dd", 2), ("cat", 1)]);
+    assert_eq!(recorded_reads(&samples), [(expected, 0), (None, 0)]);
+}
+
+#[test]
+fn recorded_child_whose_parent_was_read_earlier_is_not_counted_again() {
+    let samples = [
+        SystemSample::of_processes(1, vec![process(SHELL, 1, 0, Some(0), 1)]),
+        with_records(
+            SystemSample::of_processes(2, vec![process(SHELL, 1, 0, Some(0), 2)]),
+            &[record(60, SHELL, "dd", 3_000_000)],
+        ),
+        SystemSample::of_processes(3, vec![process(SHELL, 1, 3_000_000, Some(3_000_000), 3)]),
+    ];
+    let expected = named(3_000_000, &[("dd", 1)]);
+    assert_eq!(recorded_reads(&samples), [(expected, 0), (None, 0)]);
+}
+
+#[test]
+fn recorded_children_of_a_parent_with_threads_are_taken_off_its_own() {
+    let samples = [
+        SystemSample::of_processes(1, vec![process(SHELL, 1, 0, None, 1)]),
+        with_records(
+            SystemSample::of_processes(2, vec![process(SHELL, 1, 3_500_000, None, 2)]),
+            &[record(60, SHELL, "dd", 3_000_000)],
+        ),
+    ];
+    let expected = named(3_000_000, &[("dd", 1)]);
+    assert_eq!(recorded_reads(&samples), [(expected, 3_000_000)]);
+}
+
+#[test]
+fn recorded_child_that_was_sampled_counts_beyond_its_last_sample() {
+    let samples = [
+        SystemSample::of_processes(
+            1,
+            vec![
+                process(SHELL, 1, 0, Some(0), 1),
+                process(60, SHELL, 150_000_000, Some(0), 1),
+            ],
+        ),
+        with_records(
+            SystemSample::of_processes(
+                2,
+                vec![process(SHELL, 1, 157_000_000, Some(157_000_000), 2)],
+            ),
+            &[record(60, SHELL, "dd", 157_000_000)],
+        ),
+    ];
+    let expected = named(7_000_000, &[("dd", 1)]);
+    assert_eq!(recorded_reads(&samples), [(expected, 0)]);
+}
+
+#[test]
+fn thread_that_ends_before_its_process_is_counted_with_it() {
+    // A thread of 60 ends first; the process ends in the next interval, with the rest.
+    let shell = |second| process(SHELL, 1, 0, Some(0), second);
+    let samples = [
+        SystemSample::of_processes(1, vec![shell(1)]),
+        with_records(
+            SystemSample::of_processes(
+                2,
+                vec![shell(2), process(60, SHELL, 3_000_000, Some(0), 2)],
+            ),
+            &[record(60, SHELL, "worker", 2_000_000)],
+        ),
+        with_records(
+            SystemSample::of_processes(3, vec![shell(3)]),
+            &[record(60, SHELL, "worker", 2_000_000)],
+        ),
+    ];
+    let expected = named(1_000_000, &[("worker", 1)]);
+    assert_eq!(recorded_reads(&samples), [(None, 0), (expected, 0)]);
+}
+
+#[test]
+fn child_of_an_unseen_child_is_charged_to_the_ancestor_that_is_alive() {
+    // sh -c of make starts dd and waits for it; both end within the interval.
+    let samples = [
+        SystemSample::of_processes(1, vec![process(SHELL, 1, 0, Some(0), 1)]),
+        with_records(
+            SystemSample::of_processes(2, vec![process(SHELL, 1, 3_300_000, Some(3_300_000), 2)]),
+            &[
+                record(60, SHELL, "sh", 300_000),
+                record(61, 60, "dd", 3_000_000),
+            ],
+        ),
+    ];
+    let expected = named(3_300_000, &[("dd", 1), ("sh", 1)]);
+    assert_eq!(recorded_reads(&samples), [(expected, 0)]);
+}

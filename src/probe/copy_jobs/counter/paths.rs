@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::probe::copy_jobs::arguments::CopyOrder;
+use crate::probe::text::read_start;
 
 /// Turns the paths of a process's arguments into paths that this program can open.
 #[derive(Debug)]
@@ -105,9 +106,12 @@ impl JobPaths {
     }
 }
 
+/// Bytes of the environment of a process that are searched for `PWD`.
+const MAX_ENVIRONMENT_BYTES: u64 = 256 << 10;
+
 /// `$PWD` of a process, as its shell set it.
 fn started_in(process: &Path) -> Option<PathBuf> {
-    let environment = fs::read(process.join("environ")).ok()?;
+    let environment = read_start(&process.join("environ"), MAX_ENVIRONMENT_BYTES)?;
     let directory = environment
         .split(|byte| *byte == 0)
         .find_map(|variable| variable.strip_prefix(b"PWD="))?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -19,8 +20,12 @@ use crate::roots::SysPaths;
 const STAT_REFRESH_SAMPLES: u32 = 32;
 /// A process that has been idle for this many samples counts as idle ...
 const QUIET_AFTER_SAMPLES: u32 = 4;
-/// ... and its counters are read once in this many samples.
-const QUIET_REFRESH_SAMPLES: u32 = 8;
+/// ... and its counters are read once in this time: this late, what it does is noticed at the latest.
+const MAX_QUIET_TIME: Duration = Duration::from_secs(3);
+/// Samples are not taken exactly on time: fraction of [`MAX_QUIET_TIME`] that a reading may be late.
+const QUIET_TOLERANCE: f64 = 0.1;
+/// With short intervals between samples, at least once in this many.
+const MAX_QUIET_REFRESH_SAMPLES: f64 = 32.0;
 /// Up to this age in samples the arguments of a process without any are read again.
 const ARGUMENTS_RETRY_SAMPLES: u32 = 3;
 /// A process group with more processes is no pipeline, but a server.
@@ -169,7 +174,22 @@ impl ProcessTable {
         entry.idle_samples >= QUIET_AFTER_SAMPLES
             && entry.process.state != Some('D')
             && entry.descriptors.is_none()
-            && !self.is_refresh_due(pid, QUIET_REFRESH_SAMPLES)
+            && !self.is_refresh_due(pid, self.quiet_refresh_samples())
+            && !self.would_be_late(entry)
+    }
+
+    /// In how many samples the idle processes are read in turn.
+    fn quiet_refresh_samples(&self) -> u32 {
+        let interval = self.sample_interval.as_secs_f64();
+        let samples = MAX_QUIET_TIME.as_secs_f64() / interval + QUIET_TOLERANCE;
+        samples.clamp(1.0, MAX_QUIET_REFRESH_SAMPLES) as u32
+    }
+
+    /// Whether the next sample would be too late to read an idle process: its turn changes with the
+    /// interval between samples.
+    fn would_be_late(&self, entry: &ProcessEntry) -> bool {
+        let next = (self.sample_time + self.sample_interval).saturating_sub(entry.process.read_at);
+        next > MAX_QUIET_TIME.mul_f64(1.0 + QUIET_TOLERANCE)
     }
 
     fn is_refresh_due(&self, pid: u32, turns: u32) -> bool {
@@ -284,3 +304,56 @@ impl ProcessTable {
 
 /// The process has ended.
 struct ProcessEnded;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The longest time between two readings of each of these idle processes.
+    fn longest_quiet_time(pids: std::ops::Range<u32>, intervals: &[Duration]) -> Duration {
+        let (root, roots) = SysPaths::with_files(&[("proc/loadavg", "0 0 0 1/1 5\n")]);
+        for pid in pids.clone() {
+            let directory = root.path().join(format!("proc/{pid}"));
+            std::fs::create_dir_all(&directory).unwrap();
+            let zeros = "0 ".repeat(30);
+            let stat = format!("{pid} (idle) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 {zeros}\n");
+            std::fs::write(directory.join("stat"), stat).unwrap();
+            let io = "rchar: 5000\nwchar: 0\nsyscr: 1\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\n\
+                      cancelled_write_bytes: 0\n";
+            std::fs::write(directory.join("io"), io).unwrap();
+        }
+        let mut table = ProcessTable::new(&roots);
+        let mut longest = Duration::ZERO;
+        let mut at = Duration::from_secs(100);
+        let mut read_at = vec![at; pids.len()];
+        for interval in intervals.iter().cycle().take(200) {
+            table.update(&roots, WaitSource::None, (at, None));
+            for (process, before) in table.snapshot().iter().zip(&mut read_at) {
+                longest = longest.max(process.read_at - *before);
+                *before = process.read_at;
+            }
+            at += *interval;
+        }
+        assert_eq!(table.snapshot().len(), pids.len());
+        longest
+    }
+
+    #[test]
+    fn idle_process_is_read_every_three_seconds_at_any_interval() {
+        let every =
+            |milliseconds| longest_quiet_time(50..60, &[Duration::from_millis(milliseconds)]);
+        assert_eq!(every(1000), MAX_QUIET_TIME);
+        assert_eq!(every(500), MAX_QUIET_TIME);
+        assert_eq!(every(2000), Duration::from_secs(2));
+        assert_eq!(every(5000), Duration::from_secs(5));
+        // In 32 turns.
+        assert_eq!(every(50), Duration::from_millis(1600));
+    }
+
+    #[test]
+    fn idle_process_is_read_in_time_when_samples_are_late() {
+        let late = [1000, 1010, 990, 1200, 1000, 700].map(Duration::from_millis);
+        let longest = longest_quiet_time(50..60, &late);
+        assert!(longest <= MAX_QUIET_TIME.mul_f64(1.2), "{longest:?}");
+    }
+}

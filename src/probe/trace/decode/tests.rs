@@ -113,6 +113,163 @@ fn completion_error_is_decoded_under_both_field_names() {
     }
 }
 
+const TRACED_FILE: InodeKey = InodeKey {
+    device: (259, 1),
+    inode: 4242,
+};
+
+fn decode_file(decoder: &EventDecoder, record: &[u8]) -> FileAction {
+    let event = decoder.decode_record(7, record);
+    event.and_then(TraceEvent::into_file).unwrap().action
+}
+
+/// A record with the device and these further fields.
+fn file_record(id: u16, device_at: usize, parts: &[(usize, &[u8])]) -> Vec<u8> {
+    let device = kernel_dev(TRACED_FILE.device.0, TRACED_FILE.device.1);
+    let mut all: Vec<(usize, &[u8])> = vec![(device_at, &device)];
+    all.extend(parts);
+    build_record(id, 64, &all)
+}
+
+/// Checks the events of page cache, fsync and journal; `id` finds their numbers.
+fn check_file_events(
+    decoder: &EventDecoder,
+    id: impl Fn(&str) -> u16,
+    blocks_at: usize,
+    order: &[u8],
+) {
+    let inode = TRACED_FILE.inode.to_ne_bytes();
+    let file = TRACED_FILE;
+    let added = file_record(
+        id("filemap/mm_filemap_add_to_page_cache"),
+        32,
+        &[(16, &inode), (36, order)],
+    );
+    let pages = 1 << order.first().copied().unwrap_or(0);
+    let expected = FileAction::PageAdded { file, pages };
+    assert_eq!(decode_file(decoder, &added), expected);
+    let synced = file_record(id("ext4/ext4_sync_file_enter"), 8, &[(16, &inode)]);
+    let expected = FileAction::FileSynced { file };
+    assert_eq!(decode_file(decoder, &synced), expected);
+    let blocks = 3_i32.to_ne_bytes();
+    let changed = file_record(id("jbd2/jbd2_handle_stats"), 8, &[(blocks_at, &blocks)]);
+    let device = file.device;
+    let expected = FileAction::JournalChanged { device, blocks: 3 };
+    assert_eq!(decode_file(decoder, &changed), expected);
+}
+
+#[test]
+fn file_events_of_kernel_6_1_are_decoded() {
+    let all = [FILE_EVENTS, SUBSTITUTE_EVENTS].concat();
+    let (decoder, missing) = EventDecoder::from_format_files(&events_directory("6.1"), &all);
+    // ext4_direct_IO_enter ended with 5.5, when ext4 went over to iomap.
+    let missing: Vec<&str> = missing.iter().map(|event| event.path).collect();
+    let expected = [
+        "filemap/mm_filemap_fault",
+        "iomap/iomap_dio_rw_begin",
+        "ext4/ext4_direct_IO_enter",
+    ];
+    assert_eq!(missing, expected);
+    let id = |path: &str| {
+        let path = events_directory("6.1").join(path).join("format");
+        EventFormat::parse(&std::fs::read_to_string(path).unwrap())
+            .unwrap()
+            .id
+    };
+    check_file_events(&decoder, id, 36, &[2]);
+}
+
+/// Fields of kernel 5.10, each as name, offset and size.
+const FIELDS_OF_5_10: [(&str, u16, &[(&str, u16, u16)]); 6] = [
+    (
+        "filemap/mm_filemap_add_to_page_cache",
+        214,
+        &[
+            ("pfn", 8, 8),
+            ("i_ino", 16, 8),
+            ("index", 24, 8),
+            ("s_dev", 32, 4),
+        ],
+    ),
+    (
+        "ext4/ext4_sync_file_enter",
+        471,
+        &[
+            ("dev", 8, 4),
+            ("ino", 16, 8),
+            ("parent", 24, 8),
+            ("datasync", 32, 4),
+        ],
+    ),
+    (
+        "ext4/ext4_direct_IO_enter",
+        381,
+        &[
+            ("dev", 8, 4),
+            ("ino", 16, 8),
+            ("pos", 24, 8),
+            ("len", 32, 8),
+            ("rw", 40, 4),
+        ],
+    ),
+    (
+        "jbd2/jbd2_handle_stats",
+        496,
+        &[
+            ("dev", 8, 4),
+            ("tid", 16, 8),
+            ("requested_blocks", 40, 4),
+            ("dirtied_blocks", 44, 4),
+        ],
+    ),
+    (
+        "jbd2/jbd2_start_commit",
+        499,
+        &[
+            ("dev", 8, 4),
+            ("sync_commit", 12, 1),
+            ("transaction", 16, 4),
+        ],
+    ),
+    (
+        "raw_syscalls/sys_enter",
+        20,
+        &[("id", 8, 8), ("args[6]", 16, 48)],
+    ),
+];
+
+#[test]
+fn file_events_of_kernel_5_10_are_decoded() {
+    let directory = tempfile::tempdir().unwrap();
+    for (path, id, fields) in FIELDS_OF_5_10 {
+        let name = path.split('/').next_back().unwrap();
+        let mut text = format!("name: {name}\nID: {id}\nformat:\n");
+        text.push_str("\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n");
+        text.push_str("\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n");
+        for (field, offset, size) in fields {
+            let line = format!("\tfield:u64 {field};\toffset:{offset};\tsize:{size};\tsigned:0;\n");
+            text.push_str(&line);
+        }
+        let event = directory.path().join(path);
+        std::fs::create_dir_all(&event).unwrap();
+        std::fs::write(event.join("format"), text).unwrap();
+    }
+    let all = [FILE_EVENTS, SUBSTITUTE_EVENTS].concat();
+    let (decoder, missing) = EventDecoder::from_format_files(directory.path(), &all);
+    assert_eq!(missing.len(), all.len() - FIELDS_OF_5_10.len());
+    let id = |path: &str| {
+        let known = FIELDS_OF_5_10.iter().find(|(known, ..)| *known == path);
+        known.unwrap().1
+    };
+    check_file_events(&decoder, id, 44, &[]);
+    let inode = TRACED_FILE.inode.to_ne_bytes();
+    let length = 8192_u64.to_ne_bytes();
+    let direct = file_record(381, 8, &[(16, &inode), (32, &length)]);
+    let (file, bytes) = (TRACED_FILE, 8192);
+    let expected = FileAction::DirectStarted { file, bytes };
+    assert_eq!(decode_file(&decoder, &direct), expected);
+}
+
 #[test]
 fn split_and_remap_events_are_decoded() {
     let (decoder, missing) =

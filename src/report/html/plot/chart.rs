@@ -3,10 +3,8 @@
 use maud::{Markup, html};
 
 use super::curve::HtmlCurve;
-use super::frame::{
-    CHART_WIDTH, PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, axes, colour_class, html_figure, px,
-    vertical_mark,
-};
+use super::frame::{PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, axes, colour_class, html_figure};
+use super::line_labels::labelled_lines;
 use super::scale::HtmlScale;
 use super::{marks, polar};
 use crate::session::chart::ChartShape;
@@ -205,16 +203,7 @@ impl HtmlPlot<'_> {
             .marked_values
             .iter()
             .filter(|(_, value)| x.can_draw(*value))
-            .map(|(name, value)| (name, x.position(*value)));
-        html! {
-            @for (name, position) in drawn {
-                @let is_right = position > CHART_WIDTH / 2.0;
-                @let (anchor, shift) = if is_right { ("end", -4.0) } else { ("start", 4.0) };
-                (vertical_mark(position, PLOT_TOP))
-                text.name x=(px(position + shift)) y=(px(PLOT_TOP + 10.0)) text-anchor=(anchor) {
-                    (name)
-                }
-            }
-        }
+            .map(|(name, value)| (name.as_str(), x.position(*value)));
+        labelled_lines(drawn)
     }
 }

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::frame::{
-    PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, horizontal_axis, html_figure, px, vertical_mark,
+    LABEL_CHAR_WIDTH, LABEL_ROW_HEIGHT, PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP,
+    horizontal_axis, html_figure, px, vertical_mark,
 };
 use super::scale::HtmlScale;
 use crate::session::document::{AxisQuantity, ChartAxis, LatencySummary};
@@ -13,10 +14,6 @@ use crate::units;
 const MARKED_PERCENTILES: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];
 /// Number of rows of labels above the bars.
 const LABEL_ROWS: usize = 3;
-/// Height of a row of labels.
-const LABEL_ROW_HEIGHT: f64 = 17.0;
-/// Estimated width of a character in a label.
-const LABEL_CHAR_WIDTH: f64 = 7.6;
 
 /// The chart of a distribution; `class` determines its colour.
 pub(in crate::report::html) fn distribution_chart(

@@ -22,6 +22,11 @@ pub(super) const MAX_LINE_COLUMNS: usize = 600;
 /// Number of colours in the style sheet.
 pub(super) const COLOUR_COUNT: usize = 6;
 
+/// Height of a row of labels.
+pub(super) const LABEL_ROW_HEIGHT: f64 = 17.0;
+/// Estimated width of a character in a label.
+pub(super) const LABEL_CHAR_WIDTH: f64 = 7.6;
+
 /// A coordinate with one decimal.
 pub(super) fn px(value: f64) -> String {
     format!("{value:.1}")

@@ -4,6 +4,7 @@ mod chart;
 mod curve;
 mod distribution;
 mod frame;
+mod line_labels;
 mod marks;
 mod polar;
 mod scale;

@@ -227,8 +227,10 @@ impl PlotWidget<'_> {
         let column_of = |x: f64| (x * f64::from(area.width - 1)).round() as u16;
         let shift = number as u16 * INTERVAL / self.curves.len() as u16;
         let (first, end) = (column_of(points[0][0]), column_of(last[0]));
-        // A short line has one at its end.
-        let rightmost = end.checked_sub(shift).filter(|column| *column >= first);
+        // They stay in their columns while the line grows. A short line has one at its end.
+        let before_end = (area.width - 1).saturating_sub(end);
+        let to_column = (shift + INTERVAL - before_end % INTERVAL) % INTERVAL;
+        let rightmost = end.checked_sub(to_column).filter(|column| *column >= first);
         let rightmost = rightmost.unwrap_or(end);
         for column in (first..=rightmost).rev().step_by(usize::from(INTERVAL)) {
             let x = f64::from(column) / f64::from((area.width - 1).max(1));

@@ -2,123 +2,51 @@
 //! descriptors that moves bytes, and a slow copy:
 //!
 //! ```text
-//! cargo bench --bench sample_cost [-- --rounds 30 --baseline OTHER_DISKSCOPE]
+//! cargo bench --bench sample_cost [-- --processes 2000 --rounds 30 --baseline OTHER_DISKSCOPE]
+//! cargo bench --bench sample_cost -- --scale
 //! ```
+//!
+//! `--scale` prints what a sample of large machines costs, which exist as files only ([`scale`]).
 //!
 //! All monitors sample once a second at the same time, so that every round of one second is the same
 //! for all of them; the cost is the processor time of the round (/proc/PID/task/*/schedstat, in
-//! nanoseconds). Ratios are `diskscope watch` over the other within a round. The interface runs beside
+//! nanoseconds). Ratios are diskscope over the other within a round. The interface runs beside
 //! bottom (`btm`, in the path or named by the environment variable BTM), both in a terminal. Needs root;
-//! monitors that are not installed are named and left out. Fails where `watch` takes more than a fifth
-//! of iotop-c, or the interface more than a third of bottom or more bytes than bottom writes.
+//! monitors that are not installed are named and left out. Fails where `watch` or the interface takes
+//! more of iotop-c's time than [`largest_share_of_iotop`], or the interface more than a third of bottom
+//! or more bytes than bottom writes.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-#[path = "../tests/support/median.rs"]
+mod background_load;
+#[path = "../../tests/support/large_machine.rs"]
+mod large_machine;
+#[path = "../../tests/support/median.rs"]
 mod median;
+mod scale;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
+use background_load::{BackgroundLoad, Running};
 use median::Median;
 
-const SLEEPERS: usize = 2000;
-const DESCRIPTORS: usize = 5000;
+/// Rows of the table.
+const WATCH: &str = "diskscope watch";
+const SCREEN: &str = "diskscope";
+const IOTOP: &str = "iotop-c";
+const BOTTOM: &str = "bottom";
+
 /// Seconds until every monitor has opened what it keeps open.
 const WARM_UP: Duration = Duration::from_secs(5);
 /// Length of a round; every monitor takes one sample in each.
 const ROUND: Duration = Duration::from_secs(1);
-
-/// A child that does not outlive the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The processes and files that the monitors watch.
-struct BackgroundLoad {
-    _sleepers: Vec<Running>,
-    _open: Vec<File>,
-    _directory: tempfile::TempDir,
-    stop: Arc<AtomicBool>,
-    busy: Vec<JoinHandle<()>>,
-}
-
-impl BackgroundLoad {
-    fn start() -> Self {
-        let limit = getrlimit(Resource::Nofile);
-        let raised = Rlimit {
-            current: limit.maximum,
-            ..limit
-        };
-        setrlimit(Resource::Nofile, raised).unwrap();
-        let sleep = |_| {
-            let mut sleep = Command::new("sleep");
-            Running(sleep.arg("600").stdin(Stdio::null()).spawn().unwrap())
-        };
-        let directory = tempfile::tempdir().unwrap();
-        let source = directory.path().join("source");
-        fs::write(&source, vec![7; 128 << 20]).unwrap();
-        let open = (0..DESCRIPTORS).map(|_| File::open(&source).unwrap());
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut load = Self {
-            _sleepers: (0..SLEEPERS).map(sleep).collect(),
-            _open: open.collect(),
-            _directory: directory,
-            stop,
-            busy: Vec::new(),
-        };
-        // This process has many descriptors and moves bytes all the time.
-        load.repeat(Duration::from_millis(200), {
-            let source = source.clone();
-            move || drop(fs::read(&source).unwrap())
-        });
-        load.repeat(Duration::from_millis(100), move || copy(&source));
-        load
-    }
-
-    fn repeat(&mut self, pause: Duration, act: impl Fn() + Send + 'static) {
-        let stop = Arc::clone(&self.stop);
-        self.busy.push(thread::spawn(move || {
-            while !stop.load(Ordering::Relaxed) {
-                act();
-                thread::sleep(pause);
-            }
-        }));
-    }
-}
-
-impl Drop for BackgroundLoad {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for thread in self.busy.drain(..) {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// A copy that waits for the drive after each block: it takes a while and leaves the processors to
-/// the monitors.
-fn copy(source: &Path) {
-    let status = Command::new("dd")
-        .arg(format!("if={}", source.display()))
-        .arg(format!("of={}", source.with_extension("copy").display()))
-        .args(["bs=4k", "oflag=dsync", "status=none"])
-        .status();
-    assert!(status.unwrap().success());
-}
 
 /// A monitor that runs.
 struct Monitor {
@@ -217,36 +145,77 @@ fn tree_cpu_ns(id: u32) -> u64 {
     own + children(id).into_iter().map(tree_cpu_ns).sum::<u64>()
 }
 
+/// The largest share of iotop-c's processor time that a sample may cost: less where there are many
+/// processes, because the cost of a sample grows less than that of iotop-c.
+fn largest_share_of_iotop(processes: usize) -> f64 {
+    if processes >= 10_000 { 0.10 } else { 0.15 }
+}
+
 /// The path of bottom.
 fn bottom() -> PathBuf {
     std::env::var_os("BTM").map_or_else(|| "btm".into(), PathBuf::from)
 }
 
-fn main() {
-    let mut rounds = 30;
-    let mut baseline = None;
+struct Options {
+    rounds: usize,
+    processes: usize,
+    baseline: Option<String>,
+    scale: bool,
+}
+
+fn options() -> Options {
+    let mut options = Options {
+        rounds: 30,
+        processes: 2000,
+        baseline: None,
+        scale: false,
+    };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--rounds" => rounds = words.next().unwrap().parse().unwrap(),
-            "--baseline" => baseline = words.next(),
+            "--rounds" => options.rounds = words.next().unwrap().parse().unwrap(),
+            "--processes" => options.processes = words.next().unwrap().parse().unwrap(),
+            "--baseline" => options.baseline = words.next(),
+            "--scale" => options.scale = true,
             // What cargo adds.
             "--bench" => {}
-            _ => panic!("usage: sample_cost [--rounds N] [--baseline PROGRAM]"),
+            _ => panic!(
+                "usage: sample_cost [--rounds N] [--processes N] [--baseline PROGRAM] | --scale"
+            ),
         }
     }
-    assert!(rounds >= 6, "an interval takes six rounds");
-    let load = BackgroundLoad::start();
+    assert!(options.rounds >= 6, "an interval takes six rounds");
+    options
+}
+
+fn main() {
+    let options = options();
+    if options.scale {
+        scale::print_table(options.rounds);
+    } else {
+        compare_monitors(options);
+    }
+}
+
+/// Lets all monitors run side by side, and prints a row for each.
+fn compare_monitors(options: Options) {
+    let Options {
+        rounds,
+        processes,
+        baseline,
+        ..
+    } = options;
+    let load = BackgroundLoad::start(processes);
     let own = Path::new(env!("CARGO_BIN_EXE_diskscope"));
     let watch = ["watch", "--json", "--interval", "1s"];
     let monitors: Vec<Monitor> = [
-        Monitor::start("diskscope watch", own, &watch),
+        Monitor::start(WATCH, own, &watch),
         baseline.and_then(|path| Monitor::start("baseline", Path::new(&path), &watch)),
-        Monitor::start("iotop-c", Path::new("iotop-c"), &["-b", "-d", "1"]),
+        Monitor::start(IOTOP, Path::new("iotop-c"), &["-b", "-d", "1"]),
         Monitor::start("iostat -x", Path::new("iostat"), &["-x", "1"]),
         Monitor::start("pidstat -d", Path::new("pidstat"), &["-d", "1"]),
-        Monitor::start_in_terminal("diskscope", own, ""),
-        Monitor::start_in_terminal("bottom", &bottom(), "--rate 1s"),
+        Monitor::start_in_terminal(SCREEN, own, ""),
+        Monitor::start_in_terminal(BOTTOM, &bottom(), "--rate 1s"),
     ]
     .into_iter()
     .flatten()
@@ -265,31 +234,74 @@ fn main() {
         }
     }
     let seconds = began.elapsed().as_secs_f64();
-    println!("{rounds} rounds; median (95 % confidence interval)\n");
-    println!("| monitor | CPU ms per sample | first row over it | bytes/s to the terminal |");
-    println!("|---|---|---|---|");
-    for ((monitor, theirs), written) in monitors.iter().zip(&costs).zip(&written) {
-        let cost = Median::of(theirs.iter().copied()).unwrap();
-        let ratio = ratio(&costs[0], theirs);
-        let bytes = (monitor.written() - written) as f64 / seconds;
-        println!("| {} | {cost:.2} | {ratio:.3} | {bytes:.0} |", monitor.name);
-    }
-    let of = |name: &str| monitors.iter().position(|monitor| monitor.name == name);
-    if let (Some(watch), Some(iotop)) = (of("diskscope watch"), of("iotop-c")) {
-        let ratio = ratio(&costs[watch], &costs[iotop]);
-        assert!(ratio.low <= 0.2, "more than a fifth of iotop-c");
-    }
-    if let (Some(screen), Some(bottom)) = (of("diskscope"), of("bottom")) {
-        let ratio = ratio(&costs[screen], &costs[bottom]);
-        assert!(ratio.low <= 1.0 / 3.0, "more than a third of bottom");
-        let bytes = |index: usize| monitors[index].written() - written[index];
-        assert!(bytes(screen) <= bytes(bottom), "more bytes than bottom");
-    }
+    let written = monitors
+        .iter()
+        .zip(&written)
+        .map(|(monitor, before)| monitor.written() - before)
+        .collect();
+    let results = Results {
+        names: monitors.iter().map(|monitor| monitor.name).collect(),
+        costs,
+        written,
+    };
     drop(monitors);
     drop(load);
+    results.print(processes, seconds);
+    results.check(largest_share_of_iotop(processes));
 }
 
-fn ratio(ours: &[f64], theirs: &[f64]) -> Median {
-    let pairs = ours.iter().zip(theirs);
-    Median::of(pairs.map(|(ours, theirs)| ours / theirs)).unwrap()
+/// What was measured of each monitor.
+struct Results {
+    names: Vec<&'static str>,
+    /// Milliseconds of processor time in each round.
+    costs: Vec<Vec<f64>>,
+    /// Bytes to the terminal.
+    written: Vec<u64>,
+}
+
+impl Results {
+    fn index_of(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| *known == name)
+    }
+
+    /// The cost of one over that of another in the same round.
+    fn ratio(&self, ours: usize, theirs: usize) -> Median {
+        let pairs = self.costs[ours].iter().zip(&self.costs[theirs]);
+        Median::of(pairs.map(|(ours, theirs)| ours / theirs)).unwrap()
+    }
+
+    fn print(&self, processes: usize, seconds: f64) {
+        let rounds = self.costs[0].len();
+        println!("{processes} processes, {rounds} rounds; median (95 % confidence interval)\n");
+        println!(
+            "| monitor | CPU ms per sample | `watch` over it | interface over it | bytes/s to the terminal |"
+        );
+        println!("|---|---|---|---|---|");
+        let screen = self.index_of(SCREEN);
+        for (row, name) in self.names.iter().enumerate() {
+            let cost = Median::of(self.costs[row].iter().copied()).unwrap();
+            let over = |ours| format!("{:.3}", self.ratio(ours, row));
+            println!(
+                "| {name} | {cost:.2} | {} | {} | {:.0} |",
+                over(0),
+                screen.map_or_else(|| "-".to_owned(), over),
+                self.written[row] as f64 / seconds
+            );
+        }
+    }
+
+    fn check(&self, share: f64) {
+        for name in [WATCH, SCREEN] {
+            if let (Some(own), Some(iotop)) = (self.index_of(name), self.index_of(IOTOP)) {
+                let ratio = self.ratio(own, iotop);
+                assert!(ratio.low <= share, "{name}: more than {share} of iotop-c");
+            }
+        }
+        if let (Some(screen), Some(bottom)) = (self.index_of(SCREEN), self.index_of(BOTTOM)) {
+            let ratio = self.ratio(screen, bottom);
+            assert!(ratio.low <= 1.0 / 3.0, "more than a third of bottom");
+            let written = &self.written;
+            assert!(written[screen] <= written[bottom], "more bytes than bottom");
+        }
+    }
 }

@@ -16,6 +16,8 @@ use rustix::termios::{
     LocalModes, OptionalActions, Termios, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
 };
 
+use crate::requirement::{Requirement, skip};
+
 /// How long anything may take on a busy machine.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -288,6 +290,17 @@ impl PtyTerminal {
         let mouse = screen.mouse_protocol_mode();
         assert_eq!(mouse, vt100::MouseProtocolMode::None);
     }
+}
+
+/// Whether setsid(1) is there, which gives a program its terminal; a skip where not.
+#[track_caller]
+#[allow(dead_code, reason = "measurements need no skip")]
+pub fn setsid_is_available() -> bool {
+    let found = Command::new("setsid").arg("--version").output().is_ok();
+    if !found {
+        skip(Requirement::Program, "setsid(1) is missing");
+    }
+    found
 }
 
 /// Waits for something that draws nothing.

@@ -1,0 +1,89 @@
+//! What each idea for the engine's ring is worth, on a loop of its own that differs in that idea only:
+//!
+//! ```text
+//! cargo bench --bench ring_ideas [-- --rounds 40]
+//! ```
+//!
+//! Random reads of 4 KiB from a loop device over a file in memory, a tenth of a second a run; in every
+//! round each idea runs once, in random order. Ratios are those to the loop without any idea, within a
+//! round. Prints the table of `docs/performance.md`. Needs root and losetup. On a machine that has other
+//! work, `chrt -f 10` before the program lets it wake up as on a machine without.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a measurement that cannot go on has failed"
+)]
+
+mod idea;
+#[path = "../../tests/support/loop_device.rs"]
+mod loop_device;
+#[path = "../../tests/support/median.rs"]
+mod median;
+#[path = "../race/medium.rs"]
+mod medium;
+#[path = "../../tests/support/requirement.rs"]
+mod requirement;
+mod ring_loop;
+
+use rand::seq::SliceRandom as _;
+
+use diskscope::entropy;
+use idea::{Idea, LoopSettings};
+use median::Median;
+use medium::Medium;
+use ring_loop::{Run, run};
+
+/// Requests in flight.
+const DEPTHS: [usize; 3] = [1, 32, 128];
+
+fn main() {
+    let mut rounds = 40;
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--rounds" => rounds = words.next().unwrap().parse().unwrap(),
+            // What cargo adds.
+            "--bench" => {}
+            _ => panic!("usage: ring_ideas [--rounds N]"),
+        }
+    }
+    assert!(rounds >= 6, "an interval takes six rounds");
+    let medium = Medium::new().unwrap();
+    println!("{rounds} rounds; median (95 % confidence interval)\n");
+    println!("| depth | idea | IOPS ratio | CPU ratio | p50 ratio | requests per system call |");
+    println!("|---|---|---|---|---|---|");
+    for depth in DEPTHS {
+        compare(&medium, depth, rounds);
+    }
+}
+
+/// Runs all ideas that make sense at a depth, and prints a row for each.
+fn compare(medium: &Medium, depth: usize, rounds: usize) {
+    let ideas = Idea::at_depth(depth);
+    let mut random = entropy::generator();
+    let mut runs: Vec<Vec<Run>> = ideas.iter().map(|_| Vec::new()).collect();
+    let mut order: Vec<usize> = (0..ideas.len()).collect();
+    for _ in 0..rounds {
+        order.shuffle(&mut random);
+        for &index in &order {
+            let settings = ideas[index].apply(LoopSettings::new(depth));
+            runs[index].push(run(medium.path(), settings));
+        }
+    }
+    let plain = runs[0].clone();
+    for (idea, runs) in ideas.iter().zip(&runs) {
+        let ratio = |of: fn(&Run) -> f64| {
+            let pairs = runs.iter().zip(&plain);
+            Median::of(pairs.map(|(run, plain)| of(run) / of(plain))).unwrap()
+        };
+        let calls = Median::of(runs.iter().map(|run| run.requests_per_call)).unwrap();
+        println!(
+            "| {depth} | {} | {:.3} | {:.3} | {:.3} | {:.2} |",
+            idea.describe(),
+            ratio(|run| run.iops),
+            ratio(|run| run.cpu_ns_per_request),
+            ratio(|run| run.p50_ns),
+            calls.value,
+        );
+    }
+}

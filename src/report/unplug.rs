@@ -1,0 +1,39 @@
+//! Whether a drive can be unplugged, in words.
+
+use crate::drive::unplug::{FlushState, UnplugAnswer, UnplugObstacle};
+use crate::units;
+
+/// The answer, such as `no: mounted at /mnt (sdb1)`; `path` is the device's, for the command that
+/// helps.
+#[must_use]
+pub fn unplug_text(answer: &UnplugAnswer, path: &str) -> String {
+    let reasons: Vec<String> = answer
+        .obstacles
+        .iter()
+        .map(|obstacle| obstacle_text(obstacle, path))
+        .collect();
+    let reasons = reasons.join("; ");
+    match answer.safe {
+        Some(true) => "yes: nothing on it is in use, and nothing is in its cache".to_owned(),
+        Some(false) => format!("no: {reasons}"),
+        None => format!("unknown: {reasons}"),
+    }
+}
+
+fn obstacle_text(obstacle: &UnplugObstacle, path: &str) -> String {
+    match obstacle {
+        UnplugObstacle::Mounted { device, at } => format!("mounted at {at} ({device})"),
+        UnplugObstacle::Swap { device } => format!("swap ({device})"),
+        UnplugObstacle::Dirty { bytes } => {
+            format!("{} dirty", units::format_capacity(*bytes as f64))
+        }
+        UnplugObstacle::NotFlushed => format!("no flush since the last write (sync {path})"),
+        UnplugObstacle::FlushUnknown { state } => match state {
+            FlushState::NotCounted => "this kernel does not count flushes".to_owned(),
+            FlushState::SameInterval => {
+                format!("a flush and the last writes were in the same interval (sync {path})")
+            }
+            _ => format!("not observed whether it was flushed since the last write (sync {path})"),
+        },
+    }
+}
