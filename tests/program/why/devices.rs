@@ -36,7 +36,7 @@ fn cause<'d>(document: &'d Value, code: &str, device: &LoopDevice) -> Option<&'d
     causes.find(|cause| cause["code"] == code && cause["device"] == name)
 }
 
-fn names(parties: &Value, pid: u64) -> bool {
+pub(super) fn names(parties: &Value, pid: u64) -> bool {
     let parties = parties.as_array().unwrap();
     parties.iter().any(|party| party["pid"] == pid)
 }
@@ -163,7 +163,7 @@ fn check_of_a_file_system_that_others_wait_for_is_maintenance() {
 }
 
 /// Sets an attribute of a device's queue.
-fn set_queue(device: &LoopDevice, setting: &str, value: &str) -> bool {
+pub(super) fn set_queue(device: &LoopDevice, setting: &str, value: &str) -> bool {
     let name = device.name();
     let set = fs::write(format!("/sys/block/{name}/queue/{setting}"), value);
     if let Err(error) = &set {

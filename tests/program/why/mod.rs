@@ -5,6 +5,7 @@
 
 mod devices;
 mod faults;
+mod fragmented;
 mod harmless;
 mod memory;
 mod recorded;
