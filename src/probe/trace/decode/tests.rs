@@ -179,8 +179,11 @@ fn file_events_of_kernel_6_1_are_decoded() {
     check_file_events(&decoder, id, 36, &[2]);
 }
 
-/// Fields of kernel 5.10, each as name, offset and size.
-const FIELDS_OF_5_10: [(&str, u16, &[(&str, u16, u16)]); 6] = [
+/// Name, offset and size of a field.
+type FieldPlace = (&'static str, u16, u16);
+
+/// Events of kernel 5.10: name, id, fields.
+const FIELDS_OF_5_10: [(&str, u16, &[FieldPlace]); 6] = [
     (
         "filemap/mm_filemap_add_to_page_cache",
         214,
