@@ -114,7 +114,7 @@ fn unplug_answer_of(
         .find(|disk| disk.device_number == drive.number);
     let flush = own.map_or(FlushState::NotObserved, |disk| {
         let flushes = disk.flushes.map(|flushes| flushes.completed);
-        FlushState::of_counters(disk.writes.completed, flushes)
+        FlushState::of_counters(disk.writes.sectors, flushes)
     });
     unplug::unplug_answer(drive, drives, None, flush)
 }

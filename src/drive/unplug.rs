@@ -30,8 +30,8 @@ pub enum FlushState {
 impl FlushState {
     /// What counters since the attachment say without a second reading.
     #[must_use]
-    pub fn of_counters(writes: u64, flushes: Option<u64>) -> Self {
-        match (writes, flushes) {
+    pub fn of_counters(written_sectors: u64, flushes: Option<u64>) -> Self {
+        match (written_sectors, flushes) {
             (0, _) => Self::NothingWritten,
             (_, None) => Self::NotCounted,
             (_, Some(0)) => Self::NotFlushed,
@@ -39,10 +39,10 @@ impl FlushState {
         }
     }
 
-    /// The state after an interval with so many writes and flushes, where both are counted.
+    /// The state after an interval with so many written sectors and flushes, where both are counted.
     #[must_use]
-    pub fn after(self, writes: u64, flushes: u64) -> Self {
-        match (writes, flushes) {
+    pub fn after(self, written_sectors: u64, flushes: u64) -> Self {
+        match (written_sectors, flushes) {
             (0, 0) => self,
             (0, _) => Self::Flushed,
             (_, 0) => Self::NotFlushed,

@@ -28,7 +28,7 @@ impl FlushOrder {
                 .and_then(|earlier| followed(*known.get(&disk.name)?, earlier, disk))
                 .unwrap_or_else(|| {
                     let flushes = disk.flushes.map(|flushes| flushes.completed);
-                    FlushState::of_counters(disk.writes.completed, flushes)
+                    FlushState::of_counters(disk.writes.sectors, flushes)
                 });
             self.states.insert(disk.name.clone(), state);
         }
@@ -48,8 +48,9 @@ fn followed(state: FlushState, before: &DiskCounters, now: &DiskCounters) -> Opt
         .flushes?
         .completed
         .checked_sub(before.flushes?.completed)?;
-    let writes = now.writes.completed.checked_sub(before.writes.completed)?;
-    Some(state.after(writes, flushes))
+    // A flush is counted as a write too, of no sectors (kernel block/blk-flush.c).
+    let written = now.writes.sectors.checked_sub(before.writes.sectors)?;
+    Some(state.after(written, flushes))
 }
 
 #[cfg(test)]
@@ -61,7 +62,8 @@ mod tests {
         let disk = DiskCounters {
             name: "sdb".to_owned(),
             writes: RequestCounters {
-                completed: writes,
+                completed: writes + flushes.unwrap_or(0),
+                sectors: 8 * writes,
                 ..RequestCounters::default()
             },
             flushes: flushes.map(|completed| FlushCounters {
