@@ -1,5 +1,6 @@
 //! Triggers of loads on a loop device and on a file system that does not answer.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -100,42 +101,42 @@ fn io_pressure() -> Option<f64> {
 }
 
 #[test]
-fn process_that_waits_for_its_requests_triggers_io_pressure() {
+fn processes_that_wait_for_their_requests_trigger_io_pressure() {
     if io_pressure().is_none() {
         skip(Requirement::Kernel, "no /proc/pressure/io");
         return;
     }
-    let Some(slow) = SlowDisk::mount() else {
-        return;
-    };
-    let Some(disk) = LoopDevice::attach(&slow.file(), &["--direct-io=on"]) else {
-        return;
-    };
-    slow.serve_serially(Duration::from_millis(10));
-    let input = format!("if={}", disk.path());
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = directory.path().join("file");
+    std::fs::write(&path, vec![7; 64 << 20]).unwrap();
+    File::open(&path).unwrap().sync_all().unwrap();
+    // Short waits in quick succession: some kernels count hardly any of long waits on processors
+    // that are idle otherwise.
     let read = || {
-        let mut reader = Command::new("dd");
-        reader.args([&*input, "of=/dev/null", "bs=4k", "iflag=direct"]);
-        RunningChild(reader.stderr(Stdio::null()).spawn().unwrap())
+        let mut reader = Command::new("sh");
+        reader.args([
+            "-c",
+            "while dd if=\"$0\" of=/dev/null bs=4k iflag=direct; do :; done",
+        ]);
+        RunningChild(reader.arg(&path).stderr(Stdio::null()).spawn().unwrap())
     };
-    // Some for each processor: the kernel weighs the processors by how busy they are.
-    let _readers: Vec<RunningChild> = (0..8).map(|_| read()).collect();
+    let readers = [read(), read()];
     // The average rises to 63 % within 10 s of waiting all the time.
     wait_until("the kernel counts the waiting", || {
-        io_pressure().is_some_and(|percent| percent >= 4.0)
+        io_pressure().is_some_and(|percent| percent >= 2.0)
     });
     let trigger = first_trigger(&[
         "pressure_some(system)>100%".to_owned(),
-        "pressure_some(system)>=2%".to_owned(),
+        "pressure_some(system)>=1%".to_owned(),
     ]);
-    slow.be_quick();
-    assert_eq!(trigger["condition"], "pressure_some(system)>=2%");
+    drop(readers);
+    assert_eq!(trigger["condition"], "pressure_some(system)>=1%");
     assert_eq!(
         (&trigger["scope"], &trigger["unit"]),
         (&"system".into(), &"ratio".into())
     );
     let value = trigger["value"].as_f64().unwrap();
-    assert!((0.02..=1.0).contains(&value), "{value}");
+    assert!((0.01..=1.0).contains(&value), "{value}");
 }
 
 #[test]

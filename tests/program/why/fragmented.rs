@@ -1,6 +1,6 @@
 //! Staged fault of a file in many pieces.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,6 +36,8 @@ fn write_fragmented(directory: &Path, size: u64, piece: u64) -> PathBuf {
         (&file).write_all(&blocks).unwrap();
     }
     file.sync_all().unwrap();
+    // A full file system would be a cause of its own.
+    fs::remove_file(directory.join("filler")).unwrap();
     path
 }
 
