@@ -11,6 +11,7 @@ use super::format::OutputFormat;
 use super::output::{ResultOutput, pretty_json};
 use super::replay_triggers::read_failure;
 use crate::diagnosis::{EvidenceWindow, diagnose};
+use crate::named_file::input::{InputKind, open_input};
 use crate::recording::{
     BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor,
     TriggerMark,
@@ -37,7 +38,9 @@ pub(super) fn run(
     path: &Path,
     duration: Duration,
 ) -> CommandResult {
-    let output = ResultOutput::from_options(matches, &[])?;
+    let (_, input) =
+        open_input(path, InputKind::RegularFile).map_err(|error| read_failure(error.into()))?;
+    let output = ResultOutput::from_options(matches, &[input])?;
     let mut cursor = RecordingCursor::new(Recording::open(path).map_err(read_failure)?);
     let at_ms = wanted_time(matches, &mut cursor)?;
     let answer = match trigger_at(&cursor, at_ms) {

@@ -165,6 +165,14 @@ fn trigger_keeps_requests_from_before_it() {
     assert!(after >= 600, "{after}: {:?}", trigger.requests);
     let printed = output_of(&["replay", "--triggers"], &file);
     assert!(printed.contains(&condition), "{printed}");
+    let before = std::fs::read(&file).unwrap();
+    let onto_itself = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["why", "-o"])
+        .args([&file, Path::new("--from"), &file])
+        .output()
+        .unwrap();
+    assert_eq!(onto_itself.status.code(), Some(2), "{onto_itself:?}");
+    assert!(std::fs::read(&file).unwrap() == before, "it has changed");
     let found = output_of(&["why", "--json", "--from"], &file);
     let document: Value = serde_json::from_str(&found).unwrap();
     assert_eq!(document["schema"], "diskscope-diagnosis");
