@@ -29,6 +29,12 @@ const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
 #[error("{0}")]
 pub struct UnitError(String);
 
+/// A duration in whole milliseconds; the largest number if they are more.
+#[must_use]
+pub fn whole_milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Parses a size in bytes: `4096`, `4096B`, `4KiB`, `1.5GB`.
 ///
 /// # Errors

@@ -17,6 +17,7 @@ use crate::recording::{
     TriggerMark,
 };
 use crate::report::diagnosis::{DiagnosisDocument, diagnosis_text};
+use crate::units::whole_milliseconds;
 
 /// Snapshots that are diagnosed at least, whatever the interval of the recording.
 const MIN_SNAPSHOTS: usize = 3;
@@ -38,10 +39,11 @@ pub(super) fn run(
     path: &Path,
     duration: Duration,
 ) -> CommandResult {
-    let (_, input) =
+    let (file, input) =
         open_input(path, InputKind::RegularFile).map_err(|error| read_failure(error.into()))?;
     let output = ResultOutput::from_options(matches, &[input])?;
-    let mut cursor = RecordingCursor::new(Recording::open(path).map_err(read_failure)?);
+    let recording = Recording::from_file(path, file).map_err(read_failure)?;
+    let mut cursor = RecordingCursor::new(recording);
     let at_ms = wanted_time(matches, &mut cursor)?;
     let answer = match trigger_at(&cursor, at_ms) {
         Some(trigger) => answer_of_trigger(&mut cursor, trigger, at_ms)?,
@@ -80,10 +82,10 @@ fn wanted_time(
 
 /// The trigger whose requests cover a time, the nearest; without a time the last one.
 fn trigger_at(cursor: &RecordingCursor, at_ms: Option<u64>) -> Option<usize> {
-    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let before = whole_milliseconds(BEFORE_TRIGGER);
+    let after = whole_milliseconds(LONGEST_AFTER_TRIGGER);
     let covers = |mark: &TriggerMark, at: u64| {
-        let from = mark.time_ms.saturating_sub(milliseconds(BEFORE_TRIGGER));
-        (from..=mark.time_ms + milliseconds(LONGEST_AFTER_TRIGGER)).contains(&at)
+        (mark.time_ms.saturating_sub(before)..=mark.time_ms.saturating_add(after)).contains(&at)
     };
     let marks = cursor.recording().trigger_marks().enumerate();
     let found = match at_ms {
@@ -127,8 +129,7 @@ fn answer_of_snapshots(
     }
     let end = cursor.position();
     let end_ms = cursor.current_mark().map_or(0, |mark| mark.time_ms);
-    let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let from_ms = end_ms.saturating_sub(milliseconds);
+    let from_ms = end_ms.saturating_sub(whole_milliseconds(duration));
     let marks = cursor.recording().view_marks().take(end + 1);
     let in_time = marks.filter(|mark| mark.time_ms >= from_ms).count();
     let count = in_time.clamp(MIN_SNAPSHOTS, MAX_SNAPSHOTS).min(end + 1);

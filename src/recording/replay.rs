@@ -9,6 +9,7 @@ use super::trigger::TriggerRecord;
 use super::view_time::RecordingTimes;
 use crate::model::history::MAX_SAMPLES;
 use crate::model::{SampleHistory, Snapshot};
+use crate::units::whole_milliseconds;
 
 /// A position in a recording, and operations to change it.
 #[derive(Debug)]
@@ -144,8 +145,7 @@ impl RecordingCursor {
         let Some(here) = self.current_mark() else {
             return Ok(Vec::new());
         };
-        let length_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
-        let begin = here.time_ms.saturating_sub(length_ms);
+        let begin = here.time_ms.saturating_sub(whole_milliseconds(length));
         let is_within = |view: &usize| {
             let mark = self.recording.view_mark(*view);
             mark.is_some_and(|mark| mark.time_ms > begin && mark.time_ms <= here.time_ms)

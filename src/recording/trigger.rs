@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::safe_text::SafeText;
+use crate::units::whole_milliseconds;
 
 /// Requests are kept from this long before a trigger.
 pub const BEFORE_TRIGGER: Duration = Duration::from_secs(20);
@@ -65,10 +66,12 @@ impl TriggerRecord {
     #[must_use]
     pub fn end_ms(&self) -> u64 {
         let further = self.further.iter().map(|it| it.time_ms).max();
-        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let last = self.time_ms.max(further.unwrap_or(0));
-        let longest = self.time_ms + milliseconds(LONGEST_AFTER_TRIGGER);
-        (last + milliseconds(AFTER_TRIGGER)).min(longest)
+        let longest = self
+            .time_ms
+            .saturating_add(whole_milliseconds(LONGEST_AFTER_TRIGGER));
+        last.saturating_add(whole_milliseconds(AFTER_TRIGGER))
+            .min(longest)
     }
 }
 

@@ -361,6 +361,7 @@ pub fn mark_of_view(live: &Snapshot) -> FrameMark {
         bytes_per_s: any.then_some(sum as u64),
     }
 }
+
 /// A value as one line of JSON.
 pub(super) fn to_json(value: &impl serde::Serialize) -> Result<Vec<u8>, RecordingWriteError> {
     serde_json::to_vec(value).map_err(|error| RecordingWriteError::InvalidContent {
