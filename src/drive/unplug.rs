@@ -168,40 +168,12 @@ fn add_uses(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::identity::DeviceDetails;
 
     fn device(name: &str, kind: DriveKind) -> BlockDevice {
         BlockDevice {
-            name: name.to_owned(),
-            path: format!("/dev/{name}"),
-            number: (8, 16),
-            kind,
-            size_bytes: 1 << 30,
-            logical_block_bytes: Some(512),
-            physical_block_bytes: Some(512),
-            rotational: Some(false),
-            rotation_rate: None,
             removable: Some(true),
-            read_only: Some(false),
-            volume: None,
-            by_id: None,
-            vendor: None,
-            model: None,
-            serial: None,
-            firmware: None,
-            transport: None,
-            scheduler: None,
-            queue_depth: None,
-            read_ahead_kib: None,
-            max_request_kib: None,
             write_cache: Some("write back".to_owned()),
-            signature: None,
-            parent: None,
-            slaves: Vec::new(),
-            backing_file: None,
-            aligned: None,
-            users: Vec::new(),
-            details: DeviceDetails::default(),
+            ..BlockDevice::new(name, kind, 1 << 30)
         }
     }
 

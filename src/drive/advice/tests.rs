@@ -5,39 +5,17 @@ use crate::drive::identity::DeviceDetails;
 
 fn drive(kind: DriveKind, transport: &str, rotational: bool) -> BlockDevice {
     BlockDevice {
-        name: "sda".to_owned(),
-        path: "/dev/sda".to_owned(),
-        number: (8, 0),
-        kind,
-        size_bytes: 1 << 40,
-        logical_block_bytes: Some(512),
-        physical_block_bytes: Some(4096),
         rotational: Some(rotational),
-        rotation_rate: None,
-        removable: Some(false),
-        read_only: Some(false),
-        volume: None,
-        by_id: None,
-        vendor: None,
-        model: None,
-        serial: None,
-        firmware: None,
         transport: Some(transport.to_owned()),
         scheduler: Some("none".to_owned()),
-        queue_depth: None,
         read_ahead_kib: Some(128),
         max_request_kib: Some(1280),
         write_cache: Some("write back".to_owned()),
-        signature: None,
-        parent: None,
-        slaves: Vec::new(),
-        backing_file: None,
-        aligned: None,
-        users: Vec::new(),
         details: DeviceDetails {
             schedulers: ["none", "mq-deadline", "bfq"].map(str::to_owned).to_vec(),
             ..DeviceDetails::default()
         },
+        ..BlockDevice::new("sda", kind, 1 << 40)
     }
 }
 

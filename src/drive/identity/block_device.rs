@@ -116,6 +116,43 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
+    /// A device of which only these are known; its node is `/dev/NAME`, its number 0:0.
+    #[must_use]
+    pub fn new(name: &str, kind: DriveKind, size_bytes: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            path: format!("/dev/{name}"),
+            number: (0, 0),
+            kind,
+            size_bytes,
+            logical_block_bytes: None,
+            physical_block_bytes: None,
+            rotational: None,
+            rotation_rate: None,
+            removable: None,
+            read_only: None,
+            volume: None,
+            by_id: None,
+            vendor: None,
+            model: None,
+            serial: None,
+            firmware: None,
+            transport: None,
+            scheduler: None,
+            queue_depth: None,
+            read_ahead_kib: None,
+            max_request_kib: None,
+            write_cache: None,
+            signature: None,
+            parent: None,
+            slaves: Vec::new(),
+            backing_file: None,
+            aligned: None,
+            users: Vec::new(),
+            details: DeviceDetails::default(),
+        }
+    }
+
     /// 512n, 512e or 4Kn: logical and physical sector size.
     #[must_use]
     pub fn sector_kind(&self) -> Option<String> {

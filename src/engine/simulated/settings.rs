@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::model::DriveModel;
-use crate::drive::identity::DeviceDetails;
 use crate::drive::{BlockDevice, DriveKind, Target, TargetKind};
 use crate::units;
 
@@ -226,37 +225,13 @@ impl SimParameters {
 
     /// Identity that the drive reports.
     fn drive_identity(&self, size: u64, logical: u32, physical: u32) -> BlockDevice {
+        let name = format!("{NAME_PREFIX}{}", self.kind.name);
         BlockDevice {
-            name: format!("{NAME_PREFIX}{}", self.kind.name),
             path: self.name.clone(),
-            number: (0, 0),
-            kind: DriveKind::Disk,
-            size_bytes: size,
             logical_block_bytes: Some(logical),
             physical_block_bytes: Some(physical.max(logical)),
-            rotational: None,
-            rotation_rate: None,
-            removable: None,
-            read_only: None,
-            volume: None,
-            by_id: None,
-            vendor: None,
             model: Some(format!("simulated ({})", self.kind.name)),
-            serial: None,
-            firmware: None,
-            transport: None,
-            scheduler: None,
-            queue_depth: None,
-            read_ahead_kib: None,
-            max_request_kib: None,
-            write_cache: None,
-            signature: None,
-            parent: None,
-            slaves: Vec::new(),
-            backing_file: None,
-            aligned: None,
-            users: Vec::new(),
-            details: DeviceDetails::default(),
+            ..BlockDevice::new(&name, DriveKind::Disk, size)
         }
     }
 }
