@@ -17,14 +17,11 @@ impl FlushOrder {
     /// Follows the counters of an interval.
     pub fn update(&mut self, before: Option<&SystemSample>, now: &SystemSample) {
         let known = std::mem::take(&mut self.states);
+        let disks = before.map_or(&[][..], |before| &before.disks);
+        let before: HashMap<_, _> = disks.iter().map(|disk| (key_of(disk), disk)).collect();
         for disk in &now.disks {
-            let earlier = before.and_then(|before| {
-                let mut disks = before.disks.iter();
-                disks.find(|other| {
-                    (other.device_number, &other.name) == (disk.device_number, &disk.name)
-                })
-            });
-            let state = earlier
+            let state = before
+                .get(&key_of(disk))
                 .and_then(|earlier| followed(*known.get(&disk.name)?, earlier, disk))
                 .unwrap_or_else(|| {
                     let flushes = disk.flushes.map(|flushes| flushes.completed);
@@ -40,6 +37,11 @@ impl FlushOrder {
             device.flush_state = self.states.get(&*device.name).copied();
         }
     }
+}
+
+/// What tells a device from another one that has its name later.
+fn key_of(disk: &DiskCounters) -> ((u32, u32), &str) {
+    (disk.device_number, &disk.name)
 }
 
 /// The state after an interval; `None` where a counter went backwards, or flushes are not counted.

@@ -85,9 +85,12 @@ struct ReaderSum {
 /// Who reads most: it reads what it had before. Processes that are gone at the end count for the one
 /// that started them: nobody can do anything about the process itself.
 fn readers(analysis: &Analysis<'_>) -> Vec<Party> {
+    let alive = analysis.last().processes.iter().filter(|it| !it.exited);
+    let alive: BTreeSet<u32> = alive.map(|it| it.pid).collect();
+    let share = 1.0 / analysis.window.snapshots.len().max(1) as f64;
     let mut sums: BTreeMap<Reader, ReaderSum> = BTreeMap::new();
     for snapshot in &analysis.window.snapshots {
-        add_readers(analysis, snapshot, &mut sums);
+        add_readers(snapshot, share, &alive, &mut sums);
     }
     let mut readers: Vec<(Reader, ReaderSum)> = sums.into_iter().collect();
     readers.sort_list_by(|a, b| b.1.bytes.total_cmp(&a.1.bytes));
@@ -98,13 +101,15 @@ fn readers(analysis: &Analysis<'_>) -> Vec<Party> {
         .collect()
 }
 
+/// Adds what the readers did in one snapshot, which is `share` of the window; `alive`: the processes
+/// of its end.
 fn add_readers(
-    analysis: &Analysis<'_>,
     snapshot: &Snapshot,
+    share: f64,
+    alive: &BTreeSet<u32>,
     sums: &mut BTreeMap<Reader, ReaderSum>,
 ) {
     let seconds = snapshot.interval.map_or(0.0, |it| it.as_secs_f64());
-    let share = 1.0 / analysis.window.snapshots.len().max(1) as f64;
     let whole = snapshot.processes.iter().filter(|it| it.tid == it.pid);
     let mut blocked: BTreeSet<Reader> = BTreeSet::new();
     for view in whole {
@@ -112,7 +117,7 @@ fn add_readers(
         if bytes <= 0.0 {
             continue;
         }
-        let reader = reader_of(analysis, view);
+        let reader = reader_of(view, alive);
         let sum = sums.entry(reader.clone()).or_default();
         sum.bytes += bytes;
         sum.pid = view.pid;
@@ -124,14 +129,10 @@ fn add_readers(
 }
 
 /// Whom a process counts for.
-fn reader_of(analysis: &Analysis<'_>, view: &ProcessView) -> Reader {
-    let is_listed = |pid: u32| {
-        let mut last = analysis.last().processes.iter();
-        last.any(|it| it.pid == pid && !it.exited)
-    };
+fn reader_of(view: &ProcessView, alive: &BTreeSet<u32>) -> Reader {
     match view.parent_pid {
-        _ if is_listed(view.pid) => Reader::Process(view.pid),
-        parent if parent > 1 && is_listed(parent) => Reader::Process(parent),
+        _ if alive.contains(&view.pid) => Reader::Process(view.pid),
+        parent if parent > 1 && alive.contains(&parent) => Reader::Process(parent),
         _ => {
             let first = view.command.split(' ').next().unwrap_or_default();
             Reader::Program(first.trim_matches(['[', ']']).into())

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use super::extents::extents_on_device;
 use crate::drive::ioctl::FileExtent;
+use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
 
 /// Descriptors of a process that are looked at.
@@ -43,10 +44,7 @@ pub fn read_layout(
         .find(|link| is_it(link))?;
     // The link leads to the file itself, whatever has been mounted or renamed since.
     let metadata = fs::metadata(&descriptor).ok()?;
-    let device_number = (
-        libc::major(metadata.dev()) as u32,
-        libc::minor(metadata.dev()) as u32,
-    );
+    let device_number = split_device_number(metadata.dev());
     if !metadata.is_file() || !devices.contains(&device_number) {
         return None;
     }
