@@ -163,6 +163,18 @@ fn with_records(mut sample: SystemSample, records: &[ExitRecord]) -> SystemSampl
     sample
 }
 
+/// Two samples of the shell, a second apart: what it has read, and its ended children. The second
+/// one has these records.
+fn shell_with_records(
+    [before, after]: [(u64, Option<u64>); 2],
+    records: &[ExitRecord],
+) -> [SystemSample; 2] {
+    let shell = |second, (read, ended)| {
+        SystemSample::of_processes(second, vec![process(SHELL, 1, read, ended, second)])
+    };
+    [shell(1, before), with_records(shell(2, after), records)]
+}
+
 type NamedPrograms = Vec<(String, u64)>;
 
 /// Read bytes of the ended children of the shell and their names in each interval, and the bytes of
@@ -200,12 +212,11 @@ fn recorded_children_are_named_and_counted_once() {
         record(61, SHELL, "dd", 3_000_000),
         record(62, SHELL, "cat", 1_000_000),
     ];
+    let [before, after] =
+        shell_with_records([(0, Some(0)), (7_000_000, Some(7_000_000))], &records);
     let samples = [
-        SystemSample::of_processes(1, vec![process(SHELL, 1, 0, Some(0), 1)]),
-        with_records(
-            SystemSample::of_processes(2, vec![process(SHELL, 1, 7_000_000, Some(7_000_000), 2)]),
-            &records,
-        ),
+        before,
+        after,
         SystemSample::of_processes(3, vec![process(SHELL, 1, 7_000_000, Some(7_000_000), 3)]),
     ];
     let expected = named(7_000_000, &[("dd", 2), ("cat", 1)]);
@@ -214,12 +225,11 @@ fn recorded_children_are_named_and_counted_once() {
 
 #[test]
 fn recorded_child_whose_parent_was_read_earlier_is_not_counted_again() {
+    let records = [record(60, SHELL, "dd", 3_000_000)];
+    let [before, after] = shell_with_records([(0, Some(0)), (0, Some(0))], &records);
     let samples = [
-        SystemSample::of_processes(1, vec![process(SHELL, 1, 0, Some(0), 1)]),
-        with_records(
-            SystemSample::of_processes(2, vec![process(SHELL, 1, 0, Some(0), 2)]),
-            &[record(60, SHELL, "dd", 3_000_000)],
-        ),
+        before,
+        after,
         SystemSample::of_processes(3, vec![process(SHELL, 1, 3_000_000, Some(3_000_000), 3)]),
     ];
     let expected = named(3_000_000, &[("dd", 1)]);
@@ -228,13 +238,8 @@ fn recorded_child_whose_parent_was_read_earlier_is_not_counted_again() {
 
 #[test]
 fn recorded_children_of_a_parent_with_threads_are_taken_off_its_own() {
-    let samples = [
-        SystemSample::of_processes(1, vec![process(SHELL, 1, 0, None, 1)]),
-        with_records(
-            SystemSample::of_processes(2, vec![process(SHELL, 1, 3_500_000, None, 2)]),
-            &[record(60, SHELL, "dd", 3_000_000)],
-        ),
-    ];
+    let records = [record(60, SHELL, "dd", 3_000_000)];
+    let samples = shell_with_records([(0, None), (3_500_000, None)], &records);
     let expected = named(3_000_000, &[("dd", 1)]);
     assert_eq!(recorded_reads(&samples), [(expected, 3_000_000)]);
 }
@@ -286,16 +291,11 @@ fn thread_that_ends_before_its_process_is_counted_with_it() {
 #[test]
 fn child_of_an_unseen_child_is_charged_to_the_ancestor_that_is_alive() {
     // sh -c of make starts dd and waits for it; both end within the interval.
-    let samples = [
-        SystemSample::of_processes(1, vec![process(SHELL, 1, 0, Some(0), 1)]),
-        with_records(
-            SystemSample::of_processes(2, vec![process(SHELL, 1, 3_300_000, Some(3_300_000), 2)]),
-            &[
-                record(60, SHELL, "sh", 300_000),
-                record(61, 60, "dd", 3_000_000),
-            ],
-        ),
+    let records = [
+        record(60, SHELL, "sh", 300_000),
+        record(61, 60, "dd", 3_000_000),
     ];
+    let samples = shell_with_records([(0, Some(0)), (3_300_000, Some(3_300_000))], &records);
     let expected = named(3_300_000, &[("dd", 1), ("sh", 1)]);
     assert_eq!(recorded_reads(&samples), [(expected, 0)]);
 }
