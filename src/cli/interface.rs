@@ -64,6 +64,6 @@ pub(super) fn exit_of_ending(ending: Result<LoopEnd, InterfaceError>) -> Command
     match ending.map_err(CommandFailure::failed)? {
         LoopEnd::Quit => Ok(ExitStatus::Success),
         LoopEnd::Signal(_) => Ok(ExitStatus::Interrupted),
-        LoopEnd::InputClosed | LoopEnd::Panicked => Ok(ExitStatus::Failed),
+        LoopEnd::InputClosed => Ok(ExitStatus::Failed),
     }
 }

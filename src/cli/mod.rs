@@ -36,7 +36,8 @@ mod why_recorded;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
-use std::process::ExitCode;
+use std::panic;
+use std::process::{self, ExitCode};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command};
@@ -256,6 +257,7 @@ pub fn main() -> ExitCode {
         print_status_line(&format!("diskscope: {}", elevation.refusal_text()));
         return ExitCode::from(ExitStatus::Refused as u8);
     }
+    abort_on_panic();
     // Exceeding a limit on the file size then fails the write instead of killing the program.
     ioctl::ignore_sigxfsz();
     let matches = match parse_arguments(std::env::args_os()) {
@@ -272,6 +274,18 @@ pub fn main() -> ExitCode {
     let exit = run_subcommand(&matches) as u8;
     supervisor::report_delivered(exit);
     ExitCode::from(exit)
+}
+
+/// Ends the process on a panic, on whatever thread: a panic is a defect of the program, and a program
+/// that goes on without one of its threads would show what is not true. The supervisor restores
+/// settings as after any other end of the worker by a signal.
+pub fn abort_on_panic() {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        print_status_line("diskscope: this is a defect of diskscope; please report it");
+        process::abort();
+    }));
 }
 
 /// Parses the arguments; the error is the exit status if the program ends here.

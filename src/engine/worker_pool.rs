@@ -119,6 +119,7 @@ impl<'a> WorkerPool<'a> {
         let priority = self.plan.io_class;
         let write_gate = self.write_gate.clone();
         let body = move || {
+            // For callers of the library; the program ends at a panic.
             let result = catch_unwind(AssertUnwindSafe(|| {
                 let prepared = threads::set_io_class(priority).and_then(|()| factory(id));
                 let mut work = match prepared {

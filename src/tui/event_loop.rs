@@ -35,8 +35,6 @@ pub enum LoopEnd {
     Signal(i32),
     /// The terminal is gone, so no key can be pressed.
     InputClosed,
-    /// A thread panicked.
-    Panicked,
 }
 
 /// Why the loop failed.
@@ -188,7 +186,6 @@ fn handle_signal(
 ) -> Result<LoopStep, LoopError> {
     Ok(match notice {
         SignalNotice::Terminate(signal) => LoopStep::End(LoopEnd::Signal(signal)),
-        SignalNotice::Panicked => LoopStep::End(LoopEnd::Panicked),
         SignalNotice::Suspend => {
             display.suspend()?;
             LoopStep::Redraw

@@ -21,7 +21,7 @@ use super::player;
 use super::player::RecordingPlayer;
 use super::services::{AppServices, FeedSenders, service_channels};
 use super::signals;
-use super::terminal::{PanicReport, TerminalGuard};
+use super::terminal::{PanicRestoration, TerminalGuard};
 use super::terminal_kind::TerminalKind;
 use crate::app::AppState;
 use crate::app::preferences::Preferences;
@@ -69,15 +69,12 @@ pub enum InterfaceError {
     /// The terminal failed.
     #[error(transparent)]
     Loop(#[from] LoopError),
-    /// A thread panicked.
-    #[error("a part of diskscope failed: {0}; this is a defect, please report it")]
-    Panicked(String),
 }
 
 /// Runs the interface on this machine until it ends.
 ///
 /// # Errors
-/// When the terminal cannot be used, or a thread panicked. The terminal is restored in any case.
+/// When the terminal cannot be used. The terminal is restored in any case.
 pub fn run(options: &InterfaceOptions) -> Result<LoopEnd, InterfaceError> {
     let interval = options.interval;
     let mut state = AppState::new(interval);
@@ -140,10 +137,10 @@ pub fn run_with<S: AppServices>(
         .build()?;
     let (notifier, notices) = mpsc::channel(16);
     let output = TerminalOutput::start(stdout())?;
-    let panic_report = PanicReport::install_hook(notifier.clone(), output.clone());
+    let _panic_restoration = PanicRestoration::install(output.clone());
     let (senders, feeds) = service_channels();
     let selection = ThemeSelection::new(options, kind);
-    let result = runtime.block_on(async {
+    runtime.block_on(async {
         signals::forward_signals(&notifier)?;
         // The terminal comes first: without one, no thread is started.
         let display = TerminalGuard::enter_screen(output.clone(), options.mouse)?;
@@ -184,12 +181,8 @@ pub fn run_with<S: AppServices>(
         supervisor::report_ending();
         let mut services = services;
         services.stop_and_join();
-        Ok::<_, InterfaceError>(end?)
-    });
-    match panic_report.panic_message() {
-        Some(message) => Err(InterfaceError::Panicked(message)),
-        None => result,
-    }
+        Ok(end?)
+    })
 }
 
 /// What decides about the theme.

@@ -17,8 +17,6 @@ pub enum SignalNotice {
     Suspend,
     /// Continue after a stop (SIGCONT).
     Resume,
-    /// A thread panicked.
-    Panicked,
 }
 
 /// Forwards the signals that the interface handles. Needs a running tokio runtime.

@@ -1,7 +1,8 @@
 //! Terminal setup, and its restoration on every exit path.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{self, PanicHookInfo};
+use std::sync::Arc;
 use std::thread;
 
 use crossterm::event::{
@@ -9,9 +10,7 @@ use crossterm::event::{
 };
 use crossterm::{cursor, queue, terminal};
 use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
-use tokio::sync::mpsc;
 
-use super::signals::SignalNotice;
 use crate::terminal_output::TerminalOutput;
 
 /// Operations of the loop on the terminal, except for drawing.
@@ -70,31 +69,20 @@ impl TerminalGuard {
         }
         self.output.push(&bytes)
     }
-
-    /// Discards output that the terminal has not taken yet, then restores it: over a slow line,
-    /// frames that nobody will look at would delay the end by minutes.
-    fn leave_screen(&self) {
-        self.output.discard();
-        // CAN ends a control sequence of which only the beginning was sent (ECMA-48).
-        self.output.write_last(b"\x18");
-        restore_terminal(&self.output);
-    }
 }
 
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        // A panic has been reported on the terminal already.
-        if thread::panicking() {
-            restore_terminal(&self.output);
-        } else {
-            self.leave_screen();
+        // A panic has restored it, and has been reported on it.
+        if !thread::panicking() {
+            leave_screen(&self.output);
         }
     }
 }
 
 impl TerminalDisplay for TerminalGuard {
     fn suspend(&mut self) -> io::Result<()> {
-        self.leave_screen();
+        leave_screen(&self.output);
         // The process group of a session leader has no shell that could continue it.
         if getsid(None)? != getpgrp() {
             kill_current_process_group(Signal::STOP)?;
@@ -112,9 +100,12 @@ impl TerminalDisplay for TerminalGuard {
     }
 }
 
-/// Restores the terminal, as far as it still exists and takes bytes. May be called twice.
-pub fn restore_terminal(output: &TerminalOutput) {
-    let mut bytes = Vec::new();
+/// Restores the terminal, as far as it still exists and takes bytes. What it has not taken yet is
+/// discarded first: over a slow line, frames that nobody will look at would delay the end by minutes.
+pub fn leave_screen(output: &TerminalOutput) {
+    output.discard();
+    // CAN ends a control sequence of which only the beginning was sent (ECMA-48).
+    let mut bytes = b"\x18".to_vec();
     // Writing to memory does not fail.
     let _ = queue!(
         bytes,
@@ -127,46 +118,34 @@ pub fn restore_terminal(output: &TerminalOutput) {
     let _ = terminal::disable_raw_mode();
 }
 
-/// The message of a panic on another thread, kept until the terminal is restored.
-#[derive(Debug, Clone, Default)]
-pub struct PanicReport(Arc<Mutex<Option<String>>>);
+type PanicHook = dyn Fn(&PanicHookInfo<'_>) + Send + Sync;
 
-impl PanicReport {
-    /// Installs a panic hook: a panic on this thread restores the terminal before it is reported,
-    /// and one on any other thread is sent to the loop, which ends the program.
+/// While this exists, a panic on any thread restores the terminal before it is reported.
+pub struct PanicRestoration {
+    /// Reports a panic, and takes over again afterwards.
+    report: Arc<PanicHook>,
+}
+
+impl PanicRestoration {
+    /// Installs the panic hook.
     #[must_use]
-    pub fn install_hook(notices: mpsc::Sender<SignalNotice>, output: TerminalOutput) -> Self {
-        let report_text = Self::default();
-        let (hook_text, here) = (report_text.clone(), thread::current().id());
-        let default_hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if thread::current().id() == here {
-                restore_terminal(&output);
-                default_hook(panic);
-                return;
-            }
-            let name = thread::current().name().unwrap_or("unnamed").to_owned();
-            let mut report_text = hook_text.0.lock().unwrap_or_else(PoisonError::into_inner);
-            report_text.get_or_insert(format!("thread {name}: {panic}"));
-            // When the channel is full, the loop has a notice to end already.
-            let _ = notices.try_send(SignalNotice::Panicked);
+    pub fn install(output: TerminalOutput) -> Self {
+        let report: Arc<PanicHook> = Arc::from(panic::take_hook());
+        let reporter = Arc::clone(&report);
+        panic::set_hook(Box::new(move |panic| {
+            leave_screen(&output);
+            reporter(panic);
         }));
-        report_text
-    }
-
-    /// The panic message, if a thread panicked.
-    #[must_use]
-    pub fn panic_message(&self) -> Option<String> {
-        let report_text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        report_text.clone()
+        Self { report }
     }
 }
 
-impl Drop for PanicReport {
+impl Drop for PanicRestoration {
     fn drop(&mut self) {
-        // The hook holds a copy: the last but one to be dropped is the program's own.
-        if Arc::strong_count(&self.0) == 2 && !thread::panicking() {
-            let _ = std::panic::take_hook();
+        // A hook cannot be set while a panic is in progress.
+        if !thread::panicking() {
+            let report = Arc::clone(&self.report);
+            panic::set_hook(Box::new(move |panic| report(panic)));
         }
     }
 }

@@ -63,7 +63,7 @@ impl<C> CommandThread<C> {
 
     pub(crate) fn send(&self, command: C) {
         if let Some(commands) = &self.commands {
-            // A thread that has ended has panicked, which the loop learns from the panic hook.
+            // A thread ends early only when it panics, and that ends the program.
             let _ = commands.send(command);
         }
     }

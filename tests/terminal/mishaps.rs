@@ -28,6 +28,7 @@ impl AppServices for FailingServices {
 }
 
 fn main() -> ExitCode {
+    diskscope::cli::abort_on_panic();
     let way = std::env::args().nth(1).unwrap_or_default();
     let options = InterfaceOptions {
         ascii: false,

@@ -407,8 +407,6 @@ async fn screen_keys_switch_screens_and_empty_list_shows_advice() {
 async fn signals_end_or_suspend_the_interface() {
     let term = drive_loop(Vec::new(), &[SignalNotice::Terminate(15)]).await;
     assert_eq!(term.ending, LoopEnd::Signal(15));
-    let panicked = drive_loop(Vec::new(), &[SignalNotice::Panicked]).await;
-    assert_eq!(panicked.ending, LoopEnd::Panicked);
     let stopped = drive_loop(
         parse_keys("<C-z>"),
         &[SignalNotice::Suspend, SignalNotice::Resume],
