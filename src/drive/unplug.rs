@@ -171,6 +171,7 @@ mod tests {
 
     fn device(name: &str, kind: DriveKind) -> BlockDevice {
         BlockDevice {
+            number: (8, 16),
             removable: Some(true),
             write_cache: Some("write back".to_owned()),
             ..BlockDevice::new(name, kind, 1 << 30)

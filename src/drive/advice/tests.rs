@@ -5,7 +5,12 @@ use crate::drive::identity::DeviceDetails;
 
 fn drive(kind: DriveKind, transport: &str, rotational: bool) -> BlockDevice {
     BlockDevice {
+        number: (8, 0),
+        logical_block_bytes: Some(512),
+        physical_block_bytes: Some(4096),
         rotational: Some(rotational),
+        removable: Some(false),
+        read_only: Some(false),
         transport: Some(transport.to_owned()),
         scheduler: Some("none".to_owned()),
         read_ahead_kib: Some(128),
