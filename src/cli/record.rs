@@ -97,11 +97,11 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         None => RecordingFile::create(path, limit)?,
     };
     let mut collector = SampleCollector::new(SysPaths::default());
-    let needs = conditions.needs();
-    collector.set_show_units(needs.units);
-    collector.set_show_mounts(needs.mounts);
-    collector.set_show_blocked(needs.blocked);
-    collector.set_show_io_errors(needs.io_errors);
+    // Whatever the conditions need: `why` finds the causes of a recording in these.
+    collector.set_show_units(true);
+    collector.set_show_mounts(true);
+    collector.set_show_blocked(true);
+    collector.set_show_io_errors(true);
     let triggers = (!conditions.is_empty())
         .then(|| TriggerWatch::start(conditions, recorder.max_trigger_requests()));
     let mut session = RecordingSession {

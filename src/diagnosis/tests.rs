@@ -8,7 +8,8 @@ use crate::drive::identity::list_block_devices;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
 use crate::model::Snapshot;
 use crate::model::snapshot::{
-    DeviceShare, DeviceView, HostView, ProcessView, TotalRates, UnitLimit, UnitView,
+    BlockedTaskView, DeviceShare, DeviceView, HostView, IoErrorsView, MountView, ProcessView,
+    TotalRates, TransferKind, TransferView, UnitLimit, UnitView,
 };
 use crate::probe::facts::FactsSample;
 use crate::probe::files::layout::FileLayout;
@@ -189,6 +190,117 @@ fn window_without_rates_has_no_diagnosis() {
     });
     window.snapshots = vec![first];
     assert_eq!(diagnose(&window), None);
+}
+
+/// The diagnosis of a recording of a quiet machine, with this in each of its snapshots.
+fn recorded(change: impl Fn(usize, &mut Snapshot)) -> Diagnosis {
+    let snapshots = (0..15).map(|second| {
+        let mut snapshot = Scene::quiet().snapshot(second);
+        change(second, &mut snapshot);
+        Arc::new(snapshot)
+    });
+    diagnose(&EvidenceWindow::of_snapshots(snapshots)).unwrap()
+}
+
+/// Code and device of the first cause.
+fn first(diagnosis: &Diagnosis) -> Option<(CauseCode, Option<&str>)> {
+    let cause = diagnosis.causes.first()?;
+    Some((cause.code(), cause.device.as_deref()))
+}
+
+#[test]
+fn recording_without_tasks_mounts_and_errors_says_what_it_cannot_show() {
+    let diagnosis = recorded(|_, _| ());
+    assert_eq!(diagnosis.causes, []);
+    for code in [
+        CauseCode::HungIo,
+        CauseCode::FuseOrNetworkStalled,
+        CauseCode::DriveErrors,
+        CauseCode::FileSystemFull,
+    ] {
+        let expected = (code, NotExamined::NotRecorded);
+        assert!(diagnosis.not_examined.contains(&expected), "{code:?}");
+    }
+}
+
+#[test]
+fn tasks_that_a_recording_shows_blocked_hang() {
+    let task = |second: usize, blocked_in: &str| BlockedTaskView {
+        pid: 40,
+        tid: 41,
+        command: "dd if=/dev/sda".into(),
+        unit: None,
+        blocked_ns: 1_000_000_000 * second as u64,
+        wait_channel: Some(blocked_in.into()),
+    };
+    let hung = recorded(|second, it| it.blocked = Some(vec![task(second, "submit_bio_wait")]));
+    assert_eq!(first(&hung), Some((CauseCode::HungIo, None)));
+    assert_eq!(hung.causes[0].victims[0].pid, 40);
+    let served =
+        recorded(|second, it| it.blocked = Some(vec![task(second, "request_wait_answer")]));
+    assert_eq!(
+        first(&served),
+        Some((CauseCode::FuseOrNetworkStalled, None))
+    );
+    // It made a context switch: each sleep is a new one.
+    let awake = recorded(|_, it| it.blocked = Some(vec![task(0, "submit_bio_wait")]));
+    assert_eq!(first(&awake), None);
+}
+
+#[test]
+fn errors_that_a_recording_counts_are_named() {
+    let errors = |logged| IoErrorsView {
+        device: "sda".into(),
+        logged,
+        failed_commands: Some(3),
+        message: Some("I/O error, dev sda, sector 8".into()),
+    };
+    let logged = recorded(|second, it| {
+        it.io_errors = Some((second == 4).then(|| errors(Some(2))).into_iter().collect());
+    });
+    assert_eq!(first(&logged), Some((CauseCode::DriveErrors, Some("sda"))));
+    let harmless = recorded(|_, it| it.io_errors = Some(vec![errors(None)]));
+    assert_eq!(first(&harmless), None);
+}
+
+#[test]
+fn resync_that_a_recording_lists_as_a_transfer_is_one_of_its_array() {
+    let resync = |name: &str, kind| {
+        recorded(move |_, it| {
+            it.devices.push(DeviceView {
+                name: name.into(),
+                kind: Some(kind),
+                ..DeviceView::default()
+            });
+            it.transfers = vec![TransferView {
+                command: name.into(),
+                kind: TransferKind::Resync,
+                ..TransferView::default()
+            }];
+        })
+    };
+    let array = resync("md0", DriveKind::Raid);
+    assert_eq!(first(&array), Some((CauseCode::RaidResync, Some("md0"))));
+    let mirror = resync("dm-3", DriveKind::DeviceMapper);
+    assert_eq!(first(&mirror), None);
+}
+
+#[test]
+fn file_system_that_a_recording_shows_full_is_named() {
+    let full = |kind: &str, size_bytes| {
+        recorded(move |_, it| {
+            it.mounts = Some(vec![MountView {
+                mount_point: "/srv".into(),
+                file_system: kind.into(),
+                size_bytes: Some(size_bytes),
+                available_bytes: Some(4096),
+                ..MountView::default()
+            }]);
+        })
+    };
+    let named = first(&full("ext4", 1 << 40)).map(|(code, _)| code);
+    assert_eq!(named, Some(CauseCode::FileSystemFull));
+    assert_eq!(first(&full("squashfs", 1 << 30)), None);
 }
 
 #[test]

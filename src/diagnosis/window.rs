@@ -13,7 +13,8 @@ use crate::probe::process::task_scan::TaskScan;
 /// problem which ended is not named any more.
 pub const WINDOW: Duration = Duration::from_secs(10);
 
-/// Snapshots, scans and facts of a window. A recording has the snapshots only.
+/// Snapshots, scans and facts of a window. A recording has the snapshots only, which have a part of
+/// the rest: control groups, mounts, blocked tasks and I/O errors.
 #[derive(Debug, Clone, Default)]
 pub struct EvidenceWindow {
     /// The snapshots, the oldest first. The first one of a sampler has no rates and is left out.
@@ -39,6 +40,13 @@ impl EvidenceWindow {
             snapshots: snapshots.into_iter().filter(has_rates).collect(),
             ..Self::default()
         }
+    }
+
+    /// Whether the blocked tasks are known, from scans or from the snapshots of a recording.
+    #[must_use]
+    pub fn has_blocked_tasks(&self) -> bool {
+        let mut snapshots = self.snapshots.iter();
+        !self.scans.is_empty() || snapshots.any(|snapshot| snapshot.blocked.is_some())
     }
 
     /// Tasks that are blocked in the last scan, and have been without a context switch since an

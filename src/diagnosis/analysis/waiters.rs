@@ -7,7 +7,6 @@ use super::devices::DeviceSummary;
 use super::processes::ProcessSummary;
 use crate::diagnosis::wait_kind::{WaitKind, wait_kind};
 use crate::diagnosis::window::EvidenceWindow;
-use crate::probe::process::task_scan::BlockedTask;
 use crate::safe_text::SafeText;
 use crate::sorting::SortList as _;
 
@@ -52,9 +51,12 @@ pub(super) fn summarize(
     processes: &[ProcessSummary],
     devices: &[DeviceSummary],
 ) -> Vec<Waiter> {
-    let mut waiters = match window.scans.len() {
-        0 => from_snapshots(processes),
-        _ => from_scans(window, processes),
+    let mut waiters = if !window.scans.is_empty() {
+        summaries(&threads_of_scans(window), processes)
+    } else if window.has_blocked_tasks() {
+        summaries(&threads_of_snapshots(window), processes)
+    } else {
+        of_process_states(processes)
     };
     for waiter in &mut waiters {
         if waiter.devices.is_empty() {
@@ -66,8 +68,8 @@ pub(super) fn summarize(
     waiters
 }
 
-/// A recording has the state of each process at the end of each interval only.
-fn from_snapshots(processes: &[ProcessSummary]) -> Vec<Waiter> {
+/// A recording without the blocked tasks has the state of each process at the end of each interval.
+fn of_process_states(processes: &[ProcessSummary]) -> Vec<Waiter> {
     processes
         .iter()
         .filter(|process| process.blocked > 0.0)
@@ -92,31 +94,22 @@ fn from_snapshots(processes: &[ProcessSummary]) -> Vec<Waiter> {
         .collect()
 }
 
-/// A thread over the scans.
+/// A thread over the looks at it.
 #[derive(Default)]
 struct ThreadWaits {
+    /// In how many looks it was blocked, by what it waited for.
     kinds: BTreeMap<WaitKind, usize>,
-    /// Begin of the present sleep, and its context switches.
-    asleep: Option<(Duration, Option<u64>)>,
     longest: Duration,
-    last_at: Duration,
-    last: BlockedTask,
+    is_still_blocked: bool,
+    is_kernel_thread: bool,
+    /// Name of the thread, or command line of its process.
+    name: SafeText,
+    wait_channel: Option<SafeText>,
 }
 
 impl ThreadWaits {
-    fn add(&mut self, at: Duration, task: &BlockedTask) {
-        *self
-            .kinds
-            .entry(wait_kind(task.wait_channel.as_deref()))
-            .or_default() += 1;
-        let since = match self.asleep {
-            Some((since, switches)) if switches.is_some() && switches == task.switches => since,
-            _ => at,
-        };
-        self.asleep = Some((since, task.switches));
-        self.longest = self.longest.max(at.saturating_sub(since));
-        self.last_at = at;
-        self.last = task.clone();
+    fn count_wait(&mut self, channel: Option<&str>) {
+        *self.kinds.entry(wait_kind(channel)).or_default() += 1;
     }
 
     fn blocked(&self) -> usize {
@@ -128,19 +121,66 @@ impl ThreadWaits {
     }
 }
 
-fn from_scans(window: &EvidenceWindow, processes: &[ProcessSummary]) -> Vec<Waiter> {
-    let mut threads: BTreeMap<(u32, u32), ThreadWaits> = BTreeMap::new();
-    for scan in &window.scans {
+/// The blocked threads by process and thread id, and the number of looks.
+#[derive(Default)]
+struct ThreadTable {
+    threads: BTreeMap<(u32, u32), ThreadWaits>,
+    looks: usize,
+}
+
+fn threads_of_scans(window: &EvidenceWindow) -> ThreadTable {
+    let mut table = ThreadTable {
+        looks: window.scans.len(),
+        ..ThreadTable::default()
+    };
+    // Begin of the present sleep, and its context switches.
+    let mut asleep: BTreeMap<(u32, u32), (Duration, Option<u64>)> = BTreeMap::new();
+    for (index, scan) in window.scans.iter().enumerate() {
         for task in &scan.blocked {
-            let waits = threads.entry((task.pid, task.tid)).or_default();
-            waits.add(scan.at, task);
+            let key = (task.pid, task.tid);
+            let since = match asleep.get(&key) {
+                Some((since, switches)) if switches.is_some() && *switches == task.switches => {
+                    *since
+                }
+                _ => scan.at,
+            };
+            asleep.insert(key, (since, task.switches));
+            let waits = table.threads.entry(key).or_default();
+            waits.count_wait(task.wait_channel.as_deref());
+            waits.longest = waits.longest.max(scan.at.saturating_sub(since));
+            waits.is_still_blocked = index + 1 == window.scans.len();
+            waits.is_kernel_thread = task.is_kernel_thread;
+            waits.name = SafeText::from_bytes(&task.name);
+            waits.wait_channel = task.wait_channel.as_ref().map(SafeText::from);
         }
     }
-    let scans = window.scans.len() as f64;
-    let end = window.scans.last().map_or(Duration::ZERO, |scan| scan.at);
+    table
+}
+
+/// A recording has the blocked tasks at the end of each interval, with the length of their sleep.
+fn threads_of_snapshots(window: &EvidenceWindow) -> ThreadTable {
+    let mut table = ThreadTable::default();
+    let lists = window.snapshots.iter().map(|it| it.blocked.as_ref());
+    for (index, tasks) in lists.enumerate() {
+        table.looks += usize::from(tasks.is_some());
+        for task in tasks.into_iter().flatten() {
+            let waits = table.threads.entry((task.pid, task.tid)).or_default();
+            waits.count_wait(task.wait_channel.as_deref());
+            waits.longest = waits.longest.max(Duration::from_nanos(task.blocked_ns));
+            waits.is_still_blocked = index + 1 == window.snapshots.len();
+            waits.name = task.command.clone();
+            waits.wait_channel.clone_from(&task.wait_channel);
+        }
+    }
+    table
+}
+
+/// The thread of each process that was blocked most.
+fn summaries(table: &ThreadTable, processes: &[ProcessSummary]) -> Vec<Waiter> {
+    let looks = table.looks.max(1) as f64;
     let mut waiters: BTreeMap<u32, Waiter> = BTreeMap::new();
-    for ((pid, tid), waits) in &threads {
-        let blocked = waits.blocked() as f64 / scans;
+    for ((pid, tid), waits) in &table.threads {
+        let blocked = waits.blocked() as f64 / looks;
         let waiter = waiters.entry(*pid).or_default();
         if blocked <= waiter.blocked && waiter.pid != 0 {
             continue;
@@ -149,21 +189,18 @@ fn from_scans(window: &EvidenceWindow, processes: &[ProcessSummary]) -> Vec<Wait
         *waiter = Waiter {
             pid: *pid,
             tid: *tid,
-            command: process.map_or_else(
-                || SafeText::from_bytes(&waits.last.name),
-                |process| process.command.clone(),
-            ),
+            command: process.map_or_else(|| waits.name.clone(), |process| process.command.clone()),
             unit: process.and_then(|process| process.unit.clone()),
-            is_kernel_thread: waits.last.is_kernel_thread,
+            is_kernel_thread: waits.is_kernel_thread,
             blocked,
             kinds: waits
                 .kinds
                 .iter()
-                .map(|(kind, count)| (*kind, *count as f64 / scans))
+                .map(|(kind, count)| (*kind, *count as f64 / looks))
                 .collect(),
             longest: waits.longest,
-            is_still_blocked: waits.last_at == end,
-            wait_channel: waits.last.wait_channel.as_ref().map(SafeText::from),
+            is_still_blocked: waits.is_still_blocked,
+            wait_channel: waits.wait_channel.clone(),
             devices: process
                 .map(|process| process.devices.clone())
                 .unwrap_or_default(),

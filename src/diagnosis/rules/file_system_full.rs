@@ -6,7 +6,7 @@ use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
-use crate::drive::MountedFileSystem;
+use crate::model::snapshot::MountView;
 use crate::safe_text::SafeText;
 
 /// Available bytes below which a file system is full: writes fail or are about to fail,
@@ -22,45 +22,81 @@ const NEARLY_FULL_BYTES: f64 = 1e9;
 /// File systems that are full by design.
 const IMAGES: [&str; 4] = ["squashfs", "iso9660", "udf", "erofs"];
 
+/// How much of a file system is in use.
+struct FileSystemUse {
+    mount_point: SafeText,
+    device: Option<SafeText>,
+    size_bytes: f64,
+    available_bytes: f64,
+    used: f64,
+    used_inodes: f64,
+}
+
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    let file_systems = &analysis.last().file_systems;
-    if analysis.window.facts.is_none() {
-        return Examination::NotExamined(NotExamined::NotRecorded);
-    }
-    let writable = || {
-        file_systems
-            .iter()
-            .filter(|it| !it.has_option("ro") && !IMAGES.contains(&it.kind.as_str()))
+    let file_systems = match (&analysis.window.facts, &analysis.last().mounts) {
+        (Some(_), _) => examined_file_systems(analysis),
+        (None, Some(mounts)) => mounts.iter().filter_map(recorded_use).collect(),
+        (None, None) => return Examination::NotExamined(NotExamined::NotRecorded),
     };
-    let causes = writable().filter_map(|it| cause(analysis, it)).collect();
+    let causes = file_systems
+        .iter()
+        .filter_map(|it| cause(analysis, it))
+        .collect();
     Examination::of(causes, || {
-        let used = writable().filter_map(|it| {
-            let used = it.usage?.used_fraction()?;
-            Some(Measurement::of(
-                &SafeText::from(&it.mount_point),
-                Quantity::UsedFraction,
-                used,
-            ))
-        });
+        let used = file_systems
+            .iter()
+            .map(|it| Measurement::of(&it.mount_point, Quantity::UsedFraction, it.used));
         let fullest = used.max_by(|a, b| a.value.total_cmp(&b.value));
         fullest.into_iter().collect()
     })
 }
 
-fn cause(analysis: &Analysis<'_>, file_system: &MountedFileSystem) -> Option<Cause> {
-    let usage = file_system.usage?;
-    let available = usage.available_bytes as f64;
-    let used = usage.used_fraction()?;
-    let inodes = usage.used_inode_fraction().unwrap_or(0.0);
+/// The file systems that can be written.
+fn examined_file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemUse> {
+    let file_systems = analysis.last().file_systems.iter();
+    file_systems
+        .filter(|it| !it.has_option("ro") && !IMAGES.contains(&it.kind.as_str()))
+        .filter_map(|it| {
+            let usage = it.usage?;
+            let mut drives = analysis.last().drives.iter();
+            let drive = drives.find(|drive| drive.number == it.block_device);
+            Some(FileSystemUse {
+                mount_point: SafeText::from(&it.mount_point),
+                device: drive.map(|drive| SafeText::from(&drive.name)),
+                size_bytes: usage.size_bytes as f64,
+                available_bytes: usage.available_bytes as f64,
+                used: usage.used_fraction()?,
+                used_inodes: usage.used_inode_fraction().unwrap_or(0.0),
+            })
+        })
+        .collect()
+}
+
+/// What a recording has: it does not count inodes, and what is reserved for root counts as used.
+fn recorded_use(mount: &MountView) -> Option<FileSystemUse> {
+    let size_bytes = mount.size_bytes.filter(|size| *size > 0)? as f64;
+    let available_bytes = mount.available_bytes? as f64;
+    let is_image = IMAGES.contains(&mount.file_system.as_str());
+    (!is_image).then(|| FileSystemUse {
+        mount_point: mount.mount_point.clone(),
+        device: mount.device.clone(),
+        size_bytes,
+        available_bytes,
+        used: 1.0 - available_bytes / size_bytes,
+        used_inodes: 0.0,
+    })
+}
+
+fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> {
+    let available = file_system.available_bytes;
+    let (used, inodes) = (file_system.used, file_system.used_inodes);
     let no_inodes = inodes >= FULL_INODES;
-    let full = available < FULL_BYTES.min(usage.size_bytes as f64 * FULL_FRACTION);
+    let full = available < FULL_BYTES.min(file_system.size_bytes * FULL_FRACTION);
     let nearly = used >= NEARLY_FULL && available < NEARLY_FULL_BYTES;
     if !(full || no_inodes || nearly) {
         return None;
     }
-    let mut drives = analysis.last().drives.iter();
-    let drive = drives.find(|drive| drive.number == file_system.block_device);
-    let device = drive.map(|drive| SafeText::from(&drive.name));
+    let device = file_system.device.clone();
     let in_use = device.as_ref().is_some_and(|name| is_used(analysis, name));
     let severity = match (full || no_inodes, in_use) {
         (true, true) => Severity::Critical,
@@ -68,7 +104,7 @@ fn cause(analysis: &Analysis<'_>, file_system: &MountedFileSystem) -> Option<Cau
         // Nobody writes to it: it may be meant to be full.
         (_, false) => Severity::Note,
     };
-    let mount_point = SafeText::from(&file_system.mount_point);
+    let mount_point = file_system.mount_point.clone();
     let detail = CauseDetail::FileSystemFull {
         mount_point: mount_point.clone(),
         inodes: no_inodes && !full,

@@ -23,9 +23,6 @@ const WHOLE_WINDOW: f64 = 0.85;
 const MAX_STACK: usize = 6;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    if analysis.window.scans.is_empty() {
-        return Examination::NotExamined(NotExamined::NotRecorded);
-    }
     let limit = HUNG.min(Duration::from_secs_f64(analysis.seconds * WHOLE_WINDOW));
     let hung: Vec<&Waiter> = analysis
         .waiters
@@ -34,6 +31,9 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
         .collect();
     let stuck = stuck_device(analysis);
     if hung.is_empty() && stuck.is_none() {
+        if !analysis.window.has_blocked_tasks() {
+            return Examination::NotExamined(NotExamined::NotRecorded);
+        }
         if limit < LEAST {
             return Examination::NotExamined(NotExamined::WindowTooShort);
         }

@@ -30,7 +30,7 @@ const SERVED: [&str; 8] = [
 ];
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    if analysis.window.scans.is_empty() {
+    if !analysis.window.has_blocked_tasks() {
         return Examination::NotExamined(NotExamined::NotRecorded);
     }
     let limit = STALLED
@@ -77,7 +77,11 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
 
 /// Requests that wait for FUSE servers at the end of the window.
 fn fuse_waiting(analysis: &Analysis<'_>) -> Option<f64> {
-    let (_, facts) = analysis.window.facts.as_ref()?;
+    let Some((_, facts)) = &analysis.window.facts else {
+        let mounts = analysis.last().mounts.as_ref()?;
+        let counts = mounts.iter().filter_map(|mount| mount.waiting);
+        return Some(counts.sum::<u64>() as f64);
+    };
     let connections = facts.fuse.as_ref()?;
     Some(connections.iter().map(|it| it.waiting).sum::<u64>() as f64)
 }
@@ -98,7 +102,16 @@ fn mount_of(analysis: &Analysis<'_>, waiter: &Waiter) -> Option<(SafeText, SafeT
             SafeText::from(&mount.mount_point),
         ));
     }
-    let (_, facts) = analysis.window.facts.as_ref()?;
+    let Some((_, facts)) = &analysis.window.facts else {
+        let mounts = analysis.last().mounts.as_ref()?;
+        let mut waiting = mounts
+            .iter()
+            .filter(|it| it.waiting.is_some_and(|it| it > 0));
+        let (only, None) = (waiting.next()?, waiting.next()) else {
+            return None;
+        };
+        return Some((only.file_system.clone(), only.mount_point.clone()));
+    };
     let mut waiting = facts.fuse.as_ref()?.iter().filter(|it| it.waiting > 0);
     let (only, None) = (waiting.next()?, waiting.next()) else {
         return None;

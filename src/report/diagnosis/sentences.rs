@@ -20,8 +20,17 @@ pub fn conclusion(diagnosis: &Diagnosis) -> String {
             "Nothing is wrong with I/O. Worth knowing: {}",
             cause_sentence(cause)
         ),
+        None if is_partly_recorded(diagnosis) => {
+            "What was recorded shows nothing wrong with I/O.".to_owned()
+        }
         None => "Nothing is wrong with I/O.".to_owned(),
     }
+}
+
+/// Whether a cause could not be examined because the recording does not have what it takes.
+fn is_partly_recorded(diagnosis: &Diagnosis) -> bool {
+    let mut reasons = diagnosis.not_examined.iter().map(|(_, reason)| reason);
+    reasons.any(|reason| *reason == NotExamined::NotRecorded)
 }
 
 /// Whether a problem was found.
