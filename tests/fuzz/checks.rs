@@ -23,7 +23,7 @@ use diskscope::drive::{advice, file_systems, identity, mounts as drive_mounts};
 use diskscope::engine::simulated::SimParameters;
 use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::model::transfers::dd;
-use diskscope::model::{SampleHistory, Snapshot, ViewBuilder, ViewSettings};
+use diskscope::model::{SampleHistory, Snapshot, ViewBuilder};
 use diskscope::probe::control_groups::{container, counters, limits};
 use diskscope::probe::copy_jobs::{arguments, temporary_name};
 use diskscope::probe::files::btrfs;
@@ -37,7 +37,7 @@ use diskscope::probe::trace::decode::EventDecoder;
 use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS};
 use diskscope::probe::trace::format::EventFormat;
 use diskscope::probe::trace::page::PageFormat;
-use diskscope::probe::{SampleCollector, SystemSample, mounts, operations};
+use diskscope::probe::{SystemSample, mounts, operations};
 use diskscope::recording::{Recording, RecordingTimes, frame};
 use diskscope::report;
 use diskscope::roots::SysPaths;
@@ -223,23 +223,6 @@ pub fn units_and_volumes(bytes: &[u8]) {
     }
 }
 
-/// A tree of `/proc`, `/sys` and the like: two samples of it, what is printed of them, and what is
-/// read only when somebody asks.
-pub fn kernel_tree(root: &Path) {
-    let roots = SysPaths::under_root(root);
-    let mut collector = SampleCollector::new(roots.clone());
-    let mut builder = ViewBuilder::new(ViewSettings {
-        all_processes: true,
-        ..ViewSettings::default()
-    });
-    for second in 1..3 {
-        let mut sample = collector.collect();
-        shift_times(&mut sample, Duration::from_secs(second));
-        sampled(&builder.update(Arc::new(sample)));
-    }
-    files_on_demand(&roots);
-}
-
 /// What is printed of a sample.
 pub fn sampled(live: &Snapshot) {
     assert!(!report::watch::watch_text(live, true).is_empty());
@@ -262,7 +245,7 @@ pub fn files_on_demand(roots: &SysPaths) {
         assert!(!drive.label().chars().any(char::is_control), "{drive:?}");
         black_box(advice::tuning_advice(&drive, &file_systems, None));
     }
-    black_box((drive_mounts::mounts(roots), drive_mounts::swaps(roots)));
+    let _ = (drive_mounts::mounts(roots), drive_mounts::swaps(roots));
     black_box(open_files::deleted_files(roots));
 }
 

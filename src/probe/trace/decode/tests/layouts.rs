@@ -173,6 +173,7 @@ fn expected_action(event_type: FileEventType, has_order: bool) -> FileAction {
             pages: if has_order { 8 } else { 1 },
         },
         FileEventType::PageFault => FileAction::PageFault { file },
+        FileEventType::Executed => FileAction::Executed,
         FileEventType::DirectStarted => FileAction::DirectStarted { file, bytes: 8192 },
         FileEventType::CallStarted(call) => FileAction::CallStarted {
             call,
