@@ -1,7 +1,7 @@
 //! What `files --hot` costs: processor time of its own, and what it takes from the traced process.
 //!
 //! ```text
-//! cargo bench --bench trace_cost [-- --rounds 10 --seconds 3 --baseline OTHER_DISKSCOPE]
+//! cargo bench --bench trace_cost [-- --rounds 10 --seconds 3 --program DISKSCOPE --baseline OTHER_DISKSCOPE]
 //! ```
 //!
 //! fio reads 4 KiB at random from a file with O_DIRECT, on an ext4 on a loop device with direct I/O
@@ -41,6 +41,7 @@ use tracer::{TraceRun, Tracer};
 struct Options {
     rounds: usize,
     seconds: u32,
+    program: PathBuf,
     baseline: Option<PathBuf>,
 }
 
@@ -48,6 +49,7 @@ fn options() -> Options {
     let mut options = Options {
         rounds: 10,
         seconds: 3,
+        program: env!("CARGO_BIN_EXE_diskscope").into(),
         baseline: None,
     };
     let mut words = std::env::args().skip(1);
@@ -55,10 +57,13 @@ fn options() -> Options {
         match word.as_str() {
             "--rounds" => options.rounds = words.next().unwrap().parse().unwrap(),
             "--seconds" => options.seconds = words.next().unwrap().parse().unwrap(),
+            "--program" => options.program = words.next().unwrap().into(),
             "--baseline" => options.baseline = Some(words.next().unwrap().into()),
             // What cargo adds.
             "--bench" => {}
-            _ => panic!("usage: trace_cost [--rounds N] [--seconds N] [--baseline PROGRAM]"),
+            _ => {
+                panic!("usage: trace_cost [--rounds N] [--seconds N] [--program P] [--baseline P]")
+            }
         }
     }
     assert!(options.rounds >= 6, "an interval takes six rounds");
@@ -70,7 +75,11 @@ type Round = (LoadRun, TraceRun);
 
 fn main() {
     let options = options();
-    let mut tracers = vec![Tracer::None, Tracer::Limited, Tracer::Unlimited];
+    let mut tracers = vec![
+        Tracer::None,
+        Tracer::Limited(options.program.clone()),
+        Tracer::Unlimited(options.program.clone()),
+    ];
     if let Some(program) = &options.baseline {
         tracers.push(Tracer::Baseline(program.clone()));
     }
@@ -118,7 +127,7 @@ fn print_row(tracer: &Tracer, rounds: &[Round], without: &[Round]) {
     print!("| {:.0} | {} |", of(|(run, _)| run.iops), tracer.name());
     match tracer {
         Tracer::None => print!(" - | - | - | - | 1 | 1 | 1 | 1 |"),
-        Tracer::Limited | Tracer::Unlimited | Tracer::Baseline(_) => print!(
+        Tracer::Limited(_) | Tracer::Unlimited(_) | Tracer::Baseline(_) => print!(
             " {:.2} | {:.2} | {:.0} | {:.0} | {:.3} | {:.3} | {:.3} | {:.3} |",
             of(|(_, traced)| traced.cpu_share * 100.0),
             of(|(run, traced)| traced.cpu_share * 1e6 / run.iops / traced.recorded_share),

@@ -22,9 +22,9 @@ const START_LIMIT: Duration = Duration::from_secs(10);
 pub enum Tracer {
     None,
     /// `files --hot`, which records a part of the time where all of it costs too much.
-    Limited,
+    Limited(PathBuf),
     /// `files --hot --no-sampling`.
-    Unlimited,
+    Unlimited(PathBuf),
     /// `files --hot --no-sampling` of another build.
     Baseline(PathBuf),
 }
@@ -43,15 +43,14 @@ impl Tracer {
     pub fn name(&self) -> &'static str {
         match self {
             Self::None => "none",
-            Self::Limited => "`files --hot`",
-            Self::Unlimited => "`files --hot --no-sampling`",
+            Self::Limited(_) => "`files --hot`",
+            Self::Unlimited(_) => "`files --hot --no-sampling`",
             Self::Baseline(_) => "baseline, `--no-sampling`",
         }
     }
 
     /// Starts it; returns when it records.
     pub fn start(&self) -> RunningTrace {
-        let own = Path::new(env!("CARGO_BIN_EXE_diskscope"));
         let (program, options): (&Path, &[&str]) = match self {
             Self::None => {
                 return RunningTrace {
@@ -59,9 +58,8 @@ impl Tracer {
                     cpu_ns: 0,
                 };
             }
-            Self::Limited => (own, &[]),
-            Self::Unlimited => (own, &["--no-sampling"]),
-            Self::Baseline(program) => (program, &["--no-sampling"]),
+            Self::Limited(program) => (program, &[]),
+            Self::Unlimited(program) | Self::Baseline(program) => (program, &["--no-sampling"]),
         };
         let child = Command::new(program)
             .args(["files", "--hot", "--json", "--duration", "10m"])
