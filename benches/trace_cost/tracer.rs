@@ -58,8 +58,10 @@ impl Tracer {
                     cpu_ns: 0,
                 };
             }
-            Self::Limited(program) => (program, &[]),
-            Self::Unlimited(program) | Self::Baseline(program) => (program, &["--no-sampling"]),
+            Self::Limited(program) => (program.as_path(), &[]),
+            Self::Unlimited(program) | Self::Baseline(program) => {
+                (program.as_path(), &["--no-sampling"])
+            }
         };
         let child = Command::new(program)
             .args(["files", "--hot", "--json", "--duration", "10m"])

@@ -184,7 +184,10 @@ fn waits_for_heir(interval: &SampleInterval<'_>, pair: &ProcessPair<'_>) -> bool
         return false;
     }
     let is_same = |file: &OpenFile| {
-        let mut inherited = own.files.iter();
+        let mut inherited = own
+            .files
+            .iter()
+            .filter(|other| other.kind != FileKind::Pipe);
         inherited.any(|other| (other.handle, other.inode) == (file.handle, file.inode))
     };
     interval.process_pairs.iter().any(|other| {

@@ -92,7 +92,7 @@ fn drive_can_be_unplugged_only_when_unmounted_and_flushed_after_its_last_write()
 
     // Dirty pages, then all of it on the medium: it stays mounted.
     let file = file_system.file_path("copy");
-    std::fs::write(&file, vec![1; 8 * MIB as usize]).unwrap();
+    std::fs::write(&file, vec![1_u8; 8 * MIB as usize]).unwrap();
     let dirty = watched.answer();
     assert!(dirty.safe == Some(false) && is_mounted(&dirty), "{dirty:?}");
     let synced = watched.sync_device();
@@ -103,7 +103,7 @@ fn drive_can_be_unplugged_only_when_unmounted_and_flushed_after_its_last_write()
 
     // Unmounting writes what is dirty. Writes and flushes are in one interval, so their order is
     // unknown until another flush.
-    std::fs::write(&file, vec![2; 8 * MIB as usize]).unwrap();
+    std::fs::write(&file, vec![2_u8; 8 * MIB as usize]).unwrap();
     file_system.unmount().unwrap();
     let unmounted = watched.answer();
     assert!(unmounted.safe != Some(true), "{unmounted:?}");
