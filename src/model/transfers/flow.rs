@@ -159,7 +159,7 @@ pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>>
         .filter(|pair| {
             !pair.current.files.is_empty()
                 && !works_in_place(&pair.current.identity.name)
-                && !waits_for_heir(interval, pair)
+                && !waits_for_child_with_its_files(interval, pair)
         })
         .map(|pair| {
             let io_delta = pair.io_delta();
@@ -176,7 +176,7 @@ pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>>
 /// Whether a process transfers nothing itself and has a child with the same file under the same
 /// descriptor. Their offset is one: a shell may redirect its own descriptors before it starts its last
 /// program (`sh -c "pg_dump db > dump.sql"` with dash).
-fn waits_for_heir(interval: &SampleInterval<'_>, pair: &ProcessPair<'_>) -> bool {
+fn waits_for_child_with_its_files(interval: &SampleInterval<'_>, pair: &ProcessPair<'_>) -> bool {
     let own = pair.current;
     let bytes_of = |process: &ProcessSample| process.io.value().map(|io| counted_bytes(&io));
     let before = pair.previous.and_then(bytes_of);
