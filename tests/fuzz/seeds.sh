@@ -74,6 +74,3 @@ cd ../..
 program=${DISKSCOPE:-target/debug/diskscope}
 [ -x "$program" ] || cargo build --quiet
 "$program" record tests/fuzz/seeds/recording/short.rec --interval 100ms --duration 500ms 2>/dev/null
-"$program" record tests/fuzz/seeds/ring --ring 4MB --interval 100ms --duration 500ms 2>/dev/null
-head -c 65536 tests/fuzz/seeds/ring >tests/fuzz/seeds/recording/ring.rec
-rm tests/fuzz/seeds/ring
