@@ -174,12 +174,49 @@ fn check_guard_tables(cases: u32) {
 fn check_recordings(cases: u32) {
     check_property(
         cases,
-        &damaged_seed(vec![seeds::recording_seed()], 6),
+        &damaged_seed(vec![seeds::recording_seed(), seeds::ring_seed()], 6),
         |bytes| {
             checks::recording(&bytes);
             checks::recording_whose_sums_are_right(&bytes);
         },
     );
+}
+
+fn check_rings(cases: u32) {
+    // Numbers of the file, of segments and of frames.
+    let place = prop_oneof![
+        0..40_usize,
+        4096..4300_usize,
+        8192..8400_usize,
+        4096..17_000_usize
+    ];
+    let change = (place, prop_oneof![any::<u8>(), Just(0xff), Just(0)]);
+    let strategy = prop::collection::vec(change, 0..12);
+    let seed = seeds::ring_seed();
+    check_property(cases, &strategy, |changes| {
+        let mut bytes = seed.clone();
+        for (at, value) in changes {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = value;
+            }
+        }
+        checks::recording(&bytes);
+        checks::recording_whose_sums_are_right(&bytes);
+    });
+}
+
+fn check_strange_recordings(cases: u32) {
+    let kernels = ["4.15", "5.4", "6.1", "6.18"].map(trees::recorded_views);
+    let strategy = (0..kernels.len(), prop::collection::vec(any_changes(12), 4));
+    check_property(cases, &strategy, |(kernel, changes)| {
+        let mut views = kernels[kernel].clone();
+        for (view, changes) in views.iter_mut().zip(&changes) {
+            for change in changes {
+                change.apply(view);
+            }
+        }
+        checks::recording(&seeds::recording_of_views(&views));
+    });
 }
 
 fn check_kernel_trees(cases: u32) {
@@ -198,7 +235,7 @@ fn check_kernel_trees(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL_PROPERTIES: [Property; 12] = [
+const ALL_PROPERTIES: [Property; 14] = [
     ("files below /proc", check_proc_files, 400),
     ("trace formats and pages", check_traces, 300),
     ("what people type", check_typed_values, 400),
@@ -218,6 +255,12 @@ const ALL_PROPERTIES: [Property; 12] = [
         "control groups, containers, volumes",
         check_units_and_volumes,
         1000,
+    ),
+    ("rings", check_rings, 60),
+    (
+        "recordings with strange values",
+        check_strange_recordings,
+        30,
     ),
 ];
 
@@ -244,6 +287,8 @@ short! {
     damaged_partition_tables_are_read_within_the_medium: 9,
     damaged_tables_of_the_write_guard_are_read_or_refused: 10,
     damaged_files_of_control_groups_and_volumes_are_read_or_refused: 11,
+    damaged_rings_are_read_up_to_the_damage: 12,
+    recordings_with_strange_values_are_shown: 13,
 }
 
 #[test]
