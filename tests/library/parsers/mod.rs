@@ -205,20 +205,6 @@ fn check_rings(cases: u32) {
     });
 }
 
-fn check_strange_recordings(cases: u32) {
-    let kernels = ["4.15", "5.4", "6.1", "6.18"].map(trees::recorded_views);
-    let strategy = (0..kernels.len(), prop::collection::vec(any_changes(12), 4));
-    check_property(cases, &strategy, |(kernel, changes)| {
-        let mut views = kernels[kernel].clone();
-        for (view, changes) in views.iter_mut().zip(&changes) {
-            for change in changes {
-                change.apply(view);
-            }
-        }
-        checks::recording(&seeds::recording_of_views(&views));
-    });
-}
-
 fn check_kernel_trees(cases: u32) {
     let kernels = prop::sample::select(vec!["4.15", "5.4", "6.1", "6.18"]);
     let file = || (any::<prop::sample::Index>(), any_edits(4));
@@ -235,7 +221,7 @@ fn check_kernel_trees(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL_PROPERTIES: [Property; 14] = [
+const ALL_PROPERTIES: [Property; 13] = [
     ("files below /proc", check_proc_files, 400),
     ("trace formats and pages", check_traces, 300),
     ("what people type", check_typed_values, 400),
@@ -257,11 +243,6 @@ const ALL_PROPERTIES: [Property; 14] = [
         1000,
     ),
     ("rings", check_rings, 60),
-    (
-        "recordings with strange values",
-        check_strange_recordings,
-        30,
-    ),
 ];
 
 macro_rules! short {
@@ -288,7 +269,6 @@ short! {
     damaged_tables_of_the_write_guard_are_read_or_refused: 10,
     damaged_files_of_control_groups_and_volumes_are_read_or_refused: 11,
     damaged_rings_are_read_up_to_the_damage: 12,
-    recordings_with_strange_values_are_shown: 13,
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use diskscope::model::snapshot::DeviceView;
 use diskscope::model::{Snapshot, ViewBuilder};
-use diskscope::recording::frame::{encode_file_header, encode_frame};
+use diskscope::recording::frame::encode_frame;
 use diskscope::recording::ring::{RingGeometry, encode_segment_header};
 use diskscope::recording::{FrameKind, FrameMark, RecordingWriter, TriggerRecord};
 use diskscope::session::document::Session;
@@ -177,20 +177,6 @@ pub fn ring_seed() -> Vec<u8> {
         }
     }
     bytes.resize(geometry.file_bytes() as usize, 0);
-    bytes
-}
-
-/// A recording of these views.
-pub fn recording_of_views(views: &[serde_json::Value]) -> Vec<u8> {
-    let mut bytes = encode_file_header().to_vec();
-    for (index, view) in views.iter().enumerate() {
-        let mark = FrameMark {
-            time_ms: 1_767_323_045_000 + 1000 * index as u64,
-            bytes_per_s: None,
-        };
-        let payload = deflated(view.to_string().as_bytes());
-        bytes.extend(encode_frame(FrameKind::View, true, mark, &payload, None));
-    }
     bytes
 }
 

@@ -70,29 +70,6 @@ pub fn sample_damaged_tree(kernel: &str, before: &[FileDamage], after: &[FileDam
     read_other_files(&roots);
 }
 
-/// Two snapshots of a kernel with everything that can be shown, as they are recorded.
-pub fn recorded_views(kernel: &str) -> Vec<serde_json::Value> {
-    let mut views = Vec::new();
-    let mut builder = ViewBuilder::new(ViewSettings {
-        all_processes: true,
-        ..ViewSettings::default()
-    });
-    let root = tempfile::tempdir().unwrap();
-    let mut collector = SampleCollector::new(SysPaths::under_root(root.path()));
-    collector.set_show_units(true);
-    collector.set_show_mounts(true);
-    collector.set_show_blocked(true);
-    for (second, moment) in [(1, "before"), (2, "after"), (3, "before"), (4, "after")] {
-        let tree = seeds::repository_root().join("tests/kernels");
-        lay(&tree.join(kernel).join(moment), root.path());
-        let mut sample = collector.collect();
-        shift_times(&mut sample, Duration::from_secs(second));
-        let live = builder.update(Arc::new(sample));
-        views.push(serde_json::to_value(&live).unwrap());
-    }
-    views
-}
-
 /// What is read only when somebody asks.
 fn read_other_files(roots: &SysPaths) {
     let file_systems = file_systems::list_file_systems(roots);
