@@ -23,9 +23,10 @@ mod background_load;
 mod large_machine;
 #[path = "../../tests/support/median.rs"]
 mod median;
+#[path = "../../tests/support/processor.rs"]
+mod processor;
 mod scale;
 
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -36,6 +37,7 @@ use std::time::{Duration, Instant};
 
 use background_load::{BackgroundLoad, Running};
 use median::Median;
+use processor::{children, tree_cpu_ns};
 
 /// Rows of the table.
 const WATCH: &str = "diskscope watch";
@@ -124,25 +126,6 @@ fn spawn(name: &str, command: &mut Command) -> Option<Running> {
             None
         }
     }
-}
-
-fn children(id: u32) -> Vec<u32> {
-    let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
-    text.split_whitespace()
-        .filter_map(|child| child.parse().ok())
-        .collect()
-}
-
-fn tree_cpu_ns(id: u32) -> u64 {
-    let of_task = |task: fs::DirEntry| {
-        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    let tasks = fs::read_dir(format!("/proc/{id}/task"))
-        .into_iter()
-        .flatten();
-    let own: u64 = tasks.filter_map(|task| of_task(task.ok()?)).sum();
-    own + children(id).into_iter().map(tree_cpu_ns).sum::<u64>()
 }
 
 /// The largest share of iotop-c's processor time that a sample may cost: less where there are many

@@ -18,7 +18,8 @@ pub enum FlushState {
     Flushed,
     /// No flush has been answered since the last write.
     NotFlushed,
-    /// Writes and a flush were counted in the same interval: their order is unknown.
+    /// Writes and a flush were counted in the same interval, or requests were in flight at an end of
+    /// the interval of the flush: their order is unknown.
     SameInterval,
     /// The last write was before the observation began.
     #[default]
@@ -40,11 +41,15 @@ impl FlushState {
     }
 
     /// The state after an interval with so many written sectors and flushes, where both are counted.
+    /// `is_idle_at_ends`: no request was in flight when it began and when it ended. A flush that began
+    /// before it may have been submitted before a write that was counted before.
     #[must_use]
-    pub fn after(self, written_sectors: u64, flushes: u64) -> Self {
+    pub fn after(self, written_sectors: u64, flushes: u64, is_idle_at_ends: bool) -> Self {
         match (written_sectors, flushes) {
             (0, 0) => self,
-            (0, _) => Self::Flushed,
+            (0, _) if is_idle_at_ends || matches!(self, Self::Flushed | Self::NothingWritten) => {
+                Self::Flushed
+            }
             (_, 0) => Self::NotFlushed,
             _ => Self::SameInterval,
         }
@@ -279,11 +284,12 @@ mod tests {
     fn order_of_writes_and_flushes_is_known_from_separate_intervals_only() {
         let start = FlushState::of_counters(10, Some(3));
         assert_eq!(start, FlushState::NotObserved);
-        let written = start.after(5, 0);
+        let written = start.after(5, 0, true);
         assert_eq!(written, FlushState::NotFlushed);
-        assert_eq!(written.after(0, 0), FlushState::NotFlushed);
-        assert_eq!(written.after(0, 1), FlushState::Flushed);
-        assert_eq!(written.after(2, 1), FlushState::SameInterval);
+        assert_eq!(written.after(0, 0, false), FlushState::NotFlushed);
+        assert_eq!(written.after(0, 1, true), FlushState::Flushed);
+        assert_eq!(written.after(0, 1, false), FlushState::SameInterval);
+        assert_eq!(written.after(2, 1, true), FlushState::SameInterval);
         assert_eq!(FlushState::of_counters(0, None), FlushState::NothingWritten);
         assert_eq!(FlushState::of_counters(9, None), FlushState::NotCounted);
         assert_eq!(FlushState::of_counters(9, Some(0)), FlushState::NotFlushed);

@@ -22,7 +22,6 @@ use self::resolver::Resolver;
 use self::sampling::TraceSampling;
 use crate::model::hot_files::view::{HotFilesView, NotRecorded};
 use crate::model::hot_files::{CollectedBatch, FileTraceCollector};
-use crate::probe::boot_time;
 use crate::probe::trace::enabled::EventKind;
 use crate::probe::trace::file_event::{FileEventType, SyncCall};
 use crate::probe::trace::{
@@ -33,9 +32,6 @@ use crate::roots::SysPaths;
 /// Capacity of the queue of batches. If files are looked up slower than they are used, the kernel's
 /// buffer fills up next, and the events that it loses are counted.
 const QUEUE_BATCHES: usize = 1024;
-
-/// The start of a trace may take this long.
-const START_ALLOWANCE_NS: u64 = 100_000_000;
 
 /// The part of the time that is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,9 +47,43 @@ pub enum RecordedTime {
 struct TracedBatch {
     collected: CollectedBatch,
     lost_events: u64,
+    complete_since: u64,
     complete_until: u64,
     recorded_ns: u64,
     end_reason: Option<String>,
+}
+
+/// The time that a trace covers, and what it lost.
+#[derive(Debug, Default)]
+struct TraceExtent {
+    /// Start of recording: the preparation before it, which takes long on a slow machine, is no part
+    /// of the trace.
+    started_ns: Option<u64>,
+    ended_ns: u64,
+    recorded_ns: u64,
+    lost_events: u64,
+    end_reason: Option<String>,
+}
+
+impl TraceExtent {
+    fn add(&mut self, batch: &mut TracedBatch) {
+        self.started_ns.get_or_insert(batch.complete_since);
+        self.ended_ns = batch.complete_until;
+        self.recorded_ns = batch.recorded_ns;
+        self.lost_events = batch.lost_events;
+        self.end_reason = self.end_reason.take().or(batch.end_reason.take());
+    }
+
+    fn complete_view(&self, view: HotFilesView, not_recorded: Vec<NotRecorded>) -> HotFilesView {
+        let started_ns = self.started_ns.unwrap_or(self.ended_ns);
+        HotFilesView {
+            duration_ns: self.ended_ns.saturating_sub(started_ns),
+            recorded_ns: self.recorded_ns,
+            events_lost: self.lost_events,
+            not_recorded,
+            ..view
+        }
+    }
 }
 
 /// A trace of files in progress.
@@ -62,11 +92,7 @@ pub struct FileTrace {
     batches: Receiver<TracedBatch>,
     capture: TraceCapture,
     resolver: Resolver,
-    started_ns: u64,
-    ended_ns: u64,
-    recorded_ns: u64,
-    lost_events: u64,
-    end_reason: Option<String>,
+    extent: TraceExtent,
     /// Processor time of the caller's thread for this trace, in nanoseconds.
     resolver_cpu_ns: Arc<AtomicU64>,
 }
@@ -85,7 +111,6 @@ impl FileTrace {
             ..CaptureSettings::default()
         };
         let (sender, batches) = sync_channel(QUEUE_BATCHES);
-        let started_ns = nanoseconds(boot_time());
         let resolver_cpu_ns = Arc::new(AtomicU64::new(0));
         let beside = Arc::clone(&resolver_cpu_ns);
         let mut sampling = TraceSampling::default();
@@ -97,6 +122,7 @@ impl FileTrace {
             let _ = sender.send(TracedBatch {
                 collected,
                 lost_events: batch.lost_events,
+                complete_since: batch.complete_since,
                 complete_until: batch.complete_until,
                 recorded_ns: sampling.recorded_ns(),
                 end_reason: batch
@@ -114,11 +140,7 @@ impl FileTrace {
             batches,
             capture,
             resolver,
-            started_ns,
-            ended_ns: started_ns,
-            recorded_ns: 0,
-            lost_events: 0,
-            end_reason: None,
+            extent: TraceExtent::default(),
             resolver_cpu_ns,
         })
     }
@@ -142,77 +164,48 @@ impl FileTrace {
                 break;
             }
         }
-        self.end_reason.is_none()
+        self.extent.end_reason.is_none()
     }
 
-    fn add(&mut self, batch: TracedBatch) {
+    fn add(&mut self, mut batch: TracedBatch) {
+        self.extent.add(&mut batch);
         self.resolver.add_batch(batch.collected);
-        self.lost_events = batch.lost_events;
-        self.ended_ns = batch.complete_until;
-        self.recorded_ns = batch.recorded_ns;
-        if batch.end_reason.is_some() {
-            self.end_reason = batch.end_reason;
-        }
     }
 
     /// What was found so far.
     #[must_use]
     pub fn view(&mut self) -> HotFilesView {
         let view = self.resolver.interim_view();
-        self.complete_view(view)
+        self.extent.complete_view(view, not_recorded(&self.capture))
     }
 
     /// Why the kernel has ended the trace, if it did.
     #[must_use]
     pub fn end_reason(&self) -> Option<&str> {
-        self.end_reason.as_deref()
-    }
-
-    fn complete_view(&self, view: HotFilesView) -> HotFilesView {
-        let duration_ns = self.ended_ns.saturating_sub(self.started_ns);
-        HotFilesView {
-            duration_ns,
-            recorded_ns: recorded_ns(duration_ns, self.recorded_ns),
-            events_lost: self.lost_events,
-            not_recorded: not_recorded(&self.capture),
-            ..view
-        }
+        self.extent.end_reason.as_deref()
     }
 
     /// Ends the trace. Returns the result, and why the kernel ended the trace, if it did.
     #[must_use]
-    pub fn finish(mut self) -> (HotFilesView, Option<String>) {
+    pub fn finish(self) -> (HotFilesView, Option<String>) {
         let not_recorded = not_recorded(&self.capture);
-        let Self { capture, .. } = self;
+        let Self {
+            batches,
+            capture,
+            mut resolver,
+            mut extent,
+            ..
+        } = self;
         // The capture's thread delivers its last batches and must not block on a full channel.
         let stopper = std::thread::spawn(move || capture.stop());
-        while let Ok(batch) = self.batches.recv() {
-            self.resolver.add_batch(batch.collected);
-            self.lost_events = batch.lost_events;
-            self.ended_ns = batch.complete_until;
-            self.recorded_ns = batch.recorded_ns;
-            self.end_reason = self.end_reason.or(batch.end_reason);
+        while let Ok(mut batch) = batches.recv() {
+            extent.add(&mut batch);
+            resolver.add_batch(batch.collected);
         }
         // The thread ended with the capture, whose panic has been reported.
         let _ = stopper.join();
-        let duration_ns = self.ended_ns.saturating_sub(self.started_ns);
-        let view = HotFilesView {
-            duration_ns,
-            recorded_ns: recorded_ns(duration_ns, self.recorded_ns),
-            events_lost: self.lost_events,
-            not_recorded,
-            ..self.resolver.into_view()
-        };
-        (view, self.end_reason)
-    }
-}
-
-/// The recorded part of a time. Starting and the last moments that are not complete yet are no
-/// sampling.
-fn recorded_ns(duration_ns: u64, recorded_ns: u64) -> u64 {
-    match duration_ns.saturating_sub(recorded_ns) {
-        left if left < duration_ns / 50 + START_ALLOWANCE_NS => duration_ns,
-        _ => recorded_ns,
+        let view = extent.complete_view(resolver.into_view(), not_recorded);
+        (view, extent.end_reason)
     }
 }
 
@@ -238,6 +231,40 @@ fn not_recorded(capture: &TraceCapture) -> Vec<NotRecorded> {
     missing.map(|(what, _)| what).collect()
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// The view after batches that are complete in these ranges of time, and its sampled share.
+    fn sampled_share(ranges: &[(u64, u64)]) -> (u64, Option<f64>) {
+        let (mut extent, mut sampling) = (TraceExtent::default(), TraceSampling::default());
+        for (complete_since, complete_until) in ranges.iter().copied() {
+            sampling.after_batch(complete_since, complete_until, 0);
+            extent.add(&mut TracedBatch {
+                collected: CollectedBatch::default(),
+                lost_events: 0,
+                complete_since,
+                complete_until,
+                recorded_ns: sampling.recorded_ns(),
+                end_reason: None,
+            });
+        }
+        let view = extent.complete_view(HotFilesView::default(), Vec::new());
+        (view.duration_ns, view.sampled_share())
+    }
+
+    #[test]
+    fn trace_without_pause_is_not_sampled_however_long_its_start_took() {
+        let ranges = [(SECOND, 2 * SECOND), (SECOND, 6 * SECOND)];
+        assert_eq!(sampled_share(&ranges), (5 * SECOND, None));
+    }
+
+    #[test]
+    fn trace_with_a_pause_tells_the_recorded_share() {
+        let ranges = [(0, 2 * SECOND), (6 * SECOND, 8 * SECOND)];
+        assert_eq!(sampled_share(&ranges), (8 * SECOND, Some(0.5)));
+        assert_eq!(sampled_share(&[]), (0, None));
+    }
 }

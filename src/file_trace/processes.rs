@@ -56,6 +56,18 @@ impl Processes {
         }
     }
 
+    /// Reads a known process again, which runs another program now: a shell begins each of its
+    /// programs under its own name.
+    pub(super) fn executed(&mut self, roots: &SysPaths, pid: u32) {
+        if !self.by_thread.contains_key(&pid) {
+            return;
+        }
+        // The old name is better than none where it has ended meanwhile.
+        if let Some(process) = self.read(roots, pid) {
+            self.by_thread.insert(pid, Arc::new(process));
+        }
+    }
+
     fn read(&mut self, roots: &SysPaths, thread: u32) -> Option<KnownProcess> {
         let directory = roots.proc.join(thread.to_string());
         let status = read_file(&directory.join("status"))?;
@@ -100,5 +112,38 @@ impl Processes {
         self.by_thread
             .get(&thread)
             .map_or(thread, |process| process.view.pid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::trace::event::ThreadName;
+
+    #[test]
+    fn process_has_the_name_of_the_program_that_it_runs_last() {
+        let files = [
+            ("proc/77/status", "Tgid:\t77\n"),
+            ("proc/77/comm", "bash\n"),
+        ];
+        let (root, roots) = SysPaths::with_files(&files);
+        let mut processes = Processes::new(&roots);
+        let name = |processes: &Processes| {
+            let name = ThreadName::default();
+            let actor = RequestActor { pid: 77, name };
+            processes.view_of(actor).command.to_string()
+        };
+        // One that was not seen before has no part in the trace.
+        processes.executed(&roots, 77);
+        assert!(processes.by_thread.is_empty());
+        processes.look_up(&roots, 77);
+        assert_eq!(name(&processes), "bash");
+        std::fs::write(root.path().join("proc/77/comm"), "sync\n").unwrap();
+        processes.look_up(&roots, 77);
+        processes.executed(&roots, 77);
+        assert_eq!(name(&processes), "sync");
+        std::fs::remove_dir_all(root.path().join("proc/77")).unwrap();
+        processes.executed(&roots, 77);
+        assert_eq!(name(&processes), "sync", "it has ended");
     }
 }

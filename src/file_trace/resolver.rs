@@ -115,6 +115,7 @@ impl Resolver {
     fn look_up(&mut self, sighting: Sighting) {
         match sighting {
             Sighting::Thread(pid) => self.processes.look_up(&self.roots, pid),
+            Sighting::Executed(pid) => self.processes.executed(&self.roots, pid),
             Sighting::File(hint, _) => {
                 if self.early_paths < EARLY_PATHS_PER_ROUND {
                     self.early_paths += 1;

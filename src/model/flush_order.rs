@@ -50,7 +50,8 @@ fn followed(state: FlushState, before: &DiskCounters, now: &DiskCounters) -> Opt
         .checked_sub(before.flushes?.completed)?;
     // A flush is counted as a write too, of no sectors (kernel block/blk-flush.c).
     let written = now.writes.sectors.checked_sub(before.writes.sectors)?;
-    Some(state.after(written, flushes))
+    let is_idle_at_ends = before.in_flight == 0 && now.in_flight == 0;
+    Some(state.after(written, flushes, is_idle_at_ends))
 }
 
 #[cfg(test)]
@@ -113,6 +114,28 @@ mod tests {
             FlushState::SameInterval,
             FlushState::SameInterval,
             FlushState::NothingWritten,
+        ];
+        assert_eq!(states(&samples), expected);
+    }
+
+    #[test]
+    fn flush_that_may_have_begun_before_the_last_write_does_not_count() {
+        // A flush is submitted, a write completes, the sample is taken, the flush completes.
+        let mut written = sample(12, Some(1));
+        written.disks[0].in_flight = 1;
+        let samples = [
+            sample(10, Some(1)),
+            written,
+            sample(12, Some(2)),
+            sample(12, Some(3)),
+            sample(12, Some(4)),
+        ];
+        let expected = [
+            FlushState::NotObserved,
+            FlushState::NotFlushed,
+            FlushState::SameInterval,
+            FlushState::Flushed,
+            FlushState::Flushed,
         ];
         assert_eq!(states(&samples), expected);
     }

@@ -31,7 +31,7 @@ fn obstacle_text(obstacle: &UnplugObstacle, path: &str) -> String {
         UnplugObstacle::FlushUnknown { state } => match state {
             FlushState::NotCounted => "this kernel does not count flushes".to_owned(),
             FlushState::SameInterval => {
-                format!("a flush and the last writes were in the same interval (sync {path})")
+                format!("a flush and other requests were in the same interval (sync {path})")
             }
             _ => format!("not observed whether it was flushed since the last write (sync {path})"),
         },

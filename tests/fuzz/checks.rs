@@ -1,12 +1,14 @@
 //! What holds for whatever a parser is given: it ends, it does not panic, and what it says of
 //! damage has a place in it. Used by `tests/library/parsers` with proptest and by the fuzz targets.
 
+use std::ffi::OsStr;
 use std::hint::black_box;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use diskscope::alert_command::AlertProgram;
 use diskscope::app::replay::Frame;
 use diskscope::app::sessions::OpenedSession;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
@@ -14,24 +16,33 @@ use diskscope::bench;
 use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::diagnosis::{EvidenceWindow, diagnose};
 use diskscope::drive::guard::MediumContents;
-use diskscope::drive::guard::conflicts::{device_mapper, exports, lock_line, mappings};
+use diskscope::drive::guard::conflicts::{
+    device_mapper, exports, lock_line, mappings as guard_mappings,
+};
 use diskscope::drive::settings::{SettingRecord, SystemSetting};
+use diskscope::drive::{advice, file_systems, identity, mounts as drive_mounts};
+use diskscope::engine::simulated::SimParameters;
 use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
+use diskscope::model::transfers::dd;
 use diskscope::model::{SampleHistory, Snapshot, ViewBuilder};
-use diskscope::probe::SystemSample;
 use diskscope::probe::control_groups::{container, counters, limits};
+use diskscope::probe::copy_jobs::{arguments, temporary_name};
+use diskscope::probe::files::btrfs;
 use diskscope::probe::operations::device_mapper as volume_status;
 use diskscope::probe::operations::operation::OperationProgress;
-use diskscope::probe::process::stat;
-use diskscope::probe::system::{diskstats, host};
+use diskscope::probe::process::{
+    exit_records, mappings, open_files, stat, task_scan, taskstats, thread_owner,
+};
+use diskscope::probe::system::{diskstats, host, kernel_log, paging, reclaim, users, writeback};
 use diskscope::probe::trace::decode::EventDecoder;
 use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS};
 use diskscope::probe::trace::format::EventFormat;
 use diskscope::probe::trace::page::PageFormat;
-use diskscope::probe::{mounts, operations};
-use diskscope::recording::{Recording, frame, ring};
+use diskscope::probe::{SystemSample, mounts, operations};
+use diskscope::recording::{Recording, RecordingTimes, frame, ring};
 use diskscope::report;
 use diskscope::report::diagnosis::{DiagnosisDocument, diagnosis_text};
+use diskscope::roots::SysPaths;
 use diskscope::safe_text::printable;
 use diskscope::session::compare::{ComparisonInput, compare_sessions};
 use diskscope::session::document::Session;
@@ -63,11 +74,27 @@ pub fn proc_file(bytes: &[u8]) {
     black_box(host::parse_cpu(bytes));
     black_box(host::parse_memory(bytes));
     black_box(host::parse_pressure(bytes));
+    black_box(host::parse_cpu_pressure(bytes));
+    black_box(paging::PagingCounters::parse(bytes, 4096));
+    black_box(reclaim::ReclaimCounters::parse(bytes, 4096));
+    black_box(writeback::parse_writeback(bytes));
+    black_box(thread_owner::parse_status(bytes));
+    black_box(task_scan::parse_switches(bytes));
+    assert!(mappings::parse_mappings(bytes).len() <= lines);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        black_box(users::parse_entry(line));
+        if let Some(error) = kernel_log::parse_record(line) {
+            assert!(!error.device.is_empty() && error.device.is_ascii());
+        }
+    }
     assert!(mounts::nfs::parse_mountstats(bytes).len() <= lines);
     assert!(mounts::cifs::parse_stats(bytes).len() <= lines);
     black_box(mounts::zfs::parse_objset(bytes));
     assert!(operations::swap::parse_swaps(bytes).len() <= lines);
     black_box(operations::fsck::parse_report(bytes));
+    for scan in operations::zfs::parse_status(bytes) {
+        assert!(scan.basis_points <= 10_000);
+    }
     let text = String::from_utf8_lossy(bytes);
     black_box(operations::md::parse_completed(&text));
     black_box(operations::md::parse_speed_limit(&text));
@@ -111,13 +138,65 @@ pub fn guard(bytes: &[u8]) {
     }
     for line in bytes.split(|byte| *byte == b'\n') {
         black_box(lock_line::parse_lock_line(&String::from_utf8_lossy(line)));
-        if let Some(mapping) = mappings::parse_mapping(line) {
+        if let Some(mapping) = guard_mappings::parse_mapping(line) {
             assert!(mapping.inode > 0 && mapping.path.is_relative());
         }
     }
     if let Some(path) = exports::parse_scsi_target_info(bytes) {
         assert!(!path.as_os_str().is_empty());
     }
+}
+
+/// A datagram of the kernel's taskstats: replies, and records of threads that have ended. The family
+/// is that of its first message.
+pub fn netlink(bytes: &[u8]) {
+    let family = bytes.get(4..6).and_then(|family| family.try_into().ok());
+    let family = family.map_or(0, u16::from_ne_bytes);
+    // A message has a header of 16 bytes at least.
+    let messages = bytes.len() / 16;
+    assert!(taskstats::parse_replies(bytes, family).count() <= messages);
+    let mut records = 0;
+    for record in exit_records::parse_records(bytes, family) {
+        assert!(record.name.len() <= 32 && !record.name.contains(&0));
+        records += 1;
+    }
+    assert!(records <= messages);
+}
+
+/// The command line of a process: its words, each terminated by a zero byte.
+pub fn command_line(bytes: &[u8]) {
+    let words = bytes.split(|byte| *byte == 0).count();
+    for program in arguments::COPY_PROGRAMS {
+        if let Some(order) = arguments::parse_copy_order(program, bytes) {
+            assert!(order.sources.len() <= words);
+            assert_eq!(order.copies_contents.len(), order.sources.len());
+        }
+    }
+    black_box(dd::dd_limits(bytes));
+    assert!(temporary_name::final_path(bytes).len() <= bytes.len());
+    assert!(bytes.ends_with(temporary_name::base_name(bytes)));
+}
+
+/// A chunk of btrfs, and a response of its tree search behind the number of its items.
+pub fn btrfs_items(bytes: &[u8]) {
+    if let Some(chunk) = btrfs::Chunk::parse(1 << 30, bytes) {
+        for length in [4096, 1 << 20] {
+            let ranges = chunk.device_ranges(1 << 30, length);
+            // At most one range for each copy of each stripe of 64 KiB, and of parts of it.
+            let pieces = (length / 65_536 + 2) as usize;
+            assert!(ranges.len() <= pieces * chunk.stripes.len());
+            assert!(ranges.iter().all(|range| range.length <= length));
+        }
+    }
+    let (count, items) = bytes.split_at(bytes.len().min(1));
+    let count = u32::from(count.first().copied().unwrap_or(0));
+    let mut found = 0;
+    let last = btrfs::read_items(items, count, 228, &mut |_, _, item: &[u8]| {
+        found += 1;
+        assert!(item.len() <= items.len());
+        true
+    });
+    assert!(found <= count && (found == 0 || items.len() >= 32) || last.is_none());
 }
 
 /// Control groups and volumes: counters and limits, the state files of containers, the status of
@@ -144,6 +223,32 @@ pub fn units_and_volumes(bytes: &[u8]) {
             assert!(done < total, "{done} of {total}");
         }
     }
+}
+
+/// What is printed of a sample.
+pub fn sampled(live: &Snapshot) {
+    assert!(!report::watch::watch_text(live, true).is_empty());
+    let line = report::watch::json_line(live).expect("a sample can be written");
+    serde_json::from_str::<serde_json::Value>(&line).expect("one JSON value");
+}
+
+/// Moves a sample to another time.
+pub fn shift_times(sample: &mut SystemSample, at: Duration) {
+    sample.boot_time = at;
+    for process in &mut sample.processes {
+        process.read_at = at;
+    }
+}
+
+/// What is read only when somebody asks.
+pub fn files_on_demand(roots: &SysPaths) {
+    let file_systems = file_systems::list_file_systems(roots);
+    for drive in identity::list_block_devices(roots) {
+        assert!(!drive.label().chars().any(char::is_control), "{drive:?}");
+        black_box(advice::tuning_advice(&drive, &file_systems, None));
+    }
+    let _ = (drive_mounts::mounts(roots), drive_mounts::swaps(roots));
+    black_box(open_files::deleted_files(roots));
 }
 
 /// The kernel's description of an event or a page, and records by that description.
@@ -198,6 +303,12 @@ pub fn units(text: &str) {
         assert!(rate.is_finite() && rate > 0.0);
     }
     let _ = SloSpec::parse_all(text);
+    let _ = SimParameters::parse(text);
+    let _ = AlertProgram::parse(text, OsStr::new(""));
+    let times = RecordingTimes::new(0, 86_400_000, "1970-01-01T00:00:00Z");
+    if let Ok(time) = times.parse(text) {
+        assert!(!times.label(time).is_empty());
+    }
     for test in bench::BENCHMARKS {
         for parameter in test.description().parameters {
             let _ = parameter.parse(text);

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 rm -rf seeds
-mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/settings_record seeds/units_and_volumes
+mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/settings_record seeds/units_and_volumes seeds/netlink seeds/command_line seeds/btrfs_items seeds/kernel_tree
 copy() { # FROM... into the directory $1, each under a name of its own
 	into=$1
 	shift
@@ -14,8 +14,8 @@ copy() { # FROM... into the directory $1, each under a name of its own
 find ../kernels -path '*/proc/*' -type f -size +0 | while read -r file; do copy seeds/proc_file "$file"; done
 copy seeds/trace ../traces/*/events/header_page ../traces/*/events/block/*/format
 copy seeds/session ../sessions/*.json
-copy seeds/settings_record ../settings/records/*.json
-for text in 4096 4KiB 1.5GB 10ms 2.5k/s 'p95<=500ms' 10% 4KiB-64KiB; do
+copy seeds/settings_record ../safety/settings/records/*.json
+for text in 'sim:hdd,rpm=5400' 'mail -s "disk full" root' 22:26:19 4096 4KiB 1.5GB 10ms 2.5k/s 'p95<=500ms' 10% 4KiB-64KiB; do
 	printf %s "$text" >"seeds/units/$(printf %s "$text" | tr -c 'a-zA-Z0-9\n' _)"
 done
 for text in 'await(sda)>50ms for 3s' 'pressure_full(unit:any)>=20%' 'free(/srv)<5GiB' 'iops(any)<2.5k/s'; do
@@ -37,6 +37,39 @@ printf '{"Name":"/shop-db"}' >seeds/units_and_volumes/docker
 printf '{"annotations":{"io.kubernetes.cri.sandbox-namespace":"shop","io.kubernetes.cri.sandbox-name":"db-0"}}' >seeds/units_and_volumes/oci
 printf '[{"id":"0123456789ab","names":["web"]}]' >seeds/units_and_volumes/podman
 printf 'Status: ACTIVATED\n        TCM FILEIO ID: 0        File: /srv/image  Size: 1048576  Mode: O_DSYNC\n' >seeds/guard/info
+number() { # A letter of Perl's pack(), numbers: in this machine's byte order
+	perl -e 'print pack(shift @ARGV, @ARGV)' "$@"
+}
+# A reply of taskstats for a process, and the record of a thread (struct taskstats of version 14).
+stats() { number 'S x30 Q x40 Z32 x256 L x60' 14 7 dd 4711; }
+{
+	number 'L S x14 S S S S L S S' 468 28 448 5 8 2 4711 436 3
+	stats
+} >seeds/netlink/reply
+{
+	number 'L S x14 S S S S' 460 28 440 4 436 3
+	stats
+} >seeds/netlink/record
+for line in 'cp -rt /srv/b /home/a' 'rsync -a -e ssh /srv/www/ host:/srv/www' 'tar -C /srv -czf a.gz www' \
+	'install -m 644 -t /usr/lib a.so' 'dd if=/dev/sda of=a bs=1M count=4k skip=8B iflag=count_bytes'; do
+	printf '%s ' "$line" | tr ' ' '\0' >"seeds/command_line/${line%% *}"
+done
+# struct btrfs_chunk of two stripes; a response with one item.
+number 'Q Q Q Q L L L S S Q Q x16 Q Q x16' 1073741824 2 65536 8 4096 4096 4096 2 1 1 0 2 1048576 >seeds/btrfs_items/chunk
+{
+	number 'C Q Q Q L L' 1 1 256 1073741824 228 4
+	printf item
+} >seeds/btrfs_items/response
+find ../kernels/4.15/before -type f -size +0 | sort | {
+	index=0
+	while read -r file; do
+		{
+			number C "$index"
+			cat "$file"
+		} >"seeds/kernel_tree/$index"
+		index=$((index + 1))
+	done
+}
 cd ../..
 program=${DISKSCOPE:-target/debug/diskscope}
 [ -x "$program" ] || cargo build --quiet

@@ -44,7 +44,10 @@ expect "its time left" '"eta_ns":[1-9]' /tmp/transfers
 expect "its limit" '"throttled":"own-limit"' /tmp/transfers
 diskscope watch --interval 1s --count 1
 cat /proc/mdstat
-echo idle >/sys/block/md0/md/sync_action
+# An array that has not been synchronized yet refuses to be checked.
+echo 1000000 >/proc/sys/dev/raid/speed_limit_max
+mdadm --wait /dev/md0
+echo 20000 >/proc/sys/dev/raid/speed_limit_max
 echo check >/sys/block/md0/md/sync_action
 watch_until "check of an array" '"kind":"check","command":"md0"'
 echo idle >/sys/block/md0/md/sync_action

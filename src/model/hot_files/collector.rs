@@ -22,6 +22,8 @@ const BTRFS_METADATA_INODE: u64 = 1;
 pub enum Sighting {
     /// A thread that submits bios, dirties files or waits for writeback.
     Thread(u32),
+    /// This process runs another program now: its name has changed.
+    Executed(u32),
     /// A file that is read or written, and the thread that does it.
     File(FileHint, u32),
     /// A descriptor whose file is being synchronized.
@@ -195,6 +197,7 @@ impl FileTraceCollector {
                 }
             }
             FileAction::PageFault { file } => thread.page_fault(file),
+            FileAction::Executed => self.output.sightings.push(Sighting::Executed(event.pid)),
             FileAction::DirectStarted { file, bytes } => thread.direct_started(file, bytes),
             FileAction::CallStarted { call, descriptor } => {
                 thread.call = Some(OpenCall {

@@ -157,7 +157,9 @@ pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>>
         .process_pairs
         .iter()
         .filter(|pair| {
-            !pair.current.files.is_empty() && !works_in_place(&pair.current.identity.name)
+            !pair.current.files.is_empty()
+                && !works_in_place(&pair.current.identity.name)
+                && !waits_for_child_with_its_files(interval, pair)
         })
         .map(|pair| {
             let io_delta = pair.io_delta();
@@ -169,6 +171,29 @@ pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>>
             }
         })
         .collect()
+}
+
+/// Whether a process transfers nothing itself and has a child with the same file under the same
+/// descriptor. Their offset is one: a shell may redirect its own descriptors before it starts its last
+/// program (`sh -c "pg_dump db > dump.sql"` with dash).
+fn waits_for_child_with_its_files(interval: &SampleInterval<'_>, pair: &ProcessPair<'_>) -> bool {
+    let own = pair.current;
+    let bytes_of = |process: &ProcessSample| process.io.value().map(|io| counted_bytes(&io));
+    let before = pair.previous.and_then(bytes_of);
+    if before.is_none() || bytes_of(own) != before {
+        return false;
+    }
+    let is_same = |file: &OpenFile| {
+        let mut inherited = own
+            .files
+            .iter()
+            .filter(|other| other.kind != FileKind::Pipe);
+        inherited.any(|other| (other.handle, other.inode) == (file.handle, file.inode))
+    };
+    interval.process_pairs.iter().any(|other| {
+        other.current.identity.parent_pid == own.identity.pid
+            && other.current.files.iter().any(is_same)
+    })
 }
 
 fn flows_of<'s>(

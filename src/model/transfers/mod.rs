@@ -8,7 +8,7 @@
 
 pub mod bottleneck;
 pub mod context;
-mod dd;
+pub mod dd;
 mod destination_pages;
 pub mod estimate;
 mod flow;

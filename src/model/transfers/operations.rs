@@ -16,6 +16,8 @@ use crate::probe::operations::{OperationProgress, OperationSample, WorkUnit};
 use crate::safe_text::SafeText;
 use crate::sorting::SortList as _;
 
+/// A hundredth of a percent of a large pool takes a minute.
+const COARSE_STALLED_AFTER: Duration = Duration::from_secs(120);
 /// At this fraction of its limit, an operation is limited by it.
 const NEAR_LIMIT: f64 = 0.9;
 
@@ -127,6 +129,16 @@ impl FollowedOperation {
         }
     }
 
+    /// Whether it has not moved for longer than a step of its unit takes.
+    fn is_stalled(&self, at: Duration) -> bool {
+        match self.unit() {
+            WorkUnit::BasisPoints => {
+                self.estimator.time_without_movement(at) >= COARSE_STALLED_AFTER
+            }
+            WorkUnit::Bytes | WorkUnit::Chunks => self.estimator.is_stalled(at),
+        }
+    }
+
     fn state(&self, at: Duration) -> TransferState {
         let reads_only = matches!(
             self.latest.progress,
@@ -143,7 +155,7 @@ impl FollowedOperation {
         }
         match self.latest.progress {
             OperationProgress::Waiting => TransferState::Stalled,
-            _ if self.estimator.is_stalled(at) => TransferState::Stalled,
+            _ if self.is_stalled(at) => TransferState::Stalled,
             _ if reads_only => TransferState::UnknownPosition,
             _ => TransferState::Moving,
         }

@@ -225,6 +225,28 @@ fn preallocated_destination_is_measured_by_allocated_bytes() {
 }
 
 #[test]
+fn shell_whose_program_has_its_descriptors_is_no_transfer_of_its_own() {
+    let mut story = TrackerScenario::new();
+    let both = |done: u64| {
+        let files = [
+            open_fixture(0, "/big", 1).open_for_reading(done * MIB, 100 * MIB),
+            open_fixture(1, "/big.gz", 2).open_for_writing(done * MIB, done * MIB),
+        ];
+        let mut program = process(8, "gzip", "", done * MIB, &files);
+        Arc::make_mut(&mut program.identity).parent_pid = 7;
+        // Its counters do not move. Its offsets are those of its child.
+        vec![process(7, "sh", "", MIB, &files), program]
+    };
+    story.next_sample(both(10));
+    let views = story.next_sample(both(20));
+    let found: Vec<_> = views.iter().map(|view| (view.pid, view.kind)).collect();
+    assert_eq!(
+        found,
+        [(Some(8), crate::model::snapshot::TransferKind::Compress)]
+    );
+}
+
+#[test]
 fn pipeline_and_rsync_pair_are_one_transfer_each() {
     let pipe = |descriptor| open_fixture(descriptor, "pipe:[9]", 9).with_kind(FileKind::Pipe);
     let mut story = TrackerScenario::new();

@@ -18,6 +18,8 @@ const CHUNK_ITEM: u32 = 228;
 const RAID0: u64 = 1 << 3;
 const RAID10: u64 = 1 << 6;
 const RAID5_OR_6: u64 = 1 << 7 | 1 << 8;
+/// `BTRFS_STRIPE_LEN`: the kernel refuses every other one (fs/btrfs/tree-checker.c).
+const STRIPE_LENGTH: u64 = 65_536;
 /// Sizes of `struct btrfs_chunk` without stripes, and of a stripe.
 const CHUNK_BYTES: usize = 48;
 const STRIPE_BYTES: usize = 32;
@@ -137,7 +139,7 @@ impl Chunk {
         };
         let groups = self.stripes.len() as u64 / copies;
         let mut ranges = Vec::new();
-        if groups == 0 || self.stripe_bytes == 0 {
+        if groups == 0 || self.stripe_bytes != STRIPE_LENGTH {
             return ranges;
         }
         while begin < end {
@@ -215,9 +217,10 @@ fn search_tree(
     }
 }
 
-/// Passes on the items in a response. Returns the key of the last one; `None` where there is none or
-/// no further one is wanted.
-fn read_items(
+/// Passes on the items of one type in a response of BTRFS_IOC_TREE_SEARCH: object, offset and
+/// content of each. Returns the key of the last one; `None` where there is none or no further one is
+/// wanted.
+pub fn read_items(
     mut rest: &[u8],
     count: u32,
     item_type: u32,

@@ -11,6 +11,7 @@ pub mod operation;
 mod programs;
 mod sources;
 pub mod swap;
+pub mod zfs;
 
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ pub(super) use self::sources::OperationSources;
 #[derive(Debug, Default)]
 pub(super) struct OperationReader {
     device_mapper: device_mapper::StatusReader,
+    zfs: zfs::ScanReader,
 }
 
 impl OperationReader {
@@ -33,6 +35,7 @@ impl OperationReader {
         let mut found = md::operations(sources.roots, sources.disks);
         found.extend(self.device_mapper.operations(sources, at));
         found.extend(btrfs::operations(sources));
+        found.extend(self.zfs.operations(sources, at));
         found.extend(programs::operations(sources));
         found
     }

@@ -102,7 +102,9 @@ impl ExitRecordSocket {
     fn expect_record_of_own_thread(&mut self) -> Result<(), NoExitRecords> {
         let _ = std::thread::spawn(|| {}).join();
         let mut versions = Vec::new();
-        let lost = self.receive_all(|stats| versions.extend(u16_at(stats, 0)));
+        let lost = self.receive_all(|datagram, family| {
+            versions.extend(thread_stats(datagram, family).filter_map(|stats| u16_at(stats, 0)));
+        });
         match versions.first() {
             Some(version) if *version >= FIRST_VERSION_WITH_PROCESS => Ok(()),
             Some(_) => Err(NoExitRecords::ProcessNotNamed),
@@ -114,14 +116,13 @@ impl ExitRecordSocket {
     /// Takes the records that have arrived.
     pub fn take(&mut self) -> ExitRecords {
         let mut by_process: BTreeMap<u32, ExitRecord> = BTreeMap::new();
-        let lost = self.receive_all(|stats| {
-            let Some(record) = parse_thread(stats) else {
-                return;
-            };
-            match by_process.get_mut(&record.pid) {
-                Some(process) => process.io = process.io.saturating_add(&record.io),
-                None => {
-                    by_process.insert(record.pid, record);
+        let lost = self.receive_all(|datagram, family| {
+            for record in parse_records(datagram, family) {
+                match by_process.get_mut(&record.pid) {
+                    Some(process) => process.io = process.io.saturating_add(&record.io),
+                    None => {
+                        by_process.insert(record.pid, record);
+                    }
                 }
             }
         });
@@ -131,16 +132,13 @@ impl ExitRecordSocket {
         }
     }
 
-    /// Passes on the struct taskstats of each thread; returns whether some were dropped.
-    fn receive_all(&mut self, mut each: impl FnMut(&[u8])) -> bool {
+    /// Passes on each datagram with the number of the family; returns whether some were dropped.
+    fn receive_all(&mut self, mut each: impl FnMut(&[u8], u16)) -> bool {
         let family = self.link.family_id();
         let mut lost = false;
         loop {
             match self.link.receive(RecvFlags::DONTWAIT) {
-                Ok(datagram) => parse_messages(datagram)
-                    .filter(|message| message.kind == family)
-                    .filter_map(|message| thread_stats(message.payload))
-                    .for_each(&mut each),
+                Ok(datagram) => each(datagram, family),
                 // The kernel reports once that its buffer was full, then what was in it.
                 Err(Errno::NOBUFS) => lost = true,
                 Err(Errno::INTR) => {}
@@ -161,13 +159,23 @@ impl Drop for ExitRecordSocket {
     }
 }
 
-/// The struct taskstats of a thread; `None` in a message that sums up a process, which has no I/O.
-fn thread_stats(payload: &[u8]) -> Option<&[u8]> {
-    let (_, aggregate) =
-        parse_attributes(payload).find(|(kind, _)| *kind == abi::TASKSTATS_TYPE_AGGR_PID)?;
-    parse_attributes(aggregate)
-        .find(|(kind, _)| *kind == abi::TASKSTATS_TYPE_STATS)
-        .map(|(_, stats)| stats)
+/// The records of a datagram, one for each thread that has ended and names its process.
+pub fn parse_records(datagram: &[u8], family: u16) -> impl Iterator<Item = ExitRecord> {
+    thread_stats(datagram, family).filter_map(parse_thread)
+}
+
+/// The struct taskstats of each thread; messages that sum up a process have no I/O and are passed
+/// over.
+fn thread_stats(datagram: &[u8], family: u16) -> impl Iterator<Item = &[u8]> {
+    parse_messages(datagram)
+        .filter(move |message| message.kind == family)
+        .filter_map(|message| {
+            let (_, aggregate) = parse_attributes(message.payload)
+                .find(|(kind, _)| *kind == abi::TASKSTATS_TYPE_AGGR_PID)?;
+            parse_attributes(aggregate)
+                .find(|(kind, _)| *kind == abi::TASKSTATS_TYPE_STATS)
+                .map(|(_, stats)| stats)
+        })
 }
 
 /// Process, name and I/O of a thread.
@@ -235,6 +243,9 @@ mod tests {
             );
         }
         assert_eq!(parse_thread(&stats_of_version(11)), None, "no process id");
+        // The whole struct of Linux 6.6.9 (432 bytes) and of 5.15.100 (352 bytes, no process id).
+        assert!(parse_thread(&stats_of_version(14)[..432]).is_some());
+        assert_eq!(parse_thread(&stats_of_version(10)[..352]), None);
         assert_eq!(parse_thread(&stats_of_version(14)[..370]), None, "cut");
     }
 

@@ -60,7 +60,8 @@ impl MappedFiles {
 
 /// The large files in `/proc/PID/maps` that hold no code, by their first address. The size of a file
 /// is the end of its last mapped byte.
-fn parse_mappings(text: &[u8]) -> Vec<OpenFile> {
+#[must_use]
+pub fn parse_mappings(text: &[u8]) -> Vec<OpenFile> {
     let mut found: BTreeMap<((u32, u32), u64), OpenFile> = BTreeMap::new();
     let mut code = Vec::new();
     for line in nonempty_lines(text) {

@@ -97,7 +97,8 @@ fn scan_process(scan: &mut TaskScan, place: &Path, pid: u32, with_fuse: bool) {
 }
 
 /// The context switches of a task, voluntary or not, from `/proc/PID/status`.
-fn parse_switches(text: &[u8]) -> Option<u64> {
+#[must_use]
+pub fn parse_switches(text: &[u8]) -> Option<u64> {
     let count = |name: &[u8]| {
         let line = nonempty_lines(text).find_map(|line| line.strip_prefix(name))?;
         parse_number(line.trim_ascii())

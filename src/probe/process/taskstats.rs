@@ -78,11 +78,9 @@ impl TaskstatsSocket {
     ) -> Result<(), Errno> {
         while answers > 0 {
             let family = self.link.family_id();
-            for message in parse_messages(self.link.receive(RecvFlags::empty())?) {
+            for reply in parse_replies(self.link.receive(RecvFlags::empty())?, family) {
                 answers = answers.saturating_sub(1);
-                if message.kind == family
-                    && let Some((pid, delays)) = parse_reply(message.payload)
-                {
+                if let Some((pid, delays)) = reply {
                     report(pid, delays);
                 }
             }
@@ -94,6 +92,18 @@ impl TaskstatsSocket {
     fn discard_late_replies(&mut self) {
         while self.link.receive(RecvFlags::DONTWAIT).is_ok() {}
     }
+}
+
+/// Process id and delay times from each message of a datagram; `None` for an error, for another
+/// family, and for what cannot be read.
+pub fn parse_replies(
+    datagram: &[u8],
+    family: u16,
+) -> impl Iterator<Item = Option<(u32, DelayTotals)>> {
+    parse_messages(datagram).map(move |message| {
+        let payload = (message.kind == family).then_some(message.payload);
+        parse_reply(payload?)
+    })
 }
 
 /// Process id and delay times from a reply.
@@ -162,6 +172,28 @@ mod tests {
         assert_eq!(of(15), (6, 10));
         assert_eq!(parse_delays(&[0; 20]), None);
         assert_eq!(parse_delays(&[0; 200]), Some(DelayTotals::default()));
+    }
+
+    /// Size of struct taskstats, and offsets of `blkio_count` and `swapin_count`, by version: from
+    /// include/uapi/linux/taskstats.h of Linux 5.15.100 and 6.6.9, compiled for x86-64.
+    const STRUCTS: [(u16, usize, usize, usize); 2] = [(10, 352, 32, 48), (14, 432, 32, 48)];
+
+    #[test]
+    fn delays_are_read_from_the_struct_of_kernels_5_15_and_6_6() {
+        for (version, size, io_at, swap_at) in STRUCTS {
+            let mut stats = vec![0; size];
+            let mut put = |at: usize, number: u64| {
+                stats[at..at + 8].copy_from_slice(&number.to_ne_bytes());
+            };
+            put(0, u64::from(version));
+            put(io_at, 3);
+            put(io_at + 8, 4_000_000);
+            put(swap_at, 1);
+            put(swap_at + 8, 2_000_000);
+            let delays = parse_delays(&stats).unwrap();
+            assert_eq!(delays.io_delay, Some(Duration::from_millis(4)), "{version}");
+            assert_eq!(delays.swap_in_delay, Some(Duration::from_millis(2)));
+        }
     }
 
     #[test]

@@ -57,7 +57,8 @@ impl ThreadOwners {
 }
 
 /// `Tgid:` and `PPid:` of `/proc/TID/status`.
-fn parse_status(text: &[u8]) -> ThreadOwner {
+#[must_use]
+pub fn parse_status(text: &[u8]) -> ThreadOwner {
     let field = |name: &[u8]| {
         let mut lines = nonempty_lines(text);
         lines.find_map(|line| parse_number(line.strip_prefix(name)?.trim_ascii()))

@@ -94,7 +94,8 @@ pub enum NewErrors {
 
 /// The error in a record `PRIORITY,SEQUENCE,TIME,FLAGS;MESSAGE`; lines that begin with a blank are
 /// its properties.
-fn parse_record(line: &[u8]) -> Option<KernelIoError> {
+#[must_use]
+pub fn parse_record(line: &[u8]) -> Option<KernelIoError> {
     let text = String::from_utf8_lossy(line);
     let (_, message) = text.split_once(';').filter(|_| !text.starts_with(' '))?;
     parse_message(message)

@@ -32,7 +32,8 @@ impl UserNames {
 }
 
 /// `name:password:number:...` (passwd(5)).
-fn parse_entry(line: &[u8]) -> Option<(u32, String)> {
+#[must_use]
+pub fn parse_entry(line: &[u8]) -> Option<(u32, String)> {
     let mut parts = line.split(|byte| *byte == b':');
     let name = parts.next()?;
     let user = u32::try_from(parse_number(parts.nth(1)?)?).ok()?;

@@ -44,7 +44,8 @@ fn read_device(directory: &Path, (major, minor): (u32, u32)) -> Option<DeviceWri
 }
 
 /// `BdiReclaimable` and `BdiWriteback` in bytes.
-fn parse_writeback(text: &[u8]) -> Option<(u64, u64)> {
+#[must_use]
+pub fn parse_writeback(text: &[u8]) -> Option<(u64, u64)> {
     let (mut dirty, mut writeback) = (None, None);
     for line in nonempty_lines(text) {
         let mut words = split_fields(line);

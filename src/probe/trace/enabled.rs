@@ -181,6 +181,11 @@ pub const FILE_EVENTS: &[EnabledEvent] = &[
         FilterScope::Unfiltered,
     ),
     DIRECT_EVENT,
+    file_event(
+        "sched/sched_process_exec",
+        FileEventType::Executed,
+        FilterScope::Unfiltered,
+    ),
     call_started("syscalls/sys_enter_fsync", SyncCall::Fsync),
     call_finished("syscalls/sys_exit_fsync", SyncCall::Fsync),
     call_started("syscalls/sys_enter_fdatasync", SyncCall::Fdatasync),

@@ -87,6 +87,7 @@ impl FileEventLayout {
                 pages: 1 << number(self.number).unwrap_or(0).min(20),
             },
             FileEventType::PageFault => FileAction::PageFault { file: file()? },
+            FileEventType::Executed => FileAction::Executed,
             FileEventType::DirectStarted => FileAction::DirectStarted {
                 file: file()?,
                 bytes: number(self.number)?,

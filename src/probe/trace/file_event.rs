@@ -93,6 +93,8 @@ pub enum FileEventType {
     PageAdded,
     /// `mm_filemap_fault`.
     PageFault,
+    /// `sched_process_exec`.
+    Executed,
     /// `iomap_dio_rw_begin`, or the file system's own event.
     DirectStarted,
     /// `sys_enter_...`.
@@ -131,6 +133,8 @@ pub enum FileAction {
         /// The file.
         file: InodeKey,
     },
+    /// The process runs another program, which has another name.
+    Executed,
     /// Direct I/O begins: what the thread submits next belongs to the file.
     DirectStarted {
         /// The file.

@@ -11,13 +11,15 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use diskscope::probe::trace::decode::EventDecoder;
-use diskscope::probe::trace::enabled::ENABLED_EVENTS;
+use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS};
 
 const EVENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../traces/6.1/events");
 const HEADER: &str = include_str!("../../traces/6.1/events/header_page");
 
-static DECODER: LazyLock<EventDecoder> =
-    LazyLock::new(|| EventDecoder::from_format_files(Path::new(EVENTS), ENABLED_EVENTS).0);
+static DECODER: LazyLock<EventDecoder> = LazyLock::new(|| {
+    let wanted = [ENABLED_EVENTS, FILE_EVENTS].concat();
+    EventDecoder::from_format_files(Path::new(EVENTS), &wanted).0
+});
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let end = bytes.iter().position(|byte| *byte == 0);

@@ -171,6 +171,31 @@ fn check_guard_tables(cases: u32) {
     });
 }
 
+fn check_netlink(cases: u32) {
+    use diskscope::probe::process::{exit_records, taskstats};
+    let seeds = seeds::netlink_seeds();
+    let replies = taskstats::parse_replies(&seeds[0], seeds::FAMILY).flatten();
+    let replies: Vec<u32> = replies.map(|(pid, _)| pid).collect();
+    let records = exit_records::parse_records(&seeds[1], seeds::FAMILY);
+    let records: Vec<u32> = records.map(|record| record.pid).collect();
+    assert_eq!((replies, records), (vec![4711], vec![4711, 4712]));
+    check_property(cases, &damaged_seed(seeds, 8), |bytes| {
+        checks::netlink(&bytes)
+    });
+}
+
+fn check_command_lines(cases: u32) {
+    let seeds = seeds::command_line_seeds();
+    check_property(cases, &damaged_seed(seeds, 8), |bytes| {
+        checks::command_line(&bytes)
+    });
+}
+
+fn check_btrfs_items(cases: u32) {
+    let bytes = prop::collection::vec(any::<u8>(), 0..400);
+    check_property(cases, &bytes, |bytes| checks::btrfs_items(&bytes));
+}
+
 fn check_recordings(cases: u32) {
     check_property(
         cases,
@@ -221,7 +246,7 @@ fn check_kernel_trees(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL_PROPERTIES: [Property; 13] = [
+const ALL_PROPERTIES: [Property; 16] = [
     ("files below /proc", check_proc_files, 400),
     ("trace formats and pages", check_traces, 300),
     ("what people type", check_typed_values, 400),
@@ -242,6 +267,9 @@ const ALL_PROPERTIES: [Property; 13] = [
         check_units_and_volumes,
         1000,
     ),
+    ("datagrams of taskstats", check_netlink, 1000),
+    ("command lines", check_command_lines, 1000),
+    ("items of btrfs", check_btrfs_items, 1000),
     ("rings", check_rings, 60),
 ];
 
@@ -268,7 +296,10 @@ short! {
     damaged_partition_tables_are_read_within_the_medium: 9,
     damaged_tables_of_the_write_guard_are_read_or_refused: 10,
     damaged_files_of_control_groups_and_volumes_are_read_or_refused: 11,
-    damaged_rings_are_read_up_to_the_damage: 12,
+    damaged_datagrams_of_taskstats_are_read_or_passed_over: 12,
+    damaged_command_lines_are_read_or_passed_over: 13,
+    strange_items_of_btrfs_are_read_or_passed_over: 14,
+    damaged_rings_are_read_up_to_the_damage: 15,
 }
 
 #[test]

@@ -70,6 +70,65 @@ const REQUEST_LINE: &[u8] =
 \"d2c_ns\":null,\"q2c_ns\":400,\"q2d_ns\":null,\"merged\":1,\"split\":false,\"requeued\":0,\
 \"from\":\"8:1 0\",\"error\":0}\n";
 
+/// The family of taskstats in [`netlink_seeds`]; the kernel numbers its families when it starts.
+pub const FAMILY: u16 = 0x1c;
+
+/// A datagram of taskstats with the reply for a process, and one with the records of two threads
+/// that have ended (linux/netlink.h, linux/genetlink.h, linux/taskstats.h of Linux 6.6).
+pub fn netlink_seeds() -> Vec<Vec<u8>> {
+    const TGID: u16 = 2;
+    const STATS: u16 = 3;
+    const AGGREGATE_OF_THREAD: u16 = 4;
+    const AGGREGATE_OF_PROCESS: u16 = 5;
+    let mut stats = vec![0; 432];
+    stats[..2].copy_from_slice(&14_u16.to_ne_bytes());
+    stats[32..40].copy_from_slice(&7_u64.to_ne_bytes());
+    stats[80..82].copy_from_slice(b"dd");
+    let process = |pid: u32| {
+        let id = netlink_attribute(TGID, &pid.to_ne_bytes());
+        [id, netlink_attribute(STATS, &stats)].concat()
+    };
+    let thread = |pid: u32| {
+        let mut stats = stats.clone();
+        stats[368..372].copy_from_slice(&pid.to_ne_bytes());
+        netlink_attribute(STATS, &stats)
+    };
+    let reply = netlink_attribute(AGGREGATE_OF_PROCESS, &process(4711));
+    let ended = [4711, 4712].map(|pid| netlink_attribute(AGGREGATE_OF_THREAD, &thread(pid)));
+    let ended = ended.map(|payload| netlink_message(&payload)).concat();
+    vec![netlink_message(&reply), ended]
+}
+
+fn netlink_attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = (4 + value.len()) as u16;
+    let mut attribute = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+    attribute.extend(value);
+    attribute
+}
+
+fn netlink_message(payload: &[u8]) -> Vec<u8> {
+    let length = 20 + payload.len() as u32;
+    let mut message = length.to_ne_bytes().to_vec();
+    message.extend(FAMILY.to_ne_bytes());
+    message.extend([0; 14]);
+    message.extend(payload);
+    message
+}
+
+/// Command lines of programs that copy.
+pub fn command_line_seeds() -> Vec<Vec<u8>> {
+    [
+        "cp -rt /srv/backup --preserve=all /home/a /home/b",
+        "rsync -a --exclude=*.o -e ssh /srv/www/ host:/srv/www",
+        "tar -C /srv -czf /mnt/www.tar.gz www",
+        "install -m 644 -t /usr/lib a.so",
+        "dd if=/dev/sda of=/srv/sda.raw bs=1M count=4k skip=8B iflag=count_bytes,skip_bytes",
+        "cp -- .vm7.raw.Ab3xYz vm7.raw",
+    ]
+    .map(|line| (line.replace(' ', "\0") + "\0").into_bytes())
+    .into()
+}
+
 /// What the kernel tells the write guard: a table of device-mapper behind the number of its lines,
 /// locks, mappings, an export.
 pub fn guard_seeds() -> Vec<Vec<u8>> {

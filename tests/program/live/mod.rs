@@ -8,4 +8,5 @@ mod not_on_disk;
 mod ordinary;
 mod throttled;
 mod trees;
+mod unplug;
 mod watch;

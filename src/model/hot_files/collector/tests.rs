@@ -309,3 +309,11 @@ fn thread_is_announced_once_per_interval() {
     let later = SIGHTING_INTERVAL_NS + 10;
     assert_eq!(threads(&collector.add_batch(&[queued(later)], &[])), 1);
 }
+
+#[test]
+fn program_that_a_process_executes_is_looked_up_each_time() {
+    let mut collector = collector();
+    let executed = [1, 2].map(|at| action(at, 77, FileAction::Executed));
+    let batch = collector.add_batch(&[], &executed);
+    assert_eq!(batch.sightings, [Sighting::Executed(77); 2]);
+}

@@ -1,3 +1,5 @@
+mod layouts;
+
 use std::path::PathBuf;
 
 use super::*;
@@ -177,100 +179,6 @@ fn file_events_of_kernel_6_1_are_decoded() {
             .id
     };
     check_file_events(&decoder, id, 36, &[2]);
-}
-
-/// Name, offset and size of a field.
-type FieldPlace = (&'static str, u16, u16);
-
-/// Events of kernel 5.10: name, id, fields.
-const FIELDS_OF_5_10: [(&str, u16, &[FieldPlace]); 6] = [
-    (
-        "filemap/mm_filemap_add_to_page_cache",
-        214,
-        &[
-            ("pfn", 8, 8),
-            ("i_ino", 16, 8),
-            ("index", 24, 8),
-            ("s_dev", 32, 4),
-        ],
-    ),
-    (
-        "ext4/ext4_sync_file_enter",
-        471,
-        &[
-            ("dev", 8, 4),
-            ("ino", 16, 8),
-            ("parent", 24, 8),
-            ("datasync", 32, 4),
-        ],
-    ),
-    (
-        "ext4/ext4_direct_IO_enter",
-        381,
-        &[
-            ("dev", 8, 4),
-            ("ino", 16, 8),
-            ("pos", 24, 8),
-            ("len", 32, 8),
-            ("rw", 40, 4),
-        ],
-    ),
-    (
-        "jbd2/jbd2_handle_stats",
-        496,
-        &[
-            ("dev", 8, 4),
-            ("tid", 16, 8),
-            ("requested_blocks", 40, 4),
-            ("dirtied_blocks", 44, 4),
-        ],
-    ),
-    (
-        "jbd2/jbd2_start_commit",
-        499,
-        &[
-            ("dev", 8, 4),
-            ("sync_commit", 12, 1),
-            ("transaction", 16, 4),
-        ],
-    ),
-    (
-        "raw_syscalls/sys_enter",
-        20,
-        &[("id", 8, 8), ("args[6]", 16, 48)],
-    ),
-];
-
-#[test]
-fn file_events_of_kernel_5_10_are_decoded() {
-    let directory = tempfile::tempdir().unwrap();
-    for (path, id, fields) in FIELDS_OF_5_10 {
-        let name = path.split('/').next_back().unwrap();
-        let mut text = format!("name: {name}\nID: {id}\nformat:\n");
-        text.push_str("\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n");
-        text.push_str("\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n");
-        for (field, offset, size) in fields {
-            let line = format!("\tfield:u64 {field};\toffset:{offset};\tsize:{size};\tsigned:0;\n");
-            text.push_str(&line);
-        }
-        let event = directory.path().join(path);
-        std::fs::create_dir_all(&event).unwrap();
-        std::fs::write(event.join("format"), text).unwrap();
-    }
-    let all = [FILE_EVENTS, SUBSTITUTE_EVENTS].concat();
-    let (decoder, missing) = EventDecoder::from_format_files(directory.path(), &all);
-    assert_eq!(missing.len(), all.len() - FIELDS_OF_5_10.len());
-    let id = |path: &str| {
-        let known = FIELDS_OF_5_10.iter().find(|(known, ..)| *known == path);
-        known.unwrap().1
-    };
-    check_file_events(&decoder, id, 44, &[]);
-    let inode = TRACED_FILE.inode.to_ne_bytes();
-    let length = 8192_u64.to_ne_bytes();
-    let direct = file_record(381, 8, &[(16, &inode), (32, &length)]);
-    let (file, bytes) = (TRACED_FILE, 8192);
-    let expected = FileAction::DirectStarted { file, bytes };
-    assert_eq!(decode_file(&decoder, &direct), expected);
 }
 
 #[test]
@@ -471,7 +379,7 @@ fn system_calls_are_decoded_from_raw_events() {
 
 #[test]
 fn page_event_without_order_is_one_page() {
-    // Until kernel 6.9.
+    // As in kernel 5.15.
     let path = events_directory("6.18").join("filemap/mm_filemap_add_to_page_cache/format");
     let text = std::fs::read_to_string(path).unwrap();
     let text: String = text

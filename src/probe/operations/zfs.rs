@@ -1,0 +1,293 @@
+//! Scrub and resilver of ZFS pools, from zpool-status(8): no counter of the kernel tells how far they
+//! are.
+//!
+//! zpool runs beside the samples and is never waited for: it hangs while a pool is suspended.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use rustix::fs::{OFlags, fcntl_setfl};
+
+use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
+use super::sources::OperationSources;
+use crate::probe::text::{nonempty_lines, parse_number};
+use crate::roots::SysPaths;
+
+/// Where zpool is installed. A path that the environment names would be run by root.
+const PROGRAMS: [&str; 4] = [
+    "/sbin/zpool",
+    "/usr/sbin/zpool",
+    "/usr/local/sbin/zpool",
+    "/usr/bin/zpool",
+];
+/// Time between two calls: a scan takes hours.
+const CALL_INTERVAL: Duration = Duration::from_secs(5);
+/// More of an answer is not read.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// A scan that is in progress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolScan {
+    /// Name of the pool.
+    pub pool: Vec<u8>,
+    /// Scrub or rebuild.
+    pub kind: OperationKind,
+    /// How much is done, in hundredths of a percent.
+    pub basis_points: u64,
+}
+
+/// Calls zpool from time to time, and remembers its last answer.
+#[derive(Debug)]
+pub(super) struct ScanReader {
+    programs: Vec<PathBuf>,
+    call: Option<Call>,
+    called_at: Option<Duration>,
+    scans: Vec<PoolScan>,
+}
+
+impl Default for ScanReader {
+    fn default() -> Self {
+        Self {
+            programs: PROGRAMS.map(PathBuf::from).into(),
+            call: None,
+            called_at: None,
+            scans: Vec::new(),
+        }
+    }
+}
+
+impl ScanReader {
+    /// The scans of all pools, as zpool last told them.
+    pub(super) fn operations(
+        &mut self,
+        sources: &OperationSources<'_>,
+        at: Duration,
+    ) -> Vec<OperationSample> {
+        if !has_pools(sources.roots) {
+            self.scans.clear();
+            return Vec::new();
+        }
+        self.update(at);
+        self.scans.iter().map(operation).collect()
+    }
+
+    fn update(&mut self, at: Duration) {
+        if let Some(call) = &mut self.call {
+            let Some(answer) = call.answer() else {
+                return;
+            };
+            self.scans = parse_status(&answer);
+            self.call = None;
+        }
+        let is_due = |called: Duration| at.saturating_sub(called) >= CALL_INTERVAL;
+        if self.called_at.is_none_or(is_due) {
+            self.called_at = Some(at);
+            let mut programs = self.programs.iter();
+            let program = programs.find(|program| program.exists());
+            self.call = program.and_then(|program| Call::start(program).ok());
+        }
+    }
+}
+
+/// Whether a pool is imported: each has a directory with its state.
+fn has_pools(roots: &SysPaths) -> bool {
+    fs::read_dir(roots.proc.join("spl/kstat/zfs"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|entry| entry.path().join("state").exists())
+}
+
+/// zpool while it runs.
+#[derive(Debug)]
+struct Call {
+    child: Child,
+    output: ChildStdout,
+    answer: Vec<u8>,
+}
+
+impl Call {
+    fn start(program: &Path) -> io::Result<Self> {
+        let mut child = Command::new(program)
+            .arg("status")
+            .env_clear()
+            .env("LC_ALL", "C")
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        fcntl_setfl(&output, OFlags::NONBLOCK)?;
+        Ok(Self {
+            child,
+            output,
+            answer: Vec::new(),
+        })
+    }
+
+    /// What it has printed, once it has ended; nothing where it failed.
+    fn answer(&mut self) -> Option<Vec<u8>> {
+        let mut buffer = [0; 4096];
+        // The answer ends with its output. What is beyond the limit is read and dropped.
+        loop {
+            match self.output.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(length) if self.answer.len() < MAX_ANSWER_BYTES => {
+                    self.answer.extend(&buffer[..length]);
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        match self.child.try_wait() {
+            Ok(Some(status)) if status.success() => Some(std::mem::take(&mut self.answer)),
+            Ok(None) => None,
+            Ok(Some(_)) | Err(_) => Some(Vec::new()),
+        }
+    }
+}
+
+/// The scans in progress in the text of `zpool status`. A paused scan is none.
+#[must_use]
+pub fn parse_status(text: &[u8]) -> Vec<PoolScan> {
+    let mut found = Vec::new();
+    let (mut pool, mut kind) = (None, None);
+    for line in nonempty_lines(text) {
+        let line = line.trim_ascii();
+        if let Some(name) = line.strip_prefix(b"pool:") {
+            (pool, kind) = (Some(name.trim_ascii().to_vec()), None);
+        } else if let Some(scan) = line.strip_prefix(b"scan:") {
+            kind = kind_of_scan(scan.trim_ascii());
+        } else if let (Some(scan), Some(pool), Some(basis_points)) =
+            (kind, &pool, done_basis_points(line))
+        {
+            found.push(PoolScan {
+                pool: pool.clone(),
+                kind: scan,
+                basis_points,
+            });
+            kind = None;
+        }
+    }
+    found
+}
+
+/// `scrub in progress since ...`, `resilver (draid1:4d:6c:1s-0) in progress since ...`.
+fn kind_of_scan(scan: &[u8]) -> Option<OperationKind> {
+    let is_running = scan.windows(13).any(|words| words == b" in progress ");
+    let kind = match scan.split(|byte| *byte == b' ').next()? {
+        b"scrub" => OperationKind::Scrub,
+        b"resilver" => OperationKind::Rebuild,
+        _ => return None,
+    };
+    is_running.then_some(kind)
+}
+
+/// The number before `% done`, `26.04% done`, in hundredths.
+fn done_basis_points(line: &[u8]) -> Option<u64> {
+    let at = line.windows(6).position(|words| words == b"% done")?;
+    let number = line[..at].rsplit(|byte| *byte == b' ').next()?;
+    let mut parts = number.splitn(2, |byte| *byte == b'.');
+    let whole = parse_number(parts.next()?)?;
+    let hundredths = match parts.next() {
+        None => 0,
+        Some([tenths @ b'0'..=b'9']) => u64::from(tenths - b'0') * 10,
+        Some(digits) => parse_number(digits.get(..2)?)?,
+    };
+    Some((whole.checked_mul(100)?.checked_add(hundredths)?).min(10_000))
+}
+
+fn operation(scan: &PoolScan) -> OperationSample {
+    OperationSample {
+        kind: scan.kind,
+        subject: scan.pool.clone(),
+        pid: None,
+        device: None,
+        progress: OperationProgress::Done {
+            done: scan.basis_points,
+            total: 10_000,
+            unit: WorkUnit::BasisPoints,
+        },
+        limit_bytes_per_s: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// As OpenZFS 2.1 prints it (cmd/zpool/zpool_main.c, `print_scan_scrub_resilver_status`).
+    const STATUS: &str = "  pool: backup\n state: ONLINE\n  scan: scrub repaired 0B in 01:02:03 with 0 errors on Sun Nov  8 01:26:04 2026\nconfig:\n\n\
+        \tNAME  STATE  READ WRITE CKSUM\n\n  pool: tank\n state: ONLINE\n  scan: scrub in progress since Sun Nov 22 10:00:00 2026\n\
+        \t1.20T scanned at 1.10G/s, 800G issued at 700M/s, 3.00T total\n\t0B repaired, 26.04% done, 00:55:00 to go\nconfig:\n\n\
+        \x20 pool: vault\n  scan: resilver in progress since Sun Nov 22 10:00:00 2026\n\
+        \t10G scanned at 1G/s, 9G issued at 700M/s, 3.00T total\n\t9G resilvered, 0.30% done, no estimated completion time\n\
+        \x20 pool: old\n  scan: scrub paused since Sun Nov 22 10:00:00 2026\n\tscrub started on Sun Nov 22 09:00:00 2026\n\t0B repaired, 5.00% done\n";
+
+    fn scan(pool: &str, kind: OperationKind, basis_points: u64) -> PoolScan {
+        PoolScan {
+            pool: pool.into(),
+            kind,
+            basis_points,
+        }
+    }
+
+    #[test]
+    fn running_scrub_and_resilver_have_their_share() {
+        let expected = [
+            scan("tank", OperationKind::Scrub, 2604),
+            scan("vault", OperationKind::Rebuild, 30),
+        ];
+        assert_eq!(parse_status(STATUS.as_bytes()), expected);
+        assert_eq!(parse_status(b"no pools available\n"), []);
+    }
+
+    #[test]
+    fn share_is_read_with_any_number_of_digits() {
+        assert_eq!(done_basis_points(b"0B repaired, 7% done"), Some(700));
+        assert_eq!(done_basis_points(b"0B repaired, 7.5% done"), Some(750));
+        assert_eq!(done_basis_points(b"0B repaired, 7.519% done"), Some(751));
+        assert_eq!(done_basis_points(b"-% done"), None);
+        assert_eq!(done_basis_points(b"99999999999999999999% done"), None);
+    }
+
+    #[test]
+    fn program_is_called_beside_the_samples_and_its_last_answer_stays() {
+        let (root, roots) = SysPaths::with_files(&[("proc/spl/kstat/zfs/tank/state", "ONLINE\n")]);
+        let program = root.path().join("zpool");
+        std::fs::write(root.path().join("status"), STATUS).unwrap();
+        let script = format!("#!/bin/sh\ncat {}/status\n", root.path().display());
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        let mut reader = ScanReader {
+            programs: vec![program],
+            ..ScanReader::default()
+        };
+        let sources = OperationSources {
+            roots: &roots,
+            disks: &[],
+            file_systems: &[],
+            processes: &[],
+        };
+        let limit = std::time::Instant::now() + Duration::from_secs(20);
+        let mut found = Vec::new();
+        while found.is_empty() && std::time::Instant::now() < limit {
+            found = reader.operations(&sources, Duration::from_secs(1));
+            std::thread::yield_now();
+        }
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found[0].subject, b"tank");
+        // The next call is due later.
+        assert_eq!(reader.operations(&sources, Duration::from_secs(2)), found);
+        assert!(reader.call.is_none());
+        std::fs::remove_file(root.path().join("proc/spl/kstat/zfs/tank/state")).unwrap();
+        assert_eq!(reader.operations(&sources, Duration::from_secs(3)), []);
+    }
+}

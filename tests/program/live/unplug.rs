@@ -1,0 +1,135 @@
+//! Whether a drive can be unplugged, on a loop device with a file system: each step that a user takes
+//! before pulling a cable, and the steps that make it unsafe again.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
+
+use diskscope::drive::identity;
+use diskscope::drive::unplug::{FlushState, UnplugAnswer, UnplugObstacle, unplug_answer};
+use diskscope::roots::SysPaths;
+
+use crate::file_system::LoopFileSystem;
+use crate::live::live_sampler::{LiveSampler, MIB};
+
+/// Tries until no other request, such as a read of udev, was in flight beside a flush.
+const ATTEMPTS: usize = 20;
+
+/// The drive, looked at as the Live screen does.
+struct Watched {
+    sampler: LiveSampler,
+    name: String,
+    path: String,
+}
+
+impl Watched {
+    /// The answer after what was done since the last one.
+    fn answer(&mut self) -> UnplugAnswer {
+        let live = self.sampler.next_snapshot();
+        let drives = identity::list_block_devices(&SysPaths::default());
+        let drive = drives.iter().find(|drive| drive.name == self.name).unwrap();
+        let mut devices = live.devices.iter();
+        let device = devices.find(|device| *device.name == *self.name).unwrap();
+        let dirty = device.dirty_bytes.zip(device.writeback_bytes);
+        let dirty = dirty.map(|(dirty, writeback)| dirty + writeback);
+        unplug_answer(drive, &drives, dirty, device.flush_state.unwrap()).unwrap()
+    }
+
+    /// `sync DEVICE`, and the answer after it.
+    fn sync_device(&mut self) -> UnplugAnswer {
+        let mut answer = self.answer();
+        for _ in 0..ATTEMPTS {
+            assert!(
+                Command::new("sync")
+                    .arg(&self.path)
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+            answer = self.answer();
+            if answer.safe.is_some() {
+                break;
+            }
+        }
+        answer
+    }
+
+    /// Writes directly to the device: only the drive's own cache is between it and the medium.
+    fn write_block(&self) {
+        // A write of O_DIRECT has to be aligned in memory as well.
+        let block = vec![7_u8; 8192];
+        let begin = block.as_ptr().align_offset(4096);
+        let mut device = OpenOptions::new()
+            .write(true)
+            .custom_flags(libc::O_DIRECT)
+            .open(&self.path)
+            .unwrap();
+        device.write_all(&block[begin..begin + 4096]).unwrap();
+    }
+}
+
+fn is_mounted(answer: &UnplugAnswer) -> bool {
+    let mut obstacles = answer.obstacles.iter();
+    obstacles.any(|obstacle| matches!(obstacle, UnplugObstacle::Mounted { .. }))
+}
+
+#[test]
+fn drive_can_be_unplugged_only_when_unmounted_and_flushed_after_its_last_write() {
+    let Some(file_system) = LoopFileSystem::ext4(64 * MIB) else {
+        return;
+    };
+    let mut watched = Watched {
+        sampler: LiveSampler::start(),
+        name: file_system.device_name().to_owned(),
+        path: file_system.device().path().to_owned(),
+    };
+    let mounted = watched.answer();
+    assert!(
+        mounted.safe == Some(false) && is_mounted(&mounted),
+        "{mounted:?}"
+    );
+
+    // Dirty pages, then all of it on the medium: it stays mounted.
+    let file = file_system.file_path("copy");
+    std::fs::write(&file, vec![1_u8; 8 * MIB as usize]).unwrap();
+    let dirty = watched.answer();
+    assert!(dirty.safe == Some(false) && is_mounted(&dirty), "{dirty:?}");
+    let synced = watched.sync_device();
+    assert!(
+        synced.safe == Some(false) && is_mounted(&synced),
+        "{synced:?}"
+    );
+
+    // Unmounting writes what is dirty. Writes and flushes are in one interval, so their order is
+    // unknown until another flush.
+    std::fs::write(&file, vec![2_u8; 8 * MIB as usize]).unwrap();
+    file_system.unmount().unwrap();
+    let unmounted = watched.answer();
+    assert!(unmounted.safe != Some(true), "{unmounted:?}");
+    assert!(!is_mounted(&unmounted), "{unmounted:?}");
+    let flushed = watched.sync_device();
+    assert_eq!(flushed.safe, Some(true), "{flushed:?}");
+    assert_eq!(flushed.obstacles, []);
+
+    // A write after the flush.
+    watched.write_block();
+    let written = watched.answer();
+    assert_eq!(written.safe, Some(false), "{written:?}");
+    assert_eq!(written.obstacles, [UnplugObstacle::NotFlushed]);
+    assert_eq!(watched.sync_device().safe, Some(true));
+
+    // A write and a flush between two samples.
+    watched.write_block();
+    assert!(
+        Command::new("sync")
+            .arg(&watched.path)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let both = watched.answer();
+    let state = FlushState::SameInterval;
+    assert_eq!(both.safe, None, "{both:?}");
+    assert_eq!(both.obstacles, [UnplugObstacle::FlushUnknown { state }]);
+}
