@@ -83,7 +83,10 @@ fn trigger_at(cursor: &RecordingCursor, at_ms: Option<u64>) -> Option<usize> {
     let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let covers = |mark: &TriggerMark, at: u64| {
         let from = mark.time_ms.saturating_sub(milliseconds(BEFORE_TRIGGER));
-        (from..=mark.time_ms + milliseconds(LONGEST_AFTER_TRIGGER)).contains(&at)
+        let until = mark
+            .time_ms
+            .saturating_add(milliseconds(LONGEST_AFTER_TRIGGER));
+        (from..=until).contains(&at)
     };
     let marks = cursor.recording().trigger_marks().enumerate();
     let found = match at_ms {
