@@ -15,6 +15,7 @@ use crate::named_file::FileId;
 use crate::nearest;
 use crate::report;
 use crate::report::csv;
+use crate::safe_text::SafeText;
 use crate::session::compare::ComparisonInput;
 use crate::session::compare::fleet::ExcludedSession;
 use crate::session::document::{MetricId, Session};
@@ -223,7 +224,7 @@ fn check_metric(metric: &MetricId, sessions: &[(String, Session)]) -> Result<(),
 }
 
 fn session_name(path: &Path) -> String {
-    path.display().to_string()
+    SafeText::from_path(path).into()
 }
 
 fn comparison_inputs(sessions: &[(String, Session)]) -> Vec<ComparisonInput<'_>> {

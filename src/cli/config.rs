@@ -13,7 +13,10 @@ use crate::app::live::device_list::DeviceColumn;
 use crate::app::process::ProcessColumn;
 use crate::config;
 use crate::config::{Config, ConfigKey, ValueSource};
+use crate::named_file::FileId;
 use crate::nearest;
+use crate::safe_text::SafeText;
+use crate::safe_text::json::escape_controls;
 use crate::ui::theme::ThemeName;
 use crate::units;
 
@@ -35,7 +38,10 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let format = selected_format(matches, FORMATS)?;
-    let output = ResultOutput::from_options(matches, &[])?;
+    // What the program prints lacks the comments of the file.
+    let file = config::config_path().and_then(|path| path.metadata().ok());
+    let inputs: Vec<FileId> = file.iter().map(FileId::of_metadata).collect();
+    let output = ResultOutput::from_options(matches, &inputs)?;
     let config = effective(matches)?;
     output.deliver(&match format {
         OutputFormat::Text => config_text(&config),
@@ -149,13 +155,14 @@ fn source_name(source: ValueSource) -> &'static str {
 }
 
 fn config_text(config: &Config) -> String {
-    let mut text = match &config.path {
-        Some(path) if path.exists() => format!("# {}\n", path.display()),
-        Some(path) => format!("# {} (does not exist)\n", path.display()),
-        None => "# no file: neither XDG_CONFIG_HOME nor HOME is set\n".to_owned(),
+    let shown = config.path.as_deref().map(SafeText::from_path);
+    let mut text = match (&config.path, shown) {
+        (Some(path), Some(shown)) if path.exists() => format!("# {shown}\n"),
+        (_, Some(shown)) => format!("# {shown} (does not exist)\n"),
+        (_, None) => "# no file: neither XDG_CONFIG_HOME nor HOME is set\n".to_owned(),
     };
     if let Some(ignored) = &config.ignored {
-        let _ = writeln!(text, "# {ignored}");
+        let _ = writeln!(text, "# {}", SafeText::from(ignored.to_string()));
     }
     for key in ConfigKey::ALL {
         let (value, source) = entry(config, key);
@@ -163,7 +170,7 @@ fn config_text(config: &Config) -> String {
         let is_unset = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
         let line = match is_unset {
             true => format!("# {} is not set", key.word()),
-            false => format!("{} = {value}", key.word()),
+            false => format!("{} = {}", key.word(), escape_controls(&value.to_string())),
         };
         let _ = writeln!(text, "{line:<40} # {}", source_name(source));
     }
@@ -177,8 +184,9 @@ fn config_json(config: &Config) -> Value {
         (key.word().to_owned(), entry)
     });
     json!({
-        "path": config.path,
-        "ignored": config.ignored.as_ref().map(ToString::to_string),
+        // The path may be no UTF-8.
+        "path": config.path.as_deref().map(SafeText::from_path),
+        "ignored": config.ignored.as_ref().map(|ignored| SafeText::from(ignored.to_string())),
         "settings": entries.collect::<serde_json::Map<_, _>>(),
     })
 }

@@ -1,7 +1,7 @@
 //! `diskscope report`: writes sessions to one HTML file.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
@@ -17,6 +17,7 @@ use crate::benchmark_run::output;
 use crate::report::compare::compare_sessions;
 use crate::report::html;
 use crate::roots::SysPaths;
+use crate::safe_text::SafeText;
 use crate::session::compare::ComparisonInput;
 use crate::session::store::ReadBudget;
 
@@ -45,18 +46,13 @@ pub(super) fn command() -> Command {
 /// The names of the files without their directories where these differ: the page is for others, to
 /// whom the directories say nothing.
 fn session_names(paths: &[&PathBuf]) -> Vec<String> {
-    let short = |path: &&PathBuf| {
-        let name = path.file_name().unwrap_or(path.as_os_str());
-        name.to_string_lossy().into_owned()
-    };
+    let shown = |path: &Path| String::from(SafeText::from_path(path));
+    let short = |path: &&PathBuf| shown(path.file_name().map_or(path, Path::new));
     let names: Vec<String> = paths.iter().map(short).collect();
     let distinct: HashSet<&String> = names.iter().collect();
     match distinct.len() == names.len() {
         true => names,
-        false => paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect(),
+        false => paths.iter().map(|path| shown(path)).collect(),
     }
 }
 

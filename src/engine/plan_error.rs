@@ -260,7 +260,7 @@ impl PlanError {
                 "{field} {} is not a multiple of the logical block size of {target}, {block} bytes: \
                  use {}",
                 format_exact_size(*value),
-                format_exact_size(value.next_multiple_of(u64::from(*block)))
+                format_exact_size(nearest_multiple(*value, u64::from(*block)))
             ),
             PlanProblem::DirectIoUnsupported {
                 target,
@@ -328,6 +328,12 @@ impl PlanError {
             }
         }
     }
+}
+
+/// The next multiple of a block, the last one below 2^64 where there is none.
+fn nearest_multiple(value: u64, block: u64) -> u64 {
+    let next = value.checked_next_multiple_of(block);
+    next.unwrap_or(u64::MAX / block * block)
 }
 
 /// `depth 64 x workers 1 x block size 1MiB need 64 MiB`.

@@ -101,7 +101,7 @@ pub(super) fn index_file(path: &Path, file: &File) -> Result<FrameIndex, Recordi
     if length >= RING_MAGIC.len() && head[..8] == RING_MAGIC {
         let geometry = check_ring_header(path, &head[..length])?;
         let size = file.metadata().map_err(failed)?.len();
-        let ring = scan_ring(file, geometry).map_err(failed)?;
+        let ring = scan_ring(file, geometry, MAX_FRAMES).map_err(failed)?;
         return Ok(index_ring(geometry, size, ring));
     }
     check_file_header(path, &head[..length])?;
@@ -146,7 +146,7 @@ fn index_log(mut file: &File) -> io::Result<FrameIndex> {
     };
     let damage = reason.map(|reason| RecordingDamage {
         intact_bytes: scan.intact_offset,
-        damaged_bytes: size - scan.intact_offset,
+        damaged_bytes: size.saturating_sub(scan.intact_offset),
         reason,
     });
     Ok(FrameIndex { entries, damage })

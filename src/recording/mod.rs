@@ -11,6 +11,8 @@ mod inflate;
 mod reader;
 mod replay;
 pub mod ring;
+#[cfg(test)]
+mod ring_damage_tests;
 mod ring_file;
 mod ring_segments;
 #[cfg(test)]

@@ -307,10 +307,17 @@ impl Recording {
 
 /// The triggers with the requests before them.
 fn find_triggers(entries: &[FrameEntry], views: &[usize]) -> Vec<TriggerEntry> {
+    // The latest time up to each view: where the clock was set back, the first later view counts.
+    let latest: Vec<u64> = views
+        .iter()
+        .scan(0, |latest: &mut u64, view| {
+            *latest = (*latest).max(entries[*view].head.mark.time_ms);
+            Some(*latest)
+        })
+        .collect();
     let view_at = |time_ms: u64| {
-        let is_later = |view: &usize| entries[*view].head.mark.time_ms > time_ms;
-        let found = views.iter().position(is_later).unwrap_or(views.len());
-        found.saturating_sub(1)
+        let later = latest.partition_point(|time| *time <= time_ms);
+        later.saturating_sub(1)
     };
     let mut triggers: Vec<TriggerEntry> = (0..entries.len())
         .filter(|index| entries[*index].head.kind == FrameKind::Trigger)

@@ -11,6 +11,9 @@
 //! not valid. The frames of a segment end where the next one is not valid. A segment that is followed
 //! by another one ends with a [`FrameKind::SegmentEnd`]; without it, something was lost. The order of
 //! the segments is that of their sequence numbers, not that in the file.
+//!
+//! Every frame leaves room for the end of its segment. One that does not is not valid: what continues
+//! the segment never writes past it.
 
 use std::fs::File;
 use std::io::{self, BufReader, Seek, SeekFrom};
@@ -18,7 +21,7 @@ use std::os::unix::fs::FileExt;
 
 use flate2::Crc;
 
-use super::frame::FrameKind;
+use super::frame::{FRAME_HEADER_BYTES, FrameKind};
 use super::scan::{FrameEntry, FrameScan, ScanError};
 
 /// Magic number: the first bytes of a ring.
@@ -31,6 +34,11 @@ pub const RING_HEADER_BYTES: u64 = 4096;
 pub const RING_HEADER_FIELDS_BYTES: usize = 24;
 /// Size of the header of a segment in bytes.
 pub const SEGMENT_HEADER_BYTES: usize = 20;
+/// Size of the end of a segment in bytes: a frame without content.
+pub(super) const SEGMENT_END_BYTES: u64 = FRAME_HEADER_BYTES as u64;
+/// The largest sequence number of a ring that is continued. At one segment per millisecond it is
+/// reached after 8,900 years.
+pub(super) const MAX_SEQUENCE: u64 = 1 << 48;
 /// Number of segments: the oldest 3 % of a ring are overwritten at a time.
 pub const SEGMENTS: u32 = 32;
 /// The smallest ring in bytes: a segment has room for the largest snapshots of a busy machine.
@@ -170,12 +178,49 @@ pub(super) struct ScannedRing {
     pub(super) invalid_segments: Vec<u64>,
 }
 
-/// Finds the valid frames of all segments.
+/// Finds the valid frames of all segments, or of the newest that have `max_frames` together.
 ///
 /// # Errors
 /// If the file cannot be read. A file that is too short is no error.
-pub(super) fn scan_ring(file: &File, geometry: RingGeometry) -> io::Result<ScannedRing> {
-    let mut ring = ScannedRing::default();
+pub(super) fn scan_ring(
+    file: &File,
+    geometry: RingGeometry,
+    max_frames: usize,
+) -> io::Result<ScannedRing> {
+    let (mut headers, invalid_segments) = read_segment_headers(file, geometry)?;
+    // The newest first.
+    headers.sort_by_key(|header| std::cmp::Reverse((header.sequence, header.index)));
+    let mut segments = Vec::new();
+    let mut frames = 0;
+    for header in headers {
+        if frames >= max_frames {
+            break;
+        }
+        let segment = scan_segment(file, geometry, header, max_frames)?;
+        frames += segment.entries.len();
+        segments.push(segment);
+    }
+    segments.reverse();
+    Ok(ScannedRing {
+        segments,
+        invalid_segments,
+    })
+}
+
+/// A valid header of a segment.
+#[derive(Debug, Clone, Copy)]
+struct SegmentHeader {
+    index: usize,
+    sequence: u64,
+    checksum: u32,
+}
+
+/// The valid headers of segments, and the offsets of the invalid ones.
+fn read_segment_headers(
+    file: &File,
+    geometry: RingGeometry,
+) -> io::Result<(Vec<SegmentHeader>, Vec<u64>)> {
+    let (mut headers, mut invalid) = (Vec::new(), Vec::new());
     for index in 0..geometry.segment_count as usize {
         let offset = geometry.segment_offset(index);
         let mut head = [0; SEGMENT_HEADER_BYTES];
@@ -185,25 +230,25 @@ pub(super) fn scan_ring(file: &File, geometry: RingGeometry) -> io::Result<Scann
             Err(error) => return Err(error),
         }
         match decode_segment_header(&head) {
-            Some((sequence, sum)) => ring
-                .segments
-                .push(scan_segment(file, geometry, index, sequence, sum)?),
+            Some((sequence, checksum)) => headers.push(SegmentHeader {
+                index,
+                sequence,
+                checksum,
+            }),
             None if head.iter().all(|byte| *byte == 0) => {}
-            None => ring.invalid_segments.push(offset),
+            None => invalid.push(offset),
         }
     }
-    ring.segments.sort_by_key(|segment| segment.sequence);
-    Ok(ring)
+    Ok((headers, invalid))
 }
 
 fn scan_segment(
     mut file: &File,
     geometry: RingGeometry,
-    index: usize,
-    sequence: u64,
-    header_checksum: u32,
+    header: SegmentHeader,
+    max_frames: usize,
 ) -> io::Result<ScannedSegment> {
-    let begin = geometry.segment_offset(index);
+    let begin = geometry.segment_offset(header.index);
     let first = begin + SEGMENT_HEADER_BYTES as u64;
     file.seek(SeekFrom::Start(first))?;
     let mut scan = FrameScan {
@@ -211,17 +256,17 @@ fn scan_segment(
         intact_offset: first,
         size: begin + u64::from(geometry.segment_bytes),
         since_restart: 0,
-        previous: Some(header_checksum),
+        previous: Some(header.checksum),
     };
     let mut segment = ScannedSegment {
-        index,
-        sequence,
+        index: header.index,
+        sequence: header.sequence,
         entries: Vec::new(),
         end_offset: first,
-        last_checksum: header_checksum,
+        last_checksum: header.checksum,
         is_ended: false,
     };
-    loop {
+    while segment.entries.len() < max_frames {
         match scan.next_frame() {
             Ok(Some(entry)) if entry.head.kind == FrameKind::SegmentEnd => {
                 segment.is_ended = true;
@@ -229,10 +274,11 @@ fn scan_segment(
             }
             // The stream of a segment restarts at its first frame.
             Ok(Some(entry)) if segment.entries.is_empty() && !entry.head.is_restart => break,
+            Ok(Some(_)) if scan.intact_offset + SEGMENT_END_BYTES > scan.size => break,
             Ok(Some(entry)) => {
                 segment.entries.push(entry);
                 segment.end_offset = scan.intact_offset;
-                segment.last_checksum = scan.previous.unwrap_or(header_checksum);
+                segment.last_checksum = scan.previous.unwrap_or(header.checksum);
             }
             Ok(None) | Err(ScanError::Damaged(_)) => break,
             Err(ScanError::Io(error)) => return Err(error),

@@ -1,5 +1,6 @@
 //! Opens the file of a ring for writing.
 
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -101,13 +102,29 @@ pub(super) fn prepare_ring_file(
         }));
     }
     match RingGeometry::decode(&head) {
-        Some(found) if found == geometry => Ok(()),
+        Some(found) if found == geometry => restore_size(path, file, size, geometry),
         Some(found) => Err(RecordingWriteError::OtherRingSize {
             path: path.to_owned(),
             found: found.file_bytes(),
             wanted: geometry.file_bytes(),
         }),
         None => Err(not_a_ring(path, "its header is damaged")),
+    }
+}
+
+/// Gives a ring its size again, which a copy may have cut off. One that is longer holds something else
+/// as well.
+fn restore_size(
+    path: &Path,
+    file: &File,
+    found: u64,
+    geometry: RingGeometry,
+) -> Result<(), RecordingWriteError> {
+    let size = geometry.file_bytes();
+    match found.cmp(&size) {
+        Ordering::Equal => Ok(()),
+        Ordering::Less => reserve_space(path, file, found, size),
+        Ordering::Greater => Err(not_a_ring(path, "it is longer than its header says")),
     }
 }
 
@@ -134,36 +151,18 @@ fn holds_only_zeros(file: &File, size: u64) -> io::Result<bool> {
     Ok(true)
 }
 
-fn not_a_ring(path: &Path, reason: &'static str) -> RecordingWriteError {
+pub(super) fn not_a_ring(path: &Path, reason: &'static str) -> RecordingWriteError {
     RecordingWriteError::NotARing {
         path: path.to_owned(),
         reason,
     }
 }
 
-/// Reserves the space, so that the ring never finds its file system full, and writes the header.
+/// Reserves the space, and writes the header.
 fn initialize(path: &Path, file: &File, geometry: RingGeometry) -> Result<(), RecordingWriteError> {
-    let size = geometry.file_bytes();
     // An empty file that was there may have another mode. Not every file system has modes.
     let _ = fchmod(file, Mode::RUSR | Mode::WUSR);
-    if !has_room(file, size) {
-        return Err(RecordingWriteError::NoRoomForRing {
-            path: path.to_owned(),
-            bytes: size,
-        });
-    }
-    match fallocate(file, FallocateFlags::empty(), 0, size) {
-        Ok(()) => {}
-        // Such a file system reserves nothing; the file still has its size.
-        Err(Errno::OPNOTSUPP) => {
-            file.set_len(size).map_err(io_failure(path, "extend"))?;
-        }
-        Err(error) => {
-            // The space that was reserved until then.
-            let _ = file.set_len(0);
-            return Err(io_failure(path, "reserve space for")(error.into()));
-        }
-    }
+    reserve_space(path, file, 0, geometry.file_bytes())?;
     file.write_all_at(&geometry.encode(), 0)
         .and_then(|()| file.sync_all())
         .map_err(io_failure(path, "write to"))?;
@@ -173,6 +172,32 @@ fn initialize(path: &Path, file: &File, geometry: RingGeometry) -> Result<(), Re
     // Not every file system can sync a directory.
     let _ = File::open(directory.unwrap_or(Path::new("."))).and_then(|it| it.sync_all());
     Ok(())
+}
+
+/// Reserves the space of a file from `begin` to `size`, so that the ring never finds its file system
+/// full.
+fn reserve_space(
+    path: &Path,
+    file: &File,
+    begin: u64,
+    size: u64,
+) -> Result<(), RecordingWriteError> {
+    if !has_room(file, size.saturating_sub(begin)) {
+        return Err(RecordingWriteError::NoRoomForRing {
+            path: path.to_owned(),
+            bytes: size,
+        });
+    }
+    match fallocate(file, FallocateFlags::empty(), 0, size) {
+        Ok(()) => Ok(()),
+        // Such a file system reserves nothing; the file still has its size.
+        Err(Errno::OPNOTSUPP) => file.set_len(size).map_err(io_failure(path, "extend")),
+        Err(error) => {
+            // The space that was reserved until then.
+            let _ = file.set_len(begin);
+            Err(io_failure(path, "reserve space for")(error.into()))
+        }
+    }
 }
 
 /// Whether the file system keeps its reserve after `bytes` bytes; true if its size is unknown.

@@ -64,7 +64,8 @@ impl RingSegments {
             .min_by_key(|index| (protected.contains(index), self.0[*index].sequence));
         let index = oldest.unwrap_or(current);
         let newest = self.0.iter().map(|segment| segment.sequence).max();
-        let sequence = newest.unwrap_or(0) + 1;
+        // Opening refuses a ring with a number above `MAX_SEQUENCE`.
+        let sequence = newest.unwrap_or(0).saturating_add(1);
         self.0[index] = SegmentSummary {
             sequence,
             ..SegmentSummary::default()

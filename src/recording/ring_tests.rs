@@ -10,7 +10,7 @@ use super::{AppendResult, Recording, RequestLines, RingWriter, TriggerRecord};
 use crate::model::{Snapshot, ViewBuilder};
 use crate::named_file::OutputError;
 
-const GEOMETRY: RingGeometry = RingGeometry {
+pub(super) const GEOMETRY: RingGeometry = RingGeometry {
     segment_bytes: 3072,
     segment_count: 4,
 };
@@ -34,13 +34,13 @@ fn mixed(number: u64) -> u64 {
     mixed ^ (mixed >> 27)
 }
 
-struct RingSandbox {
+pub(super) struct RingSandbox {
     _directory: tempfile::TempDir,
-    path: PathBuf,
+    pub(super) path: PathBuf,
 }
 
 impl RingSandbox {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ring");
         Self {
@@ -49,11 +49,11 @@ impl RingSandbox {
         }
     }
 
-    fn writer(&self) -> RingWriter {
+    pub(super) fn writer(&self) -> RingWriter {
         RingWriter::open_with_geometry(&self.path, GEOMETRY, &|_| Ok(())).unwrap()
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         std::fs::read(&self.path).unwrap()
     }
 
@@ -83,7 +83,7 @@ impl RingSandbox {
     }
 }
 
-fn append_views(writer: &mut RingWriter, views: std::ops::Range<usize>) {
+pub(super) fn append_views(writer: &mut RingWriter, views: std::ops::Range<usize>) {
     for index in views {
         assert_eq!(
             writer.append_view(&view(index)).unwrap(),

@@ -1,6 +1,7 @@
 //! Writes a ring: a recording of constant size that overwrites its oldest part.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,8 +10,11 @@ use flate2::{Compress, Compression};
 use rustix::fs::{FlockOperation, flock};
 
 use super::frame::{FRAME_HEADER_BYTES, FrameKind, FrameMark, MAX_CONTENT_BYTES, encode_frame};
-use super::ring::{RingGeometry, SEGMENT_HEADER_BYTES, encode_segment_header, scan_ring};
-use super::ring_file::{OpenedRing, UseCheck, open_ring_file, prepare_ring_file};
+use super::ring::{
+    MAX_SEQUENCE, RingGeometry, SEGMENT_END_BYTES, SEGMENT_HEADER_BYTES, encode_segment_header,
+    scan_ring,
+};
+use super::ring_file::{OpenedRing, UseCheck, not_a_ring, open_ring_file, prepare_ring_file};
 use super::ring_segments::RingSegments;
 use super::sync_thread::SyncThread;
 use super::trigger::TriggerRecord;
@@ -20,8 +24,6 @@ use super::writer::{
 };
 use crate::model::Snapshot;
 
-/// The end of a segment: a frame without content.
-const SEGMENT_END_BYTES: u64 = FRAME_HEADER_BYTES as u64;
 /// The requests of a trigger take at most 1 in this many of a segment's bytes.
 const TRIGGER_SHARE: u64 = 2;
 /// Their last part, for the trigger itself: its diagnosis and its stacks.
@@ -86,7 +88,14 @@ impl RingWriter {
             error => io_failure(path, "lock")(error.into()),
         })?;
         prepare_ring_file(path, &file, is_new, geometry)?;
-        let scanned = scan_ring(&file, geometry).map_err(io_failure(path, "read"))?;
+        let scanned = scan_ring(&file, geometry, usize::MAX).map_err(io_failure(path, "read"))?;
+        if scanned
+            .segments
+            .last()
+            .is_some_and(|newest| newest.sequence > MAX_SEQUENCE)
+        {
+            return Err(not_a_ring(path, "the number of a segment is impossible"));
+        }
         let file = Arc::new(file);
         let sync =
             SyncThread::start(Arc::clone(&file)).map_err(io_failure(path, "start a thread for"))?;
@@ -269,14 +278,27 @@ impl RingWriter {
 
     /// Writes a frame. Where that fails, the next frame overwrites what was written of it.
     fn write_frame(&mut self, frame: &[u8]) -> Result<(), RecordingWriteError> {
-        let at = self.geometry.segment_offset(self.current) + self.offset;
-        self.file
-            .write_all_at(frame, at)
-            .map_err(io_failure(&self.path, "write to"))?;
+        self.write_in_segment(self.current, self.offset, frame)?;
         self.offset += frame.len() as u64;
         let sum = &frame[FRAME_HEADER_BYTES - 4..FRAME_HEADER_BYTES];
         self.previous = u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]]);
         Ok(())
+    }
+
+    /// Writes to a segment, never past its end.
+    fn write_in_segment(
+        &self,
+        segment: usize,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), RecordingWriteError> {
+        let failed = |source| io_failure(&self.path, "write to")(source);
+        let end = offset.checked_add(bytes.len() as u64);
+        if end.is_none_or(|end| end > u64::from(self.geometry.segment_bytes)) {
+            return Err(failed(io::Error::other("the segment of the ring is full")));
+        }
+        let at = self.geometry.segment_offset(segment) + offset;
+        self.file.write_all_at(bytes, at).map_err(failed)
     }
 
     /// Ends the segment, and begins one in place of the oldest that is not protected.
@@ -292,9 +314,7 @@ impl RingWriter {
         }
         let (index, sequence) = self.segments.begin_next(self.current);
         let (head, sum) = encode_segment_header(sequence);
-        self.file
-            .write_all_at(&head, self.geometry.segment_offset(index))
-            .map_err(io_failure(&self.path, "write to"))?;
+        self.write_in_segment(index, 0, &head)?;
         self.current = index;
         self.offset = SEGMENT_HEADER_BYTES as u64;
         self.previous = sum;

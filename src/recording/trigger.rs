@@ -67,11 +67,9 @@ impl TriggerRecord {
     pub fn end_ms(&self) -> u64 {
         let further = self.further.iter().map(|it| it.time_ms).max();
         let last = self.time_ms.max(further.unwrap_or(0));
-        let longest = self
-            .time_ms
-            .saturating_add(whole_milliseconds(LONGEST_AFTER_TRIGGER));
-        last.saturating_add(whole_milliseconds(AFTER_TRIGGER))
-            .min(longest)
+        // A recording may say any time.
+        let after = |time: u64, length| time.saturating_add(whole_milliseconds(length));
+        after(last, AFTER_TRIGGER).min(after(self.time_ms, LONGEST_AFTER_TRIGGER))
     }
 }
 
@@ -158,4 +156,20 @@ pub struct TriggerMark {
     pub view: usize,
     /// Time of the trigger in milliseconds since 1970.
     pub time_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn end_of_a_trigger_with_any_time_is_not_before_it() {
+        for time_ms in [0, 1_700_000_000_000, u64::MAX - 1, u64::MAX] {
+            let trigger = TriggerRecord {
+                time_ms,
+                ..TriggerRecord::default()
+            };
+            assert!(trigger.end_ms() >= time_ms);
+        }
+    }
 }

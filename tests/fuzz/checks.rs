@@ -14,6 +14,7 @@ use diskscope::app::sessions::OpenedSession;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
 use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
+use diskscope::diagnosis::{EvidenceWindow, diagnose};
 use diskscope::drive::guard::MediumContents;
 use diskscope::drive::guard::conflicts::{
     device_mapper, exports, lock_line, mappings as guard_mappings,
@@ -38,8 +39,9 @@ use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_E
 use diskscope::probe::trace::format::EventFormat;
 use diskscope::probe::trace::page::PageFormat;
 use diskscope::probe::{SystemSample, mounts, operations};
-use diskscope::recording::{Recording, RecordingTimes, frame};
+use diskscope::recording::{Recording, RecordingTimes, frame, ring};
 use diskscope::report;
+use diskscope::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 use diskscope::roots::SysPaths;
 use diskscope::safe_text::printable;
 use diskscope::session::compare::{ComparisonInput, compare_sessions};
@@ -418,7 +420,14 @@ pub fn recording(bytes: &[u8]) {
 /// The same with the checksums put right, so that damage gets past them.
 pub fn recording_whose_sums_are_right(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
-    let mut at = frame::FILE_HEADER_BYTES;
+    match bytes.starts_with(&ring::RING_MAGIC) {
+        true => correct_sums_of_ring(&mut bytes),
+        false => correct_sums_of_frames(&mut bytes, frame::FILE_HEADER_BYTES, None),
+    }
+    recording(&bytes);
+}
+
+fn correct_sums_of_frames(bytes: &mut [u8], mut at: usize, mut previous: Option<u32>) {
     while let Some(head) = bytes.get(at..at + frame::FRAME_HEADER_BYTES) {
         let head: [u8; frame::FRAME_HEADER_BYTES] = head.try_into().expect("so many bytes");
         let Some((known, _)) = frame::decode_frame_header(&head) else {
@@ -428,20 +437,61 @@ pub fn recording_whose_sums_are_right(bytes: &[u8]) {
         let Some(payload) = bytes.get(begin..begin + known.payload_bytes) else {
             break;
         };
-        let sum = frame::frame_checksum(None, &head[..24], payload);
+        let sum = frame::frame_checksum(previous, &head[..24], payload);
         bytes[at + 24..begin].copy_from_slice(&sum.to_le_bytes());
+        previous = previous.map(|_| sum);
         at = begin + known.payload_bytes;
     }
-    recording(&bytes);
+}
+
+fn correct_sums_of_ring(bytes: &mut [u8]) {
+    let word = |at: usize| {
+        let word = bytes.get(at..at + 4)?;
+        Some(u32::from_le_bytes(word.try_into().expect("four bytes")))
+    };
+    let (Some(segment_bytes), Some(segment_count)) = (word(12), word(16)) else {
+        return;
+    };
+    let geometry = ring::RingGeometry {
+        segment_bytes,
+        segment_count: segment_count.min(64),
+    };
+    let head = geometry.encode();
+    if bytes.len() < head.len() {
+        return;
+    }
+    bytes[..head.len()].copy_from_slice(&head);
+    for segment in 0..geometry.segment_count as usize {
+        let at = usize::try_from(geometry.segment_offset(segment)).expect("64 bits");
+        let first = at + ring::SEGMENT_HEADER_BYTES;
+        let Some(head) = bytes.get_mut(at..first) else {
+            return;
+        };
+        let sequence = u64::from_le_bytes(head[8..16].try_into().expect("eight bytes"));
+        let (right, sum) = ring::encode_segment_header(sequence);
+        head.copy_from_slice(&right);
+        correct_sums_of_frames(bytes, first, Some(sum));
+    }
 }
 
 fn opened(path: &Path, size: u64) {
     let Ok(mut recording) = Recording::open(path) else {
         return;
     };
-    if let Some(damage) = recording.damage() {
+    // The damage of a ring is in a segment of it.
+    let is_ring = std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(&ring::RING_MAGIC));
+    if let Some(damage) = recording.damage().filter(|_| !is_ring) {
         assert_eq!(damage.intact_bytes + damage.damaged_bytes, size);
     }
+    for trigger in 0..recording.trigger_marks().count().min(VIEWS) {
+        if let Ok(Some(record)) = recording.read_trigger(trigger) {
+            assert!(record.end_ms() >= record.time_ms);
+            let shown = record.summary();
+            assert!(shown.chars().all(printable::is_printable), "{shown:?}");
+        }
+        let _ = recording.for_each_trigger_request(trigger, &mut |_| true);
+    }
+    let mut window = EvidenceWindow::default();
     for view in 0..recording.view_count().min(VIEWS) {
         let mut board = RequestAggregator::new("sda", 0);
         let _ = recording.for_each_request(view, &mut |line| {
@@ -452,9 +502,23 @@ fn opened(path: &Path, size: u64) {
             true
         });
         if let Ok(Some(live)) = recording.read_view(view) {
+            window.snapshots.push(Arc::new(live.clone()));
             recorded(live, board.view(0));
         }
     }
+    diagnosed(&window);
+}
+
+/// What `why --from` makes of recorded views.
+fn diagnosed(window: &EvidenceWindow) {
+    let Some(diagnosis) = diagnose(window) else {
+        return;
+    };
+    let stray = |letter: char| letter != '\n' && !printable::is_printable(letter);
+    let text = diagnosis_text(&diagnosis);
+    assert!(!text.contains(stray), "{text:?}");
+    let document = serde_json::to_value(DiagnosisDocument::new(&diagnosis));
+    assert!(document.is_ok(), "{document:?}");
 }
 
 /// Everything that is made of a recorded view and its requests.

@@ -174,7 +174,26 @@ if mkdir $target 2>/dev/null; then
     refused "nvmet subsystem nqn.test exports $scsi" /dev/$scsi
     written /dev/$nvme
     echo 0 >$target/namespaces/4/enable
-    rmdir $target/namespaces/4 $target
+    rmdir $target/namespaces/4
+
+    what="disk that is served over NVMe while it is written"
+    mkdir $target/namespaces/5
+    printf /dev/$scsi >$target/namespaces/5/device_path
+    diskscope run random-write /dev/$scsi --overwrite /dev/$scsi $consent --duration 120s >/tmp/out 2>/tmp/err &
+    run=$!
+    # The device is held as soon as it may be written.
+    while kill -0 $run && ! grep -q iops /tmp/state/diskscope/sessions/*.journal 2>/dev/null; do sleep 1; done
+    echo 1 >$target/namespaces/5/enable
+    wait $run
+    status=$?
+    if [ $status = 3 ] && grep -q "nvmet subsystem nqn.test exports" /tmp/err; then
+        echo "ok      $what: $status"
+    else
+        echo "FAILED  $what: $status: $(head -n 2 /tmp/err | tr '\n' ' ')"
+        failed=$((failed + 1))
+    fi
+    echo 0 >$target/namespaces/5/enable
+    rmdir $target/namespaces/5 $target
 else
     echo "skipped $what: no nvmet"
 fi

@@ -69,6 +69,24 @@ fn printed_configuration_is_a_configuration_file() {
 }
 
 #[test]
+fn configuration_is_not_written_over_its_file() {
+    let words = "# a comment\ninterval = 2\n";
+    let directory = configured(words);
+    let file = directory.path().join("diskscope/config.toml");
+    let link = directory.path().join("link");
+    std::fs::hard_link(&file, &link).unwrap();
+    for path in [&file, &link] {
+        let output = run(
+            directory.path(),
+            &["config", "-o", path.to_str().unwrap()],
+            &[],
+        );
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), words);
+    }
+}
+
+#[test]
 fn unusable_line_is_named_by_every_command_that_reads_the_file() {
     let directory = configured("interval = 2\n\nthem = \"dark\"\n");
     for words in [&["config"][..], &["watch", "--count", "1"]] {

@@ -11,6 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::drive::error::DriveError;
 use crate::drive::free_space::SpaceWatch;
+use crate::drive::guard::conflicts::exports;
+use crate::drive::guard::conflicts::exports::ExportedTarget;
 use crate::drive::guard::conflicts::medium_usage::SearchDepth;
 use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
 use crate::drive::guard::refusal::Refusal;
@@ -117,7 +119,9 @@ impl WriteWatch {
     /// Whether anything was mounted, attached, set up or swapped to since the last call. What cannot
     /// be read counts as changed: then everything is looked at.
     fn has_changed(&mut self) -> bool {
-        let tables = KernelTables::read(&self.sys_paths, &self.medium).ok();
+        let drive = self.medium.target.drive.as_ref();
+        let device = drive.map(|drive| drive.name.clone());
+        let tables = KernelTables::read(&self.sys_paths, device).ok();
         let same = tables.is_some() && tables == self.tables;
         self.tables = tables;
         !same || self.mounts_changed()
@@ -146,6 +150,8 @@ struct KernelTables {
     /// File systems that are mounted from files, also in other mount namespaces.
     mounted_files: Vec<String>,
     swaps: Vec<u8>,
+    /// What the kernel serves to other machines: it opens devices without holding them.
+    exports: Vec<ExportedTarget>,
 }
 
 /// A block device: its name, its sequence number, what a loop device is attached to. A device that
@@ -153,10 +159,10 @@ struct KernelTables {
 type DeviceKey = (String, Vec<u8>, Vec<u8>);
 
 impl KernelTables {
-    fn read(roots: &SysPaths, medium: &OpenMedium) -> io::Result<Self> {
+    /// Reads the tables for a medium on that device.
+    fn read(roots: &SysPaths, own: Option<String>) -> io::Result<Self> {
         let directory = roots.sys.join("class/block");
         let names = list_directory(&directory)?;
-        let own = medium.target.drive.as_ref().map(|drive| drive.name.clone());
         Ok(Self {
             devices: names
                 .into_iter()
@@ -165,6 +171,7 @@ impl KernelTables {
             holders: read_holders(&directory, own)?,
             mounted_files: list_directory(&roots.sys.join("fs/erofs"))?,
             swaps: read_if_present(&roots.proc.join("swaps"))?,
+            exports: exports::list_exports(roots),
         })
     }
 }
@@ -221,6 +228,23 @@ fn read_if_present(path: &Path) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn export_that_is_enabled_changes_the_tables() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = SysPaths::under_root(tree.path());
+        let space = roots
+            .sys
+            .join("kernel/config/nvmet/subsystems/one/namespaces/1");
+        fs::create_dir_all(&space).unwrap();
+        fs::write(space.join("device_path"), "/dev/sdb\n").unwrap();
+        fs::write(space.join("enable"), "0\n").unwrap();
+        let read = || KernelTables::read(&roots, None).unwrap();
+        let before = read();
+        assert_eq!(before, read());
+        fs::write(space.join("enable"), "1\n").unwrap();
+        assert_ne!(before, read());
+    }
 
     #[test]
     fn device_that_comes_up_or_is_stacked_below_the_medium_changes_the_tables() {

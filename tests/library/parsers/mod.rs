@@ -199,12 +199,35 @@ fn check_btrfs_items(cases: u32) {
 fn check_recordings(cases: u32) {
     check_property(
         cases,
-        &damaged_seed(vec![seeds::recording_seed()], 6),
+        &damaged_seed(vec![seeds::recording_seed(), seeds::ring_seed()], 6),
         |bytes| {
             checks::recording(&bytes);
             checks::recording_whose_sums_are_right(&bytes);
         },
     );
+}
+
+fn check_rings(cases: u32) {
+    // Numbers of the file, of segments and of frames.
+    let place = prop_oneof![
+        0..40_usize,
+        4096..4300_usize,
+        8192..8400_usize,
+        4096..17_000_usize
+    ];
+    let change = (place, prop_oneof![any::<u8>(), Just(0xff), Just(0)]);
+    let strategy = prop::collection::vec(change, 0..12);
+    let seed = seeds::ring_seed();
+    check_property(cases, &strategy, |changes| {
+        let mut bytes = seed.clone();
+        for (at, value) in changes {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = value;
+            }
+        }
+        checks::recording(&bytes);
+        checks::recording_whose_sums_are_right(&bytes);
+    });
 }
 
 fn check_kernel_trees(cases: u32) {
@@ -223,7 +246,7 @@ fn check_kernel_trees(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL_PROPERTIES: [Property; 15] = [
+const ALL_PROPERTIES: [Property; 16] = [
     ("files below /proc", check_proc_files, 400),
     ("trace formats and pages", check_traces, 300),
     ("what people type", check_typed_values, 400),
@@ -247,6 +270,7 @@ const ALL_PROPERTIES: [Property; 15] = [
     ("datagrams of taskstats", check_netlink, 1000),
     ("command lines", check_command_lines, 1000),
     ("items of btrfs", check_btrfs_items, 1000),
+    ("rings", check_rings, 60),
 ];
 
 macro_rules! short {
@@ -275,6 +299,7 @@ short! {
     damaged_datagrams_of_taskstats_are_read_or_passed_over: 12,
     damaged_command_lines_are_read_or_passed_over: 13,
     strange_items_of_btrfs_are_read_or_passed_over: 14,
+    damaged_rings_are_read_up_to_the_damage: 15,
 }
 
 #[test]

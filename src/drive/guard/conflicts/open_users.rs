@@ -15,14 +15,12 @@ use crate::drive::guard::conflicts::open_file::{IsWanted, OpenKind, facts};
 use crate::drive::guard::conflicts::passthrough::Passthrough;
 use crate::drive::guard::conflicts::process_list::{ListedProcess, ProcessList};
 use crate::drive::guard::conflicts::process_numbers::{process_command, process_numbers};
+use crate::drive::guard::conflicts::storage_servers::StorageServers;
 use crate::drive::guard::conflicts::unseen_processes::UnseenProcesses;
 use crate::drive::guard::conflicts::{mappings, process_list};
 use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
-
-/// `/dev/fuse` (kernel Documentation/admin-guide/devices.txt).
-const FUSE: (u32, u32) = (10, 229);
 
 /// A process that has something open in a way that forbids writing.
 #[derive(Debug)]
@@ -35,6 +33,12 @@ pub(super) struct OpenUser {
     pub id: FileId,
     /// How.
     pub kind: OpenKind,
+}
+
+/// What is known of files that are neither regular ones nor the devices themselves.
+struct SpecialFiles<'a> {
+    passthrough: Passthrough<'a>,
+    servers: StorageServers<'a>,
 }
 
 /// What an examination of all processes gave.
@@ -52,7 +56,10 @@ pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> Ope
     let mut users = Vec::new();
     let mut unexamined = UnexaminedProcesses::default();
     let mut others = HashSet::new();
-    let passthrough = Passthrough::new(roots);
+    let special = SpecialFiles {
+        passthrough: Passthrough::new(roots),
+        servers: StorageServers::new(roots),
+    };
     let mut list = ProcessList::new();
     let is_changing = loop {
         let new = match list.new_processes(roots) {
@@ -70,7 +77,7 @@ pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> Ope
         }
         for listed in new {
             let directory = roots.proc.join(listed.process.to_string());
-            let examined = examine_process(&directory, is_wanted, &passthrough, &mut others);
+            let examined = examine_process(&directory, is_wanted, &special, &mut others);
             for error in examined.errors {
                 unexamined.add(&listed, &directory, &error);
             }
@@ -175,14 +182,14 @@ struct ExaminedProcess {
 fn examine_process(
     directory: &Path,
     is_wanted: &IsWanted<'_>,
-    passthrough: &Passthrough<'_>,
+    special: &SpecialFiles<'_>,
     others: &mut IgnoredFiles,
 ) -> ExaminedProcess {
     let mut examined = ExaminedProcess::default();
     let (tables, error) = descriptor_directories(directory);
     examined.errors.extend(error);
     for table in tables {
-        let found = examine_descriptors(&table, is_wanted, passthrough, &mut examined.open_files);
+        let found = examine_descriptors(&table, is_wanted, special, &mut examined.open_files);
         examined.errors.extend(lasting_error(found, &table));
     }
     let mut budget = MapBudget::for_process();
@@ -239,11 +246,11 @@ fn descriptor_directories(directory: &Path) -> (Vec<PathBuf>, Option<io::Error>)
 }
 
 /// The descriptors of a table that write to what is wanted, hold a lock on it, or read it for a file
-/// system.
+/// system or a block device.
 fn examine_descriptors(
     table: &Path,
     is_wanted: &IsWanted<'_>,
-    passthrough: &Passthrough<'_>,
+    special: &SpecialFiles<'_>,
     found: &mut BTreeMap<OpenKind, FileId>,
 ) -> io::Result<()> {
     let mut forbidden = None;
@@ -271,10 +278,10 @@ fn examine_descriptors(
                 continue;
             }
         };
-        is_server |= opened.character_device == Some(FUSE);
+        is_server |= special.servers.is_channel(&opened);
         let disk = opened
             .character_device
-            .and_then(|number| passthrough.disk(number));
+            .and_then(|number| special.passthrough.disk(number));
         let id = disk.unwrap_or(opened.id);
         if !is_wanted(id, &path) {
             continue;

@@ -91,7 +91,7 @@ pub enum UseConflict {
         /// Name of the process.
         command: String,
     },
-    /// A process reads it and serves a FUSE file system, possibly from it.
+    /// A process reads it and serves a file system or a block device, possibly from it.
     Served {
         /// The device or file.
         device: String,
