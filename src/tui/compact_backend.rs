@@ -56,7 +56,9 @@ impl ScreenCopy {
         for (x, y, cell) in changes {
             let width = u16::try_from(cell.symbol().width()).unwrap_or(1).max(1);
             grow(&mut after, x.saturating_add(width), y.saturating_add(1));
-            uncover(&mut after, x, y);
+            for column in x..x + width {
+                uncover(&mut after, column, y);
+            }
             // The colour of a blank is invisible.
             let is_blank = cell_style::is_blank(cell);
             after[(x, y)] = if is_blank { Cell::EMPTY } else { cell.clone() };
@@ -85,7 +87,7 @@ impl ScreenCopy {
     }
 }
 
-/// Makes the cells blank that a wide character covers, before the character is replaced.
+/// Makes the cells blank that a wide character covers, before any cell of it is replaced by another.
 fn uncover(cells: &mut Buffer, x: u16, y: u16) {
     let width = cells[(x, y)].symbol().width() as u16;
     for covered in 1..width {
