@@ -70,13 +70,13 @@ pub struct AxisTicks {
     pub unit: AxisUnit,
 }
 
-/// Ticks at round values (1, 2 or 5 times a power of ten of the unit), at most `most` of them.
+/// Ticks at round values (1, 2 or 5 times a power of ten of the unit; whole fractions and multiples of
+/// a minute for seconds), at most `most` of them.
 #[must_use]
 pub fn linear_axis_ticks(unit: MetricUnit, bounds: [f64; 2], most: usize) -> AxisTicks {
-    let scale = axis_unit(unit, bounds[0].abs().max(bounds[1].abs()));
+    let (scale, step) = linear_axis_step(unit, bounds, most);
     let (low, high) = (bounds[0] / scale.factor, bounds[1] / scale.factor);
     let mut marks = Vec::new();
-    let step = round_step_at_least((high - low) / most.max(1) as f64);
     // A range beyond the precision of a floating-point number has no ticks.
     if step.is_normal() && step > 0.0 && (low / step).abs() < 1e15 && (high / step).abs() < 1e15 {
         let digits = usize::try_from(-(step.log10().floor() as i64)).unwrap_or(0);
@@ -88,6 +88,29 @@ pub fn linear_axis_ticks(unit: MetricUnit, bounds: [f64; 2], most: usize) -> Axi
         }
     }
     AxisTicks { marks, unit: scale }
+}
+
+/// The unit of an axis, and the distance of its ticks in this unit.
+#[must_use]
+pub fn linear_axis_step(unit: MetricUnit, bounds: [f64; 2], most: usize) -> (AxisUnit, f64) {
+    let scale = axis_unit(unit, bounds[0].abs().max(bounds[1].abs()));
+    let least = (bounds[1] - bounds[0]) / scale.factor / most.max(1) as f64;
+    let is_long_time = unit == MetricUnit::Nanoseconds && scale.name == "s";
+    let step = match is_long_time {
+        true => time_step_at_least(least),
+        false => round_step_at_least(least),
+    };
+    (scale, step)
+}
+
+/// The smallest step in seconds that is not below `least`.
+fn time_step_at_least(least: f64) -> f64 {
+    /// Steps for which powers of ten would not meet whole minutes.
+    const MINUTE_STEPS: [f64; 7] = [15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0];
+    let mut steps = MINUTE_STEPS.into_iter().filter(|_| least > 10.0);
+    steps
+        .find(|step| *step >= least * (1.0 - 1e-9))
+        .unwrap_or_else(|| round_step_at_least(least))
 }
 
 /// The smallest of 1, 2, 5 times a power of ten that is not below `least`.
@@ -228,6 +251,8 @@ mod tests {
             labels(&ticks.marks),
             ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0", "1.2"]
         );
+        let ticks = linear_axis_ticks(MetricUnit::Nanoseconds, [-60e9, 0.0], 2);
+        assert_eq!(labels(&ticks.marks), ["-60", "-30", "0"]);
         let ticks = linear_axis_ticks(MetricUnit::Ratio, [0.0, 1.0], 4);
         assert_eq!(labels(&ticks.marks), ["0", "50", "100"]);
     }

@@ -1,11 +1,11 @@
-//! What the interface costs: how soon its first frame is there and how much memory it takes, and
-//! what the screen costs a benchmark that runs below it.
+//! What the interface costs: how soon its first frame is there and how much memory it takes, what
+//! the screen costs a benchmark that runs below it, and how many bytes it sends ([`bytes`]).
 //!
 //! ```text
-//! cargo bench --bench terminal [-- start] [-- screen]
+//! cargo bench --bench terminal [-- start] [-- screen] [-- bytes [--baseline OTHER_DISKSCOPE]]
 //! ```
 //!
-//! Without a word both are measured. On a quiet machine; takes two minutes. Needs setsid(1). Exit
+//! Without a word all are measured. On a quiet machine; takes seven minutes. Needs setsid(1). Exit
 //! status 1 where a limit of `docs/install.md` or `docs/performance.md` is exceeded.
 
 #![allow(
@@ -13,8 +13,10 @@
     reason = "a measurement that cannot go on has failed"
 )]
 
+mod bytes;
 #[path = "../../tests/support/median.rs"]
 mod median;
+mod parts;
 #[path = "../../tests/support/processor.rs"]
 mod processor;
 #[allow(dead_code, reason = "the tests of the terminal use the rest")]
@@ -31,14 +33,16 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let (mut within, mut measured) = (true, 0);
-    // What cargo adds is no choice.
+    // What cargo adds is no choice, and the option belongs to `bytes`.
     let words: Vec<String> = std::env::args()
         .skip(1)
         .filter(|it| it != "--bench")
+        .take_while(|it| it != "--baseline")
         .collect();
     for (name, measure) in [
         ("start", start::measure as fn() -> bool),
         ("screen", screen_cost::measure),
+        ("bytes", bytes::measure),
     ] {
         if words.is_empty() || words.iter().any(|word| word == name) {
             measured += 1;
@@ -55,7 +59,7 @@ fn main() -> ExitCode {
         }
     }
     if measured < words.len().max(1) {
-        eprintln!("usage: terminal [start] [screen]");
+        eprintln!("usage: terminal [start] [screen] [bytes [--baseline PROGRAM]]");
         return ExitCode::from(2);
     }
     if within {

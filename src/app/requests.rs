@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::effect::Effect;
-use super::keymap::KeyCommand;
+use super::keymap::{KeyCommand, KeyContext};
 use super::live::LiveState;
 use super::text::EditableText;
 use super::viewport::step_cursor_by_page;
@@ -21,6 +21,8 @@ pub struct TraceUnavailable {
     pub reason: SafeText,
     /// What to do.
     pub advice: SafeText,
+    /// Whether no device can be traced; otherwise another one may.
+    pub concerns_all_devices: bool,
 }
 
 /// A request of the list, and its seek distance in bytes.
@@ -135,6 +137,17 @@ impl RequestsState {
             keys.position(|listed| listed == key)
         });
         found.unwrap_or(0)
+    }
+
+    /// The keys that do something now: without requests only those that start a trace.
+    pub(super) fn key_context(&self) -> KeyContext {
+        match (&self.view, &self.unavailable) {
+            (Some(_), _) => KeyContext::Requests,
+            (None, Some(unavailable)) if unavailable.concerns_all_devices => {
+                KeyContext::RequestsUnavailable
+            }
+            (None, _) => KeyContext::RequestsAwaited,
+        }
     }
 
     fn move_selection(&mut self, movement: KeyCommand) {
@@ -417,6 +430,37 @@ mod tests {
         let effects = press(&mut with, '.');
         assert!(matches!(effects[..], [Effect::Seek(Seek::Forward(1))]));
         assert!(press(&mut with, '1').is_empty());
+    }
+
+    #[test]
+    fn screen_without_requests_offers_only_keys_that_start_a_trace() {
+        use crate::app::keymap::bindings_of;
+        use crate::app::{AppEvent, AppState, Message, update};
+        let mut state = AppState::new(Duration::from_secs(1));
+        state.live = live_with_rates(&[("sda", None, 1.0)]);
+        state.screen = crate::app::Screen::Requests;
+        let commands = |state: &AppState| -> Vec<KeyCommand> {
+            bindings_of(state.key_context())
+                .map(|binding| binding.command)
+                .collect()
+        };
+        assert!(commands(&state).contains(&KeyCommand::Next));
+        assert!(!commands(&state).contains(&KeyCommand::Accept));
+        for (all, expected) in [
+            (true, KeyContext::RequestsUnavailable),
+            (false, KeyContext::RequestsAwaited),
+        ] {
+            let failed = TraceUnavailable {
+                reason: "no tracefs".into(),
+                advice: "mount it".into(),
+                concerns_all_devices: all,
+            };
+            update(&mut state, AppEvent::Message(Message::FollowFailed(failed)));
+            assert_eq!(state.key_context(), expected);
+        }
+        let mut board = crate::model::requests::RequestAggregator::new("sda", 0);
+        state.requests.view = Some(Arc::new(board.view(1)));
+        assert_eq!(state.key_context(), KeyContext::Requests);
     }
 
     #[test]

@@ -197,7 +197,7 @@ impl AppState {
             (None, Screen::Requests) if self.live.timeline.is_some() => {
                 KeyContext::RecordedRequests
             }
-            (None, Screen::Requests) => KeyContext::Requests,
+            (None, Screen::Requests) => self.requests.key_context(),
             (None, Screen::Sessions) => self.sessions.key_context(),
             (None, Screen::Why) if self.live.timeline.is_some() => KeyContext::RecordedWhy,
             (None, Screen::Why) => KeyContext::Why,

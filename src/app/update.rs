@@ -160,7 +160,9 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
         {
             state.hot_files.open(HotFilesScope::of_live(&state.live))
         }
-        KeyContext::Requests if command == KeyCommand::ShowHotFiles => {
+        KeyContext::Requests | KeyContext::RequestsAwaited
+            if command == KeyCommand::ShowHotFiles =>
+        {
             let device = state.requests.device.as_ref();
             let scope = HotFilesScope::of_device(&state.live, device);
             state.hot_files.open(scope)
@@ -176,7 +178,9 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
         | KeyContext::Units
         | KeyContext::Replay
         | KeyContext::Filter => handle_live(state, command),
-        KeyContext::Requests => state.requests.handle_command(command, &state.live),
+        KeyContext::Requests | KeyContext::RequestsAwaited | KeyContext::RequestsUnavailable => {
+            state.requests.handle_command(command, &state.live)
+        }
         KeyContext::RecordedRequests => handle_recorded_requests(state, command),
         KeyContext::Why => state.why.handle_command(command),
         KeyContext::RecordedWhy => handle_recorded_why(state, command),

@@ -106,6 +106,7 @@ fn send_unavailable(senders: &FeedSenders, reason: &str, advice: &str) {
     let unavailable = TraceUnavailable {
         reason: reason.into(),
         advice: advice.into(),
+        concerns_all_devices: true,
     };
     let message = Message::HotFiles(Err(unavailable));
     // The receiver is gone once the program ends.

@@ -68,14 +68,15 @@ fn start_capture(
     device: &str,
     senders: &FeedSenders,
 ) -> Result<TraceCapture, Message> {
-    let unavailable = |reason: String, advice: &str| {
+    let unavailable = |reason: String, advice: &str, concerns_all_devices| {
         Message::FollowFailed(TraceUnavailable {
             reason: reason.into(),
             advice: advice.into(),
+            concerns_all_devices,
         })
     };
     let scope = TraceScope::of_device(roots, device)
-        .map_err(|error| unavailable(error.to_string(), error.advice()))?;
+        .map_err(|error| unavailable(error.to_string(), error.advice(), false))?;
     let started_ns = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
     let mut aggregator = RequestAggregator::new(device, started_ns);
     let views = senders.requests.clone();
@@ -90,9 +91,12 @@ fn start_capture(
         }
         if let Some(reason) = batch.end_reason {
             // The receiver is gone once the program ends.
-            let _ = messages.blocking_send(unavailable(reason, ENDED_ADVICE));
+            let _ = messages.blocking_send(unavailable(reason, ENDED_ADVICE, false));
         }
         CaptureControl::Continue
     })
-    .map_err(|error| unavailable(error.to_string(), &error.advice()))
+    .map_err(|error| {
+        let concerns_all = error.concerns_all_devices();
+        unavailable(error.to_string(), &error.advice(), concerns_all)
+    })
 }

@@ -13,6 +13,7 @@ use ratatui::widgets::Widget;
 use crate::app::{AppState, Screen};
 use crate::model::snapshot::HostView;
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::text::right_aligned;
 use crate::units;
 
 /// Fractions of pressure above which it is shown as a warning and as an error.
@@ -45,7 +46,7 @@ pub(super) fn draw_host(state: &AppState, theme: Theme, area: Rect, buf: &mut Bu
         line.spans.extend(fact.spans);
     }
     line.render(area, buf);
-    interval.right_aligned().render(area, buf);
+    interval.render(area, buf);
 }
 
 fn facts_width(facts: &[HeaderFact]) -> usize {
@@ -59,13 +60,13 @@ fn interval_line(state: &AppState, theme: Theme) -> Line<'static> {
             true => "demo: recorded ",
             false => "replay ",
         };
-        return Line::styled(text, theme.role_style(StyleRole::Warning));
+        return right_aligned(text, theme.role_style(StyleRole::Warning));
     }
     if state.live.paused {
-        return Line::styled("paused ", theme.role_style(StyleRole::Warning));
+        return right_aligned("paused ", theme.role_style(StyleRole::Warning));
     }
     let interval = units::format_exact_duration(state.live.interval);
-    Line::styled(
+    right_aligned(
         format!("every {interval} "),
         theme.role_style(StyleRole::Faint),
     )
@@ -153,7 +154,35 @@ pub(super) fn draw_tabs(state: &AppState, theme: Theme, area: Rect, buf: &mut Bu
         line.push_span(" ");
     }
     line.render(area, buf);
-    Line::styled("? help  q quit ", theme.role_style(StyleRole::Faint))
-        .right_aligned()
-        .render(area, buf);
+    right_aligned("? help  q quit ", theme.role_style(StyleRole::Faint)).render(area, buf);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use ratatui::style::Modifier;
+
+    use super::*;
+    use crate::model::ViewBuilder;
+
+    #[test]
+    fn what_is_at_the_right_leaves_the_style_of_the_facts() {
+        let mut state = AppState::new(Duration::from_secs(1));
+        let mut sample = ViewBuilder::default().update(Arc::default());
+        sample.host.pressure_some = Some(0.5);
+        state.live.set_snapshot(Arc::new(sample));
+        let area = Rect::new(0, 0, 80, 1);
+        let mut buf = Buffer::empty(area);
+        draw_host(&state, Theme::FULL, area, &mut buf);
+        let cells: Vec<_> = buf.content().iter().collect();
+        let column = |symbol| cells.iter().position(|cell| cell.symbol() == symbol);
+        let percent = cells[column("%").unwrap()];
+        assert_eq!(percent.modifier, Modifier::BOLD, "an error, and not dim");
+        assert!(
+            cells[column("y").unwrap()].modifier.contains(Modifier::DIM),
+            "every 1s"
+        );
+    }
 }

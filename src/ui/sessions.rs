@@ -17,7 +17,7 @@ use crate::session::document::RunState;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::with_side_margins;
 use crate::ui::widgets::table::{TableColumn, TableWidget};
-use crate::ui::widgets::text::{cut_end, cut_start, format_time, input_line};
+use crate::ui::widgets::text::{cut_end, cut_start, format_time, input_line, right_aligned};
 
 const COLUMNS: [TableColumn; 8] = [
     TableColumn::text("SESSIONS", 21, 4, 0),
@@ -156,9 +156,7 @@ fn draw_filter(
         line.push_span(cut_end(&sessions.filter.as_string(), room, theme));
     }
     line.render(area, buf);
-    Line::styled(counts, theme.role_style(StyleRole::Faint))
-        .right_aligned()
-        .render(area, buf);
+    right_aligned(counts, theme.role_style(StyleRole::Faint)).render(area, buf);
 }
 
 /// The selected session in full, and what is typed or asked about it.

@@ -27,7 +27,7 @@ use crate::ui::live::timeline;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::{split_heading, with_side_margins};
 use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_end, format_time, wrap_text};
+use crate::ui::widgets::text::{cut_end, format_time, right_aligned, wrap_text};
 use crate::units;
 
 /// Columns before the values of an entry.
@@ -87,9 +87,7 @@ fn draw_heading(why: &WhyState, diagnosis: &Diagnosis, theme: Theme, area: Rect,
         Some(cause) if diagnosis.is_problem() => severity_role(cause.severity),
         _ => StyleRole::Success,
     };
-    Line::styled(verdict(diagnosis), theme.role_style(role))
-        .right_aligned()
-        .render(area, buf);
+    right_aligned(verdict(diagnosis), theme.role_style(role)).render(area, buf);
 }
 
 fn page(why: &WhyState, diagnosis: &Diagnosis, width: u16, theme: Theme) -> Vec<Line<'static>> {
@@ -186,6 +184,6 @@ pub(super) fn draw_problem_line(cause: &Cause, theme: Theme, area: Rect, buf: &m
     let room = area.width.saturating_sub(hint.width() as u16 + 4);
     let text = cut_end(&headline(cause), room, theme);
     let style = theme.role_style(severity_role(cause.severity));
-    Line::styled(format!(" ! {text}"), style).render(area, buf);
+    Line::from(Span::styled(format!(" ! {text}"), style)).render(area, buf);
     hint.right_aligned().render(area, buf);
 }

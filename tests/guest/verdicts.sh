@@ -7,7 +7,9 @@
 # pcie-root-port,id=rp0,x-speed=2_5,x-width=1 -device nvme,bus=rp0,...), its first 256 MB written; a
 # SCSI disk of 1 GB or more that was never written, with physical blocks of 4096 bytes and
 # rotation_rate=7200 (QEMU: scsi-hd); cgroup v2; diskscope, sfdisk, dmsetup and mdadm in the PATH.
-# Prints one line for every check; its exit status is the number of those that failed.
+# Prints one line for every check; its exit status is the number of those that failed. Temperature needs a
+# kernel with CONFIG_NVME_HWMON, and the link a drive that reads 250 MB/s, which an emulated processor may not
+# reach: what is missing is skipped, with a line that says so.
 
 nvme=$1 scsi=$2
 failed=0
@@ -87,9 +89,15 @@ mdadm --zero-superblock /dev/${scsi}1 /dev/$nvme >/dev/null 2>&1
 
 # Temperature: the limit is set below what the drive says, and requests are slowed down in mid-run.
 limit=$(ls /sys/block/$nvme/device/hwmon*/temp1_max /sys/block/$nvme/device/device/hwmon/hwmon*/temp1_max 2>/dev/null | head -n 1)
-usual=$(cat "$limit")
-echo 40000 >"$limit"
-run temperature-high -temperature-throttled -- random-read /dev/$nvme --duration 3s --depth 1 --rate 500 --window-end 256MiB
+temperatures=
+if [ -n "$limit" ]; then
+    temperatures=temperature-throttled
+    usual=$(cat "$limit")
+    echo 40000 >"$limit"
+    run temperature-high -temperature-throttled -- random-read /dev/$nvme --duration 3s --depth 1 --rate 500 --window-end 256MiB
+else
+    echo "SKIPPED temperature-high, temperature-throttled: this kernel reports no temperature of $nvme"
+fi
 [ -e /sys/fs/cgroup/cgroup.controllers ] || mount -t cgroup2 none /sys/fs/cgroup
 echo +io >/sys/fs/cgroup/cgroup.subtree_control
 mkdir -p /sys/fs/cgroup/slowed
@@ -100,16 +108,22 @@ number=$(cat /sys/block/$nvme/dev)
     sleep 5
     echo "$number riops=200" >/sys/fs/cgroup/slowed/io.max
 ) &
-run temperature-throttled throughput-cliff -- random-read /dev/$nvme --duration 10s --depth 1 --window-end 256MiB
+run $temperatures throughput-cliff -- random-read /dev/$nvme --duration 10s --depth 1 --window-end 256MiB
 wait
-echo "$usual" >"$limit"
+[ -n "$limit" ] && echo "$usual" >"$limit"
 
-# The link of 250 MB/s: held just below its ceiling, then not at all.
+# The link of 250 MB/s: not held at all, then held just below its ceiling.
 large="--duration 4s --block-size 64KiB --depth 8 --window-end 256MiB"
-echo "$number riops=3600" >/sys/fs/cgroup/slowed/io.max
-run link-bound -faster-than-link -- random-read /dev/$nvme $large
 echo "$number riops=max" >/sys/fs/cgroup/slowed/io.max
-run faster-than-link -link-bound -- random-read /dev/$nvme $large
+diskscope run random-read /dev/$nvme $large --json /tmp/run.json >/dev/null 2>&1
+rate=$(tr -d '\n ' </tmp/run.json | grep -o '"name":"throughput","value":[0-9]*' | head -n 1 | grep -o '[0-9]*$')
+if [ "${rate:-0}" -gt 260000000 ]; then
+    run faster-than-link -link-bound -- random-read /dev/$nvme $large
+    echo "$number riops=3600" >/sys/fs/cgroup/slowed/io.max
+    run link-bound -faster-than-link -- random-read /dev/$nvme $large
+else
+    echo "SKIPPED link-bound, faster-than-link: $nvme reads ${rate:-?} bytes/s here, its link carries 250000000"
+fi
 
 echo "$failed failed"
 exit $failed

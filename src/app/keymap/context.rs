@@ -42,6 +42,10 @@ pub enum KeyContext {
     Result,
     /// The Requests screen.
     Requests,
+    /// The Requests screen before the first requests of a device.
+    RequestsAwaited,
+    /// The Requests screen where no device can be traced.
+    RequestsUnavailable,
     /// The Why screen.
     Why,
     /// The Why screen with a recording. It has no bindings of its own: the replay bindings apply, and
@@ -69,7 +73,7 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 30] = [
         Self::Global,
         Self::Live,
         Self::LivePane,
@@ -88,6 +92,8 @@ impl KeyContext {
         Self::Running,
         Self::Result,
         Self::Requests,
+        Self::RequestsAwaited,
+        Self::RequestsUnavailable,
         Self::Why,
         Self::Sessions,
         Self::Note,
@@ -122,6 +128,8 @@ impl KeyContext {
             Self::Running => "Bench: running",
             Self::Result => "Result",
             Self::Requests => "Requests",
+            Self::RequestsAwaited => "Requests: none yet",
+            Self::RequestsUnavailable => "Requests: tracing not possible",
             Self::Why => "Why",
             Self::Sessions => "Sessions",
             Self::Note => "Sessions: note",

@@ -217,6 +217,12 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Requests, END, KeyCommand::GoToLast, "to the last request", ""),
     binding(KeyContext::Requests, ESC, KeyCommand::Cancel, "close the stages; clear the filter", "back"),
 
+    binding(KeyContext::RequestsAwaited, &[KeyPress::new(KeySymbol::Right), KeyPress::new(KeySymbol::Tab)], KeyCommand::Next, "trace the next device", "device"),
+    binding(KeyContext::RequestsAwaited, &[KeyPress::new(KeySymbol::Left), KeyPress::new(KeySymbol::BackTab)], KeyCommand::Previous, "trace the previous device", ""),
+    binding(KeyContext::RequestsAwaited, &[KeyPress::char('F')], KeyCommand::ShowHotFiles, "files that the requests belong to", "hot files"),
+    binding(KeyContext::RequestsAwaited, &[KeyPress::char('r')], KeyCommand::ReloadList, "restart the trace", "restart"),
+    binding(KeyContext::RequestsUnavailable, &[KeyPress::char('r')], KeyCommand::ReloadList, "try to trace again", "try again"),
+
     binding(KeyContext::Why, &[KeyPress::new(KeySymbol::Right), KeyPress::new(KeySymbol::Tab)], KeyCommand::Next, "next cause", "cause"),
     binding(KeyContext::Why, &[KeyPress::new(KeySymbol::Left), KeyPress::new(KeySymbol::BackTab)], KeyCommand::Previous, "previous cause", ""),
     binding(KeyContext::Why, &[KeyPress::char('t')], KeyCommand::ToggleTrace, "trace the busiest device as proof (root)", "trace"),

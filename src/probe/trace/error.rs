@@ -63,6 +63,12 @@ impl TraceError {
         }
     }
 
+    /// Whether tracing fails for any device: it is not permitted, or the kernel cannot do it.
+    #[must_use]
+    pub fn concerns_all_devices(&self) -> bool {
+        !matches!(self, Self::Io { .. })
+    }
+
     /// Advice for the user.
     #[must_use]
     pub fn advice(&self) -> String {

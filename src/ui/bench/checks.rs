@@ -10,7 +10,7 @@ use crate::report::goals;
 use crate::session::document::{Findings, Severity, SloResult, Verdict};
 use crate::sorting::SortList as _;
 use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::{cut_end, wrap_text};
+use crate::ui::widgets::text::{cut_end, right_aligned, wrap_text};
 
 /// Lines of the checks with their evidence and advice, the most severe first, then of the objectives,
 /// those that were missed first: an objective that an invalid run meets is not met.
@@ -123,7 +123,7 @@ pub(super) fn draw_brief(findings: &Findings, theme: Theme, area: Rect, buf: &mu
     for (row, line) in area.rows().zip(lines) {
         line.render(row, buf);
     }
-    Line::styled(more, faint).right_aligned().render(area, buf);
+    right_aligned(more, faint).render(area, buf);
 }
 
 /// Whether an objective was met, and its margin: on the same line, or below where there is no room.

@@ -105,7 +105,7 @@ fn draw_list(
         }
     }
     for (row, (name, value)) in area.rows().zip(rows) {
-        Line::styled(name, theme.role_style(StyleRole::Faint)).render(row, buf);
+        Line::from(Span::styled(name, theme.role_style(StyleRole::Faint))).render(row, buf);
         Line::raw(units::format_latency(value))
             .right_aligned()
             .render(row, buf);

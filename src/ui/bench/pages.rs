@@ -16,6 +16,7 @@ use crate::ui::bench::table::PivotTable;
 use crate::ui::bench::{chart, distribution, kernel, role_of};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::split_heading;
+use crate::ui::widgets::text::right_aligned;
 
 /// Minimum width for two pages side by side.
 const TWO_PAGES_MIN_WIDTH: u16 = 110;
@@ -99,7 +100,7 @@ fn draw_page_names(
     }
     line.render(area, buf);
     if pages.len() > 1 {
-        Line::styled(KEYS, faint).right_aligned().render(area, buf);
+        right_aligned(KEYS, faint).render(area, buf);
     }
 }
 

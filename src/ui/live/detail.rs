@@ -15,6 +15,9 @@ use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrap_text;
 use crate::units;
 
+/// Part of the height that the command may take above the facts.
+const COMMAND_SHARE: u16 = 4;
+
 /// Draws the details.
 pub(super) fn draw(
     live: &LiveState,
@@ -38,8 +41,18 @@ pub(super) fn draw(
     };
     let mut lines = vec![Line::styled(title, theme.role_style(StyleRole::Title))];
     // What it is comes first: a person recognizes it by that.
-    let command = wrap_text(&process.command, area.width).into_iter();
-    lines.extend(command.map(Line::raw));
+    let command = wrap_text(&process.command, area.width);
+    let shown = usize::from(area.height / COMMAND_SHARE).max(1);
+    let is_long = command.len() > shown + 1;
+    let first_rows = if is_long { shown } else { command.len() };
+    lines.extend(command[..first_rows].iter().cloned().map(Line::raw));
+    if is_long {
+        let more = format!(
+            "{} the rest of the command is below",
+            theme.glyphs().ellipsis
+        );
+        lines.push(Line::styled(more, theme.role_style(StyleRole::Faint)));
+    }
     lines.push(Line::default());
     lines.extend(fact_lines(process, area.width, theme));
     let notices = live.snapshot.as_ref().map_or(&[][..], |it| &it.notices);
@@ -47,6 +60,11 @@ pub(super) fn draw(
         lines.push(Line::default());
         let wrapped = wrap_text(remedy, area.width).into_iter();
         lines.extend(wrapped.map(|text| Line::styled(text, theme.role_style(StyleRole::Warning))));
+    }
+    if is_long {
+        lines.push(Line::default());
+        lines.push(Line::styled("COMMAND", theme.role_style(StyleRole::Title)));
+        lines.extend(command.into_iter().map(Line::raw));
     }
     scrolled::draw(lines, viewport, theme, area, buf);
 }

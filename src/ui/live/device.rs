@@ -154,17 +154,17 @@ fn unplug_lines(
     let Some(answer) = answer else {
         return Vec::new();
     };
-    let text = format!("safe to unplug: {}", unplug_text(&answer, &drive.path));
+    let text = unplug_text(&answer, &drive.path);
     let role = match answer.safe {
         Some(true) => StyleRole::Success,
         Some(false) => StyleRole::Plain,
         None => StyleRole::Faint,
     };
-    let lines = wrap_text(&text, width);
-    lines
-        .into_iter()
-        .map(|line| Line::styled(line, theme.role_style(role)))
-        .collect()
+    let mut line = fact_line("safe to unplug", Some(text), theme);
+    if let Some(value) = line.spans.last_mut() {
+        value.style = theme.role_style(role);
+    }
+    wrap_facts(vec![line], width)
 }
 
 /// The name that users know, that of the kernel, and what it is.

@@ -39,8 +39,8 @@ const FIRST_RATE: usize = 2;
 const LAST_RATE: usize = 5;
 /// Index of the sparkline.
 const SPARKLINE: usize = 11;
-/// Samples by which the sparkline is moved at once.
-const SPARKLINE_MOVE_STEP: u64 = 4;
+/// Least and most samples by which a sparkline is moved at once: moving it redraws every cell.
+const SPARKLINE_MOVE_STEPS: (u16, u16) = (4, 8);
 /// Width of the number beside the sparkline.
 const SPARKLINE_NUMBER_WIDTH: u16 = 6;
 
@@ -288,8 +288,11 @@ fn sparkline_cell(
     width: u16,
     theme: Theme,
 ) -> Line<'static> {
-    let width = usize::from(width.saturating_sub(SPARKLINE_NUMBER_WIDTH + 1));
-    let lag = live.history.samples_until_move(SPARKLINE_MOVE_STEP);
+    let width = width.saturating_sub(SPARKLINE_NUMBER_WIDTH + 1);
+    let (least, most) = SPARKLINE_MOVE_STEPS;
+    let step = (width / 5).clamp(least, most);
+    let lag = live.history.samples_until_move(step.into());
+    let width = usize::from(width);
     let shown = width.saturating_sub(lag);
     let points: Vec<_> = live.history.latest_points(&device.name, shown).collect();
     let values: Vec<_> = points

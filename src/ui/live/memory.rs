@@ -21,6 +21,8 @@ use crate::units;
 const MAX_DIRTY_DEVICES: usize = 4;
 /// Number of listed files for which the charts leave room.
 const MAX_GROWING_FILES: usize = 6;
+/// Height below which a chart shows nothing; the list of files scrolls instead.
+const MIN_CHART_HEIGHT: u16 = 7;
 /// Height above which a chart shows nothing more.
 const MAX_CHART_HEIGHT: u16 = 16;
 /// Minimum height for blank lines between the parts.
@@ -31,14 +33,15 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let Some(sample) = &live.snapshot else {
         return;
     };
-    let listed = sample.growing_files.len().clamp(1, MAX_GROWING_FILES) as u16;
     let mut lines = memory_lines(&sample.host, area.width, theme);
     lines.extend(device_lines(&sample.devices, theme));
     let facts_height = lines.len() as u16;
     let gap = u16::from(area.height >= GAP_MIN_HEIGHT);
-    let room = area
-        .height
-        .saturating_sub(facts_height + listed + 1 + 2 * gap);
+    // The heading of the files has a row, too.
+    let room = area.height.saturating_sub(facts_height + 1 + 2 * gap);
+    let listed = sample.growing_files.len().clamp(1, MAX_GROWING_FILES) as u16;
+    let listed = listed.min(room.saturating_sub(MIN_CHART_HEIGHT).max(2));
+    let room = room.saturating_sub(listed);
     let [facts, _, charts, _, files] = Layout::vertical([
         Constraint::Length(facts_height),
         Constraint::Length(gap),

@@ -35,7 +35,7 @@ use crate::ui::live::filter::draw_filter;
 use crate::ui::live::rows::{take_bottom, take_top};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::with_side_margins;
-use crate::ui::widgets::text::cut_end;
+use crate::ui::widgets::text::{cut_end, right_aligned};
 
 /// Minimum width for details of the selected process beside the list.
 const DETAIL_MIN_WIDTH: u16 = 140;
@@ -87,9 +87,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
         } else {
             "* parallel: not saturation"
         };
-        Line::styled(note, theme.role_style(StyleRole::Faint))
-            .right_aligned()
-            .render(gap, buf);
+        right_aligned(note, theme.role_style(StyleRole::Faint)).render(gap, buf);
     }
 
     let max = (area.height / 2).saturating_sub(2).max(1);

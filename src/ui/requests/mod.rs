@@ -33,6 +33,11 @@ use crate::ui::widgets::areas::with_side_margins;
 use crate::ui::widgets::text::{grouped_thousands, input_line};
 use crate::units;
 
+/// What the screen shows where requests can be traced.
+const WITH_TRACING: &str = "With tracing, this screen lists each request of a device: process, operation, sector, \
+     size, and its time in the queue (Q2D) and in the device (D2C); charts of latency and offset over \
+     time; and the sums by operation and by thread.";
+
 /// Maximum number of listed operations.
 const MAX_OPERATION_ROWS: u16 = 4;
 
@@ -137,9 +142,11 @@ fn draw_unavailable(
             ),
             Line::raw(""),
             Line::raw(unavailable.advice.clone()),
+            Line::raw(""),
+            Line::styled(WITH_TRACING, theme.role_style(StyleRole::Faint)),
         ],
         (None, Some(device)) => faint(&format!("waiting for requests of {device}")),
-        (None, None) => faint("no device selected: Right selects one"),
+        (None, None) => faint("no device is traced: Right traces the first one"),
     };
     Paragraph::new(lines)
         .wrap(Wrap { trim: true })
@@ -168,6 +175,12 @@ fn heading(requests: &RequestsState, view: &RequestsView, theme: Theme) -> Line<
     }
     if requests.is_held {
         facts.push(Span::styled("paused", theme.role_style(StyleRole::Warning)));
+    }
+    if requests.unavailable.is_some() {
+        facts.push(Span::styled(
+            "the trace has ended: r starts a new one",
+            theme.role_style(StyleRole::Warning),
+        ));
     }
     let mut line = Line::default();
     for fact in facts {

@@ -1,5 +1,7 @@
 //! Text that fits a given width.
 
+use std::borrow::Cow;
+
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -7,6 +9,13 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::app::text::EditableText;
 use crate::report::processes::without_program_directory;
 use crate::ui::theme::{StyleRole, Theme};
+
+/// A text at the right end of a row. Only the text has the style: that of a line would also apply to
+/// what is on the rest of the row.
+#[must_use]
+pub fn right_aligned(text: impl Into<Cow<'static, str>>, style: Style) -> Line<'static> {
+    Line::from(Span::styled(text, style)).right_aligned()
+}
 
 /// The text, truncated at its end where it is wider than `width` columns.
 #[must_use]

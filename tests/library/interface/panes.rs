@@ -491,6 +491,7 @@ fn hot_files_are_traced_for_the_device_or_process_that_is_shown() {
     let failed = TraceUnavailable {
         reason: "tracing requests is not permitted".into(),
         advice: "run it as root".into(),
+        concerns_all_devices: true,
     };
     press_letters(&mut state, "r");
     send_message(&mut state, Message::HotFiles(Err(failed)));

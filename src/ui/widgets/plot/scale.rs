@@ -1,6 +1,6 @@
 //! Conversion of values to fractions of an axis.
 
-use crate::axis::{align_to_cells, linear_axis_ticks, log_axis_ticks};
+use crate::axis::{align_to_cells, linear_axis_step, linear_axis_ticks, log_axis_ticks};
 use crate::session::document::MetricUnit;
 
 /// No measured value comes near this; larger ones are not drawn.
@@ -98,8 +98,8 @@ impl PlotScale {
     /// Extends the scale so that its ticks are a whole number of cells apart on an axis of `cells`
     /// cells; returns the maximum number of ticks with it. Of the numbers of ticks up to `most`, each
     /// also with a tick above the largest value, the one that wastes least of the axis, and the
-    /// largest of these; fewer than three ticks count as waste, for the values between them are hard
-    /// to estimate.
+    /// largest of these; fewer than three ticks (two on a very low axis) count as waste, for the values
+    /// between them are hard to estimate.
     pub(super) fn aligned_to_cells(
         self,
         unit: MetricUnit,
@@ -108,12 +108,12 @@ impl PlotScale {
     ) -> (Self, usize) {
         /// Waste that is accepted for more ticks, as a fraction of the length.
         const ACCEPTED_WASTE: f64 = 0.06;
-        /// Waste that fewer than three ticks are worth, as a factor of the length.
-        const TWO_TICKS_COST: f64 = 1.3;
+        /// Waste that too few ticks are worth, as a factor of the length.
+        const FEW_TICKS_COST: f64 = 1.3;
         let length = |scale: &Self| scale.bounds[1] - scale.bounds[0];
         let cost = |scale: &Self, count: usize| {
-            let is_sparse = most > 2 && scale.axis_ticks(unit, count).0.len() < 3;
-            length(scale) * if is_sparse { TWO_TICKS_COST } else { 1.0 }
+            let is_sparse = scale.axis_ticks(unit, count).0.len() < most.min(3);
+            length(scale) * if is_sparse { FEW_TICKS_COST } else { 1.0 }
         };
         let mut best = (self.aligned_with(unit, most, cells), most);
         for count in (2..=most).rev() {
@@ -131,12 +131,12 @@ impl PlotScale {
 
     /// The scale up to the next tick, if it has `most` of them at most now.
     fn with_top_tick(mut self, unit: MetricUnit, most: usize) -> Self {
+        let (scale, step) = linear_axis_step(unit, self.bounds, most);
+        let next = ((self.bounds[1] / scale.factor / step).floor() + 1.0) * step * scale.factor;
         let marks = linear_axis_ticks(unit, self.bounds, most).marks;
-        if let [.., (before, _), (last, _)] = marks.as_slice()
-            && !self.log
-            && *last < self.bounds[1]
-        {
-            self.bounds[1] = last + (last - before);
+        let is_above_last = marks.last().is_some_and(|(last, _)| *last < self.bounds[1]);
+        if !self.log && is_above_last && next.is_finite() {
+            self.bounds[1] = next;
         }
         self
     }
