@@ -492,6 +492,14 @@ fn limit_of_control_group_is_a_cause_only_when_somebody_waits() {
         ..limit(1.0)
     }];
     assert_eq!(scene.codes(), []);
+    // Of 25 requests per second the kernel lets two pass in each 100 ms.
+    let mut few = limit(0.8);
+    few.limits[0].read_bytes_per_s = None;
+    few.limits[0].read_ios_per_s = Some(25);
+    scene.units = vec![few];
+    assert_eq!(scene.codes(), [CauseCode::CgroupThrottled]);
+    scene.units = vec![limit(0.8)];
+    assert_eq!(scene.codes(), []);
 }
 
 #[test]

@@ -37,41 +37,40 @@ number() { cat /sys/class/block/"${1#/dev/}"/dev; }
 
 keep nothing-idle
 
-load dd if="$nvme" of=/dev/null bs=1M count=100000
+load /bin/dd if="$nvme" of=/dev/null bs=1M count=100000
 keep nothing-sequential-read
 
 for start in 1 2 3 4 5 6; do
-    load dd if="$disk" of=/dev/null bs=64k iflag=direct skip=$((start * 2500))
+    load /bin/dd if="$disk" of=/dev/null bs=64k iflag=direct skip=$((start * 2500))
 done
-load dd if="$disk" of=/dev/null bs=4k iflag=direct skip=300000
+load /bin/dd if="$disk" of=/dev/null bs=4k iflag=direct skip=300000
 keep device-saturated-readers
 
 mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$disk"
 mkdir -p /data
 mount "$disk" /data
 for writer in 1 2 3 4; do
-    load sh -c "while :; do dd if=/dev/zero of=/data/log$writer bs=4k count=1 conv=fsync,notrunc; done"
+    load /bin/dd if=/dev/zero of=/data/log$writer bs=4k count=100000 oflag=dsync
 done
-keep sync-storm-fsync
+keep sync-storm-dsync
 
-load dd if=/dev/zero of=/data/large bs=64k
-sleep 20
-keep dirty-throttled-copy
+load /bin/dd if=/dev/zero of=/data/large bs=64k count=20000
+keep nothing-buffered-write
 rm -f /data/large
 umount /data
 
 echo "$(number "$nvme") rbps=1500000" >$group/io.max
-load sh -c "echo \$\$ >$group/cgroup.procs; exec dd if=$nvme of=/dev/null bs=64k iflag=direct"
+load sh -c "echo \$\$ >$group/cgroup.procs; exec /bin/dd if=$nvme of=/dev/null bs=64k iflag=direct"
 keep cgroup-throttled-bytes
 echo "$(number "$nvme") rbps=max riops=25" >$group/io.max
-load sh -c "echo \$\$ >$group/cgroup.procs; exec dd if=$nvme of=/dev/null bs=4k iflag=direct"
+load sh -c "echo \$\$ >$group/cgroup.procs; exec /bin/dd if=$nvme of=/dev/null bs=4k iflag=direct"
 keep cgroup-throttled-requests
 echo "$(number "$nvme") rbps=max riops=max" >$group/io.max
 
 dmsetup create slow --table "0 $(size "$nvme") delay $nvme 0 90"
-load dd if=/dev/mapper/slow of=/dev/null bs=4k iflag=direct
+load /bin/dd if=/dev/mapper/slow of=/dev/null bs=4k iflag=direct
 keep device-slow-delay
-load dd if=/dev/mapper/slow of=/dev/null bs=4k iflag=direct
+load /bin/dd if=/dev/mapper/slow of=/dev/null bs=4k iflag=direct
 sleep 1
 dmsetup suspend --nolockfs --noflush slow
 keep hung-io-suspended
@@ -80,7 +79,7 @@ sleep 2
 dmsetup remove --retry slow
 
 dmsetup create flaky --table "0 $(size "$nvme") flakey $nvme 0 1 3"
-while :; do dd if=/dev/mapper/flaky of=/dev/null bs=4k count=64 2>/dev/null; sleep 0.2; done &
+while :; do /bin/dd if=/dev/mapper/flaky of=/dev/null bs=4k count=64 2>/dev/null; sleep 0.2; done &
 loads=$!
 keep drive-errors-flakey
 dmsetup remove --retry flaky
@@ -89,7 +88,7 @@ half=$(($(size "$disk") / 4))
 dmsetup create one --table "0 $half linear $disk 0"
 dmsetup create two --table "0 $half linear $disk $half"
 mdadm --create /dev/md0 --run --level=1 --raid-devices=2 --metadata=1.2 /dev/mapper/one /dev/mapper/two >/dev/null 2>&1
-load dd if=/dev/md0 of=/dev/null bs=4k iflag=direct skip=20000
+load /bin/dd if=/dev/md0 of=/dev/null bs=4k iflag=direct skip=20000
 keep raid-resync-read
 mdadm --stop /dev/md0 >/dev/null 2>&1
 dmsetup remove --retry one

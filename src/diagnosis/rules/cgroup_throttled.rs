@@ -12,8 +12,12 @@ use crate::diagnosis::remedy::Remedy;
 use crate::diagnosis::wait_kind::WaitKind;
 use crate::model::snapshot::{UnitLimit, UnitView};
 
-/// Use of the limit from which it is reached: the kernel counts in slices.
+/// Use of the limit from which it is reached.
 const AT_LIMIT: f64 = 0.85;
+/// Seconds of a slice of time, in which the kernel lets whole requests pass: of 25 requests per second
+/// two in each slice, so that 20 are reached (block/blk-throttle.c, `DFL_THROTL_SLICE_HD` and
+/// `tg_within_iops_limit`).
+const SLICE: f64 = 0.1;
 /// Fraction of the snapshots in which it has to be reached.
 const MIN_FRACTION: f64 = 0.5;
 /// A wait without a context switch from which a single request exceeds the limit, so that the rate is
@@ -62,10 +66,21 @@ fn mean_usage(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Op
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// The highest use that the slices permit; lower than 1 for a limit of few requests.
+fn highest_use(limit: &UnitLimit) -> f64 {
+    let limits = [limit.read_ios_per_s, limit.write_ios_per_s];
+    let uses = limits.into_iter().flatten().map(|per_second| {
+        let fit = per_second as f64 * SLICE;
+        if fit < 1.0 { 1.0 } else { fit.floor() / fit }
+    });
+    uses.fold(1.0, f64::min)
+}
+
 /// Whether the group is at its limit in most snapshots.
 fn is_reached(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> bool {
     let values: Vec<f64> = usages(analysis, unit, limit).collect();
-    let reached = values.iter().filter(|usage| **usage >= AT_LIMIT).count();
+    let least = AT_LIMIT * highest_use(limit);
+    let reached = values.iter().filter(|usage| **usage >= least).count();
     !values.is_empty() && reached as f64 >= values.len() as f64 * MIN_FRACTION
 }
 

@@ -1,5 +1,6 @@
 //! Recordings of machines on which no rule was written.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -39,4 +40,47 @@ fn copy_whose_writeback_delays_a_database_is_named_in_all_its_bursts() {
         assert!(party("who").contains("/bin/cp "), "{time} {document:#}");
         assert!(party("victims").contains("/bin/dd "), "{time}");
     }
+}
+
+/// What `tests/guest/fault_recordings.sh` has recorded, and what is to be named first; `None`: nothing
+/// is wrong.
+const FAULT_RECORDINGS: [(&str, Option<&str>); 12] = [
+    ("cgroup-throttled-bytes", Some("cgroup-throttled")),
+    ("cgroup-throttled-requests", Some("cgroup-throttled")),
+    ("device-saturated-readers", Some("device-saturated")),
+    ("device-slow-delay", Some("device-slow")),
+    ("drive-errors-flakey", Some("drive-errors")),
+    ("hung-io-suspended", Some("hung-io")),
+    ("not-io-processors", Some("not-io")),
+    ("nothing-buffered-write", None),
+    ("nothing-idle", None),
+    ("nothing-sequential-read", None),
+    ("raid-resync-read", Some("raid-resync")),
+    ("sync-storm-dsync", Some("sync-storm")),
+];
+
+#[test]
+fn faults_in_recordings_are_named_first() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fault_recordings");
+    let mut wrong = Vec::new();
+    for (name, expected) in FAULT_RECORDINGS {
+        let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+            .args(["why", "--json", "--duration", "15s", "--from"])
+            .arg(directory.join(name).with_extension("rec"))
+            .output()
+            .unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{name}: {message}");
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let cause = &document["causes"][0];
+        let found = cause["code"]
+            .as_str()
+            .filter(|_| cause["severity"] != "note");
+        if found != expected {
+            wrong.push(format!("{name}: {found:?} {}", cause["sentence"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let files = std::fs::read_dir(directory).unwrap();
+    assert_eq!(files.count(), FAULT_RECORDINGS.len(), "one is not listed");
 }
