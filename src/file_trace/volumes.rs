@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use foldhash::HashMap;
+use rustix::fs::fstat;
 
 use crate::drive;
 use crate::drive::identity::{self, BlockDevice};
@@ -65,13 +66,18 @@ pub(super) struct Volume {
     /// The mount point that it is accessed through.
     pub(super) mount_point: PathBuf,
     kind: VolumeKind,
-    mount: Option<OwnedFd>,
     parts: Vec<VolumePart>,
 }
 
 impl Volume {
-    fn mount(&self) -> Option<BorrowedFd<'_>> {
-        self.mount.as_ref().map(AsFd::as_fd)
+    /// A directory of the file system. It is opened for each use: a descriptor that stays open would keep
+    /// the file system from being unmounted for as long as files are traced.
+    fn open_mount(&self) -> Option<OwnedFd> {
+        let directory = open_directory(&self.mount_point)?;
+        // Files of btrfs have the number of their subvolume.
+        let is_same = matches!(self.kind, VolumeKind::Btrfs { .. })
+            || fstat(&directory).is_ok_and(|it| split_device_number(it.st_dev) == self.device_id);
+        is_same.then_some(directory)
     }
 
     /// Whether an inode number identifies a file without a subvolume.
@@ -104,7 +110,7 @@ impl Volume {
         match self.kind {
             VolumeKind::Inode32 => FileHandle::of_inode32(inode),
             VolumeKind::Xfs => {
-                let generation = xfs::inode_generation(self.mount()?, inode).ok()?;
+                let generation = xfs::inode_generation(self.open_mount()?.as_fd(), inode).ok()?;
                 Some(FileHandle::of_xfs_inode(inode, generation))
             }
             VolumeKind::Btrfs { .. } => Some(FileHandle::of_btrfs_inode(subvolume, inode)),
@@ -116,7 +122,7 @@ impl Volume {
     /// system or the permissions do not allow it.
     pub(super) fn find_inode(&self, subvolume: u64, inode: u64) -> Option<FoundFile> {
         let handle = self.handle_of(subvolume, inode)?;
-        handle.find(self.mount()?).ok()
+        handle.find(self.open_mount()?.as_fd()).ok()
     }
 
     /// Where extents of a file are on the drives.
@@ -152,12 +158,15 @@ impl Volume {
 
     /// Reads what changes while the file system is in use.
     fn refresh(&mut self) {
-        let Some(mount) = self.mount.as_ref().map(AsFd::as_fd) else {
+        if !matches!(self.kind, VolumeKind::Btrfs { .. }) {
+            return;
+        }
+        let Some(mount) = self.open_mount() else {
             return;
         };
         if let VolumeKind::Btrfs { subvolumes, chunks } = &mut self.kind {
-            *chunks = btrfs::chunks(mount).unwrap_or_default();
-            *subvolumes = btrfs::subvolumes(mount).unwrap_or_default();
+            *chunks = btrfs::chunks(mount.as_fd()).unwrap_or_default();
+            *subvolumes = btrfs::subvolumes(mount.as_fd()).unwrap_or_default();
         }
     }
 }
@@ -201,7 +210,6 @@ impl Volumes {
     fn add(&mut self, roots: &SysPaths, devices: &Devices, mount: &MountEntry) -> Option<usize> {
         let number = mount.block_device(roots)?;
         let device = devices.by_number.get(&number)?;
-        let directory = open_directory(Path::new(&mount.mount_point));
         let kind = match mount.file_system.as_str() {
             "ext2" | "ext3" | "ext4" | "f2fs" => VolumeKind::Inode32,
             "xfs" => VolumeKind::Xfs,
@@ -218,7 +226,6 @@ impl Volumes {
             uuid: None,
             mount_point: PathBuf::from(&mount.mount_point),
             kind,
-            mount: directory,
             parts: devices.part(1, number).into_iter().collect(),
         };
         volume.refresh();
@@ -311,7 +318,8 @@ impl Volume {
 
     /// btrfs may have several devices, each with a number.
     fn add_btrfs_devices(&mut self, devices: &Devices) {
-        let (VolumeKind::Btrfs { chunks, .. }, Some(mount)) = (&self.kind, self.mount()) else {
+        let (VolumeKind::Btrfs { chunks, .. }, Some(mount)) = (&self.kind, self.open_mount())
+        else {
             return;
         };
         let mut numbers: Vec<u64> = chunks
@@ -321,7 +329,7 @@ impl Volume {
         numbers.sort_unstable();
         numbers.dedup();
         let part = |number: &u64| {
-            let path = drive::btrfs::device(mount, *number).ok()?.path;
+            let path = drive::btrfs::device(mount.as_fd(), *number).ok()?.path;
             let device = std::fs::metadata(OsStr::from_bytes(&path)).ok()?.rdev();
             devices.part(*number, split_device_number(device))
         };

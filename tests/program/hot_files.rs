@@ -286,6 +286,26 @@ fn hot_files_of_btrfs_get_their_bytes() {
 }
 
 #[test]
+fn file_system_whose_files_are_traced_can_be_unmounted() {
+    let _guard = ONE_AT_A_TIME.lock();
+    let Some(file_system) = LoopFileSystem::new("ext4", Requirement::Ext4) else {
+        return;
+    };
+    let traced = trace(move || {
+        std::fs::write(file_system.file_path("file"), [1; PAGE_BYTES]).unwrap();
+        // The trace opens a file for a moment to find its path.
+        let mut attempts = (0..50).map(|_| {
+            thread::sleep(Duration::from_millis(100));
+            file_system.unmount()
+        });
+        attempts.find(Result::is_ok)
+    });
+    if let Some((_, unmounted)) = traced {
+        assert_eq!(unmounted, Some(Ok(())));
+    }
+}
+
+#[test]
 fn files_hot_prints_the_keys_of_the_contract() {
     if !rustix::process::geteuid().is_root() {
         return skip(Requirement::Root, "requests can be traced by root only");
