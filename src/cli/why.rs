@@ -82,10 +82,14 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let output = ResultOutput::from_options(matches, &[])?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
-    let diagnosis = watch_window(duration, &control).ok_or_else(|| {
-        CommandFailure::failed("too few samples: the window ended before two of them")
-            .with_advice("watch longer: --duration 20s")
-    })?;
+    let Some(diagnosis) = watch_window(duration, &control) else {
+        if control.is_cancelled() {
+            print_status_line("diskscope: interrupted before there were two samples");
+            return Ok(ExitStatus::Interrupted);
+        }
+        let message = "too few samples: the window ended before two of them";
+        return Err(CommandFailure::failed(message).with_advice("watch longer: --duration 20s"));
+    };
     let text = match format {
         OutputFormat::Json => pretty_json(&DiagnosisDocument::new(&diagnosis))?,
         _ => diagnosis_text(&diagnosis),

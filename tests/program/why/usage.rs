@@ -1,8 +1,13 @@
 //! Options, exit status and output.
 
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::why;
+use crate::process::{wait_until, worker};
 
 #[test]
 fn window_that_is_too_short_is_a_usage_error() {
@@ -51,4 +56,27 @@ fn text_fits_80_columns_except_commands() {
         .filter(|line| !line.trim_start().starts_with("do "))
         .collect();
     assert!(long.is_empty(), "{long:?}");
+}
+
+#[test]
+fn interrupt_before_the_second_sample_is_no_failure() {
+    let mut why = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["why", "--duration", "60s"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let handles_interrupt = |process: PathBuf| {
+        let status = std::fs::read_to_string(process.join("status")).ok()?;
+        let caught = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let signals = u64::from_str_radix(caught.trim(), 16).ok()?;
+        Some(signals & 1 << (Signal::INT.as_raw() - 1) != 0)
+    };
+    wait_until("the worker handles SIGINT", || {
+        worker(&why).and_then(handles_interrupt) == Some(true)
+    });
+    kill_process(Pid::from_child(&why), Signal::INT).unwrap();
+    assert_eq!(why.wait().unwrap().code(), Some(130));
 }
