@@ -89,9 +89,7 @@ mdadm --zero-superblock /dev/${scsi}1 /dev/$nvme >/dev/null 2>&1
 
 # Temperature: the limit is set below what the drive says, and requests are slowed down in mid-run.
 limit=$(ls /sys/block/$nvme/device/hwmon*/temp1_max /sys/block/$nvme/device/device/hwmon/hwmon*/temp1_max 2>/dev/null | head -n 1)
-temperatures=
 if [ -n "$limit" ]; then
-    temperatures=temperature-throttled
     usual=$(cat "$limit")
     echo 40000 >"$limit"
     run temperature-high -temperature-throttled -- random-read /dev/$nvme --duration 3s --depth 1 --rate 500 --window-end 256MiB
@@ -108,7 +106,12 @@ number=$(cat /sys/block/$nvme/dev)
     sleep 5
     echo "$number riops=200" >/sys/fs/cgroup/slowed/io.max
 ) &
-run $temperatures throughput-cliff -- random-read /dev/$nvme --duration 10s --depth 1 --window-end 256MiB
+cliff="--duration 10s --depth 1 --window-end 256MiB"
+if [ -n "$limit" ]; then
+    run temperature-throttled throughput-cliff -- random-read /dev/$nvme $cliff
+else
+    run throughput-cliff -- random-read /dev/$nvme $cliff
+fi
 wait
 [ -n "$limit" ] && echo "$usual" >"$limit"
 

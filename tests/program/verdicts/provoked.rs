@@ -169,7 +169,8 @@ fn every_rule_is_provoked_by_named_test() {
             }
             VirtualMachine => {
                 let expects = |line: &str| {
-                    line.starts_with("run ") && line.split(' ').any(|word| word == code)
+                    line.trim_start().starts_with("run ")
+                        && line.split(' ').any(|word| word == code)
                 };
                 assert!(script.lines().any(expects), "nothing provokes {code}");
             }
