@@ -1,7 +1,7 @@
 //! diskscope against fio, and the engine's own limit:
 //!
 //! ```text
-//! cargo bench --bench race [-- --rounds 30 --baseline OTHER_DISKSCOPE]
+//! cargo bench --bench race [-- --rounds 30 --baseline OTHER_DISKSCOPE --t-io-uring PROGRAM]
 //! ```
 //!
 //! Random reads of 4 KiB from a loop device with direct I/O over a file in memory, one second a
@@ -15,6 +15,8 @@
     reason = "a measurement that cannot go on has failed"
 )]
 
+#[path = "../../tests/support/fio.rs"]
+mod fio;
 #[path = "../../tests/support/loop_device.rs"]
 mod loop_device;
 #[path = "../../tests/support/median.rs"]
@@ -24,6 +26,8 @@ mod nop;
 #[path = "../../tests/support/processor.rs"]
 mod processor;
 mod racer;
+#[path = "../../tests/support/random_file.rs"]
+mod random_file;
 #[path = "../../tests/support/requirement.rs"]
 mod requirement;
 
@@ -34,7 +38,7 @@ use rand::seq::SliceRandom as _;
 use diskscope::entropy;
 use median::Median;
 use medium::Medium;
-use racer::{Racer, Run};
+use racer::{Percentiles, Racer, Run};
 
 /// Requests in flight.
 const DEPTHS: [u32; 3] = [1, 32, 128];
@@ -42,21 +46,24 @@ const DEPTHS: [u32; 3] = [1, 32, 128];
 struct Options {
     rounds: usize,
     baseline: Option<PathBuf>,
+    t_io_uring: Option<PathBuf>,
 }
 
 fn options() -> Options {
     let mut options = Options {
         rounds: 30,
         baseline: None,
+        t_io_uring: None,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--rounds" => options.rounds = words.next().unwrap().parse().unwrap(),
             "--baseline" => options.baseline = Some(words.next().unwrap().into()),
+            "--t-io-uring" => options.t_io_uring = Some(words.next().unwrap().into()),
             // What cargo adds.
             "--bench" => {}
-            _ => panic!("usage: race [--rounds N] [--baseline PROGRAM]"),
+            _ => panic!("usage: race [--rounds N] [--baseline PROGRAM] [--t-io-uring PROGRAM]"),
         }
     }
     assert!(options.rounds >= 6, "an interval takes six rounds");
@@ -65,9 +72,10 @@ fn options() -> Options {
 
 fn main() {
     let options = options();
-    assert!(racer::fio_is_here(), "fio is not installed");
+    assert!(fio::has_fio(), "fio is not installed");
     let medium = Medium::new().unwrap();
     let mut racers = vec![Racer::Diskscope, Racer::Fio, Racer::FioTuned];
+    racers.extend(options.t_io_uring.map(Racer::TIoUring));
     racers.extend(options.baseline.map(Racer::Baseline));
     println!(
         "{} rounds; median (95 % confidence interval)\n",
@@ -112,13 +120,23 @@ fn compare(racers: &[Racer], medium: &Medium, depth: u32, rounds: usize) {
             let pairs = ours.iter().zip(runs);
             Median::of(pairs.map(|(ours, theirs)| value(ours) / value(theirs))).unwrap()
         };
+        let percentile = |value: fn(&Percentiles) -> f64| {
+            let recorded: Option<Vec<f64>> = runs
+                .iter()
+                .map(|run| run.percentiles.as_ref().map(value))
+                .collect();
+            recorded.map_or_else(
+                || "-".to_owned(),
+                |values| format!("{:.1}", Median::of(values).unwrap().value),
+            )
+        };
         println!(
-            "| {depth} | {} | {:.0} | {:.3} | {:.1} | {:.1} | {:.3} | {:.3} |",
+            "| {depth} | {} | {:.0} | {:.3} | {} | {} | {:.3} | {:.3} |",
             racer.name(),
             of(|run| run.iops),
             of(|run| run.cpu_us_per_request),
-            of(|run| run.p50_us).value,
-            of(|run| run.p99_us).value,
+            percentile(|latency| latency.p50_us),
+            percentile(|latency| latency.p99_us),
             ratio(|run| run.iops),
             ratio(|run| run.cpu_us_per_request),
         );

@@ -1,16 +1,14 @@
 //! What is read: a loop device with direct I/O over a file in memory, which adds no noise of a drive.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
-use rand::Rng as _;
 use tempfile::TempDir;
 
 use crate::loop_device::LoopDevice;
+use crate::random_file::write_random_file;
 
 /// Bytes of the file.
-const SIZE: usize = 256 << 20;
+const FILE_BYTES: u64 = 256 << 20;
 /// A tmpfs on every Linux system.
 const TMPFS: &str = "/dev/shm";
 
@@ -26,13 +24,7 @@ impl Medium {
     pub fn new() -> std::io::Result<Self> {
         let directory = tempfile::tempdir_in(TMPFS)?;
         let data = directory.path().join("data");
-        let mut file = File::create(&data)?;
-        let mut random = diskscope::entropy::generator();
-        let mut block = vec![0; 1 << 20];
-        for _ in 0..SIZE / block.len() {
-            random.fill_bytes(&mut block);
-            file.write_all(&block)?;
-        }
+        write_random_file(&data, FILE_BYTES)?;
         let device = LoopDevice::attach(&data, &["--read-only", "--direct-io=on"])
             .ok_or(std::io::ErrorKind::Unsupported)?;
         Ok(Self {

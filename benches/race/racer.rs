@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use serde_json::Value;
 
+use crate::fio::FioReads;
 use crate::processor::children_cpu_us;
 
 /// Seconds of one run.
@@ -15,6 +17,12 @@ const SECONDS: u32 = 1;
 pub struct Run {
     pub iops: f64,
     pub cpu_us_per_request: f64,
+    pub percentiles: Option<Percentiles>,
+}
+
+/// Of the latency, in microseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Percentiles {
     pub p50_us: f64,
     pub p99_us: f64,
 }
@@ -30,6 +38,8 @@ pub enum Racer {
     /// The same with registered buffers and files, without its map of blocks already read, and
     /// submitting in batches: its best.
     FioTuned,
+    /// fio's `t/io_uring` at this path, which records no latency.
+    TIoUring(PathBuf),
 }
 
 impl Racer {
@@ -39,92 +49,73 @@ impl Racer {
             Self::Baseline(_) => "baseline",
             Self::Fio => "fio",
             Self::FioTuned => "fio tuned",
+            Self::TIoUring(_) => "t/io_uring",
         }
     }
 
     pub fn run(&self, path: &Path, depth: u32) -> Run {
-        let before = children_cpu_us();
-        let output = self
-            .command(path, depth)
-            .stderr(Stdio::null())
-            .output()
-            .unwrap();
-        let cpu_us = children_cpu_us() - before;
-        assert!(output.status.success(), "{self:?}");
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        match self {
-            Self::Diskscope | Self::Baseline(_) => ours(&document, cpu_us),
-            Self::Fio | Self::FioTuned => fios(&document, cpu_us),
-        }
-    }
-
-    fn command(&self, path: &Path, depth: u32) -> Command {
         let path = path.to_str().unwrap();
-        let own = match self {
-            Self::Diskscope => Some(Path::new(env!("CARGO_BIN_EXE_diskscope"))),
-            Self::Baseline(program) => Some(program.as_path()),
-            Self::Fio | Self::FioTuned => None,
+        let mut command = match self {
+            Self::Diskscope => diskscope(Path::new(env!("CARGO_BIN_EXE_diskscope")), path, depth),
+            Self::Baseline(program) => diskscope(program, path, depth),
+            Self::Fio => fio(path, depth),
+            Self::FioTuned => fio_tuned(path, depth),
+            Self::TIoUring(program) => t_io_uring(program, path, depth),
         };
-        if let Some(program) = own {
-            let mut command = Command::new(program);
-            command.args([
-                "run",
-                "random-read",
-                path,
-                "--block-size",
-                "4KiB",
-                "--json",
-                "-",
-            ]);
-            command.args([
-                "--duration",
-                &format!("{SECONDS}s"),
-                "--depth",
-                &depth.to_string(),
-            ]);
-            command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
-            return command;
+        let (before, started) = (children_cpu_us(), Instant::now());
+        let output = command.stderr(Stdio::null()).output().unwrap();
+        let cpu_us = children_cpu_us() - before;
+        let elapsed_s = started.elapsed().as_secs_f64();
+        assert!(output.status.success(), "{self:?}");
+        match self {
+            Self::Diskscope | Self::Baseline(_) => run_of_diskscope(&output.stdout, cpu_us),
+            Self::Fio | Self::FioTuned => run_of_fio(&output.stdout, cpu_us),
+            Self::TIoUring(_) => run_of_t_io_uring(&output.stdout, cpu_us / elapsed_s),
         }
-        let mut command = Command::new("fio");
-        command.args([
-            "--name=race",
-            "--rw=randread",
-            "--bs=4k",
-            "--direct=1",
-            "--ioengine=io_uring",
-        ]);
-        command.args(["--thread", "--time_based", "--lat_percentiles=1"]);
-        command.args([
-            "--output-format=json",
-            "--readonly",
-            "--allow_file_create=0",
-        ]);
-        command.args([
-            format!("--filename={path}"),
-            format!("--iodepth={depth}"),
-            format!("--runtime={SECONDS}"),
-        ]);
-        if *self == Self::FioTuned {
-            command.args([
-                "--fixedbufs".to_owned(),
-                "--registerfiles".to_owned(),
-                "--norandommap".to_owned(),
-                format!("--iodepth_batch_submit={depth}"),
-            ]);
-        }
-        command
     }
 }
 
-pub fn fio_is_here() -> bool {
-    Command::new("fio")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .status()
-        .is_ok()
+fn diskscope(program: &Path, path: &str, depth: u32) -> Command {
+    let mut command = Command::new(program);
+    command.args(["run", "random-read", path, "--block-size", "4KiB"]);
+    command.args(["--duration", &format!("{SECONDS}s"), "--json", "-"]);
+    command.args(["--depth", &depth.to_string()]);
+    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command
 }
 
-fn ours(document: &Value, cpu_us: f64) -> Run {
+fn fio(path: &str, depth: u32) -> Command {
+    let mut command = Command::new("fio");
+    command.args(["--name=race", "--rw=randread", "--bs=4k", "--direct=1"]);
+    command.args(["--ioengine=io_uring", "--thread", "--time_based"]);
+    command.args(["--lat_percentiles=1", "--output-format=json"]);
+    command.args(["--readonly", "--allow_file_create=0"]);
+    command.args([
+        format!("--filename={path}"),
+        format!("--iodepth={depth}"),
+        format!("--runtime={SECONDS}"),
+    ]);
+    command
+}
+
+fn fio_tuned(path: &str, depth: u32) -> Command {
+    let mut command = fio(path, depth);
+    command.args(["--fixedbufs", "--registerfiles", "--norandommap"]);
+    command.arg(format!("--iodepth_batch_submit={depth}"));
+    command
+}
+
+/// Interrupts instead of polling, which a loop device does not support; registered file and buffers.
+/// It prints its requests after each second but the last.
+fn t_io_uring(program: &Path, path: &str, depth: u32) -> Command {
+    let mut command = Command::new(program);
+    command.args(["-p0", "-b4096", "-n1", &format!("-d{depth}")]);
+    command.args([&format!("-r{}", SECONDS + 1), path]);
+    command
+}
+
+fn run_of_diskscope(output: &[u8], cpu_us: f64) -> Run {
+    let document: Value = serde_json::from_slice(output).unwrap();
     let run = &document["runs"][0];
     let metric = |name: &str| {
         let metrics = run["figures"].as_array().unwrap();
@@ -135,18 +126,43 @@ fn ours(document: &Value, cpu_us: f64) -> Run {
     Run {
         iops: metric("iops"),
         cpu_us_per_request: cpu_us / read["count"].as_f64().unwrap(),
-        p50_us: metric("latency_p50") / 1e3,
-        p99_us: metric("latency_p99") / 1e3,
+        percentiles: Some(Percentiles {
+            p50_us: metric("latency_p50") / 1e3,
+            p99_us: metric("latency_p99") / 1e3,
+        }),
     }
 }
 
-fn fios(document: &Value, cpu_us: f64) -> Run {
-    let read = &document["jobs"][0]["read"];
-    let percentile = |name: &str| read["lat_ns"]["percentile"][name].as_f64().unwrap() / 1e3;
+fn run_of_fio(output: &[u8], cpu_us: f64) -> Run {
+    let reads = FioReads::from_json(output);
     Run {
-        iops: read["iops"].as_f64().unwrap(),
-        cpu_us_per_request: cpu_us / read["total_ios"].as_f64().unwrap(),
-        p50_us: percentile("50.000000"),
-        p99_us: percentile("99.000000"),
+        iops: reads.iops,
+        cpu_us_per_request: cpu_us / reads.requests,
+        percentiles: Some(Percentiles {
+            p50_us: reads.p50_ns / 1e3,
+            p99_us: reads.p99_ns / 1e3,
+        }),
+    }
+}
+
+/// From lines such as `IOPS=345.67K, BW=1350MiB/s, IOS/call=32/31`, and the processor time that it
+/// took per second: it does not tell how many requests it made in all.
+fn run_of_t_io_uring(output: &[u8], cpu_us_per_s: f64) -> Run {
+    let text = std::str::from_utf8(output).unwrap();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("IOPS="));
+    let number = lines
+        .last()
+        .and_then(|line| line.split(',').next())
+        .unwrap();
+    let (digits, factor) = match number.as_bytes().last() {
+        Some(b'K') => (&number[..number.len() - 1], 1e3),
+        Some(b'M') => (&number[..number.len() - 1], 1e6),
+        _ => (number, 1.0),
+    };
+    let iops = digits.parse::<f64>().unwrap() * factor;
+    Run {
+        iops,
+        cpu_us_per_request: cpu_us_per_s / iops,
+        percentiles: None,
     }
 }

@@ -21,6 +21,8 @@ mod loop_device;
 mod median;
 #[path = "../race/medium.rs"]
 mod medium;
+#[path = "../../tests/support/random_file.rs"]
+mod random_file;
 #[path = "../../tests/support/requirement.rs"]
 mod requirement;
 mod ring_loop;

@@ -1,22 +1,21 @@
 //! The traced process: fio on a file of an ext4 over memory.
 
 use std::fs::File;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rand::Rng as _;
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::file_system::LoopFileSystem;
+use crate::fio::FioReads;
 use crate::loop_device::LoopDevice;
 use crate::processor::children_cpu_us;
+use crate::random_file::write_random_file;
 use crate::requirement::Requirement;
 
 /// Bytes of the file that is read.
-const FILE_BYTES: usize = 256 << 20;
+const FILE_BYTES: u64 = 256 << 20;
 /// Bytes of the file system.
 const IMAGE_BYTES: u64 = 400 << 20;
 /// A tmpfs on every Linux system.
@@ -44,14 +43,7 @@ impl TracedFile {
         let file_system = LoopFileSystem::on(device, "ext4", &[], Requirement::Ext4);
         let file_system = file_system.ok_or(unsupported)?;
         let path = file_system.file_path("data");
-        let mut file = File::create(&path)?;
-        let mut random = diskscope::entropy::generator();
-        let mut block = vec![0; 1 << 20];
-        for _ in 0..FILE_BYTES / block.len() {
-            random.fill_bytes(&mut block);
-            file.write_all(&block)?;
-        }
-        file.sync_all()?;
+        write_random_file(&path, FILE_BYTES)?;
         Ok(Self {
             path,
             _file_system: file_system,
@@ -107,14 +99,12 @@ impl Load {
         let output = command.stderr(Stdio::null()).output().unwrap();
         let (cpu_us, elapsed) = (children_cpu_us() - before, started.elapsed());
         assert!(output.status.success(), "fio failed");
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let read = &document["jobs"][0]["read"];
-        let percentile = |name: &str| read["lat_ns"]["percentile"][name].as_f64().unwrap() / 1e3;
+        let reads = FioReads::from_json(&output.stdout);
         LoadRun {
-            iops: read["iops"].as_f64().unwrap(),
-            cpu_us_per_request: cpu_us / read["total_ios"].as_f64().unwrap(),
-            p50_us: percentile("50.000000"),
-            p99_us: percentile("99.000000"),
+            iops: reads.iops,
+            cpu_us_per_request: cpu_us / reads.requests,
+            p50_us: reads.p50_ns / 1e3,
+            p99_us: reads.p99_ns / 1e3,
             elapsed,
         }
     }

@@ -18,6 +18,8 @@
 
 #[path = "../../tests/support/file_system.rs"]
 mod file_system;
+#[path = "../../tests/support/fio.rs"]
+mod fio;
 mod load;
 #[path = "../../tests/support/loop_device.rs"]
 mod loop_device;
@@ -25,6 +27,8 @@ mod loop_device;
 mod median;
 #[path = "../../tests/support/processor.rs"]
 mod processor;
+#[path = "../../tests/support/random_file.rs"]
+mod random_file;
 #[path = "../../tests/support/requirement.rs"]
 mod requirement;
 mod tracer;

@@ -116,7 +116,7 @@ impl FileIndex {
         volume: usize,
         hint: FileHint,
     ) -> Option<FileId> {
-        if !volumes.all.get(volume)?.has_no_subvolumes() {
+        if volumes.all.get(volume)?.has_subvolumes() {
             return None;
         }
         self.id_of(FileIdentity {

@@ -75,7 +75,7 @@ impl Volume {
     fn open_mount(&self) -> Option<OwnedFd> {
         let directory = open_directory(&self.mount_point)?;
         // Files of btrfs have the number of their subvolume.
-        let is_same = matches!(self.kind, VolumeKind::Btrfs { .. })
+        let is_same = self.has_subvolumes()
             || fstat(&directory).is_ok_and(|it| split_device_number(it.st_dev) == self.device_id);
         is_same.then_some(directory)
     }
@@ -88,9 +88,9 @@ impl Volume {
         }
     }
 
-    /// Whether its files have no subvolume.
-    pub(super) fn has_no_subvolumes(&self) -> bool {
-        !matches!(self.kind, VolumeKind::Btrfs { .. })
+    /// Whether its files belong to subvolumes, each with inode numbers of its own.
+    pub(super) fn has_subvolumes(&self) -> bool {
+        matches!(self.kind, VolumeKind::Btrfs { .. })
     }
 
     /// The subvolumes that may contain an inode; 0 where there are none.
@@ -158,7 +158,7 @@ impl Volume {
 
     /// Reads what changes while the file system is in use.
     fn refresh(&mut self) {
-        if !matches!(self.kind, VolumeKind::Btrfs { .. }) {
+        if !self.has_subvolumes() {
             return;
         }
         let Some(mount) = self.open_mount() else {
@@ -318,8 +318,10 @@ impl Volume {
 
     /// btrfs may have several devices, each with a number.
     fn add_btrfs_devices(&mut self, devices: &Devices) {
-        let (VolumeKind::Btrfs { chunks, .. }, Some(mount)) = (&self.kind, self.open_mount())
-        else {
+        let VolumeKind::Btrfs { chunks, .. } = &self.kind else {
+            return;
+        };
+        let Some(mount) = self.open_mount() else {
             return;
         };
         let mut numbers: Vec<u64> = chunks

@@ -11,7 +11,9 @@ mod control_group;
 mod day;
 #[path = "../support/file_system.rs"]
 mod file_system;
+#[path = "../support/fio.rs"]
 mod fio;
+mod fio_agreement;
 mod fuse;
 mod hot_files;
 #[path = "../support/large_machine.rs"]
@@ -24,6 +26,8 @@ mod median;
 mod printed_commands;
 #[path = "../support/process.rs"]
 mod process;
+#[path = "../support/random_file.rs"]
+mod random_file;
 mod recording;
 mod requests;
 #[path = "../support/requirement.rs"]

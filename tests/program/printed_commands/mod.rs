@@ -6,7 +6,7 @@ mod others;
 
 use std::process::Command;
 
-use crate::requirement::{Requirement, skip};
+use crate::fio::has_fio;
 use medium::{DEVICE_BYTES, Effect, Medium};
 
 /// What both have to have done alike.
@@ -314,16 +314,6 @@ const CASES: &[Case] = &[
         AddressMatch::RandomBlocks(4096),
     ),
 ];
-
-/// Whether fio is there.
-pub fn has_fio() -> bool {
-    let found = Command::new("fio").arg("--version").output();
-    let found = found.is_ok_and(|output| output.status.success());
-    if !found {
-        skip(Requirement::Fio, "fio is not installed");
-    }
-    found
-}
 
 #[test]
 fn fio_line_transfers_same_ranges_and_amounts() {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::printed_commands::has_fio;
+use crate::fio::has_fio;
 use crate::printed_commands::medium::run_pasted_command;
 use crate::process::wait_until;
 

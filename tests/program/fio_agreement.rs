@@ -2,19 +2,18 @@
 //! build IOPS and p50 within 15 % and p99 within 50 %, judged by confidence intervals. On a loop
 //! device with direct I/O over a file in memory where one can be made, else on that file.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rand::Rng as _;
 use serde_json::Value;
 
+use crate::fio::{FioReads, has_fio};
 use crate::loop_device::LoopDevice;
 use crate::median::Median;
-use crate::requirement::{Requirement, skip};
+use crate::random_file::write_random_file;
 
 /// Bytes of the file, which lies in memory.
-const FILE_BYTES: usize = 64 << 20;
+const FILE_BYTES: u64 = 64 << 20;
 /// Pairs of runs before anything is decided.
 const MIN_PAIRS: usize = 6;
 /// Pairs of runs after which an interval that still holds a bound counts as agreement.
@@ -30,10 +29,7 @@ impl Medium {
     fn new() -> Self {
         let directory = tempfile::tempdir_in("/dev/shm").unwrap();
         let data = directory.path().join("data");
-        let mut bytes = vec![0; FILE_BYTES];
-        diskscope::entropy::generator().fill_bytes(&mut bytes);
-        fs::write(&data, bytes).unwrap();
-        fs::File::open(&data).unwrap().sync_all().unwrap();
+        write_random_file(&data, FILE_BYTES).unwrap();
         let device = LoopDevice::attach(&data, &["--read-only", "--direct-io=on"]);
         Self { directory, device }
     }
@@ -122,13 +118,11 @@ impl Task {
             .stderr(Stdio::null())
             .output()
             .unwrap();
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let read = &document["jobs"][0]["read"];
-        let percentile = |name: &str| read["lat_ns"]["percentile"][name].as_f64().unwrap();
+        let reads = FioReads::from_json(&output.stdout);
         Lap {
-            iops: read["iops"].as_f64().unwrap(),
-            p50_ns: percentile("50.000000"),
-            p99_ns: percentile("99.000000"),
+            iops: reads.iops,
+            p50_ns: reads.p50_ns,
+            p99_ns: reads.p99_ns,
         }
     }
 }
@@ -166,9 +160,8 @@ fn judge_ratios(ratios: &[Median; 3]) -> Option<bool> {
 
 #[test]
 fn random_reads_match_fio_iops_and_latency() {
-    let fio = Command::new("fio").arg("--version").output();
-    if !fio.is_ok_and(|output| output.status.success()) {
-        return skip(Requirement::Fio, "fio is not installed");
+    if !has_fio() {
+        return;
     }
     let medium = Medium::new();
     let path = medium.path();
