@@ -1,5 +1,7 @@
 //! The ideas, and what each changes in the loop.
 
+use std::time::Duration;
+
 /// How the loop submits and waits.
 #[derive(Debug, Clone, Copy)]
 pub struct LoopSettings {
@@ -9,8 +11,12 @@ pub struct LoopSettings {
     pub submit_batch: usize,
     /// Completions that a full queue waits for.
     pub wait_for: usize,
+    /// The longest wait of a system call.
+    pub timeout: Duration,
     /// A timeout that repeats, instead of one with each system call.
     pub multishot_timeout: bool,
+    /// One system call submits, another one waits.
+    pub separate_wait: bool,
     /// The ring's descriptor is registered.
     pub registered_ring: bool,
     /// Buffers in huge pages.
@@ -34,7 +40,9 @@ impl LoopSettings {
             depth,
             submit_batch: (depth / 8).clamp(1, 8),
             wait_for: 1,
+            timeout: Duration::from_millis(20),
             multishot_timeout: false,
+            separate_wait: false,
             registered_ring: false,
             huge_pages: false,
             processor: None,
@@ -60,8 +68,13 @@ pub enum Idea {
     NoIndexArray,
     RecordTogether,
     Interrupts,
+    SeparateWait,
     SubmitBatch(usize),
     WaitFor(usize),
+    /// So many completions, for at most 200 us.
+    WaitBrieflyFor(usize),
+    /// So many completions, with a timeout that repeats every millisecond.
+    WaitInTicksFor(usize),
 }
 
 impl Idea {
@@ -76,13 +89,16 @@ impl Idea {
             Self::Pinned,
             Self::NoIndexArray,
             Self::Interrupts,
+            Self::SeparateWait,
         ];
         if depth > 1 {
             ideas.extend([Self::WriteAtOnce, Self::RecordTogether]);
             let sizes = [2, 4, 8, 16, 32];
             let sizes = sizes.into_iter().filter(|size| *size <= depth / 4);
             ideas.extend(sizes.clone().map(Self::SubmitBatch));
-            ideas.extend(sizes.map(Self::WaitFor));
+            ideas.extend(sizes.clone().map(Self::WaitFor));
+            ideas.extend(sizes.clone().map(Self::WaitBrieflyFor));
+            ideas.extend(sizes.map(Self::WaitInTicksFor));
         }
         ideas
     }
@@ -99,9 +115,19 @@ impl Idea {
             Self::RecordTogether => settings.record_together = true,
             Self::Interrupts => settings.deferred_completions = false,
             Self::SubmitBatch(size) => settings.submit_batch = size,
+            Self::SeparateWait => settings.separate_wait = true,
             Self::WaitFor(size) => {
                 settings.wait_for = size;
                 settings.submit_batch = settings.submit_batch.max(size);
+            }
+            Self::WaitBrieflyFor(size) => {
+                settings = Self::WaitFor(size).apply(settings);
+                settings.timeout = Duration::from_micros(200);
+            }
+            Self::WaitInTicksFor(size) => {
+                settings = Self::WaitFor(size).apply(settings);
+                settings.multishot_timeout = true;
+                settings.timeout = Duration::from_millis(1);
             }
         }
         settings
@@ -120,6 +146,13 @@ impl Idea {
             Self::RecordTogether => "equal latencies recorded together".to_owned(),
             Self::Interrupts => "without DEFER_TASKRUN".to_owned(),
             Self::SubmitBatch(size) => format!("submission batches of {size}"),
+            Self::SeparateWait => "submits and waits in separate system calls".to_owned(),
+            Self::WaitBrieflyFor(size) => {
+                format!("waits for {size} completions, at most 200 us")
+            }
+            Self::WaitInTicksFor(size) => {
+                format!("waits for {size} completions, one timeout that repeats every ms")
+            }
             Self::WaitFor(size) => format!("waits for {size} completions"),
         }
     }

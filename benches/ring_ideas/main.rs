@@ -40,13 +40,17 @@ const DEPTHS: [usize; 3] = [1, 32, 128];
 
 fn main() {
     let mut rounds = 40;
+    let mut depths = DEPTHS.to_vec();
+    let mut filter = String::new();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--rounds" => rounds = words.next().unwrap().parse().unwrap(),
+            "--depth" => depths = vec![words.next().unwrap().parse().unwrap()],
+            "--only" => filter = words.next().unwrap(),
             // What cargo adds.
             "--bench" => {}
-            _ => panic!("usage: ring_ideas [--rounds N]"),
+            _ => panic!("usage: ring_ideas [--rounds N] [--depth N] [--only PART_OF_A_NAME]"),
         }
     }
     assert!(rounds >= 6, "an interval takes six rounds");
@@ -54,14 +58,16 @@ fn main() {
     println!("{rounds} rounds; median (95 % confidence interval)\n");
     println!("| depth | idea | IOPS ratio | CPU ratio | p50 ratio | requests per system call |");
     println!("|---|---|---|---|---|---|");
-    for depth in DEPTHS {
-        compare(&medium, depth, rounds);
+    for depth in depths {
+        compare(&medium, depth, rounds, &filter);
     }
 }
 
-/// Runs all ideas that make sense at a depth, and prints a row for each.
-fn compare(medium: &Medium, depth: usize, rounds: usize) {
-    let ideas = Idea::at_depth(depth);
+/// Runs the ideas that make sense at a depth and have this in their names, beside the loop without
+/// any, and prints a row for each.
+fn compare(medium: &Medium, depth: usize, rounds: usize, filter: &str) {
+    let mut ideas = Idea::at_depth(depth);
+    ideas.retain(|idea| *idea == Idea::None || idea.describe().contains(filter));
     let mut random = entropy::generator();
     let mut runs: Vec<Vec<Run>> = ideas.iter().map(|_| Vec::new()).collect();
     let mut order: Vec<usize> = (0..ideas.len()).collect();

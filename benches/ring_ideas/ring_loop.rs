@@ -16,8 +16,6 @@ use crate::idea::LoopSettings;
 const DURATION: Duration = Duration::from_millis(100);
 const BLOCK: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
-/// The longest wait.
-const TIMEOUT_NS: u32 = 20_000_000;
 /// `user_data` of the timeout.
 const TIMEOUT: u64 = u64::MAX;
 
@@ -95,7 +93,7 @@ impl RingLoop {
             ring,
             _file: file,
             buffers,
-            timeout: Box::new(Timespec::new().nsec(TIMEOUT_NS)),
+            timeout: Box::new(settings.timeout.into()),
             blocks: size / BLOCK as u64,
             free: (0..settings.depth as u16).rev().collect(),
             started: vec![0; settings.depth],
@@ -185,6 +183,12 @@ impl RingLoop {
     }
 
     fn enter(&mut self, want: usize) {
+        if self.settings.separate_wait && want > 0 {
+            self.ring.submit().unwrap();
+            if !self.ring.completion().is_empty() {
+                return;
+            }
+        }
         let submitter = self.ring.submitter();
         let result = if self.settings.multishot_timeout {
             submitter.submit_and_wait(want)
