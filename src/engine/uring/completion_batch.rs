@@ -15,10 +15,6 @@ const DEPTH_FRACTION: u32 = 8;
 const MAX_BATCH: u32 = 16;
 /// Time over which the rate is measured.
 const RATE_INTERVAL_NS: u64 = 1_000_000;
-/// When fewer completions arrive within this time, the drive stalls: those that are there are not kept
-/// waiting for the rest.
-const STALL_TIMEOUT: Duration = Duration::from_micros(200);
-
 /// The longest wait in the kernel, which bounds the delay of a cancellation.
 pub const MAX_WAIT: Duration = Duration::from_millis(20);
 
@@ -51,15 +47,18 @@ impl CompletionBatch {
         }
     }
 
-    /// The number of completions to wait for, and for how long at most.
+    /// The number of completions to wait for.
     #[inline]
     #[must_use]
-    pub fn wait(&self) -> (usize, Duration) {
-        if self.size > 1 {
-            (self.size, STALL_TIMEOUT)
-        } else {
-            (1, MAX_WAIT)
-        }
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Each completion is waited for alone from now on.
+    #[cold]
+    pub fn disable(&mut self) {
+        self.max_size = 1;
+        self.size = 1;
     }
 
     /// Counts completions that have arrived by this time, in nanoseconds since the origin.
@@ -74,12 +73,6 @@ impl CompletionBatch {
             self.interval_begin_ns = now_ns;
         }
     }
-
-    /// Fewer completions have arrived in time: each is waited for until the rate is known again.
-    #[cold]
-    pub fn record_timeout(&mut self) {
-        self.size = 1;
-    }
 }
 
 #[cfg(test)]
@@ -92,7 +85,7 @@ mod tests {
         for index in 1..=3 * RATE_INTERVAL_NS / interval_ns + 3 {
             batch.record(1, index * interval_ns);
         }
-        batch.wait().0
+        batch.size()
     }
 
     #[test]
@@ -110,22 +103,34 @@ mod tests {
     #[test]
     fn stalled_drive_is_waited_for_completion_by_completion() {
         let mut batch = CompletionBatch::new(128, false);
-        assert_eq!(batch.wait(), (1, MAX_WAIT));
+        assert_eq!(batch.size(), 1);
         batch.record(1000, RATE_INTERVAL_NS);
-        assert_eq!(batch.wait(), (16, STALL_TIMEOUT));
-        batch.record_timeout();
-        assert_eq!(batch.wait(), (1, MAX_WAIT));
+        assert_eq!(batch.size(), 16);
+        // The timer ends the waits; nothing has arrived.
+        batch.record(0, RATE_INTERVAL_NS + RATE_INTERVAL_NS / 2);
+        batch.record(0, 2 * RATE_INTERVAL_NS);
+        assert_eq!(batch.size(), 1);
         // 3 requests in 20 ms.
-        batch.record(3, 21 * RATE_INTERVAL_NS);
-        assert_eq!(batch.wait(), (1, MAX_WAIT));
-        batch.record(1000, 22 * RATE_INTERVAL_NS);
-        assert_eq!(batch.wait().0, 16);
+        batch.record(3, 22 * RATE_INTERVAL_NS);
+        assert_eq!(batch.size(), 1);
+        batch.record(1000, 23 * RATE_INTERVAL_NS);
+        assert_eq!(batch.size(), 16);
     }
 
     #[test]
     fn requests_with_given_start_times_are_waited_for_one_by_one() {
         let mut batch = CompletionBatch::new(128, true);
         batch.record(1000, RATE_INTERVAL_NS);
-        assert_eq!(batch.wait(), (1, MAX_WAIT));
+        assert_eq!(batch.size(), 1);
+    }
+
+    #[test]
+    fn disabled_batch_stays_single() {
+        let mut batch = CompletionBatch::new(128, false);
+        batch.record(1000, RATE_INTERVAL_NS);
+        batch.disable();
+        assert_eq!(batch.size(), 1);
+        batch.record(1000, 2 * RATE_INTERVAL_NS);
+        assert_eq!(batch.size(), 1);
     }
 }

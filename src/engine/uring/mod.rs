@@ -1,5 +1,6 @@
 //! The engine on io_uring: one ring and one thread for each worker.
 
+mod batch_timer;
 mod completion_batch;
 mod queue;
 mod ring;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 
+use super::batch_timer::{BatchTimer, TIMER_USER_DATA};
 use super::completion_batch::{CompletionBatch, MAX_WAIT, max_batch_size};
 use super::ring;
 use super::ring::CompletionMode;
@@ -56,6 +57,7 @@ pub struct UringWorker {
     /// the requests, and the drive's queue runs empty.
     batch_size: usize,
     completion_batch: CompletionBatch,
+    batch_timer: BatchTimer,
     /// Submission entries that never reach the kernel because writing was forbidden first.
     unsent: usize,
     has_arrival_rate: bool,
@@ -112,6 +114,7 @@ impl UringWorker {
             free_slots: (0..plan.depth as u16).rev().collect(),
             batch_size: max_batch_size(plan.depth),
             completion_batch: CompletionBatch::new(plan.depth, plan.arrival_rate.is_some()),
+            batch_timer: BatchTimer::new(),
             unsent: 0,
             has_arrival_rate: plan.arrival_rate.is_some(),
             // As many polling threads as cores would compete for the CPU.
@@ -132,6 +135,11 @@ impl UringWorker {
     /// Requests that the kernel has, or gets with the next system call.
     fn in_flight(&self) -> usize {
         self.in_flight_requests.len() - self.free_slots.len() - self.unsent
+    }
+
+    /// Requests in the submission queue.
+    fn queued_requests(&mut self) -> usize {
+        self.ring.submission().len() - usize::from(self.batch_timer.is_queued())
     }
 
     /// Adds up to one batch of requests to the submission queue. Also returns the worker's time.
@@ -214,11 +222,14 @@ impl UringWorker {
 
     /// Enters the kernel: submits the queued entries and waits for `want` completions, at most for
     /// `limit`.
-    fn submit_and_wait(&self, want: usize, limit: Duration) -> Result<(), EngineError> {
+    fn submit_and_wait(&mut self, want: usize, limit: Duration) -> Result<(), EngineError> {
         let time = Timespec::from(limit);
         let arguments = SubmitArgs::new().timespec(&time);
         match self.ring.submitter().submit_with_args(want, &arguments) {
-            Ok(_) => Ok(()),
+            Ok(submitted) => {
+                self.batch_timer.record_submission(submitted);
+                Ok(())
+            }
             Err(error) => match error.raw_os_error() {
                 // The timeout expired, a signal arrived, or the completion queue must be reaped
                 // first.
@@ -242,8 +253,13 @@ impl UringWorker {
         self.completion_batch.record(completions.len(), now);
         let mut failed = None;
         for completion in completions {
-            if completion.user_data() == CANCEL_USER_DATA {
-                continue;
+            match completion.user_data() {
+                CANCEL_USER_DATA => continue,
+                TIMER_USER_DATA => {
+                    self.batch_timer.record(&completion);
+                    continue;
+                }
+                _ => {}
             }
             let slot = completion.user_data() as u16;
             let flight = &self.in_flight_requests[usize::from(slot)];
@@ -289,13 +305,15 @@ impl UringWorker {
     /// Submits the queued entries and waits for as many completions as arrive in quick succession.
     #[inline]
     fn wait_for_batch(&mut self) -> Result<(), EngineError> {
-        let (want, limit) = self.completion_batch.wait();
-        self.submit_and_wait(want, limit)?;
-        // The system call reports no timeout where it submitted something.
-        if want > 1 && self.ring.completion().len() < want {
-            self.completion_batch.record_timeout();
+        let want = self.completion_batch.size();
+        if want == 1 {
+            return self.submit_and_wait(1, MAX_WAIT);
         }
-        Ok(())
+        let Some(limit) = self.batch_timer.start(&mut self.ring) else {
+            self.completion_batch.disable();
+            return self.submit_and_wait(1, MAX_WAIT);
+        };
+        self.submit_and_wait(want, limit)
     }
 
     /// Waits until write requests may be submitted and returns whether they may. Records
@@ -307,7 +325,7 @@ impl UringWorker {
             self.reap_completions(worker)
         })?;
         if !passed {
-            self.unsent = self.ring.submission().len();
+            self.unsent = self.queued_requests();
         }
         Ok(passed)
     }
@@ -335,7 +353,7 @@ impl UringWorker {
     fn keep_unsent(&mut self, worker: &WorkerContext) {
         let forbidden = worker.shared.is_stopped() || !worker.may_write(worker.elapsed_ns());
         if worker.gate.is_some() && forbidden && self.unsent == 0 {
-            self.unsent = self.ring.submission().len();
+            self.unsent = self.queued_requests();
         }
     }
 
