@@ -61,7 +61,7 @@ fn blocked_view(
     blocked: Duration,
 ) -> BlockedTaskView {
     let process = sample.process(task.pid);
-    let name = scan.processes.get(&task.pid).map(|it| it.name.as_slice());
+    let name = scan.processes.get(&task.pid).map(|it| &*it.name);
     let command = match process {
         Some(process) => {
             printable_command_line(&process.identity.arguments, &process.identity.name)
@@ -105,7 +105,7 @@ mod tests {
         };
         let process = ScannedProcess {
             start_ticks,
-            name: b"db".to_vec(),
+            name: b"db".as_slice().into(),
             cpu_ticks: 0,
         };
         SystemSample {

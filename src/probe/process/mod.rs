@@ -6,6 +6,7 @@ pub(crate) mod entry;
 pub mod exit_records;
 pub mod file_pages;
 pub(crate) mod identifier;
+mod listing;
 pub mod mappings;
 mod netlink;
 pub mod open_files;

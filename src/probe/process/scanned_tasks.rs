@@ -1,6 +1,7 @@
 //! What a scan of the tasks finds.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// All processes at one time.
@@ -20,7 +21,7 @@ pub struct ScannedProcess {
     /// Start time in ticks since boot.
     pub start_ticks: u64,
     /// Name of the program.
-    pub name: Vec<u8>,
+    pub name: Arc<[u8]>,
     /// Processor time in ticks.
     pub cpu_ticks: u64,
 }

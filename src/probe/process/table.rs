@@ -13,11 +13,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use procfs::LoadAverage;
-use procfs::prelude::FromRead as _;
-
 use super::entry::ProcessEntry;
 use super::identifier::ProcessIdentifier;
+use super::listing::{latest_pid, list_pids};
 use super::reused_file::{DescriptorBudget, ReusedFile};
 use super::stat::parse_stat;
 use super::taskstats::DelayTotals;
@@ -233,9 +231,7 @@ impl ProcessTable {
     /// process has begun, and when it has risen a little the new ids are tried. Listing `/proc` is
     /// a large part of the cost of a sample.
     fn discover_processes(&mut self, proc: BorrowedFd<'_>, roots: &SysPaths) {
-        let created = crate::probe::text::read_file(&roots.proc.join("loadavg"))
-            .and_then(|text| LoadAverage::from_read(&text[..]).ok())
-            .map(|load| load.latest_pid);
+        let created = latest_pid(roots);
         let before = std::mem::replace(&mut self.last_created_pid, created);
         let begun = match (before, created) {
             (Some(before), Some(now)) if now >= before && now - before <= MAX_PID_PROBES => {
@@ -307,18 +303,4 @@ fn find_own_pid(roots: &SysPaths) -> Option<u32> {
         link.as_os_str().as_encoded_bytes(),
     )?)
     .ok()
-}
-
-/// The process ids in `/proc`.
-fn list_pids(roots: &SysPaths) -> Vec<u32> {
-    let Ok(listing) = std::fs::read_dir(&roots.proc) else {
-        return Vec::new();
-    };
-    listing
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name();
-            u32::try_from(crate::probe::text::parse_number(name.as_encoded_bytes())?).ok()
-        })
-        .collect()
 }

@@ -1,8 +1,8 @@
-//! A look at all tasks at one moment: which are blocked in the kernel, where, and since which
-//! context switch. Several looks show who waits most, without delay accounting and without tracing.
+//! A look at a process at one moment: which of its threads are blocked in the kernel, where, and since
+//! which context switch. Several looks show who waits most, without delay accounting and without
+//! tracing.
 
 use std::path::Path;
-use std::time::Duration;
 
 use super::stat::parse_stat;
 use crate::drive::mounts::MountEntry;
@@ -21,79 +21,68 @@ const MAX_FILES: usize = 64;
 /// `/proc/PID/stat` is never longer: 52 numbers and a name of 15 bytes.
 const STAT_BYTES: usize = 1024;
 
-/// Scans all tasks; `with_fuse` is whether requests to FUSE servers may be outstanding, which makes
-/// the wait channels of sleeping tasks worth reading.
-#[must_use]
-pub fn scan_tasks(roots: &SysPaths, at: Duration, with_fuse: bool) -> TaskScan {
-    let mut scan = TaskScan {
-        at,
-        ..TaskScan::default()
-    };
-    let Ok(listing) = std::fs::read_dir(&roots.proc) else {
-        return scan;
-    };
-    for entry in listing.flatten() {
-        let name = entry.file_name();
-        let pid = parse_number(name.as_encoded_bytes()).and_then(|it| u32::try_from(it).ok());
-        if let Some(pid) = pid {
-            scan_process(&mut scan, &entry.path(), pid, with_fuse);
-        }
-    }
-    scan
+/// What is seen of a process at one moment.
+#[derive(Debug)]
+pub(super) struct ProcessLook {
+    pub(super) process: ScannedProcess,
+    /// Whether the process, or the first of its threads, runs or wants to.
+    pub(super) is_running: bool,
+    /// Its threads that are blocked.
+    pub(super) blocked: Vec<BlockedTask>,
 }
 
-fn scan_process(scan: &mut TaskScan, place: &Path, pid: u32, with_fuse: bool) {
+/// Looks at a process and its threads; `None` where it has ended. `with_fuse` is whether requests to
+/// FUSE servers may be outstanding, which makes the wait channels of sleeping tasks worth reading.
+pub(super) fn look_at_process(roots: &SysPaths, pid: u32, with_fuse: bool) -> Option<ProcessLook> {
+    let place = roots.proc.join(pid.to_string());
     let mut buffer = [0; STAT_BYTES];
     let text = read_small_file(&place.join("stat"), &mut buffer);
-    let Some(stat) = text.and_then(parse_stat) else {
-        return;
-    };
-    scan.processes.insert(
-        pid,
-        ScannedProcess {
-            start_ticks: stat.start_ticks,
-            name: stat.name.to_vec(),
-            cpu_ticks: stat.cpu_ticks,
-        },
-    );
-    let kernel = pid == KERNEL_THREAD_PARENT || stat.parent_pid == KERNEL_THREAD_PARENT;
-    let mut add = |tid: u32, place: &Path, state: char, name: &[u8]| {
-        let asleep = state == 'S' && with_fuse && !kernel;
+    let stat = text.and_then(parse_stat)?;
+    let is_kernel_thread = pid == KERNEL_THREAD_PARENT || stat.parent_pid == KERNEL_THREAD_PARENT;
+    let blocked_thread = |tid: u32, place: &Path, state: char, name: &[u8]| {
+        let asleep = state == 'S' && with_fuse && !is_kernel_thread;
         if state != 'D' && !asleep {
-            return;
+            return None;
         }
         let channel = read_word(&place.join("wchan")).filter(|name| name != "0");
         let in_fuse = || {
             let channel = channel.as_deref().unwrap_or_default();
             FUSE_CHANNELS.iter().any(|known| channel.starts_with(known))
         };
-        if state == 'D' || in_fuse() {
-            let status = read_file(&place.join("status"));
-            scan.blocked.push(BlockedTask {
-                pid,
-                tid,
-                name: name.to_vec(),
-                is_kernel_thread: kernel,
-                wait_channel: channel,
-                switches: status.and_then(|text| parse_switches(&text)),
-            });
-        }
+        (state == 'D' || in_fuse()).then(|| BlockedTask {
+            pid,
+            tid,
+            name: name.to_vec(),
+            is_kernel_thread,
+            wait_channel: channel,
+            switches: read_file(&place.join("status")).and_then(|text| parse_switches(&text)),
+        })
     };
-    if stat.thread_count <= 1 {
-        return add(pid, place, stat.state, stat.name);
-    }
-    let threads = std::fs::read_dir(place.join("task"));
-    for thread in threads.into_iter().flatten().flatten() {
-        let tid = parse_number(thread.file_name().as_encoded_bytes());
-        let Some(tid) = tid.and_then(|it| u32::try_from(it).ok()) else {
-            continue;
+    let blocked = if stat.thread_count <= 1 {
+        let only = blocked_thread(pid, &place, stat.state, stat.name);
+        only.into_iter().collect()
+    } else {
+        let threads = std::fs::read_dir(place.join("task"));
+        let threads = threads.into_iter().flatten().flatten();
+        let look = |thread: std::fs::DirEntry| {
+            let tid = parse_number(thread.file_name().as_encoded_bytes())?;
+            let mut buffer = [0; STAT_BYTES];
+            let text = read_small_file(&thread.path().join("stat"), &mut buffer);
+            let stat = text.and_then(parse_stat)?;
+            let tid = u32::try_from(tid).ok()?;
+            blocked_thread(tid, &thread.path(), stat.state, stat.name)
         };
-        let mut buffer = [0; STAT_BYTES];
-        let text = read_small_file(&thread.path().join("stat"), &mut buffer);
-        if let Some(stat) = text.and_then(parse_stat) {
-            add(tid, &thread.path(), stat.state, stat.name);
-        }
-    }
+        threads.filter_map(look).collect()
+    };
+    Some(ProcessLook {
+        process: ScannedProcess {
+            start_ticks: stat.start_ticks,
+            name: stat.name.into(),
+            cpu_ticks: stat.cpu_ticks,
+        },
+        is_running: stat.state == 'R',
+        blocked,
+    })
 }
 
 /// The context switches of a task, voluntary or not, from `/proc/PID/status`.
@@ -192,7 +181,7 @@ mod tests {
     const STATUS: &str = "Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n";
 
     #[test]
-    fn scan_finds_blocked_threads_and_processor_times() {
+    fn look_finds_blocked_threads_and_processor_times() {
         let root = tempfile::tempdir().unwrap();
         let at = root.path();
         write(at, "proc/10/stat", &stat(10, "cp (1)", 'D', 1, 1));
@@ -204,26 +193,21 @@ mod tests {
         write(at, "proc/20/task/21/stat", &stat(21, "writer", 'D', 1, 2));
         write(at, "proc/30/stat", &stat(30, "kworker/0:1", 'D', 2, 1));
         let roots = SysPaths::under_root(at);
-        let scan = scan_tasks(&roots, Duration::ZERO, false);
-        assert_eq!(scan.processes[&10].cpu_ticks, 12);
-        let found: Vec<_> = scan
-            .blocked
-            .iter()
-            .map(|task| {
-                (
-                    task.tid,
-                    task.is_kernel_thread,
-                    task.wait_channel.as_deref(),
-                )
-            })
+        let look = |pid, with_fuse| look_at_process(&roots, pid, with_fuse).unwrap();
+        assert_eq!(look(10, false).process.cpu_ticks, 12);
+        let found: Vec<_> = [10, 20, 30]
+            .into_iter()
+            .flat_map(|pid| look(pid, false).blocked)
+            .map(|task| (task.tid, task.is_kernel_thread, task.wait_channel))
             .collect();
-        assert_eq!(found.len(), 3, "{found:?}");
-        assert!(found.contains(&(10, false, Some("balance_dirty_pages"))));
-        assert!(found.contains(&(21, false, None)) && found.contains(&(30, true, None)));
-        let copy = scan.blocked.iter().find(|task| task.tid == 10).unwrap();
-        assert_eq!(copy.switches, Some(42));
-        let with_fuse = scan_tasks(&roots, Duration::ZERO, true);
-        assert!(with_fuse.blocked.iter().any(|task| task.tid == 20));
+        let channel = Some("balance_dirty_pages".to_owned());
+        assert_eq!(
+            found,
+            [(10, false, channel), (21, false, None), (30, true, None)]
+        );
+        assert_eq!(look(10, false).blocked[0].switches, Some(42));
+        assert!(look(20, true).blocked.iter().any(|task| task.tid == 20));
+        assert!(look_at_process(&roots, 40, false).is_none());
     }
 
     #[test]

@@ -4,8 +4,6 @@ mod medium;
 mod names;
 mod others;
 
-use std::process::Command;
-
 use crate::fio::has_fio;
 use medium::{DEVICE_BYTES, Effect, Medium};
 
