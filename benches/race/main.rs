@@ -1,7 +1,7 @@
 //! diskscope against fio, and the engine's own limit:
 //!
 //! ```text
-//! cargo bench --bench race [-- --rounds 30 --baseline OTHER_DISKSCOPE --t-io-uring PROGRAM]
+//! cargo bench --bench race [-- --rounds 30 --depth 32 --baseline OTHER_DISKSCOPE --t-io-uring PROGRAM]
 //! ```
 //!
 //! Random reads of 4 KiB from a loop device with direct I/O over a file in memory, one second a
@@ -45,6 +45,7 @@ const DEPTHS: [u32; 3] = [1, 32, 128];
 
 struct Options {
     rounds: usize,
+    depths: Vec<u32>,
     baseline: Option<PathBuf>,
     t_io_uring: Option<PathBuf>,
 }
@@ -52,6 +53,7 @@ struct Options {
 fn options() -> Options {
     let mut options = Options {
         rounds: 30,
+        depths: DEPTHS.to_vec(),
         baseline: None,
         t_io_uring: None,
     };
@@ -59,11 +61,12 @@ fn options() -> Options {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--rounds" => options.rounds = words.next().unwrap().parse().unwrap(),
+            "--depth" => options.depths = vec![words.next().unwrap().parse().unwrap()],
             "--baseline" => options.baseline = Some(words.next().unwrap().into()),
             "--t-io-uring" => options.t_io_uring = Some(words.next().unwrap().into()),
             // What cargo adds.
             "--bench" => {}
-            _ => panic!("usage: race [--rounds N] [--baseline PROGRAM] [--t-io-uring PROGRAM]"),
+            _ => panic!("usage: race [--rounds N] [--depth N] [--baseline P] [--t-io-uring P]"),
         }
     }
     assert!(options.rounds >= 6, "an interval takes six rounds");
@@ -75,8 +78,8 @@ fn main() {
     assert!(fio::has_fio(), "fio is not installed");
     let medium = Medium::new().unwrap();
     let mut racers = vec![Racer::Diskscope, Racer::Fio, Racer::FioTuned];
-    racers.extend(options.t_io_uring.map(Racer::TIoUring));
-    racers.extend(options.baseline.map(Racer::Baseline));
+    racers.extend(options.t_io_uring.clone().map(Racer::TIoUring));
+    racers.extend(options.baseline.clone().map(Racer::Baseline));
     println!(
         "{} rounds; median (95 % confidence interval)\n",
         options.rounds
@@ -85,11 +88,11 @@ fn main() {
         "| depth | program | IOPS | CPU us/request | p50 us | p99 us | IOPS ratio | CPU ratio |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    for depth in DEPTHS {
+    for &depth in &options.depths {
         compare(&racers, &medium, depth, options.rounds);
     }
     println!("\n| depth | IORING_OP_NOP, requests/s | CPU ns/request |\n|---|---|---|");
-    for depth in DEPTHS {
+    for &depth in &options.depths {
         let runs: Vec<nop::Run> = (0..options.rounds)
             .map(|_| nop::run(medium.path(), depth))
             .collect();

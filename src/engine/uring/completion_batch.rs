@@ -13,6 +13,9 @@ const BATCH_TIME: Duration = Duration::from_micros(40);
 const DEPTH_FRACTION: u32 = 8;
 /// Maximum number of completions per wait, and of requests per submission.
 const MAX_BATCH: u32 = 16;
+/// Fewer completions are not waited for together: as much processor time, and later timestamps
+/// (docs/performance.md).
+const MIN_WAIT_BATCH: usize = 8;
 /// Time over which the rate is measured.
 const RATE_INTERVAL_NS: u64 = 1_000_000;
 /// The longest wait in the kernel, which bounds the delay of a cancellation.
@@ -39,8 +42,13 @@ impl CompletionBatch {
     /// requests have to start at given times, each is recorded as soon as possible.
     #[must_use]
     pub fn new(depth: u32, single: bool) -> Self {
+        let max_size = max_batch_size(depth);
         Self {
-            max_size: if single { 1 } else { max_batch_size(depth) },
+            max_size: if single || max_size < MIN_WAIT_BATCH {
+                1
+            } else {
+                max_size
+            },
             size: 1,
             completions: 0,
             interval_begin_ns: 0,
@@ -95,7 +103,8 @@ mod tests {
         assert_eq!(size_at_interval(128, 10_000), 4);
         assert_eq!(size_at_interval(128, 2500), 16);
         assert_eq!(size_at_interval(1024, 1000), 16);
-        assert_eq!(size_at_interval(32, 1000), 4);
+        assert_eq!(size_at_interval(64, 1000), 8);
+        assert_eq!(size_at_interval(32, 1000), 1);
         assert_eq!(size_at_interval(8, 1000), 1);
         assert_eq!(size_at_interval(1, 1000), 1);
     }
