@@ -62,6 +62,7 @@ impl DiagnosisWatch {
                 previous: None,
                 is_shown: false,
                 alert_until: None,
+                scan_due: Instant::now(),
                 quiet_check: Instant::now(),
             };
             watch.run(inbox);
@@ -92,16 +93,17 @@ struct Watch {
     is_shown: bool,
     /// Until when the tasks are scanned.
     alert_until: Option<Instant>,
+    /// When the next scan is due.
+    scan_due: Instant,
     /// When the facts of a quiet machine are due.
     quiet_check: Instant,
 }
 
 impl Watch {
     fn run(&mut self, inbox: &Receiver<WatchCommand>) {
-        let mut scan_due = Instant::now();
         loop {
             let command = if self.is_examining() {
-                inbox.recv_timeout(scan_due.saturating_duration_since(Instant::now()))
+                inbox.recv_timeout(self.scan_due.saturating_duration_since(Instant::now()))
             } else {
                 inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
             };
@@ -109,13 +111,15 @@ impl Watch {
                 Ok(WatchCommand::Snapshot(snapshot)) => self.add_snapshot(snapshot),
                 Ok(WatchCommand::SetShown(shown)) => self.set_shown(shown),
                 Ok(WatchCommand::SetTracing(tracing)) => self.recorder.set_tracing(tracing),
-                Err(RecvTimeoutError::Timeout) => {
-                    self.recorder.scan();
-                    scan_due = Instant::now() + SCAN_INTERVAL;
-                }
+                Err(RecvTimeoutError::Timeout) => self.scan(),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
+    }
+
+    fn scan(&mut self) {
+        self.recorder.scan();
+        self.scan_due = Instant::now() + SCAN_INTERVAL;
     }
 
     /// Whether the tasks are scanned at present.
@@ -129,7 +133,7 @@ impl Watch {
         self.wants_units
             .store(self.is_examining(), Ordering::Relaxed);
         if shown {
-            self.recorder.scan();
+            self.scan();
         }
     }
 
@@ -150,7 +154,7 @@ impl Watch {
         let is_examining = self.is_examining();
         self.wants_units.store(is_examining, Ordering::Relaxed);
         if is_examining {
-            self.recorder.scan();
+            self.scan();
             if self.recorder.window().scans.len() >= MIN_SCANS {
                 self.examine();
             }

@@ -42,13 +42,8 @@ impl CompletionBatch {
     /// requests have to start at given times, each is recorded as soon as possible.
     #[must_use]
     pub fn new(depth: u32, single: bool) -> Self {
-        let max_size = max_batch_size(depth);
         Self {
-            max_size: if single || max_size < MIN_WAIT_BATCH {
-                1
-            } else {
-                max_size
-            },
+            max_size: if single { 1 } else { max_batch_size(depth) },
             size: 1,
             completions: 0,
             interval_begin_ns: 0,
@@ -76,7 +71,8 @@ impl CompletionBatch {
         let elapsed_ns = now_ns.saturating_sub(self.interval_begin_ns);
         if elapsed_ns >= RATE_INTERVAL_NS {
             let arriving = self.completions * BATCH_TIME.as_nanos() as u64 / elapsed_ns;
-            self.size = (arriving as usize).clamp(1, self.max_size);
+            let size = self.max_size.min(arriving as usize);
+            self.size = if size < MIN_WAIT_BATCH { 1 } else { size };
             self.completions = 0;
             self.interval_begin_ns = now_ns;
         }
@@ -98,9 +94,10 @@ mod tests {
 
     #[test]
     fn batch_follows_rate_and_depth() {
-        // 10,000 requests per second: one within 40 us.
+        // 10,000 requests per second: one within 40 us; then four and eight.
         assert_eq!(size_at_interval(128, 100_000), 1);
-        assert_eq!(size_at_interval(128, 10_000), 4);
+        assert_eq!(size_at_interval(128, 10_000), 1);
+        assert_eq!(size_at_interval(128, 5000), 8);
         assert_eq!(size_at_interval(128, 2500), 16);
         assert_eq!(size_at_interval(1024, 1000), 16);
         assert_eq!(size_at_interval(64, 1000), 8);

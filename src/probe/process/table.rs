@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::entry::ProcessEntry;
 use super::identifier::ProcessIdentifier;
-use super::listing::{latest_pid, list_pids};
+use super::listing::{AssignedPids, list_pids};
 use super::reused_file::{DescriptorBudget, ReusedFile};
 use super::stat::parse_stat;
 use super::taskstats::DelayTotals;
@@ -33,8 +33,6 @@ const MIN_UNEXPLAINED_BYTES: u64 = 1 << 20;
 const SEARCH_BACKOFF_SAMPLES: u64 = 8;
 /// `/proc` is listed at least once in this many samples, even when no process seems to have begun.
 const LISTING_INTERVAL_SAMPLES: u64 = 16;
-/// When more process ids than this were assigned, listing all is cheaper than trying each.
-const MAX_PID_PROBES: u32 = 512;
 
 /// Process id of init.
 const INIT_PID: u32 = 1;
@@ -62,7 +60,7 @@ pub struct ProcessTable {
     units: UnitNames,
     entries: BTreeMap<u32, ProcessEntry>,
     budget: DescriptorBudget,
-    last_created_pid: Option<u32>,
+    assigned_pids: AssignedPids,
     show_threads: bool,
     show_all: bool,
     sample_number: u64,
@@ -89,7 +87,7 @@ impl ProcessTable {
             units: UnitNames::default(),
             entries: BTreeMap::new(),
             budget: DescriptorBudget::from_limit(),
-            last_created_pid: None,
+            assigned_pids: AssignedPids::default(),
             show_threads: false,
             show_all: false,
             sample_number: 0,
@@ -225,23 +223,13 @@ impl ProcessTable {
         }
     }
 
-    /// Adds processes that have begun.
-    ///
-    /// The last word of `/proc/loadavg` is the process id assigned last: while it stays the same no
-    /// process has begun, and when it has risen a little the new ids are tried. Listing `/proc` is
-    /// a large part of the cost of a sample.
+    /// Adds processes that have begun: tries the new process ids, or lists all.
     fn discover_processes(&mut self, proc: BorrowedFd<'_>, roots: &SysPaths) {
-        let created = latest_pid(roots);
-        let before = std::mem::replace(&mut self.last_created_pid, created);
-        let begun = match (before, created) {
-            (Some(before), Some(now)) if now >= before && now - before <= MAX_PID_PROBES => {
-                before + 1..=now
-            }
-            _ => return self.list_all(proc, roots),
-        };
-        if self.sample_number.is_multiple_of(LISTING_INTERVAL_SAMPLES) {
+        let begun = self.assigned_pids.since_last_call(roots);
+        let is_listing_due = self.sample_number.is_multiple_of(LISTING_INTERVAL_SAMPLES);
+        let Some(begun) = begun.filter(|_| !is_listing_due) else {
             return self.list_all(proc, roots);
-        }
+        };
         for pid in begun {
             // Threads have ids too, and their directories exist although they are not listed.
             if !self.identifier.is_thread(proc, pid) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::listing::{latest_pid, list_pids};
+use super::listing::{AssignedPids, is_process, list_pids};
 use super::task_scan::{ProcessLook, ScannedProcess, TaskScan, look_at_process};
 use crate::roots::SysPaths;
 
@@ -25,8 +25,9 @@ const TURN_GROUPS: u32 = 16;
 pub struct TaskScanner {
     next_scan: Duration,
     processes: BTreeMap<u32, FollowedProcess>,
-    /// When `/proc` was listed, and the process id that had been assigned last.
-    listed: Option<(Duration, u32)>,
+    assigned_pids: AssignedPids,
+    /// When `/proc` was listed.
+    listed_at: Duration,
 }
 
 /// A process between scans.
@@ -97,17 +98,18 @@ impl TaskScanner {
         scan
     }
 
-    /// Adds processes that have begun and removes those that have ended, where one has begun, and once
-    /// in [`QUIET_TIME`]: listing thousands takes as long as looking at hundreds.
+    /// Adds processes that have begun, and once in [`QUIET_TIME`] removes those that have ended and
+    /// were not looked at since.
     fn list_processes(&mut self, roots: &SysPaths, now: Duration) {
-        let latest = latest_pid(roots);
-        if let (Some(latest), Some((listed_at, latest_then))) = (latest, self.listed)
-            && latest == latest_then
-            && now.saturating_sub(listed_at) < QUIET_TIME
-        {
+        let begun = self.assigned_pids.since_last_call(roots);
+        let is_listing_due = now.saturating_sub(self.listed_at) >= QUIET_TIME;
+        if let Some(begun) = begun.filter(|_| !is_listing_due) {
+            for pid in begun.filter(|pid| is_process(roots, *pid)) {
+                self.processes.entry(pid).or_default();
+            }
             return;
         }
-        self.listed = latest.map(|latest| (now, latest));
+        self.listed_at = now;
         let mut listed = list_pids(roots);
         listed.sort_unstable();
         self.processes
@@ -146,6 +148,7 @@ mod tests {
         let stat =
             format!("{pid} (job) {state} 1 {pid} 1 0 -1 4 1 0 0 0 7 5 0 0 20 0 1 0 900 1 2\n");
         write(root, &format!("{pid}/stat"), &stat);
+        write(root, &format!("{pid}/status"), &format!("Tgid:\t{pid}\n"));
         write(root, "loadavg", &format!("0.1 0.2 0.3 1/90 {pid}\n"));
     }
 
