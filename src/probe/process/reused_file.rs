@@ -105,6 +105,23 @@ impl ReusedFile {
         }
     }
 
+    /// Reads it from its start; where it is not kept open, opens it for this time only.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn read_once<'b>(
+        &self,
+        opened: impl FnOnce() -> rustix::io::Result<OwnedFd>,
+        buffer: &'b mut [u8],
+    ) -> rustix::io::Result<&'b [u8]> {
+        match self {
+            Self::KeptOpen(file) => pread_once(file.as_fd(), buffer),
+            Self::GivenUp => Err(rustix::io::Errno::ACCESS),
+            Self::NotOpen => pread_once(opened()?.as_fd(), buffer),
+        }
+    }
+
     /// Closes it permanently.
     pub fn give_up(&mut self, budget: &mut DescriptorBudget) {
         if self.is_kept() {

@@ -264,11 +264,10 @@ impl ProcessTable {
     }
 
     /// Reads a new process; `None` when it has ended.
-    fn read_new_process(&mut self, proc: BorrowedFd<'_>, pid: u32) -> Option<ProcessEntry> {
-        let mut handle = ReusedFile::NotOpen;
+    fn read_new_process(&self, proc: BorrowedFd<'_>, pid: u32) -> Option<ProcessEntry> {
         let mut buffer = [0; 1024];
         let opened = || open_relative(proc, format!("{pid}/stat"));
-        let text = handle.read(&mut self.budget, opened, &mut buffer).ok()?;
+        let text = ReusedFile::NotOpen.read_once(opened, &mut buffer).ok()?;
         let stat = parse_stat(text)?;
         let mut entry = ProcessEntry::new(self.identifier.identity_from_stat(pid, &stat));
         entry.process.state = Some(stat.state);
@@ -279,7 +278,6 @@ impl ProcessTable {
         // A process that has had no children has none of their I/O.
         entry.process.ended_io = (stat.reaped_faults == 0).then(ProcessIo::default);
         entry.recheck_ended = stat.reaped_faults > 0;
-        entry.stat = handle;
         Some(entry)
     }
 }

@@ -257,7 +257,14 @@ impl ProcessTable {
     ) -> bool {
         let mut buffer = [0; 1024];
         let opened = || open_relative(proc, format!("{pid}/stat"));
-        let Ok(text) = entry.stat.read(&mut self.budget, opened, &mut buffer) else {
+        // Of an idle process it is read once in many samples: the budget is for what is read more often.
+        let is_read_often =
+            waits == WaitSource::Stat || entry.idle_samples == 0 || !entry.io.is_kept();
+        let read = match is_read_often {
+            true => entry.stat.read(&mut self.budget, opened, &mut buffer),
+            false => entry.stat.read_once(opened, &mut buffer),
+        };
+        let Ok(text) = read else {
             return false;
         };
         let Some(now) = parse_stat(text) else {
