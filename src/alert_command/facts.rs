@@ -46,9 +46,13 @@ pub const VARIABLES: [(&str, &str); 15] = [
     ),
     (
         "DISKSCOPE_TRIGGERS",
-        "all of them, at most 64, one JSON object per line as `watch --on --json` prints it",
+        "the first of them, at most 64 and 64 KiB, one JSON object per line as `watch --on --json` prints it",
     ),
 ];
+
+/// Bytes of the list of triggers. The kernel starts no program with a variable of 128 KiB
+/// (include/uapi/linux/binfmts.h, `MAX_ARG_STRLEN`).
+const MAX_LIST_BYTES: usize = 64 << 10;
 
 /// The facts about the triggers since the previous run, of which the first is described in detail;
 /// `omitted` more are not in the list.
@@ -58,10 +62,14 @@ pub(super) fn variables(triggers: &[Trigger], omitted: u64) -> Vec<Variable> {
     };
     let condition = &first.condition;
     let metric = condition.metric();
-    let lines: Vec<String> = triggers
-        .iter()
-        .filter_map(|trigger| trigger_json(trigger).ok())
-        .collect();
+    let mut lines = String::new();
+    for line in triggers.iter().filter_map(|it| trigger_json(it).ok()) {
+        if !lines.is_empty() && lines.len() + line.len() >= MAX_LIST_BYTES {
+            break;
+        }
+        lines.push_str(if lines.is_empty() { "" } else { "\n" });
+        lines.push_str(&line);
+    }
     let unit = serde_json::to_value(metric.unit()).unwrap_or_default();
     let count = omitted + triggers.len() as u64;
     let mut facts = vec![
@@ -81,7 +89,7 @@ pub(super) fn variables(triggers: &[Trigger], omitted: u64) -> Vec<Variable> {
         ("DISKSCOPE_TIME", first.time.to_string()),
         ("DISKSCOPE_SINCE", first.since.to_string()),
         ("DISKSCOPE_TRIGGER_COUNT", count.to_string()),
-        ("DISKSCOPE_TRIGGERS", lines.join("\n")),
+        ("DISKSCOPE_TRIGGERS", lines),
     ];
     if let (ScopeKind::Process, Some(pid)) = (first.instance.kind, first.instance.pid) {
         facts.push(("DISKSCOPE_PID", pid.to_string()));
@@ -96,6 +104,38 @@ mod tests {
 
     use super::*;
     use crate::condition::{Condition, ScopeInstance};
+
+    #[test]
+    fn list_of_triggers_stays_below_the_limit_of_a_variable() {
+        let trigger = Trigger {
+            time: "2026-01-01T00:00:12Z".into(),
+            condition: Condition::parse("dstate(any)>30s").unwrap(),
+            instance: ScopeInstance {
+                kind: ScopeKind::Process,
+                name: "x".repeat(16_000).as_str().into(),
+                label: "".into(),
+                pid: Some(7),
+            },
+            value: 72e9,
+            since: "2026-01-01T00:00:12Z".into(),
+            held_ns: 0,
+        };
+        let facts = variables(&vec![trigger; 64], 0);
+        let value = |wanted: &str| {
+            let found = facts.iter().find(|(name, _)| name == wanted);
+            found.unwrap().1.to_str().unwrap().to_owned()
+        };
+        let list = value("DISKSCOPE_TRIGGERS");
+        assert!(
+            list.len() < 64 << 10 && list.lines().count() >= 3,
+            "{}",
+            list.len()
+        );
+        assert_eq!(value("DISKSCOPE_TRIGGER_COUNT"), "64");
+        for line in list.lines() {
+            assert!(serde_json::from_str::<serde_json::Value>(line).is_ok());
+        }
+    }
 
     #[test]
     fn every_variable_is_documented_and_set() {

@@ -16,7 +16,7 @@ use crate::config::{Config, ConfigKey, ValueSource};
 use crate::named_file::FileId;
 use crate::nearest;
 use crate::safe_text::SafeText;
-use crate::safe_text::json::escape_controls;
+use crate::safe_text::json::escape_toml_controls;
 use crate::ui::theme::ThemeName;
 use crate::units;
 
@@ -170,7 +170,11 @@ fn config_text(config: &Config) -> String {
         let is_unset = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
         let line = match is_unset {
             true => format!("# {} is not set", key.word()),
-            false => format!("{} = {}", key.word(), escape_controls(&value.to_string())),
+            false => format!(
+                "{} = {}",
+                key.word(),
+                escape_toml_controls(&value.to_string())
+            ),
         };
         let _ = writeln!(text, "{line:<40} # {}", source_name(source));
     }

@@ -51,7 +51,7 @@ pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), Co
     }
     let caller = thread::current();
     // The thread runs until the process ends and has no state to restore.
-    thread::spawn(move || {
+    let waits = move || {
         runtime.block_on(any_signal(&mut signals));
         supervisor::report_ending();
         control.cancel();
@@ -64,8 +64,11 @@ pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), Co
             }
         }
         std::process::exit(super::ExitStatus::Interrupted as i32);
-    });
-    Ok(())
+    };
+    let started = thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(waits);
+    started.map(|_| ()).map_err(failed)
 }
 
 async fn any_signal(signals: &mut [Signal]) {

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::error::ConfigError;
+use crate::shell;
 
 /// Longest file that is read; a configuration has a few lines.
 const MAX_BYTES: u64 = 64 << 10;
@@ -33,7 +35,7 @@ pub enum IgnoredFile {
         owner: u32,
     },
     /// Others may write it.
-    #[error("{} is ignored: other users may write it (chmod go-w {})", path.display(), path.display())]
+    #[error("{} is ignored: other users may write it ({})", path.display(), shell::command_line([OsStr::new("chmod"), OsStr::new("go-w"), path.as_os_str()].map(OsStrExt::as_bytes)))]
     Writable {
         /// The file.
         path: PathBuf,

@@ -8,8 +8,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
 use linux_raw_sys::ioctl::{
-    BLKFLSBUF, BLKGETDISKSEQ, BLKGETSIZE64, BLKROGET, DM_TABLE_STATUS, FIEMAP_FLAG_SYNC,
-    FS_IOC_FIEMAP, FS_IOC_GETFLAGS,
+    BLKGETDISKSEQ, BLKGETSIZE64, BLKROGET, DM_TABLE_STATUS, FIEMAP_FLAG_SYNC, FS_IOC_FIEMAP,
+    FS_IOC_GETFLAGS,
 };
 use linux_raw_sys::loop_device::{LOOP_GET_STATUS64, loop_info64};
 
@@ -130,15 +130,6 @@ pub fn change_loop_file(device: &File, other: &File) -> io::Result<()> {
             other.as_raw_fd(),
         )
     })
-}
-
-/// Writes back and drops the page cache of a block device; needs root.
-///
-/// # Errors
-/// When it is not a block device, or without CAP_SYS_ADMIN.
-pub fn flush_buffer_cache(device: impl AsFd) -> io::Result<()> {
-    // SAFETY: BLKFLSBUF takes no argument.
-    check_ioctl(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKFLSBUF as libc::Ioctl, 0) })
 }
 
 /// Writes the dirty pages of a file or block device to the drive without flushing the drive's own

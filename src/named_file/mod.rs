@@ -233,6 +233,24 @@ pub fn create_private(path: &Path) -> Result<File, OutputError> {
         .map_err(|error| creation_error(path, error))
 }
 
+/// Creates a new file, opened for reading and writing at any offset. Only its owner may read it.
+///
+/// # Errors
+/// As [`create_private`]; also when another file has taken its place meanwhile.
+pub fn create_for_update(path: &Path) -> Result<File, OutputError> {
+    let file_id = |file: &File| {
+        let stat = fstat(file)
+            .map_err(|error| OutputError::io("examine", path, std::io::Error::from(error)));
+        stat.map(|stat| FileId::of_stat(&stat))
+    };
+    let created = create_private(path)?;
+    let file = open_for_update(path)?;
+    if file_id(&created)? != file_id(&file)? {
+        return Err(OutputError::changed(path));
+    }
+    Ok(file)
+}
+
 /// Opens an existing regular file for reading and writing at any offset. It is not changed.
 ///
 /// # Errors

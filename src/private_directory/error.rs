@@ -2,9 +2,12 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
+
+use crate::shell;
 
 /// Reason why a private directory or a file in it is rejected.
 #[derive(Debug, thiserror::Error)]
@@ -160,8 +163,8 @@ impl PrivateDirectoryError {
                 path.display()
             ),
             Self::WritableByOthers { path, .. } => format!(
-                "check its contents, then remove the permission: chmod go-w {}",
-                path.display()
+                "check its contents, then remove the permission: {}",
+                shell::command_line([b"chmod".as_slice(), b"go-w", path.as_os_str().as_bytes()])
             ),
             Self::HardLinks { path, .. } => {
                 format!("remove the other names of {}, or the file", path.display())

@@ -37,17 +37,19 @@ pub(super) fn open_ring_file(
     path: &Path,
     check_unused: &UseCheck<'_>,
 ) -> Result<OpenedRing, RecordingWriteError> {
-    let is_new = match named_file::create_private(path) {
-        Ok(_) => true,
-        Err(OutputError::AlreadyExists { .. }) => false,
-        Err(error) => return Err(error.into()),
-    };
-    let file = named_file::open_for_update(path)?;
-    if !is_new {
-        check_owner(path, &file)?;
-        check_unused(&file)?;
+    match named_file::create_for_update(path) {
+        Ok(file) => Ok(OpenedRing { file, is_new: true }),
+        Err(OutputError::AlreadyExists { .. }) => {
+            let file = named_file::open_for_update(path)?;
+            check_owner(path, &file)?;
+            check_unused(&file)?;
+            Ok(OpenedRing {
+                file,
+                is_new: false,
+            })
+        }
+        Err(error) => Err(error.into()),
     }
-    Ok(OpenedRing { file, is_new })
 }
 
 /// A ring holds command lines of all users: only who may see them anyway may own it.
@@ -208,4 +210,45 @@ fn has_room(file: &File, bytes: u64) -> bool {
     let total = facts.f_blocks.saturating_mul(facts.f_frsize);
     let free = facts.f_bavail.saturating_mul(facts.f_frsize);
     total == 0 || free >= bytes.saturating_add(reserve_bytes(total))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+    use super::*;
+
+    const PRECIOUS: &[u8] = b"precious";
+
+    #[test]
+    fn file_that_takes_the_place_of_a_new_ring_is_not_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let (ring, precious) = (
+            directory.path().join("ring"),
+            directory.path().join("precious"),
+        );
+        let geometry = RingGeometry::of_size(super::super::ring::MIN_RING_BYTES).unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let _ = renameat_with(CWD, &ring, CWD, &precious, RenameFlags::EXCHANGE);
+                }
+            });
+            for _ in 0..200 {
+                let _ = std::fs::remove_file(&ring);
+                std::fs::write(&precious, PRECIOUS).unwrap();
+                let opened = open_ring_file(&ring, &|_| Ok(()));
+                if let Ok(OpenedRing { file, is_new }) = opened {
+                    let mut before = [0; PRECIOUS.len()];
+                    let is_precious = file.read_exact_at(&mut before, 0).is_ok();
+                    let prepared = prepare_ring_file(&ring, &file, is_new, geometry);
+                    assert!(!is_precious || prepared.is_err());
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
 }

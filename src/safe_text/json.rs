@@ -30,6 +30,23 @@ pub fn to_string_pretty(value: &impl Serialize) -> serde_json::Result<String> {
 /// everything else that must be escaped is in a string.
 #[must_use]
 pub fn escape_controls(json: &str) -> Cow<'_, str> {
+    escape_unprintable(json, |safe, character| {
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            safe.push_str(&format!("\\u{unit:04x}"));
+        }
+    })
+}
+
+/// The same for a value in TOML, which has no surrogates (TOML 1.0, "String").
+#[must_use]
+pub fn escape_toml_controls(value: &str) -> Cow<'_, str> {
+    escape_unprintable(value, |safe, character| {
+        safe.push_str(&format!("\\U{:08x}", u32::from(character)));
+    })
+}
+
+/// Replaces what a terminal would not display literally.
+fn escape_unprintable(json: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
     if json.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
         return Cow::Borrowed(json);
     }
@@ -42,9 +59,7 @@ pub fn escape_controls(json: &str) -> Cow<'_, str> {
         } else if marks.is_allowed(character) {
             safe.push(character);
         } else {
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                safe.push_str(&format!("\\u{unit:04x}"));
-            }
+            escape(&mut safe, character);
         }
     }
     Cow::Owned(safe)

@@ -11,12 +11,18 @@ mod row_moves;
 #[cfg(test)]
 mod tests;
 
+use std::fs::File;
 use std::io::{self, Write};
 
 use ratatui::backend::{Backend, ClearType, CrosstermBackend, WindowSize};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect, Size};
+use rustix::termios::tcgetwinsize;
 use unicode_width::UnicodeWidthStr;
+
+/// A larger terminal is used up to here: its buffers would take gigabytes.
+const MAX_COLUMNS: u16 = 2000;
+const MAX_ROWS: u16 = 1000;
 
 /// Draws on a terminal connected to `W`.
 #[derive(Debug)]
@@ -158,8 +164,16 @@ impl<W: Write> Backend for CompactBackend<W> {
         self.backend.clear_region(clear_type)
     }
 
+    /// Asked of the terminal itself: crossterm starts `tput` where there is none.
     fn size(&self) -> io::Result<Size> {
-        self.backend.size()
+        let size = match tcgetwinsize(io::stdout()) {
+            Ok(size) => size,
+            Err(_) => tcgetwinsize(File::open("/dev/tty")?)?,
+        };
+        Ok(Size::new(
+            size.ws_col.min(MAX_COLUMNS),
+            size.ws_row.min(MAX_ROWS),
+        ))
     }
 
     fn window_size(&mut self) -> io::Result<WindowSize> {

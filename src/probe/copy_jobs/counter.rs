@@ -19,6 +19,12 @@ use crate::probe::sample::ProcessKey;
 
 /// Interval between checks of the destination.
 const RECOUNT_INTERVAL: Duration = Duration::from_millis(500);
+/// Pause between two steps while sources are looked for, so that they do not take a whole processor.
+const STEP_PAUSE: Duration = Duration::from_millis(5);
+/// Jobs that are counted at once: any user can start more.
+const MAX_JOBS: usize = 32;
+/// Bytes of the names of all jobs; with more, the largest job is counted without names.
+const MAX_NAME_BYTES: usize = 64 << 20;
 
 enum CountRequest {
     Start(ProcessKey, PathBuf, Arc<CopyOrder>),
@@ -86,6 +92,16 @@ fn lock_counts(counts: &SharedCounts) -> MutexGuard<'_, JobCounts> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Forgets the names of the largest jobs until the rest is within [`MAX_NAME_BYTES`].
+fn limit_names(trees: &mut BTreeMap<ProcessKey, CopyTree>) {
+    while trees.values().map(CopyTree::name_bytes).sum::<usize>() > MAX_NAME_BYTES {
+        let Some(largest) = trees.values_mut().max_by_key(|tree| tree.name_bytes()) else {
+            return;
+        };
+        largest.forget_names();
+    }
+}
+
 fn count_loop(inbox: &Receiver<CountRequest>, counts: &SharedCounts) {
     let mut trees: BTreeMap<ProcessKey, CopyTree> = BTreeMap::new();
     loop {
@@ -94,9 +110,10 @@ fn count_loop(inbox: &Receiver<CountRequest>, counts: &SharedCounts) {
         } else if trees.values().all(CopyTree::is_complete) {
             inbox.recv_timeout(RECOUNT_INTERVAL)
         } else {
-            inbox.recv_timeout(Duration::ZERO)
+            inbox.recv_timeout(STEP_PAUSE)
         };
         match request {
+            Ok(CountRequest::Start(..)) if trees.len() >= MAX_JOBS => {}
             Ok(CountRequest::Start(key, process, order)) => {
                 trees.insert(key, CopyTree::new(&process, &order));
             }
@@ -114,8 +131,11 @@ fn count_loop(inbox: &Receiver<CountRequest>, counts: &SharedCounts) {
             }
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
-                for (key, tree) in &mut trees {
+                for tree in trees.values_mut() {
                     tree.next_step();
+                }
+                limit_names(&mut trees);
+                for (key, tree) in &trees {
                     lock_counts(counts)
                         .running
                         .insert(*key, tree.current_count());

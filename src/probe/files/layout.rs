@@ -1,11 +1,12 @@
 //! In how many pieces a file that a process reads lies on its device.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use super::extents::extents_on_device;
 use crate::drive::ioctl::FileExtent;
 use crate::drive::mounts::split_device_number;
+use crate::probe::text::open_foreign_file;
 use crate::roots::SysPaths;
 
 /// Descriptors of a process that are looked at.
@@ -48,7 +49,7 @@ pub fn read_layout(
     if !metadata.is_file() || !devices.contains(&device_number) {
         return None;
     }
-    let extents = extents_on_device(&File::open(&descriptor).ok()?).ok()?;
+    let extents = extents_on_device(&open_foreign_file(&descriptor).ok()?).ok()?;
     Some(FileLayout {
         pid,
         path: path.to_owned(),

@@ -1,11 +1,10 @@
 //! Progress of e2fsck as it reports it itself: `-C FD` (e2fsck(8)).
 
-use std::fs::File;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::Path;
 
 use super::operation::{OperationProgress, WorkUnit};
-use crate::probe::text::{parse_number, split_fields};
+use crate::probe::text::{open_foreign_file, parse_number, split_fields};
 
 /// Share of the time, in percent, at the end of each pass (e2fsck/unix.c, `e2fsck_tbl`).
 const PASS_ENDS: [u64; 6] = [0, 70, 90, 92, 95, 100];
@@ -33,7 +32,7 @@ pub(super) fn read_report(descriptor: &Path) -> Option<OperationProgress> {
     if !kind.is_file() || kind.file_type().is_fifo() {
         return None;
     }
-    let file = File::open(descriptor).ok()?;
+    let file = open_foreign_file(descriptor).ok()?;
     let from = kind.len().saturating_sub(TAIL_BYTES);
     let mut tail = vec![0; usize::try_from(kind.len() - from).ok()?];
     let read = file.read_at(&mut tail, from).ok()?;

@@ -170,8 +170,13 @@ fn check(sources: &OperationSources<'_>, process: &ProcessSample) -> Option<Oper
     ))
 }
 
-/// Number of the block device at a path.
+/// Number of the block device at a path below /dev. Others, which come from arguments of any user, may
+/// be on a file system that does not answer.
 fn block_device(path: &[u8]) -> Option<(u32, u32)> {
+    let is_below_dev = path.starts_with(b"/dev/") && !path.windows(3).any(|it| it == b"/..");
+    if !is_below_dev {
+        return None;
+    }
     let metadata = fs::metadata(Path::new(OsStr::from_bytes(path))).ok()?;
     let is_block = metadata.file_type().is_block_device();
     is_block.then(|| split_device_number(metadata.rdev()))

@@ -1,6 +1,7 @@
 //! What helps, as commands that can be pasted.
 
 use crate::diagnosis::remedy::Remedy;
+use crate::safe_text::SafeText;
 use crate::shell;
 
 /// A measure.
@@ -37,13 +38,22 @@ impl RemedyText {
     }
 }
 
-/// The command and what it does.
+/// Whether a name is what the kernel has: one with control characters is shown with backslashes, and
+/// a command would name another file.
+fn is_exact(name: &SafeText) -> bool {
+    !name.as_str().contains('\\')
+}
+
+/// The command and what it does. The note follows the command as a comment, which some shells execute
+/// all the same: it contains nothing that has a meaning in a shell.
 #[must_use]
 pub fn remedy_text(remedy: &Remedy) -> RemedyText {
     match remedy {
         Remedy::IdleClass { pid, scheduler } => RemedyText::command(
             format!("ionice -c 3 -p {pid}"),
-            format!("I/O class idle; scheduler {scheduler} heeds it for reads and direct writes"),
+            format!(
+                "I/O class idle, which the scheduler {scheduler} heeds for reads and direct writes"
+            ),
         ),
         Remedy::LimitUnit {
             unit,
@@ -56,6 +66,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
                     "systemctl",
                     "set-property",
                     "--runtime",
+                    "--",
                     unit.as_str(),
                     &limit("IOReadBandwidthMax"),
                     &limit("IOWriteBandwidthMax"),
@@ -65,7 +76,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
         }
         Remedy::Pause { pid } => RemedyText::command(
             format!("kill -STOP {pid}"),
-            format!("pauses it; continue with kill -CONT {pid}"),
+            format!("pauses it. kill -CONT {pid} continues it"),
         ),
         Remedy::RaiseLimit {
             group,
@@ -76,9 +87,10 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
                 shell::command_line([
                     "systemctl",
                     "show",
-                    unit.as_str(),
                     "--property",
                     "IOReadBandwidthMax,IOWriteBandwidthMax,IOReadIOPSMax,IOWriteIOPSMax",
+                    "--",
+                    unit.as_str(),
                 ]),
                 format!("raise the limit of {device} with systemctl set-property"),
             ),
@@ -91,12 +103,15 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
                 "echo 10000 > {}",
                 shell::quote_word(format!("/sys/block/{device}/md/sync_speed_max"))
             ),
-            "at most 10 MB/s; `echo system` into the same file restores it",
+            "at most 10 MB/s, until the word system is written into the same file",
         ),
         Remedy::LowerDirtyLimits => RemedyText::command(
             "sysctl vm.dirty_background_bytes=67108864 vm.dirty_bytes=268435456".to_owned(),
-            "a slow device then holds up less memory; sysctl vm.dirty_ratio=20 vm.dirty_background_ratio=10 restores the defaults",
+            "a slow device then holds up less memory. The defaults are vm.dirty_ratio=20 and vm.dirty_background_ratio=10",
         ),
+        Remedy::ShowDiskUsage { mount_point } if !is_exact(mount_point) => {
+            RemedyText::advice(format!("see what uses the space of {mount_point} with du"))
+        }
         Remedy::ShowDiskUsage { mount_point } => RemedyText::command(
             shell::command_line(["du", "-xh", "--max-depth=2", mount_point.as_str()])
                 + " | sort -h | tail -20",
@@ -122,6 +137,11 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             "ps -eo pid,pcpu,comm --sort=-pcpu | head".to_owned(),
             "who uses the processors",
         ),
+        Remedy::LazyUnmount { mount_point } if !is_exact(mount_point) => {
+            RemedyText::advice(format!(
+                "after a look at the server, umount -f -l of {mount_point} ends the waiting, and open files there are lost"
+            ))
+        }
         Remedy::LazyUnmount { mount_point } => RemedyText::command(
             shell::command_line(["umount", "-f", "-l", mount_point.as_str()]),
             "after a look at the server: ends the waiting, and open files there are lost",
@@ -129,14 +149,11 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
         Remedy::Defragment {
             path,
             program: Some(program),
-        } => RemedyText::command(
+        } if is_exact(path) => RemedyText::command(
             shell::command_line([program, path.as_str()]),
             "rewrites the file in few pieces, where the file system has enough room in one place",
         ),
-        Remedy::Defragment {
-            path,
-            program: None,
-        } => RemedyText::advice(format!(
+        Remedy::Defragment { path, .. } => RemedyText::advice(format!(
             "copy {path} while nobody writes it, where the file system has enough room in one place, and rename the copy"
         )),
         Remedy::GroupCommits => RemedyText::advice(
@@ -145,8 +162,6 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
         Remedy::MoreParallelRequests => RemedyText::advice(
             "more requests in flight: several threads, asynchronous I/O, or read-ahead; `diskscope run concurrency-read` shows what the device gains from it",
         ),
-        Remedy::Command { line } => {
-            RemedyText::command(line.to_string(), "see `diskscope devices`")
-        }
+        Remedy::Command { line } => RemedyText::command(line.to_string(), "see diskscope devices"),
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use crate::hostile::corpus::{
     encode_recording, hostile_frame, hostile_request, hostile_session, hostile_view,
 };
 use crate::hostile::{assert_clean, diskscope, temporary_directory};
+use crate::requirement::{Requirement, skip};
 
 const MIB: usize = 1 << 20;
 
@@ -41,6 +43,35 @@ fn run_with_address_space(directory: &Path, mib: usize, arguments: &[&str]) -> O
 fn stderr_text(output: &Output) -> String {
     assert_clean("the errors", output);
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// As another user, who has a process for each of the threads that it may have.
+#[test]
+fn missing_threads_are_an_error_and_no_panic() {
+    if !rustix::process::geteuid().is_root() {
+        return skip(Requirement::Root, "starts the program as another user");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("diskscope");
+    fs::copy(env!("CARGO_BIN_EXE_diskscope"), &program).unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for arguments in [["watch", "--count", "1"].as_slice(), &["list"]] {
+        let output = Command::new("setpriv")
+            .args(["--reuid", "64999", "--regid", "64999", "--clear-groups"])
+            .args(["prlimit", "--nproc=1"])
+            .arg(&program)
+            .args(arguments)
+            .current_dir("/")
+            .env("RUST_BACKTRACE", "0")
+            .output()
+            .unwrap();
+        let errors = stderr_text(&output);
+        assert!(!errors.contains("panicked"), "{arguments:?}: {errors}");
+        assert!(
+            output.status.code().is_some_and(|code| code < 3),
+            "{arguments:?}: {output:?}"
+        );
+    }
 }
 
 /// A recording of so many frames of requests, `each` bytes long, after one view.

@@ -1,5 +1,6 @@
 //! The files of one job: found incrementally, and checked at the destination.
 
+use std::ffi::OsStr;
 use std::fs::{self, ReadDir};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,16 @@ use crate::probe::copy_jobs::counter::paths::JobPaths;
 const MAX_ENTRIES_PER_STEP: usize = 2000;
 /// Files that are remembered by name; beyond it only number and bytes are counted.
 const MAX_NAMED_FILES: u64 = 200_000;
+/// Directories within each other; each is open while those in it are read.
+const MAX_OPEN_DIRECTORIES: usize = 64;
+/// Sources, files and directories of a job. What exceeds these limits is not counted at all: any user may
+/// name such sources.
+const MAX_ENTRIES: u64 = 20_000_000;
+
+/// A directory is remembered by its path in two places, and by its name.
+const DIRECTORY_NAME_COPIES: usize = 3;
+/// What a file that is remembered takes beside its name.
+const FILE_ENTRY_BYTES: usize = 64;
 
 /// Files of a job.
 #[derive(Debug)]
@@ -28,6 +39,11 @@ pub(super) struct CopyTree {
     expected_files: ExpectedFiles,
     total_count: FileCount,
     has_unnamed_files: bool,
+    /// Bytes of the names that are remembered.
+    name_bytes: usize,
+    entries: u64,
+    /// Whether it exceeds a limit.
+    is_too_large: bool,
 }
 
 impl CopyTree {
@@ -53,13 +69,37 @@ impl CopyTree {
             expected_files: ExpectedFiles::default(),
             total_count: FileCount::default(),
             has_unnamed_files: false,
+            name_bytes: 0,
+            entries: 0,
+            is_too_large: false,
             paths,
         }
     }
 
-    /// Whether all sources were found.
+    /// Whether no more sources are looked for.
     pub(super) fn is_complete(&self) -> bool {
-        self.total_count.is_complete
+        self.total_count.is_complete || self.is_too_large
+    }
+
+    /// Bytes of the names that are remembered.
+    pub(super) fn name_bytes(&self) -> usize {
+        self.name_bytes
+    }
+
+    /// Forgets the names: only number and bytes are counted from now on.
+    pub(super) fn forget_names(&mut self) {
+        self.has_unnamed_files = true;
+        self.expected_files = ExpectedFiles::default();
+        self.name_bytes = 0;
+    }
+
+    /// Forgets everything: nothing is known of it.
+    fn give_up(&mut self) {
+        self.is_too_large = true;
+        self.open_directories = Vec::new();
+        self.remaining_sources = Vec::new();
+        self.total_count = FileCount::default();
+        self.forget_names();
     }
 
     /// The counts so far.
@@ -75,10 +115,17 @@ impl CopyTree {
 
     /// Performs one step: reads directory entries and checks the destination.
     pub(super) fn next_step(&mut self) {
+        if self.is_too_large {
+            return;
+        }
         for _ in 0..MAX_ENTRIES_PER_STEP {
             if self.total_count.is_complete || !self.read_next_entry() {
                 self.total_count.is_complete = true;
                 break;
+            }
+            self.entries += 1;
+            if self.entries > MAX_ENTRIES || self.open_directories.len() > MAX_OPEN_DIRECTORIES {
+                return self.give_up();
             }
         }
         self.total_count.destination_file_system = self.destination_file_system();
@@ -92,7 +139,8 @@ impl CopyTree {
 
     /// The counts after the end of the process; `None` where they cannot be determined.
     pub(super) fn last_look(&mut self) -> Option<FileCount> {
-        let possible = self.is_complete() && self.checks_destination() && self.paths.are_lasting();
+        let possible =
+            self.total_count.is_complete && self.checks_destination() && self.paths.are_lasting();
         let destination = self.destination.as_ref().filter(|_| possible)?;
         self.expected_files.check_each_file(destination);
         Some(self.current_count())
@@ -145,17 +193,20 @@ impl CopyTree {
         total.archive_bytes += archive_bytes(&name, &metadata);
         if metadata.is_dir() {
             if let Ok(directory) = fs::read_dir(&path) {
-                self.expected_files.add_directory(&name);
+                if !self.has_unnamed_files {
+                    self.name_bytes += DIRECTORY_NAME_COPIES * name.as_os_str().len();
+                    self.expected_files.add_directory(&name);
+                }
                 self.open_directories.push((directory, name));
             }
         } else if metadata.is_file() {
             total.files += 1;
             total.bytes += metadata.size();
-            if total.files <= MAX_NAMED_FILES {
+            if total.files > MAX_NAMED_FILES {
+                self.forget_names();
+            } else if !self.has_unnamed_files {
+                self.name_bytes += name.file_name().map_or(0, OsStr::len) + FILE_ENTRY_BYTES;
                 self.expected_files.add_file(&name, metadata.size());
-            } else {
-                self.has_unnamed_files = true;
-                self.expected_files = ExpectedFiles::default();
             }
         }
         true
@@ -220,6 +271,26 @@ mod tests {
         write_file(root.join("copy/deep/c"), 300);
         tree.next_step();
         assert_eq!(tree.current_count().bytes_done, Some(400));
+    }
+
+    #[test]
+    fn copy_tree_of_deeply_nested_directories_is_given_up_with_what_it_remembers() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut deep = directory.path().join("source");
+        for _ in 0..MAX_OPEN_DIRECTORIES + 1 {
+            deep.push("d");
+        }
+        write_file(deep.join("file"), 100);
+        let order =
+            crate::probe::copy_jobs::arguments::parse_copy_order(b"cp", b"cp\0-a\0source\0copy\0")
+                .unwrap();
+        let mut tree = CopyTree::new(&process_directory(directory.path()), &order);
+        tree.next_step();
+        assert!(tree.is_complete() && tree.open_directories.is_empty());
+        assert_eq!(
+            (tree.current_count(), tree.name_bytes()),
+            (FileCount::default(), 0)
+        );
     }
 
     #[test]
