@@ -73,6 +73,8 @@ pub(crate) fn unescape(field: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -99,5 +101,47 @@ mod tests {
     fn escape_has_three_octal_digits() {
         assert_eq!(unescape(br"a\134b\04"), br"a\b\04");
         assert_eq!(unescape(br"\011"), b"\t");
+    }
+
+    /// As the kernel writes a path (fs/proc_namespace.c, `mangle`; `#` only in newer kernels).
+    fn escaped(path: &[u8]) -> Vec<u8> {
+        let escape = |byte: &u8| match byte {
+            b' ' | b'\t' | b'\n' | b'\\' | b'#' => format!("\\{byte:03o}").into_bytes(),
+            plain => vec![*plain],
+        };
+        path.iter().flat_map(escape).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn escaped_paths_are_read_back(
+            root in prop::collection::vec(1_u8..=255, 1..20),
+            point in prop::collection::vec(prop_oneof![1_u8..=255, Just(b'\\'), Just(b' '), Just(b'-')], 1..20),
+            source in prop::collection::vec(1_u8..=255, 1..20),
+        ) {
+            // Root and mount point are absolute paths: neither is the separator alone.
+            let (root, point) = ([&b"/"[..], &root].concat(), [&b"/"[..], &point].concat());
+            let mut line = b"36 35 98:0 ".to_vec();
+            line.extend(escaped(&root));
+            line.push(b' ');
+            line.extend(escaped(&point));
+            line.extend(b" rw,noatime master:1 - fuse.x ");
+            line.extend(escaped(&source));
+            line.extend(b" rw\n");
+            let [read] = mountinfo_lines(&line).collect::<Vec<_>>()[..] else {
+                return Err(TestCaseError::fail("one line"));
+            };
+            prop_assert_eq!(unescape(read.root), root);
+            prop_assert_eq!(unescape(read.mount_point), point);
+            prop_assert_eq!(unescape(read.source), source);
+            prop_assert_eq!(read.file_system, b"fuse.x");
+        }
+
+        #[test]
+        fn any_table_is_read(table: Vec<u8>) {
+            let lines = table.split(|byte| *byte == b'\n').count();
+            prop_assert!(mountinfo_lines(&table).count() <= lines);
+            prop_assert!(unescape(&table).len() <= table.len());
+        }
     }
 }

@@ -141,6 +141,8 @@ fn word<T: Copy>(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn parsed(text: &str) -> Result<Config, String> {
@@ -215,6 +217,26 @@ mod tests {
             let error = parsed(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
             assert!(!error.contains('\n'), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_an_error_that_names_a_line(
+            lines in prop::collection::vec(
+                "(interval|theme|sort|columns|hidden_devices|default_target|\\[|\\PC{0,6})? ?=? ?(\"\\PC{0,9}\"|\\[(\"(r/s|loop\\*|\\PC{0,3})\",?){0,3}\\]|[0-9.e+-]{0,8}|\\{|\\PC{0,9}|[\u{0}-\u{1f}])?",
+                0..6,
+            )
+        ) {
+            let text = lines.join("\n");
+            let mut config = Config::default();
+            if let Err(error) = apply(&mut config, Path::new("/c"), &text) {
+                let ConfigError::Line { line, .. } = error else {
+                    return Err(TestCaseError::fail("it is not read here"));
+                };
+                prop_assert!((1..=text.split('\n').count()).contains(&line), "{}", line);
+            }
+            prop_assert!(config.interval.value >= MIN_INTERVAL);
         }
     }
 }

@@ -88,7 +88,10 @@ fn decode_udev_value(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::safe_text::printable::is_printable;
 
     #[test]
     fn udev_properties_are_decoded() {
@@ -100,5 +103,31 @@ mod tests {
         assert_eq!(udev.get("ID_FS_TYPE"), None);
         assert_eq!(udev.names_by_id(), ["x"]);
         assert_eq!(decode_udev_value("a\\xZZ\\x1b[2J"), "aZZ\u{1b}[2J");
+    }
+
+    /// As systemd encodes a name: letters, digits and some marks as they are, other bytes as `\xHH`.
+    fn encoded(name: &[u8]) -> String {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"#+-.:=@_".contains(&byte);
+        let encode = |byte: &u8| match plain(*byte) {
+            true => char::from(*byte).to_string(),
+            false => format!("\\x{byte:02x}"),
+        };
+        name.iter().map(encode).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn encoded_names_are_read_back(name in prop::collection::vec(1_u8..=255, 0..20)) {
+            let decoded = decode_udev_value(&encoded(&name));
+            prop_assert_eq!(decoded, String::from_utf8_lossy(&name));
+        }
+
+        #[test]
+        fn any_record_has_printable_properties(text in "((E|S|I|):?(ID_MODEL|ID_MODEL_ENC|)=?(\\PC|\\p{Cc}|\\\\x|[0-9a-f]){0,12}\n?){0,5}") {
+            let udev = UdevProperties::parse(&text);
+            let shown = [udev.model(), udev.get("ID_MODEL"), udev.get("ID_MODEL_ENC")];
+            prop_assert!(shown.iter().flatten().all(|it| it.chars().all(is_printable)), "{:?}", shown);
+            prop_assert!(udev.names_by_id().len() <= text.lines().count());
+        }
     }
 }
