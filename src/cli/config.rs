@@ -197,6 +197,8 @@ fn config_json(config: &Config) -> Value {
 
 #[cfg(test)]
 mod unit_tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -208,5 +210,22 @@ mod unit_tests {
         assert!(text.contains("# default"), "{text}");
         let document = config_json(&Config::default());
         assert_eq!(document["settings"]["theme"]["source"], "default");
+    }
+
+    proptest! {
+        #[test]
+        fn printed_names_of_any_characters_are_read_again(
+            target in "(\\PC|\\p{Cc}|[\u{200b}-\u{206f}\u{e0000}-\u{e01ff}\u{300}-\u{303}\"\\\\]){1,9}"
+        ) {
+            let mut config = Config::default();
+            config.default_target.set(Some(target.clone()), ValueSource::File);
+            config.hidden_devices.set(vec![target.clone()], ValueSource::File);
+            let text = config_text(&config);
+            let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+                TestCaseError::fail(format!("{error}: {text}"))
+            })?;
+            prop_assert_eq!(table["default_target"].as_str(), Some(target.as_str()));
+            prop_assert_eq!(table["hidden_devices"][0].as_str(), Some(target.as_str()));
+        }
     }
 }
