@@ -251,6 +251,54 @@ pub fn files_on_demand(roots: &SysPaths) {
     black_box(open_files::deleted_files(roots));
 }
 
+/// What is known of devices by tables: mounts, swap areas, and udev's record of a device. `root` is a
+/// tree of `/proc`, `/sys` and `/run` with the device 8:0, in which the tables are replaced.
+pub fn device_tables(root: &Path, bytes: &[u8]) {
+    for name in ["proc/self/mountinfo", "proc/swaps", "run/udev/data/b8:0"] {
+        let path = root.join(name);
+        let directory = path.parent().expect("a name with a directory");
+        std::fs::create_dir_all(directory).expect("a directory");
+        std::fs::write(path, bytes).expect("room for a small file");
+    }
+    let roots = SysPaths::under_root(root);
+    let lines = bytes.split(|byte| *byte == b'\n').count();
+    let mounts = drive_mounts::mounts(&roots).expect("the table is there");
+    assert!(mounts.len() <= lines);
+    for mount in &mounts {
+        let mut options = mount.options.clone();
+        options.sort();
+        options.dedup();
+        assert_eq!(options.len(), mount.options.len(), "{mount:?}");
+    }
+    assert!(
+        drive_mounts::swaps(&roots)
+            .expect("the table is there")
+            .len()
+            <= lines
+    );
+    let shown = |text: &str| assert!(text.chars().all(printable::is_printable), "{text:?}");
+    let file_systems = file_systems::list_file_systems(&roots);
+    assert!(file_systems.len() <= mounts.len());
+    for system in &file_systems {
+        shown(&system.mount_point);
+        shown(&system.kind);
+        let is_known = |mount: &drive_mounts::MountEntry| mount.mount_point == system.mount_point;
+        assert!(
+            !system.mount_point_is_exact || mounts.iter().any(is_known),
+            "{system:?}"
+        );
+    }
+    let drives = identity::list_block_devices(&roots);
+    assert!(!drives.is_empty());
+    for drive in drives {
+        shown(&drive.label());
+        for advice in advice::tuning_advice(&drive, &file_systems, None) {
+            shown(&advice.command);
+            shown(&advice.reason);
+        }
+    }
+}
+
 /// The kernel's description of an event or a page, and records by that description.
 pub fn trace_format(text: &str, records: &[u8]) {
     let format = EventFormat::parse(text);

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 rm -rf seeds
-mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/settings_record seeds/units_and_volumes seeds/netlink seeds/command_line seeds/btrfs_items seeds/kernel_tree
+mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/settings_record seeds/units_and_volumes seeds/netlink seeds/command_line seeds/btrfs_items seeds/kernel_tree seeds/device_tables
 copy() { # FROM... into the directory $1, each under a name of its own
 	into=$1
 	shift
@@ -21,6 +21,9 @@ done
 for text in 'await(sda)>50ms for 3s' 'pressure_full(unit:any)>=20%' 'free(/srv)<5GiB' 'iops(any)<2.5k/s'; do
 	printf %s "$text" >"seeds/condition/$(printf %s "$text" | tr -c 'a-zA-Z0-9\n' _)"
 done
+find ../kernels -name mountinfo | while read -r file; do copy seeds/device_tables "$file"; done
+printf 'Filename Type Size Used Priority\n/dev/sda1 partition 1000 10 -2\n' >seeds/device_tables/swaps
+printf 'S:disk/by-id/ata-DISK_1\nE:ID_MODEL_ENC=DISK\\x20ONE\nE:ID_FS_TYPE=ext4\nE:MD_DEVNAME=data\n' >seeds/device_tables/udev
 # Boot records by hand, and what the programs of this machine make of 2 MiB.
 printf 'EFI PART' | dd of=seeds/medium/gpt bs=512 seek=1 2>/dev/null
 printf '\125\252' | dd of=seeds/medium/dos bs=1 seek=510 2>/dev/null

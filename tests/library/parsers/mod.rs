@@ -243,10 +243,34 @@ fn check_kernel_trees(cases: u32) {
     );
 }
 
+/// Tables of mounts, of swap areas, and of udev, as the programs write them.
+fn table_seeds() -> Vec<Vec<u8>> {
+    let mut seeds = seeds::seed_files("tests/kernels", |path| path.ends_with("/mountinfo"));
+    seeds.extend([
+        b"Filename\tType\tSize\tUsed\tPriority\n/dev/sda1 partition 1000 10 -2\n/srv/a\\040b file 9 0 -3\n"
+            .to_vec(),
+        b"S:disk/by-id/ata-DISK_1\nE:ID_MODEL_ENC=DISK\\x20ONE\nE:ID_FS_TYPE=ext4\nE:MD_DEVNAME=data\n"
+            .to_vec(),
+    ]);
+    seeds
+}
+
+fn check_device_tables(cases: u32) {
+    let tree = trees::device_tree();
+    check_property(cases, &damaged_seed(table_seeds(), 8), |bytes| {
+        checks::device_tables(tree.path(), &bytes);
+    });
+    let line = "(E:ID_(MODEL_ENC|MODEL|FS_TYPE)=|S:disk/by-id/|36 35 8:0 / )[ -~]{0,9}(\\\\[0-9+]{1,4}|\\\\x[0-9a-f+]{0,3}|\\PC){0,4} ?(rw - ext4 /dev/(sda|\\.\\./x) rw)?";
+    let text = prop::collection::vec(line, 0..6).prop_map(|lines| lines.join("\n"));
+    check_property(cases, &text, |text| {
+        checks::device_tables(tree.path(), text.as_bytes());
+    });
+}
+
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL_PROPERTIES: [Property; 16] = [
+const ALL_PROPERTIES: [Property; 17] = [
     ("files below /proc", check_proc_files, 400),
     ("trace formats and pages", check_traces, 300),
     ("what people type", check_typed_values, 400),
@@ -271,6 +295,11 @@ const ALL_PROPERTIES: [Property; 16] = [
     ("command lines", check_command_lines, 1000),
     ("items of btrfs", check_btrfs_items, 1000),
     ("rings", check_rings, 60),
+    (
+        "tables of mounts, swap areas and udev",
+        check_device_tables,
+        60,
+    ),
 ];
 
 macro_rules! short {
@@ -300,6 +329,7 @@ short! {
     damaged_command_lines_are_read_or_passed_over: 13,
     strange_items_of_btrfs_are_read_or_passed_over: 14,
     damaged_rings_are_read_up_to_the_damage: 15,
+    damaged_tables_of_devices_are_read_or_passed_over: 16,
 }
 
 #[test]

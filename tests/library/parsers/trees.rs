@@ -55,3 +55,11 @@ pub fn sample_damaged_tree(kernel: &str, before: &[FileDamage], after: &[FileDam
     checks::sampled(&modeler.update(Arc::new(second)));
     checks::files_on_demand(&roots);
 }
+
+/// A tree of a kernel without its tables of devices.
+pub fn device_tree() -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let kernel = seeds::repository_root().join("tests/kernels/4.15/before");
+    lay(&kernel, root.path());
+    root
+}
