@@ -57,7 +57,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Live, &[KeyPress::char(' ')], KeyCommand::TogglePause, "pause or resume sampling", ""),
     binding(KeyContext::Live, &[KeyPress::char('+'), KeyPress::char('=')], KeyCommand::LongerInterval, "lengthen the interval", ""),
     binding(KeyContext::Live, &[KeyPress::char('-')], KeyCommand::ShorterInterval, "shorten the interval", ""),
-    binding(KeyContext::Live, &[KeyPress::char('i')], KeyCommand::ToggleIdleDevices, "all devices, or without idle loops etc.", ""),
+    binding(KeyContext::Live, &[KeyPress::char('i')], KeyCommand::ToggleIdleDevices, "show or hide idle loop devices, layers", ""),
     binding(KeyContext::Live, &[KeyPress::char('a')], KeyCommand::ToggleAllProcesses, "show or hide processes without I/O", ""),
     binding(KeyContext::Live, TAB, KeyCommand::SwitchList, "next list: devices, transfers, processes", "list"),
     binding(KeyContext::Live, ENTER, KeyCommand::Accept, "details of the selection", "details"),
@@ -71,9 +71,9 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Live, &[KeyPress::char('T')], KeyCommand::ToggleTree, "process tree, or sort order", ""),
     binding(KeyContext::Live, &[KeyPress::char('H')], KeyCommand::ToggleThreads, "show or hide threads", ""),
     binding(KeyContext::Live, &[KeyPress::char('o')], KeyCommand::FilterByDevice, "only processes on the selected device", ""),
-    binding(KeyContext::Live, &[KeyPress::char('c')], KeyCommand::ChooseIoClass, "set the I/O class, not in a recording", "class"),
-    binding(KeyContext::Live, &[KeyPress::char('x')], KeyCommand::ChooseSignal, "send a signal, not in a recording", "signal"),
-    binding(KeyContext::Live, &[KeyPress::char('w')], KeyCommand::ToggleAccounting, "delay accounting, not in a recording", ""),
+    binding(KeyContext::Live, &[KeyPress::char('c')], KeyCommand::ChooseIoClass, "set the I/O class (not in a recording)", "class"),
+    binding(KeyContext::Live, &[KeyPress::char('x')], KeyCommand::ChooseSignal, "send a signal (not in a recording)", "signal"),
+    binding(KeyContext::Live, &[KeyPress::char('w')], KeyCommand::ToggleAccounting, "delay accounting (not in a recording)", ""),
     binding(KeyContext::Live, UP, KeyCommand::Up, "one line up", ""),
     binding(KeyContext::Live, DOWN, KeyCommand::Down, "one line down", ""),
     binding(KeyContext::Live, PAGE_UP, KeyCommand::PageUp, "one page up", ""),
@@ -99,7 +99,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Units, &[KeyPress::char('S'), KeyPress::new(KeySymbol::Left)], KeyCommand::Previous, "sort by the previous column", ""),
     binding(KeyContext::Units, ESC, KeyCommand::Cancel, "clear the filter; back to the lists", "back"),
 
-    binding(KeyContext::HotFiles, ESC, KeyCommand::Cancel, "back; the trace ends", "back"),
+    binding(KeyContext::HotFiles, ESC, KeyCommand::Cancel, "end the trace and go back", "back"),
     binding(KeyContext::HotFiles, TAB, KeyCommand::SwitchList, "files, or fsync and similar calls", "list"),
     binding(KeyContext::HotFiles, &[KeyPress::char('r')], KeyCommand::ReloadList, "restart the trace", "restart"),
     binding(KeyContext::HotFiles, UP, KeyCommand::Up, "one line up", ""),
@@ -128,7 +128,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Replay, &[KeyPress::char(' ')], KeyCommand::TogglePause, "play or pause", "play"),
     binding(KeyContext::Replay, &[KeyPress::char('e')], KeyCommand::ExportSession, "export this snapshot as a JSON file", "export JSON"),
 
-    binding(KeyContext::ReplayField, ENTER, KeyCommand::Accept, "go there", "go"),
+    binding(KeyContext::ReplayField, ENTER, KeyCommand::Accept, "go to the time or the first match", "go"),
     binding(KeyContext::ReplayField, ESC, KeyCommand::Cancel, "cancel", "cancel"),
 
     binding(KeyContext::Filter, ENTER, KeyCommand::Accept, "apply the filter", "apply"),
@@ -241,9 +241,9 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Sessions, ENTER, KeyCommand::Accept, "open the session", "open"),
     binding(KeyContext::Sessions, &[KeyPress::char(' ')], KeyCommand::ToggleMark, "mark for comparison; baseline first", "mark"),
     binding(KeyContext::Sessions, &[KeyPress::char('c')], KeyCommand::CompareMarked, "compare the marked sessions", "compare"),
-    binding(KeyContext::Sessions, &[KeyPress::char('h')], KeyCommand::WriteReport, "HTML report of the marked or selected", "report"),
+    binding(KeyContext::Sessions, &[KeyPress::char('h')], KeyCommand::WriteReport, "HTML report: marked or selected session", "report"),
     binding(KeyContext::Sessions, &[KeyPress::char('/')], KeyCommand::EditFilter, "filter sessions by text", "filter"),
-    binding(KeyContext::Sessions, &[KeyPress::char('n')], KeyCommand::EditNote, "write a note", "note"),
+    binding(KeyContext::Sessions, &[KeyPress::char('n')], KeyCommand::EditNote, "edit the note", "note"),
     binding(KeyContext::Sessions, &[KeyPress::char('d'), KeyPress::new(KeySymbol::Delete)], KeyCommand::DeleteItem, "delete the session", "delete"),
     binding(KeyContext::Sessions, UP, KeyCommand::Up, "one session up", ""),
     binding(KeyContext::Sessions, DOWN, KeyCommand::Down, "one session down", ""),
@@ -257,7 +257,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Note, ENTER, KeyCommand::Accept, "save the note; empty removes it", "save"),
     binding(KeyContext::Note, ESC, KeyCommand::Cancel, "keep the previous note", "cancel"),
 
-    binding(KeyContext::Deletion, &[KeyPress::char('y')], KeyCommand::Confirm, "delete the session for good", "delete"),
+    binding(KeyContext::Deletion, &[KeyPress::char('y')], KeyCommand::Confirm, "delete the session permanently", "delete"),
     binding(KeyContext::Deletion, &[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel", "cancel"),
 
     binding(KeyContext::Comparison, &[KeyPress::new(KeySymbol::Right), KeyPress::new(KeySymbol::Tab)], KeyCommand::Next, "next chart", "chart"),
@@ -283,7 +283,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Help, HOME, KeyCommand::GoToFirst, "to the first line", ""),
     binding(KeyContext::Help, END, KeyCommand::GoToLast, "to the last line", ""),
 
-    binding(KeyContext::HelpSearch, ENTER, KeyCommand::Accept, "keep the search", "keep"),
+    binding(KeyContext::HelpSearch, ENTER, KeyCommand::Accept, "apply the search", "apply"),
     binding(KeyContext::HelpSearch, ESC, KeyCommand::Cancel, "clear the search", "clear"),
 
     binding(KeyContext::Question, &[KeyPress::char('y'), KeyPress::new(KeySymbol::Enter)], KeyCommand::Confirm, "confirm", "confirm"),
