@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::effect::Effect;
-use super::keymap::KeyCommand;
+use super::keymap::{KeyCommand, KeyContext};
 use super::live::{LivePane, LiveState};
 use super::requests::TraceUnavailable;
 use super::viewport::step_cursor;
@@ -126,6 +126,15 @@ impl HotFilesState {
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.scope.is_some()
+    }
+
+    /// The keys that apply while the pane is shown.
+    #[must_use]
+    pub fn key_context(&self) -> KeyContext {
+        match (&self.view, &self.unavailable) {
+            (None, Some(_)) => KeyContext::HotFilesUnavailable,
+            _ => KeyContext::HotFiles,
+        }
     }
 
     /// Shows the pane and starts the trace.
@@ -284,6 +293,39 @@ mod tests {
         let late = Message::HotFiles(Ok(Arc::default()));
         update(&mut state, AppEvent::Message(late));
         assert!(state.hot_files.view.is_none(), "a view that is too late");
+    }
+
+    #[test]
+    fn refused_trace_offers_only_to_try_again_or_go_back() {
+        use crate::app::keymap::bindings_of;
+        let mut state = state();
+        let press = |state: &mut AppState, letter| {
+            update(state, AppEvent::Key(KeyPress::char(letter)));
+        };
+        press(&mut state, 'F');
+        assert_eq!(state.key_context(), KeyContext::HotFiles);
+        let refused = || TraceUnavailable {
+            reason: "no tracefs".into(),
+            advice: "mount it".into(),
+            concerns_all_devices: true,
+        };
+        let message = Message::HotFiles(Err(refused()));
+        update(&mut state, AppEvent::Message(message));
+        let offered = bindings_of(state.key_context()).map(|binding| binding.command);
+        let offered: Vec<KeyCommand> = offered.collect();
+        assert_eq!(offered, [KeyCommand::Cancel, KeyCommand::ReloadList]);
+        press(&mut state, 'r');
+        assert!(state.hot_files.unavailable.is_none(), "tried again");
+        // A trace that ends leaves its lists, and the keys for them.
+        update(
+            &mut state,
+            AppEvent::Message(Message::HotFiles(Ok(Arc::default()))),
+        );
+        update(
+            &mut state,
+            AppEvent::Message(Message::HotFiles(Err(refused()))),
+        );
+        assert_eq!(state.key_context(), KeyContext::HotFiles);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::effect::Effect;
 use super::error::OpenFilesError;
 use super::keymap::KeyCommand;
 use super::process::{ProcessColumn, ProcessOrder};
-use super::replay::{Frame, ReplayTimeline};
+use super::replay::{FoundItem, Frame, ReplayTimeline};
 use super::text::{EditableText, TextInput};
 use super::viewport::{DrawnColumns, Viewport, step_cursor};
 use crate::model::files::{DeletedView, FileView};
@@ -160,6 +160,31 @@ impl LiveState {
         self.snapshot = Some(frame.snapshot);
         self.rank_processes();
         self.select_listed();
+    }
+
+    /// Selects what a search in a recording found, if it is listed.
+    pub(super) fn select_found(&mut self, found: &FoundItem) {
+        match found {
+            FoundItem::Process { pid, command } => {
+                let processes = self.visible_processes();
+                let mut processes = processes.iter();
+                let listed =
+                    processes.find(|process| process.pid == *pid && process.command == *command);
+                if let Some(id) = listed.map(|process| (process.pid, process.tid)) {
+                    self.selected_process_id = Some(id);
+                    self.is_process_chosen = true;
+                    self.focused_list = LiveList::Processes;
+                }
+            }
+            FoundItem::Device(name) => {
+                let devices = self.device_list();
+                if devices.rows.iter().any(|device| device.name == *name) {
+                    self.selected_device_name = Some(name.clone());
+                    self.is_device_chosen = true;
+                    self.focused_list = LiveList::Devices;
+                }
+            }
+        }
     }
 
     /// The devices to list, and what is folded.

@@ -338,6 +338,58 @@ mod tests {
     }
 
     #[test]
+    fn found_process_or_device_is_selected() {
+        use crate::app::live::LiveList;
+        use crate::app::{AppEvent, AppState, Message, update};
+        use crate::model::ViewBuilder;
+        use crate::model::snapshot::{DeviceView, ProcessView};
+        let process = |pid, rate| ProcessView {
+            pid,
+            tid: pid,
+            command: "dd".into(),
+            write_bytes_per_s: Some(rate),
+            ..ProcessView::default()
+        };
+        let device = |name: &str| DeviceView {
+            name: name.into(),
+            ..DeviceView::default()
+        };
+        let timeline = ReplayTimeline::new("day".into(), Arc::default(), None);
+        let mut state = AppState::for_replay(timeline, std::time::Duration::from_secs(1));
+        let mut snapshot = ViewBuilder::default().update(Arc::default());
+        snapshot.processes = vec![process(7, 9e6), process(8, 1e6)];
+        snapshot.devices = vec![device("sda"), device("sdb")];
+        let frame = Frame {
+            index: 0,
+            snapshot: Arc::new(snapshot),
+            requests: None,
+            diagnosis: None,
+            history: SampleHistory::default(),
+            is_playing: false,
+        };
+        update(
+            &mut state,
+            AppEvent::Message(Message::Frame(Box::new(frame))),
+        );
+        assert_eq!(state.live.selected_process_id, Some((7, 7)));
+        let mut find = |found| {
+            update(
+                &mut state,
+                AppEvent::Message(Message::FrameFound(Some(found))),
+            );
+            state.live.clone()
+        };
+        let live = find(FoundItem::Process {
+            pid: 8,
+            command: "dd".into(),
+        });
+        assert_eq!(live.selected_process_id, Some((8, 8)));
+        let live = find(FoundItem::Device("sdb".into()));
+        assert_eq!(live.selected_device_name.as_deref(), Some("sdb"));
+        assert_eq!(live.focused_list, LiveList::Devices);
+    }
+
+    #[test]
     fn replay_refuses_keys_that_change_the_machine() {
         use crate::app::key::KeyPress;
         use crate::app::{AppEvent, AppState, update};

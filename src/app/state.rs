@@ -181,7 +181,7 @@ impl AppState {
                 KeyContext::ReplayField
             }
             (None, Screen::Live | Screen::Requests) if self.hot_files.is_shown() => {
-                KeyContext::HotFiles
+                self.hot_files.key_context()
             }
             (None, Screen::Live) if self.live.is_editing_filter => KeyContext::Filter,
             (None, Screen::Live) if self.live.timeline.is_some() => KeyContext::Replay,

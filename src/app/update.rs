@@ -154,7 +154,9 @@ fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> V
             state.requests.handle_command(command, &state.live)
         }
         KeyContext::Filter if state.screen == Screen::Sessions => handle_sessions(state, command),
-        KeyContext::HotFiles => state.hot_files.handle_command(command),
+        KeyContext::HotFiles | KeyContext::HotFilesUnavailable => {
+            state.hot_files.handle_command(command)
+        }
         KeyContext::Live | KeyContext::LivePane | KeyContext::Units
             if command == KeyCommand::ShowHotFiles =>
         {

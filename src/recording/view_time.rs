@@ -20,7 +20,7 @@ pub struct RecordingTimes {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ViewTimeError {
     /// It cannot be parsed.
-    #[error("{text:?} is no time: write HH:MM:SS, or with the date YYYY-MM-DD HH:MM:SS")]
+    #[error("{text:?} is not a time: write HH:MM:SS, or with the date YYYY-MM-DD HH:MM:SS")]
     Invalid {
         /// As typed.
         text: String,

@@ -171,7 +171,10 @@ pub fn short_end_text(view: &TransferView, width: usize) -> Option<String> {
         .filter(|bytes| *bytes > 0)
         .map(|bytes| {
             let size = units::format_capacity(bytes as f64);
-            format!("{size} in RAM")
+            match view.not_on_disk_exact {
+                true => format!("{size} in RAM"),
+                false => format!("up to {size} in RAM"),
+            }
         });
     let texts = [format!("{end}, {dirty}"), dirty, held];
     let fitting = texts.into_iter().find(|text| text.chars().count() <= width);
@@ -295,6 +298,9 @@ mod tests {
         assert_eq!(end(&view, 40), whole);
         assert_eq!(end(&view, 24), "812 MB only in memory");
         assert_eq!(end(&view, 14), "812 MB in RAM");
+        view.not_on_disk_exact = false;
+        assert_eq!(end(&view, 20), "up to 812 MB in RAM", "an upper limit");
+        view.not_on_disk_exact = true;
         view.not_on_disk_bytes = Some(0);
         assert_eq!(end(&view, 24), "finished, on disk");
         assert_eq!(end(&view, 14), "on disk");

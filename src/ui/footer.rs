@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 
 use crate::app::key::{KeyPress, KeySymbol};
 use crate::app::keymap::{KeyBinding, KeyContext};
-use crate::app::{AppState, keymap};
+use crate::app::{AppState, KeyCommand, Screen, keymap};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::cut_end;
 
@@ -38,6 +38,11 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
     let mut shown: Vec<_> = bindings(context)
         .filter(|binding| !binding.hint.is_empty())
         .collect();
+    // A pane of a recording has the keys of the recording, and the way back to the lists.
+    if context == KeyContext::Replay && !state.live.pane.is_lists() {
+        let of_panes = bindings(KeyContext::LivePane);
+        shown.extend(of_panes.filter(|binding| binding.command == KeyCommand::Cancel));
+    }
     // The way back stays on a narrow terminal, too.
     let leads_back = |binding: &&KeyBinding| binding.keys.contains(&KeyPress::new(KeySymbol::Esc));
     if let Some(index) = shown.iter().position(leads_back).filter(|index| *index > 1) {
@@ -50,7 +55,12 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
         Vec::new()
     } else {
         let everywhere = keymap::bindings_of(KeyContext::Global);
-        everywhere.filter_map(|it| hint(it, theme)).collect()
+        let timeline = state.live.timeline.as_ref();
+        let can_measure = timeline.is_none_or(|it| it.unavailable_reason(Screen::Bench).is_none());
+        everywhere
+            .filter(|it| can_measure || it.command != KeyCommand::ShowLauncher)
+            .filter_map(|it| hint(it, theme))
+            .collect()
     };
     let reserved: usize = global.iter().map(Line::width).sum();
     let mut line = Line::raw(" ");

@@ -58,7 +58,7 @@ fn title(help: &HelpState, theme: Theme, width: u16) -> Line<'static> {
 
 fn footer(help: &HelpState, below: usize, theme: Theme) -> Line<'static> {
     let keys = match help.is_searching {
-        true => "Enter keep   Esc clear",
+        true => "Enter apply   Esc clear",
         false => "Esc close   / search   PageUp, PageDown scroll",
     };
     let more = match below {

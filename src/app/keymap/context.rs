@@ -11,6 +11,8 @@ pub enum KeyContext {
     LivePane,
     /// The pane of hot files.
     HotFiles,
+    /// The pane of hot files where files cannot be traced.
+    HotFilesUnavailable,
     /// The list of units; bindings that are missing here come from the Live context.
     Units,
     /// The Live screen with a recording; bindings that are missing here come from the Live context.
@@ -73,12 +75,13 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with bindings of its own, in the order of the help.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Global,
         Self::Live,
         Self::LivePane,
         Self::Units,
         Self::HotFiles,
+        Self::HotFilesUnavailable,
         Self::Replay,
         Self::ReplayField,
         Self::Filter,
@@ -115,6 +118,7 @@ impl KeyContext {
             Self::LivePane => "Live: panes",
             Self::Units => "Live: services and containers",
             Self::HotFiles => "Hot files",
+            Self::HotFilesUnavailable => "Hot files: tracing not possible",
             Self::Replay | Self::RecordedRequests | Self::RecordedWhy => "Replay of a recording",
             Self::ReplayField => "Replay: time or search",
             Self::Filter => "Filter",

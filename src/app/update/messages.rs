@@ -19,7 +19,10 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
             state.why.show_frame(frame.diagnosis.clone());
             state.live.show_frame(*frame);
         }
-        Message::FrameFound(Some(found)) => state.show_success(found.to_string()),
+        Message::FrameFound(Some(found)) => {
+            state.live.select_found(&found);
+            state.show_success(found.to_string());
+        }
         Message::FrameFound(None) => {
             state.show_error("no further snapshot has I/O of a process or a device that matches");
         }

@@ -33,10 +33,26 @@ impl ChartTime {
     /// Of the samples that are shown now.
     pub(super) fn of(live: &LiveState) -> Self {
         Self {
-            interval: live.interval,
+            interval: sample_interval(live),
             lag: live.history.samples_until_move(MOVE_STEP_SAMPLES),
         }
     }
+}
+
+/// The interval of the samples; in a recording the median of those before the snapshot that is
+/// shown, whose own interval may be an exception.
+fn sample_interval(live: &LiveState) -> Duration {
+    let recorded = live.timeline.as_ref().and_then(|timeline| {
+        let times = timeline.frame_times_ms.get(..=timeline.frame_index)?;
+        let times = &times[times.len().saturating_sub(SAMPLES_SHOWN[1] + 1)..];
+        let mut intervals: Vec<u64> = times
+            .windows(2)
+            .map(|pair| pair[1].saturating_sub(pair[0]))
+            .collect();
+        intervals.sort_unstable();
+        intervals.get(intervals.len() / 2).copied()
+    });
+    recorded.map_or(live.interval, Duration::from_millis)
 }
 
 /// Curves over the last samples.
@@ -177,6 +193,23 @@ fn timed_points(values: &[Option<f32>], time: ChartTime, span: f64) -> Vec<[f64;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn charts_of_a_recording_keep_their_scale_after_a_pause() {
+        use crate::app::AppState;
+        use crate::app::replay::ReplayTimeline;
+        let second = Duration::from_secs(1);
+        let mut timeline = ReplayTimeline::new("day".into(), Vec::new().into(), None);
+        timeline.frame_times_ms = vec![0, 1000, 2000, 3000, 49_000].into();
+        timeline.frame_index = 4;
+        let mut state = AppState::for_replay(timeline, second);
+        state.live.interval = Duration::from_secs(46);
+        assert_eq!(ChartTime::of(&state.live).interval, second);
+        if let Some(timeline) = &mut state.live.timeline {
+            timeline.frame_times_ms = Vec::new().into();
+        }
+        assert_eq!(ChartTime::of(&state.live).interval.as_secs(), 46);
+    }
 
     #[test]
     fn points_end_at_the_latest_sample_and_unknown_values_are_gaps() {

@@ -56,7 +56,7 @@ pub(super) fn draw(
     lines.push(Line::default());
     lines.extend(fact_lines(process, area.width, theme));
     let notices = live.snapshot.as_ref().map_or(&[][..], |it| &it.notices);
-    for remedy in remedies(process, notices) {
+    for remedy in remedies(process, notices, live.timeline.is_some()) {
         lines.push(Line::default());
         let wrapped = wrap_text(remedy, area.width).into_iter();
         lines.extend(wrapped.map(|text| Line::styled(text, theme.role_style(StyleRole::Warning))));
@@ -126,7 +126,7 @@ fn identity_facts(process: &ProcessView) -> Vec<ProcessFact> {
 }
 
 /// Why values are missing, and what to do: one line for all values with the same reason.
-fn remedies(process: &ProcessView, notices: &[SafeText]) -> Vec<&'static str> {
+fn remedies(process: &ProcessView, notices: &[SafeText], is_recording: bool) -> Vec<&'static str> {
     let has = |is: fn(&str) -> bool| notices.iter().any(|notice| is(notice));
     let mut found = Vec::new();
     if process.read_bytes_per_s.is_none() && has(is_other_users_notice) {
@@ -135,10 +135,12 @@ fn remedies(process: &ProcessView, notices: &[SafeText]) -> Vec<&'static str> {
         );
     }
     if process.io_wait.is_none() && !process.exited {
-        found.push(if has(is_delay_accounting_notice) {
-            "IO%, SWAPIN%: delay accounting is off. w turns it on, for processes started afterwards."
-        } else {
-            "IO%, SWAPIN%: no wait counted since delay accounting was turned on."
+        found.push(match (has(is_delay_accounting_notice), is_recording) {
+            (true, false) => {
+                "IO%, SWAPIN%: delay accounting is off. w turns it on, for processes started afterwards."
+            }
+            (true, true) => "IO%, SWAPIN%: delay accounting was off.",
+            (false, _) => "IO%, SWAPIN%: no wait counted since delay accounting was turned on.",
         });
     }
     found

@@ -68,7 +68,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let shown: Vec<SafeText> = sample.notices.iter().filter(is_shown).cloned().collect();
     let notices = shown.len().min(2) as u16;
     let foot = take_bottom(&mut area, notices + u16::from(notices > 0));
-    draw_notices(&shown, theme, foot, buf);
+    draw_notices(&shown, live.timeline.is_some(), theme, foot, buf);
 
     if !live.pane.is_lists() {
         draw_pane(live, theme, area, buf);
@@ -141,17 +141,25 @@ fn draw_pane(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// Draws the notices; those that a key can fix come first.
-fn draw_notices(notices: &[SafeText], theme: Theme, area: Rect, buf: &mut Buffer) {
+fn draw_notices(
+    notices: &[SafeText],
+    is_recording: bool,
+    theme: Theme,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let faint = theme.role_style(StyleRole::Faint);
     let is_root = !notices.iter().any(|notice| is_other_users_notice(notice));
     for (row, notice) in area.rows().skip(1).zip(notices) {
-        let line = if is_delay_accounting_notice(notice) && !is_root {
-            let text = format!(
-                "{} IO%, SWAPIN%: delay accounting is off, root can turn it on",
-                theme.glyphs().separator
-            );
+        let is_accounting = is_delay_accounting_notice(notice);
+        let line = if is_accounting && (is_recording || !is_root) {
+            let state = match is_recording {
+                true => "delay accounting was off",
+                false => "delay accounting is off, root can turn it on",
+            };
+            let text = format!("{} IO%, SWAPIN%: {state}", theme.glyphs().separator);
             Line::styled(cut_end(&text, row.width, theme), faint)
-        } else if is_delay_accounting_notice(notice) {
+        } else if is_accounting {
             let offer = " turns on delay accounting, which IO% and SWAPIN% need";
             let key = Span::styled("w", theme.role_style(StyleRole::Title));
             Line::from(vec![key, Span::styled(offer, faint)])

@@ -19,6 +19,7 @@ pub(super) fn fact_line(name: &str, value: Option<String>, theme: Theme) -> Line
 }
 
 /// The lines of two columns of facts beside each other; one below the other where that is too wide.
+/// Values that are too wide for their column are wrapped.
 pub(super) fn beside(
     left: Vec<Line<'static>>,
     right: Vec<Line<'static>>,
@@ -27,9 +28,11 @@ pub(super) fn beside(
     let mut lines = left;
     if width < TWO_COLUMNS_MIN_WIDTH {
         lines.extend(right);
-        return lines;
+        return wrap_facts(lines, width);
     }
     let wide = usize::from(width / 2).min(MAX_COLUMN_WIDTH);
+    let mut lines = wrap_facts(lines, wide as u16 - COLUMN_GAP);
+    let right = wrap_facts(right, width - wide as u16);
     lines.resize(lines.len().max(right.len()), Line::default());
     for (line, beside) in lines.iter_mut().zip(right) {
         let gap = wide.saturating_sub(line.width());
@@ -86,6 +89,8 @@ pub(super) fn take_bottom(area: &mut Rect, height: u16) -> Rect {
 const TWO_COLUMNS_MIN_WIDTH: u16 = 76;
 /// Maximum width of the left one.
 const MAX_COLUMN_WIDTH: usize = 48;
+/// Columns between the two.
+const COLUMN_GAP: u16 = 2;
 /// Width of the labels of facts.
 pub(super) const FACT_NAME_WIDTH: usize = 18;
 
@@ -110,6 +115,30 @@ mod tests {
             texts(30),
             ["options           rw,relatime", "                  discard"]
         );
+    }
+
+    #[test]
+    fn wide_fact_is_not_cut_in_either_column() {
+        let devices = || {
+            vec![fact_line(
+                "devices",
+                Some("vda: r 0 B/s, w 36.0 MB/s".into()),
+                Theme::FULL,
+            )]
+        };
+        for (left, right, width) in [
+            (Vec::new(), devices(), 78),
+            (devices(), Vec::new(), 78),
+            (devices(), Vec::new(), 30),
+        ] {
+            let lines = beside(left, right, width);
+            let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+            assert!(
+                lines.iter().all(|line| line.width() <= usize::from(width)),
+                "{text:?}"
+            );
+            assert!(text.concat().contains("MB/s"), "{text:?}");
+        }
     }
 
     #[test]

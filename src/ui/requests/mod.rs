@@ -164,7 +164,11 @@ fn heading(requests: &RequestsState, view: &RequestsView, theme: Theme) -> Line<
     }
     let lasted = units::format_wait(std::time::Duration::from_secs_f64(seconds));
     let count = grouped_thousands(view.requests as f64);
-    facts.push(Span::raw(format!("{count} requests in {lasted}")));
+    let unit = match view.requests {
+        1 => "request",
+        _ => "requests",
+    };
+    facts.push(Span::raw(format!("{count} {unit} in {lasted}")));
     facts.push(Span::raw(format!("{} in flight", view.in_flight)));
     if view.lost_events > 0 {
         let text = format!(

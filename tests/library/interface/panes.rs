@@ -528,3 +528,28 @@ fn questions() {
         [Effect::SetAccounting(true)]
     ));
 }
+
+#[test]
+fn recording_does_not_offer_delay_accounting_and_its_panes_show_the_way_back() {
+    let mut state = canned::replay_state();
+    let mut snapshot = Snapshot::clone(state.live.snapshot.as_ref().unwrap());
+    let notice = ProbeNotice::DelayAccountingOff.message();
+    snapshot.notices.insert(0, notice.into());
+    state.live.snapshot = Some(Arc::new(snapshot));
+    let text = |state: &AppState| buffer_text(&draw_to_buffer(state, Theme::FULL, 80, 24));
+    let lists = text(&state);
+    assert!(lists.contains("delay accounting was off"), "{lists}");
+    assert!(!lists.contains("w turns on"), "{lists}");
+    let keys = lists.lines().last().unwrap();
+    assert!(!keys.contains("Esc"), "{keys}");
+    assert!(keys.contains("F find"), "{keys}");
+    assert!(
+        !keys.contains("b benchmark"),
+        "refused in a recording: {keys}"
+    );
+    canned::press_code(&mut state, KeySymbol::Down);
+    canned::press_code(&mut state, KeySymbol::Enter);
+    let pane = text(&state);
+    assert!(!pane.contains("w turns it on"), "{pane}");
+    assert!(pane.lines().last().unwrap().contains("Esc back"), "{pane}");
+}
