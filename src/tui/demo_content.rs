@@ -151,7 +151,7 @@ mod tests {
         assert!(recording.view_count() >= 50 && recording.has_requests());
         let sessions: usize = SESSIONS.iter().map(|(_, bytes)| bytes.len()).sum();
         let size = RECORDING.len() + sessions;
-        assert!(size < 300_000, "{size} bytes");
+        assert!(size < 350_000, "{size} bytes");
         for view in 0..content.cursor.recording().view_count() {
             content.cursor.seek(view);
             let view = content.cursor.read_view().unwrap().unwrap();

@@ -22,7 +22,7 @@ expect() {
     if [ $status = "$1" ] && { [ -z "$2" ] || grep -q "$2" /tmp/err; }; then
         echo "ok      $what: $3: $status ${2:-written}"
     else
-        echo "FAILED  $what: $3: $status instead of $1 (${2:-written}): $(head -n 2 /tmp/err | tr '\n' ' ')"
+        echo "FAILED  $what: $3: $status instead of $1 (${2:-written}): $(tail -n 5 /tmp/err | tr '\n' ' ')"
         failed=$((failed + 1))
     fi
 }
@@ -186,10 +186,11 @@ if mkdir $target 2>/dev/null; then
     echo 1 >$target/namespaces/5/enable
     wait $run
     status=$?
-    if [ $status = 3 ] && grep -q "nvmet subsystem nqn.test exports" /tmp/err; then
+    # A run that has begun has a result, which says why it ended.
+    if [ $status = 3 ] && grep -q "nvmet subsystem nqn.test exports" /tmp/out; then
         echo "ok      $what: $status"
     else
-        echo "FAILED  $what: $status: $(head -n 2 /tmp/err | tr '\n' ' ')"
+        echo "FAILED  $what: $status: $(head -n 5 /tmp/out | tr '\n' ' ')"
         failed=$((failed + 1))
     fi
     echo 0 >$target/namespaces/5/enable

@@ -17,10 +17,15 @@ use self::typescript::{ScreenState, read_states};
 type Filter = fn(&str) -> bool;
 
 /// The pictures with the states of the terminal that they may show, of which the last is taken.
-const PICTURES: [(&str, &str, Filter); 7] = [
+const PICTURES: [(&str, &str, Filter); 8] = [
     ("screen", "live", |text| {
-        text.contains("[1 Live]") && text.contains("cp /srv")
+        // While the copy is written back, in requests of 1 MiB.
+        text.contains("[1 Live]")
+            && text.contains("cp /srv")
+            && text.contains("5 why")
+            && text.contains("1 MiB")
     }),
+    ("screen", "why", is_explained),
     ("screen", "requests", |text| {
         text.contains("[3 Requests]") && text.contains("OPERATIONS")
     }),
@@ -37,6 +42,10 @@ const PICTURES: [(&str, &str, Filter); 7] = [
     }),
     ("screen", "comparison", |text| text.contains("95 % CI")),
 ];
+
+fn is_explained(text: &str) -> bool {
+    text.contains("[5 Why]") && text.contains("problem found")
+}
 
 fn is_running(text: &str) -> bool {
     text.contains("[2 Bench (running)]")
@@ -80,7 +89,7 @@ fn main() -> io::Result<()> {
     write("animation", animation::draw(&scenes(&screen)))
 }
 
-/// The scenes of the animation: 20 seconds.
+/// The scenes of the animation: 24 seconds.
 fn scenes(screen: &[ScreenState]) -> Vec<animation::Scene<'_>> {
     let of = |filter: fn(&str) -> bool| -> Vec<&ScreenState> {
         screen.iter().filter(|state| filter(&state.text)).collect()
@@ -90,6 +99,11 @@ fn scenes(screen: &[ScreenState]) -> Vec<animation::Scene<'_>> {
             caption: "Which process is it? A nightly copy fills the queue of sda (8 s show the whole time)",
             states: of(|text| text.contains("[1 Live]") && text.contains("DEVICES")),
             seconds: 8,
+        },
+        animation::Scene {
+            caption: "5: who waits on what, because of whom, with the proof",
+            states: of(is_explained),
+            seconds: 4,
         },
         animation::Scene {
             caption: "b, s: a benchmark of that disk, reads only",

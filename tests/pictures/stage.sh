@@ -53,17 +53,22 @@ echo 1 >/proc/sys/kernel/task_delayacct
 # A database that waits for each of its writes.
 service postgresql 105 /bin/dd if=/dev/zero of=/data/wal/segment bs=8k count=1000000 oflag=dsync status=none
 sleep 3
-diskscope record $stage/demo.rec --interval 1s --duration 56s --requests "$disk" >/dev/null 2>&1 &
+diskscope record $stage/demo.rec --interval 1s --duration 60s --requests "$disk" >/dev/null 2>&1 &
 recorder=$!
 sleep 2
 keys() {
     sleep 6
     # The list of devices; the copy begins while the Live screen is shown.
-    printf '\t\033[B'
+    printf '\t'
     service nightly-backup 34 /bin/cp /srv/images/vm7.raw /data/backup/vm7.raw >/dev/null 2>&1
-    sleep 24
+    # Both disks are listed by then; the second is the one that is copied to.
+    sleep 4
+    printf '\033[B'
+    sleep 20
+    printf 5
+    sleep 8
     printf 3
-    sleep 9
+    sleep 7
     printf 2
     sleep 3
     printf '/%s' "$disk"
@@ -78,7 +83,8 @@ keys() {
     sleep 20
     printf 4
     sleep 4
-    printf '\033[B\033[B\033[B \033[B '
+    # A mark moves on to the next session.
+    printf '\033[B\033[B\033[B  '
     sleep 2
     printf 'c'
     sleep 4
