@@ -24,6 +24,7 @@ mod process_list;
 mod process_numbers;
 mod same_disk;
 mod same_file;
+mod sector_extent;
 mod sole_opener;
 mod storage_servers;
 pub mod unseen_processes;
