@@ -22,7 +22,8 @@ use crate::drive::guard::conflicts::same_file::{FileSameness, FileStamp};
 use crate::drive::guard::conflicts::sector_extent::SectorExtent;
 use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 use crate::drive::guard::conflicts::{
-    device_mapper, device_nodes, exports, loop_devices, mount_tables, overlay, same_disk, same_file,
+    device_mapper, device_nodes, exports, flash_memory, loop_devices, mount_tables, overlay,
+    same_disk, same_file,
 };
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::guard::siblings;
@@ -429,6 +430,11 @@ impl<'a> StackSearch<'a> {
             return;
         }
         self.target_devices.push(name.to_owned());
+        if flash_memory::is_on_flash_memory(self.sys_paths, name) {
+            self.usage.unresolved.push(UnresolvedUse::FlashMemory {
+                device: sanitized(name),
+            });
+        }
     }
 
     /// Searches all lower devices of a device, and the other devices on them. `extent`: what the

@@ -11,6 +11,7 @@ mod device_stack;
 mod exported_path;
 pub mod exports;
 pub mod file_locks;
+mod flash_memory;
 pub mod lock_line;
 mod loop_devices;
 pub mod mappings;

@@ -369,6 +369,34 @@ fn second_path_conflicts_whatever_other_lower_devices_there_are() {
 }
 
 #[test]
+fn device_on_flash_memory_is_unresolved() {
+    let tree = GuardTree::new("");
+    tree.add_device("mtd/mtd0/mtdblock0", "31:0", &[])
+        .add_device("mtd/mtd1/ftla", "44:0", &[])
+        .add_partition("mtd/mtd1/ftla/ftla1", "44:1", &[])
+        .add_device("host0/block/sda", "8:0", &[])
+        .add_upper_device("dm-0", "253:0", &["sda", "mtdblock0"])
+        .add_upper_device("dm-1", "253:1", &["sda"]);
+    let subsystem = tree.0.path().join("sys/class/mtd");
+    fs::create_dir_all(&subsystem).unwrap();
+    let device = tree.0.path().join("sys/devices/mtd/mtd1");
+    symlink(&device, device.join("ftla/device")).unwrap();
+    symlink(&subsystem, device.join("subsystem")).unwrap();
+    for (number, name) in [
+        ((31, 0), "mtdblock0"),
+        ((44, 0), "ftla"),
+        ((44, 1), "ftla"),
+        ((253, 0), "mtdblock0"),
+    ] {
+        let questions = tree.find_usage(number).unresolved;
+        assert_eq!(questions.len(), 1, "{questions:?}");
+        let text = questions[0].to_string();
+        assert!(text.contains(&format!("flash memory of {name}")), "{text}");
+    }
+    assert!(tree.find_usage((253, 1)).unresolved.is_empty());
+}
+
+#[test]
 fn btrfs_member_conflicts_whichever_device_mount_names() {
     let tree = GuardTree::new("30 1 0:40 / /srv rw - btrfs /dev/sda rw\n");
     tree.add_device("host0/block/sda", "8:0", &[])
