@@ -29,6 +29,11 @@ pub(in crate::drive::guard) enum AliasKind {
         /// The disk, by the name of the path used for the medium.
         disk: String,
     },
+    /// A partition with sectors of the medium.
+    Partition {
+        /// Its disk.
+        disk: String,
+    },
     /// The device that a loop device is attached to.
     BackingDevice {
         /// The loop device.
@@ -53,6 +58,10 @@ impl Alias {
             AliasKind::DiskPath { disk } => UseConflict::OtherPath {
                 device: by,
                 disk: disk.clone(),
+            },
+            AliasKind::Partition { disk } => UseConflict::OverlappingSectors {
+                device: by,
+                lower: disk.clone(),
             },
             AliasKind::BackingDevice { upper } => UseConflict::AttachedLoopDevice {
                 device: by,

@@ -126,6 +126,11 @@ impl fmt::Display for UnresolvedUse {
                 formatter,
                 "whether {device}, which has the same bytes, is in use ({reason})"
             ),
+            Self::FlashMemory { device } => write!(
+                formatter,
+                "whether a file system or UBI uses the flash memory of {device}: they use MTD \
+                 without opening the block device"
+            ),
             Self::OverlayUpperFile { at } => write!(
                 formatter,
                 "which process uses the file in the upper directory of the overlay at {at}"

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -18,11 +19,14 @@ use crate::drive::guard::conflicts::medium_usage::{MediumUsage, unreadable_table
 use crate::drive::guard::conflicts::mount_tables::{MountTables, PlacedMount};
 use crate::drive::guard::conflicts::overlay::UnderlyingFile;
 use crate::drive::guard::conflicts::same_file::{FileSameness, FileStamp};
+use crate::drive::guard::conflicts::sector_extent::SectorExtent;
 use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 use crate::drive::guard::conflicts::{
-    device_mapper, device_nodes, exports, loop_devices, mount_tables, overlay, same_disk, same_file,
+    device_mapper, device_nodes, exports, flash_memory, loop_devices, mount_tables, overlay,
+    same_disk, same_file,
 };
 use crate::drive::guard::refusal::Refusal;
+use crate::drive::guard::siblings;
 use crate::drive::identity::sanitized;
 use crate::drive::identity::sysfs::list_directory;
 use crate::drive::medium::FileId;
@@ -54,8 +58,11 @@ pub(super) struct StackSearch<'a> {
     aliases: Vec<Alias>,
     /// Whether an overlay file may have its attributes in one layer and its data in another.
     has_metacopy: bool,
-    /// Sectors of the whole disk that the partition covers.
-    target_sectors: Option<(u64, u64)>,
+    /// The target, and the lower devices that the device on them holds exclusively.
+    held_devices: Vec<String>,
+    /// Lower devices whose own lower devices have been searched, each with what the target covers
+    /// of it.
+    searched_extents: Vec<(String, SectorExtent)>,
     /// Identity of the target itself.
     target_id: Option<FileId>,
     /// Device number of memory files (memfd_create(2), shmat(2)), which no mount shows and no
@@ -104,7 +111,8 @@ impl<'a> StackSearch<'a> {
             target_devices: Vec::new(),
             shared_files: Vec::new(),
             aliases: Vec::new(),
-            target_sectors: None,
+            held_devices: Vec::new(),
+            searched_extents: Vec::new(),
             target_id: None,
             memory_files_device: same_file::memory_files_device(),
         })
@@ -123,9 +131,10 @@ impl<'a> StackSearch<'a> {
                 let absent = unreadable_table(name, "find it in /sys/class/block");
                 let device = identity::block_device_name(self.sys_paths, (major, minor))
                     .ok_or_else(|| absent(io::ErrorKind::NotFound.into()))?;
-                self.target_devices.push(device.clone());
+                self.add_target_device(&device);
+                self.held_devices.push(device.clone());
                 self.search_device_and_partitions(&device);
-                self.search_lower_devices(&device);
+                self.search_lower_devices(&device, &SectorExtent::All);
             }
             FileId::Inode(..) => {
                 let file = anchor.and_then(|anchor| same_file::reopen_as_path(anchor).ok());
@@ -145,11 +154,18 @@ impl<'a> StackSearch<'a> {
         self.usage
     }
 
-    /// The other devices with the same bytes.
+    /// The other devices with the same bytes that can be held: nobody can hold a device that
+    /// another one of the stack of the target holds, or a partition of a disk that is held.
     pub(super) fn aliases(&self) -> Vec<Alias> {
         let mut aliases = self.aliases.clone();
         aliases.sort();
-        aliases.dedup();
+        aliases.dedup_by(|one, other| one.name == other.name);
+        let names: HashSet<String> = aliases.iter().map(|one| one.name.clone()).collect();
+        let is_held = |name: &String| self.held_devices.contains(name);
+        aliases.retain(|one| {
+            let disk = siblings::whole_disk_name(&self.sysfs_directory(&one.name));
+            !is_held(&one.name) && !disk.is_some_and(|disk| is_held(&disk) || names.contains(&disk))
+        });
         aliases
     }
 
@@ -157,7 +173,7 @@ impl<'a> StackSearch<'a> {
     /// any mount namespace uses it, and excludes other users during the lifetime of the result.
     pub(super) fn take_aliases(&mut self) {
         self.usage.aliases = self.aliases();
-        for Alias { name, .. } in std::mem::take(&mut self.aliases) {
+        for Alias { name, .. } in self.usage.aliases.clone() {
             let Some(number) = self.read_device_number(&name) else {
                 continue;
             };
@@ -408,67 +424,90 @@ impl<'a> StackSearch<'a> {
             .find_map(|path| same_file::open_identified_path(&path, id))
     }
 
-    /// Searches all lower devices of a device, and the other devices on them.
-    fn search_lower_devices(&mut self, name: &str) {
-        self.search_whole_disk(name);
+    /// A device that the target consists of, or that the target is a part of.
+    fn add_target_device(&mut self, name: &str) {
+        if self.target_devices.iter().any(|known| known == name) {
+            return;
+        }
+        self.target_devices.push(name.to_owned());
+        if flash_memory::is_on_flash_memory(self.sys_paths, name) {
+            self.usage.unresolved.push(UnresolvedUse::FlashMemory {
+                device: sanitized(name),
+            });
+        }
+    }
+
+    /// Searches all lower devices of a device, and the other devices on them. `extent`: what the
+    /// target covers of the device.
+    fn search_lower_devices(&mut self, name: &str, extent: &SectorExtent) {
+        let search = (name.to_owned(), extent.clone());
+        if self.searched_extents.contains(&search) {
+            return;
+        }
+        self.searched_extents.push(search);
+        self.search_whole_disk(name, extent);
         self.search_loop_backing(name);
         let slaves = self.list_directory(&self.sysfs_directory(name).join("slaves"));
-        let new: Vec<String> = slaves
-            .iter()
-            .filter(|slave| !self.target_devices.contains(slave))
-            .cloned()
-            .collect();
         // All paths of a multipath device belong to it.
-        self.target_devices.extend(new.iter().cloned());
-        for slave in &new {
+        for slave in &slaves {
+            self.add_target_device(slave);
+            self.held_devices.push(slave.clone());
+        }
+        for slave in &slaves {
             self.search_lower_device(slave, name);
         }
         if slaves.is_empty() {
-            self.search_other_paths(name);
+            self.search_other_paths(name, extent);
         }
     }
 
     /// A partition is also in use when its whole disk is held, or when another partition covers the
     /// same sectors.
-    fn search_whole_disk(&mut self, name: &str) {
+    fn search_whole_disk(&mut self, name: &str, extent: &SectorExtent) {
         let Some(whole) =
             identity::read_block_device(self.sys_paths, name).and_then(|drive| drive.parent)
         else {
             return;
         };
-        if self.target_devices.contains(&whole) {
-            return;
-        }
-        self.target_devices.push(whole.clone());
-        self.target_sectors = self.partition_sectors(name);
+        let extent = extent.on_whole_disk(self.partition_sectors(name).as_ref());
+        self.add_target_device(&whole);
         self.search_device(&whole);
-        for part in self.overlapping_partitions(&whole) {
-            self.search_device(&part);
-        }
-        self.search_lower_devices(&whole);
+        self.search_overlapping_partitions(&whole, &extent);
+        self.search_lower_devices(&whole, &extent);
     }
 
-    /// Partitions of a whole disk that have sectors of the target.
-    fn overlapping_partitions(&mut self, whole: &str) -> Vec<String> {
-        let mut parts = self.partitions(whole);
-        if let Some((start, length)) = self.target_sectors {
-            parts.retain(|part| {
-                self.partition_sectors(part).is_none_or(|(other, size)| {
-                    other < start.saturating_add(length) && start < other.saturating_add(size)
-                })
+    /// Searches the partitions of a lower disk that have sectors of the target.
+    fn search_overlapping_partitions(&mut self, whole: &str, extent: &SectorExtent) {
+        for part in self.overlapping_partitions(whole, extent) {
+            self.search_device(&part);
+            self.aliases.push(Alias {
+                name: part,
+                kind: AliasKind::Partition {
+                    disk: sanitized(whole),
+                },
             });
         }
+    }
+
+    /// Partitions of a whole disk that have sectors of the target, and are not below it.
+    fn overlapping_partitions(&mut self, whole: &str, extent: &SectorExtent) -> Vec<String> {
+        let mut parts = self.partitions(whole);
+        parts.retain(|part| {
+            !self.target_devices.contains(part)
+                && extent.overlaps(self.partition_sectors(part).as_ref())
+        });
         parts
     }
 
-    /// First sector and number of sectors of a partition.
-    fn partition_sectors(&self, part: &str) -> Option<(u64, u64)> {
+    /// The sectors of a partition on its disk.
+    fn partition_sectors(&self, part: &str) -> Option<Range<u64>> {
         let directory = self.sysfs_directory(part);
         let number = |file: &str| -> Option<u64> {
             let text = fs::read_to_string(directory.join(file)).ok()?;
             text.trim().parse().ok()
         };
-        Some((number("start")?, number("size")?))
+        let start = number("start")?;
+        Some(start..start.checked_add(number("size")?)?)
     }
 
     /// Searches the backing file of a loop device, which the loop device does not hold.
@@ -476,8 +515,6 @@ impl<'a> StackSearch<'a> {
         let Some(own) = self.loops.iter().find(|one| one.name == name).cloned() else {
             return;
         };
-        // The target covers part of the lower device; the exact sectors are not tracked.
-        self.target_sectors = None;
         match own.backing {
             Ok(FileId::Device(major, minor)) => {
                 let Some(lower) = identity::block_device_name(self.sys_paths, (major, minor))
@@ -487,16 +524,15 @@ impl<'a> StackSearch<'a> {
                         reason: "it is not in /sys/class/block".to_owned(),
                     });
                 };
-                if !self.target_devices.contains(&lower) {
-                    self.target_devices.push(lower.clone());
-                    self.aliases.push(Alias {
-                        name: lower.clone(),
-                        kind: AliasKind::BackingDevice { upper: own.name },
-                    });
-                    self.search_sibling_loops(&SharedFile::for_device((major, minor), &lower));
-                    self.search_device_and_partitions(&lower);
-                    self.search_lower_devices(&lower);
-                }
+                self.add_target_device(&lower);
+                self.aliases.push(Alias {
+                    name: lower.clone(),
+                    kind: AliasKind::BackingDevice { upper: own.name },
+                });
+                self.search_sibling_loops(&SharedFile::for_device((major, minor), &lower));
+                self.search_device_and_partitions(&lower);
+                // Offset and size of the loop device are not evaluated.
+                self.search_lower_devices(&lower, &SectorExtent::All);
             }
             Ok(id) => {
                 let file = same_file::open_identified_path(&own.backing_path, id);
@@ -556,7 +592,8 @@ impl<'a> StackSearch<'a> {
         });
     }
 
-    /// A lower device of the target: its other holders use other sectors, or are siblings.
+    /// A lower device of the target, below `upper`: its other holders use other sectors, or are
+    /// siblings. Its partitions may be in use without `O_EXCL`.
     fn search_lower_device(&mut self, name: &str, upper: &str) {
         let Some(number) = self.read_device_number(name) else {
             return;
@@ -577,7 +614,26 @@ impl<'a> StackSearch<'a> {
                 self.check_sibling(&holder, &lower, kind);
             }
         }
-        self.search_lower_devices(name);
+        let extent = self.mapped_extent(upper, number);
+        self.search_overlapping_partitions(name, &extent);
+        self.search_lower_devices(name, &extent);
+    }
+
+    /// What a device covers of a lower device: all of it unless it is a device-mapper device whose
+    /// table names sectors.
+    fn mapped_extent(&self, upper: &str, lower: (u32, u32)) -> SectorExtent {
+        let table = self
+            .device_number(upper)
+            .and_then(|number| device_mapper::read_mapped_ranges(self.sys_paths, number).ok());
+        let pieces = table.unwrap_or_default().into_iter();
+        let sectors: Option<Vec<Range<u64>>> = pieces
+            .filter(|piece| piece.lower_device == lower)
+            .map(|piece| piece.sectors)
+            .collect();
+        match sectors {
+            Some(ranges) if !ranges.is_empty() => SectorExtent::Ranges(ranges),
+            _ => SectorExtent::All,
+        }
     }
 
     /// Whether two device-mapper devices provably share no sector of a lower device.
@@ -591,8 +647,8 @@ impl<'a> StackSearch<'a> {
         device_mapper::ranges_are_disjoint(&one, &other, lower)
     }
 
-    /// Searches other paths to the same disk.
-    fn search_other_paths(&mut self, name: &str) {
+    /// Searches other paths to the same disk, of which the target covers `extent`.
+    fn search_other_paths(&mut self, name: &str, extent: &SectorExtent) {
         let others = same_disk::other_paths_of_disk(self.sys_paths, name);
         let others = others.unwrap_or_else(|error| {
             let directory = self.sys_paths.sys.join("class/block");
@@ -600,13 +656,13 @@ impl<'a> StackSearch<'a> {
             Vec::new()
         });
         for other in others {
-            if self.target_devices.contains(&other) {
-                continue;
-            }
+            let is_target = self.target_devices.contains(&other);
             let before = self.usage.conflicts.len();
-            self.search_device(&other);
-            let parts = self.overlapping_partitions(&other);
-            for part in &parts {
+            if !is_target {
+                self.search_device(&other);
+            }
+            let overlapping = self.overlapping_partitions(&other, extent);
+            for part in &overlapping {
                 self.search_device(part);
             }
             if self.usage.conflicts.len() > before {
@@ -615,9 +671,14 @@ impl<'a> StackSearch<'a> {
                     lower: format!("the disk that is also {}", sanitized(name)),
                 });
             }
-            let same = match self.target_sectors {
-                None => vec![other.clone()],
-                Some(_) => parts,
+            // Whoever holds a partition keeps others from holding the disk, and the reverse.
+            let parts = self.partitions(&other);
+            let has_other_users = is_target
+                || parts.iter().any(|part| self.target_devices.contains(part))
+                || (*extent != SectorExtent::All && !parts.is_empty());
+            let same = match has_other_users {
+                true => overlapping,
+                false => vec![other],
             };
             self.aliases.extend(same.into_iter().map(|path| Alias {
                 name: path,

@@ -159,6 +159,12 @@ pub enum UnresolvedUse {
         /// Reason of the failure.
         reason: String,
     },
+    /// It is, or is on, a block device of flash memory (MTD). File systems such as JFFS2, and UBI,
+    /// use that memory without opening the block device.
+    FlashMemory {
+        /// The block device of the flash memory.
+        device: String,
+    },
     /// The file of the upper directory behind an overlay file is unknown.
     OverlayUpperFile {
         /// The mount point of the overlay.

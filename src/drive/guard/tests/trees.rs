@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::*;
 use crate::drive::guard::conflicts;
+use crate::drive::guard::conflicts::medium_usage::MediumUsage;
 
 /// A test tree in its own temporary directory.
 struct GuardTree(tempfile::TempDir);
@@ -52,12 +53,56 @@ impl GuardTree {
         self.add_device(directory, number, holders)
     }
 
-    /// The conflicts of the device with that number, as text.
-    fn conflicts(&self, number: (u32, u32)) -> Vec<String> {
+    /// Moves a partition to other sectors of its disk.
+    fn place_partition(&self, directory: &str, start: u64, size: u64) -> &Self {
+        self.write_file(
+            &format!("sys/devices/{directory}/start"),
+            &format!("{start}\n"),
+        );
+        self.write_file(
+            &format!("sys/devices/{directory}/size"),
+            &format!("{size}\n"),
+        );
+        self
+    }
+
+    /// Adds a device on others.
+    fn add_upper_device(&self, name: &str, number: &str, lower: &[&str]) -> &Self {
+        self.add_device(&format!("virtual/block/{name}"), number, &[]);
+        for one in lower {
+            self.write_file(
+                &format!("sys/devices/virtual/block/{name}/slaves/{one}"),
+                "",
+            );
+            let holders = self.0.path().join("sys/class/block").join(one);
+            fs::write(holders.join("holders").join(name), "").unwrap();
+        }
+        self
+    }
+
+    /// Gives a disk an identifier.
+    fn identify_disk(&self, directory: &str, wwid: &str) -> &Self {
+        let file = format!("sys/devices/{directory}/device/wwid");
+        self.write_file(&file, &format!("{wwid}\n"));
+        self
+    }
+
+    fn find_usage(&self, number: (u32, u32)) -> MediumUsage {
         let roots = SysPaths::under_root(self.0.path());
         let id = FileId::Device(number.0, number.1);
-        let found = conflicts::find_usage_in_tables(&roots, id, "/dev/target").unwrap();
+        conflicts::find_usage_in_tables(&roots, id, "/dev/target").unwrap()
+    }
+
+    /// The conflicts of the device with that number, as text.
+    fn conflicts(&self, number: (u32, u32)) -> Vec<String> {
+        let found = self.find_usage(number);
         found.conflicts.iter().map(ToString::to_string).collect()
+    }
+
+    /// The other devices that are held while the device with that number is written.
+    fn aliases(&self, number: (u32, u32)) -> Vec<String> {
+        let found = self.find_usage(number);
+        found.aliases.into_iter().map(|one| one.name).collect()
     }
 }
 
@@ -218,6 +263,137 @@ fn appearing_alias_device_is_reported_by_kind() {
         "sdb, which appeared meanwhile, is another path to the disk sda",
     ];
     assert_eq!(words, expected);
+}
+
+/// Two partitions, and a third that overlaps the second.
+fn add_overlapping_partitions(tree: &GuardTree, disk: &str, major: u32) {
+    let directory = |number: u32| format!("host0/block/{disk}/{disk}{number}");
+    tree.add_device(&format!("host0/block/{disk}"), &format!("{major}:0"), &[]);
+    for (number, start, size) in [(1, 2048, 2048), (2, 8192, 4096), (3, 10_240, 8192)] {
+        tree.add_partition(&directory(number), &format!("{major}:{number}"), &[])
+            .place_partition(&directory(number), start, size);
+    }
+}
+
+#[test]
+fn partitions_of_a_disk_below_stacked_devices_conflict() {
+    for upper in ["dm-0", "md0", "bcache0"] {
+        let tree = GuardTree::new("30 1 8:1 / /srv rw - ext4 /dev/sda1 rw\n");
+        tree.add_device("host0/block/sda", "8:0", &[])
+            .add_partition("host0/block/sda/sda1", "8:1", &[])
+            .add_device("host1/block/sdb", "8:16", &[])
+            .add_upper_device(upper, "253:0", &["sdb", "sda"])
+            .add_upper_device("dm-1", "253:1", &[upper]);
+        assert_eq!(tree.conflicts((253, 1)), ["sda1 is mounted at /srv"]);
+        let stacked = format!("dm-1 is stacked on {upper}");
+        let expected = ["sda1 is mounted at /srv", &stacked];
+        assert_eq!(tree.conflicts((253, 0)), expected);
+        for number in [(253, 0), (253, 1)] {
+            // The upper device holds the whole disk.
+            assert_eq!(tree.aliases(number), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn partitions_of_all_paths_below_a_multipath_device_conflict() {
+    for used in ["8:1", "8:17"] {
+        let tree = GuardTree::new(&format!("30 1 {used} / /srv rw - ext4 /dev/used rw\n"));
+        tree.add_device("host0/block/sda", "8:0", &[])
+            .add_partition("host0/block/sda/sda1", "8:1", &[])
+            .add_device("host1/block/sdb", "8:16", &[])
+            .add_partition("host1/block/sdb/sdb1", "8:17", &[])
+            .identify_disk("host0/block/sda", "naa.5")
+            .identify_disk("host1/block/sdb", "naa.5")
+            .add_upper_device("dm-0", "253:0", &["sda", "sdb"]);
+        let found = tree.conflicts((253, 0));
+        assert!(found.iter().any(|it| it.contains("is mounted at /srv")));
+        assert_eq!(tree.aliases((253, 0)), [""; 0]);
+    }
+}
+
+#[test]
+fn partition_that_overlaps_any_lower_partition_conflicts() {
+    let tree = GuardTree::new("30 1 8:3 / /srv rw - ext4 /dev/sda3 rw\n");
+    add_overlapping_partitions(&tree, "sda", 8);
+    tree.add_upper_device("dm-0", "253:0", &["sda1", "sda2"])
+        .add_upper_device("dm-1", "253:1", &["sda1"]);
+    assert_eq!(tree.conflicts((253, 0)), ["sda3 is mounted at /srv"]);
+    let others = ["dm-0 is stacked on sda2", "sda3 is mounted at /srv"];
+    assert_eq!(tree.conflicts((8, 2)), [others[1], others[0]]);
+    let disjoint = tree.conflicts((253, 1));
+    assert!(!disjoint.contains(&others[1].to_owned()), "{disjoint:?}");
+}
+
+#[test]
+fn overlapping_partitions_are_held() {
+    let tree = GuardTree::new("");
+    add_overlapping_partitions(&tree, "sda", 8);
+    assert_eq!(tree.aliases((8, 1)), [""; 0]);
+    assert_eq!(tree.aliases((8, 2)), ["sda3"]);
+    assert_eq!(tree.aliases((8, 3)), ["sda2"]);
+    assert_eq!(tree.aliases((8, 0)), [""; 0], "the disk itself is held");
+    tree.add_upper_device("md0", "9:0", &["sda1", "sda2"]);
+    assert_eq!(tree.aliases((9, 0)), ["sda3"]);
+}
+
+#[test]
+fn second_path_conflicts_whatever_other_lower_devices_there_are() {
+    let tree_with = |used: &str, lower: &[&str]| {
+        let tree = GuardTree::new(&format!("30 1 {used} / /srv rw - ext4 /dev/used rw\n"));
+        for (disk, major) in [("sda", 8), ("sdb", 65), ("sdc", 66)] {
+            add_overlapping_partitions(&tree, disk, major);
+        }
+        tree.identify_disk("host0/block/sdb", "naa.5")
+            .identify_disk("host0/block/sdc", "naa.5")
+            .add_upper_device("dm-0", "253:0", lower);
+        tree
+    };
+    let cases: [(&str, &[&str], bool); 6] = [
+        ("66:1", &["sda1", "sdb"], true),
+        ("66:2", &["sdb1", "sdb2"], true),
+        ("65:2", &["sdb1", "sdc2"], true),
+        ("66:1", &["sdb1", "sdc2"], true),
+        ("66:3", &["sda3", "sdb1"], false),
+        ("65:3", &["sdc1"], false),
+    ];
+    for (used, lower, is_conflict) in cases {
+        let found = tree_with(used, lower).conflicts((253, 0));
+        let is_found = found.iter().any(|it| it.contains("is mounted at /srv"));
+        assert_eq!(is_found, is_conflict, "{used} {lower:?}: {found:?}");
+    }
+    let tree = tree_with("1:1", &["sdb1", "sdb2"]);
+    assert_eq!(tree.aliases((253, 0)), ["sdb3", "sdc1", "sdc2", "sdc3"]);
+    let tree = tree_with("1:1", &["sda1", "sdb"]);
+    assert_eq!(tree.aliases((253, 0)), ["sdc"]);
+}
+
+#[test]
+fn device_on_flash_memory_is_unresolved() {
+    let tree = GuardTree::new("");
+    tree.add_device("mtd/mtd0/mtdblock0", "31:0", &[])
+        .add_device("mtd/mtd1/ftla", "44:0", &[])
+        .add_partition("mtd/mtd1/ftla/ftla1", "44:1", &[])
+        .add_device("host0/block/sda", "8:0", &[])
+        .add_upper_device("dm-0", "253:0", &["sda", "mtdblock0"])
+        .add_upper_device("dm-1", "253:1", &["sda"]);
+    let subsystem = tree.0.path().join("sys/class/mtd");
+    fs::create_dir_all(&subsystem).unwrap();
+    let device = tree.0.path().join("sys/devices/mtd/mtd1");
+    symlink(&device, device.join("ftla/device")).unwrap();
+    symlink(&subsystem, device.join("subsystem")).unwrap();
+    for (number, name) in [
+        ((31, 0), "mtdblock0"),
+        ((44, 0), "ftla"),
+        ((44, 1), "ftla"),
+        ((253, 0), "mtdblock0"),
+    ] {
+        let questions = tree.find_usage(number).unresolved;
+        assert_eq!(questions.len(), 1, "{questions:?}");
+        let text = questions[0].to_string();
+        assert!(text.contains(&format!("flash memory of {name}")), "{text}");
+    }
+    assert!(tree.find_usage((253, 1)).unresolved.is_empty());
 }
 
 #[test]
