@@ -1,11 +1,12 @@
 #!/bin/sh
 # The write guard with what stands between a file and its users: LUKS, network block devices, exports by
-# FUSE, encrypted directories, overlays on loop devices. Run by hand, as root, in a virtual machine.
+# FUSE, encrypted directories, overlays on loop devices; and what comes up during a run: another table of a
+# device-mapper device, another export. Run by hand, as root, in a virtual machine.
 #
 # usage: served.sh NVME SCSI      names without /dev; WHAT IS ON BOTH IS LOST
 #
-# Wanted: kernel modules dm-crypt, nbd, fuse, ext4, loop, overlay, xts, cts, cbc; diskscope, cryptsetup, dmsetup,
-# qemu-nbd, qemu-storage-daemon, e4crypt, mkfs.ext4, losetup in the PATH. Prints one line for every check; its exit
+# Wanted: kernel modules dm-crypt, nbd, fuse, ext4, loop, overlay, xts, cts, cbc, nvmet, ocfs2_nodemanager; diskscope,
+# cryptsetup, dmsetup, qemu-nbd, qemu-storage-daemon, e4crypt, mkfs.ext4, losetup, unshare in the PATH. Prints one line for every check; its exit
 # status is the number of those that failed.
 
 nvme=$1 scsi=$2
@@ -165,4 +166,109 @@ else
     failed=$((failed + 1))
 fi
 umount /tmp/point
+dd if=/dev/zero of=/dev/$scsi bs=1M count=40 2>/dev/null
+
+# What changes during a run.
+# during STATUS REASON TARGET COMMAND: a run on the target ends like that after the command.
+during() {
+    rm -rf /tmp/state
+    diskscope run random-write "$3" --overwrite "$3" --overwrite-signatures --duration "${seconds:-120}s" --ramp 0s \
+        --rate 40 >/tmp/out 2>/tmp/err &
+    run=$!
+    # The target is watched as soon as it may be written.
+    while kill -0 $run 2>/dev/null && ! grep -q iops /tmp/state/diskscope/sessions/*.journal 2>/dev/null; do sleep 1; done
+    eval "$4"
+    wait $run
+    status=$?
+    if [ $status = "$1" ] && { [ -z "$2" ] || grep -q "$2" /tmp/err; }; then
+        echo "ok      $what: $3: $status ${2:-written}"
+    else
+        echo "FAILED  $what: $3: $status instead of $1 (${2:-written}): $(head -n 6 /tmp/err | tr '\n' ' ')"
+        failed=$((failed + 1))
+    fi
+}
+create() { echo "$2" | dmsetup create --noudevsync "$1" && dmsetup mknodes; }
+reload() { printf "$2" | dmsetup reload "$1" && dmsetup suspend --noudevsync "$1" && dmsetup resume --noudevsync "$1"; }
+create own "0 100000 linear /dev/$scsi 0"
+create beside "0 100000 linear /dev/$scsi 400000"
+mkfs.ext4 -q -F -b 1024 /dev/mapper/beside && mount /dev/mapper/beside /tmp/point
+what="table of a mounted map that gets the sectors of the target"
+during 3 "same sectors" /dev/mapper/own \
+    'reload beside "0 100000 linear /dev/$scsi 400000\n100000 100000 linear /dev/$scsi 0\n"'
+reload beside "0 100000 linear /dev/$scsi 400000\n"
+what="table of a mounted map that gets other sectors"
+seconds=20 during 0 "" /dev/mapper/own \
+    'reload beside "0 100000 linear /dev/$scsi 400000\n100000 100000 linear /dev/$scsi 600000\n"'
+what="table of the target that leads to a mounted map"
+during 3 "same sectors" /dev/mapper/own 'reload own "0 100000 linear /dev/$scsi 400000\n"'
+reload own "0 100000 linear /dev/$scsi 0\n"
+what="table of the target that leads elsewhere"
+during 3 "another table" /dev/mapper/own 'reload own "0 100000 linear /dev/$scsi 200000\n"'
+reload own "0 100000 linear /dev/$scsi 0\n"
+what="same table of the target, loaded again"
+seconds=20 during 0 "" /dev/mapper/own 'reload own "0 100000 linear /dev/$scsi 0\n"'
+umount /tmp/point
+dmsetup remove --noudevsync beside
+dmsetup remove --noudevsync own
+
+mount -t configfs none /sys/kernel/config 2>/dev/null
+served=/sys/kernel/config/nvmet/subsystems/served
+if mkdir $served 2>/dev/null; then
+    for file in one two; do dd if=/dev/urandom of=/tmp/$file bs=1M count=32 2>/dev/null; done
+    sleep 1
+    # serve NUMBER PATH: as a namespace.
+    serve() {
+        mkdir $served/namespaces/$1 2>/dev/null
+        echo 0 >$served/namespaces/$1/enable
+        echo 1 >$served/namespaces/$1/buffered_io
+        printf "$2" >$served/namespaces/$1/device_path
+        (cd / && echo 1 >$served/namespaces/$1/enable)
+    }
+    what="export by a relative path that is configured anew"
+    serve 1 tmp/one
+    seconds=20 during 0 "" /tmp/two 'cat $served/namespaces/1/* >/dev/null 2>&1; echo 2 >/proc/sys/vm/drop_caches'
+    during 3 "what nvmet subsystem served exports" /tmp/two 'serve 1 tmp/two'
+    serve 1 tmp/one
+    what="another namespace of a subsystem that exports by a relative path"
+    during 3 "what nvmet subsystem served exports" /tmp/two 'serve 2 tmp/two'
+    echo 0 >$served/namespaces/2/enable
+    echo 0 >$served/namespaces/1/enable
+    what="exports where configfs is not mounted"
+    written /tmp/two
+    unshare -m sh -c "umount /sys/kernel/config && diskscope run random-write /tmp/two --overwrite /tmp/two \
+        --requests 20 --ramp 0s >/tmp/out 2>/tmp/err"
+    status=$?
+    if [ $status = 3 ] && grep -q "configfs is not mounted" /tmp/err; then
+        echo "ok      $what: $status"
+    else
+        echo "FAILED  $what: $status: $(head -n 2 /tmp/err | tr '\n' ' ')"
+        failed=$((failed + 1))
+    fi
+    rmdir $served/namespaces/1 $served/namespaces/2 $served
+else
+    echo "skipped exports: no nvmet"
+fi
+
+what="heartbeat region of OCFS2"
+cluster=/sys/kernel/config/cluster/test
+if mkdir $cluster 2>/dev/null; then
+    node=$cluster/node/one
+    mkdir $node
+    echo 7777 >$node/ipv4_port
+    echo 127.0.0.1 >$node/ipv4_address
+    echo 1 >$node/num
+    echo 1 >$node/local
+    region=$cluster/heartbeat/0123456789ABCDEF0123456789ABCDEF
+    mkdir $region
+    written /dev/$scsi
+    echo 512 >$region/block_bytes
+    echo 1 >$region/start_block
+    echo 255 >$region/blocks
+    during 3 "OCFS2 heartbeat region .* writes to $scsi" /dev/$scsi 'exec 5<>/dev/$scsi; echo 5 >$region/dev; exec 5<&-'
+    refused "OCFS2 heartbeat region .* writes to $scsi" /dev/$scsi
+    written /dev/$nvme
+    rmdir $region $node $cluster
+else
+    echo "skipped $what"
+fi
 exit $failed

@@ -13,6 +13,7 @@ mod file_uses;
 mod history;
 mod hold;
 mod inspect;
+mod map_tables;
 mod medium_change;
 mod medium_reader;
 mod obstacle;

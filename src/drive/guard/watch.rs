@@ -15,8 +15,8 @@ use crate::drive::guard::conflicts::exports;
 use crate::drive::guard::conflicts::exports::ExportedTarget;
 use crate::drive::guard::conflicts::medium_usage::SearchDepth;
 use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
+use crate::drive::guard::map_tables::{DeviceHolders, MapTable, MapTables, read_stack};
 use crate::drive::guard::refusal::Refusal;
-use crate::drive::guard::siblings;
 use crate::drive::guard::usage_check::check_unused;
 use crate::drive::guard::write_permit::KnownUse;
 use crate::drive::identity::sysfs::list_directory;
@@ -34,7 +34,9 @@ pub struct WriteWatch {
     mounts: Option<File>,
     /// As of the last look; `None` before the first one.
     tables: Option<KernelTables>,
-    /// Questions that were open when the permit was given.
+    /// The tables of device-mapper, and the number of the kernel's events before they were read.
+    maps: Option<(Vec<u8>, MapTables)>,
+    /// What was known when the permit was given.
     known_use: Arc<KnownUse>,
     /// The images below the medium; `None` before they are looked for, and again whenever the tables
     /// change.
@@ -61,6 +63,7 @@ impl WriteWatch {
             mounts: File::open(roots.proc.join("self/mountinfo")).ok(),
             // What changed since the permit was given is looked at the first time.
             tables: None,
+            maps: None,
             known_use: known,
             space: None,
             consecutive_slow_checks: 0,
@@ -80,6 +83,23 @@ impl WriteWatch {
             &self.known_use,
         )
         .err()
+        .or_else(|| self.replaced_table())
+    }
+
+    /// A device-mapper device that the medium consists of got another table.
+    fn replaced_table(&self) -> Option<Refusal> {
+        let (_, maps) = self.maps.as_ref()?;
+        let before = &self.known_use.own_tables;
+        let differs = |name: &String| {
+            let find = |tables: &[MapTable]| tables.iter().find(|it| it.0 == *name).cloned();
+            find(&maps.own) != find(before)
+        };
+        let names = maps.own.iter().chain(before).map(|(name, _)| name);
+        let device = names.into_iter().find(|name| differs(name))?.clone();
+        Some(Refusal::Unresolved {
+            name: self.medium.target.name.clone(),
+            unresolved: vec![UnresolvedUse::ReplacedTable { device }],
+        })
     }
 
     /// Why a file with holes, or a device in one, must not be written any more: its file system has
@@ -124,7 +144,36 @@ impl WriteWatch {
         let tables = KernelTables::read(&self.sys_paths, device).ok();
         let same = tables.is_some() && tables == self.tables;
         self.tables = tables;
-        !same || self.mounts_changed()
+        let same_maps = self.maps_are_unchanged(same);
+        !same || !same_maps || self.mounts_changed()
+    }
+
+    /// Whether no device-mapper device around the medium got another table since the last call.
+    /// The kernel sends an event whenever a device starts to use a table: while the number of
+    /// events is the same, the tables are not read.
+    fn maps_are_unchanged(&mut self, same_stack: bool) -> bool {
+        if self.medium.target.kind != TargetKind::BlockDevice {
+            return true;
+        }
+        // Kernel tables that cannot be read count as changed anyway.
+        let Some(tables) = &self.tables else {
+            return true;
+        };
+        if !tables.has_map() && self.known_use.own_tables.is_empty() {
+            self.maps = None;
+            return true;
+        }
+        let events = fs::read(self.sys_paths.sys.join("kernel/uevent_seqnum")).unwrap_or_default();
+        if let Some((before, _)) = &self.maps
+            && same_stack
+            && !events.is_empty()
+            && *before == events
+        {
+            return true;
+        }
+        let maps = MapTables::read(&self.sys_paths, &tables.holders);
+        let before = self.maps.replace((events, maps));
+        before.as_ref().map(|(_, maps)| maps) == self.maps.as_ref().map(|(_, maps)| maps)
     }
 
     fn mounts_changed(&self) -> bool {
@@ -144,9 +193,8 @@ impl WriteWatch {
 struct KernelTables {
     /// Every block device, of whatever kind.
     devices: Vec<DeviceKey>,
-    /// What is on each device that the medium is on: a device-mapper device that is there already
-    /// comes to other devices by a new table.
-    holders: Vec<(String, Vec<String>)>,
+    /// What is on each device that the medium is on.
+    holders: Vec<DeviceHolders>,
     /// File systems that are mounted from files, also in other mount namespaces.
     mounted_files: Vec<String>,
     swaps: Vec<u8>,
@@ -159,6 +207,16 @@ struct KernelTables {
 type DeviceKey = (String, Vec<u8>, Vec<u8>);
 
 impl KernelTables {
+    /// Whether the medium is on a device-mapper device, or beside one.
+    fn has_map(&self) -> bool {
+        let names = |(name, holders): &DeviceHolders| {
+            std::iter::once(name)
+                .chain(holders)
+                .any(|name| name.starts_with("dm-"))
+        };
+        self.holders.iter().any(names)
+    }
+
     /// Reads the tables for a medium on that device.
     fn read(roots: &SysPaths, own: Option<String>) -> io::Result<Self> {
         let directory = roots.sys.join("class/block");
@@ -168,7 +226,7 @@ impl KernelTables {
                 .into_iter()
                 .map(|name| read_device(&directory, name))
                 .collect::<io::Result<_>>()?,
-            holders: read_holders(&directory, own)?,
+            holders: read_stack(&directory, own)?,
             mounted_files: list_directory(&roots.sys.join("fs/erofs"))?,
             swaps: read_if_present(&roots.proc.join("swaps"))?,
             exports: exports::list_exports(roots),
@@ -185,30 +243,6 @@ fn read_device(directory: &Path, name: String) -> io::Result<DeviceKey> {
         false => Vec::new(),
     };
     Ok((name, sequence, file))
-}
-
-/// A device and all that it is on, with the devices on each of them.
-fn read_holders(
-    directory: &Path,
-    device: Option<String>,
-) -> io::Result<Vec<(String, Vec<String>)>> {
-    let mut below: Vec<String> = device.into_iter().collect();
-    let mut found = Vec::new();
-    while let Some(name) = below.get(found.len()).cloned() {
-        let device_directory = directory.join(&name);
-        let lower = list_directory(&device_directory.join("slaves"))?.into_iter();
-        let lower = lower
-            .chain(siblings::whole_disk_name(&device_directory))
-            .chain(siblings::backing_device(&device_directory));
-        for one in lower {
-            if !below.contains(&one) {
-                below.push(one);
-            }
-        }
-        let holders = list_directory(&device_directory.join("holders"))?;
-        found.push((name, holders));
-    }
-    Ok(found)
 }
 
 /// What is in a file; nothing where there is none.
@@ -247,6 +281,25 @@ mod tests {
     }
 
     #[test]
+    fn export_of_another_path_changes_the_tables() {
+        let (_tree, roots) = SysPaths::with_files(&[
+            (
+                "sys/kernel/config/nvmet/subsystems/one/namespaces/1/device_path",
+                "tmp/one\n",
+            ),
+            (
+                "sys/kernel/config/nvmet/subsystems/one/namespaces/1/enable",
+                "1\n",
+            ),
+        ]);
+        let read = || KernelTables::read(&roots, None).unwrap();
+        let before = read();
+        let space = "kernel/config/nvmet/subsystems/one/namespaces/1";
+        fs::write(roots.sys.join(space).join("device_path"), "tmp/two\n").unwrap();
+        assert_ne!(before, read());
+    }
+
+    #[test]
     fn device_that_comes_up_or_is_stacked_below_the_medium_changes_the_tables() {
         let tree = tempfile::tempdir().unwrap();
         let directory = tree.path().join("block");
@@ -260,7 +313,7 @@ mod tests {
             let devices: Vec<_> = names
                 .map(|name| read_device(&directory, name).unwrap())
                 .collect();
-            let holders = read_holders(&directory, Some("dm-0".to_owned())).unwrap();
+            let holders = read_stack(&directory, Some("dm-0".to_owned())).unwrap();
             (devices, holders)
         };
         device("sda", "diskseq", "1\n");

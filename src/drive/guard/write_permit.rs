@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
 use crate::drive::guard::hold::ExclusiveHold;
+use crate::drive::guard::map_tables::MapTable;
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::medium::open_medium::OpenMedium;
 use crate::drive::medium::{FileId, TargetKind};
@@ -38,6 +39,8 @@ pub(crate) struct KnownUse {
     pub(super) unresolved: Vec<UnresolvedUse>,
     /// Other devices with the same bytes, which the permit holds exclusively.
     pub(super) aliases: Vec<String>,
+    /// The tables of the device-mapper devices that the medium consists of.
+    pub(super) own_tables: Vec<MapTable>,
 }
 
 /// The permit of a scratch file: it has no name, so no one else can have opened it.

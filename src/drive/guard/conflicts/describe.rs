@@ -38,6 +38,7 @@ impl fmt::Display for UseConflict {
                 "{device}, which appeared meanwhile, is another path to the disk {disk}"
             ),
             Self::Exported { device, by } => write!(formatter, "{by} exports {device}"),
+            Self::WrittenByKernel { device, by } => write!(formatter, "{by} writes to {device}"),
             Self::OpenByProcess {
                 device,
                 process,
@@ -135,7 +136,10 @@ impl fmt::Display for UnresolvedUse {
                 formatter,
                 "which process uses the file in the upper directory of the overlay at {at}"
             ),
-            Self::Export { by } => write!(
+            Self::UnlistedExports { by, reason } => {
+                write!(formatter, "what {by} uses or exports ({reason})")
+            }
+            Self::Export { by, .. } => write!(
                 formatter,
                 "what {by} exports (its path is missing, is relative, or may have changed since \
                  it was set up)"
@@ -149,6 +153,11 @@ impl fmt::Display for UnresolvedUse {
             Self::UseWhileWriting { reason } => {
                 write!(formatter, "whether it came into use meanwhile ({reason})")
             }
+            Self::ReplacedTable { device } => write!(
+                formatter,
+                "what it consists of now: {device} got another table, or its table can no longer \
+                 be read"
+            ),
             Self::OtherNamespaceMounts { reason } => write!(
                 formatter,
                 "what is mounted in other mount namespaces ({reason})"

@@ -35,6 +35,41 @@ pub struct MappedRange {
     pub thin_device_id: Option<u64>,
 }
 
+/// Where the lines of a table lead. Two tables with the same layout cover the same sectors.
+pub type TableLayout = Vec<LineLayout>;
+
+/// Where one line of a table leads. Other parameters are left out: some change while the table
+/// stays, and one is the key of an encrypted device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineLayout {
+    sectors: u64,
+    target_type: String,
+    /// Each lower device with the word that follows, which is its first sector or the like.
+    lower_devices: Vec<(String, String)>,
+}
+
+/// Where a table leads.
+#[must_use]
+pub fn table_layout(table: &[TableLine]) -> TableLayout {
+    table.iter().map(line_layout).collect()
+}
+
+fn line_layout(line: &TableLine) -> LineLayout {
+    let mut words = line.parameters.split_whitespace().peekable();
+    let mut lower_devices = Vec::new();
+    while let Some(word) = words.next() {
+        if parse_device_number(word).is_some() || word.starts_with('/') {
+            let next = words.peek().copied().unwrap_or_default();
+            lower_devices.push((word.to_owned(), next.to_owned()));
+        }
+    }
+    LineLayout {
+        sectors: line.sectors,
+        target_type: line.target_type.clone(),
+        lower_devices,
+    }
+}
+
 /// Parses the records of a table in the kernel's format. `None` if they are malformed.
 #[must_use]
 pub fn parse_table(count: u32, bytes: &[u8]) -> Option<Vec<TableLine>> {
@@ -171,13 +206,27 @@ pub(super) fn read_mapped_ranges(
     roots: &SysPaths,
     number: (u32, u32),
 ) -> io::Result<Vec<MappedRange>> {
+    Ok(mapped_ranges(&read_table(roots, number)?))
+}
+
+/// Where the live table of the device-mapper device of that number leads.
+///
+/// # Errors
+/// As [`read_mapped_ranges`].
+pub(in crate::drive::guard) fn read_table_layout(
+    roots: &SysPaths,
+    number: (u32, u32),
+) -> io::Result<TableLayout> {
+    Ok(table_layout(&read_table(roots, number)?))
+}
+
+fn read_table(roots: &SysPaths, number: (u32, u32)) -> io::Result<Vec<TableLine>> {
     let control = OpenOptions::new()
         .read(true)
         .write(true)
         .open(roots.dev.join("mapper/control"))?;
     let (count, answer) = ioctl::device_mapper_table(&control, number)?;
-    let table = parse_table(count, &answer).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(mapped_ranges(&table))
+    parse_table(count, &answer).ok_or(io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]
@@ -207,6 +256,39 @@ mod tests {
     }
 
     const LOWER: (u32, u32) = (8, 2);
+
+    #[test]
+    fn layout_of_a_table_has_devices_and_sectors_but_no_key_or_status() {
+        let layout = |kind: &str, parameters: &str| {
+            table_layout(&[TableLine {
+                sectors: 100,
+                target_type: kind.to_owned(),
+                parameters: parameters.to_owned(),
+            }])
+        };
+        let linear = layout("linear", "8:2 2048");
+        assert_eq!(linear, layout("linear", "8:2 2048"));
+        assert_ne!(linear, layout("linear", "8:2 4096"), "other sectors");
+        assert_ne!(linear, layout("linear", "8:3 2048"), "another device");
+        assert_ne!(linear, layout("flakey", "8:2 2048"), "another type");
+        let mirror = |from: u32| {
+            let parameters = format!("core 2 64 nosync 2 8:1 0 8:17 {from}");
+            layout("mirror", &parameters)
+        };
+        assert_ne!(mirror(0), mirror(64));
+        // The kernel drops the word when it has calculated all checksums.
+        let checked = layout("integrity", "8:2 0 32 J 2 internal_hash:crc32c recalculate");
+        assert_eq!(
+            checked,
+            layout("integrity", "8:2 0 32 J 1 internal_hash:crc32c")
+        );
+        let encrypted = layout("crypt", "aes-xts-plain64 00112233 0 8:2 4096");
+        assert!(!format!("{encrypted:?}").contains("00112233"));
+        assert_ne!(
+            encrypted,
+            layout("crypt", "aes-xts-plain64 00112233 0 8:2 0")
+        );
+    }
 
     #[test]
     fn logical_volumes_of_one_group_are_disjoint() {

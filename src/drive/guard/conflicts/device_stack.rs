@@ -358,17 +358,13 @@ impl<'a> StackSearch<'a> {
     fn collect_exports(&mut self, known: &SharedFile) {
         let mut usage = MediumUsage::default();
         for export in &self.exports {
-            let by = export.exporter.clone();
-            let sameness = export.exported_id.map_or(FileSameness::Unknown, |what| {
+            let sameness = export.exported_id().map_or(FileSameness::Unknown, |what| {
                 self.compare_with_shared(what, &|| None, known)
             });
             match sameness {
-                FileSameness::Same => usage.conflicts.push(UseConflict::Exported {
-                    device: known.name.clone(),
-                    by,
-                }),
+                FileSameness::Same => usage.conflicts.push(export.conflict(&known.name)),
                 FileSameness::Different => {}
-                FileSameness::Unknown => usage.unresolved.push(UnresolvedUse::Export { by }),
+                FileSameness::Unknown => usage.unresolved.push(export.question()),
             }
         }
         self.usage.conflicts.extend(usage.conflicts);

@@ -1,138 +1,432 @@
-//! Devices and files that the kernel exports to other machines: NVMe and SCSI targets, USB gadgets
-//! (kernel Documentation/ABI/testing/configfs-*, Documentation/target/).
+//! Devices and files that the kernel exports to other machines, and devices that it writes to
+//! without a file system: NVMe and SCSI targets, USB gadgets, Xen, RNBD, heartbeats of OCFS2 (kernel
+//! Documentation/ABI/testing/configfs-*, Documentation/ABI/testing/sysfs-class-rnbd-server,
+//! Documentation/target/).
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::drive::guard::conflicts::exported_path::{configured_at, file_since};
+use crate::drive::guard::conflicts::use_conflict::{ExportSource, UnresolvedUse, UseConflict};
 use crate::drive::identity::sanitized;
 use crate::drive::identity::sysfs::{is_absent, list_directory};
 use crate::drive::medium::FileId;
+use crate::drive::mounts::parse_device_number;
 use crate::roots::SysPaths;
 
-/// One exported device or file.
+/// Kernel modules, and their directory in configfs.
+const MODULES: [(&str, &str); 4] = [
+    ("nvmet", "nvmet"),
+    ("target_core_mod", "target"),
+    ("libcomposite", "usb_gadget"),
+    ("ocfs2_nodemanager", "cluster"),
+];
+
+/// One exported device or file, or a list of such that cannot be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::drive::guard) struct ExportedTarget {
-    /// The exporter, such as `nvmet subsystem NAME`.
-    pub exporter: String,
-    /// The device or file; `None` if it cannot be found, or if its path may have been changed after
-    /// the kernel opened it.
-    pub exported_id: Option<FileId>,
+pub(in crate::drive::guard) enum ExportedTarget {
+    /// A device or file.
+    Listed {
+        /// The exporter, such as `nvmet subsystem NAME`.
+        exporter: String,
+        /// What it does with the device.
+        purpose: ExportPurpose,
+        /// Where it was configured.
+        source: ExportSource,
+        /// The device or file; `None` if it cannot be found, or if its path may have been changed
+        /// after the kernel opened it.
+        exported_id: Option<FileId>,
+    },
+    /// What this part of the kernel exports is unknown.
+    Unlisted {
+        /// The part of the kernel.
+        exporter: String,
+        /// Reason of the failure.
+        reason: String,
+    },
 }
 
-/// All exports, as listed in configfs.
-pub(in crate::drive::guard) fn list_exports(roots: &SysPaths) -> Vec<ExportedTarget> {
-    let configfs = roots.sys.join("kernel/config");
-    let mut exports = Vec::new();
-    nvmet_exports(roots, &configfs.join("nvmet/subsystems"), &mut exports);
-    scsi_target_exports(roots, &configfs.join("target/core"), &mut exports);
-    mass_storage_gadget_exports(roots, &configfs.join("usb_gadget"), &mut exports);
-    // The module is loaded but configfs is not mounted, so its exports are unknown.
-    for (module, directory) in [("nvmet", "nvmet"), ("target_core_mod", "target")] {
-        let loaded = roots.sys.join("module").join(module).exists();
-        if loaded && fs::read_dir(configfs.join(directory)).is_err() {
-            exports.push(ExportedTarget {
-                exporter: format!("the kernel's {module} (configfs is not mounted)"),
-                exported_id: None,
-            });
+/// What the kernel does with a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::drive::guard) enum ExportPurpose {
+    /// Other machines, virtual machines or devices access it.
+    Export,
+    /// It writes to the device by itself.
+    Write,
+}
+
+impl ExportedTarget {
+    /// The device or file; `None` if unknown.
+    pub(super) fn exported_id(&self) -> Option<FileId> {
+        match self {
+            Self::Listed { exported_id, .. } => *exported_id,
+            Self::Unlisted { .. } => None,
         }
     }
-    exports
-}
 
-/// Names in a directory. A directory that cannot be listed may export any device.
-fn entries(directory: &Path, exports: &mut Vec<ExportedTarget>) -> Vec<String> {
-    list_directory(directory).unwrap_or_else(|error| {
-        let path = sanitized(&directory.to_string_lossy());
-        exports.push(ExportedTarget {
-            exporter: format!("the kernel ({path} cannot be read: {error})"),
-            exported_id: None,
-        });
-        Vec::new()
-    })
-}
-
-/// `SUBSYSTEM/namespaces/NUMBER/{enable,device_path}`
-fn nvmet_exports(roots: &SysPaths, directory: &Path, exports: &mut Vec<ExportedTarget>) {
-    for subsystem in entries(directory, exports) {
-        let spaces = directory.join(&subsystem).join("namespaces");
-        for space in entries(&spaces, exports) {
-            let space = spaces.join(space);
-            let off = fs::read_to_string(space.join("enable")).is_ok_and(|on| on.trim() == "0");
-            if !off {
-                let attributes = ["device_path", "enable"];
-                let path = read_path(&space.join("device_path"));
-                exports.push(ExportedTarget {
-                    exporter: format!("nvmet subsystem {}", sanitized(&subsystem)),
-                    exported_id: opened_file(roots, path, &space, &attributes),
-                });
-            }
-        }
-    }
-}
-
-/// `BACKEND/NAME/{info,udev_path}`
-fn scsi_target_exports(roots: &SysPaths, directory: &Path, exports: &mut Vec<ExportedTarget>) {
-    for backend in entries(directory, exports) {
-        // `alua` is not a backend, and a memory backend exports nothing that an overwrite could
-        // affect.
-        if backend == "alua" || backend.starts_with("rd_mcp") {
-            continue;
-        }
-        for name in entries(&directory.join(&backend), exports) {
-            let store = directory.join(&backend).join(&name);
-            // `hba_info` and `hba_mode`, which every backend has.
-            if fs::symlink_metadata(&store).is_ok_and(|facts| facts.is_file()) {
-                continue;
-            }
-            if matches!(store.join("info").try_exists(), Ok(false)) {
-                continue;
-            }
-            let info = fs::read(store.join("info")).unwrap_or_default();
-            let path =
-                parse_scsi_target_info(&info).or_else(|| read_path(&store.join("udev_path")));
-            // A backend that is not configured has neither path and exports nothing.
-            let off = fs::read_to_string(store.join("enable")).is_ok_and(|on| on.trim() == "0");
-            if !off {
-                let attributes = ["control", "enable", "udev_path"];
-                exports.push(ExportedTarget {
-                    exporter: format!("SCSI target {}", sanitized(&format!("{backend}/{name}"))),
-                    // `iblock` opens its device exclusively, so that opening it exclusively tells
-                    // what is exported, wherever the path leads by now.
-                    exported_id: match backend.starts_with("iblock_") {
-                        true => file_identity(path),
-                        false => opened_file(roots, path, &store, &attributes),
-                    },
-                });
-            }
-        }
-    }
-}
-
-/// `GADGET/functions/mass_storage.NAME/lun.N/file`
-fn mass_storage_gadget_exports(
-    roots: &SysPaths,
-    directory: &Path,
-    exports: &mut Vec<ExportedTarget>,
-) {
-    for gadget in entries(directory, exports) {
-        let functions = directory.join(&gadget).join("functions");
-        for function in entries(&functions, exports) {
-            let function = functions.join(function);
-            for unit in entries(&function, exports) {
-                let unit = function.join(unit);
-                let file = unit.join("file");
-                let path = read_path(&file);
-                // None where nothing is served; what cannot be read may be anything.
-                if path.is_some() || fs::read(&file).is_err_and(|error| !is_absent(&error)) {
-                    exports.push(ExportedTarget {
-                        exporter: format!("USB gadget {}", sanitized(&gadget)),
-                        exported_id: opened_file(roots, path, &unit, &["file"]),
-                    });
+    /// The use of a device or file of that name.
+    pub(super) fn conflict(&self, name: &str) -> UseConflict {
+        let device = name.to_owned();
+        match self {
+            Self::Listed {
+                exporter: by,
+                purpose: ExportPurpose::Write,
+                ..
+            } => UseConflict::WrittenByKernel {
+                device,
+                by: by.clone(),
+            },
+            Self::Listed { exporter: by, .. } | Self::Unlisted { exporter: by, .. } => {
+                UseConflict::Exported {
+                    device,
+                    by: by.clone(),
                 }
             }
         }
     }
+
+    /// The question whether it is a use.
+    pub(super) fn question(&self) -> UnresolvedUse {
+        match self {
+            Self::Listed {
+                exporter, source, ..
+            } => UnresolvedUse::Export {
+                by: exporter.clone(),
+                source: source.clone(),
+            },
+            Self::Unlisted { exporter, reason } => UnresolvedUse::UnlistedExports {
+                by: exporter.clone(),
+                reason: reason.clone(),
+            },
+        }
+    }
+}
+
+/// All exports, as listed in configfs and sysfs.
+pub(in crate::drive::guard) fn list_exports(roots: &SysPaths) -> Vec<ExportedTarget> {
+    let mut list = ExportList {
+        roots,
+        exports: Vec::new(),
+    };
+    let configfs = roots.sys.join("kernel/config");
+    list.nvmet(&configfs.join("nvmet/subsystems"));
+    list.scsi_targets(&configfs.join("target/core"));
+    list.mass_storage_gadgets(&configfs.join("usb_gadget"));
+    list.ocfs2_heartbeats(&configfs.join("cluster"));
+    list.legacy_gadgets(&roots.sys.join("class/udc"));
+    list.xen_backends(&roots.sys.join("bus/xen-backend/devices"));
+    list.rnbd(&roots.sys.join("class/rnbd-server/ctl/devices"));
+    // The module is loaded but configfs is not mounted, so its exports are unknown.
+    for (module, directory) in MODULES {
+        let loaded = roots.sys.join("module").join(module).exists();
+        if loaded && fs::read_dir(configfs.join(directory)).is_err() {
+            list.exports.push(ExportedTarget::Unlisted {
+                exporter: format!("the kernel's {module}"),
+                reason: "configfs is not mounted".to_owned(),
+            });
+        }
+    }
+    list.exports
+}
+
+/// Collects exports.
+struct ExportList<'a> {
+    roots: &'a SysPaths,
+    exports: Vec<ExportedTarget>,
+}
+
+impl ExportList<'_> {
+    /// Names in a directory. A directory that cannot be listed may export any device.
+    fn entries(&mut self, directory: &Path) -> Vec<String> {
+        list_directory(directory).unwrap_or_else(|error| {
+            let path = sanitized(&directory.to_string_lossy());
+            self.exports.push(ExportedTarget::Unlisted {
+                exporter: "the kernel".to_owned(),
+                reason: format!("{path} cannot be read: {error}"),
+            });
+            Vec::new()
+        })
+    }
+
+    fn add(
+        &mut self,
+        exporter: String,
+        purpose: ExportPurpose,
+        source: ExportSource,
+        exported_id: Option<FileId>,
+    ) {
+        self.exports.push(ExportedTarget::Listed {
+            exporter,
+            purpose,
+            source,
+            exported_id,
+        });
+    }
+
+    /// `SUBSYSTEM/namespaces/NUMBER/{enable,device_path}`, and `SUBSYSTEM/passthru/` with the same
+    /// attributes for all namespaces of an NVMe controller.
+    fn nvmet(&mut self, directory: &Path) {
+        for subsystem in self.entries(directory) {
+            let exporter = format!("nvmet subsystem {}", sanitized(&subsystem));
+            let spaces = directory.join(&subsystem).join("namespaces");
+            for space in self.entries(&spaces) {
+                let space = spaces.join(space);
+                if is_off(&space) {
+                    continue;
+                }
+                let path = read_path(&space.join("device_path"));
+                let source = export_source(&space, path.clone(), "enable");
+                let id = opened_file(self.roots, path, &space, &["device_path", "enable"]);
+                self.add(exporter.clone(), ExportPurpose::Export, source, id);
+            }
+            let controller = directory.join(&subsystem).join("passthru");
+            if controller.join("device_path").exists() && !is_off(&controller) {
+                let path = read_path(&controller.join("device_path"));
+                let source = export_source(&controller, path.clone(), "enable");
+                let namespaces = path.and_then(|path| controller_namespaces(self.roots, &path));
+                let ids = match namespaces {
+                    Some(ids) => ids.into_iter().map(Some).collect(),
+                    None => vec![None],
+                };
+                for id in ids {
+                    self.add(exporter.clone(), ExportPurpose::Export, source.clone(), id);
+                }
+            }
+        }
+    }
+
+    /// `BACKEND/NAME/{info,udev_path}`
+    fn scsi_targets(&mut self, directory: &Path) {
+        for backend in self.entries(directory) {
+            // `alua` is not a backend, and a memory backend exports nothing that an overwrite could
+            // affect.
+            if backend == "alua" || backend.starts_with("rd_mcp") {
+                continue;
+            }
+            for name in self.entries(&directory.join(&backend)) {
+                let store = directory.join(&backend).join(&name);
+                // `hba_info` and `hba_mode`, which every backend has.
+                if fs::symlink_metadata(&store).is_ok_and(|facts| facts.is_file()) {
+                    continue;
+                }
+                if matches!(store.join("info").try_exists(), Ok(false)) {
+                    continue;
+                }
+                let info = fs::read(store.join("info")).unwrap_or_default();
+                let path =
+                    parse_scsi_target_info(&info).or_else(|| read_path(&store.join("udev_path")));
+                // A backend that is not configured has neither path and exports nothing.
+                if is_off(&store) {
+                    continue;
+                }
+                let attributes = ["control", "enable", "udev_path"];
+                let exporter = format!("SCSI target {}", sanitized(&format!("{backend}/{name}")));
+                let source = export_source(&store, path.clone(), "enable");
+                // `iblock` opens its device exclusively, so that opening it exclusively tells what
+                // is exported, wherever the path leads by now.
+                let id = match backend.starts_with("iblock_") {
+                    true => path.as_deref().and_then(file_identity),
+                    false => opened_file(self.roots, path, &store, &attributes),
+                };
+                self.add(exporter, ExportPurpose::Export, source, id);
+            }
+        }
+    }
+
+    /// `GADGET/functions/mass_storage.NAME/lun.N/file`
+    fn mass_storage_gadgets(&mut self, directory: &Path) {
+        for gadget in self.entries(directory) {
+            let functions = directory.join(&gadget).join("functions");
+            for function in self.entries(&functions) {
+                let function = functions.join(function);
+                for unit in self.entries(&function) {
+                    let unit = function.join(unit);
+                    if let Some(path) = served_file(&unit) {
+                        let exporter = format!("USB gadget {}", sanitized(&gadget));
+                        let source = export_source(&unit, path.clone(), "file");
+                        let id = opened_file(self.roots, path, &unit, &["file"]);
+                        self.add(exporter, ExportPurpose::Export, source, id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// `CONTROLLER/device/gadget.N/lunN/file` of `g_mass_storage` and other modules that do without
+    /// configfs. The kernel shows the path that the open file has now.
+    fn legacy_gadgets(&mut self, directory: &Path) {
+        for controller in self.entries(directory) {
+            let device = directory.join(&controller).join("device");
+            for gadget in self.entries(&device) {
+                if !gadget.starts_with("gadget") {
+                    continue;
+                }
+                for unit in self.entries(&device.join(&gadget)) {
+                    let unit = device.join(&gadget).join(unit);
+                    if let Some(path) = served_file(&unit) {
+                        let exporter = format!("USB gadget of {}", sanitized(&controller));
+                        let id = path.as_deref().and_then(file_identity);
+                        let source = ExportSource {
+                            directory: unit,
+                            path,
+                            enabled_at: None,
+                        };
+                        self.add(exporter, ExportPurpose::Export, source, id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// `CLUSTER/heartbeat/REGION/dev`: the name of a block device, once the heartbeat has begun.
+    fn ocfs2_heartbeats(&mut self, directory: &Path) {
+        for cluster in self.entries(directory) {
+            let heartbeat = directory.join(&cluster).join("heartbeat");
+            for region in self.entries(&heartbeat) {
+                let place = heartbeat.join(&region);
+                let exporter = format!("OCFS2 heartbeat region {}", sanitized(&region));
+                match fs::read_to_string(place.join("dev")) {
+                    Ok(text) if text.trim().is_empty() => {}
+                    // An attribute, or a region that is just going.
+                    Err(error) if is_absent(&error) => {}
+                    name => {
+                        let name = name.ok().map(|text| text.trim().to_owned());
+                        let id = name.as_deref().and_then(|name| self.named_device(name));
+                        let source = device_source(place, name);
+                        self.add(exporter, ExportPurpose::Write, source, id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// `DEVICE/physical_device`: the number, in hexadecimal, of what a virtual machine of Xen has as
+    /// its disk.
+    fn xen_backends(&mut self, directory: &Path) {
+        for device in self.entries(directory) {
+            let place = directory.join(&device);
+            let number = match fs::read_to_string(place.join("physical_device")) {
+                Err(error) if is_absent(&error) => continue,
+                number => number.ok().map(|text| text.trim().to_owned()),
+            };
+            let id = number.as_deref().and_then(parse_hexadecimal_number);
+            // Not connected yet.
+            if id == Some((0, 0)) {
+                continue;
+            }
+            let id = id.map(|(major, minor)| FileId::Device(major, minor));
+            let exporter = format!("Xen backend {}", sanitized(&device));
+            let source = device_source(place, number);
+            self.add(exporter, ExportPurpose::Export, source, id);
+        }
+    }
+
+    /// `DEVICE/block_dev`, a link to the whole disk of what is exported; `DEVICE` is its name.
+    fn rnbd(&mut self, directory: &Path) {
+        for name in self.entries(directory) {
+            let place = directory.join(&name);
+            let disk = fs::read_link(place.join("block_dev")).ok();
+            let disk = disk.as_deref().and_then(Path::file_name);
+            let id = self
+                .named_device(&name)
+                .or_else(|| self.named_device(disk?.to_str()?));
+            let exporter = format!("RNBD server, device {}", sanitized(&name));
+            let source = device_source(place, Some(name));
+            self.add(exporter, ExportPurpose::Export, source, id);
+        }
+    }
+
+    /// The block device of that name in sysfs.
+    fn named_device(&self, name: &str) -> Option<FileId> {
+        if name.contains('/') {
+            return self.named_device(&name.replace('/', "!"));
+        }
+        device_number(&self.roots.sys.join("class/block").join(name))
+    }
+}
+
+/// Whether an export is switched off; unknown counts as switched on.
+fn is_off(directory: &Path) -> bool {
+    fs::read_to_string(directory.join("enable")).is_ok_and(|on| on.trim() == "0")
+}
+
+/// The file of a unit of mass storage: `None` where nothing is served, `Some(None)` where it cannot
+/// be read.
+#[expect(clippy::option_option, reason = "unknown differs from none")]
+fn served_file(unit: &Path) -> Option<Option<PathBuf>> {
+    let file = unit.join("file");
+    match read_path(&file) {
+        Some(path) => Some(Some(path)),
+        None => fs::read(&file)
+            .is_err_and(|error| !is_absent(&error))
+            .then_some(None),
+    }
+}
+
+/// Where an export was configured. `switch`: the attribute that is written to begin it.
+fn export_source(directory: &Path, path: Option<PathBuf>, switch: &str) -> ExportSource {
+    let facts = fs::metadata(directory.join(switch)).ok();
+    let enabled_at = facts.map(|facts| {
+        let nanoseconds = u32::try_from(facts.mtime_nsec()).unwrap_or_default();
+        (facts.mtime(), nanoseconds)
+    });
+    ExportSource {
+        directory: directory.to_owned(),
+        path,
+        enabled_at,
+    }
+}
+
+/// The same for a device that the kernel names.
+fn device_source(directory: PathBuf, device: Option<String>) -> ExportSource {
+    ExportSource {
+        directory,
+        path: device.map(PathBuf::from),
+        enabled_at: None,
+    }
+}
+
+/// The number of the device with that directory in sysfs.
+fn device_number(directory: &Path) -> Option<FileId> {
+    let text = fs::read_to_string(directory.join("dev")).ok()?;
+    let (major, minor) = parse_device_number(&text)?;
+    Some(FileId::Device(major, minor))
+}
+
+fn parse_hexadecimal_number(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_once(':')?;
+    let number = |digits| u32::from_str_radix(digits, 16).ok();
+    Some((number(major)?, number(minor)?))
+}
+
+/// The block devices of the NVMe controller with that node, if it is the kernel's: `/dev/nvme0`.
+fn controller_namespaces(roots: &SysPaths, node: &Path) -> Option<Vec<FileId>> {
+    let controller = node.strip_prefix(&roots.dev).ok()?.to_str()?;
+    let directory = roots.sys.join("class/nvme").join(controller);
+    if controller.is_empty() || controller.contains('/') || !directory.is_dir() {
+        return None;
+    }
+    let mut found = Vec::new();
+    for name in list_directory(&directory).ok()? {
+        let Some(instance) = name.strip_prefix("nvme") else {
+            continue;
+        };
+        // `nvme0c1n2` is one path to `nvme0n2`.
+        let whole = match (instance.find('c'), instance.find('n')) {
+            (Some(path), Some(space)) if path < space => {
+                format!("nvme{}{}", &instance[..path], &instance[space..])
+            }
+            _ => name.clone(),
+        };
+        let block = roots.sys.join("class/block");
+        for id in [&name, &whole].map(|name| device_number(&block.join(name))) {
+            if let Some(id) = id.filter(|id| !found.contains(id)) {
+                found.push(id);
+            }
+        }
+    }
+    Some(found)
 }
 
 /// The path in `info` of a SCSI target: `TCM FILEIO ID: 0  File: /path  Size: ...`, or `UDEV PATH:
@@ -172,8 +466,8 @@ fn opened_file(
     file_since(roots, &path?, configured_at(&paths)?)
 }
 
-fn file_identity(path: Option<PathBuf>) -> Option<FileId> {
-    let facts = fs::metadata(path?).ok()?;
+fn file_identity(path: &Path) -> Option<FileId> {
+    let facts = fs::metadata(path).ok()?;
     Some(FileId::of_metadata(&facts))
 }
 

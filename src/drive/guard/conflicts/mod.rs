@@ -69,9 +69,17 @@ pub(super) fn find_medium_usage(
         search.usage.aliases = search.aliases();
     } else {
         search.take_aliases();
+        // That nobody has a file open now says nothing about the time of writing: exports that
+        // cannot be listed cannot be watched.
+        let unwatchable = search.usage.unresolved.iter();
+        let unwatchable: Vec<_> = unwatchable
+            .filter(|question| matches!(question, UnresolvedUse::UnlistedExports { .. }))
+            .cloned()
+            .collect();
         if medium.target.kind != TargetKind::ScratchFile {
             collect_openers(roots, medium, &mut search, depth);
         }
+        search.usage.unresolved.extend(unwatchable);
     }
     Ok(search.into_usage())
 }

@@ -1,6 +1,7 @@
 //! Uses of a medium that forbid writing.
 
 use std::io;
+use std::path::PathBuf;
 
 use crate::drive::guard::conflicts::unseen_processes::UnseenProcesses;
 use crate::drive::identity::sanitized;
@@ -71,6 +72,13 @@ pub enum UseConflict {
         /// The exporter, such as `nvmet subsystem NAME`.
         by: String,
     },
+    /// The kernel writes to it by itself, without a file system.
+    WrittenByKernel {
+        /// The device.
+        device: String,
+        /// What writes, such as `OCFS2 heartbeat region NAME`.
+        by: String,
+    },
     /// A process has it open.
     OpenByProcess {
         /// The device or file.
@@ -127,6 +135,18 @@ pub enum UseConflict {
     OpenedExclusively,
 }
 
+/// Where an export was configured, and as what. Another source is another export.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ExportSource {
+    /// Its directory in configfs or sysfs: it has the namespace, LUN or the like.
+    pub directory: PathBuf,
+    /// The path or device as it was configured; `None` if it cannot be read.
+    pub path: Option<PathBuf>,
+    /// When it was switched on, in seconds and nanoseconds since 1970: a relative path may lead
+    /// elsewhere each time.
+    pub enabled_at: Option<(i64, u32)>,
+}
+
 /// A possible use of a medium that could not be determined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnresolvedUse {
@@ -174,6 +194,15 @@ pub enum UnresolvedUse {
     Export {
         /// The exporter.
         by: String,
+        /// What distinguishes it from any other export, also of the same exporter.
+        source: ExportSource,
+    },
+    /// The list of what the kernel exports, or writes to by itself, is unknown.
+    UnlistedExports {
+        /// The part of the kernel.
+        by: String,
+        /// Reason of the failure.
+        reason: String,
     },
     /// The processes that have it open are unknown.
     OpenDescriptors(UnseenProcesses),
@@ -188,6 +217,11 @@ pub enum UnresolvedUse {
     UseWhileWriting {
         /// Reason of the failure.
         reason: &'static str,
+    },
+    /// What it consists of changed during writing.
+    ReplacedTable {
+        /// The device-mapper device that got another table.
+        device: String,
     },
     /// The mounts of other mount namespaces are unknown.
     OtherNamespaceMounts {

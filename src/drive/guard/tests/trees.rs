@@ -496,6 +496,141 @@ fn loaded_target_module_without_configfs_is_unresolved() {
 }
 
 #[test]
+fn exports_by_sysfs_and_heartbeats_conflict_with_their_devices() {
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sda", "8:0", &[])
+        .add_partition("host0/block/sda/sda1", "8:1", &[])
+        .add_device("host1/block/sdb", "8:16", &[])
+        .add_device("nvme/nvme0/nvme0n1", "259:0", &[])
+        .add_device("nvme-subsystem/nvme1n2", "259:1", &[]);
+    let config = "sys/kernel/config";
+    let region = format!("{config}/cluster/one/heartbeat/ABCD");
+    let backend = "sys/bus/xen-backend/devices/vbd-3-51712";
+    let gadget = "sys/class/udc/dummy_udc.0/device/gadget.0/lun0/file";
+    let passthru = format!("{config}/nvmet/subsystems/nqn.one/passthru");
+    let file = tree.0.path().join("image");
+    fs::write(&file, "content").unwrap();
+    let id = FileId::of_metadata(&fs::metadata(&file).unwrap());
+    let controller = tree.0.path().join("dev/nvme0");
+    let second = tree.0.path().join("dev/nvme1");
+    let node = |path: &Path| format!("{}\n", path.display());
+    fs::create_dir_all(tree.0.path().join("sys/class/nvme/nvme0/nvme0n1")).unwrap();
+    fs::create_dir_all(tree.0.path().join("sys/class/nvme/nvme1/nvme1c1n2")).unwrap();
+    tree.write_file(&format!("{passthru}/device_path"), &node(&controller));
+    let (sda, sda1) = (FileId::Device(8, 0), FileId::Device(8, 1));
+    let space = FileId::Device(259, 0);
+    let multipath = FileId::Device(259, 1);
+    let steps = [
+        (format!("{region}/dev"), "", "sda1\n".to_owned(), sda1),
+        (
+            format!("{backend}/physical_device"),
+            "0:0\n",
+            "8:10\n".to_owned(),
+            FileId::Device(8, 16),
+        ),
+        (gadget.to_owned(), "", node(&file), id),
+        (format!("{passthru}/enable"), "0\n", "1\n".to_owned(), space),
+    ];
+    let words = [
+        "OCFS2 heartbeat region ABCD writes to sda1",
+        "Xen backend vbd-3-51712 exports sdb",
+        "USB gadget of dummy_udc.0 exports target",
+        "nvmet subsystem nqn.one exports nvme0n1",
+    ];
+    let roots = SysPaths::under_root(tree.0.path());
+    let find = |id: FileId| {
+        let found = conflicts::find_usage_in_tables(&roots, id, "target").unwrap();
+        assert!(found.unresolved.is_empty(), "{:?}", found.unresolved);
+        let words: Vec<String> = found.conflicts.iter().map(ToString::to_string).collect();
+        words
+    };
+    for ((path, off, on, id), expected) in steps.into_iter().zip(words) {
+        tree.write_file(&path, off);
+        assert!(find(id).is_empty(), "{expected}");
+        tree.write_file(&path, &on);
+        assert_eq!(find(id), [expected]);
+    }
+    assert_eq!(find(sda), ["OCFS2 heartbeat region ABCD writes to sda1"]);
+    tree.write_file(&format!("{passthru}/device_path"), &node(&second));
+    assert_eq!(find(multipath), ["nvmet subsystem nqn.one exports nvme1n2"]);
+    assert!(find(space).is_empty());
+
+    let served = tree.0.path().join("sys/class/rnbd-server/ctl/devices/sdb");
+    fs::create_dir_all(&served).unwrap();
+    symlink(
+        "../../../../../devices/host1/block/sdb",
+        served.join("block_dev"),
+    )
+    .unwrap();
+    assert!(
+        find(FileId::Device(8, 16)).contains(&"RNBD server, device sdb exports sdb".to_owned())
+    );
+
+    // What cannot be followed may be any device.
+    tree.write_file(&format!("{passthru}/device_path"), "dev/nvme0\n");
+    let found = conflicts::find_usage_in_tables(&roots, sda, "target").unwrap();
+    assert_eq!(found.unresolved.len(), 1, "{:?}", found.unresolved);
+}
+
+#[test]
+fn unknown_export_is_another_question_when_it_is_configured_anew() {
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sda", "8:0", &[]);
+    let spaces = "sys/kernel/config/nvmet/subsystems/nqn.test/namespaces";
+    let roots = SysPaths::under_root(tree.0.path());
+    let questions = || {
+        let id = FileId::Device(8, 0);
+        let found = conflicts::find_usage_in_tables(&roots, id, "/dev/target").unwrap();
+        found.unresolved
+    };
+    let configure = |space: u32, path: &str| {
+        tree.write_file(&format!("{spaces}/{space}/device_path"), path);
+        // Two changes within one tick of the clock have the same time.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        tree.write_file(&format!("{spaces}/{space}/enable"), "1\n");
+    };
+    configure(1, "relative/image\n");
+    let known = questions();
+    assert_eq!(known.len(), 1, "{known:?}");
+    assert_eq!(known, questions());
+    let is_new = || questions().iter().any(|question| !known.contains(question));
+    configure(2, "relative/image\n");
+    assert!(is_new(), "another namespace of the subsystem");
+    tree.write_file(&format!("{spaces}/2/enable"), "0\n");
+    assert!(!is_new());
+    tree.write_file(&format!("{spaces}/1/device_path"), "relative/another\n");
+    assert!(is_new(), "another path of the namespace");
+    configure(1, "relative/image\n");
+    assert!(is_new(), "the same path, perhaps from another directory");
+}
+
+#[test]
+fn file_is_refused_where_exports_cannot_be_watched() {
+    let tree = GuardTree::new("");
+    let file = tree.0.path().join("image");
+    fs::write(&file, vec![1; 8192]).unwrap();
+    let name = file.to_str().unwrap();
+    let real = SysPaths::default();
+    let roots = SysPaths {
+        sys: tree.0.path().join("sys"),
+        ..real.clone()
+    };
+    let medium = medium::open_target(&real, name, None).unwrap();
+    let consent = consent_with_signatures(name);
+    let permit = permit_writing(&roots, &medium, Some(&consent));
+    assert!(permit.is_ok(), "{permit:?}");
+    drop(permit);
+    tree.write_file("sys/module/nvmet/refcnt", "1\n");
+    let refused = permit_writing(&roots, &medium, Some(&consent)).unwrap_err();
+    assert!(
+        refused.to_string().contains("configfs is not mounted"),
+        "{refused}"
+    );
+    fs::create_dir_all(tree.0.path().join("sys/kernel/config/nvmet/subsystems")).unwrap();
+    assert!(permit_writing(&roots, &medium, Some(&consent)).is_ok());
+}
+
+#[test]
 fn unreadable_loop_device_is_unresolved() {
     let tree = GuardTree::new("");
     tree.add_device("host0/block/sda", "8:0", &[])
