@@ -150,9 +150,9 @@ fn run_of_fio(output: &[u8], cpu_us: f64) -> Run {
 /// took per second: it does not tell how many requests it made in all.
 fn run_of_t_io_uring(output: &[u8], cpu_us_per_s: f64) -> Run {
     let text = std::str::from_utf8(output).unwrap();
-    let lines = text.lines().filter_map(|line| line.strip_prefix("IOPS="));
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("IOPS="));
     let number = lines
-        .last()
+        .next_back()
         .and_then(|line| line.split(',').next())
         .unwrap();
     let (digits, factor) = match number.as_bytes().last() {
