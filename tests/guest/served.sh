@@ -182,7 +182,7 @@ during() {
     eval "$4"
     wait $run
     status=$?
-    if [ $status = "$1" ] && { [ -z "$2" ] || cat /tmp/err /tmp/out | grep -q "$2"; }; then
+    if [ $status = "$1" ] && { [ -z "$2" ] || cat /tmp/err /tmp/out | tr -s "\n " " " | grep -q "$2"; }; then
         echo "ok      $what: $3: $status ${2:-written}"
     else
         echo "FAILED  $what: $3: $status instead of $1 (${2:-written}): $(grep -v '^$' /tmp/err | tail -n 4 | tr '\n' ' ')"
