@@ -2,12 +2,9 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-
-use crate::shell;
 
 /// Reason why a private directory or a file in it is rejected.
 #[derive(Debug, thiserror::Error)]
@@ -163,8 +160,8 @@ impl PrivateDirectoryError {
                 path.display()
             ),
             Self::WritableByOthers { path, .. } => format!(
-                "check its contents, then remove the permission: {}",
-                shell::command_line([b"chmod".as_slice(), b"go-w", path.as_os_str().as_bytes()])
+                "check the contents of {}, then take the permission to write from its group and others",
+                path.display()
             ),
             Self::HardLinks { path, .. } => {
                 format!("remove the other names of {}, or the file", path.display())
