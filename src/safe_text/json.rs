@@ -41,7 +41,11 @@ pub fn escape_controls(json: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn escape_toml_controls(value: &str) -> Cow<'_, str> {
     escape_unprintable(value, |safe, character| {
-        safe.push_str(&format!("\\U{:08x}", u32::from(character)));
+        let number = u32::from(character);
+        safe.push_str(&match number <= 0xffff {
+            true => format!("\\u{number:04x}"),
+            false => format!("\\U{number:08x}"),
+        });
     })
 }
 
