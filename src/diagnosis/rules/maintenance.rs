@@ -65,13 +65,14 @@ fn by_traffic(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> 
         return None;
     }
     let blame = blame(analysis, device);
+    // Several may run at once, each on a device of its own.
     let mut programs = analysis.processes.iter();
-    let program = programs.find(|it| is_maintenance(it) && uses(analysis, it, device))?;
-    let share = blame
-        .culprits
-        .iter()
-        .find(|it| it.pid == program.pid)?
-        .share?;
+    let (program, share) = programs.find_map(|it| {
+        let is_on_device = is_maintenance(it) && uses(analysis, it, device);
+        let mut culprits = blame.culprits.iter();
+        let culprit = culprits.find(|culprit| is_on_device && culprit.pid == it.pid)?;
+        Some((it, culprit.share?))
+    })?;
     let victims: Vec<Party> = blame
         .victims
         .into_iter()

@@ -82,12 +82,16 @@ fn bytes_in_memory_are_counted_until_sync_also_after_the_end_and_do_not_hold_the
     assert_eq!(view.not_on_disk_unknown, None);
 
     let sync = || File::open(&destination).unwrap().sync_all().unwrap();
+    // The writer may not have read all of its input yet.
+    let deadline = Instant::now() + WAIT_TIMEOUT;
+    let is_on_disk =
+        |view: &TransferView| (view.not_on_disk_bytes, view.not_on_disk_exact) == (Some(0), true);
     sync();
-    let view = transfer_to(&mut sampler, &destination).unwrap();
-    assert_eq!(
-        (view.not_on_disk_bytes, view.not_on_disk_exact),
-        (Some(0), true)
-    );
+    while !transfer_to(&mut sampler, &destination).is_some_and(|view| is_on_disk(&view)) {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        sync();
+    }
 
     write_until(&mut sampler, &mut writer, &destination, in_memory);
     drop(writer.0.stdin.take());
