@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -80,8 +81,12 @@ fn process_that_keeps_the_queue_full_is_blamed_for_the_wait_of_another() {
     }
 }
 
+/// Held by the tests of maintenance: each has both processors and the trace for itself.
+static MAINTENANCE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn maintenance_program_that_others_wait_for_is_named() {
+    let _alone = MAINTENANCE.lock().unwrap_or_else(PoisonError::into_inner);
     if !has_program("badblocks", Requirement::Program) {
         return;
     }
@@ -112,6 +117,7 @@ fn maintenance_program_that_others_wait_for_is_named() {
 
 #[test]
 fn check_of_a_file_system_that_others_wait_for_is_maintenance() {
+    let _alone = MAINTENANCE.lock().unwrap_or_else(PoisonError::into_inner);
     if !has_program("e2fsck", Requirement::Program) {
         return;
     }
