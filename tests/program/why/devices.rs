@@ -44,6 +44,9 @@ pub(super) fn names(parties: &Value, pid: u64) -> bool {
 
 #[test]
 fn process_that_keeps_the_queue_full_is_blamed_for_the_wait_of_another() {
+    let _alone = SATURATED_DEVICE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     if !has_program("fio", Requirement::Fio) {
         return;
     }
@@ -81,12 +84,14 @@ fn process_that_keeps_the_queue_full_is_blamed_for_the_wait_of_another() {
     }
 }
 
-/// Held by the tests of maintenance: each has both processors and the trace for itself.
-static MAINTENANCE: Mutex<()> = Mutex::new(());
+/// Held by each test here: one saturated device at a time.
+static SATURATED_DEVICE: Mutex<()> = Mutex::new(());
 
 #[test]
 fn maintenance_program_that_others_wait_for_is_named() {
-    let _alone = MAINTENANCE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = SATURATED_DEVICE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     if !has_program("badblocks", Requirement::Program) {
         return;
     }
@@ -117,7 +122,9 @@ fn maintenance_program_that_others_wait_for_is_named() {
 
 #[test]
 fn check_of_a_file_system_that_others_wait_for_is_maintenance() {
-    let _alone = MAINTENANCE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = SATURATED_DEVICE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     if !has_program("e2fsck", Requirement::Program) {
         return;
     }
@@ -180,6 +187,9 @@ pub(super) fn set_queue(device: &LoopDevice, setting: &str, value: &str) -> bool
 
 #[test]
 fn scheduler_of_a_loop_device_is_unfit() {
+    let _alone = SATURATED_DEVICE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     let directory = own_directory();
     let Some(device) = disk(directory.path(), 64 * MIB) else {
         return;
@@ -200,6 +210,9 @@ fn scheduler_of_a_loop_device_is_unfit() {
 
 #[test]
 fn reader_with_one_request_in_flight_on_flash_is_queue_starved() {
+    let _alone = SATURATED_DEVICE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     let Some(slow) = SlowDisk::mount() else {
         return;
     };
