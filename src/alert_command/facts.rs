@@ -105,21 +105,26 @@ mod tests {
     use super::*;
     use crate::condition::{Condition, ScopeInstance};
 
-    #[test]
-    fn list_of_triggers_stays_below_the_limit_of_a_variable() {
-        let trigger = Trigger {
+    /// A trigger of a process with that command line.
+    fn trigger_of(command: &str) -> Trigger {
+        Trigger {
             time: "2026-01-01T00:00:12Z".into(),
             condition: Condition::parse("dstate(any)>30s").unwrap(),
             instance: ScopeInstance {
                 kind: ScopeKind::Process,
-                name: "x".repeat(16_000).as_str().into(),
+                name: command.into(),
                 label: "".into(),
                 pid: Some(7),
             },
             value: 72e9,
             since: "2026-01-01T00:00:12Z".into(),
             held_ns: 0,
-        };
+        }
+    }
+
+    #[test]
+    fn list_of_triggers_stays_below_the_limit_of_a_variable() {
+        let trigger = trigger_of(&"x".repeat(16_000));
         let facts = variables(&vec![trigger; 64], 0);
         let value = |wanted: &str| {
             let found = facts.iter().find(|(name, _)| name == wanted);
@@ -139,19 +144,7 @@ mod tests {
 
     #[test]
     fn every_variable_is_documented_and_set() {
-        let trigger = Trigger {
-            time: "2026-01-01T00:00:12Z".into(),
-            condition: Condition::parse("dstate(any)>30s").unwrap(),
-            instance: ScopeInstance {
-                kind: ScopeKind::Process,
-                name: "dd if=x".into(),
-                label: "".into(),
-                pid: Some(7),
-            },
-            value: 72e9,
-            since: "2026-01-01T00:00:12Z".into(),
-            held_ns: 0,
-        };
+        let trigger = trigger_of("dd if=x");
         let facts: HashMap<String, String> = variables(&[trigger.clone(), trigger], 3)
             .into_iter()
             .map(|(name, value)| {

@@ -66,11 +66,12 @@ fn by_traffic(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> 
     }
     let blame = blame(analysis, device);
     // Several may run at once, each on a device of its own.
-    let mut programs = analysis.processes.iter();
+    let mut programs = analysis
+        .processes
+        .iter()
+        .filter(|it| is_maintenance(it) && uses(analysis, it, device));
     let (program, share) = programs.find_map(|it| {
-        let is_on_device = is_maintenance(it) && uses(analysis, it, device);
-        let mut culprits = blame.culprits.iter();
-        let culprit = culprits.find(|culprit| is_on_device && culprit.pid == it.pid)?;
+        let culprit = blame.culprits.iter().find(|one| one.pid == it.pid)?;
         Some((it, culprit.share?))
     })?;
     let victims: Vec<Party> = blame

@@ -18,6 +18,7 @@ const MAX_BATCH: u32 = 16;
 const MIN_WAIT_BATCH: usize = 8;
 /// Time over which the rate is measured.
 const RATE_INTERVAL_NS: u64 = 1_000_000;
+
 /// The longest wait in the kernel, which bounds the delay of a cancellation.
 pub const MAX_WAIT: Duration = Duration::from_millis(20);
 

@@ -91,18 +91,15 @@ impl ReusedFile {
         opened: impl FnOnce() -> rustix::io::Result<OwnedFd>,
         buffer: &'b mut [u8],
     ) -> rustix::io::Result<&'b [u8]> {
-        match self {
-            Self::KeptOpen(file) => pread_once(file.as_fd(), buffer),
-            Self::GivenUp => Err(rustix::io::Errno::ACCESS),
-            Self::NotOpen => {
-                let file = opened()?;
-                let text = pread_once(file.as_fd(), buffer)?;
-                if budget.acquire() {
-                    *self = Self::KeptOpen(file);
-                }
-                Ok(text)
-            }
+        if !matches!(self, Self::NotOpen) {
+            return self.read_once(opened, buffer);
         }
+        let file = opened()?;
+        let text = pread_once(file.as_fd(), buffer)?;
+        if budget.acquire() {
+            *self = Self::KeptOpen(file);
+        }
+        Ok(text)
     }
 
     /// Reads it from its start; where it is not kept open, opens it for this time only.

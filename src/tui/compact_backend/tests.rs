@@ -80,10 +80,11 @@ fn write_words(buffer: &mut Buffer, words: &[Word]) {
         // A letter is bold or dim: terminals do not support both.
         buffer.set_string(*x, *y, word, Style::reset().patch(*style));
     }
-    // A widget does not leave half of a wide character.
+    // A widget does not leave half of a wide character, not even below a blank with a style: ratatui's
+    // differences assume that the covered cell is as `set_string` leaves it.
     for position in buffer.area.positions() {
         let next = buffer.cell((position.x + 1, position.y));
-        let is_covered = next.is_none_or(|next| next.symbol() == " ");
+        let is_covered = next.is_none_or(|next| *next == Cell::EMPTY);
         if buffer[position].symbol().width() > 1 && !is_covered {
             buffer[position].set_symbol(" ");
         }
