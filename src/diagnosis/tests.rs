@@ -333,6 +333,7 @@ fn fast_copy_that_saturates_a_device_alone_is_no_problem() {
 fn codes_of_bursts(busy: &Scene, bursts: usize) -> Vec<CauseCode> {
     let mut window = busy.window();
     let mut between = saturated();
+    between.processes.clone_from(&busy.processes);
     between.devices = vec![device("sda", 1.0, 100.0, 7e6)];
     for second in bursts..LENGTH {
         window.snapshots[second] = Arc::new(between.snapshot(second));
@@ -356,6 +357,15 @@ fn bursts_of_writeback_that_delay_others_for_seconds_are_saturation() {
     busy.devices = vec![device("sda", 22.0, 20.0, 1.1e9)];
     busy.blocked.clear();
     assert_eq!(codes_of_bursts(&busy, 3), [], "nobody waits");
+}
+
+#[test]
+fn bursts_of_a_maintenance_program_are_maintenance() {
+    let mut busy = saturated();
+    busy.devices = vec![device("sda", 22.0, 20.0, 1.1e9)];
+    busy.processes[0].command = "/usr/sbin/e2fsck -f /dev/sda1".into();
+    assert_eq!(codes_of_bursts(&busy, 2)[0], CauseCode::Maintenance);
+    assert_eq!(codes_of_bursts(&busy, 1), []);
 }
 
 #[test]

@@ -38,12 +38,18 @@ const CRITICAL_LATENCY: f64 = 500e6;
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let causes = analysis
         .whole_devices()
-        .filter(|device| is_saturated(device) || has_bursts(device))
+        .filter(|device| is_overloaded(device))
         .filter_map(|device| cause(analysis, device))
         .collect();
     Examination::of_devices(analysis, causes, || {
         busiest(analysis).map_or_else(Vec::new, load_evidence)
     })
+}
+
+/// Whether there are more requests than the device serves, all the time or in bursts that delay others
+/// noticeably.
+pub(super) fn is_overloaded(device: &DeviceSummary) -> bool {
+    is_saturated(device) || has_bursts(device)
 }
 
 /// Whether most intervals show more requests than the device serves.

@@ -1,6 +1,6 @@
 //! fsck, trim, scrub and the like take a large part of a device.
 
-use super::device_saturated::{is_risen, is_saturated, load_evidence};
+use super::device_saturated::{is_overloaded, is_risen, load_evidence};
 use super::examination::Examination;
 use crate::diagnosis::analysis::{Analysis, DeviceSummary, ProcessSummary, Waiter};
 use crate::diagnosis::blame::{SUFFERING, blame, parties, uses};
@@ -61,7 +61,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
 
 /// A program that reads or writes a large part of the device.
 fn by_traffic(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
-    if !is_saturated(device) {
+    if !is_overloaded(device) {
         return None;
     }
     let blame = blame(analysis, device);

@@ -94,11 +94,17 @@ fn bytes_on_a_loop_device_are_attributed_to_the_processes_that_moved_them() {
         (others as f64) < 0.01 * (3 * expected) as f64,
         "{others} of others: {found:?}"
     );
-    // Nothing is missing: what no process is known for is told.
+    // Nothing is missing: what no process is known for is told. The counters are read while nothing is
+    // traced: what others look up in between is in them only.
     let rest = traced.unattributed.get(&mounted.device().number()).copied();
     let rest = rest.unwrap_or_default();
     let all = |of: fn(&DeviceIoCounts) -> u64| found.values().map(of).sum::<u64>() + of(&rest);
-    assert_eq!(all(|it| it.read_bytes), after.0 - before.0);
-    assert_eq!(all(|it| it.written_bytes), after.1 - before.1);
+    for (counted, total) in [
+        (all(|it| it.read_bytes), after.0 - before.0),
+        (all(|it| it.written_bytes), after.1 - before.1),
+    ] {
+        assert!(counted <= total, "{counted} of {total}");
+        assert!(total - counted <= expected / 1000, "{counted} of {total}");
+    }
     assert_eq!(traced.events_lost, 0);
 }

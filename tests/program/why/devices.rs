@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -44,9 +43,6 @@ pub(super) fn names(parties: &Value, pid: u64) -> bool {
 
 #[test]
 fn process_that_keeps_the_queue_full_is_blamed_for_the_wait_of_another() {
-    let _alone = SATURATED_DEVICE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
     if !has_program("fio", Requirement::Fio) {
         return;
     }
@@ -84,14 +80,8 @@ fn process_that_keeps_the_queue_full_is_blamed_for_the_wait_of_another() {
     }
 }
 
-/// Held by each test here: one saturated device at a time.
-static SATURATED_DEVICE: Mutex<()> = Mutex::new(());
-
 #[test]
 fn maintenance_program_that_others_wait_for_is_named() {
-    let _alone = SATURATED_DEVICE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
     if !has_program("badblocks", Requirement::Program) {
         return;
     }
@@ -99,15 +89,17 @@ fn maintenance_program_that_others_wait_for_is_named() {
     let Some((slow, device)) = serial_disk(service) else {
         return;
     };
+    // One request of each is in flight: together with that of the program more than a queue of three.
     let reader = format!(
         "exec dd if={} of=/dev/null bs=4k iflag=direct skip=3000",
         device.path()
     );
     let load = Load::shell([
         format!(
-            "exec badblocks -b 4096 -c 256 {} > /dev/null",
+            "exec badblocks -p 100 -b 4096 -c 256 {} > /dev/null",
             device.path()
         ),
+        reader.clone(),
         reader.clone(),
         reader,
     ]);
@@ -122,9 +114,6 @@ fn maintenance_program_that_others_wait_for_is_named() {
 
 #[test]
 fn check_of_a_file_system_that_others_wait_for_is_maintenance() {
-    let _alone = SATURATED_DEVICE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
     if !has_program("e2fsck", Requirement::Program) {
         return;
     }
@@ -164,6 +153,7 @@ fn check_of_a_file_system_that_others_wait_for_is_maintenance() {
     let load = Load::shell([
         format!("exec e2fsck -f -n {}", device.path()),
         reader.clone(),
+        reader.clone(),
         reader,
     ]);
     let pids = load.pids();
@@ -187,9 +177,6 @@ pub(super) fn set_queue(device: &LoopDevice, setting: &str, value: &str) -> bool
 
 #[test]
 fn scheduler_of_a_loop_device_is_unfit() {
-    let _alone = SATURATED_DEVICE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
     let directory = own_directory();
     let Some(device) = disk(directory.path(), 64 * MIB) else {
         return;
@@ -210,9 +197,6 @@ fn scheduler_of_a_loop_device_is_unfit() {
 
 #[test]
 fn reader_with_one_request_in_flight_on_flash_is_queue_starved() {
-    let _alone = SATURATED_DEVICE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
     let Some(slow) = SlowDisk::mount() else {
         return;
     };
