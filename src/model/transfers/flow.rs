@@ -150,6 +150,22 @@ pub struct ProcessFlows<'s> {
     pub family: u32,
 }
 
+/// A process that copies writes between this fraction of what it reads and its inverse.
+const MIN_COPIED_FRACTION: f64 = 0.5;
+
+impl ProcessFlows<'_> {
+    /// Whether it reads and writes at this rate in bytes per second, about as much of one as of the other.
+    #[must_use]
+    pub fn copies_at_least(&self, bytes_per_s: f64) -> bool {
+        self.io_delta.is_some_and(|(io, elapsed)| {
+            let least = bytes_per_s * elapsed.as_secs_f64();
+            let read = io.read_bytes.max(io.rchar) as f64;
+            let written = io.write_bytes.max(io.wchar) as f64;
+            read.min(written) >= least.max(read.max(written) * MIN_COPIED_FRACTION)
+        })
+    }
+}
+
 /// The processes whose open files are known.
 #[must_use]
 pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>> {

@@ -95,6 +95,7 @@ impl TransferTracker {
             self.find_moving(&found);
             self.find_growing(&found);
             self.find_written(&found);
+            self.find_rewritten(&found);
             self.find_unpositioned(&found);
             self.find_missing_destinations(&found);
         }
@@ -250,23 +251,47 @@ impl TransferTracker {
         }
     }
 
+    /// Finds destinations that are written in place, without an offset and without growth: an image
+    /// that is converted into an existing file or onto a device (pread(2), pwrite(2), io_uring).
+    fn find_rewritten(&mut self, search: &TransferSearch<'_>) {
+        for (index, process) in search.processes.iter().enumerate() {
+            if !process.copies_at_least(MIN_WRITE_BYTES_PER_S) || self.has_transfer_of(process) {
+                continue;
+            }
+            let Some((source, destination)) = pairing::find_unmoved_pair(process, self.min_bytes)
+            else {
+                continue;
+            };
+            let file_index = |flow| FileIndex {
+                process: index,
+                flow,
+            };
+            let end = TransferFile::new(process.process, process.flows[source].file);
+            self.start_transfer(
+                search,
+                Some((file_index(source), end)),
+                Some(file_index(destination)),
+                ProgressBasis::IoCounters,
+            );
+        }
+    }
+
+    /// Whether one of the active transfers is of this process.
+    fn has_transfer_of(&self, process: &ProcessFlows<'_>) -> bool {
+        self.transfers.iter().any(|transfer| {
+            let ends = [&transfer.source, &transfer.destination];
+            let mut ends = ends.into_iter().flatten();
+            transfer.is_active() && ends.any(|end| end.is_held_by(process.process))
+        })
+    }
+
     /// Finds the only large file of a process that reads much without moving an offset.
     fn find_unpositioned(&mut self, search: &TransferSearch<'_>) {
         for (index, process) in search.processes.iter().enumerate() {
             let reads = process.io_delta.is_some_and(|(io, elapsed)| {
                 io.read_bytes.max(io.rchar) as f64 >= MIN_WRITE_BYTES_PER_S * elapsed.as_secs_f64()
             });
-            let busy_elsewhere = || {
-                self.transfers.iter().any(|transfer| {
-                    let ends = [&transfer.source, &transfer.destination];
-                    transfer.is_active()
-                        && ends
-                            .into_iter()
-                            .flatten()
-                            .any(|end| end.is_held_by(process.process))
-                })
-            };
-            if !reads || busy_elsewhere() {
+            if !reads || self.has_transfer_of(process) {
                 continue;
             }
             let mut large = (0..process.flows.len())

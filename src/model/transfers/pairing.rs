@@ -56,6 +56,27 @@ pub fn find_unmoved_source(
     }
 }
 
+/// The only large file that a process can only read and the only one that it can write, by index, where
+/// the offset of neither moves.
+#[must_use]
+pub fn find_unmoved_pair(process: &ProcessFlows<'_>, smallest: u64) -> Option<(usize, usize)> {
+    let only = |fits: &dyn Fn(&FileFlow<'_>) -> bool| {
+        let mut fitting = (0..process.flows.len()).filter(|index| fits(&process.flows[*index]));
+        fitting.next().filter(|_| fitting.next().is_none())
+    };
+    let is_large = |flow: &FileFlow<'_>| {
+        flow.file.kind != FileKind::Pipe && flow.file.size.is_some_and(|size| size >= smallest)
+    };
+    let source = only(&|flow| is_large(flow) && flow.file.readable && !flow.file.writable)?;
+    let destination = only(&|flow| is_large(flow) && flow.file.writable)?;
+    let is_unmoved = |index: usize| {
+        let flow = &process.flows[index];
+        flow.previous.is_some() && flow.advanced_bytes() == 0
+    };
+    let differ = process.flows[source].file.inode != process.flows[destination].file.inode;
+    (differ && is_unmoved(source) && is_unmoved(destination)).then_some((source, destination))
+}
+
 /// Whether a file receives what is read from a source.
 fn receives(flow: &FileFlow<'_>, source: &FileFlow<'_>) -> bool {
     let received = flow.received_bytes();

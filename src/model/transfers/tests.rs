@@ -451,6 +451,41 @@ fn image_conversion_after_seek_to_the_end_is_measured_by_its_destination() {
     assert_eq!(view.destination.as_deref(), Some("/b"));
 }
 
+/// qemu-img with these totals of bytes read and written, from a file at its end into a larger one.
+fn image_rewritten(read: u64, written: u64) -> Vec<ProcessSample> {
+    let files = [
+        open_fixture(9, "/a.raw", 1).open_for_reading(100 * MIB, 100 * MIB),
+        open_fixture(10, "/b.raw", 2)
+            .open_for_reading(0, 500 * MIB)
+            .open_for_writing(0, 500 * MIB),
+    ];
+    let mut qemu = process(7, "qemu-img", "qemu-img convert -n", read, &files);
+    qemu.io = Availability::Available(ProcessIo {
+        rchar: read,
+        wchar: written,
+        ..ProcessIo::default()
+    });
+    vec![qemu]
+}
+
+#[test]
+fn image_that_is_written_into_an_existing_one_has_a_rate_and_no_position() {
+    let mut story = TrackerScenario::new();
+    story.next_sample(image_rewritten(10 * MIB, 9 * MIB));
+    story.next_sample(image_rewritten(50 * MIB, 48 * MIB));
+    let view = only_view(story.next_sample(image_rewritten(90 * MIB, 88 * MIB)));
+    assert_eq!(view.state, TransferState::UnknownPosition);
+    assert_eq!(view.destination.as_deref(), Some("/b.raw"));
+    assert_eq!((view.position_bytes, view.eta), (None, None));
+    assert!((view.rate_bytes_per_s.unwrap() - 40.0 * MIB as f64).abs() < MIB as f64);
+    // One that only reads, or writes much less than it reads, rewrites nothing.
+    for written in [9 * MIB, 20 * MIB] {
+        let mut story = TrackerScenario::new();
+        story.next_sample(image_rewritten(10 * MIB, 9 * MIB));
+        assert_eq!(story.next_sample(image_rewritten(50 * MIB, written)), []);
+    }
+}
+
 fn pair(done: u64) -> Vec<ProcessSample> {
     let files = [
         open_fixture(3, "/a", 1).open_for_reading(done * MIB, 1000 * MIB),
