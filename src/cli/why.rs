@@ -118,17 +118,17 @@ fn watch_window(duration: Duration, control: &CancellationToken) -> Option<Diagn
     let mut recorder = WindowRecorder::begin(roots, true);
     let begun = Instant::now();
     let (mut sample_due, mut scan_due) = (begun + interval, begun);
-    while begun.elapsed() < duration {
-        let due = sample_due.min(scan_due).min(begun + duration);
-        if !pace::wait_until_due(due, control) {
-            break;
-        }
+    let end = begun + duration;
+    let mut is_over = false;
+    while !is_over && pace::wait_until_due(sample_due.min(scan_due).min(end), control) {
         let now = Instant::now();
+        // The last snapshot is taken after the whole time, however late this is.
+        is_over = now >= end;
         if now >= scan_due {
             recorder.scan();
             scan_due = now + SCAN_INTERVAL;
         }
-        if now >= sample_due || now >= begun + duration {
+        if now >= sample_due || is_over {
             recorder.add_snapshot(Arc::new(views.update(Arc::new(collector.collect()))));
             sample_due = now + interval;
         }
