@@ -7,7 +7,7 @@ mod waiters;
 use super::measurement::{Measurement, Quantity};
 use super::window::EvidenceWindow;
 use crate::model::Snapshot;
-use crate::model::snapshot::{HostView, is_first_version_notice};
+use crate::model::snapshot::{HostView, UnitView, is_first_version_notice};
 use crate::safe_text::SafeText;
 
 pub use self::devices::{DeviceSummary, IntervalLoad};
@@ -28,7 +28,7 @@ pub struct Analysis<'w> {
     /// Processes that were blocked, who waited longest first.
     pub waiters: Vec<Waiter>,
     /// Whether control groups can limit units: version 2 with the controller `io`.
-    pub has_unit_limits: bool,
+    has_unit_limits: bool,
 }
 
 impl<'w> Analysis<'w> {
@@ -59,6 +59,16 @@ impl<'w> Analysis<'w> {
             waiters,
             has_unit_limits: v2_only && last.units.is_some(),
         })
+    }
+
+    /// Whether `systemctl` can limit the I/O of the unit with this name, and no other group has it.
+    #[must_use]
+    pub fn can_limit_unit(&self, name: &SafeText) -> bool {
+        let units = self.last().units.iter().flatten();
+        let mut of_name = units.filter(|unit| unit.name == *name).peekable();
+        self.has_unit_limits
+            && of_name.peek().is_some()
+            && of_name.all(UnitView::belongs_to_system_manager)
     }
 
     /// The last snapshot.

@@ -35,12 +35,8 @@ pub fn against(culprit: &Party, device: &DeviceSummary, analysis: &Analysis<'_>)
             scheduler: scheduler.clone(),
         });
     }
-    let unit = culprit
-        .unit
-        .as_ref()
-        .filter(|name| name.ends_with(".service") || name.ends_with(".scope"));
-    if let Some(unit) = unit
-        && analysis.has_unit_limits
+    if let Some(unit) = &culprit.unit
+        && analysis.can_limit_unit(unit)
     {
         remedies.push(Remedy::LimitUnit {
             unit: unit.clone(),

@@ -12,7 +12,7 @@ pub enum Remedy {
         /// The scheduler that heeds it.
         scheduler: SafeText,
     },
-    /// A limit of a systemd unit, version 2 of control groups.
+    /// A limit of a unit of the system's manager, version 2 of control groups.
     LimitUnit {
         /// The unit.
         unit: SafeText,
@@ -30,8 +30,8 @@ pub enum Remedy {
     RaiseLimit {
         /// The group.
         group: SafeText,
-        /// The unit.
-        unit: SafeText,
+        /// The unit of the system's manager that it is, if any.
+        unit: Option<SafeText>,
         /// The device.
         device: SafeText,
     },

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::remedy::Remedy;
 use super::*;
 use crate::drive::identity::list_block_devices;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
@@ -357,6 +358,53 @@ fn bursts_of_writeback_that_delay_others_for_seconds_are_saturation() {
     busy.devices = vec![device("sda", 22.0, 20.0, 1.1e9)];
     busy.blocked.clear();
     assert_eq!(codes_of_bursts(&busy, 3), [], "nobody waits");
+}
+
+/// A unit without I/O of its own.
+fn unit(path: &str, name: &str) -> UnitView {
+    UnitView {
+        path: path.into(),
+        name: name.into(),
+        kind: UnitKind::Service,
+        read_bytes_per_s: None,
+        write_bytes_per_s: None,
+        read_ios_per_s: None,
+        write_ios_per_s: None,
+        pressure_some: None,
+        pressure_full: None,
+        limits: Vec::new(),
+    }
+}
+
+#[test]
+fn unit_of_a_user_is_not_limited_under_the_name_of_one_of_the_system() {
+    let limits = |units: &[(&str, &str)]| {
+        let mut scene = saturated();
+        scene.processes[0].unit = Some("db.service".into());
+        scene.units = units.iter().map(|(path, name)| unit(path, name)).collect();
+        let diagnosis = scene.diagnosis();
+        let mut remedies = diagnosis.causes[0].remedies.iter();
+        remedies
+            .any(|remedy| matches!(remedy, Remedy::LimitUnit { unit, .. } if unit == "db.service"))
+    };
+    let of_system = ("/system.slice/db.service", "db.service");
+    let of_user = (
+        "/user.slice/user@1000.service/app.slice/db.service",
+        "db.service",
+    );
+    let of_container = (
+        "/system.slice/docker-1.scope/system.slice/db.service",
+        "db.service",
+    );
+    assert!(limits(&[of_system]));
+    assert!(limits(&[
+        ("/system.slice/a.service", "a.service"),
+        of_system
+    ]));
+    assert!(!limits(&[of_user]));
+    assert!(!limits(&[of_container]));
+    assert!(!limits(&[of_system, of_user]), "whose it is, is unknown");
+    assert!(!limits(&[]));
 }
 
 #[test]

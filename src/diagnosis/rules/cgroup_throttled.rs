@@ -166,7 +166,7 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
     cause.victims = parties(&waiting);
     cause.remedies = vec![Remedy::RaiseLimit {
         group: unit.path.clone(),
-        unit: unit.name.clone(),
+        unit: unit.belongs_to_system_manager().then(|| unit.name.clone()),
         device: limit.device.clone(),
     }];
     Some(cause)

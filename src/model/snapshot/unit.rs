@@ -35,6 +35,18 @@ pub struct UnitView {
 }
 
 impl UnitView {
+    /// Whether `systemctl` of the system knows it by this name: a group inside another service or scope
+    /// belongs to a user's manager, a container or whoever made it, and can have the name of a unit of
+    /// the system.
+    #[must_use]
+    pub fn belongs_to_system_manager(&self) -> bool {
+        let is_unit = |name: &str| name.ends_with(".service") || name.ends_with(".scope");
+        let mut inner_first = self.path.rsplit('/');
+        inner_first.next() == Some(self.name.as_str())
+            && is_unit(&self.name)
+            && !inner_first.any(is_unit)
+    }
+
     /// The highest use of its limits: 1 at the limit. `None` without limits or rates.
     #[must_use]
     pub fn limit_usage(&self) -> Option<f64> {

@@ -36,10 +36,12 @@ pub(super) fn program(party: &Party) -> String {
     base.unwrap_or(first).trim_end_matches(':').to_owned()
 }
 
-/// `4711  nightly-backup.service  cp --sparse=always /srv/img`.
+/// `cp --sparse=always /srv/img (pid 4711, nightly-backup.service)`.
 pub(super) fn line(party: &Party) -> String {
-    let unit = party.unit.as_deref().unwrap_or("-");
     let command = without_program_directory(&party.command);
     let command = SafeText::from(command).cut(COMMAND_CHARACTERS);
-    format!("{command} (pid {}, {unit})", party.pid)
+    match &party.unit {
+        Some(unit) => format!("{command} (pid {}, {unit})", party.pid),
+        None => format!("{command} (pid {})", party.pid),
+    }
 }

@@ -82,8 +82,8 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             group,
             unit,
             device,
-        } => match unit.ends_with(".service") || unit.ends_with(".scope") {
-            true => RemedyText::command(
+        } => match unit {
+            Some(unit) => RemedyText::command(
                 shell::command_line([
                     "systemctl",
                     "show",
@@ -94,7 +94,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
                 ]),
                 format!("raise the limit of {device} with systemctl set-property"),
             ),
-            false => RemedyText::advice(format!(
+            None => RemedyText::advice(format!(
                 "raise or remove the limit of {device} in the control group {group}: io.max, with version 1 blkio.throttle.*"
             )),
         },
