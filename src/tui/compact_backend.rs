@@ -138,11 +138,13 @@ impl<W: Write> Backend for CompactBackend<W> {
         }
     }
 
+    /// Never fails: ratatui reports an error at its end to stderr, which panics where the terminal is
+    /// gone. Whoever still draws gets the error of the next frame.
     fn show_cursor(&mut self) -> io::Result<()> {
-        match self.is_cursor_visible.replace(true) {
-            Some(true) => Ok(()),
-            _ => self.backend.show_cursor(),
+        if self.is_cursor_visible.replace(true) != Some(true) {
+            let _ = self.backend.show_cursor();
         }
+        Ok(())
     }
 
     fn get_cursor_position(&mut self) -> io::Result<Position> {

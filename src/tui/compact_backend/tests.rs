@@ -140,6 +140,27 @@ fn frame_without_changes_sends_nothing() {
     assert!((1..=12).contains(&sent("12.6")));
 }
 
+/// A terminal that is gone.
+struct GoneTerminal;
+
+impl Write for GoneTerminal {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+#[test]
+fn cursor_of_a_terminal_that_is_gone_is_no_error_but_its_frame_is() {
+    let mut backend = CompactBackend::new(GoneTerminal);
+    assert!(backend.show_cursor().is_ok());
+    let cell = Cell::new("a");
+    assert!(backend.draw([(0, 0, &cell)].into_iter()).is_err());
+}
+
 /// A second of a busy machine: all numbers differ from those of the second before.
 fn busy_snapshot(second: u32) -> Snapshot {
     let vary = |base: f64, step: f64| Some(base * (1.0 + 0.3 * (f64::from(second) * step).sin()));
