@@ -2,6 +2,7 @@
 //! start of a run.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use crate::probe::sample::{DiskCounters, RequestCounters};
 use crate::probe::system::{diskstats, host};
@@ -15,6 +16,8 @@ const SECTOR_BYTES: u64 = 512;
 pub struct KernelCounters {
     roots: SysPaths,
     devices: Vec<String>,
+    /// When the devices' counters were read.
+    start: Instant,
     disks_at_start: Vec<DiskCounters>,
     busy_at_start: Option<u64>,
 }
@@ -26,6 +29,7 @@ impl KernelCounters {
         let mut counters = Self {
             roots: roots.clone(),
             devices,
+            start: Instant::now(),
             disks_at_start: Vec::new(),
             busy_at_start: None,
         };
@@ -55,12 +59,13 @@ impl KernelCounters {
     #[must_use]
     pub fn counts_since_start(&self) -> Vec<Option<KernelCounts>> {
         let now = self.read_disks();
+        let elapsed = self.start.elapsed();
         let of = |disks: &[DiskCounters], name: &String| {
             disks.iter().position(|disk| disk.name == *name)
         };
         let since = |name: &String| {
             let before = &self.disks_at_start[of(&self.disks_at_start, name)?];
-            counts_between(before, &now[of(&now, name)?])
+            counts_between(before, &now[of(&now, name)?], elapsed)
         };
         self.devices.iter().map(since).collect()
     }
@@ -87,8 +92,13 @@ impl KernelCounters {
     }
 }
 
-/// Difference of two readings of one device; `None` when any counter went backwards.
-fn counts_between(before: &DiskCounters, now: &DiskCounters) -> Option<KernelCounts> {
+/// Difference of two readings of one device with that time between them; `None` when any counter went
+/// backwards.
+fn counts_between(
+    before: &DiskCounters,
+    now: &DiskCounters,
+    elapsed: Duration,
+) -> Option<KernelCounts> {
     let count = |field: fn(&RequestCounters) -> u64,
                  before: &RequestCounters,
                  now: &RequestCounters| { field(now).checked_sub(field(before)) };
@@ -114,6 +124,7 @@ fn counts_between(before: &DiskCounters, now: &DiskCounters) -> Option<KernelCou
         },
         busy_ns: milliseconds(before.busy_ms, now.busy_ms)?,
         weighted_ns: milliseconds(before.weighted_ms, now.weighted_ms)?,
+        counted_ns: u64::try_from(elapsed.as_nanos()).ok(),
     })
 }
 

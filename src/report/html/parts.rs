@@ -283,7 +283,10 @@ pub(super) fn kernel_counts_table(kernel: Option<&KernelCounts>) -> Markup {
         })
     };
     let count = |count: Option<u64>| count.filter(|count| *count > 0).map(group_thousands);
-    let busy = units::format_wait(std::time::Duration::from_nanos(kernel.busy_ns));
+    let duration = |nanoseconds| units::format_wait(std::time::Duration::from_nanos(nanoseconds));
+    let counted = kernel.counted_ns.map(duration);
+    let counted = counted.map_or_else(String::new, |counted| format!(" of {counted}"));
+    let busy = duration(kernel.busy_ns) + &counted;
     fact_list(
         "Block layer counters",
         vec![

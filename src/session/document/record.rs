@@ -105,6 +105,10 @@ pub struct KernelCounts {
     pub busy_ns: u64,
     /// Number of requests in flight integrated over time, in nanoseconds.
     pub weighted_ns: u64,
+    /// Time over which these were counted, in nanoseconds: more than the measured part of the run, with
+    /// its preparation; null where it was not recorded.
+    #[serde(default)]
+    pub counted_ns: Option<u64>,
 }
 
 /// Time of the run's own requests in the block layer (Q2D) and in the drive (D2C), from the block

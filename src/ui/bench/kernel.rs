@@ -21,7 +21,7 @@ pub(super) struct KernelPanel<'a> {
     pub counts: Option<&'a KernelCounts>,
     /// Q2D and D2C times, where traced.
     pub stages: Option<&'a StageBreakdown>,
-    /// Time that the counters cover.
+    /// Length of the run, for counters that do not tell over which time they were counted.
     pub elapsed_ns: u64,
     /// Number of requests of the benchmark, where comparable.
     pub benchmark_requests: Option<u64>,
@@ -100,14 +100,15 @@ fn fact_rows(counts: &KernelCounts, panel: KernelPanel<'_>) -> Vec<(&'static str
         facts.extend(mean(&stages.q2d).map(|text| ("Q2D", text)));
         facts.extend(mean(&stages.d2c).map(|text| ("D2C", text)));
     }
+    let counted_ns = counts.counted_ns.unwrap_or(elapsed_ns);
     let waited = counts.read_ns.saturating_add(counts.write_ns);
     if let Some(mean) = ratio(waited, requests) {
         facts.push(("await", units::format_latency(mean)));
     }
-    if let Some(queue) = ratio(counts.weighted_ns, elapsed_ns) {
+    if let Some(queue) = ratio(counts.weighted_ns, counted_ns) {
         facts.push(("aqu-sz", units::format_three_digits(queue)));
     }
-    if let Some(busy) = ratio(counts.busy_ns, elapsed_ns) {
+    if let Some(busy) = ratio(counts.busy_ns, counted_ns) {
         facts.push(("%util", format!("{:.0}", busy * 100.0)));
     }
     let bytes = counts.read_bytes.saturating_add(counts.written_bytes);
