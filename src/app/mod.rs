@@ -2,6 +2,7 @@
 //!
 //! [`update()`] takes an [`AppEvent`] and returns [`Effect`]s; everything else here is data.
 
+mod applicable;
 mod column_step;
 pub mod comparison;
 pub mod consent;

@@ -125,6 +125,12 @@ impl SessionsState {
         self.limit_cursor();
     }
 
+    /// Whether there are saved sessions, whatever the filter.
+    #[must_use]
+    pub fn has_entries(&self) -> bool {
+        self.entries.iter().flatten().flatten().next().is_some()
+    }
+
     /// The sessions that match the filter.
     #[must_use]
     pub fn visible_entries(&self) -> Vec<&SessionEntry> {

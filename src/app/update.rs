@@ -269,6 +269,11 @@ fn handle_choice(state: &mut AppState, command: KeyCommand) {
 /// Handles a command of the Live screen; commands with external effects ask for confirmation first.
 fn handle_live(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
     match command {
+        KeyCommand::ChooseIoClass | KeyCommand::ChooseSignal | KeyCommand::ShowOpenFiles
+            if !state.is_applicable(command) =>
+        {
+            state.show_error("no process is selected here: Esc leads back to the lists");
+        }
         KeyCommand::ChooseIoClass => open_action_choice(state, &ProcessAction::IO_CLASS_CHOICES),
         KeyCommand::ChooseSignal => open_action_choice(state, &ProcessAction::SIGNAL_CHOICES),
         KeyCommand::ToggleAccounting if state.live.accounting_enabled => {

@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 
 use crate::app::key::{KeyPress, KeySymbol};
 use crate::app::keymap::{KeyBinding, KeyContext};
-use crate::app::{AppState, KeyCommand, Screen, keymap};
+use crate::app::{AppState, KeyCommand, keymap};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::cut_end;
 
@@ -36,7 +36,7 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
     }
     let context = state.key_context();
     let mut shown: Vec<_> = bindings(context)
-        .filter(|binding| !binding.hint.is_empty())
+        .filter(|binding| !binding.hint.is_empty() && state.is_applicable(binding.command))
         .collect();
     // A pane of a recording has the keys of the recording, and the way back to the lists.
     if context == KeyContext::Replay && !state.live.pane.is_lists() {
@@ -54,11 +54,8 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
     let global: Vec<_> = if context.takes_text() || context.is_modal() {
         Vec::new()
     } else {
-        let everywhere = keymap::bindings_of(KeyContext::Global);
-        let timeline = state.live.timeline.as_ref();
-        let can_measure = timeline.is_none_or(|it| it.unavailable_reason(Screen::Bench).is_none());
-        everywhere
-            .filter(|it| can_measure || it.command != KeyCommand::ShowLauncher)
+        keymap::bindings_of(KeyContext::Global)
+            .filter(|it| state.is_applicable(it.command))
             .filter_map(|it| hint(it, theme))
             .collect()
     };
