@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::effect::Effect;
 use super::keymap::KeyCommand;
@@ -87,6 +88,41 @@ pub struct TimelineTrigger {
     pub conclusion: Option<SafeText>,
 }
 
+/// A time in a recording without snapshots: the machine was suspended or overloaded, or the recorder did
+/// not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordingGap {
+    /// Index of the first view after it.
+    pub frame_index: usize,
+    /// Time from the last view before it to that one.
+    pub length: Duration,
+}
+
+/// An interval that is longer than this multiple of the usual one is a gap.
+const GAP_FACTOR: u64 = 3;
+
+/// The gaps between views at these times in milliseconds, in order.
+#[must_use]
+pub fn find_gaps(times_ms: &[u64]) -> Vec<RecordingGap> {
+    let intervals = || {
+        let pairs = times_ms.windows(2);
+        pairs.map(|pair| pair[1].saturating_sub(pair[0]))
+    };
+    let mut sorted: Vec<u64> = intervals().collect();
+    sorted.sort_unstable();
+    let Some(usual) = sorted.get(sorted.len() / 2).copied() else {
+        return Vec::new();
+    };
+    (1..)
+        .zip(intervals())
+        .filter(|(_, interval)| *interval > usual.saturating_mul(GAP_FACTOR))
+        .map(|(frame_index, interval)| RecordingGap {
+            frame_index,
+            length: Duration::from_millis(interval),
+        })
+        .collect()
+}
+
 /// The time line of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayTimeline {
@@ -104,6 +140,8 @@ pub struct ReplayTimeline {
     pub times: Option<RecordingTimes>,
     /// Time of each view in milliseconds since 1970; empty where they are unknown.
     pub frame_times_ms: Arc<[u64]>,
+    /// The gaps, in order of time.
+    pub gaps: Arc<[RecordingGap]>,
     /// The triggers, in order of time.
     pub triggers: Arc<[TimelineTrigger]>,
     /// Index of the view that is shown, from 0.
@@ -128,6 +166,7 @@ impl ReplayTimeline {
             is_demo: false,
             times: None,
             frame_times_ms: Arc::default(),
+            gaps: Arc::default(),
             triggers: Arc::default(),
             frame_index: 0,
             is_playing: false,
@@ -141,6 +180,13 @@ impl ReplayTimeline {
     pub fn current_trigger(&self) -> Option<&TimelineTrigger> {
         let mut triggers = self.triggers.iter();
         triggers.find(|trigger| trigger.frame_index == self.frame_index)
+    }
+
+    /// The gap before the view that is shown.
+    #[must_use]
+    pub fn current_gap(&self) -> Option<&RecordingGap> {
+        let mut gaps = self.gaps.iter();
+        gaps.find(|gap| gap.frame_index == self.frame_index)
     }
 
     /// The seek to the next or to the previous view with a trigger, if there is one.

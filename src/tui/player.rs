@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::services::{AppServices, FeedSenders};
 use super::threads::CommandThread;
 use crate::app::error::{ArchiveError, ReplayError};
-use crate::app::replay::{FoundItem, Frame, ReplayTimeline, TimelineTrigger};
+use crate::app::replay::{FoundItem, Frame, ReplayTimeline, TimelineTrigger, find_gaps};
 use crate::app::{Effect, Message, Seek};
 use crate::diagnosis::{EvidenceWindow, WINDOW, diagnose};
 use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
@@ -65,10 +65,12 @@ pub fn timeline(path: &Path, cursor: &mut RecordingCursor) -> ReplayTimeline {
         None => (!recording.ended_cleanly()).then(|| "the recording was cut off".into()),
     };
     let marks: Vec<TriggerMark> = recording.trigger_marks().collect();
+    let frame_times_ms: Vec<u64> = recording.view_marks().map(|mark| mark.time_ms).collect();
     let timeline = ReplayTimeline {
         has_requests: recording.has_requests(),
         times,
-        frame_times_ms: recording.view_marks().map(|mark| mark.time_ms).collect(),
+        gaps: find_gaps(&frame_times_ms).into(),
+        frame_times_ms: frame_times_ms.into(),
         ..ReplayTimeline::new(name, rates, note)
     };
     ReplayTimeline {

@@ -54,17 +54,20 @@ fn draw(timeline: &ReplayTimeline, time: &str, theme: Theme, area: Rect, buf: &m
         let level = rate.map_or(' ', |rate| {
             level_glyph(*rate as f64 / max.max(1) as f64, theme)
         });
-        let has_trigger = timeline
-            .triggers
-            .iter()
-            .any(|trigger| column_of_frame(trigger.frame_index, count, levels.width) == column);
-        let role = match column == here {
-            true => StyleRole::Selected,
-            false if has_trigger => StyleRole::Warning,
-            false => StyleRole::Read,
+        let is_here = |frame: usize| column_of_frame(frame, count, levels.width) == column;
+        let has_trigger = timeline.triggers.iter().any(|it| is_here(it.frame_index));
+        let has_gap = timeline.gaps.iter().any(|it| is_here(it.frame_index));
+        let (mark, role) = match (has_trigger, has_gap) {
+            (true, _) => ('!', StyleRole::Warning),
+            (false, true) => ('|', StyleRole::Faint),
+            (false, false) => (level, StyleRole::Read),
         };
-        cell.set_char(if has_trigger { '!' } else { level })
-            .set_style(theme.role_style(role));
+        let role = if column == here {
+            StyleRole::Selected
+        } else {
+            role
+        };
+        cell.set_char(mark).set_style(theme.role_style(role));
     }
     if let Some(times) = rows.next() {
         draw_times(timeline, theme, times, buf);
@@ -158,6 +161,10 @@ fn note(timeline: &ReplayTimeline) -> Option<String> {
         let found = conclusion.map_or_else(String::new, |text| format!("; {text}"));
         return Some(format!("! {}{found}", trigger.observation));
     }
+    if let Some(gap) = timeline.current_gap() {
+        let length = units::format_wait(gap.length);
+        return Some(format!("| no snapshots in the {length} before"));
+    }
     let warning = timeline.warning.as_ref().map(ToString::to_string);
     warning.or_else(|| match count {
         0 => None,
@@ -183,7 +190,42 @@ fn column_of_frame(view: usize, count: usize, width: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::replay::find_gaps;
     use proptest::prelude::*;
+
+    #[test]
+    fn gap_is_marked_and_named_at_the_view_after_it() {
+        let rates = vec![Some(1_000_000); 5];
+        let mut timeline = ReplayTimeline::new("a".into(), rates.into(), None);
+        timeline.gaps = find_gaps(&[0, 1000, 2000, 48_000, 49_000]).into();
+        timeline.frame_index = 3;
+        let area = Rect::new(0, 0, 100, 3);
+        let mut buffer = Buffer::empty(area);
+        draw(
+            &timeline,
+            "2026-01-01T00:00:48Z",
+            Theme::FULL,
+            area,
+            &mut buffer,
+        );
+        let row = |y| -> String { (0..100).map(|x| buffer[(x, y)].symbol()).collect() };
+        assert!(
+            row(0).contains("| no snapshots in the 46 s before"),
+            "{}",
+            row(0)
+        );
+        assert_eq!(row(1).chars().position(|mark| mark == '|'), Some(79));
+        assert_eq!(row(1).matches('|').count(), 1);
+        timeline.frame_index = 2;
+        assert_eq!(note(&timeline), None);
+    }
+
+    #[test]
+    fn views_at_equal_or_unknown_times_have_no_gap() {
+        assert_eq!(find_gaps(&[]), []);
+        assert_eq!(find_gaps(&[5]), []);
+        assert_eq!(find_gaps(&[0, 1000, 2000, 4100, 5000]), []);
+    }
 
     proptest! {
         #[test]
