@@ -1,7 +1,8 @@
 //! What a command prints: the result on stdout, everything else on stderr.
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -11,12 +12,31 @@ use crate::benchmark_run::output;
 use crate::named_file::{self, FileId, OutputFile};
 use crate::roots::SysPaths;
 use crate::safe_text::json;
-use crate::safe_text::printable::{printable_lines, printable_str};
+use crate::safe_text::printable::{ascii_lines, printable_lines, printable_str};
+use crate::tui::terminal_kind::decodes_utf8;
 
 /// Prints one line to stderr. A line break in a name is shown as `\n`, so that the rest of the name
 /// cannot look like another message. A closed stderr is no error.
 pub(super) fn print_status_line(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", printable_str(line));
+    let stderr = io::stderr();
+    let line = printable_str(line);
+    let _ = writeln!(stderr.lock(), "{}", text_for(&stderr, &line));
+}
+
+/// Printable text as a stream can take it.
+fn text_for<'t>(stream: &impl IsTerminal, text: &'t str) -> Cow<'t, str> {
+    match stream.is_terminal() {
+        true => terminal_text(text),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// Printable text as this process's terminal can take it: ASCII where it does not decode UTF-8.
+pub(super) fn terminal_text(text: &str) -> Cow<'_, str> {
+    match text.is_ascii() || decodes_utf8() {
+        true => Cow::Borrowed(text),
+        false => ascii_lines(text),
+    }
 }
 
 /// Writes a result to stdout; false if the reader closed it (`| head`), which is no error. Every
@@ -24,7 +44,9 @@ pub(super) fn print_status_line(line: &str) {
 /// ([`json`]) and is not changed.
 pub(super) fn print_result(text: &str) -> Result<bool, CommandFailure> {
     let text = printable_lines(text);
-    let mut stdout = io::stdout().lock();
+    let stdout = io::stdout();
+    let text = text_for(&stdout, &text);
+    let mut stdout = stdout.lock();
     match stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,6 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::error::ConfigError;
-use crate::shell;
 
 /// Longest file that is read; a configuration has a few lines.
 const MAX_BYTES: u64 = 64 << 10;
@@ -35,10 +33,13 @@ pub enum IgnoredFile {
         owner: u32,
     },
     /// Others may write it.
-    #[error("{} is ignored: other users may write it ({})", path.display(), shell::command_line([OsStr::new("chmod"), OsStr::new("go-w"), path.as_os_str()].map(OsStrExt::as_bytes)))]
+    #[error("{} is ignored: other users may write it (mode {mode:04o})", path.display())]
     Writable {
-        /// The file.
+        /// The file, or its directory.
         path: PathBuf,
+        /// Its permissions. No command is offered that changes them: the path can lead to a directory
+        /// that everybody has to be able to write.
+        mode: u32,
     },
     /// This user may not read it: another user's environment, or rights that were given up.
     #[error("{} is ignored: this user may not read it", path.display())]
@@ -162,7 +163,8 @@ fn distrust(path: &Path, metadata: &Metadata) -> Option<IgnoredFile> {
         true => WRITABLE_BY_OTHERS,
         false => WRITABLE_BY_OTHERS | WRITABLE_BY_GROUP,
     };
-    (metadata.mode() & writable_by_others != 0).then_some(IgnoredFile::Writable { path })
+    let mode = metadata.mode() & 0o7777;
+    (mode & writable_by_others != 0).then_some(IgnoredFile::Writable { path, mode })
 }
 
 #[cfg(test)]
@@ -201,7 +203,9 @@ mod tests {
             let FileContent::Ignored(reason) = content_with_modes(file, directory) else {
                 panic!("{file:o} {directory:o}");
             };
-            assert!(reason.to_string().contains("chmod go-w"), "{reason}");
+            let mode = if file & 0o022 == 0 { directory } else { file };
+            let expected = format!("other users may write it (mode {mode:04o})");
+            assert!(reason.to_string().ends_with(&expected), "{reason}");
         }
         if geteuid().is_root() {
             let foreign_group = content_with_modes(0o664, 0o755);

@@ -116,6 +116,11 @@ pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
             Examination::NotExamined(reason) => diagnosis.not_examined.push((code, reason)),
         }
     }
+    if window.is_recorded() {
+        for cause in &mut diagnosis.causes {
+            cause.remedies.retain(|remedy| !remedy.acts_on_process());
+        }
+    }
     mark_consequences(&analysis, &mut diagnosis.causes);
     sort(&mut diagnosis.causes);
     Some(diagnosis)

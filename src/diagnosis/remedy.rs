@@ -85,3 +85,11 @@ pub enum Remedy {
         line: SafeText,
     },
 }
+
+impl Remedy {
+    /// Whether it acts on one process by its number, which another process has later.
+    #[must_use]
+    pub fn acts_on_process(&self) -> bool {
+        matches!(self, Self::IdleClass { .. } | Self::Pause { .. })
+    }
+}

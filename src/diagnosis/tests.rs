@@ -19,6 +19,7 @@ use crate::probe::sample::UnitKind;
 use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
 use crate::roots::SysPaths;
+use crate::safe_text::SafeText;
 
 /// Snapshots and scans per window.
 const LENGTH: usize = 10;
@@ -405,6 +406,30 @@ fn unit_of_a_user_is_not_limited_under_the_name_of_one_of_the_system() {
     assert!(!limits(&[of_container]));
     assert!(!limits(&[of_system, of_user]), "whose it is, is unknown");
     assert!(!limits(&[]));
+}
+
+#[test]
+fn diagnosis_of_a_recording_has_no_measure_for_a_process_number() {
+    let acts_on_process = |diagnosis: &Diagnosis| {
+        let mut remedies = diagnosis.causes.iter().flat_map(|cause| &cause.remedies);
+        remedies.any(Remedy::acts_on_process)
+    };
+    let scene = saturated();
+    assert!(acts_on_process(&scene.diagnosis()));
+    let diagnosis = recorded(|_, snapshot| {
+        snapshot.devices.clone_from(&scene.devices);
+        snapshot.processes.clone_from(&scene.processes);
+        let blocked = scene.blocked.iter().map(|task| BlockedTaskView {
+            pid: task.pid,
+            tid: task.tid,
+            command: SafeText::from_bytes(&task.name),
+            unit: None,
+            blocked_ns: 0,
+            wait_channel: task.wait_channel.as_deref().map(SafeText::from),
+        });
+        snapshot.blocked = Some(blocked.collect());
+    });
+    assert!(!diagnosis.causes.is_empty() && !acts_on_process(&diagnosis));
 }
 
 #[test]

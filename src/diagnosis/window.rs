@@ -42,6 +42,13 @@ impl EvidenceWindow {
         }
     }
 
+    /// Whether it is from a recording: its processes and devices need not exist any more, and can be
+    /// those of another machine.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.scans.is_empty() && self.facts.is_none()
+    }
+
     /// Whether the blocked tasks are known, from scans or from the snapshots of a recording.
     #[must_use]
     pub fn has_blocked_tasks(&self) -> bool {

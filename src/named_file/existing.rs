@@ -18,6 +18,8 @@ const MAX_XATTR_BYTES: usize = 1 << 16;
 /// Flags that chattr(1) sets (`FS_FL_USER_MODIFIABLE`, `FS_PROJINHERIT_FL`; include/uapi/linux/fs.h)
 /// and `FS_NOCOW_FL`.
 const SETTABLE_FLAGS: u32 = 0x0003_80ff | 0x2000_0000 | 0x0080_0000;
+/// `STATX_ATTR_APPEND` (include/uapi/linux/stat.h).
+const STATX_ATTR_APPEND: u64 = 0x20;
 /// `STATX_ATTR_MOUNT_ROOT`: the file is a mount point (kernel 5.8).
 const STATX_ATTR_MOUNT_ROOT: u64 = 0x2000;
 /// Set-user-ID, set-group-ID and sticky bit.
@@ -69,8 +71,17 @@ pub(super) fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> b
 }
 
 fn is_mount_root(file: &File) -> bool {
+    has_attribute(file, STATX_ATTR_MOUNT_ROOT)
+}
+
+/// Whether names in a directory can be neither removed nor exchanged (`chattr +a`).
+pub(super) fn is_append_only(directory: impl AsFd) -> bool {
+    has_attribute(directory, STATX_ATTR_APPEND)
+}
+
+fn has_attribute(file: impl AsFd, attribute: u64) -> bool {
     statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)
-        .is_ok_and(|facts| facts.stx_attributes.bits() & STATX_ATTR_MOUNT_ROOT != 0)
+        .is_ok_and(|facts| facts.stx_attributes.bits() & attribute != 0)
 }
 
 fn inode_flags(file: &File) -> Option<u32> {

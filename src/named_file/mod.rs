@@ -432,11 +432,17 @@ fn existing_destination(
     let stat = same(&file)?;
     let file = File::from(file);
     let ownership = FileOwnership::of_stat(&stat);
-    // A directory that accepts no new files does not prevent writing an existing file in place.
-    let replacement = entry
-        .directory
-        .create_temporary(NewFileAccess::Private)
-        .ok()
+    // A directory that accepts no new files, or keeps every name, does not prevent writing an existing
+    // file in place.
+    let new_file = || {
+        entry
+            .directory
+            .create_temporary(NewFileAccess::Private)
+            .ok()
+    };
+    let replacement = (!existing::is_append_only(entry.directory.descriptor()))
+        .then(new_file)
+        .flatten()
         .filter(|new| {
             ownership.apply_to(&new.file).is_ok()
                 && existing::can_be_replaced(&file, &stat, &new.file)

@@ -284,6 +284,27 @@ fn overwrite_in_place_shrinks_and_grows_file() {
 }
 
 #[test]
+fn file_in_a_directory_that_keeps_all_names_is_written_in_place() {
+    use rustix::fs::{IFlags, ioctl_setflags};
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("file");
+    fs::write(&path, "before").unwrap();
+    let directory = File::open(base.path()).unwrap();
+    if let Err(error) = ioctl_setflags(&directory, IFlags::APPEND) {
+        let skip = crate::requirement::skip;
+        return skip(
+            crate::requirement::Requirement::Root,
+            format!("chattr +a: {error}"),
+        );
+    }
+    let written = write_output(&path, b"after");
+    let names = fs::read_dir(base.path()).unwrap().count();
+    ioctl_setflags(&directory, IFlags::empty()).unwrap();
+    written.unwrap();
+    assert_eq!((names, fs::read(&path).unwrap()), (1, b"after".to_vec()));
+}
+
+#[test]
 fn special_mode_bits_are_preserved() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("file");

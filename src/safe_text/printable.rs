@@ -56,6 +56,22 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
+/// Text of several lines in ASCII: every other character becomes an escape of the form `\u{e9}`.
+#[must_use]
+pub fn ascii_lines(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut ascii = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character.is_ascii() {
+            true => ascii.push(character),
+            false => ascii.extend(character.escape_unicode()),
+        }
+    }
+    Cow::Owned(ascii)
+}
+
 /// A command line from NUL-terminated arguments, separated by spaces; a long one is cut and ends in
 /// `...`. Without arguments, as for a
 /// kernel thread, the program's name in brackets.

@@ -21,7 +21,7 @@ pub mod session_archive;
 pub mod signals;
 pub mod targets;
 pub mod terminal;
-mod terminal_kind;
+pub mod terminal_kind;
 mod threads;
 
 pub use self::event_loop::LoopEnd;

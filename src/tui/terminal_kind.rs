@@ -30,10 +30,8 @@ impl TerminalKind {
         }
         let begins = |names: &[&str]| names.iter().any(|name| term.starts_with(name));
         let plain = begins(&PLAIN_TERMINALS);
-        let locale = locale.to_ascii_lowercase();
-        let utf8 = locale.is_empty() || locale.contains("utf-8") || locale.contains("utf8");
         Some(Self {
-            ascii: plain || begins(&ASCII_TERMINALS) || !utf8,
+            ascii: begins(&ASCII_TERMINALS) || !is_utf8_terminal(term, locale),
             colour: !plain,
         })
     }
@@ -41,17 +39,38 @@ impl TerminalKind {
     /// The kind of this process's terminal.
     #[must_use]
     pub fn from_environment() -> Option<Self> {
-        let variable = |name: &str| {
-            let value = std::env::var_os(name).unwrap_or_default();
-            value.to_string_lossy().into_owned()
-        };
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-            .into_iter()
-            .map(variable)
-            .find(|value| !value.is_empty())
-            .unwrap_or_default();
-        Self::new(&variable("TERM"), &locale)
+        Self::new(&variable("TERM"), &locale())
     }
+}
+
+/// Whether this process's terminal decodes UTF-8, as far as its environment tells. Another one takes
+/// single bytes of a character as controls: 0x9b begins a sequence (ECMA-48, CSI) on a terminal of
+/// eight bits.
+#[must_use]
+pub fn decodes_utf8() -> bool {
+    is_utf8_terminal(&variable("TERM"), &locale())
+}
+
+fn is_utf8_terminal(term: &str, locale: &str) -> bool {
+    let is_plain = PLAIN_TERMINALS.iter().any(|name| term.starts_with(name));
+    is_utf8_locale(locale) && !is_plain
+}
+
+fn is_utf8_locale(locale: &str) -> bool {
+    let locale = locale.to_ascii_lowercase();
+    locale.is_empty() || locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// The first that is set of the variables of the locale.
+fn locale() -> String {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(variable);
+    let mut set = names.filter(|value| !value.is_empty());
+    set.next().unwrap_or_default()
+}
+
+fn variable(name: &str) -> String {
+    let value = std::env::var_os(name).unwrap_or_default();
+    value.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -69,5 +88,7 @@ mod tests {
         assert_eq!(kind("linux", "en_US.UTF-8"), Some((true, true)));
         assert_eq!(kind("vt100", "en_US.UTF-8"), Some((true, false)));
         assert_eq!(kind("dumb", "en_US.UTF-8"), None);
+        assert!(is_utf8_terminal("linux", "en_US.UTF-8") && is_utf8_terminal("dumb", ""));
+        assert!(!is_utf8_terminal("xterm", "POSIX") && !is_utf8_terminal("vt220", "C.UTF-8"));
     }
 }

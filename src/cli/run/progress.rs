@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use crate::bench::framework::describe_written_bytes;
 use crate::bench::{Forecast, RunEvent, RunProgress, RunStart};
-use crate::cli::output::print_status_line;
+use crate::cli::output::{print_status_line, terminal_text};
 use crate::drive::Inspection;
 use crate::engine::ExecutionSnapshot;
 use crate::safe_text::printable::printable_str;
@@ -38,6 +38,7 @@ impl ProgressLine {
     fn draw_line(&mut self, text: &str) {
         if let Some(terminal) = &self.terminal {
             let text = printable_str(text);
+            let text = terminal_text(&text);
             let width = text.chars().count();
             let blanks = " ".repeat(self.width.saturating_sub(width));
             if terminal.offer(format!("\r{text}{blanks}").as_bytes()) {
@@ -55,7 +56,10 @@ impl ProgressLine {
     fn print_line(&self, text: &str) {
         match &self.terminal {
             // A terminal that is gone is noticed where the result is printed.
-            Some(terminal) => drop(terminal.push(format!("{}\n", printable_str(text)).as_bytes())),
+            Some(terminal) => {
+                let line = terminal_text(&printable_str(text)).into_owned() + "\n";
+                drop(terminal.push(line.as_bytes()));
+            }
             None => print_status_line(text),
         }
     }

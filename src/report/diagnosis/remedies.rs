@@ -38,14 +38,14 @@ impl RemedyText {
     }
 }
 
-/// Whether a name is what the kernel has: one with control characters is shown with backslashes, and
-/// a command would name another file.
-fn is_exact(name: &SafeText) -> bool {
-    !name.as_str().contains('\\')
+/// Whether a command can name this path: it is absolute, and what the kernel has. One with control
+/// characters is shown with backslashes, and a command would name another file.
+fn is_exact(path: &SafeText) -> bool {
+    path.starts_with('/') && !path.contains('\\')
 }
 
 /// The command and what it does. The note follows the command as a comment, which some shells execute
-/// all the same: it contains nothing that has a meaning in a shell.
+/// all the same: names in it are quoted, and it contains nothing else that has a meaning in a shell.
 #[must_use]
 pub fn remedy_text(remedy: &Remedy) -> RemedyText {
     match remedy {
@@ -92,7 +92,10 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
                     "--",
                     unit.as_str(),
                 ]),
-                format!("raise the limit of {device} with systemctl set-property"),
+                format!(
+                    "raise the limit of {} with systemctl set-property",
+                    shell::quote_word(device.as_str())
+                ),
             ),
             None => RemedyText::advice(format!(
                 "raise or remove the limit of {device} in the control group {group}: io.max, with version 1 blkio.throttle.*"
@@ -107,13 +110,13 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
         ),
         Remedy::LowerDirtyLimits => RemedyText::command(
             "sysctl vm.dirty_background_bytes=67108864 vm.dirty_bytes=268435456".to_owned(),
-            "a slow device then holds up less memory. The defaults are vm.dirty_ratio=20 and vm.dirty_background_ratio=10",
+            "a slow device then holds up less memory. The defaults are 20 and 10 percent of the memory",
         ),
         Remedy::ShowDiskUsage { mount_point } if !is_exact(mount_point) => {
             RemedyText::advice(format!("see what uses the space of {mount_point} with du"))
         }
         Remedy::ShowDiskUsage { mount_point } => RemedyText::command(
-            shell::command_line(["du", "-xh", "--max-depth=2", mount_point.as_str()])
+            shell::command_line(["du", "-xh", "--max-depth=2", "--", mount_point.as_str()])
                 + " | sort -h | tail -20",
             "what uses the space",
         ),
@@ -126,7 +129,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             "messages of the kernel",
         ),
         Remedy::TraceRequests { device } => RemedyText::command(
-            shell::command_line(["diskscope", "trace", device.as_str()]),
+            shell::command_line(["diskscope", "trace", "--", device.as_str()]),
             "single requests, who and how long (root)",
         ),
         Remedy::ShowMemoryUsers => RemedyText::command(
@@ -143,14 +146,14 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             ))
         }
         Remedy::LazyUnmount { mount_point } => RemedyText::command(
-            shell::command_line(["umount", "-f", "-l", mount_point.as_str()]),
+            shell::command_line(["umount", "-f", "-l", "--", mount_point.as_str()]),
             "after a look at the server: ends the waiting, and open files there are lost",
         ),
         Remedy::Defragment {
             path,
             program: Some(program),
         } if is_exact(path) => RemedyText::command(
-            shell::command_line([program, path.as_str()]),
+            shell::command_line([program, "--", path.as_str()]),
             "rewrites the file in few pieces, where the file system has enough room in one place",
         ),
         Remedy::Defragment { path, .. } => RemedyText::advice(format!(
@@ -163,5 +166,51 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             "more requests in flight: several threads, asynchronous I/O, or read-ahead; `diskscope run concurrency-read` shows what the device gains from it",
         ),
         Remedy::Command { line } => RemedyText::command(line.to_string(), "see diskscope devices"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_that_is_not_absolute_is_in_no_command() {
+        for path in ["-a", "--all", "relative", "/a\\x0ab", ""] {
+            let remedies = [
+                Remedy::LazyUnmount {
+                    mount_point: path.into(),
+                },
+                Remedy::ShowDiskUsage {
+                    mount_point: path.into(),
+                },
+                Remedy::Defragment {
+                    path: path.into(),
+                    program: Some("e4defrag"),
+                },
+            ];
+            for remedy in remedies {
+                assert_eq!(remedy_text(&remedy).command, None, "{remedy:?}");
+            }
+        }
+        let remedy = Remedy::LazyUnmount {
+            mount_point: "/mnt/a b".into(),
+        };
+        let command = remedy_text(&remedy).command.unwrap();
+        assert_eq!(command, "umount -f -l -- '/mnt/a b'");
+    }
+
+    #[test]
+    fn name_of_a_device_is_quoted_in_the_note_too() {
+        let remedy = Remedy::RaiseLimit {
+            group: "/a".into(),
+            unit: Some("a.service".into()),
+            device: "sda; touch x;".into(),
+        };
+        let line = remedy_text(&remedy).line();
+        assert_eq!(
+            shlex::split(&line).unwrap().join(" "),
+            line.replace('\'', "")
+        );
+        assert!(line.contains("'sda; touch x;'"), "{line}");
     }
 }

@@ -7,7 +7,6 @@ use super::{FioJob, FioLimits};
 use crate::drive::medium::strip_trailing_slash;
 use crate::drive::{Target, TargetKind};
 use crate::engine::{BlockSize, CacheMode, DataKind, IoOperation, SyncMode};
-use crate::safe_text::printable::printable_bytes;
 use crate::session::document::FioGap;
 use crate::shell;
 
@@ -91,7 +90,8 @@ impl FioJob {
             format!(
                 "# overwrites {} bytes of {} at most, between byte {} and byte {}",
                 self.max_overwritten_bytes(),
-                printable_bytes(path.as_os_str().as_encoded_bytes()),
+                // Quoted: some shells execute a comment that is typed.
+                shell::quote_word(path.as_os_str().as_encoded_bytes()),
                 self.offset,
                 self.offset + self.size
             )
@@ -100,7 +100,7 @@ impl FioJob {
 
     /// A file of its own in the directory: mktemp never returns an existing one.
     fn scratch_file_lines(&self, directory: &Path, bytes: u64) -> String {
-        let shown = printable_bytes(directory.as_os_str().as_encoded_bytes());
+        let shown = shell::quote_word(directory.as_os_str().as_encoded_bytes());
         let amount = match self.max_bytes().filter(|_| self.is_write()) {
             Some(most) => format!("writes at most {most} bytes to it"),
             None if self.is_write() => "writes to it".to_owned(),
@@ -115,7 +115,7 @@ impl FioJob {
             "# overwrites 0 bytes of {shown}: fills a new file of {bytes} bytes there, {amount}, deletes \
              it\n(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- {} && \
              file=$(mktemp diskscope-fio.XXXXXXXXXX) && {} --filename=\"$file\")",
-            shell::quote_word(directory.as_os_str().as_encoded_bytes()),
+            shown,
             shell::command_line(words),
         )
     }

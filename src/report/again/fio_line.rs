@@ -1,0 +1,209 @@
+//! fio's line of a run, checked against what this program writes.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::{benchmark_of, split};
+use crate::session::document::BenchmarkRun;
+use crate::shell;
+
+/// Options that this program uses in fio lines; none of them starts a program or names a file.
+const FIO_OPTIONS: &[&str] = &[
+    "name",
+    "rw",
+    "ioengine",
+    "bs",
+    "bsrange",
+    "iodepth",
+    "numjobs",
+    "thread",
+    "group_reporting",
+    "offset",
+    "size",
+    "rwmixread",
+    "zonemode",
+    "zonesize",
+    "zonerange",
+    "zoneskip",
+    "blockalign",
+    "random_distribution",
+    "randseed",
+    "norandommap",
+    "time_based",
+    "runtime",
+    "ramp_time",
+    "io_size",
+    "number_ios",
+    "direct",
+    "invalidate",
+    "sync",
+    "refill_buffers",
+    "lat_percentiles",
+    "allow_file_create",
+    "filesize",
+    "readonly",
+];
+/// Options of fio lines that write, in addition.
+const FIO_WRITE_OPTIONS: [&str; 5] = [
+    "zero_buffers",
+    "dedupe_percentage",
+    "buffer_compress_percentage",
+    "buffer_compress_chunk",
+    "overwrite",
+];
+/// Parts of a fio line for a directory, besides the directory and the command.
+const SCRATCH: [&str; 3] = [
+    "(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- ",
+    " && file=$(mktemp diskscope-fio.XXXXXXXXXX) && ",
+    " --filename=\"$file\")",
+];
+
+/// The lines of a text, where they are a command that this program writes for the run's benchmark and
+/// target, with a comment that tells what the command overwrites if it does; `None` for any other text.
+pub(super) fn checked(run: &BenchmarkRun, text: &str) -> Option<Vec<String>> {
+    let lines: Vec<&str> = text.lines().collect();
+    let (comment, command) = match lines[..] {
+        [command] => (None, command),
+        [comment, command] => (Some(comment), command),
+        _ => return None,
+    };
+    let file = TestFile::of_command(command)?;
+    if !is_target(run, &file.path) {
+        return None;
+    }
+    let options = fio_options(&file.arguments)?;
+    let expected = match file.is_scratch {
+        true => Some(options.scratch_comment(&file.path)?),
+        false if options.writes() => {
+            // A read benchmark of somebody else's document overwrites nothing.
+            let may_write = benchmark_of(run).is_some_and(|benchmark| benchmark.may_write);
+            Some(
+                options
+                    .overwrite_comment(&file.path)
+                    .filter(|_| may_write)?,
+            )
+        }
+        false => None,
+    };
+    (comment == expected.as_deref()).then(|| lines.into_iter().map(str::to_owned).collect())
+}
+
+/// The file of a fio command.
+struct TestFile {
+    /// The file, or the directory in which the command creates one.
+    path: String,
+    /// Whether the command creates the file and deletes it.
+    is_scratch: bool,
+    /// fio's arguments without the file.
+    arguments: Vec<String>,
+}
+
+impl TestFile {
+    fn of_command(command: &str) -> Option<Self> {
+        if let Some(inner) = command.strip_prefix(SCRATCH[0]) {
+            let (directory, fio) = inner.strip_suffix(SCRATCH[2])?.rsplit_once(SCRATCH[1])?;
+            let [path]: [String; 1] = split(directory)?.try_into().ok()?;
+            return Some(Self {
+                path,
+                is_scratch: true,
+                arguments: split(fio)?,
+            });
+        }
+        let mut arguments = split(command)?;
+        let path = single_file(arguments.pop()?.strip_prefix("--filename=")?)?;
+        // A path without a file name, such as one of only dots, can only be a directory.
+        Path::new(&path).file_name()?;
+        Some(Self {
+            path,
+            is_scratch: false,
+            arguments,
+        })
+    }
+}
+
+/// The file of a value of fio's `filename`, where a colon that is not escaped separates files.
+fn single_file(value: &str) -> Option<String> {
+    let path = value.replace("\\:", ":");
+    (path.replace(':', "\\:") == value).then_some(path)
+}
+
+/// Whether a path of a fio line, which is absolute, is the run's target, whose path may be
+/// relative.
+fn is_target(run: &BenchmarkRun, path: &str) -> bool {
+    let named = Path::new(run.target.path.as_str());
+    let named = named.strip_prefix(".").unwrap_or(named);
+    path.starts_with('/') && Path::new(path).ends_with(named)
+}
+
+/// fio's options, each once.
+struct FioOptions<'a>(HashMap<&'a str, &'a str>);
+
+/// The options of a fio command, if this program uses all of them.
+fn fio_options(words: &[String]) -> Option<FioOptions<'_>> {
+    let (program, words) = words.split_first()?;
+    let mut options = HashMap::new();
+    for word in words {
+        let option = word.strip_prefix("--")?;
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let is_known = FIO_OPTIONS.contains(&name) || FIO_WRITE_OPTIONS.contains(&name);
+        if !is_known || options.insert(name, value).is_some() {
+            return None;
+        }
+    }
+    let options = FioOptions(options);
+    let is_own_engine = options.0.get("ioengine") == Some(&"io_uring");
+    (program == "fio" && is_own_engine).then_some(options)
+}
+
+impl FioOptions<'_> {
+    fn number(&self, name: &str) -> Option<u64> {
+        self.0.get(name)?.parse().ok()
+    }
+
+    /// Anything but the two that only read.
+    fn writes(&self) -> bool {
+        !matches!(self.0.get("rw"), Some(&("read" | "randread")))
+    }
+
+    /// Bytes that all jobs transfer at most, as [`crate::bench::FioJob::max_bytes`] has it; `None`
+    /// where only time limits them.
+    fn max_bytes(&self) -> Option<u64> {
+        let sizes = self.0.get("bsrange").or_else(|| self.0.get("bs"))?;
+        let (_, largest) = sizes.rsplit_once('-').unwrap_or(("", sizes));
+        let largest: u64 = largest.parse().ok()?;
+        let beyond = match self.0.contains_key("bsrange") {
+            true => largest.saturating_sub(1),
+            false => 0,
+        };
+        let requests = self.number("number_ios");
+        let of_requests = requests.map(|requests| requests.saturating_mul(largest));
+        let of_bytes = self.number("io_size").map(|it| it.saturating_add(beyond));
+        let each = [of_requests, of_bytes].into_iter().flatten().min()?;
+        Some(each.saturating_mul(self.number("numjobs")?))
+    }
+
+    /// The comment before a command that overwrites a part of a file.
+    fn overwrite_comment(&self, path: &str) -> Option<String> {
+        let (offset, size) = (self.number("offset")?, self.number("size")?);
+        Some(format!(
+            "# overwrites {} bytes of {} at most, between byte {offset} and byte {}",
+            self.max_bytes().unwrap_or(u64::MAX).min(size),
+            shell::quote_word(path),
+            offset.checked_add(size)?
+        ))
+    }
+
+    /// The comment before a command with a file of its own.
+    fn scratch_comment(&self, directory: &str) -> Option<String> {
+        let amount = match self.max_bytes().filter(|_| self.writes()) {
+            Some(most) => format!("writes at most {most} bytes to it"),
+            None if self.writes() => "writes to it".to_owned(),
+            None => "reads it".to_owned(),
+        };
+        Some(format!(
+            "# overwrites 0 bytes of {}: fills a new file of {} bytes there, {amount}, deletes it",
+            shell::quote_word(directory),
+            self.number("filesize")?
+        ))
+    }
+}
