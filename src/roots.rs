@@ -82,13 +82,14 @@ pub fn state_directory() -> Option<PathBuf> {
     let in_home = |home: PathBuf| home.join(STATE_IN_HOME);
     absolute_path_from_env("XDG_STATE_HOME")
         .filter(is_used)
-        .or_else(|| absolute_path_from_env("HOME").map(in_home).filter(is_used))
-        .or_else(|| {
-            own_home()
-                .or_else(|| absolute_path_from_env("HOME"))
-                .map(in_home)
-        })
+        .or_else(|| home().map(in_home).filter(is_used))
+        .or_else(|| own_home().or_else(home).map(in_home))
         .map(|state| state.join("diskscope"))
+}
+
+/// `$HOME`, where it exists: that of some system users is `/nonexistent`, which must not be created.
+fn home() -> Option<PathBuf> {
+    absolute_path_from_env("HOME").filter(|home| home.is_dir())
 }
 
 /// The home directory of a user (passwd(5)).

@@ -19,6 +19,14 @@ pub fn command_line<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> Strin
     quoted.join(" ")
 }
 
+/// Splits a line into words; `None` unless the line is exactly these words as this program quotes
+/// them: no other command, no substitution, no redirection.
+#[must_use]
+pub fn split_line(line: &str) -> Option<Vec<String>> {
+    let words = shlex::split(line)?;
+    (command_line(&words) == line).then_some(words)
+}
+
 /// Quotes bytes as one word of a POSIX shell. Drops NUL bytes, which no argument can contain.
 #[must_use]
 pub fn quote_word(word: impl AsRef<[u8]>) -> String {

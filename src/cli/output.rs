@@ -91,6 +91,11 @@ pub(super) fn converted(text: serde_json::Result<String>) -> Result<String, Comm
 pub(super) struct ResultOutput(Option<Box<OutputFile>>);
 
 impl ResultOutput {
+    /// Whether it is the same regular file as another output.
+    pub(super) fn is_file(&self, other: &OutputFile) -> bool {
+        self.0.as_ref().is_some_and(|own| own.is_same_file(other))
+    }
+
     /// The output that `-o` names. `inputs` are the files that the command reads.
     pub(super) fn from_options(
         matches: &ArgMatches,

@@ -185,6 +185,11 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         )
         .with_advice("name the file once: --json FILE, or --format json -o FILE"));
     }
+    if json_file.iter().any(|json| output.is_file(json)) {
+        return Err(CommandFailure::usage_error(
+            "--json and -o name the same file: the second result would replace the first",
+        ));
+    }
     let json_id = json_file.iter().filter_map(OutputFile::id);
     spec.output_files = json_id.chain(output.id()).collect();
     let cancellation = Arc::new(CancellationToken::default());

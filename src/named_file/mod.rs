@@ -82,6 +82,13 @@ struct DirectoryEntry {
     name: OsString,
 }
 
+impl DirectoryEntry {
+    fn is_same_name(&self, other: &Self) -> bool {
+        let directory = |entry: &Self| entry.directory.stat().ok().map(|it| FileId::of_stat(&it));
+        self.name == other.name && directory(self).is_some() && directory(self) == directory(other)
+    }
+}
+
 impl OutputFile {
     /// Checks the destination of an output, and opens it or verifies that it can be created. Does
     /// not change existing files. `inputs` are the files that the same command reads. A new file
@@ -158,6 +165,17 @@ impl OutputFile {
             OutputDestination::Stdout
             | OutputDestination::NewFile(..)
             | OutputDestination::ReplaceFile(..) => None,
+        }
+    }
+
+    /// Whether both would be one regular file, existing or new.
+    #[must_use]
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        match (&self.destination, &other.destination) {
+            (OutputDestination::NewFile(own, _), OutputDestination::NewFile(others, _)) => {
+                own.is_same_name(others)
+            }
+            _ => self.existing_file().is_some() && self.existing_file() == other.existing_file(),
         }
     }
 

@@ -305,6 +305,22 @@ fn file_in_a_directory_that_keeps_all_names_is_written_in_place() {
 }
 
 #[test]
+fn outputs_to_one_file_are_recognised_by_any_path() {
+    let base = tempfile::tempdir().unwrap();
+    fs::create_dir(base.path().join("d")).unwrap();
+    let prepared = |name: &str| OutputFile::prepare(&base.path().join(name), &[]).unwrap();
+    for existing in [false, true] {
+        assert!(
+            prepared("a").is_same_file(&prepared("d/../a")),
+            "{existing}"
+        );
+        assert!(!prepared("a").is_same_file(&prepared("b")));
+        assert!(!prepared("a").is_same_file(&prepared("d/a")));
+        fs::write(base.path().join("a"), "").unwrap();
+    }
+}
+
+#[test]
 fn special_mode_bits_are_preserved() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("file");

@@ -25,7 +25,7 @@ pub fn lines(run: &BenchmarkRun) -> Vec<String> {
     let mut lines: Vec<String> = diskscope(run).into_iter().collect();
     match &run.reproduce.fio {
         None => lines.extend(fio::fio_gap_line(run)),
-        Some(text) => match fio_line::checked(run, text) {
+        Some(text) => match fio_line::checked(benchmark_of(run), run, text) {
             Some(fio) => lines.extend(fio),
             None => lines.push(
                 "# the file contains fio commands that diskscope does not write: omitted"
@@ -45,17 +45,10 @@ fn benchmark_of(run: &BenchmarkRun) -> Option<&'static Description> {
 /// The diskscope line; `None` if the run has none or its benchmark is not known.
 fn diskscope(run: &BenchmarkRun) -> Option<String> {
     let benchmark = benchmark_of(run).filter(|_| !run.reproduce.diskscope.is_empty())?;
-    let own = split(&run.reproduce.diskscope);
+    let own = shell::split_line(&run.reproduce.diskscope);
     let own = own.and_then(|words| checked(benchmark, run, &words));
     let words = own.unwrap_or_else(|| rebuilt(benchmark, run));
     Some(shell::command_line(words))
-}
-
-/// Splits a line into words; `None` unless the line is exactly these words as this program quotes
-/// them: no other command, no substitution, no redirection.
-fn split(line: &str) -> Option<Vec<String>> {
-    let words = shlex::split(line)?;
-    (shell::command_line(&words) == line).then_some(words)
 }
 
 /// The words of a diskscope line for this run, without consent; `None` for any other line.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{benchmark_of, split};
+use crate::bench::framework::benchmark::Description;
 use crate::session::document::BenchmarkRun;
 use crate::shell;
 
@@ -60,7 +60,11 @@ const SCRATCH: [&str; 3] = [
 
 /// The lines of a text, where they are a command that this program writes for the run's benchmark and
 /// target, with a comment that tells what the command overwrites if it does; `None` for any other text.
-pub(super) fn checked(run: &BenchmarkRun, text: &str) -> Option<Vec<String>> {
+pub(super) fn checked(
+    benchmark: Option<&Description>,
+    run: &BenchmarkRun,
+    text: &str,
+) -> Option<Vec<String>> {
     let lines: Vec<&str> = text.lines().collect();
     let (comment, command) = match lines[..] {
         [command] => (None, command),
@@ -76,7 +80,7 @@ pub(super) fn checked(run: &BenchmarkRun, text: &str) -> Option<Vec<String>> {
         true => Some(options.scratch_comment(&file.path)?),
         false if options.writes() => {
             // A read benchmark of somebody else's document overwrites nothing.
-            let may_write = benchmark_of(run).is_some_and(|benchmark| benchmark.may_write);
+            let may_write = benchmark.is_some_and(|it| it.may_write);
             Some(
                 options
                     .overwrite_comment(&file.path)
@@ -102,14 +106,14 @@ impl TestFile {
     fn of_command(command: &str) -> Option<Self> {
         if let Some(inner) = command.strip_prefix(SCRATCH[0]) {
             let (directory, fio) = inner.strip_suffix(SCRATCH[2])?.rsplit_once(SCRATCH[1])?;
-            let [path]: [String; 1] = split(directory)?.try_into().ok()?;
+            let [path]: [String; 1] = shell::split_line(directory)?.try_into().ok()?;
             return Some(Self {
                 path,
                 is_scratch: true,
-                arguments: split(fio)?,
+                arguments: shell::split_line(fio)?,
             });
         }
-        let mut arguments = split(command)?;
+        let mut arguments = shell::split_line(command)?;
         let path = single_file(arguments.pop()?.strip_prefix("--filename=")?)?;
         // A path without a file name, such as one of only dots, can only be a directory.
         Path::new(&path).file_name()?;

@@ -207,10 +207,6 @@ mod tests {
             device: "sda; touch x;".into(),
         };
         let line = remedy_text(&remedy).line();
-        assert_eq!(
-            shlex::split(&line).unwrap().join(" "),
-            line.replace('\'', "")
-        );
         assert!(line.contains("'sda; touch x;'"), "{line}");
     }
 }

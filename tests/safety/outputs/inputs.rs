@@ -163,3 +163,21 @@ fn input_whose_reading_acts_on_the_kernel_is_refused() {
     }
     assert_eq!(stdout(&output), "2\n1 1\n", "{}", stderr(&output));
 }
+
+#[test]
+fn two_results_with_one_file_are_refused_before_the_run() {
+    let sandbox = OutputSandbox::new();
+    let words = [
+        "run",
+        "random-read",
+        "sim:ssd",
+        "--json",
+        "both.json",
+        "-o",
+        "./both.json",
+    ];
+    let output = sandbox.command(&words).output().unwrap();
+    assert_eq!(exit_code(&output), 2, "{}", stderr(&output));
+    assert!(stderr(&output).contains("the same file"));
+    assert!(!sandbox.join("both.json").exists());
+}

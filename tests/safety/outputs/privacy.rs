@@ -107,6 +107,24 @@ fn root_with_other_users_home_creates_no_files_there() {
 }
 
 #[test]
+fn home_that_does_not_exist_is_not_created() {
+    let sandbox = OutputSandbox::new();
+    let script = r#"
+        unset XDG_STATE_HOME
+        mkdir "$D/roots"
+        echo "root:x:0:0::$D/roots:/bin/sh" > "$D/passwd"
+        mount --bind "$D/passwd" /etc/passwd
+        export HOME="$D/nonexistent"
+        "$P" $RUN
+        "#;
+    let Some(output) = sandbox.script_in_mount_namespace(script) else {
+        return;
+    };
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
+    assert!(!sandbox.join("nonexistent").exists());
+}
+
+#[test]
 fn state_directory_planted_by_another_user_is_not_used() {
     if !is_root() {
         return;
