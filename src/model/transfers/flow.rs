@@ -181,7 +181,7 @@ pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>>
             let io_delta = pair.io_delta();
             ProcessFlows {
                 process: pair.current,
-                flows: flows_of(pair, io_delta),
+                flows: flows_of(pair, io_delta, parent_with_same_program(interval, pair)),
                 io_delta,
                 family: family_of(interval.current, pair.current),
             }
@@ -215,8 +215,16 @@ fn waits_for_child_with_its_files(interval: &SampleInterval<'_>, pair: &ProcessP
 fn flows_of<'s>(
     pair: &ProcessPair<'s>,
     io_delta: Option<(ProcessIo, Duration)>,
+    parent: Option<&ProcessSample>,
 ) -> Vec<FileFlow<'s>> {
     let has_pipe = has_pipe(pair.current);
+    // A child that was forked for a part of the work has its parent's files, with one common offset
+    // (`dpkg-deb`): they are the parent's.
+    let is_of_parent = |file: &&OpenFile| {
+        let mut files = parent.iter().flat_map(|it| it.files.iter());
+        file.kind != FileKind::Pipe
+            && files.any(|it| (it.handle, it.inode) == (file.handle, file.inode))
+    };
     let counted = io_delta.map(|(io, _)| counted_bytes(&io));
     let flow = |file| FileFlow {
         file,
@@ -224,7 +232,24 @@ fn flows_of<'s>(
         counted_bytes: counted,
         has_pipe,
     };
-    pair.current.files.iter().map(flow).collect()
+    let files = pair.current.files.iter();
+    files.filter(|file| !is_of_parent(file)).map(flow).collect()
+}
+
+/// The parent of a process, where it runs the same program and transfers something itself.
+fn parent_with_same_program<'s>(
+    interval: &SampleInterval<'s>,
+    pair: &ProcessPair<'s>,
+) -> Option<&'s ProcessSample> {
+    let own = &pair.current.identity;
+    let parent = interval.current.process(own.parent_pid);
+    let parent = parent.filter(|parent| parent.identity.name == own.name)?;
+    let mut pairs = interval.process_pairs.iter();
+    let parent = pairs.find(|it| std::ptr::eq(it.current, parent))?;
+    let transfers = parent
+        .io_delta()
+        .is_some_and(|(io, _)| counted_bytes(&io) > 0);
+    transfers.then_some(parent.current)
 }
 
 /// Whether a process has a pipe open.

@@ -207,7 +207,8 @@ impl TransferTracker {
     fn find_growing(&mut self, search: &TransferSearch<'_>) {
         for file_index in search.file_indices() {
             let (process, flow) = search.flow_at(file_index);
-            if !flow.grew_unpositioned() || self.is_known(search, file_index) {
+            // A copy may have its files open twice, and grow by the other descriptor.
+            if !flow.grew_unpositioned() || self.follows_inode(process, flow) {
                 continue;
             }
             let source = pairing::find_unmoved_source(process, flow.file, self.min_bytes)
@@ -227,7 +228,7 @@ impl TransferTracker {
     /// Finds destinations whose source is not a file, such as `/dev/zero` or a socket.
     fn find_written(&mut self, search: &TransferSearch<'_>) {
         for file_index in search.file_indices() {
-            let (_, flow) = search.flow_at(file_index);
+            let (process, flow) = search.flow_at(file_index);
             let large = matches!(flow.file.kind, FileKind::Block(_))
                 || flow.file.size.is_some_and(|size| size >= self.min_bytes);
             let rate = flow.received_bytes() as f64 / search.seconds();
@@ -238,7 +239,7 @@ impl TransferTracker {
                 || in_place
                 || !flow.is_written()
                 || rate < MIN_WRITE_BYTES_PER_S
-                || self.is_known(search, file_index)
+                || self.follows_inode(process, flow)
             {
                 continue;
             }
@@ -382,6 +383,16 @@ impl TransferTracker {
             }
         }
         TransferFile::new(process.process, flow.file)
+    }
+
+    /// Whether an active transfer of the process has the same file, by whichever descriptor.
+    fn follows_inode(&self, process: &ProcessFlows<'_>, flow: &flow::FileFlow<'_>) -> bool {
+        self.transfers.iter().any(|transfer| {
+            let ends = [&transfer.source, &transfer.destination];
+            let mut ends = ends.into_iter().flatten();
+            transfer.is_active()
+                && ends.any(|end| end.is_held_by(process.process) && end.inode() == flow.file.inode)
+        })
     }
 
     fn is_known(&self, search: &TransferSearch<'_>, file_index: FileIndex) -> bool {

@@ -283,6 +283,40 @@ fn pipeline_and_rsync_pair_are_one_transfer_each() {
 }
 
 #[test]
+fn copy_with_its_files_open_twice_is_one_transfer() {
+    let mut story = TrackerScenario::new();
+    // As cp of uutils: it cannot clone, and copies by a second pair of descriptors.
+    let cp = |done: u64| {
+        let files = [
+            open_fixture(3, "/a", 1).open_for_reading(0, 100 * MIB),
+            open_fixture(4, "/b", 2).open_for_writing(0, done * MIB),
+            open_fixture(5, "/a", 1).open_for_reading(done * MIB, 100 * MIB),
+            open_fixture(6, "/b", 2).open_for_writing(done * MIB, done * MIB),
+        ];
+        vec![process(7, "cp", "cp /a /b", 0, &files)]
+    };
+    story.next_sample(cp(10));
+    story.next_sample(cp(20));
+    let view = only_view(story.next_sample(cp(30)));
+    assert_eq!(view.position_bytes, Some(30 * MIB));
+}
+
+#[test]
+fn archive_that_a_forked_child_inherits_is_one_transfer_of_its_parent() {
+    let mut story = TrackerScenario::new();
+    let both = |done: u64| {
+        let archive = || open_fixture(3, "/a.deb", 1).open_for_reading(done * MIB, 100 * MIB);
+        let parent = process(7, "dpkg-deb", "", done * MIB, &[archive()]);
+        let mut child = process(8, "dpkg-deb", "", done * MIB, &[archive()]);
+        Arc::make_mut(&mut child.identity).parent_pid = 7;
+        vec![parent, child]
+    };
+    story.next_sample(both(10));
+    story.next_sample(both(20));
+    assert_eq!(only_view(story.next_sample(both(30))).pid, Some(7));
+}
+
+#[test]
 fn transfer_without_source_has_rate_but_no_eta() {
     let mut story = TrackerScenario::new();
     let writer = |done: u64| {
