@@ -5,6 +5,7 @@ mod processes;
 mod waiters;
 
 use super::measurement::{Measurement, Quantity};
+use super::wait_kind::{WaitKind, leads_to_server};
 use super::window::EvidenceWindow;
 use crate::model::Snapshot;
 use crate::model::snapshot::{HostView, UnitView, is_first_version_notice};
@@ -69,6 +70,16 @@ impl<'w> Analysis<'w> {
         self.has_unit_limits
             && of_name.peek().is_some()
             && of_name.all(UnitView::belongs_to_system_manager)
+    }
+
+    /// Whether a task waits for the server of a file system: by the kernel function that it waits in, or
+    /// by its stack where that is known.
+    #[must_use]
+    pub fn waits_for_server(&self, waiter: &Waiter) -> bool {
+        let kinds = [WaitKind::FuseServer, WaitKind::NetworkServer];
+        let details = self.window.blocked.iter().find(|it| it.pid == waiter.pid);
+        let stack = details.and_then(|it| it.stack.as_deref());
+        waiter.waits_for(&kinds) > 0.0 || stack.is_some_and(leads_to_server)
     }
 
     /// The last snapshot.

@@ -12,7 +12,7 @@ use crate::model::snapshot::{
     BlockedTaskView, DeviceShare, DeviceView, HostView, IoErrorsView, MountView, ProcessView,
     TotalRates, TransferKind, TransferView, UnitLimit, UnitView,
 };
-use crate::probe::facts::FactsSample;
+use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::files::layout::FileLayout;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
 use crate::probe::sample::UnitKind;
@@ -889,6 +889,41 @@ fn server_that_does_not_answer_is_stalled() {
         scene.blocked[0].switches = None;
         assert_eq!(scene.codes(), [], "{channel}");
     }
+}
+
+#[test]
+fn stack_tells_that_a_wait_for_pages_is_one_for_a_server() {
+    let scene = || {
+        let channel = Some("folio_wait_bit_common");
+        let mut scene = Scene::quiet().with_process(20, "dd of=/mnt/a", 0.0, channel);
+        scene.blocked[0].switches = Some(7);
+        scene
+    };
+    assert_eq!(scene().codes(), [CauseCode::HungIo]);
+    let codes = |innermost: &[&str]| {
+        let mut window = scene().window();
+        window.blocked = vec![BlockedDetails {
+            pid: 20,
+            tid: 20,
+            stack: Some(innermost.iter().map(ToString::to_string).collect()),
+            mounts: Vec::new(),
+            device_paths: Vec::new(),
+        }];
+        let diagnosis = diagnose(&window).unwrap();
+        diagnosis.causes.iter().map(Cause::code).collect::<Vec<_>>()
+    };
+    let served = codes(&[
+        "folio_wait_bit_common",
+        "file_write_and_wait_range",
+        "nfs_file_fsync",
+    ]);
+    assert_eq!(served, [CauseCode::FuseOrNetworkStalled]);
+    let local = codes(&[
+        "folio_wait_bit_common",
+        "file_write_and_wait_range",
+        "ext4_sync_file",
+    ]);
+    assert_eq!(local, [CauseCode::HungIo]);
 }
 
 #[test]

@@ -150,6 +150,14 @@ pub fn wait_kind(channel: Option<&str>) -> WaitKind {
     }
 }
 
+/// Whether a kernel stack leads through a file system that a server answers: the innermost function is
+/// often that of a wait for pages, as for any file system.
+#[must_use]
+pub fn leads_to_server(stack: &[String]) -> bool {
+    let mut kinds = stack.iter().map(|function| wait_kind(Some(function)));
+    kinds.any(|kind| matches!(kind, WaitKind::FuseServer | WaitKind::NetworkServer))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

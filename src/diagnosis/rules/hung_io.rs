@@ -27,7 +27,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let hung: Vec<&Waiter> = analysis
         .waiters
         .iter()
-        .filter(|waiter| limit >= LEAST && is_hung(waiter, limit))
+        .filter(|waiter| limit >= LEAST && is_hung(analysis, waiter, limit))
         .collect();
     let stuck = stuck_device(analysis);
     if hung.is_empty() && stuck.is_none() {
@@ -46,8 +46,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
 
 /// Whether a task hangs in I/O. Kernel threads wait for others; requests to servers of file
 /// systems are another cause.
-fn is_hung(waiter: &Waiter, limit: Duration) -> bool {
-    let served = waiter.waits_for(&[WaitKind::FuseServer, WaitKind::NetworkServer]) > 0.0;
+fn is_hung(analysis: &Analysis<'_>, waiter: &Waiter, limit: Duration) -> bool {
     let io = waiter.waits_for(&[
         WaitKind::Read,
         WaitKind::Write,
@@ -57,7 +56,7 @@ fn is_hung(waiter: &Waiter, limit: Duration) -> bool {
         WaitKind::Unknown,
     ]);
     !waiter.is_kernel_thread
-        && !served
+        && !analysis.waits_for_server(waiter)
         && io > 0.0
         && waiter.is_still_blocked
         && waiter.longest >= limit

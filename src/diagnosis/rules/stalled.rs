@@ -9,7 +9,6 @@ use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
-use crate::diagnosis::wait_kind::WaitKind;
 use crate::safe_text::SafeText;
 
 /// Sleep in one request from which the server does not answer; in a shorter window this fraction
@@ -40,8 +39,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
         .waiters
         .iter()
         .filter(|waiter| {
-            let waits = waiter.waits_for(&[WaitKind::FuseServer, WaitKind::NetworkServer]);
-            waits > 0.0 && waiter.longest >= limit && !waiter.is_kernel_thread
+            waiter.longest >= limit && !waiter.is_kernel_thread && analysis.waits_for_server(waiter)
         })
         .collect();
     let Some(first) = stalled.first() else {
