@@ -352,6 +352,17 @@ pub fn format_wait(duration: Duration) -> String {
     }
 }
 
+/// Formats an RFC 3339 time as `2026-02-03 14:05:06`; adds that it is UTC where it is.
+#[must_use]
+pub fn format_time(rfc3339: &str) -> String {
+    let end = rfc3339
+        .char_indices()
+        .nth(19)
+        .map_or(rfc3339.len(), |(end, _)| end);
+    let zone = if rfc3339.ends_with('Z') { " UTC" } else { "" };
+    format!("{}{zone}", rfc3339[..end].replacen('T', " ", 1))
+}
+
 /// Formats a predicted duration, marked as such and in whole seconds: `~9 s`, `~6m04s`.
 #[must_use]
 pub fn format_estimate(duration: Duration) -> String {
@@ -564,6 +575,17 @@ mod tests {
         #[test]
         fn unit_parsers_never_panic(text in ".*") {
             let _ = (parse_size(&text), parse_duration(&text), parse_rate(&text));
+        }
+    }
+
+    #[test]
+    fn times_are_formatted_to_seconds() {
+        for (rfc3339, text) in [
+            ("2026-02-03T14:05:06.123456789Z", "2026-02-03 14:05:06 UTC"),
+            ("2026-02-03T14:05:06+01:00", "2026-02-03 14:05:06"),
+            ("nonsense", "nonsense"),
+        ] {
+            assert_eq!(format_time(rfc3339), text);
         }
     }
 }

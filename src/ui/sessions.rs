@@ -17,7 +17,8 @@ use crate::session::document::RunState;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::with_side_margins;
 use crate::ui::widgets::table::{TableColumn, TableWidget};
-use crate::ui::widgets::text::{cut_end, cut_start, format_time, input_line, right_aligned};
+use crate::ui::widgets::text::{cut_end, cut_start, input_line, right_aligned};
+use crate::units;
 
 const COLUMNS: [TableColumn; 8] = [
     TableColumn::text("SESSIONS", 21, 4, 0),
@@ -227,7 +228,7 @@ fn started_cell(sessions: &SessionsState, entry: &SessionEntry) -> String {
         .iter()
         .position(|path| *path == entry.path);
     let mark = place.map_or_else(String::new, session_letter);
-    format!("{mark:2}{}", format_time(&entry.started))
+    format!("{mark:2}{}", units::format_time(&entry.started))
 }
 
 fn draw_text(text: &str, role: StyleRole, theme: Theme, area: Rect, buf: &mut Buffer) {

@@ -27,7 +27,7 @@ use crate::ui::live::timeline;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::{split_heading, with_side_margins};
 use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_end, format_time, right_aligned, wrap_text};
+use crate::ui::widgets::text::{cut_end, right_aligned, wrap_text};
 use crate::units;
 
 /// Columns before the values of an entry.
@@ -66,7 +66,7 @@ fn severity_role(severity: Severity) -> StyleRole {
 
 fn draw_heading(why: &WhyState, diagnosis: &Diagnosis, theme: Theme, area: Rect, buf: &mut Buffer) {
     let watched = units::format_wait(diagnosis.window);
-    let time = format_time(&diagnosis.time);
+    let time = units::format_time(&diagnosis.time);
     let mut line = Line::from(vec![
         Span::styled("WHY", theme.role_style(StyleRole::Title)),
         Span::raw(format!("   {watched} watched until {time}")),

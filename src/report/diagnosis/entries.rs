@@ -162,7 +162,7 @@ pub fn cause_entries(cause: &Cause, traced: Option<u64>) -> Vec<Entry> {
         let names: Vec<&str> = stack.iter().map(|function| function.as_str()).collect();
         entries.push(Entry::text(EntryKind::Stack, names.join(" < ")));
     }
-    let since = format!("{} or earlier", to_second(&cause.since));
+    let since = format!("{} or earlier", units::format_time(&cause.since));
     entries.push(Entry::text(EntryKind::Since, since));
     entries.extend(cause.remedies.iter().map(|remedy| Entry {
         kind: EntryKind::Remedy,
@@ -239,11 +239,4 @@ fn probable_text(traced: Option<u64>) -> String {
         ),
     };
     format!("{why}; {more}")
-}
-
-/// A time of RFC 3339 without the fraction of the second.
-#[must_use]
-pub fn to_second(time: &str) -> String {
-    let whole = time.split('.').next().unwrap_or(time);
-    format!("{}Z", whole.trim_end_matches('Z'))
 }

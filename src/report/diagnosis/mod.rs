@@ -9,9 +9,7 @@ mod sentences;
 mod text;
 mod values;
 
-pub use self::entries::{
-    Entry, EntryKind, cause_entries, evidence_entries, remainder_entries, to_second,
-};
+pub use self::entries::{Entry, EntryKind, cause_entries, evidence_entries, remainder_entries};
 pub use self::headline::headline;
 pub use self::json::DiagnosisDocument;
 pub use self::remedies::{RemedyText, remedy_text};

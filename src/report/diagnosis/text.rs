@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::entries::{Entry, cause_entries, evidence_entries, remainder_entries, to_second};
+use super::entries::{Entry, cause_entries, evidence_entries, remainder_entries};
 use super::sentences::{cause_sentence, conclusion, verdict};
 use crate::diagnosis::Diagnosis;
 use crate::units;
@@ -18,7 +18,7 @@ const INDENT: usize = 15;
 pub fn diagnosis_text(diagnosis: &Diagnosis) -> String {
     let mut text = String::new();
     let watched = units::format_wait(diagnosis.window);
-    let time = to_second(&diagnosis.time);
+    let time = units::format_time(&diagnosis.time);
     let verdict = verdict(diagnosis);
     let _ = writeln!(text, "{watched} watched until {time}: {verdict}");
     for line in wrap_text(&conclusion(diagnosis), WIDTH) {

@@ -12,7 +12,7 @@ use crate::app::replay::{ReplayInput, ReplayTimeline};
 use crate::ui::live::rows::take_bottom;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::level_glyph;
-use crate::ui::widgets::text::{cut_end, format_time, grouped_thousands, input_line};
+use crate::ui::widgets::text::{cut_end, grouped_thousands, input_line};
 use crate::units;
 
 /// Height in rows.
@@ -126,7 +126,7 @@ fn input_field(
 
 fn heading(timeline: &ReplayTimeline, time: &str, theme: Theme, width: u16) -> Line<'static> {
     let count = grouped_thousands(timeline.frame_rates.len() as f64);
-    let time = format_time(time);
+    let time = units::format_time(time);
     let position = grouped_thousands(timeline.frame_index as f64 + 1.0);
     let mut line = Line::from(vec![
         Span::styled("REPLAY ", theme.role_style(StyleRole::Title)),

@@ -128,17 +128,6 @@ pub fn wrap_text(text: &str, width: u16) -> Vec<String> {
     crate::wrap::wrap_text(text, usize::from(width))
 }
 
-/// Formats an RFC 3339 time as `2026-02-03 14:05:06`; adds that it is UTC where it is.
-#[must_use]
-pub fn format_time(rfc3339: &str) -> String {
-    let end = rfc3339
-        .char_indices()
-        .nth(19)
-        .map_or(rfc3339.len(), |(end, _)| end);
-    let zone = if rfc3339.ends_with('Z') { " UTC" } else { "" };
-    format!("{}{zone}", rfc3339[..end].replacen('T', " ", 1))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -155,17 +144,6 @@ mod tests {
             (-4321.0, "-4 321"),
         ] {
             assert_eq!(grouped_thousands(number), text);
-        }
-    }
-
-    #[test]
-    fn times_are_formatted_to_seconds() {
-        for (rfc3339, text) in [
-            ("2026-02-03T14:05:06.123456789Z", "2026-02-03 14:05:06 UTC"),
-            ("2026-02-03T14:05:06+01:00", "2026-02-03 14:05:06"),
-            ("nonsense", "nonsense"),
-        ] {
-            assert_eq!(format_time(rfc3339), text);
         }
     }
 
