@@ -54,9 +54,9 @@ copies=$!
 # The grace period of the server is over by then: it answers reclaims only.
 sleep 14
 diskscope watch --mounts --interval 2s --count 4 >/tmp/text 2>&1
-diskscope watch --mounts --interval 2s --count 4 --json >/tmp/json 2>&1
+diskscope watch --mounts --interval 500ms --count 16 --json >/tmp/json 2>&1
 expect "the mount is listed" "/tmp/mounted" /tmp/text
-expect "with its server" "127.0.0.1:/" /tmp/text
+expect "with its server" '"source":"127.0.0.1:/"' /tmp/json
 expect "and its version" "nfs 4.1" /tmp/text
 expect "with what is written" 'nfs4",.*"write_bytes_per_s":[1-9]' /tmp/json
 expect "with its requests" 'nfs4",.*"requests_per_s":[1-9]' /tmp/json
