@@ -17,6 +17,7 @@ mod loop_devices;
 pub mod mappings;
 pub(super) mod medium_usage;
 mod mount_tables;
+mod nfs_clients;
 mod open_file;
 pub mod open_users;
 mod overlay;
@@ -126,6 +127,7 @@ pub(super) fn find_usage_in_tables(
 ) -> Result<MediumUsage, Refusal> {
     let mut search = StackSearch::new(roots, name)?;
     search.search_target(id, name, None)?;
+    search.collect_nfs_clients();
     search.usage.aliases = search.aliases();
     Ok(search.into_usage())
 }
@@ -171,6 +173,7 @@ fn collect_openers(
             }
         }
     }
+    search.collect_nfs_clients();
     let found = persistent_users(roots, search);
     for user in found.users {
         let device = search.shared_name(user.id, name);
@@ -196,8 +199,13 @@ fn collect_openers(
                 device,
                 by: Some((process, command)),
             },
+            OpenKind::Incomparable => continue,
         };
         search.usage.conflicts.push(conflict);
+    }
+    if found.incomparable {
+        let question = search.incomparable_file(name);
+        search.usage.unresolved.push(question);
     }
     match medium.file_id() {
         FileId::Inode(..) if depth == SearchDepth::Full => {
@@ -217,8 +225,9 @@ fn persistent_users(roots: &SysPaths, search: &StackSearch<'_>) -> OpenUsers {
     let began = Instant::now();
     loop {
         let found =
-            open_users::find_open_users(roots, &|id, path| search.may_share_bytes(id, path));
-        if found.users.is_empty() || began.elapsed() > LOCK_TIMEOUT {
+            open_users::find_open_users(roots, &|id, path| search.compare_with_all(id, path));
+        let is_unused = found.users.is_empty() && !found.incomparable;
+        if is_unused || began.elapsed() > LOCK_TIMEOUT {
             return found;
         }
         std::thread::sleep(LOCK_RETRY_INTERVAL);
