@@ -243,36 +243,39 @@ impl<'a> StackSearch<'a> {
         self.target_id == Some(id) || self.shared_files.iter().any(is_it)
     }
 
-    /// Clients of the NFS server that have a shared file open for writing. The lease shows them for a
-    /// regular file as target, but not for the image below a loop device.
-    pub(super) fn collect_nfs_clients(&mut self) {
+    /// Collects clients of the NFS server that have a shared file open for writing; yields those that
+    /// may have. The lease shows them for a regular file as target, but not for the image below a
+    /// loop device.
+    pub(super) fn collect_nfs_clients(&mut self) -> Vec<UnresolvedUse> {
         let is_file = |known: &&SharedFile| matches!(known.id, FileId::Inode(..));
-        let files: Vec<SharedFile> = self.shared_files.iter().filter(is_file).cloned().collect();
+        let files: Vec<&SharedFile> = self.shared_files.iter().filter(is_file).collect();
         if files.is_empty() {
-            return;
+            return Vec::new();
         }
         let opened = match nfs_clients::list_open_files(self.sys_paths) {
             Ok(opened) => opened,
             Err(error) => {
-                return self.add_unreadable(&self.sys_paths.proc.join("fs/nfsd/clients"), &error);
+                let table = self.sys_paths.proc.join("fs/nfsd/clients");
+                return vec![UnresolvedUse::unreadable(&table, &error)];
             }
         };
-        for known in &files {
+        let mut usage = MediumUsage::default();
+        for known in files {
             for open in &opened {
                 let (device, client) = (known.name.clone(), open.client.clone());
                 match self.compare_with_nfs_file(open, known) {
-                    FileSameness::Same => self
-                        .usage
+                    FileSameness::Same => usage
                         .conflicts
                         .push(UseConflict::OpenByNfsClient { device, client }),
                     FileSameness::Different => {}
-                    FileSameness::Unknown => self
-                        .usage
+                    FileSameness::Unknown => usage
                         .unresolved
                         .push(UnresolvedUse::OpenByNfsClient { device, client }),
                 }
             }
         }
+        self.usage.conflicts.extend(usage.conflicts);
+        usage.unresolved
     }
 
     /// The server names a file by the device number of its file system. On some (btrfs) files have

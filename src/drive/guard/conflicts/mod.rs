@@ -127,7 +127,8 @@ pub(super) fn find_usage_in_tables(
 ) -> Result<MediumUsage, Refusal> {
     let mut search = StackSearch::new(roots, name)?;
     search.search_target(id, name, None)?;
-    search.collect_nfs_clients();
+    let questions = search.collect_nfs_clients();
+    search.usage.unresolved.extend(questions);
     search.usage.aliases = search.aliases();
     Ok(search.into_usage())
 }
@@ -173,7 +174,7 @@ fn collect_openers(
             }
         }
     }
-    search.collect_nfs_clients();
+    let mut questions = search.collect_nfs_clients();
     let found = persistent_users(roots, search);
     for user in found.users {
         let device = search.shared_name(user.id, name);
@@ -204,18 +205,18 @@ fn collect_openers(
         search.usage.conflicts.push(conflict);
     }
     if found.incomparable {
-        let question = search.incomparable_file(name);
-        search.usage.unresolved.push(question);
+        questions.push(search.incomparable_file(name));
     }
     match medium.file_id() {
         FileId::Inode(..) if depth == SearchDepth::Full => {
+            search.usage.unresolved.extend(questions);
             sole_opener::check_sole_opener(roots, medium, found.unseen, search);
         }
         // The lease was queried before this program locked the file.
         FileId::Inode(..) => {}
         FileId::Device(..) => {
-            let unseen = found.unseen.map(UnresolvedUse::OpenDescriptors);
-            search.usage.unresolved.extend(unseen);
+            questions.extend(found.unseen.map(UnresolvedUse::OpenDescriptors));
+            search.usage.unresolved.extend(questions);
         }
     }
 }
