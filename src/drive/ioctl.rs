@@ -132,6 +132,25 @@ pub fn change_loop_file(device: &File, other: &File) -> io::Result<()> {
     })
 }
 
+/// Lets a loop device show its file from another offset on.
+///
+/// # Errors
+/// `ENXIO` when no file is attached, `EAGAIN` when pages of the device are in the page cache.
+#[cfg(test)]
+pub fn move_loop_device(device: &File, offset: u64) -> io::Result<()> {
+    use linux_raw_sys::loop_device::LOOP_SET_STATUS64;
+    let mut info = loop_info(device)?;
+    info.lo_offset = offset;
+    // SAFETY: LOOP_SET_STATUS64 reads one struct loop_info64 from the address given.
+    check_ioctl(unsafe {
+        libc::ioctl(
+            device.as_raw_fd(),
+            LOOP_SET_STATUS64 as libc::Ioctl,
+            &raw const info,
+        )
+    })
+}
+
 /// Writes the dirty pages of a file or block device to the drive without flushing the drive's own
 /// cache. A descriptor open for reading is sufficient (sync_file_range(2)).
 ///
@@ -150,22 +169,26 @@ pub fn sync_file_data(file: impl AsFd) -> io::Result<()> {
 /// # Errors
 /// `ENXIO` when no file is attached.
 pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
-    let mut info = MaybeUninit::<loop_info64>::zeroed();
-    // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64, and all its bit patterns are valid
-    // numbers.
-    let info = unsafe {
-        check_ioctl(libc::ioctl(
-            device.as_raw_fd(),
-            LOOP_GET_STATUS64 as libc::Ioctl,
-            info.as_mut_ptr(),
-        ))?;
-        info.assume_init()
-    };
+    let info = loop_info(device)?;
     Ok(LoopBacking {
         device: info.lo_device,
         inode: info.lo_inode,
         rdev: info.lo_rdevice,
     })
+}
+
+fn loop_info(device: &File) -> io::Result<loop_info64> {
+    let mut info = MaybeUninit::<loop_info64>::zeroed();
+    // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64, and all its bit patterns are valid
+    // numbers.
+    unsafe {
+        check_ioctl(libc::ioctl(
+            device.as_raw_fd(),
+            LOOP_GET_STATUS64 as libc::Ioctl,
+            info.as_mut_ptr(),
+        ))?;
+        Ok(info.assume_init())
+    }
 }
 
 /// Makes a write beyond `RLIMIT_FSIZE` fail with `EFBIG`. By default SIGXFSZ terminates the program

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::drive::guard::contents::MediumContents;
+use crate::drive::guard::device_keys;
+use crate::drive::guard::device_keys::DeviceKey;
 use crate::drive::guard::inspect;
 use crate::drive::guard::inspect::Inspection;
 use crate::drive::guard::medium_change::MediumChange;
@@ -27,6 +29,8 @@ use crate::safe_text::printable::printable_bytes;
 pub struct InspectedMedium {
     medium: Arc<OpenMedium>,
     identity: MediumIdentity,
+    /// The devices that it is on.
+    devices: Vec<DeviceKey>,
     contents: MediumContents,
 }
 
@@ -36,6 +40,7 @@ impl InspectedMedium {
     pub fn read(roots: &SysPaths, medium: Arc<OpenMedium>) -> Self {
         Self {
             identity: medium.identity().clone(),
+            devices: device_keys::own_devices(roots, &medium),
             contents: MediumContents::read(roots, &medium),
             medium,
         }
@@ -167,7 +172,10 @@ pub(super) fn check_medium(
     }
     let contents = MediumContents::read(roots, medium);
     if let Some(shown) = &consent.inspected {
-        if let Some(change) = shown.identity.first_difference(medium.identity()) {
+        let change = shown.identity.first_difference(medium.identity());
+        let devices = || device_keys::own_devices(roots, medium);
+        let change = change.or_else(|| device_keys::first_difference(&shown.devices, &devices()));
+        if let Some(change) = change {
             return Err(medium_changed(medium, MediumChange::Identity(change)));
         }
         if shown.contents != contents {

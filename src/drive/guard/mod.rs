@@ -9,6 +9,7 @@ mod bytes;
 pub mod conflicts;
 mod consent;
 mod contents;
+mod device_keys;
 mod file_uses;
 mod history;
 mod hold;

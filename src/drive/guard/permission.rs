@@ -9,7 +9,7 @@ use crate::drive::guard::hold::ExclusiveHold;
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::guard::usage_check::{check_unused, check_writable_and_unused};
 use crate::drive::guard::write_permit::{KnownUse, WritePermit, permit_without_hold};
-use crate::drive::guard::{conflicts, map_tables, siblings};
+use crate::drive::guard::{conflicts, device_keys, map_tables, siblings};
 use crate::drive::medium::TargetKind;
 use crate::drive::medium::open_medium::OpenMedium;
 use crate::roots::SysPaths;
@@ -42,9 +42,11 @@ pub fn permit_writing(
     }
     // Read first, so that no change from the first check on is missed.
     let own_tables = map_tables::own_tables(roots, medium);
+    let own_devices = device_keys::own_devices(roots, medium);
     let mut known = KnownUse {
         unresolved: check_writable_and_unused(roots, medium)?.initially_unresolved,
         aliases: Vec::new(),
+        own_devices,
         own_tables,
     };
     super::consent::check_path(medium, consent)?;

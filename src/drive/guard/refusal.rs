@@ -33,6 +33,14 @@ pub enum Refusal {
         /// The difference.
         change: MediumChange,
     },
+    /// The medium has changed since writing was permitted.
+    #[error("{name} has changed while it was written: {change}")]
+    MediumChangedWhileWriting {
+        /// The target.
+        name: String,
+        /// The difference.
+        change: MediumChange,
+    },
     /// The consent does not cover file systems or other formats on it.
     #[error("{name} holds {}", .found.join("; "))]
     SignaturesNotIncluded {
@@ -135,6 +143,10 @@ impl Refusal {
             }
             Self::MediumChanged { .. } => {
                 "nothing was written; check what the target contains now, then start again".to_owned()
+            }
+            Self::MediumChangedWhileWriting { .. } => {
+                "writing was stopped; what was written within half a second after the change is on what is there now: check what it contains"
+                    .to_owned()
             }
             Self::SignaturesNotIncluded { name, .. } => format!(
                 "all of that would be lost; to overwrite it, add --overwrite-signatures to --overwrite {name}"

@@ -1,10 +1,10 @@
-//! Notices that a medium comes into use while it is written. A block device is held, but nothing
-//! keeps anybody from attaching a loop device to a regular file, or from mounting it.
+//! Notices that a medium comes into use while it is written, or that it is another one. A block
+//! device is held, but nothing keeps anybody from attaching a loop device to a regular file, from
+//! mounting it, or from changing the medium in a drive.
 
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -15,12 +15,15 @@ use crate::drive::guard::conflicts::exports;
 use crate::drive::guard::conflicts::exports::ExportedTarget;
 use crate::drive::guard::conflicts::medium_usage::SearchDepth;
 use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
+use crate::drive::guard::device_keys::{self, DeviceKey, read_if_present};
 use crate::drive::guard::map_tables::{DeviceHolders, MapTable, MapTables, read_stack};
+use crate::drive::guard::medium_change::MediumChange;
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::guard::usage_check::check_unused;
 use crate::drive::guard::write_permit::KnownUse;
 use crate::drive::identity::sysfs::list_directory;
 use crate::drive::medium::TargetKind;
+use crate::drive::medium::identity_change::IdentityChange;
 use crate::drive::medium::open_medium::OpenMedium;
 use crate::drive::scratch;
 use crate::roots::SysPaths;
@@ -72,10 +75,16 @@ impl WriteWatch {
 
     /// Why writing must stop, when that came up since the last call.
     pub fn check_conflicts(&mut self) -> Option<Refusal> {
+        if let Some(change) = self.changed_medium() {
+            return Some(self.medium_changed(change));
+        }
         if !self.has_changed() {
             return None;
         }
         self.space = None;
+        if let Some(change) = self.changed_device() {
+            return Some(self.medium_changed(change));
+        }
         check_unused(
             &self.sys_paths,
             &self.medium,
@@ -84,6 +93,30 @@ impl WriteWatch {
         )
         .err()
         .or_else(|| self.replaced_table())
+    }
+
+    /// How the device differs from the one that was opened. The descriptor says it, whatever has its
+    /// name in sysfs by now. That others cannot mount a new medium is no protection of it: it is
+    /// this program that holds it.
+    fn changed_medium(&self) -> Option<IdentityChange> {
+        match self.medium.device_changed_since_opened() {
+            // It was removed: every request fails, and says why.
+            Some(IdentityChange::Size(_, 0)) => None,
+            change => change,
+        }
+    }
+
+    /// How a device that the medium is on differs from what it was when the permit was given.
+    fn changed_device(&self) -> Option<IdentityChange> {
+        let tables = self.tables.as_ref()?;
+        device_keys::first_difference(&self.known_use.own_devices, &tables.devices)
+    }
+
+    fn medium_changed(&self, change: IdentityChange) -> Refusal {
+        Refusal::MediumChangedWhileWriting {
+            name: self.medium.target.name.clone(),
+            change: MediumChange::Identity(change),
+        }
     }
 
     /// A device-mapper device that the medium consists of got another table.
@@ -202,10 +235,6 @@ struct KernelTables {
     exports: Vec<ExportedTarget>,
 }
 
-/// A block device: its name, its sequence number, what a loop device is attached to. A device that
-/// is set up anew within a moment keeps its name, but not its sequence number.
-type DeviceKey = (String, Vec<u8>, Vec<u8>);
-
 impl KernelTables {
     /// Whether the medium is on a device-mapper device, or beside one.
     fn has_map(&self) -> bool {
@@ -224,38 +253,13 @@ impl KernelTables {
         Ok(Self {
             devices: names
                 .into_iter()
-                .map(|name| read_device(&directory, name))
+                .map(|name| DeviceKey::read(&directory, name))
                 .collect::<io::Result<_>>()?,
             holders: read_stack(&directory, own)?,
             mounted_files: list_directory(&roots.sys.join("fs/erofs"))?,
             swaps: read_if_present(&roots.proc.join("swaps"))?,
             exports: exports::list_exports(roots),
         })
-    }
-}
-
-fn read_device(directory: &Path, name: String) -> io::Result<DeviceKey> {
-    let device_directory = directory.join(&name);
-    // A partition has none of its own, nor has any device before kernel 5.15.
-    let sequence = read_if_present(&device_directory.join("diskseq"))?;
-    let file = match name.starts_with("loop") {
-        true => read_if_present(&device_directory.join("loop/backing_file"))?,
-        false => Vec::new(),
-    };
-    Ok((name, sequence, file))
-}
-
-/// What is in a file; nothing where there is none.
-fn read_if_present(path: &Path) -> io::Result<Vec<u8>> {
-    match fs::read(path) {
-        // Nothing is attached to a loop device (ENXIO), or the device is just going.
-        Err(error)
-            if error.kind() == io::ErrorKind::NotFound
-                || matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV)) =>
-        {
-            Ok(Vec::new())
-        }
-        content => content,
     }
 }
 
@@ -311,7 +315,7 @@ mod tests {
         let read = || {
             let names = list_directory(&directory).unwrap().into_iter();
             let devices: Vec<_> = names
-                .map(|name| read_device(&directory, name).unwrap())
+                .map(|name| DeviceKey::read(&directory, name).unwrap())
                 .collect();
             let holders = read_stack(&directory, Some("dm-0".to_owned())).unwrap();
             (devices, holders)

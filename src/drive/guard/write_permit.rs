@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
+use crate::drive::guard::device_keys::DeviceKey;
 use crate::drive::guard::hold::ExclusiveHold;
 use crate::drive::guard::map_tables::MapTable;
 use crate::drive::guard::refusal::Refusal;
@@ -39,6 +40,8 @@ pub(crate) struct KnownUse {
     pub(super) unresolved: Vec<UnresolvedUse>,
     /// Other devices with the same bytes, which the permit holds exclusively.
     pub(super) aliases: Vec<String>,
+    /// The devices that the medium is on.
+    pub(super) own_devices: Vec<DeviceKey>,
     /// The tables of the device-mapper devices that the medium consists of.
     pub(super) own_tables: Vec<MapTable>,
 }

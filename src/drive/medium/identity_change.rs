@@ -11,6 +11,16 @@ pub enum IdentityChange {
     Size(u64, u64),
     /// Another disk or medium was attached under the same device number.
     DiskSequence,
+    /// Another disk or medium was attached under the device number of a device below it.
+    LowerDiskSequence {
+        /// The device.
+        device: String,
+    },
+    /// A loop device shows another part of its file.
+    LoopRange {
+        /// The loop device.
+        device: String,
+    },
     /// The drive reports another model.
     Model,
     /// The drive reports another serial number.
@@ -27,6 +37,14 @@ impl fmt::Display for IdentityChange {
             Self::DiskSequence => {
                 f.write_str("another disk or medium was attached under the same device number")
             }
+            Self::LowerDiskSequence { device } => write!(
+                f,
+                "another disk or medium was attached as {device}, which it is on"
+            ),
+            Self::LoopRange { device } => write!(
+                f,
+                "the loop device {device} got another offset or size limit in its file"
+            ),
             Self::Model => f.write_str("the drive reports another model"),
             Self::Serial => f.write_str("the drive reports another serial number"),
             Self::DeviceGone => f.write_str("the device no longer responds"),

@@ -76,6 +76,15 @@ impl OpenMedium {
         }
     }
 
+    /// The difference between the block device behind the anchor now and when it was opened, as far
+    /// as the descriptor itself shows it; `None` for a regular file, which stays the one that was
+    /// opened.
+    #[must_use]
+    pub fn device_changed_since_opened(&self) -> Option<IdentityChange> {
+        self.device_number()?;
+        self.difference_to(&self.anchor_file)
+    }
+
     /// The difference between an open file and this medium. After removal of the disk behind the
     /// anchor, its device number may belong to another disk.
     #[must_use]

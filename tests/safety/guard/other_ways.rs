@@ -2,11 +2,11 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::guard::sandbox::{
-    GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, is_root,
-    overwrite_arguments, run_overwrite, test_content,
+    Background, GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, is_root,
+    overwrite_arguments, run_overwrite, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
@@ -40,6 +40,99 @@ fn loop_device_with_offset_into_image_of_mounted_one_is_refused() {
     };
     assert_refused(&run_overwrite(second.path()), "is mounted at");
     drop(first);
+}
+
+#[test]
+fn loop_device_on_a_deleted_image_is_written_unless_it_is_open() {
+    // A file that is open in an overlay of another test cannot be compared.
+    let sandbox = GuardSandbox::exclusive();
+    let image = sandbox.create_image("image");
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let writer = File::options().write(true).open(&image).unwrap();
+    fs::remove_file(&image).unwrap();
+    // What the programs of a machine have open: pipes, sockets, shared memory, anonymous inodes.
+    let _open = (
+        std::io::pipe().unwrap(),
+        std::os::unix::net::UnixStream::pair().unwrap(),
+        rustix::event::eventfd(0, rustix::event::EventfdFlags::empty()).unwrap(),
+        rustix::fs::memfd_create("memory", rustix::fs::MemfdFlags::empty()).unwrap(),
+    );
+    assert_refused(&run_overwrite(device.path()), "open for writing");
+    drop(writer);
+    assert_written(&run_overwrite(device.path()));
+}
+
+#[test]
+fn loop_device_on_a_deleted_image_is_refused_while_an_overlay_is_written() {
+    let mut sandbox = GuardSandbox::exclusive();
+    let image = sandbox.create_image("image");
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    fs::remove_file(&image).unwrap();
+    let [lower, upper, work] = ["lower", "upper", "work"].map(|name| sandbox.subdirectory(name));
+    let point = sandbox.path("merged");
+    let (lower, upper, work) = (lower.display(), upper.display(), work.display());
+    let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+    let arguments = ["-t", "overlay", "overlay", "-o", &options];
+    let arguments = [&arguments[..], &[point.to_str().unwrap()]].concat();
+    if !sandbox.mount(&arguments, Requirement::Overlay) {
+        return;
+    }
+    let writer = File::create(point.join("other")).unwrap();
+    let refused = run_overwrite(device.path());
+    assert_refused(&refused, "cannot be compared");
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!message.contains("process "), "{message}");
+    drop(writer);
+}
+
+/// A loop device, detached at the end.
+struct Detach(String);
+
+impl Drop for Detach {
+    fn drop(&mut self) {
+        command_output("losetup", &["--detach", &self.0]);
+    }
+}
+
+#[test]
+fn loop_device_on_an_image_of_another_mount_namespace_is_written() {
+    if !is_root() {
+        return;
+    }
+    let sandbox = GuardSandbox::exclusive();
+    let (point, done) = (sandbox.subdirectory("elsewhere"), sandbox.path("done"));
+    let command = format!(
+        "mount -t tmpfs none {point} && truncate -s 32M {point}/image && \
+         losetup --find --show {point}/image > {done}.new && mv {done}.new {done} && exec sleep 600",
+        point = point.display(),
+        done = done.display()
+    );
+    let child = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", &command])
+        .stdin(Stdio::null())
+        .spawn();
+    let Ok(child) = child else {
+        return skip(Requirement::Namespaces, "no unshare");
+    };
+    let mut child = Background(child);
+    wait_until("it is attached in the other namespace", || {
+        done.exists() || child.0.try_wait().unwrap().is_some()
+    });
+    let Ok(device) = fs::read_to_string(&done) else {
+        return skip(Requirement::Loop, "no loop device in a mount namespace");
+    };
+    let device = Detach(device.trim().to_owned());
+    assert_written(&run_overwrite(&device.0));
+    // Nothing tells any more whether it is in an overlay.
+    drop(child);
+    let refused = run_overwrite(&device.0);
+    assert_refused(&refused, "its file has no path here");
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!message.contains("process "), "{message}");
 }
 
 #[test]

@@ -74,6 +74,10 @@ impl fmt::Display for UseConflict {
                 "process {process} ({command}) reads {device} and may serve a file system \
                  or a block device from it"
             ),
+            Self::OpenByNfsClient { device, client } => write!(
+                formatter,
+                "the NFS client {client} of this machine has {device} open for writing"
+            ),
             Self::OpenByUnknown { device } => write!(
                 formatter,
                 "a process that /proc does not show, or the kernel, has {device} open for writing"
@@ -117,6 +121,16 @@ impl fmt::Display for UnresolvedUse {
             Self::UnlistedMountSource { name } => write!(
                 formatter,
                 "which file the file system {name} is mounted from (see /sys/fs/erofs)"
+            ),
+            Self::IncomparableFile { file } => write!(
+                formatter,
+                "whether {file} is in use through an overlay: it cannot be compared with a file \
+                 that is in use there"
+            ),
+            Self::OpenByNfsClient { device, client } => write!(
+                formatter,
+                "whether {device} is what the NFS client {client} of this machine has open for \
+                 writing"
             ),
             Self::OpenForReading => write!(
                 formatter,

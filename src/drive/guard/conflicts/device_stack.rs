@@ -17,13 +17,14 @@ use crate::drive::guard::conflicts::exports::ExportedTarget;
 use crate::drive::guard::conflicts::loop_devices::AttachedLoop;
 use crate::drive::guard::conflicts::medium_usage::{MediumUsage, unreadable_table};
 use crate::drive::guard::conflicts::mount_tables::{MountTables, PlacedMount};
+use crate::drive::guard::conflicts::nfs_clients::NfsOpenFile;
 use crate::drive::guard::conflicts::overlay::UnderlyingFile;
 use crate::drive::guard::conflicts::same_file::{FileSameness, FileStamp};
 use crate::drive::guard::conflicts::sector_extent::SectorExtent;
 use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 use crate::drive::guard::conflicts::{
-    device_mapper, device_nodes, exports, flash_memory, loop_devices, mount_tables, overlay,
-    same_disk, same_file,
+    device_mapper, device_nodes, exports, flash_memory, loop_devices, mount_tables, nfs_clients,
+    overlay, same_disk, same_file,
 };
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::guard::siblings;
@@ -195,19 +196,44 @@ impl<'a> StackSearch<'a> {
         }
     }
 
-    /// Whether a file or device shares, or may share, bytes with the target. `path` leads to it;
-    /// with an empty path only the identity is compared.
-    pub(super) fn may_share_bytes(&self, id: FileId, path: &Path) -> bool {
-        let same = |known: &SharedFile| match self.compare_with_shared(
-            id,
-            &|| FileStamp::of_path(path),
-            known,
-        ) {
-            FileSameness::Same => true,
-            FileSameness::Different => false,
-            FileSameness::Unknown => !path.as_os_str().is_empty(),
+    /// Whether a file or device shares bytes with the target. `path` leads to it; with an empty path
+    /// only the identity is compared.
+    pub(super) fn compare_with_all(&self, id: FileId, path: &Path) -> FileSameness {
+        if self.target_id == Some(id) {
+            return FileSameness::Same;
+        }
+        let stamp = || FileStamp::of_path(path);
+        let mut sameness = FileSameness::Different;
+        for known in &self.shared_files {
+            match self.compare_with_shared(id, &stamp, known) {
+                FileSameness::Same => return FileSameness::Same,
+                FileSameness::Different => {}
+                FileSameness::Unknown if path.as_os_str().is_empty() => {}
+                FileSameness::Unknown if self.are_outside_overlays(path, known) => {}
+                FileSameness::Unknown => sameness = FileSameness::Unknown,
+            }
+        }
+        sameness
+    }
+
+    /// Whether neither the file at a path nor a shared one is in an overlay, so that their identities
+    /// tell whether they are the same. File systems that nobody has mounted, of memory for example,
+    /// have device numbers that are as unknown as those of overlays.
+    fn are_outside_overlays(&self, path: &Path, known: &SharedFile) -> bool {
+        let FileId::Inode(device, _) = known.id else {
+            return true;
         };
-        self.target_id == Some(id) || self.shared_files.iter().any(same)
+        !self.may_be_overlay(device) && overlay::is_overlay_path(path) == Some(false)
+    }
+
+    /// The question about a file that cannot be compared: the one without a path, or the target.
+    pub(super) fn incomparable_file(&self, target: &str) -> UnresolvedUse {
+        let mut files = self.shared_files.iter();
+        let unopened =
+            files.find(|known| matches!(known.id, FileId::Inode(..)) && known.file.is_none());
+        UnresolvedUse::IncomparableFile {
+            file: unopened.map_or_else(|| target.to_owned(), |known| known.name.clone()),
+        }
     }
 
     /// Whether the file at a path certainly shares bytes with the target.
@@ -215,6 +241,62 @@ impl<'a> StackSearch<'a> {
         let stamp = || FileStamp::of_path(path);
         let is_it = |known| self.compare_with_shared(id, &stamp, known) == FileSameness::Same;
         self.target_id == Some(id) || self.shared_files.iter().any(is_it)
+    }
+
+    /// Collects clients of the NFS server that have a shared file open for writing; yields those that
+    /// may have. The lease shows them for a regular file as target, but not for the image below a
+    /// loop device.
+    pub(super) fn collect_nfs_clients(&mut self) -> Vec<UnresolvedUse> {
+        let is_file = |known: &&SharedFile| matches!(known.id, FileId::Inode(..));
+        let files: Vec<&SharedFile> = self.shared_files.iter().filter(is_file).collect();
+        if files.is_empty() {
+            return Vec::new();
+        }
+        let opened = match nfs_clients::list_open_files(self.sys_paths) {
+            Ok(opened) => opened,
+            Err(error) => {
+                let table = self.sys_paths.proc.join("fs/nfsd/clients");
+                return vec![UnresolvedUse::unreadable(&table, &error)];
+            }
+        };
+        let mut usage = MediumUsage::default();
+        for known in files {
+            for open in &opened {
+                let (device, client) = (known.name.clone(), open.client.clone());
+                match self.compare_with_nfs_file(open, known) {
+                    FileSameness::Same => usage
+                        .conflicts
+                        .push(UseConflict::OpenByNfsClient { device, client }),
+                    FileSameness::Different => {}
+                    FileSameness::Unknown => usage
+                        .unresolved
+                        .push(UnresolvedUse::OpenByNfsClient { device, client }),
+                }
+            }
+        }
+        self.usage.conflicts.extend(usage.conflicts);
+        usage.unresolved
+    }
+
+    /// The server names a file by the device number of its file system. On some (btrfs) files have
+    /// other device numbers, which no mount shows: there the inode alone says that it may be the same.
+    fn compare_with_nfs_file(&self, open: &NfsOpenFile, known: &SharedFile) -> FileSameness {
+        let (major, minor) = open.file_system;
+        let file_system = rustix::fs::makedev(major, minor);
+        let sameness =
+            self.compare_with_shared(FileId::Inode(file_system, open.inode), &|| None, known);
+        let is_outside_overlays = || {
+            let file = known.file.as_ref();
+            file.is_some_and(|file| !overlay::is_overlay(file)) && !self.may_be_overlay(file_system)
+        };
+        match (sameness, known.id) {
+            (FileSameness::Unknown, FileId::Inode(_, inode))
+                if inode != open.inode && is_outside_overlays() =>
+            {
+                FileSameness::Different
+            }
+            (sameness, _) => sameness,
+        }
     }
 
     /// The display name of a file or device that shares bytes with the target.
@@ -531,13 +613,14 @@ impl<'a> StackSearch<'a> {
                 self.search_lower_devices(&lower, &SectorExtent::All);
             }
             Ok(id) => {
-                let file = same_file::open_identified_path(&own.backing_path, id);
+                let file = self.open_by_identity(&own.backing_path, id);
                 if let (None, FileId::Inode(device, _)) = (&file, id)
                     && self.may_be_overlay(device)
                 {
                     self.usage.unresolved.push(UnresolvedUse::LoopDevice {
                         device: own.name,
-                        reason: "its file may be one of an overlay".to_owned(),
+                        reason: "its file has no path here, and may be one of an overlay"
+                            .to_owned(),
                     });
                 }
                 self.search_sibling_loops(&SharedFile {
@@ -735,30 +818,34 @@ impl<'a> StackSearch<'a> {
 
     fn search_overlay_file(&mut self, known: SharedFile) {
         self.shared_files.push(known.clone());
-        let is_it = |id: FileId, path: &Path| {
+        let compare = |id: FileId, path: &Path| {
             let stamp = || FileStamp::of_path(path);
-            self.compare_with_shared(id, &stamp, &known) != FileSameness::Different
+            self.compare_with_shared(id, &stamp, &known)
         };
-        let is_swap = self.swaps.iter().any(|swap| {
-            fs::metadata(&swap.path)
-                .is_ok_and(|facts| is_it(FileId::of_metadata(&facts), &swap.path))
+        let swaps = self.swaps.iter().filter_map(|swap| {
+            let id = FileId::of_metadata(&fs::metadata(&swap.path).ok()?);
+            let device = known.name.clone();
+            let conflict = UseConflict::UsedAsSwap { device };
+            Some((compare(id, &swap.path), conflict))
         });
-        let mut conflicts = Vec::new();
-        for placed in &self.mounts {
-            let backing = placed.mount_source(self.sys_paths, &self.file_system_types_with_device);
-            match backing.and_then(|backing| backing.file) {
-                Some((path, id)) if is_it(id, &path) => {
-                    conflicts.push(placed.to_conflict(&known.name));
-                }
-                _ => {}
+        let mounts = self.mounts.iter().filter_map(|placed| {
+            let backing =
+                placed.mount_source(self.sys_paths, &self.file_system_types_with_device)?;
+            let (path, id) = backing.file?;
+            Some((compare(id, &path), placed.to_conflict(&known.name)))
+        });
+        let mut usage = MediumUsage::default();
+        for (sameness, conflict) in swaps.chain(mounts) {
+            match sameness {
+                FileSameness::Same => usage.conflicts.push(conflict),
+                FileSameness::Different => {}
+                FileSameness::Unknown => usage.unresolved.push(UnresolvedUse::IncomparableFile {
+                    file: known.name.clone(),
+                }),
             }
         }
-        if is_swap {
-            self.usage.conflicts.push(UseConflict::UsedAsSwap {
-                device: known.name.clone(),
-            });
-        }
-        self.usage.conflicts.extend(conflicts);
+        self.usage.conflicts.extend(usage.conflicts);
+        self.usage.unresolved.extend(usage.unresolved);
         self.collect_mounts_from_files();
         self.collect_exports(&known);
         self.collect_attached_loops(&known);

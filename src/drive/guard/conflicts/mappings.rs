@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::drive::guard::conflicts::open_file::{IsWanted, OpenKind, facts};
 use crate::drive::guard::conflicts::process_list;
+use crate::drive::guard::conflicts::same_file::FileSameness;
 use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
 
@@ -174,7 +175,10 @@ fn examine_mappings(
         let linked = view.join("map_files").join(&mapping.range);
         let used = match facts(&linked) {
             Ok(file) => {
-                let used = is_wanted(file.id, &linked).then_some(file.id);
+                let used = match file.may_be_medium {
+                    true => wanted(file.id, &linked, is_wanted),
+                    false => None,
+                };
                 // Only numbers that are the file's own: on btrfs and overlays several files share
                 // those that the mapping shows.
                 if used.is_none() && file.id == listed && others.len() < MAX_IGNORED_FILES {
@@ -193,13 +197,13 @@ fn examine_mappings(
                 named.used
             }
         };
-        if let Some(id) = used {
+        if let Some((id, sameness)) = used {
             let kind = if mapping.is_shared_writable {
                 OpenKind::MappedForWriting
             } else {
                 OpenKind::Mapped
             };
-            found.entry(kind).or_insert(id);
+            found.entry(kind.if_wanted(sameness)).or_insert(id);
         }
     }
     forbidden.map_or(Ok(proof), Err)
@@ -207,20 +211,26 @@ fn examine_mappings(
 
 /// What path and numbers of a mapping tell whose link may not be followed.
 struct ByName {
-    /// What is wanted and mapped.
-    used: Option<FileId>,
+    /// What is wanted, or may be, and mapped.
+    used: Option<(FileId, FileSameness)>,
     /// Whether the path leads to the mapped file: it may have been removed or replaced, and the
     /// numbers of a device are those of its node.
     is_proven: bool,
 }
 
+/// What has that identity, unless it is certainly not wanted.
+fn wanted(id: FileId, path: &Path, is_wanted: &IsWanted<'_>) -> Option<(FileId, FileSameness)> {
+    let sameness = is_wanted(id, path);
+    (sameness != FileSameness::Different).then_some((id, sameness))
+}
+
 fn by_name(view: &Path, mapping: &MappedFile, listed: FileId, is_wanted: &IsWanted<'_>) -> ByName {
     let path = view.join("root").join(&mapping.path);
     let named = facts(&path).ok();
-    let at_path = named.as_ref().map(|file| file.id);
+    let at_path = named.as_ref().filter(|file| file.may_be_medium);
     let used = at_path
-        .filter(|id| is_wanted(*id, &path))
-        .or_else(|| is_wanted(listed, Path::new("")).then_some(listed));
+        .and_then(|file| wanted(file.id, &path, is_wanted))
+        .or_else(|| wanted(listed, Path::new(""), is_wanted));
     ByName {
         used,
         is_proven: named.is_some_and(|file| file.inode == listed)

@@ -17,6 +17,7 @@ mod loop_devices;
 pub mod mappings;
 pub(super) mod medium_usage;
 mod mount_tables;
+mod nfs_clients;
 mod open_file;
 pub mod open_users;
 mod overlay;
@@ -126,6 +127,8 @@ pub(super) fn find_usage_in_tables(
 ) -> Result<MediumUsage, Refusal> {
     let mut search = StackSearch::new(roots, name)?;
     search.search_target(id, name, None)?;
+    let questions = search.collect_nfs_clients();
+    search.usage.unresolved.extend(questions);
     search.usage.aliases = search.aliases();
     Ok(search.into_usage())
 }
@@ -171,6 +174,7 @@ fn collect_openers(
             }
         }
     }
+    let mut questions = search.collect_nfs_clients();
     let found = persistent_users(roots, search);
     for user in found.users {
         let device = search.shared_name(user.id, name);
@@ -196,18 +200,23 @@ fn collect_openers(
                 device,
                 by: Some((process, command)),
             },
+            OpenKind::Incomparable => continue,
         };
         search.usage.conflicts.push(conflict);
     }
+    if found.incomparable {
+        questions.push(search.incomparable_file(name));
+    }
     match medium.file_id() {
         FileId::Inode(..) if depth == SearchDepth::Full => {
+            search.usage.unresolved.extend(questions);
             sole_opener::check_sole_opener(roots, medium, found.unseen, search);
         }
         // The lease was queried before this program locked the file.
         FileId::Inode(..) => {}
         FileId::Device(..) => {
-            let unseen = found.unseen.map(UnresolvedUse::OpenDescriptors);
-            search.usage.unresolved.extend(unseen);
+            questions.extend(found.unseen.map(UnresolvedUse::OpenDescriptors));
+            search.usage.unresolved.extend(questions);
         }
     }
 }
@@ -217,8 +226,9 @@ fn persistent_users(roots: &SysPaths, search: &StackSearch<'_>) -> OpenUsers {
     let began = Instant::now();
     loop {
         let found =
-            open_users::find_open_users(roots, &|id, path| search.may_share_bytes(id, path));
-        if found.users.is_empty() || began.elapsed() > LOCK_TIMEOUT {
+            open_users::find_open_users(roots, &|id, path| search.compare_with_all(id, path));
+        let is_unused = found.users.is_empty() && !found.incomparable;
+        if is_unused || began.elapsed() > LOCK_TIMEOUT {
             return found;
         }
         std::thread::sleep(LOCK_RETRY_INTERVAL);

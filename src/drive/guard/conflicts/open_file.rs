@@ -6,6 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
+use crate::drive::guard::conflicts::same_file::FileSameness;
 use crate::drive::medium::FileId;
 
 /// How a process has something open, the most telling first.
@@ -21,10 +22,22 @@ pub(super) enum OpenKind {
     Mapped,
     /// For reading, by a process that serves a file system or a block device, perhaps from it.
     Served,
+    /// In any of these ways, perhaps: what is open cannot be compared with what is wanted.
+    Incomparable,
+}
+
+impl OpenKind {
+    /// This kind, for what may only perhaps be wanted.
+    pub(super) fn if_wanted(self, sameness: FileSameness) -> Self {
+        match sameness {
+            FileSameness::Unknown => Self::Incomparable,
+            FileSameness::Same | FileSameness::Different => self,
+        }
+    }
 }
 
 /// Whether what has that identity, and can be looked at by that path, is wanted.
-pub(super) type IsWanted<'a> = dyn Fn(FileId, &Path) -> bool + 'a;
+pub(super) type IsWanted<'a> = dyn Fn(FileId, &Path) -> FileSameness + 'a;
 
 /// What a path leads to.
 #[derive(Debug)]
@@ -37,6 +50,9 @@ pub(super) struct Facts {
     pub character_device: Option<(u32, u32)>,
     /// Whether it is a socket.
     pub is_socket: bool,
+    /// Whether it is a regular file or a block device. Everything else (a pipe, a socket, an
+    /// anonymous inode) has no bytes of a medium.
+    pub may_be_medium: bool,
 }
 
 /// What a path leads to, without asking the server of a network file system.
@@ -56,5 +72,6 @@ pub(super) fn facts(path: &Path) -> io::Result<Facts> {
         inode,
         character_device: (kind == FileType::CharacterDevice).then_some(number),
         is_socket: kind == FileType::Socket,
+        may_be_medium: matches!(kind, FileType::BlockDevice | FileType::RegularFile),
     })
 }

@@ -15,6 +15,7 @@ use crate::drive::guard::conflicts::open_file::{IsWanted, OpenKind, facts};
 use crate::drive::guard::conflicts::passthrough::Passthrough;
 use crate::drive::guard::conflicts::process_list::{ListedProcess, ProcessList};
 use crate::drive::guard::conflicts::process_numbers::{process_command, process_numbers};
+use crate::drive::guard::conflicts::same_file::FileSameness;
 use crate::drive::guard::conflicts::storage_servers::StorageServers;
 use crate::drive::guard::conflicts::unseen_processes::UnseenProcesses;
 use crate::drive::guard::conflicts::{mappings, process_list};
@@ -46,6 +47,8 @@ struct SpecialFiles<'a> {
 pub(super) struct OpenUsers {
     /// Who has it open like that, this program excepted.
     pub users: Vec<OpenUser>,
+    /// Whether anybody has something open that cannot be compared with what is wanted.
+    pub incomparable: bool,
     /// Why there may be more.
     pub unseen: Option<UnseenProcesses>,
 }
@@ -53,7 +56,7 @@ pub(super) struct OpenUsers {
 /// Everybody who has open for writing, locked or mapped what `is_wanted`. Processes that are started
 /// meanwhile are examined too, for they inherit descriptors, until no unknown one is listed.
 pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> OpenUsers {
-    let mut users = Vec::new();
+    let (mut users, mut incomparable) = (Vec::new(), false);
     let mut unexamined = UnexaminedProcesses::default();
     let mut others = HashSet::new();
     let special = SpecialFiles {
@@ -82,6 +85,10 @@ pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> Ope
                 unexamined.add(&listed, &directory, &error);
             }
             for (kind, id) in examined.open_files {
+                if kind == OpenKind::Incomparable {
+                    incomparable = true;
+                    continue;
+                }
                 users.push(OpenUser {
                     process: listed.process,
                     command: process_command(&directory),
@@ -95,7 +102,11 @@ pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> Ope
     let unseen = process_list::hidden(roots)
         .or(changing)
         .or_else(|| unexamined.into_unseen(|| process_list::may_examine_all(roots)));
-    OpenUsers { users, unseen }
+    OpenUsers {
+        users,
+        incomparable,
+        unseen,
+    }
 }
 
 /// Processes that may have it open, for they could not be examined.
@@ -155,7 +166,9 @@ pub(super) fn is_open_for_reading(
     let reads = |path: &Path| {
         let link = fs::symlink_metadata(path);
         link.is_ok_and(|link| link.mode() & 0o400 != 0)
-            && path_identity(path).is_ok_and(|id| is_wanted(id, path))
+            && facts(path).is_ok_and(|file| {
+                file.may_be_medium && is_wanted(file.id, path) != FileSameness::Different
+            })
     };
     let listed = |table: &Path| fs::read_dir(table).into_iter().flatten().flatten();
     let by_us = listed(&own)
@@ -283,25 +296,31 @@ fn examine_descriptors(
             .character_device
             .and_then(|number| special.passthrough.disk(number));
         let id = disk.unwrap_or(opened.id);
-        if !is_wanted(id, &path) {
+        if disk.is_none() && !opened.may_be_medium {
             continue;
         }
+        let sameness = is_wanted(id, &path);
+        if sameness == FileSameness::Different {
+            continue;
+        }
+        let mut add = |kind: OpenKind| {
+            found.entry(kind.if_wanted(sameness)).or_insert(id);
+        };
         if writes {
-            found.entry(OpenKind::OpenForWriting).or_insert(id);
+            add(OpenKind::OpenForWriting);
         } else if reads {
-            read = Some(id);
+            read = Some((id, sameness));
         }
         let info = table.with_file_name("fdinfo").join(entry.file_name());
         match descriptor_has_lock(&info) {
-            Ok(true) => {
-                found.entry(OpenKind::Locked).or_insert(id);
-            }
+            Ok(true) => add(OpenKind::Locked),
             Ok(false) => {}
             Err(error) => forbidden = Some(error),
         }
     }
-    if let Some(id) = read.filter(|_| is_server) {
-        found.entry(OpenKind::Served).or_insert(id);
+    if let Some((id, sameness)) = read.filter(|_| is_server) {
+        let kind = OpenKind::Served.if_wanted(sameness);
+        found.entry(kind).or_insert(id);
     }
     forbidden.map_or(Ok(()), Err)
 }
@@ -316,14 +335,10 @@ fn descriptor_has_lock(info: &Path) -> io::Result<bool> {
     Ok(locks.any(|line| parse_lock_line(line).is_some()))
 }
 
-/// The identity of what a path leads to.
-fn path_identity(path: &Path) -> io::Result<FileId> {
-    facts(path).map(|facts| facts.id)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{FileType, Mode};
 
     #[test]
     fn unexaminable_init_process_alone_is_ignored() {
@@ -351,10 +366,33 @@ mod tests {
         // The bits of a link of an ordinary file system say that it writes.
         std::os::unix::fs::symlink(roots.proc.join("1/comm"), descriptors.join("3")).unwrap();
         let file = FileId::of_metadata(&fs::metadata(roots.proc.join("1/comm")).unwrap());
-        let found = find_open_users(&roots, &|id, _| id == file);
+        let found = find_open_users(&roots, &|id, _| match id == file {
+            true => FileSameness::Same,
+            false => FileSameness::Different,
+        });
         let users: Vec<_> = found.users.iter().map(|user| user.process).collect();
         assert_eq!(users, [1]);
         assert_eq!(found.users[0].kind, OpenKind::OpenForWriting);
+    }
+
+    #[test]
+    fn process_with_a_file_that_cannot_be_compared_is_not_named() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = SysPaths::under_root(tree.path());
+        let descriptors = roots.proc.join("7/fd");
+        fs::create_dir_all(&descriptors).unwrap();
+        fs::write(roots.proc.join("7/comm"), "bash\n").unwrap();
+        let find = || find_open_users(&roots, &|_, _| FileSameness::Unknown);
+        // A pipe, a socket or an anonymous inode is not even compared.
+        std::os::unix::fs::symlink("/dev/null", descriptors.join("3")).unwrap();
+        let pipe = tree.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        std::os::unix::fs::symlink(pipe, descriptors.join("4")).unwrap();
+        let found = find();
+        assert!(found.users.is_empty() && !found.incomparable, "{found:?}");
+        std::os::unix::fs::symlink(roots.proc.join("7/comm"), descriptors.join("5")).unwrap();
+        let found = find();
+        assert!(found.users.is_empty() && found.incomparable, "{found:?}");
     }
 
     #[test]
@@ -400,7 +438,7 @@ mod tests {
         fs::write(directory.join("maps"), "").unwrap();
         // A file in place of a directory: an error that says nothing about the process.
         fs::write(directory.join("fd"), "").unwrap();
-        let seen = || find_open_users(&roots, &|_, _| false).unseen;
+        let seen = || find_open_users(&roots, &|_, _| FileSameness::Different).unseen;
         let process_of = |unseen| match unseen {
             Some(UnseenProcesses::ExaminationFailed { process, .. }) => Some(process),
             _ => None,

@@ -34,8 +34,14 @@ pub(super) enum UnderlyingFile {
     },
 }
 
+/// Whether the file at a path is in an overlay; `None` if its file system does not report its type.
+pub(super) fn is_overlay_path(path: &Path) -> Option<bool> {
+    let facts = rustix::fs::statfs(path).ok()?;
+    Some(facts.f_type as u64 == OVERLAYFS_MAGIC)
+}
+
 /// Whether a file is in an overlay, or may be.
-fn is_overlay(file: &File) -> bool {
+pub(super) fn is_overlay(file: &File) -> bool {
     rustix::fs::fstatfs(file).map_or(true, |facts| facts.f_type as u64 == OVERLAYFS_MAGIC)
 }
 

@@ -77,7 +77,7 @@ pub(super) fn is_open_elsewhere(roots: &SysPaths, written: &File) -> Option<bool
 
 /// Whether a process has it open for reading, including this program by another descriptor.
 fn is_file_open_for_reading(roots: &SysPaths, anchor: &File, search: &StackSearch<'_>) -> bool {
-    open_users::is_open_for_reading(roots, anchor, &|id, path| search.may_share_bytes(id, path))
+    open_users::is_open_for_reading(roots, anchor, &|id, path| search.compare_with_all(id, path))
 }
 
 /// Evaluates the kernel's answer.

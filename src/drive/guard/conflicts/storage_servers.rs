@@ -77,6 +77,7 @@ mod tests {
             inode: FileId::Inode(5, 1),
             character_device: Some(number),
             is_socket: false,
+            may_be_medium: false,
         }
     }
 

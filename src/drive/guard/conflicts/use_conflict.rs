@@ -108,6 +108,13 @@ pub enum UseConflict {
         /// Name of the process.
         command: String,
     },
+    /// A client of the NFS server of this machine has it open for writing.
+    OpenByNfsClient {
+        /// The file.
+        device: String,
+        /// The address of the client, or its number at the server.
+        client: String,
+    },
     /// A user that /proc does not show has it open for writing.
     OpenByUnknown {
         /// The file.
@@ -169,6 +176,19 @@ pub enum UnresolvedUse {
     UnlistedMountSource {
         /// Its name in sysfs.
         name: String,
+    },
+    /// Whether a process or the kernel uses a file by another path, through an overlay, is unknown:
+    /// what is used there cannot be compared with it.
+    IncomparableFile {
+        /// The file.
+        file: String,
+    },
+    /// Whether the file that a client of the NFS server has open for writing is this one is unknown.
+    OpenByNfsClient {
+        /// The file.
+        device: String,
+        /// The address of the client, or its number at the server.
+        client: String,
     },
     /// The readers of a file are unknown.
     OpenForReading,

@@ -1,6 +1,7 @@
 //! Tests of the guard on real loop devices. They need root and loop devices; without them a test
 //! prints a message and passes.
 
+mod changed_medium;
 mod consent;
 mod loops;
 mod stacked;

@@ -649,3 +649,34 @@ fn unreadable_loop_device_is_unresolved() {
         "{questions:?}"
     );
 }
+
+#[test]
+fn file_that_an_nfs_client_has_open_for_writing_conflicts() {
+    let tree = GuardTree::new("");
+    let file = tree.0.path().join("image");
+    fs::write(&file, vec![1; 8192]).unwrap();
+    let facts = fs::metadata(&file).unwrap();
+    let (major, minor) = (
+        rustix::fs::major(facts.dev()),
+        rustix::fs::minor(facts.dev()),
+    );
+    let state = |access: &str, inode: u64| {
+        let line = format!(
+            "- 0x01: {{ type: open, access: {access}, deny: --, \
+             superblock: \"{major:02x}:{minor:02x}:{inode}\", filename: \"/image\" }}\n"
+        );
+        tree.write_file("proc/fs/nfsd/threads", "8\n");
+        tree.write_file("proc/fs/nfsd/clients/3/states", &line);
+        let roots = SysPaths::under_root(tree.0.path());
+        let id = FileId::of_metadata(&facts);
+        let found = conflicts::find_usage_in_tables(&roots, id, "/srv/image").unwrap();
+        let conflicts: Vec<String> = found.conflicts.iter().map(ToString::to_string).collect();
+        conflicts
+    };
+    assert_eq!(
+        state("rw", facts.ino()),
+        ["the NFS client number 3 of this machine has /srv/image open for writing"]
+    );
+    assert!(state("r-", facts.ino()).is_empty());
+    assert!(state("rw", facts.ino() + 1).is_empty());
+}
