@@ -20,6 +20,7 @@ mod mount_tables;
 mod open_file;
 pub mod open_users;
 mod overlay;
+mod partition_layout;
 mod passthrough;
 mod process_list;
 mod process_numbers;
