@@ -121,13 +121,16 @@ check "and named the pool" grep -q "the thin pool pool" /tmp/out /tmp/err
 unmap other; unmap volume; unmap pool; unmap data; unmap metadata
 
 what="ecryptfs"
-mkdir -p /tmp/lower /tmp/upper
+mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=1 /dev/$large
+mount -t ext4 /dev/$large /tmp/point
+lower=/tmp/point/lower
+mkdir -p $lower /tmp/upper
 # WITH_KEY: a command in front of mount(8) that adds the key with SIGNATURE, instead of ecryptfs-utils.
 signature=${SIGNATURE:-$(printf 'passphrase' | ecryptfs-add-passphrase - 2>/dev/null | sed -n 's/.*\[\(.*\)\].*/\1/p' | head -n 1)}
-if [ -n "$signature" ] && ${WITH_KEY:-} mount -i -t ecryptfs -o ecryptfs_sig=$signature,ecryptfs_cipher=aes,ecryptfs_key_bytes=16,ecryptfs_unlink_sigs /tmp/lower /tmp/upper; then
+if [ -n "$signature" ] && ${WITH_KEY:-} mount -i -t ecryptfs -o ecryptfs_sig=$signature,ecryptfs_cipher=aes,ecryptfs_key_bytes=16,ecryptfs_unlink_sigs $lower /tmp/upper; then
     dd if=/dev/zero of=/tmp/upper/file bs=1M count=4 2>/dev/null
     sync
-    losetup /dev/loop0 /tmp/lower/file
+    losetup /dev/loop0 $lower/file
     overwrite 3 "through the ecryptfs at /tmp/upper" /tmp/upper/file --requests 20
     overwrite 3 "through the ecryptfs at /tmp/upper" /dev/loop0 --requests 20
     losetup -d /dev/loop0
@@ -136,6 +139,7 @@ if [ -n "$signature" ] && ${WITH_KEY:-} mount -i -t ecryptfs -o ecryptfs_sig=$si
 else
     echo "skipped $what"
 fi
+umount /tmp/point
 
 echo "$failed failed"
 exit $failed
