@@ -58,19 +58,29 @@ pub enum DriveError {
         /// What determines the free space, if not the file system of the directory.
         limit: Option<SpaceLimit>,
     },
-    /// Overwriting a sparse file would fill its file system.
+    /// Overwriting a sparse file would fill its file system, or overwriting a device a snapshot or a
+    /// pool.
     #[error(
-        "{missing} of {name} are holes or compressed and need space when they are written: {place} \
-         {free}, and {reserve} must stay free",
+        "{missing} of {name} {reason} when they are written: {place} {free}, and {reserve} must \
+         stay free",
+        reason = if matches!(.limit, Some(SpaceLimit::Store(_))) {
+            "are copied, or get new blocks,"
+        } else {
+            "are holes or compressed and need space"
+        },
         free = describe_free_space(.limit.as_ref(), *.free),
         reserve = crate::units::format_size(*.reserve),
-        place = if matches!(.limit, Some(SpaceLimit::Image(_))) { "it" } else { "its file system" },
+        place = if matches!(.limit, Some(SpaceLimit::Image(_) | SpaceLimit::Store(_))) {
+            "it"
+        } else {
+            "its file system"
+        },
         missing = crate::units::format_size(*.missing)
     )]
     InsufficientSpaceForHoles {
         /// The file.
         name: String,
-        /// Bytes not allocated on the medium.
+        /// Bytes that need space.
         missing: u64,
         /// Free bytes.
         free: u64,
@@ -116,6 +126,9 @@ fn describe_free_space(limit: Option<&SpaceLimit>, bytes: u64) -> String {
         Some(SpaceLimit::Image(path)) => {
             format!("is in the sparse image {path}, whose file system has {bytes} free")
         }
+        Some(SpaceLimit::Store(store)) => {
+            format!("needs space in {store}, which has {bytes} left")
+        }
         None => format!("has {bytes} free"),
     }
 }
@@ -159,6 +172,17 @@ impl DriveError {
                     " (sudo), or name a directory on it: a scratch file is created there",
                     "name a directory on it: a scratch file is created there",
                 );
+            }
+            Self::InsufficientSpace {
+                limit: Some(SpaceLimit::Store(_)),
+                ..
+            }
+            | Self::InsufficientSpaceForHoles {
+                limit: Some(SpaceLimit::Store(_)),
+                ..
+            } => {
+                "extend the snapshot or the pool (lvextend), remove the snapshot, or name a target \
+                 elsewhere"
             }
             Self::InsufficientSpace { .. } => {
                 "free some space, choose a smaller size, or name another directory"

@@ -1,7 +1,9 @@
 //! Bytes that may be written to the file system of a file: its free space, for an in-memory file
-//! system the available memory, and for one in a sparse image the free space below that.
+//! system the available memory, for one in a sparse image the free space below that, and for one on
+//! a snapshot, its origin or a thin volume what is left for that.
 
 mod image;
+mod store;
 mod watch;
 
 use std::fs::File;
@@ -12,6 +14,7 @@ use crate::memory;
 use crate::memory::MemoryLimit;
 use crate::roots::SysPaths;
 
+use self::store::SpaceStore;
 pub(super) use self::watch::SpaceWatch;
 
 /// Sizes are multiples of this, which is a multiple of every drive's block size.
@@ -20,6 +23,9 @@ pub(super) const SIZE_GRANULARITY: u64 = 4096;
 const RESERVE_BYTES: u64 = 1 << 30;
 /// Divisor of the size of the file system, or of the memory, that gives the reserve.
 const RESERVE_DIVISOR: u64 = 20;
+/// Minimum number of bytes of a snapshot or a pool that stay free, unless that is more than half of it:
+/// the file system above writes its journal and metadata as well.
+const STORE_RESERVE_BYTES: u64 = 64 << 20;
 /// Default size of a scratch file, if there is enough space.
 const DEFAULT_SCRATCH_BYTES: u64 = 1 << 30;
 /// A smaller file fits into the cache of the drive, so its results say nothing about the medium.
@@ -75,6 +81,21 @@ impl FreeSpace {
         file: &File,
         directory: &str,
     ) -> Result<Self, DriveError> {
+        let own = Self::of_file_and_images(roots, file, directory)?;
+        let stores = Self::stores_of_file(roots, file).into_iter();
+        Ok(stores
+            .map(|(room, _)| room)
+            .chain([own.clone()])
+            .min_by_key(|room| (room.usable_bytes(), room.free_bytes))
+            .unwrap_or(own))
+    }
+
+    /// The same without snapshots and pools, whose space a write to allocated blocks takes too.
+    pub(super) fn of_file_and_images(
+        roots: &SysPaths,
+        file: &File,
+        directory: &str,
+    ) -> Result<Self, DriveError> {
         let own = Self::of_file_system(roots, file, directory)?;
         // When the file system below is full, this one loses data of others that the kernel has
         // accepted.
@@ -87,6 +108,34 @@ impl FreeSpace {
             .chain([own.clone()])
             .min_by_key(|room| (room.usable_bytes(), room.free_bytes))
             .unwrap_or(own))
+    }
+
+    /// What is left in each snapshot and pool that the file system of a file needs space in, and the
+    /// bytes that one write takes of it.
+    pub(super) fn stores_of_file(roots: &SysPaths, file: &File) -> Vec<(Self, u64)> {
+        let device = image::device_of_file(roots, file).into_iter();
+        device
+            .flat_map(|device| Self::stores_of_device(roots, device))
+            .collect()
+    }
+
+    /// The same for a block device.
+    pub(super) fn stores_of_device(roots: &SysPaths, number: (u32, u32)) -> Vec<(Self, u64)> {
+        let stores = image::space_stores(roots, number).into_iter();
+        stores
+            .filter_map(|store| Self::of_store(roots, &store))
+            .collect()
+    }
+
+    fn of_store(roots: &SysPaths, store: &SpaceStore) -> Option<(Self, u64)> {
+        let space = store.space(roots)?;
+        let least = STORE_RESERVE_BYTES.min(space.total_bytes / 2);
+        let room = Self {
+            free_bytes: space.free_bytes,
+            reserve_bytes: least.max(space.total_bytes / RESERVE_DIVISOR),
+            limit: Some(SpaceLimit::Store(store.description.clone())),
+        };
+        Some((room, space.unit_bytes))
     }
 
     /// The same without the file systems below it.

@@ -145,9 +145,10 @@ fn write_random_data(
 }
 
 /// Refuses to overwrite a range of a sparse file, or of a device in a sparse image, if filling the
-/// holes would take the free space below the reserve. `most` is the maximum number of bytes written,
-/// if known. Extents that the file system compresses also need space when they are overwritten with
-/// random bytes.
+/// holes would take the free space below the reserve, and a range of what needs space in a snapshot or
+/// a pool, if that would be too little. `most` is the maximum number of bytes written, if known.
+/// Extents that the file system compresses also need space when they are overwritten with random
+/// bytes.
 ///
 /// # Errors
 /// [`DriveError::InsufficientSpaceForHoles`].
@@ -164,12 +165,38 @@ pub fn check_space_for_holes(
             return Err(room.insufficient_for_holes(name, missing));
         }
     }
+    for (room, unit) in stores(medium) {
+        let missing = store_bytes(length, most, unit);
+        if missing > 0 && missing > room.usable_bytes() {
+            return Err(room.insufficient_for_holes(name, missing));
+        }
+    }
     Ok(())
 }
 
+/// The snapshots and pools that a write to a medium needs space in.
+fn stores(medium: &OpenMedium) -> Vec<(FreeSpace, u64)> {
+    match medium.device_number() {
+        Some(number) => FreeSpace::stores_of_device(medium.roots(), number),
+        None => FreeSpace::stores_of_file(medium.roots(), medium.anchor()),
+    }
+}
+
+/// The space that a range of that length takes at most of a store, each write of which takes `unit`
+/// bytes. `most`: the maximum number of bytes written, in requests of at least one sector.
+fn store_bytes(length: u64, most: Option<u64>, unit: u64) -> u64 {
+    const SECTOR_BYTES: u64 = 512;
+    if length == 0 {
+        return 0;
+    }
+    let whole = length.saturating_add(unit);
+    let scattered = most.map(|most| most.div_ceil(SECTOR_BYTES).saturating_mul(unit));
+    whole.min(scattered.unwrap_or(u64::MAX))
+}
+
 /// The error that stops writing to a file or a device in an image: part of it is not allocated, and
-/// the free space of its file system is down to the reserve. `None` if there is enough space, or if
-/// this is unknown.
+/// the free space of its file system is down to the reserve, or that of a snapshot or a pool. `None`
+/// if there is enough space, or if this is unknown.
 #[must_use]
 pub fn space_shortage(medium: &OpenMedium, watch: &SpaceWatch) -> Option<DriveError> {
     let name = &medium.target.name;
@@ -179,15 +206,17 @@ pub fn space_shortage(medium: &OpenMedium, watch: &SpaceWatch) -> Option<DriveEr
         .exhausted(medium.roots(), file, name)
         .into_iter()
         .find_map(|(room, hole_bytes)| {
-            let missing = match is_file {
-                true => missing_bytes(medium, 0..medium.target.size_bytes, &room)?,
-                false => hole_bytes,
+            let size = medium.target.size_bytes;
+            let missing = match (is_file, &room.limit) {
+                (_, Some(SpaceLimit::Store(_))) => size,
+                (true, _) => missing_bytes(medium, 0..size, &room)?,
+                (false, _) => hole_bytes,
             };
             (missing > 0).then(|| room.insufficient_for_holes(name, missing))
         })
 }
 
-/// What [`space_shortage`] looks at, found once: the images below the medium.
+/// What [`space_shortage`] looks at, found once: images, snapshots and pools.
 #[must_use]
 pub fn space_watch(medium: &OpenMedium) -> SpaceWatch {
     match medium.device_number() {
@@ -205,7 +234,7 @@ fn rooms_for_holes(
     if let Some(number) = medium.device_number() {
         return Ok(FreeSpace::below_device(medium.roots(), number));
     }
-    let room = FreeSpace::of_file(medium.roots(), medium.anchor(), &medium.target.name)?;
+    let room = FreeSpace::of_file_and_images(medium.roots(), medium.anchor(), &medium.target.name)?;
     // Where the allocation is unknown, the check of the free space during the run still applies.
     let missing = missing_bytes(medium, window, &room);
     Ok(missing.map(|missing| (room, missing)).into_iter().collect())
@@ -245,6 +274,19 @@ fn check_free_space(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_request_takes_a_unit_of_a_store() {
+        let mib = 1 << 20;
+        assert_eq!(store_bytes(8 * mib, None, 65_536), 8 * mib + 65_536);
+        assert_eq!(store_bytes(8 * mib, Some(1024), 65_536), 2 * 65_536);
+        assert_eq!(
+            store_bytes(8 * mib, Some(8 * mib), 65_536),
+            8 * mib + 65_536
+        );
+        assert_eq!(store_bytes(0, None, 65_536), 0);
+        assert_eq!(store_bytes(u64::MAX, Some(u64::MAX), u64::MAX), u64::MAX);
+    }
 
     #[test]
     fn named_scratch_file_is_unlinked_after_creation() {

@@ -7,4 +7,6 @@ pub enum SpaceLimit {
     Memory(String),
     /// The file system of a sparse image, by the path of the image.
     Image(String),
+    /// A snapshot or a pool of device-mapper, by what it is and its name.
+    Store(String),
 }

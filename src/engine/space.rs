@@ -25,7 +25,7 @@ impl WriteSpaceGuard {
     /// not fit above the reserve of the file system.
     pub(super) fn check_before(&self, plan: &Plan) -> Result<(), EngineError> {
         let window = plan.window.clone();
-        scratch::check_space_for_holes(&self.medium, window, plan.limits.bytes)
+        scratch::check_space_for_holes(&self.medium, window, plan.max_bytes())
             .map_err(EngineError::OpenMedium)
     }
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The write guard below stacked devices: partitions of the disks that a map is on, maps over several
-# devices, overlapping partitions, a second path to one of the disks, flash memory. Run by hand, as
-# root, in a virtual machine.
+# devices, overlapping partitions, partitions with the partition table, a second path to one of the
+# disks, flash memory. Run by hand, as root, in a virtual machine.
 #
 # usage: device_stack.sh DISK      name without /dev; WHAT IS ON IT IS LOST
 #
@@ -16,7 +16,7 @@ mkdir -p /tmp/point
 
 # expect STATUS REASON TARGET: overwriting it ends like that, and says so.
 expect() {
-    diskscope run random-write "$3" --overwrite "$3" --overwrite-signatures --requests 20 --ramp 0s >/tmp/out 2>/tmp/err
+    diskscope run random-write "$3" --overwrite "$3" --overwrite-signatures --requests 20 --ramp 0s --block-size 512 >/tmp/out 2>/tmp/err
     status=$?
     if [ $status = "$1" ] && { [ -z "$2" ] || grep -q "$2" /tmp/err; }; then
         echo "ok      $what: $3: $status ${2:-written}"
@@ -68,14 +68,18 @@ unmap whole
 # A map holds the disk, so that only users without O_EXCL are left.
 partition $disk 2048 100000 400000 100000
 map whole "0 300000 linear /dev/$disk 0"
+map behind "0 300000 linear /dev/$disk 2048"
 sleep 600 7<>/dev/${disk}1 &
 holder=$!
 refused "has ${disk}1 open for writing" /dev/mapper/whole
+refused "has ${disk}1 open for writing" /dev/mapper/behind
 kill $holder
 sleep 600 7<>/dev/${disk}2 &
 holder=$!
-written /dev/mapper/whole
+refused "partition table of $disk, without which ${disk}2" /dev/mapper/whole
+written /dev/mapper/behind
 kill $holder
+unmap behind
 unmap whole
 partition $disk 2048 100000 400000 100000
 losetup /dev/loop0 /dev/${disk}1
@@ -122,6 +126,105 @@ written /dev/${disk}1
 exec 8<&-
 sleep 1
 written /dev/${disk}2
+
+what="table of a map that leads to the same sectors twice"
+partition $disk
+for lower in apart twice; do
+    case $lower in
+    apart) begin=100000 ;;
+    twice) begin=0 ;;
+    esac
+    map $lower "0 100000 linear /dev/$disk 0\n100000 100000 linear /dev/$disk $begin"
+    map first "0 100000 linear /dev/mapper/$lower 0"
+    map second "0 100000 linear /dev/mapper/$lower 100000"
+    written /dev/mapper/first
+    format /dev/mapper/second
+    if [ $lower = apart ]; then
+        written /dev/mapper/first
+    else
+        refused "is mounted at" /dev/mapper/first
+    fi
+    umount /tmp/point
+    unmap first; unmap second; unmap $lower
+    dd if=/dev/zero of=/dev/$disk bs=1M count=100 2>/dev/null
+done
+
+what="extended partition"
+boot_record() { # SECTOR TYPE START SIZE TYPE START SIZE
+    {
+        printf '\000\000\000\000'; byte $2; printf '\000\000\000'; word $3; word $4
+        printf '\000\000\000\000'; byte $5; printf '\000\000\000'; word $6; word $7
+        dd if=/dev/zero bs=16 count=2 2>/dev/null
+        printf '\125\252'
+    } >/tmp/record
+    dd if=/tmp/record of=/dev/$disk bs=1 seek=$(($1 * 512 + 446)) conv=notrunc 2>/dev/null
+}
+logical_partitions() {
+    dd if=/dev/zero of=/dev/$disk bs=1M count=4 conv=notrunc 2>/dev/null
+    boot_record 0 131 2048 100000 5 110592 400000
+    boot_record 110592 131 2048 100000 5 147456 102048
+    boot_record 258048 131 2048 100000 0 0 0
+    sync
+    blockdev --rereadpt /dev/$disk
+    sleep 1
+}
+logical_partitions
+written /dev/${disk}2
+logical_partitions
+format /dev/${disk}5
+refused "partition table of $disk, without which ${disk}5 is lost" /dev/${disk}2
+written /dev/${disk}1
+written /dev/${disk}6
+umount /tmp/point
+blockdev --rereadpt /dev/$disk
+[ -e /sys/class/block/${disk}6 ] || {
+    echo "FAILED  $what: ${disk}6 is gone"
+    failed=$((failed + 1))
+}
+format /dev/${disk}1
+written /dev/${disk}2
+umount /tmp/point
+
+what="partition from the first sector"
+partition $disk 0 100000 200000 100000
+format /dev/${disk}2
+refused "partition table of $disk, without which ${disk}2 is lost" /dev/${disk}1
+exec 8</tmp/point/file
+umount -l /tmp/point
+refused "has opened ${disk}2 exclusively" /dev/${disk}1
+exec 8<&-
+sleep 1
+written /dev/${disk}1
+
+what="Apple partition map"
+apple_entry() { # INDEX START SIZE
+    {
+        printf 'PM\000\000\000\000\000\003'
+        for number in $2 $3; do
+            byte $((number >> 24)); byte $((number >> 16)); byte $((number >> 8)); byte $number
+        done
+        printf 'name'; dd if=/dev/zero bs=28 count=1 2>/dev/null; printf 'Apple_HFS'
+    } >/tmp/entry
+    dd if=/tmp/entry of=/dev/$disk bs=512 seek=$1 conv=notrunc 2>/dev/null
+}
+apple_map() {
+    dd if=/dev/zero of=/dev/$disk bs=1M count=4 conv=notrunc 2>/dev/null
+    printf 'ER\002\000' | dd of=/dev/$disk conv=notrunc 2>/dev/null
+    apple_entry 1 1 63; apple_entry 2 64 2000; apple_entry 3 200000 100000
+    sync
+    blockdev --rereadpt /dev/$disk
+    sleep 1
+}
+apple_map
+if [ -e /sys/class/block/${disk}3 ]; then
+    format /dev/${disk}3
+    refused "partition table of $disk, without which ${disk}3 is lost" /dev/${disk}1
+    written /dev/${disk}2
+    umount /tmp/point
+    written /dev/${disk}1
+else
+    echo "skipped $what: the kernel does not know it"
+fi
 
 what="two paths to one disk"
 ls /sys/block >/tmp/before

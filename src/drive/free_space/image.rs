@@ -1,5 +1,5 @@
-//! Sparse images that a file system or a block device lies in, through loop devices. A write to them
-//! may need space on the file system of the image.
+//! Sparse images that a file system or a block device lies in, through loop devices, and the devices
+//! on the way to them. A write to an image may need space on its file system.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -7,6 +7,8 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 
+use crate::drive::free_space::store;
+use crate::drive::free_space::store::SpaceStore;
 use crate::drive::guard::siblings;
 use crate::drive::identity::sysfs::directory_entries;
 use crate::drive::identity::{block_device_name, sanitized};
@@ -60,8 +62,24 @@ pub(super) fn device_of_file(roots: &SysPaths, file: &File) -> Option<(u32, u32)
 /// namespace is not found.
 pub(super) fn sparse_images(roots: &SysPaths, number: (u32, u32)) -> Vec<SparseImage> {
     let directory = roots.sys.join("class/block");
+    let devices = written_devices(roots, number).into_iter();
+    devices
+        .filter_map(|name| sparse_backing_file(&directory.join(name)))
+        .collect()
+}
+
+/// The snapshots and pools that a block device needs space in.
+pub(super) fn space_stores(roots: &SysPaths, number: (u32, u32)) -> Vec<SpaceStore> {
+    let devices = written_devices(roots, number).into_iter();
+    devices
+        .filter_map(|name| SpaceStore::of_device(roots, &name))
+        .collect()
+}
+
+/// A block device, all that it is on, and the snapshots of that.
+fn written_devices(roots: &SysPaths, number: (u32, u32)) -> Vec<String> {
+    let directory = roots.sys.join("class/block");
     let mut below: Vec<String> = block_device_name(roots, number).into_iter().collect();
-    let mut images = Vec::new();
     let mut next = 0;
     while let Some(name) = below.get(next).cloned() {
         let own = directory.join(&name);
@@ -69,16 +87,16 @@ pub(super) fn sparse_images(roots: &SysPaths, number: (u32, u32)) -> Vec<SparseI
         let lower = lower
             .chain(siblings::whole_disk_name(&own))
             .chain(siblings::backing_device(&own))
-            .chain(members_of_file_system(roots, &name));
+            .chain(members_of_file_system(roots, &name))
+            .chain(store::snapshots_of_origin(roots, &name));
         for name in lower {
             if !below.contains(&name) {
                 below.push(name);
             }
         }
-        images.extend(sparse_backing_file(&own));
         next += 1;
     }
-    images
+    below
 }
 
 /// The backing file of a loop device, if it is sparse.

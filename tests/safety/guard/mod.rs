@@ -7,6 +7,7 @@ mod namespaces;
 mod obstacles;
 mod other_ways;
 mod overlay;
+mod partition_tables;
 mod planted;
 mod privileges;
 mod sandbox;

@@ -34,6 +34,11 @@ pub(in crate::drive::guard) enum AliasKind {
         /// Its disk.
         disk: String,
     },
+    /// A partition whose table has sectors of the medium.
+    PartitionByTable {
+        /// Its disk.
+        disk: String,
+    },
     /// The device that a loop device is attached to.
     BackingDevice {
         /// The loop device.
@@ -62,6 +67,10 @@ impl Alias {
             AliasKind::Partition { disk } => UseConflict::OverlappingSectors {
                 device: by,
                 lower: disk.clone(),
+            },
+            AliasKind::PartitionByTable { disk } => UseConflict::PartitionTable {
+                partition: by,
+                disk: disk.clone(),
             },
             AliasKind::BackingDevice { upper } => UseConflict::AttachedLoopDevice {
                 device: by,

@@ -33,6 +33,11 @@ impl fmt::Display for UseConflict {
                 formatter,
                 "{device} is in use and has, or may have, the same sectors of {lower}"
             ),
+            Self::PartitionTable { partition, disk } => write!(
+                formatter,
+                "the target has sectors of the partition table of {disk}, without which {partition} \
+                 is lost"
+            ),
             Self::OtherPath { device, disk } => write!(
                 formatter,
                 "{device}, which appeared meanwhile, is another path to the disk {disk}"
@@ -100,9 +105,20 @@ impl fmt::Display for UseConflict {
                 formatter,
                 "another program or file system has opened {device}, which has the same bytes, exclusively"
             ),
+            Self::PartitionOpenedExclusively { partition, disk } => write!(
+                formatter,
+                "another program or file system has opened {partition} exclusively, and the target \
+                 has sectors of the partition table of {disk}, without which {partition} is lost"
+            ),
             Self::OpenedExclusively => write!(
                 formatter,
                 "another program or file system has opened it exclusively"
+            ),
+            Self::KeptByMdmon { container } => write!(
+                formatter,
+                "mdmon has the disks of the container {container} open for as long as an array of \
+                 it runs, to write the metadata of the controller (IMSM, DDF): no such array can be \
+                 overwritten, only a file on it"
             ),
         }
     }
@@ -149,6 +165,11 @@ impl fmt::Display for UnresolvedUse {
             Self::OverlayUpperFile { at } => write!(
                 formatter,
                 "which process uses the file in the upper directory of the overlay at {at}"
+            ),
+            Self::StackedFile { at, file_system } => write!(
+                formatter,
+                "which process uses the file below and through the {file_system} at {at}, which \
+                 shows it as another file"
             ),
             Self::UnlistedExports { by, reason } => {
                 write!(formatter, "what {by} uses or exports ({reason})")

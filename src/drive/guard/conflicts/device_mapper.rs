@@ -1,7 +1,7 @@
 //! The sectors of lower devices that a device-mapper device consists of (kernel
 //! Documentation/admin-guide/device-mapper/).
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
 
@@ -110,6 +110,25 @@ pub fn mapped_ranges(table: &[TableLine]) -> Vec<MappedRange> {
     table.iter().flat_map(mapped_ranges_of_line).collect()
 }
 
+/// Whether no two lines of a table lead to the same sectors, so that different sectors of the device
+/// are different ones of its lower devices. The kernel accepts any lines. `lower_devices_share`:
+/// whether two different lower devices have, or may have, sectors in common.
+#[must_use]
+pub fn lines_are_disjoint(
+    table: &[TableLine],
+    lower_devices_share: &dyn Fn((u32, u32), (u32, u32)) -> bool,
+) -> bool {
+    let lines: Vec<Vec<MappedRange>> = table.iter().map(mapped_ranges_of_line).collect();
+    let apart = |a: &MappedRange, b: &MappedRange| match a.lower_device == b.lower_device {
+        true => ranges_are_apart(a, b),
+        false => !lower_devices_share(a.lower_device, b.lower_device),
+    };
+    lines.iter().enumerate().all(|(index, line)| {
+        let mut later = lines[index + 1..].iter().flatten();
+        later.all(|b| line.iter().all(|a| apart(a, b)))
+    })
+}
+
 fn mapped_ranges_of_line(line: &TableLine) -> Vec<MappedRange> {
     let words: Vec<&str> = line.parameters.split_whitespace().collect();
     let known = match line.target_type.as_str() {
@@ -176,7 +195,8 @@ fn whole_devices(words: &[&str]) -> Vec<MappedRange> {
         .collect()
 }
 
-/// Whether two devices share no sector of a lower device. `false` if one of them does not name the
+/// Whether two devices share no sector of a lower device, different sectors of which are different
+/// ones of what it is on (see [`lines_are_disjoint`]). `false` if one of them does not name the
 /// lower device, because its table is then not understood.
 #[must_use]
 pub fn ranges_are_disjoint(one: &[MappedRange], other: &[MappedRange], lower: (u32, u32)) -> bool {
@@ -185,17 +205,22 @@ pub fn ranges_are_disjoint(one: &[MappedRange], other: &[MappedRange], lower: (u
         pieces.cloned().collect()
     };
     let (one, other) = (on_it(one), on_it(other));
-    let apart = |a: &MappedRange, b: &MappedRange| match (
-        &a.sectors,
-        &b.sectors,
-        a.thin_device_id,
-        b.thin_device_id,
+    let mut pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
+    !one.is_empty() && !other.is_empty() && pairs.all(|(a, b)| ranges_are_apart(a, b))
+}
+
+/// Whether two ranges of one lower device have no sector in common.
+fn ranges_are_apart(one: &MappedRange, other: &MappedRange) -> bool {
+    match (
+        &one.sectors,
+        &other.sectors,
+        one.thin_device_id,
+        other.thin_device_id,
     ) {
         (_, _, Some(a), Some(b)) => a != b,
         (Some(a), Some(b), ..) => a.end <= b.start || b.end <= a.start,
         _ => false,
-    };
-    !one.is_empty() && !other.is_empty() && one.iter().all(|a| other.iter().all(|b| apart(a, b)))
+    }
 }
 
 /// The mapped ranges of the device-mapper device of that number.
@@ -220,13 +245,33 @@ pub(in crate::drive::guard) fn read_table_layout(
     Ok(table_layout(&read_table(roots, number)?))
 }
 
-fn read_table(roots: &SysPaths, number: (u32, u32)) -> io::Result<Vec<TableLine>> {
-    let control = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(roots.dev.join("mapper/control"))?;
-    let (count, answer) = ioctl::device_mapper_table(&control, number)?;
+/// The live table of the device-mapper device of that number.
+///
+/// # Errors
+/// As [`read_mapped_ranges`].
+pub(in crate::drive) fn read_table(
+    roots: &SysPaths,
+    number: (u32, u32),
+) -> io::Result<Vec<TableLine>> {
+    let (count, answer) = ioctl::device_mapper_table(&open_control(roots)?, number)?;
     parse_table(count, &answer).ok_or(io::ErrorKind::InvalidData.into())
+}
+
+/// The status of the device-mapper device of that number, line by line as its table.
+///
+/// # Errors
+/// As [`read_mapped_ranges`].
+pub(in crate::drive) fn read_status(
+    roots: &SysPaths,
+    number: (u32, u32),
+) -> io::Result<Vec<TableLine>> {
+    let (count, answer) = ioctl::device_mapper_status(&open_control(roots)?, number)?;
+    parse_table(count, &answer).ok_or(io::ErrorKind::InvalidData.into())
+}
+
+fn open_control(roots: &SysPaths) -> io::Result<File> {
+    let control = roots.dev.join("mapper/control");
+    OpenOptions::new().read(true).write(true).open(control)
 }
 
 #[cfg(test)]
@@ -297,6 +342,50 @@ mod tests {
         assert!(ranges_are_disjoint(&one, &other, LOWER));
         let third = table(&[(100, "linear", "8:2 4145")]);
         assert!(!ranges_are_disjoint(&one, &third, LOWER));
+    }
+
+    #[test]
+    fn lines_that_lead_to_the_same_sectors_are_not_disjoint() {
+        let disjoint = |lines: &[(&str, &str)], share: bool| {
+            let table: Vec<TableLine> = lines
+                .iter()
+                .map(|(kind, parameters)| TableLine {
+                    sectors: 100,
+                    target_type: (*kind).to_owned(),
+                    parameters: (*parameters).to_owned(),
+                })
+                .collect();
+            lines_are_disjoint(&table, &|_, _| share)
+        };
+        let twice = [("linear", "8:2 0"), ("linear", "8:2 0")];
+        assert!(!disjoint(&twice, false));
+        assert!(!disjoint(
+            &[("linear", "8:2 0"), ("linear", "8:2 99")],
+            false
+        ));
+        assert!(disjoint(
+            &[("linear", "8:2 0"), ("linear", "8:2 100")],
+            true
+        ));
+        let third = [
+            ("linear", "8:2 0"),
+            ("linear", "8:3 0"),
+            ("linear", "8:2 50"),
+        ];
+        assert!(!disjoint(&third, false), "not next to each other");
+        let two = [("linear", "8:2 0"), ("linear", "8:3 0")];
+        assert!(disjoint(&two, false));
+        assert!(!disjoint(&two, true), "one may lie in the other");
+        // One line names a device for reading and for writing.
+        assert!(disjoint(&[("delay", "8:2 0 5 8:2 0 9")], true));
+        let raid = "raid1 3 0 region_size 1024 2 8:1 8:2 8:17 8:18";
+        assert!(disjoint(&[("raid", raid)], true));
+        assert!(!disjoint(&[("raid", raid), ("linear", "8:18 0")], false));
+        assert!(disjoint(
+            &[("error", ""), ("zero", ""), ("linear", "8:2 0")],
+            true
+        ));
+        assert!(!disjoint(&[("thin", "8:2 1"), ("thin", "8:2 1")], false));
     }
 
     #[test]

@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
+use std::num::NonZeroU64;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
 
 use crate::drive::guard::busy_retry::retry_while_busy;
@@ -19,15 +21,18 @@ use crate::drive::guard::conflicts::medium_usage::{MediumUsage, unreadable_table
 use crate::drive::guard::conflicts::mount_tables::{MountTables, PlacedMount};
 use crate::drive::guard::conflicts::nfs_clients::NfsOpenFile;
 use crate::drive::guard::conflicts::overlay::UnderlyingFile;
+use crate::drive::guard::conflicts::partition_layout::{
+    DiskLayout, DiskPartition, EXAMINED_BYTES, PartitionShare,
+};
 use crate::drive::guard::conflicts::same_file::{FileSameness, FileStamp};
 use crate::drive::guard::conflicts::sector_extent::SectorExtent;
 use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 use crate::drive::guard::conflicts::{
     device_mapper, device_nodes, exports, flash_memory, loop_devices, mount_tables, nfs_clients,
-    overlay, same_disk, same_file,
+    overlay, partition_layout, same_disk, same_file,
 };
 use crate::drive::guard::refusal::Refusal;
-use crate::drive::guard::siblings;
+use crate::drive::guard::{map_tables, siblings};
 use crate::drive::identity::sanitized;
 use crate::drive::identity::sysfs::list_directory;
 use crate::drive::medium::FileId;
@@ -64,6 +69,10 @@ pub(super) struct StackSearch<'a> {
     /// Lower devices whose own lower devices have been searched, each with what the target covers
     /// of it.
     searched_extents: Vec<(String, SectorExtent)>,
+    /// Partitions, each with its disk, of whose table the target has sectors.
+    partitions_by_table: Vec<(String, String)>,
+    /// Containers with metadata of a controller, of which arrays are below the target.
+    md_containers: Vec<String>,
     /// Identity of the target itself.
     target_id: Option<FileId>,
     /// Device number of memory files (memfd_create(2), shmat(2)), which no mount shows and no
@@ -114,6 +123,8 @@ impl<'a> StackSearch<'a> {
             aliases: Vec::new(),
             held_devices: Vec::new(),
             searched_extents: Vec::new(),
+            partitions_by_table: Vec::new(),
+            md_containers: Vec::new(),
             target_id: None,
             memory_files_device: same_file::memory_files_device(),
         })
@@ -148,6 +159,22 @@ impl<'a> StackSearch<'a> {
 
     /// The results, without duplicates.
     pub(super) fn into_usage(mut self) -> MediumUsage {
+        let mdmon = UseConflict::mdmon_of_containers(&self.usage.conflicts, &self.md_containers);
+        let mdmon: Vec<_> = mdmon.collect();
+        self.usage.conflicts.extend(mdmon);
+        let is_open = |partition: &str| {
+            let mut conflicts = self.usage.conflicts.iter();
+            conflicts.any(|it| it.opened_device() == Some(partition))
+        };
+        let open = self.partitions_by_table.iter();
+        let lost: Vec<_> = open
+            .filter(|(partition, _)| is_open(partition))
+            .map(|(partition, disk)| UseConflict::PartitionTable {
+                partition: partition.clone(),
+                disk: disk.clone(),
+            })
+            .collect();
+        self.usage.conflicts.extend(lost);
         self.usage.conflicts.sort();
         self.usage.conflicts.dedup();
         self.usage.unresolved.sort();
@@ -174,7 +201,7 @@ impl<'a> StackSearch<'a> {
     /// any mount namespace uses it, and excludes other users during the lifetime of the result.
     pub(super) fn take_aliases(&mut self) {
         self.usage.aliases = self.aliases();
-        for Alias { name, .. } in self.usage.aliases.clone() {
+        for Alias { name, kind } in self.usage.aliases.clone() {
             let Some(number) = self.read_device_number(&name) else {
                 continue;
             };
@@ -184,9 +211,15 @@ impl<'a> StackSearch<'a> {
             match retry_while_busy(open) {
                 Ok(file) => self.usage.alias_holds.push(file.into()),
                 Err(error) if error.raw_os_error() == Some(Errno::BUSY.raw_os_error()) => {
-                    self.usage
-                        .conflicts
-                        .push(UseConflict::AliasOpenedExclusively { device });
+                    self.usage.conflicts.push(match kind {
+                        AliasKind::PartitionByTable { disk } => {
+                            UseConflict::PartitionOpenedExclusively {
+                                partition: device,
+                                disk,
+                            }
+                        }
+                        _ => UseConflict::AliasOpenedExclusively { device },
+                    });
                 }
                 Err(error) => self.usage.unresolved.push(UnresolvedUse::AliasInUse {
                     device,
@@ -508,11 +541,23 @@ impl<'a> StackSearch<'a> {
             return;
         }
         self.target_devices.push(name.to_owned());
+        self.md_containers.extend(self.md_container(name));
         if flash_memory::is_on_flash_memory(self.sys_paths, name) {
             self.usage.unresolved.push(UnresolvedUse::FlashMemory {
                 device: sanitized(name),
             });
         }
+    }
+
+    /// The container that an md array is a part of (kernel Documentation/admin-guide/md.rst,
+    /// `metadata_version`: `external:/CONTAINER/INDEX`, with `-` instead of the first slash while it is
+    /// read-only).
+    fn md_container(&self, name: &str) -> Option<String> {
+        let path = self.sysfs_directory(name).join("md/metadata_version");
+        let text = fs::read_to_string(path).ok()?;
+        let place = text.trim().strip_prefix("external:")?;
+        let place = place.strip_prefix(['/', '-'])?;
+        Some(sanitized(place.split('/').next()?))
     }
 
     /// Searches all lower devices of a device, and the other devices on them. `extent`: what the
@@ -554,38 +599,102 @@ impl<'a> StackSearch<'a> {
         self.search_lower_devices(&whole, &extent);
     }
 
-    /// Searches the partitions of a lower disk that have sectors of the target.
+    /// Searches the partitions of a lower disk that have sectors of the target, or whose table has.
     fn search_overlapping_partitions(&mut self, whole: &str, extent: &SectorExtent) {
-        for part in self.overlapping_partitions(whole, extent) {
-            self.search_device(&part);
+        let disk = sanitized(whole);
+        for (part, share) in self.overlapping_partitions(whole, extent) {
+            self.search_partition(&part, share, whole);
+            let disk = disk.clone();
             self.aliases.push(Alias {
                 name: part,
-                kind: AliasKind::Partition {
-                    disk: sanitized(whole),
+                kind: match share {
+                    PartitionShare::Data => AliasKind::Partition { disk },
+                    PartitionShare::Table => AliasKind::PartitionByTable { disk },
                 },
             });
         }
     }
 
-    /// Partitions of a whole disk that have sectors of the target, and are not below it.
-    fn overlapping_partitions(&mut self, whole: &str, extent: &SectorExtent) -> Vec<String> {
-        let mut parts = self.partitions(whole);
-        parts.retain(|part| {
-            !self.target_devices.contains(part)
-                && extent.overlaps(self.partition_sectors(part).as_ref())
-        });
+    /// Collects uses of a partition that the target has something of.
+    fn search_partition(&mut self, part: &str, share: PartitionShare, whole: &str) {
+        let before = self.usage.conflicts.len();
+        self.search_device(part);
+        if share == PartitionShare::Table {
+            let (partition, disk) = (sanitized(part), sanitized(whole));
+            self.partitions_by_table
+                .push((partition.clone(), disk.clone()));
+            if self.usage.conflicts.len() > before {
+                let lost = UseConflict::PartitionTable { partition, disk };
+                self.usage.conflicts.push(lost);
+            }
+        }
+    }
+
+    /// Partitions of a whole disk that have sectors of the target, or whose table has, and that are
+    /// not below it.
+    fn overlapping_partitions(
+        &mut self,
+        whole: &str,
+        extent: &SectorExtent,
+    ) -> Vec<(String, PartitionShare)> {
+        let layout = self.disk_layout(whole);
+        let extent = match layout.partitions.is_empty() || self.has_distinct_sectors(whole) {
+            true => extent,
+            false => &SectorExtent::All,
+        };
+        let parts = layout.partitions.iter();
         parts
+            .filter(|part| !self.target_devices.contains(&part.name))
+            .filter_map(|part| Some((part.name.clone(), layout.share_of(part, extent)?)))
+            .collect()
+    }
+
+    /// The partitions of a whole disk, and where its partition table is.
+    fn disk_layout(&mut self, whole: &str) -> DiskLayout {
+        let directory = self.sysfs_directory(whole);
+        let partitions: Vec<DiskPartition> = self
+            .partitions(whole)
+            .into_iter()
+            .map(|name| DiskPartition {
+                number: read_number(&self.sysfs_directory(&name).join("partition"))
+                    .and_then(|number| u32::try_from(number).ok()),
+                sectors: self.partition_sectors(&name),
+                name,
+            })
+            .collect();
+        let block_bytes = read_number(&directory.join("queue/logical_block_size")).unwrap_or(512);
+        // Nothing depends on the table of a disk without partitions.
+        let beginning = (!partitions.is_empty())
+            .then(|| self.read_beginning(whole))
+            .flatten();
+        let sectors = read_number(&directory.join("size")).unwrap_or(0);
+        let table = partition_layout::table_sectors(beginning.as_deref(), block_bytes, sectors);
+        DiskLayout {
+            partitions,
+            table,
+            block_bytes,
+        }
+    }
+
+    /// The first bytes of a disk, which are not kept in its page cache: they may change by way of a
+    /// partition.
+    fn read_beginning(&self, whole: &str) -> Option<Vec<u8>> {
+        let number = self.device_number(whole)?;
+        let device =
+            device_nodes::open_device_node(self.sys_paths, whole, number, OFlags::empty()).ok()?;
+        let mut bytes = vec![0; EXAMINED_BYTES];
+        let read = device.read_exact_at(&mut bytes, 0);
+        let range = NonZeroU64::new(EXAMINED_BYTES as u64);
+        let _ = rustix::fs::fadvise(&device, 0, range, Advice::DontNeed);
+        read.ok().map(|()| bytes)
     }
 
     /// The sectors of a partition on its disk.
     fn partition_sectors(&self, part: &str) -> Option<Range<u64>> {
         let directory = self.sysfs_directory(part);
-        let number = |file: &str| -> Option<u64> {
-            let text = fs::read_to_string(directory.join(file)).ok()?;
-            text.trim().parse().ok()
-        };
-        let start = number("start")?;
-        Some(start..start.checked_add(number("size")?)?)
+        let start = read_number(&directory.join("start"))?;
+        let sectors = read_number(&directory.join("size"))?;
+        Some(start..start.checked_add(sectors)?)
     }
 
     /// Searches the backing file of a loop device, which the loop device does not hold.
@@ -715,7 +824,8 @@ impl<'a> StackSearch<'a> {
         }
     }
 
-    /// Whether two device-mapper devices provably share no sector of a lower device.
+    /// Whether two device-mapper devices provably share no sector of a lower device, nor of what that
+    /// is on.
     fn mapped_devices_are_disjoint(&self, one: &str, other: &str, lower: (u32, u32)) -> bool {
         let pieces = |name: &str| -> Option<Vec<MappedRange>> {
             device_mapper::read_mapped_ranges(self.sys_paths, self.device_number(name)?).ok()
@@ -723,7 +833,58 @@ impl<'a> StackSearch<'a> {
         let (Some(one), Some(other)) = (pieces(one), pieces(other)) else {
             return false;
         };
+        let name = identity::block_device_name(self.sys_paths, lower);
         device_mapper::ranges_are_disjoint(&one, &other, lower)
+            && name.is_some_and(|name| self.has_distinct_sectors(&name))
+    }
+
+    /// Whether different sectors of a device are different ones of what it is on: no table of a
+    /// device-mapper device below leads to the same sectors twice.
+    fn has_distinct_sectors(&self, name: &str) -> bool {
+        let stack = map_tables::read_stack(
+            &self.sys_paths.sys.join("class/block"),
+            Some(name.to_owned()),
+        );
+        let is_distinct = |map: &str| {
+            let table = self
+                .device_number(map)
+                .and_then(|number| device_mapper::read_table(self.sys_paths, number).ok());
+            table.is_some_and(|table| {
+                device_mapper::lines_are_disjoint(&table, &|one, other| {
+                    self.may_share_lower_sectors(one, other)
+                })
+            })
+        };
+        stack.is_ok_and(|stack| {
+            let mut maps = stack.iter().filter(|(name, _)| name.starts_with("dm-"));
+            maps.all(|(map, _)| is_distinct(map))
+        })
+    }
+
+    /// Whether two devices have, or may have, sectors in common: partitions of one disk are compared,
+    /// any other devices have none if nothing is below both.
+    fn may_share_lower_sectors(&self, one: (u32, u32), other: (u32, u32)) -> bool {
+        let name = |number| identity::block_device_name(self.sys_paths, number);
+        let (Some(one), Some(other)) = (name(one), name(other)) else {
+            return true;
+        };
+        let whole = |name: &str| siblings::whole_disk_name(&self.sysfs_directory(name));
+        if let (Some(disk), Some(own), Some(theirs)) = (
+            whole(&one).filter(|disk| whole(&other).as_ref() == Some(disk)),
+            self.partition_sectors(&one),
+            self.partition_sectors(&other),
+        ) {
+            return SectorExtent::Ranges(vec![own]).overlaps(Some(&theirs))
+                || !self.has_distinct_sectors(&disk);
+        }
+        let below = |name: String| {
+            map_tables::read_stack(&self.sys_paths.sys.join("class/block"), Some(name))
+        };
+        let (Ok(one), Ok(other)) = (below(one), below(other)) else {
+            return true;
+        };
+        one.iter()
+            .any(|(name, _)| other.iter().any(|(theirs, _)| theirs == name))
     }
 
     /// Searches other paths to the same disk, of which the target covers `extent`.
@@ -741,8 +902,8 @@ impl<'a> StackSearch<'a> {
                 self.search_device(&other);
             }
             let overlapping = self.overlapping_partitions(&other, extent);
-            for part in &overlapping {
-                self.search_device(part);
+            for (part, share) in &overlapping {
+                self.search_partition(part, *share, &other);
             }
             if self.usage.conflicts.len() > before {
                 self.usage.conflicts.push(UseConflict::OverlappingSectors {
@@ -756,7 +917,7 @@ impl<'a> StackSearch<'a> {
                 || parts.iter().any(|part| self.target_devices.contains(part))
                 || (*extent != SectorExtent::All && !parts.is_empty());
             let same = match has_other_users {
-                true => overlapping,
+                true => overlapping.into_iter().map(|(part, _)| part).collect(),
                 false => vec![other],
             };
             self.aliases.extend(same.into_iter().map(|path| Alias {
@@ -773,6 +934,10 @@ impl<'a> StackSearch<'a> {
     fn search_file(&mut self, id: FileId, name: &str, file: Option<File>) {
         let mut files = vec![(id, file.map(Rc::new))];
         if let (_, Some(file)) = &files[0] {
+            let path = same_file::path_of(self.sys_paths, file);
+            let mounts = self.mounts.iter().map(|placed| &placed.mount);
+            let above = path.map(|path| overlay::stacked_mounts_above(&path, mounts));
+            self.usage.unresolved.extend(above.into_iter().flatten());
             match overlay::underlying_file(self.sys_paths, file) {
                 UnderlyingFile::NotOverlay | UnderlyingFile::LowerLayer => {}
                 UnderlyingFile::UpperLayer(real) => {
@@ -782,11 +947,7 @@ impl<'a> StackSearch<'a> {
                         facts.map(|facts| (FileId::of_metadata(&facts), real.map(Rc::new))),
                     );
                 }
-                UnderlyingFile::Unknown { at } => {
-                    self.usage
-                        .unresolved
-                        .push(UnresolvedUse::OverlayUpperFile { at });
-                }
+                UnderlyingFile::Unknown(question) => self.usage.unresolved.push(question),
             }
         }
         for (id, file) in files {
@@ -921,6 +1082,11 @@ impl SharedFile {
             file: None,
         }
     }
+}
+
+/// A number in a file of sysfs.
+fn read_number(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// Devices of mounted file systems that have several: name of the device, and the file system.

@@ -21,6 +21,7 @@ mod nfs_clients;
 mod open_file;
 pub mod open_users;
 mod overlay;
+mod partition_layout;
 mod passthrough;
 mod process_list;
 mod process_numbers;

@@ -1,5 +1,5 @@
-//! The underlying file of an overlay file (kernel Documentation/filesystems/overlayfs.rst). The
-//! kernel counts users of the two files separately.
+//! The underlying file of a file of an overlay (kernel Documentation/filesystems/overlayfs.rst) or of
+//! another stacked file system. The kernel counts users of the two files separately.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::drive::guard::conflicts::same_file;
 use crate::drive::guard::conflicts::same_file::{FileSameness, FileStamp};
+use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
 use crate::drive::identity::sanitized;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
@@ -17,6 +18,17 @@ use crate::roots::SysPaths;
 
 /// `f_type` of an overlay in statfs(2) (include/uapi/linux/magic.h).
 const OVERLAYFS_MAGIC: u64 = 0x794c_7630;
+
+/// Other file systems in the kernel that show the files of a directory under inodes of their own:
+/// `f_type` and type in the table of mounts (include/uapi/linux/magic.h for ecryptfs; the others
+/// are not in the kernel of kernel.org). Where the file is below them is not determined.
+const STACKED_FILE_SYSTEMS: [(u32, &str); 5] = [
+    (0xf15f, "ecryptfs"),
+    (0x6175_6673, "aufs"),
+    (0xf15f_083d, "unionfs"),
+    (0x6a65_6a62, "shiftfs"),
+    (0xb550_ca10, "wrapfs"),
+];
 
 /// Location of a file's data.
 #[derive(Debug)]
@@ -27,11 +39,37 @@ pub(super) enum UnderlyingFile {
     UpperLayer(File),
     /// In a lower directory: a write makes a copy first and leaves that data unchanged.
     LowerLayer,
-    /// Unknown.
-    Unknown {
-        /// The mount point of the overlay.
-        at: String,
-    },
+    /// Unknown: what could not be determined.
+    Unknown(UnresolvedUse),
+}
+
+/// The type of a stacked file system other than overlayfs, by `f_type` of statfs(2).
+fn stacked_file_system(kind: u32) -> Option<&'static str> {
+    let mut known = STACKED_FILE_SYSTEMS.iter();
+    known
+        .find(|(number, _)| *number == kind)
+        .map(|(_, name)| *name)
+}
+
+/// The stacked file systems other than overlayfs that show the files of a directory above the path.
+pub(super) fn stacked_mounts_above<'a>(
+    path: &Path,
+    mounts: impl Iterator<Item = &'a MountEntry>,
+) -> Vec<UnresolvedUse> {
+    let shows = |mount: &&MountEntry| {
+        let mut known = STACKED_FILE_SYSTEMS.iter();
+        let source = Path::new(&mount.source);
+        known.any(|(_, name)| *name == mount.file_system)
+            && source.has_root()
+            && path.starts_with(source)
+    };
+    mounts
+        .filter(shows)
+        .map(|mount| UnresolvedUse::StackedFile {
+            at: sanitized(&mount.mount_point),
+            file_system: sanitized(&mount.file_system),
+        })
+        .collect()
 }
 
 /// Whether the file at a path is in an overlay; `None` if its file system does not report its type.
@@ -50,18 +88,29 @@ pub(super) fn underlying_file(roots: &SysPaths, file: &File) -> UnderlyingFile {
     // A file system that does not report its type may be an overlay.
     let is_overlay = is_overlay(file);
     if !is_overlay {
-        return UnderlyingFile::NotOverlay;
+        let kind = rustix::fs::fstatfs(file).map_or(0, |facts| facts.f_type as u32);
+        return stacked_file_system(kind).map_or(UnderlyingFile::NotOverlay, |file_system| {
+            let at = mount_point(mount_of_file(roots, file).as_ref());
+            let file_system = file_system.to_owned();
+            UnderlyingFile::Unknown(UnresolvedUse::StackedFile { at, file_system })
+        });
     }
     let mount = mount_of_file(roots, file).filter(|mount| mount.file_system == "overlay");
     let located = mount
         .as_ref()
         .and_then(|mount| locate_layer_file(roots, file, mount));
-    located.unwrap_or_else(|| UnderlyingFile::Unknown {
-        at: mount.map_or_else(
-            || "a path of another mount namespace".to_owned(),
-            |mount| sanitized(&mount.mount_point),
-        ),
+    located.unwrap_or_else(|| {
+        let at = mount_point(mount.as_ref());
+        UnderlyingFile::Unknown(UnresolvedUse::OverlayUpperFile { at })
     })
+}
+
+/// Where a mount is, for display.
+fn mount_point(mount: Option<&MountEntry>) -> String {
+    mount.map_or_else(
+        || "a path of another mount namespace".to_owned(),
+        |mount| sanitized(&mount.mount_point),
+    )
 }
 
 /// Whether a file of any of these overlays may have its attributes in one layer and its data in
@@ -175,6 +224,36 @@ fn split_lower_directories(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stacked_file_systems_are_known_by_their_type() {
+        assert_eq!(stacked_file_system(0xf15f), Some("ecryptfs"));
+        assert_eq!(stacked_file_system(0x6175_6673), Some("aufs"));
+        for other in [0, 0xef53, 0x0102_1994, OVERLAYFS_MAGIC as u32, 0x6573_5546] {
+            assert_eq!(stacked_file_system(other), None, "{other:x}");
+        }
+    }
+
+    #[test]
+    fn file_below_a_stacked_mount_may_be_used_through_it() {
+        let (_tree, roots) = SysPaths::with_files(&[(
+            "proc/self/mountinfo",
+            "30 1 0:40 / /home/a rw - ecryptfs /home/.ecryptfs/a/.Private rw\n\
+             31 1 8:1 / /srv rw - ext4 /dev/sda1 rw\n\
+             32 1 0:41 / /merged rw - aufs none rw\n",
+        )]);
+        let mounts = mounts::mounts(&roots).unwrap();
+        let found = |path: &str| -> Vec<String> {
+            let found = stacked_mounts_above(Path::new(path), mounts.iter());
+            found.iter().map(ToString::to_string).collect()
+        };
+        let image = found("/home/.ecryptfs/a/.Private/image");
+        assert_eq!(image.len(), 1);
+        assert!(image[0].contains("ecryptfs at /home/a"), "{image:?}");
+        for other in ["/home/a/image", "/srv/image", "/home/.ecryptfs/a/.PrivateX"] {
+            assert!(found(other).is_empty(), "{other}");
+        }
+    }
 
     #[test]
     fn overlay_lower_directories_are_split_at_unescaped_colons() {

@@ -5,11 +5,12 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, OFlags, StatxFlags};
 
 use crate::drive::medium::FileId;
+use crate::roots::SysPaths;
 
 /// Maximum number of attempts to compare a file that is being written.
 const COMPARE_ATTEMPTS: usize = 50;
@@ -85,6 +86,11 @@ pub(super) fn compare_file_stamps(
         }
     }
     FileSameness::Unknown
+}
+
+/// The path that an open file has by now; `None` where /proc is not mounted.
+pub(super) fn path_of(roots: &SysPaths, file: &File) -> Option<PathBuf> {
+    std::fs::read_link(roots.proc.join(format!("self/fd/{}", file.as_raw_fd()))).ok()
 }
 
 /// Opens the file at a path if it has that identity, with `O_PATH`, so that it does not count as an

@@ -55,10 +55,7 @@ pub(super) fn check_sole_opener(
             evaluate_openers(answer, name, unseen.clone(), search);
             evaluate_openers(persistent_writers(&real), name, unseen, search);
         }
-        UnderlyingFile::Unknown { at } => search
-            .usage
-            .unresolved
-            .push(UnresolvedUse::OverlayUpperFile { at }),
+        UnderlyingFile::Unknown(question) => search.usage.unresolved.push(question),
     }
 }
 

@@ -58,6 +58,13 @@ pub enum UseConflict {
         /// The common lower device, or the disk that both are paths to.
         lower: String,
     },
+    /// It has sectors of the partition table of a disk, of which another partition is in use.
+    PartitionTable {
+        /// The other partition.
+        partition: String,
+        /// The disk.
+        disk: String,
+    },
     /// A device that appeared during the run is another path to the same disk.
     OtherPath {
         /// The device.
@@ -138,9 +145,26 @@ pub enum UseConflict {
         /// That device.
         device: String,
     },
+    /// It has sectors of the partition table of a disk, and another program, or a file system in
+    /// another namespace, has another partition open exclusively (`O_EXCL`).
+    PartitionOpenedExclusively {
+        /// The other partition.
+        partition: String,
+        /// The disk.
+        disk: String,
+    },
     /// Another program, or a file system in another namespace, has it open exclusively (`O_EXCL`).
     OpenedExclusively,
+    /// It is an md array in a container with metadata of a controller (IMSM, DDF), and mdmon(8),
+    /// which writes them, has the disks open.
+    KeptByMdmon {
+        /// The container.
+        container: String,
+    },
 }
+
+/// The name of mdmon(8) in /proc.
+const MDMON: &str = "mdmon";
 
 /// Where an export was configured, and as what. Another source is another export.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -210,6 +234,14 @@ pub enum UnresolvedUse {
         /// The mount point of the overlay.
         at: String,
     },
+    /// The users of the file by the other one of its two inodes are unknown: that of a stacked file
+    /// system (ecryptfs or the like), and that of the file below it.
+    StackedFile {
+        /// The mount point of the stacked file system.
+        at: String,
+        /// Its type.
+        file_system: String,
+    },
     /// The device or file that is exported to other machines is unknown.
     Export {
         /// The exporter.
@@ -255,6 +287,30 @@ pub enum UnresolvedUse {
     },
 }
 
+impl UseConflict {
+    /// The device or file that a process has open.
+    pub(super) fn opened_device(&self) -> Option<&str> {
+        match self {
+            Self::OpenByProcess { device, .. }
+            | Self::MappedByProcess { device, .. }
+            | Self::Served { device, .. } => Some(device),
+            _ => None,
+        }
+    }
+
+    /// What a user named mdmon means where arrays of these containers are below the target.
+    pub(super) fn mdmon_of_containers(
+        conflicts: &[Self],
+        containers: &[String],
+    ) -> impl Iterator<Item = Self> {
+        let is_mdmon =
+            |it: &Self| matches!(it, Self::OpenByProcess { command, .. } if command == MDMON);
+        let kept = conflicts.iter().any(is_mdmon).then_some(containers);
+        let containers = kept.unwrap_or_default().to_vec().into_iter();
+        containers.map(|container| Self::KeptByMdmon { container })
+    }
+}
+
 impl UnresolvedUse {
     /// The question about a table that cannot be read.
     pub(super) fn unreadable(path: &std::path::Path, error: &io::Error) -> Self {
@@ -262,5 +318,31 @@ impl UnresolvedUse {
             path: sanitized(&path.to_string_lossy()),
             reason: error.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mdmon_is_explained_where_there_is_a_container() {
+        let user = |command: &str| UseConflict::OpenByProcess {
+            device: "sdb".to_owned(),
+            process: 487,
+            command: command.to_owned(),
+            mapped: false,
+        };
+        let explained = |command: &str, containers: &[String]| -> Vec<String> {
+            let users = [user(command)];
+            let found = UseConflict::mdmon_of_containers(&users, containers);
+            found.map(|it| it.to_string()).collect()
+        };
+        let containers = ["md127".to_owned()];
+        let lines = explained("mdmon", &containers);
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].contains("the container md127"), "{lines:?}");
+        assert!(explained("mdmon", &[]).is_empty());
+        assert!(explained("dd", &containers).is_empty());
     }
 }

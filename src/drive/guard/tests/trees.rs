@@ -22,10 +22,11 @@ impl GuardTree {
         tree
     }
 
-    fn write_file(&self, path: &str, text: &str) {
+    fn write_file(&self, path: &str, text: &str) -> &Self {
         let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+        self
     }
 
     /// Adds a device below /sys/devices, with its number and its holders.
@@ -335,6 +336,65 @@ fn overlapping_partitions_are_held() {
     assert_eq!(tree.aliases((8, 0)), [""; 0], "the disk itself is held");
     tree.add_upper_device("md0", "9:0", &["sda1", "sda2"]);
     assert_eq!(tree.aliases((9, 0)), ["sda3"]);
+}
+
+/// A disk of 2 GiB with the extended partition 2, as the kernel shows it, and the logical partitions
+/// 5 and 6.
+fn add_logical_partitions(tree: &GuardTree, disk: &str, major: u32) {
+    let own = format!("host0/block/{disk}");
+    tree.add_device(&own, &format!("{major}:0"), &[]);
+    tree.write_file(&format!("sys/devices/{own}/size"), "4194304\n");
+    let parts = [
+        (1, 2048, 100_000),
+        (2, 110_592, 2),
+        (5, 112_640, 100_000),
+        (6, 260_000, 100_000),
+    ];
+    for (number, start, size) in parts {
+        let directory = format!("{own}/{disk}{number}");
+        tree.add_partition(&directory, &format!("{major}:{number}"), &[])
+            .place_partition(&directory, start, size)
+            .write_file(
+                &format!("sys/devices/{directory}/partition"),
+                &format!("{number}\n"),
+            );
+    }
+}
+
+#[test]
+fn partition_with_the_table_of_a_used_one_conflicts() {
+    let tree = GuardTree::new("30 1 8:5 / /srv rw - ext4 /dev/sda5 rw\n");
+    add_logical_partitions(&tree, "sda", 8);
+    add_logical_partitions(&tree, "sdb", 65);
+    let expected = [
+        "sda5 is mounted at /srv",
+        "the target has sectors of the partition table of sda, without which sda5 is lost",
+    ];
+    assert_eq!(tree.conflicts((8, 2)), expected);
+    for ordinary in [1, 6] {
+        assert!(tree.conflicts((8, ordinary)).is_empty(), "{ordinary}");
+        assert_eq!(tree.aliases((8, ordinary)), [""; 0]);
+    }
+    // Held so that they cannot be used meanwhile.
+    assert!(tree.conflicts((65, 2)).is_empty());
+    assert_eq!(tree.aliases((65, 2)), ["sdb5", "sdb6"]);
+    // An image of a CD: the first partition has the first sector.
+    tree.place_partition("host0/block/sdb/sdb1", 0, 100_000);
+    assert_eq!(tree.aliases((65, 1)), ["sdb2", "sdb5", "sdb6"]);
+    tree.add_upper_device("md0", "9:0", &["sda2"]);
+    assert_eq!(tree.conflicts((9, 0)), expected);
+    // The same table by another path.
+    let tree = GuardTree::new("30 1 65:5 / /srv rw - ext4 /dev/sdb5 rw\n");
+    for (disk, major) in [("sda", 8), ("sdb", 65)] {
+        add_logical_partitions(&tree, disk, major);
+        tree.identify_disk(&format!("host0/block/{disk}"), "naa.5");
+    }
+    let found = tree.conflicts((8, 2));
+    assert!(
+        found.contains(&"sdb5 is mounted at /srv".to_owned()),
+        "{found:?}"
+    );
+    assert!(tree.conflicts((8, 6)).is_empty());
 }
 
 #[test]
