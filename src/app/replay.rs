@@ -101,20 +101,27 @@ pub struct RecordingGap {
 /// An interval that is longer than this multiple of the usual one is a gap.
 const GAP_FACTOR: u64 = 3;
 
+/// The median interval between views at these times; `None` with fewer than two.
+#[must_use]
+pub fn usual_interval_ms(times_ms: &[u64]) -> Option<u64> {
+    let mut sorted: Vec<u64> = intervals(times_ms).collect();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied()
+}
+
+fn intervals(times_ms: &[u64]) -> impl Iterator<Item = u64> {
+    let pairs = times_ms.windows(2);
+    pairs.map(|pair| pair[1].saturating_sub(pair[0]))
+}
+
 /// The gaps between views at these times in milliseconds, in order.
 #[must_use]
 pub fn find_gaps(times_ms: &[u64]) -> Vec<RecordingGap> {
-    let intervals = || {
-        let pairs = times_ms.windows(2);
-        pairs.map(|pair| pair[1].saturating_sub(pair[0]))
-    };
-    let mut sorted: Vec<u64> = intervals().collect();
-    sorted.sort_unstable();
-    let Some(usual) = sorted.get(sorted.len() / 2).copied() else {
+    let Some(usual) = usual_interval_ms(times_ms) else {
         return Vec::new();
     };
     (1..)
-        .zip(intervals())
+        .zip(intervals(times_ms))
         .filter(|(_, interval)| *interval > usual.saturating_mul(GAP_FACTOR))
         .map(|(frame_index, interval)| RecordingGap {
             frame_index,

@@ -282,6 +282,7 @@ mod tests {
             "fio --ioengine=io_uring --rw=randread --rw=randwrite '--filename=/srv/a disk'",
             "fio --ioengine=io_uring --rw=randwrite '--filename=/srv/a disk'",
             "fio --ioengine=io_uring '--filename=/srv/a disk'",
+            "fio --ioengine=io_uring --rw=randread --overwrite=1 '--filename=/srv/a disk'",
             "fio --ioengine=io_uring --rw=randread --filename=/dev/sda",
             "fio --ioengine=io_uring --rw=randread '--filename=/etc/passwd:/srv/a disk'",
             "fio /tmp/job '--filename=/srv/a disk'",

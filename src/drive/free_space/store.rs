@@ -4,10 +4,8 @@
 //! snapshot is full the kernel invalidates it, and all of its data is lost; when a pool is full, the
 //! kernel drops data that it has accepted.
 
-use std::fs;
-
 use crate::drive::guard::conflicts::device_mapper::{TableLine, read_status, read_table};
-use crate::drive::identity::sysfs::directory_entries;
+use crate::drive::identity::sysfs::{directory_entries, read_device_number, read_line};
 use crate::drive::identity::{block_device_name, sanitized};
 use crate::drive::mounts::parse_device_number;
 use crate::roots::SysPaths;
@@ -153,15 +151,13 @@ fn device_number(roots: &SysPaths, name: &str) -> Option<(u32, u32)> {
     if !name.starts_with("dm-") {
         return None;
     }
-    let path = roots.sys.join("class/block").join(name).join("dev");
-    parse_device_number(&fs::read_to_string(path).ok()?)
+    read_device_number(&roots.sys.join("class/block").join(name))
 }
 
 /// The name that its owner gave a device-mapper device.
 fn map_name(roots: &SysPaths, name: &str) -> String {
     let path = roots.sys.join("class/block").join(name).join("dm/name");
-    let given = fs::read_to_string(path);
-    sanitized(given.as_deref().map_or(name, str::trim))
+    read_line(&path).unwrap_or_else(|| sanitized(name))
 }
 
 #[cfg(test)]

@@ -2,16 +2,14 @@
 //! loaded table that becomes the live one changes neither the holders of a device nor its disk
 //! sequence number.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use crate::drive::guard::conflicts::device_mapper::{TableLayout, read_table_layout};
 use crate::drive::guard::siblings;
-use crate::drive::identity::sysfs::list_directory;
+use crate::drive::identity::sysfs::{list_directory, read_device_number};
 use crate::drive::medium::TargetKind;
 use crate::drive::medium::open_medium::OpenMedium;
-use crate::drive::mounts::parse_device_number;
 use crate::roots::SysPaths;
 
 /// A device, and the devices on it.
@@ -67,8 +65,7 @@ pub(super) fn own_tables(roots: &SysPaths, medium: &OpenMedium) -> Vec<MapTable>
 }
 
 fn read_table(roots: &SysPaths, name: &str) -> MapTable {
-    let number = fs::read_to_string(roots.sys.join("class/block").join(name).join("dev"));
-    let number = number.ok().and_then(|text| parse_device_number(&text));
+    let number = read_device_number(&roots.sys.join("class/block").join(name));
     let layout = number.and_then(|number| read_table_layout(roots, number).ok());
     (name.to_owned(), layout)
 }

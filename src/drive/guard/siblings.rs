@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::drive::identity::sysfs::directory_entries;
+use crate::drive::identity::sysfs::{directory_entries, read_device_number};
 use crate::drive::ioctl;
 use crate::drive::medium::open_medium::OpenMedium;
 use crate::drive::mounts::split_device_number;
@@ -110,9 +110,7 @@ fn loop_devices_on_same_file(roots: &SysPaths, directory: &Path, device: &File) 
 /// Opens the usual node of a device, if it belongs to the device of that name.
 fn open_device_by_name(roots: &SysPaths, name: &str) -> Option<File> {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    let number = std::fs::read_to_string(roots.sys.join("class/block").join(name).join("dev"));
-    let (major, minor) = number.as_ref().ok()?.trim().split_once(':')?;
-    let number = (major.parse().ok()?, minor.parse().ok()?);
+    let number = read_device_number(&roots.sys.join("class/block").join(name))?;
     let path: PathBuf = roots.dev.join(name.replace('!', "/"));
     let is_it = |facts: &std::fs::Metadata| {
         facts.file_type().is_block_device() && split_device_number(facts.rdev()) == number

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::drive::identity::text::sanitized;
+use crate::drive::mounts::parse_device_number;
 use crate::roots::SysPaths;
 
 /// Names in a directory, sorted; empty if it cannot be read.
@@ -41,14 +42,19 @@ pub(crate) fn list_directory(directory: &Path) -> std::io::Result<Vec<String>> {
 }
 
 /// Content of a one-line file, sanitised; `None` if it is missing or empty.
-pub(super) fn read_line(path: &Path) -> Option<String> {
+pub(in crate::drive) fn read_line(path: &Path) -> Option<String> {
     let text = sanitized(&String::from_utf8_lossy(&fs::read(path).ok()?));
     (!text.is_empty()).then_some(text)
 }
 
 /// Reads a number from a file.
-pub(super) fn read_number<T: std::str::FromStr>(path: &Path) -> Option<T> {
+pub(in crate::drive) fn read_number<T: std::str::FromStr>(path: &Path) -> Option<T> {
     read_line(path)?.parse().ok()
+}
+
+/// The number of the block device with that directory; `None` when it is gone.
+pub(crate) fn read_device_number(directory: &Path) -> Option<(u32, u32)> {
+    parse_device_number(&fs::read_to_string(directory.join("dev")).ok()?)
 }
 
 /// Reads a flag, 0 or 1, from a file.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::movement::{Movement, counted_bytes, movement};
+use super::movement::{Movement, counted_bytes, movement, read_bytes, written_bytes};
 use crate::model::interval::{ProcessPair, SampleInterval};
 use crate::probe::SystemSample;
 use crate::probe::sample::{FileHandle, FileKind, OpenFile, ProcessIo, ProcessSample};
@@ -159,8 +159,7 @@ impl ProcessFlows<'_> {
     pub fn copies_at_least(&self, bytes_per_s: f64) -> bool {
         self.io_delta.is_some_and(|(io, elapsed)| {
             let least = bytes_per_s * elapsed.as_secs_f64();
-            let read = io.read_bytes.max(io.rchar) as f64;
-            let written = io.write_bytes.max(io.wchar) as f64;
+            let (read, written) = (read_bytes(&io) as f64, written_bytes(&io) as f64);
             read.min(written) >= least.max(read.max(written) * MIN_COPIED_FRACTION)
         })
     }

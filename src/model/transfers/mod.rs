@@ -256,7 +256,9 @@ impl TransferTracker {
     /// that is converted into an existing file or onto a device (pread(2), pwrite(2), io_uring).
     fn find_rewritten(&mut self, search: &TransferSearch<'_>) {
         for (index, process) in search.processes.iter().enumerate() {
-            if !process.copies_at_least(MIN_WRITE_BYTES_PER_S) || self.has_transfer_of(process) {
+            if !process.copies_at_least(MIN_WRITE_BYTES_PER_S)
+                || self.is_followed(process, |_| true)
+            {
                 continue;
             }
             let Some((source, destination)) = pairing::find_unmoved_pair(process, self.min_bytes)
@@ -277,22 +279,13 @@ impl TransferTracker {
         }
     }
 
-    /// Whether one of the active transfers is of this process.
-    fn has_transfer_of(&self, process: &ProcessFlows<'_>) -> bool {
-        self.transfers.iter().any(|transfer| {
-            let ends = [&transfer.source, &transfer.destination];
-            let mut ends = ends.into_iter().flatten();
-            transfer.is_active() && ends.any(|end| end.is_held_by(process.process))
-        })
-    }
-
     /// Finds the only large file of a process that reads much without moving an offset.
     fn find_unpositioned(&mut self, search: &TransferSearch<'_>) {
         for (index, process) in search.processes.iter().enumerate() {
             let reads = process.io_delta.is_some_and(|(io, elapsed)| {
-                io.read_bytes.max(io.rchar) as f64 >= MIN_WRITE_BYTES_PER_S * elapsed.as_secs_f64()
+                movement::read_bytes(&io) as f64 >= MIN_WRITE_BYTES_PER_S * elapsed.as_secs_f64()
             });
-            if !reads || self.has_transfer_of(process) {
+            if !reads || self.is_followed(process, |_| true) {
                 continue;
             }
             let mut large = (0..process.flows.len())
@@ -385,21 +378,26 @@ impl TransferTracker {
         TransferFile::new(process.process, flow.file)
     }
 
-    /// Whether an active transfer of the process has the same file, by whichever descriptor.
+    /// Whether an active transfer has the same file of the process, by whichever descriptor.
     fn follows_inode(&self, process: &ProcessFlows<'_>, flow: &flow::FileFlow<'_>) -> bool {
-        self.transfers.iter().any(|transfer| {
-            let ends = [&transfer.source, &transfer.destination];
-            let mut ends = ends.into_iter().flatten();
-            transfer.is_active()
-                && ends.any(|end| end.is_held_by(process.process) && end.inode() == flow.file.inode)
-        })
+        self.is_followed(process, |file| file.inode() == flow.file.inode)
     }
 
+    /// Whether an active transfer has this descriptor of the process.
     fn is_known(&self, search: &TransferSearch<'_>, file_index: FileIndex) -> bool {
         let (process, flow) = search.flow_at(file_index);
-        self.transfers
-            .iter()
-            .any(|transfer| transfer.is_active() && transfer.involves(process.process, flow))
+        self.is_followed(process, |file| file.is_file_of(process.process, flow.file))
+    }
+
+    /// Whether an active transfer has such a file of the process.
+    fn is_followed(
+        &self,
+        process: &ProcessFlows<'_>,
+        is_wanted: impl Fn(&TransferFile) -> bool,
+    ) -> bool {
+        let active = self.transfers.iter().filter(|it| it.is_active());
+        let mut files = active.flat_map(|it| [&it.source, &it.destination].into_iter().flatten());
+        files.any(|file| file.is_held_by(process.process) && is_wanted(file))
     }
 }
 

@@ -28,8 +28,19 @@ pub enum Movement {
 /// devices where the calls are not counted (io_uring).
 #[must_use]
 pub fn counted_bytes(io: &ProcessIo) -> u64 {
-    let read = io.rchar.max(io.read_bytes);
-    read.saturating_add(io.wchar.max(io.write_bytes))
+    read_bytes(io).saturating_add(written_bytes(io))
+}
+
+/// Bytes that it has read, by the same counters.
+#[must_use]
+pub fn read_bytes(io: &ProcessIo) -> u64 {
+    io.rchar.max(io.read_bytes)
+}
+
+/// Bytes that it has written, by the same counters.
+#[must_use]
+pub fn written_bytes(io: &ProcessIo) -> u64 {
+    io.wchar.max(io.write_bytes)
 }
 
 /// The movement of an offset from `before` to the file's present one.

@@ -9,9 +9,9 @@ use super::bottleneck::BottleneckTracker;
 use super::dd;
 use super::destination_pages::DestinationPages;
 use super::estimate::RateEstimator;
-use super::flow::{FileFlow, has_pipe};
+use super::flow::has_pipe;
 use super::limits;
-use super::movement::{Movement, counted_bytes, movement};
+use super::movement::{Movement, counted_bytes, movement, read_bytes, written_bytes};
 use super::transfer_file::TransferFile;
 use crate::model::interval::io_difference;
 use crate::model::snapshot::TransferState;
@@ -317,9 +317,9 @@ impl Transfer {
         let end = self.source.as_ref().or(self.destination.as_ref())?;
         let io = end.find_process(sample)?.io.value()?;
         Some(if self.source.is_some() {
-            io.read_bytes.max(io.rchar)
+            read_bytes(&io)
         } else {
-            io.write_bytes.max(io.wchar)
+            written_bytes(&io)
         })
     }
 
@@ -337,15 +337,6 @@ impl Transfer {
             (None, None) if matches!(leading.kind, FileKind::Block(_)) => leading.size,
             (None, None) => None,
         }
-    }
-
-    /// Whether it includes this file of this process.
-    #[must_use]
-    pub fn involves(&self, process: &ProcessSample, flow: &FileFlow<'_>) -> bool {
-        [&self.source, &self.destination]
-            .into_iter()
-            .flatten()
-            .any(|end| end.is_file_of(process, flow.file))
     }
 
     /// Whether it is active.

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::bench::framework::benchmark::Description;
+use crate::bench::framework::fio;
+use crate::bench::framework::fio::SCRATCH_COMMAND;
 use crate::session::document::BenchmarkRun;
 use crate::shell;
 
@@ -51,12 +53,6 @@ const FIO_WRITE_OPTIONS: [&str; 5] = [
     "buffer_compress_chunk",
     "overwrite",
 ];
-/// Parts of a fio line for a directory, besides the directory and the command.
-const SCRATCH: [&str; 3] = [
-    "(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- ",
-    " && file=$(mktemp diskscope-fio.XXXXXXXXXX) && ",
-    " --filename=\"$file\")",
-];
 
 /// The lines of a text, where they are a command that this program writes for the run's benchmark and
 /// target, with a comment that tells what the command overwrites if it does; `None` for any other text.
@@ -75,7 +71,7 @@ pub(super) fn checked(
     if !is_target(run, &file.path) {
         return None;
     }
-    let options = fio_options(&file.arguments)?;
+    let options = fio_options(&file.arguments, file.is_scratch)?;
     let expected = match file.is_scratch {
         true => Some(options.scratch_comment(&file.path)?),
         false if options.writes() => {
@@ -104,8 +100,10 @@ struct TestFile {
 
 impl TestFile {
     fn of_command(command: &str) -> Option<Self> {
-        if let Some(inner) = command.strip_prefix(SCRATCH[0]) {
-            let (directory, fio) = inner.strip_suffix(SCRATCH[2])?.rsplit_once(SCRATCH[1])?;
+        if let Some(inner) = command.strip_prefix(SCRATCH_COMMAND[0]) {
+            let (directory, fio) = inner
+                .strip_suffix(SCRATCH_COMMAND[2])?
+                .rsplit_once(SCRATCH_COMMAND[1])?;
             let [path]: [String; 1] = shell::split_line(directory)?.try_into().ok()?;
             return Some(Self {
                 path,
@@ -142,8 +140,9 @@ fn is_target(run: &BenchmarkRun, path: &str) -> bool {
 /// fio's options, each once.
 struct FioOptions<'a>(HashMap<&'a str, &'a str>);
 
-/// The options of a fio command, if this program uses all of them.
-fn fio_options(words: &[String]) -> Option<FioOptions<'_>> {
+/// The options of a fio command, if this program uses all of them: those of writes where the command
+/// writes, or creates its file.
+fn fio_options(words: &[String], is_scratch: bool) -> Option<FioOptions<'_>> {
     let (program, words) = words.split_first()?;
     let mut options = HashMap::new();
     for word in words {
@@ -156,7 +155,11 @@ fn fio_options(words: &[String]) -> Option<FioOptions<'_>> {
     }
     let options = FioOptions(options);
     let is_own_engine = options.0.get("ioengine") == Some(&"io_uring");
-    (program == "fio" && is_own_engine).then_some(options)
+    let is_for_writes = FIO_WRITE_OPTIONS
+        .iter()
+        .any(|it| options.0.contains_key(it));
+    let may_write = is_scratch || options.writes();
+    (program == "fio" && is_own_engine && (may_write || !is_for_writes)).then_some(options)
 }
 
 impl FioOptions<'_> {
@@ -189,25 +192,19 @@ impl FioOptions<'_> {
     /// The comment before a command that overwrites a part of a file.
     fn overwrite_comment(&self, path: &str) -> Option<String> {
         let (offset, size) = (self.number("offset")?, self.number("size")?);
-        Some(format!(
-            "# overwrites {} bytes of {} at most, between byte {offset} and byte {}",
-            self.max_bytes().unwrap_or(u64::MAX).min(size),
-            shell::quote_word(path),
-            offset.checked_add(size)?
-        ))
+        let most = self.max_bytes().unwrap_or(u64::MAX).min(size);
+        let range = offset..offset.checked_add(size)?;
+        Some(fio::overwrite_comment(most, path.as_bytes(), range))
     }
 
     /// The comment before a command with a file of its own.
     fn scratch_comment(&self, directory: &str) -> Option<String> {
-        let amount = match self.max_bytes().filter(|_| self.writes()) {
-            Some(most) => format!("writes at most {most} bytes to it"),
-            None if self.writes() => "writes to it".to_owned(),
-            None => "reads it".to_owned(),
-        };
-        Some(format!(
-            "# overwrites 0 bytes of {}: fills a new file of {} bytes there, {amount}, deletes it",
-            shell::quote_word(directory),
-            self.number("filesize")?
+        let (directory, bytes) = (directory.as_bytes(), self.number("filesize")?);
+        Some(fio::scratch_comment(
+            directory,
+            bytes,
+            self.writes(),
+            self.max_bytes(),
         ))
     }
 }

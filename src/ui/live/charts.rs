@@ -9,6 +9,7 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::live::LiveState;
+use crate::app::replay::usual_interval_ms;
 use crate::bench::ChartShape;
 use crate::session::document::{ChartAxis, MetricUnit};
 use crate::ui::theme::{StyleRole, Theme};
@@ -44,13 +45,7 @@ impl ChartTime {
 fn sample_interval(live: &LiveState) -> Duration {
     let recorded = live.timeline.as_ref().and_then(|timeline| {
         let times = timeline.frame_times_ms.get(..=timeline.frame_index)?;
-        let times = &times[times.len().saturating_sub(SAMPLES_SHOWN[1] + 1)..];
-        let mut intervals: Vec<u64> = times
-            .windows(2)
-            .map(|pair| pair[1].saturating_sub(pair[0]))
-            .collect();
-        intervals.sort_unstable();
-        intervals.get(intervals.len() / 2).copied()
+        usual_interval_ms(&times[times.len().saturating_sub(SAMPLES_SHOWN[1] + 1)..])
     });
     recorded.map_or(live.interval, Duration::from_millis)
 }

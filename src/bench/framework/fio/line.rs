@@ -1,5 +1,6 @@
 //! Shell command lines of a fio job.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -48,6 +49,15 @@ impl FioFile {
     }
 }
 
+/// The parts of a command that creates its own file, around its directory and fio's words. It clears
+/// `file` first: an inherited variable of that name would be deleted as a file. Not `--unlink=1`: a job
+/// that ends early would remove the file before another job opens it.
+pub const SCRATCH_COMMAND: [&str; 3] = [
+    "(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- ",
+    " && file=$(mktemp diskscope-fio.XXXXXXXXXX) && ",
+    " --filename=\"$file\")",
+];
+
 /// Whether fio opens exactly this file: it cuts names at `#` and `;`, which begin comments in a job
 /// file, and strips trailing white space.
 fn is_accepted_by_fio(path: &Path) -> bool {
@@ -84,38 +94,25 @@ impl FioJob {
         }
     }
 
-    /// `# overwrites 4096 bytes of /dev/sda at most, between byte 0 and byte 8192`.
+    /// The comment that tells what the job overwrites of an existing file, if it writes.
     fn overwrite_comment(&self, path: &Path) -> Option<String> {
-        self.is_write().then(|| {
-            format!(
-                "# overwrites {} bytes of {} at most, between byte {} and byte {}",
-                self.max_overwritten_bytes(),
-                // Quoted: some shells execute a comment that is typed.
-                shell::quote_word(path.as_os_str().as_encoded_bytes()),
-                self.offset,
-                self.offset + self.size
-            )
-        })
+        let path = path.as_os_str().as_encoded_bytes();
+        let range = self.offset..self.offset + self.size;
+        self.is_write()
+            .then(|| overwrite_comment(self.max_overwritten_bytes(), path, range))
     }
 
     /// A file of its own in the directory: mktemp never returns an existing one.
     fn scratch_file_lines(&self, directory: &Path, bytes: u64) -> String {
-        let shown = shell::quote_word(directory.as_os_str().as_encoded_bytes());
-        let amount = match self.max_bytes().filter(|_| self.is_write()) {
-            Some(most) => format!("writes at most {most} bytes to it"),
-            None if self.is_write() => "writes to it".to_owned(),
-            None => "reads it".to_owned(),
-        };
+        let directory = directory.as_os_str().as_encoded_bytes();
         let mut words = self.arguments();
         words.push(format!("--filesize={bytes}"));
         words.push("--overwrite=1".to_owned());
-        // Clears `file` first: an inherited variable of that name would be deleted as a file. Not
-        // --unlink=1: a job that ends early would remove the file before another job opens it.
+        let [begin, middle, end] = SCRATCH_COMMAND;
         format!(
-            "# overwrites 0 bytes of {shown}: fills a new file of {bytes} bytes there, {amount}, deletes \
-             it\n(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- {} && \
-             file=$(mktemp diskscope-fio.XXXXXXXXXX) && {} --filename=\"$file\")",
-            shown,
+            "{}\n{begin}{}{middle}{}{end}",
+            scratch_comment(directory, bytes, self.is_write(), self.max_bytes()),
+            shell::quote_word(directory),
             shell::command_line(words),
         )
     }
@@ -248,6 +245,39 @@ impl FioJob {
             ],
         }
     }
+}
+
+/// The comment before a command that writes on an existing file, for example
+/// `# overwrites 4096 bytes of /dev/sda at most, between byte 0 and byte 8192`. The path is quoted: some
+/// shells execute a comment that is typed.
+#[must_use]
+pub fn overwrite_comment(most_bytes: u64, path: &[u8], range: Range<u64>) -> String {
+    format!(
+        "# overwrites {most_bytes} bytes of {} at most, between byte {} and byte {}",
+        shell::quote_word(path),
+        range.start,
+        range.end
+    )
+}
+
+/// The comment before a command with a file of its own in a directory. `max_bytes`: the most that it
+/// reads or writes, if known.
+#[must_use]
+pub fn scratch_comment(
+    directory: &[u8],
+    file_bytes: u64,
+    writes: bool,
+    max_bytes: Option<u64>,
+) -> String {
+    let amount = match max_bytes {
+        Some(most) if writes => format!("writes at most {most} bytes to it"),
+        None if writes => "writes to it".to_owned(),
+        _ => "reads it".to_owned(),
+    };
+    format!(
+        "# overwrites 0 bytes of {}: fills a new file of {file_bytes} bytes there, {amount}, deletes it",
+        shell::quote_word(directory)
+    )
 }
 
 /// Escapes a path for fio's `filename`, where a colon separates files.

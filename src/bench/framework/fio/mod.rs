@@ -16,4 +16,4 @@ mod line;
 mod tests;
 
 pub use self::job::{FioJob, FioLimits, FioZones};
-pub use self::line::FioFile;
+pub use self::line::{FioFile, SCRATCH_COMMAND, overwrite_comment, scratch_comment};

@@ -25,7 +25,7 @@ use crate::drive::guard::conflicts::partition_layout::{
     DiskLayout, DiskPartition, EXAMINED_BYTES, PartitionShare,
 };
 use crate::drive::guard::conflicts::same_file::{FileSameness, FileStamp};
-use crate::drive::guard::conflicts::sector_extent::SectorExtent;
+use crate::drive::guard::conflicts::sector_extent::{SectorExtent, ranges_overlap};
 use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 use crate::drive::guard::conflicts::{
     device_mapper, device_nodes, exports, flash_memory, loop_devices, mount_tables, nfs_clients,
@@ -34,7 +34,7 @@ use crate::drive::guard::conflicts::{
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::guard::{map_tables, siblings};
 use crate::drive::identity::sanitized;
-use crate::drive::identity::sysfs::list_directory;
+use crate::drive::identity::sysfs::{list_directory, read_device_number, read_number};
 use crate::drive::medium::FileId;
 use crate::drive::mounts::SwapEntry;
 use crate::drive::{identity, mounts};
@@ -656,8 +656,7 @@ impl<'a> StackSearch<'a> {
             .partitions(whole)
             .into_iter()
             .map(|name| DiskPartition {
-                number: read_number(&self.sysfs_directory(&name).join("partition"))
-                    .and_then(|number| u32::try_from(number).ok()),
+                number: read_number(&self.sysfs_directory(&name).join("partition")),
                 sectors: self.partition_sectors(&name),
                 name,
             })
@@ -874,8 +873,7 @@ impl<'a> StackSearch<'a> {
             self.partition_sectors(&one),
             self.partition_sectors(&other),
         ) {
-            return SectorExtent::Ranges(vec![own]).overlaps(Some(&theirs))
-                || !self.has_distinct_sectors(&disk);
+            return ranges_overlap(&own, &theirs) || !self.has_distinct_sectors(&disk);
         }
         let below = |name: String| {
             map_tables::read_stack(&self.sys_paths.sys.join("class/block"), Some(name))
@@ -1068,9 +1066,7 @@ impl<'a> StackSearch<'a> {
     }
 
     fn device_number(&self, name: &str) -> Option<(u32, u32)> {
-        mounts::parse_device_number(
-            &fs::read_to_string(self.sysfs_directory(name).join("dev")).ok()?,
-        )
+        read_device_number(&self.sysfs_directory(name))
     }
 }
 
@@ -1082,11 +1078,6 @@ impl SharedFile {
             file: None,
         }
     }
-}
-
-/// A number in a file of sysfs.
-fn read_number(path: &Path) -> Option<u64> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// Devices of mounted file systems that have several: name of the device, and the file system.

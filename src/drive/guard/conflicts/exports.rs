@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use crate::drive::guard::conflicts::exported_path::{configured_at, file_since};
 use crate::drive::guard::conflicts::use_conflict::{ExportSource, UnresolvedUse, UseConflict};
 use crate::drive::identity::sanitized;
-use crate::drive::identity::sysfs::{is_absent, list_directory};
+use crate::drive::identity::sysfs::{is_absent, list_directory, read_device_number};
 use crate::drive::medium::FileId;
-use crate::drive::mounts::parse_device_number;
 use crate::roots::SysPaths;
 
 /// Kernel modules, and their directory in configfs.
@@ -389,8 +388,7 @@ fn device_source(directory: PathBuf, device: Option<String>) -> ExportSource {
 
 /// The number of the device with that directory in sysfs.
 fn device_number(directory: &Path) -> Option<FileId> {
-    let text = fs::read_to_string(directory.join("dev")).ok()?;
-    let (major, minor) = parse_device_number(&text)?;
+    let (major, minor) = read_device_number(directory)?;
     Some(FileId::Device(major, minor))
 }
 

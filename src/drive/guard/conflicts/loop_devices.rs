@@ -11,11 +11,11 @@ use rustix::io::Errno;
 
 use crate::drive::guard::conflicts::device_nodes;
 use crate::drive::identity::sanitized;
-use crate::drive::identity::sysfs::list_directory;
+use crate::drive::identity::sysfs::{list_directory, read_device_number};
 use crate::drive::ioctl;
 use crate::drive::ioctl::LoopBacking;
 use crate::drive::medium::FileId;
-use crate::drive::mounts::{parse_device_number, split_device_number};
+use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
 
 /// An attached loop device.
@@ -81,10 +81,7 @@ fn read_attached_loop(roots: &SysPaths, name: String) -> Option<AttachedLoop> {
         }
     };
     let path = path.strip_suffix(b"\n").unwrap_or(&path);
-    let number = fs::read_to_string(directory.join("dev"))
-        .ok()
-        .and_then(|text| parse_device_number(&text));
-    let request = number
+    let request = read_device_number(&directory)
         .ok_or(io::ErrorKind::NotFound.into())
         .and_then(|number| {
             let file = device_nodes::open_device_node(roots, &name, number, OFlags::empty())?;

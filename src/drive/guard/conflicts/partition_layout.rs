@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::drive::guard::conflicts::sector_extent::SectorExtent;
+use crate::drive::guard::conflicts::sector_extent::{SectorExtent, ranges_overlap};
 
 /// Bytes of a sector, as /sys counts them.
 const SECTOR_BYTES: u64 = 512;
@@ -90,7 +90,7 @@ impl DiskLayout {
         is_logical
             && own
                 .iter()
-                .any(|range| overlap(range, &chain) && !is_data(range))
+                .any(|range| ranges_overlap(range, &chain) && !is_data(range))
     }
 
     /// The sectors from the extended partition of an MBR to the end of its last logical partition.
@@ -130,10 +130,6 @@ impl DiskLayout {
                 extent.overlaps(Some(&(slice.start..end)))
             })
     }
-}
-
-fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
-    one.start < other.end && other.start < one.end
 }
 
 fn contains(outer: &Range<u64>, inner: &Range<u64>) -> bool {

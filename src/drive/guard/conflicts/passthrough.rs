@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 
-use crate::drive::identity::sysfs::directory_entries;
+use crate::drive::identity::sysfs::{directory_entries, read_device_number};
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
 
@@ -47,9 +47,8 @@ fn disk(roots: &SysPaths, (major, minor): (u32, u32)) -> Option<FileId> {
             disks.join(directory_entries(&disks).first()?)
         }
     };
-    let number = fs::read_to_string(block.join("dev")).ok()?;
-    let (major, minor) = number.trim().split_once(':')?;
-    Some(FileId::Device(major.parse().ok()?, minor.parse().ok()?))
+    let (major, minor) = read_device_number(&block)?;
+    Some(FileId::Device(major, minor))
 }
 
 #[cfg(test)]

@@ -11,13 +11,16 @@ pub(super) enum SectorExtent {
     Ranges(Vec<Range<u64>>),
 }
 
+/// Whether two ranges have a sector in common.
+pub(super) fn ranges_overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
 impl SectorExtent {
     /// Whether it has sectors of that range; `None`: of an unknown one.
     pub(super) fn overlaps(&self, range: Option<&Range<u64>>) -> bool {
         match (self, range) {
-            (Self::Ranges(own), Some(other)) => own
-                .iter()
-                .any(|own| own.start < other.end && other.start < own.end),
+            (Self::Ranges(own), Some(other)) => own.iter().any(|own| ranges_overlap(own, other)),
             _ => true,
         }
     }
