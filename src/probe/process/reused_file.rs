@@ -1,6 +1,6 @@
 //! Descriptors that are kept open, within the limit.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -42,6 +42,19 @@ impl DescriptorBudget {
     #[must_use]
     pub fn with_remaining(left: u64) -> Self {
         Self { remaining: left }
+    }
+
+    /// Makes room for that many descriptors in the kernel's table of this process, as far as they are in
+    /// the budget; `any` is an open descriptor. The kernel doubles the table where it is full, and waits
+    /// for a grace period of RCU each time if the process has threads (`expand_fdtable` in fs/file.c):
+    /// some 10 ms.
+    pub fn make_room(&self, any: BorrowedFd<'_>, count: usize) {
+        let last = self.remaining.min(count as u64) + RESERVED_DESCRIPTORS;
+        let Ok(last) = i32::try_from(last) else {
+            return;
+        };
+        // Beyond the limit it fails, and the table grows as it is needed.
+        drop(rustix::io::fcntl_dupfd_cloexec(any, last));
     }
 
     fn acquire(&mut self) -> bool {
@@ -131,6 +144,26 @@ impl ReusedFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn room_for_descriptors_is_made_at_once_within_the_limit() {
+        let table_size = || -> u64 {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
+            line.unwrap().trim().parse().unwrap()
+        };
+        let file = std::fs::File::open("/proc/self/status").unwrap();
+        let budget = DescriptorBudget::from_limit();
+        let wanted = table_size() + 1;
+        assert!(
+            budget.remaining >= wanted,
+            "the limit of open files is too low"
+        );
+        budget.make_room(file.as_fd(), wanted as usize);
+        assert!(table_size() >= wanted);
+        // More than the limit allows.
+        DescriptorBudget::with_remaining(u64::MAX / 2).make_room(file.as_fd(), usize::MAX);
+    }
 
     #[test]
     fn file_beyond_descriptor_budget_is_reopened_for_each_read() {

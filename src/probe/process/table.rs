@@ -250,6 +250,9 @@ impl ProcessTable {
                 entry.close_descriptors(&mut self.budget);
             }
         }
+        if self.sample_number == 1 {
+            self.budget.make_room(proc, listed.len());
+        }
         for pid in listed {
             self.add_process(proc, pid);
         }
