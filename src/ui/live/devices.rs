@@ -135,10 +135,13 @@ fn folded_text(list: &DeviceList<'_>) -> String {
     format!("+{}   i shows all", devices::folded_text(&list.folded))
 }
 
-/// Draws the rates of all media in the columns of the list: devices on top of others are not counted
-/// again.
+/// Draws the rates of all media in the columns of the list, unless there is only one: devices on top
+/// of others are not counted again.
 pub(super) fn draw_totals(sample: &Snapshot, theme: Theme, row: Rect, buf: &mut Buffer) {
     let media = || sample.devices.iter().filter(|device| device.is_medium());
+    if media().count() == 1 {
+        return;
+    }
     let sum =
         |of: fn(&DeviceView) -> Option<f64>| media().filter_map(of).reduce(|sum, rate| sum + rate);
     let total = DeviceView {
