@@ -1,11 +1,11 @@
 //! diskscope against fio, and the engine's own limit:
 //!
 //! ```text
-//! cargo bench --bench race [-- --rounds 30 --depth 32 --baseline OTHER_DISKSCOPE --t-io-uring PROGRAM]
+//! cargo bench --bench race [-- --rounds 30 --seconds 1 --depth 32 --baseline OTHER_DISKSCOPE
+//!     --t-io-uring PROGRAM]
 //! ```
 //!
-//! Random reads of 4 KiB from a loop device with direct I/O over a file in memory, one second a
-//! run; in every round each program runs once, in random order. Ratios are diskscope over the other
+//! Random reads of 4 KiB from a loop device with direct I/O over a file in memory; in every round each program runs once, in random order. Ratios are diskscope over the other
 //! program within a round. The engine's own limit is the same queue with IORING_OP_NOP in place of
 //! the reads. Prints the tables of `docs/performance.md`. Needs root, losetup and fio, and a machine
 //! that has nothing else to do.
@@ -45,6 +45,8 @@ const DEPTHS: [u32; 3] = [1, 32, 128];
 
 struct Options {
     rounds: usize,
+    /// Length of one run.
+    seconds: u32,
     depths: Vec<u32>,
     baseline: Option<PathBuf>,
     t_io_uring: Option<PathBuf>,
@@ -53,6 +55,7 @@ struct Options {
 fn options() -> Options {
     let mut options = Options {
         rounds: 30,
+        seconds: 1,
         depths: DEPTHS.to_vec(),
         baseline: None,
         t_io_uring: None,
@@ -61,12 +64,15 @@ fn options() -> Options {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--rounds" => options.rounds = words.next().unwrap().parse().unwrap(),
+            "--seconds" => options.seconds = words.next().unwrap().parse().unwrap(),
             "--depth" => options.depths = vec![words.next().unwrap().parse().unwrap()],
             "--baseline" => options.baseline = Some(words.next().unwrap().into()),
             "--t-io-uring" => options.t_io_uring = Some(words.next().unwrap().into()),
             // What cargo adds.
             "--bench" => {}
-            _ => panic!("usage: race [--rounds N] [--depth N] [--baseline P] [--t-io-uring P]"),
+            _ => panic!(
+                "usage: race [--rounds N] [--seconds N] [--depth N] [--baseline P] [--t-io-uring P]"
+            ),
         }
     }
     assert!(options.rounds >= 6, "an interval takes six rounds");
@@ -81,15 +87,15 @@ fn main() {
     racers.extend(options.t_io_uring.clone().map(Racer::TIoUring));
     racers.extend(options.baseline.clone().map(Racer::Baseline));
     println!(
-        "{} rounds; median (95 % confidence interval)\n",
-        options.rounds
+        "{} rounds, runs of {} s; median (95 % confidence interval)\n",
+        options.rounds, options.seconds
     );
     println!(
         "| depth | program | IOPS | CPU us/request | p50 us | p99 us | IOPS ratio | CPU ratio |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     for &depth in &options.depths {
-        compare(&racers, &medium, depth, options.rounds);
+        compare(&racers, &medium, depth, &options);
     }
     println!("\n| depth | IORING_OP_NOP, requests/s | CPU ns/request |\n|---|---|---|");
     for &depth in &options.depths {
@@ -106,14 +112,14 @@ fn main() {
 }
 
 /// Lets all programs run, in every round in another order, and prints a row for each.
-fn compare(racers: &[Racer], medium: &Medium, depth: u32, rounds: usize) {
+fn compare(racers: &[Racer], medium: &Medium, depth: u32, options: &Options) {
     let mut random = entropy::generator();
     let mut runs: Vec<Vec<Run>> = racers.iter().map(|_| Vec::new()).collect();
     let mut order: Vec<usize> = (0..racers.len()).collect();
-    for _ in 0..rounds {
+    for _ in 0..options.rounds {
         order.shuffle(&mut random);
         for &index in &order {
-            runs[index].push(racers[index].run(medium.path(), depth));
+            runs[index].push(racers[index].run(medium.path(), depth, options.seconds));
         }
     }
     let ours = runs[0].clone();

@@ -9,9 +9,6 @@ use serde_json::Value;
 use crate::fio::FioReads;
 use crate::processor::children_cpu_us;
 
-/// Seconds of one run.
-const SECONDS: u32 = 1;
-
 /// What one run measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
@@ -53,14 +50,20 @@ impl Racer {
         }
     }
 
-    pub fn run(&self, path: &Path, depth: u32) -> Run {
+    /// One run of that many seconds.
+    pub fn run(&self, path: &Path, depth: u32, seconds: u32) -> Run {
         let path = path.to_str().unwrap();
         let mut command = match self {
-            Self::Diskscope => diskscope(Path::new(env!("CARGO_BIN_EXE_diskscope")), path, depth),
-            Self::Baseline(program) => diskscope(program, path, depth),
-            Self::Fio => fio(path, depth),
-            Self::FioTuned => fio_tuned(path, depth),
-            Self::TIoUring(program) => t_io_uring(program, path, depth),
+            Self::Diskscope => diskscope(
+                Path::new(env!("CARGO_BIN_EXE_diskscope")),
+                path,
+                depth,
+                seconds,
+            ),
+            Self::Baseline(program) => diskscope(program, path, depth, seconds),
+            Self::Fio => fio(path, depth, seconds),
+            Self::FioTuned => fio_tuned(path, depth, seconds),
+            Self::TIoUring(program) => t_io_uring(program, path, depth, seconds),
         };
         let (before, started) = (children_cpu_us(), Instant::now());
         let output = command.stderr(Stdio::null()).output().unwrap();
@@ -75,16 +78,16 @@ impl Racer {
     }
 }
 
-fn diskscope(program: &Path, path: &str, depth: u32) -> Command {
+fn diskscope(program: &Path, path: &str, depth: u32, seconds: u32) -> Command {
     let mut command = Command::new(program);
     command.args(["run", "random-read", path, "--block-size", "4KiB"]);
-    command.args(["--duration", &format!("{SECONDS}s"), "--json", "-"]);
+    command.args(["--duration", &format!("{seconds}s"), "--json", "-"]);
     command.args(["--depth", &depth.to_string()]);
     command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
-fn fio(path: &str, depth: u32) -> Command {
+fn fio(path: &str, depth: u32, seconds: u32) -> Command {
     let mut command = Command::new("fio");
     command.args(["--name=race", "--rw=randread", "--bs=4k", "--direct=1"]);
     command.args(["--ioengine=io_uring", "--thread", "--time_based"]);
@@ -93,13 +96,13 @@ fn fio(path: &str, depth: u32) -> Command {
     command.args([
         format!("--filename={path}"),
         format!("--iodepth={depth}"),
-        format!("--runtime={SECONDS}"),
+        format!("--runtime={seconds}"),
     ]);
     command
 }
 
-fn fio_tuned(path: &str, depth: u32) -> Command {
-    let mut command = fio(path, depth);
+fn fio_tuned(path: &str, depth: u32, seconds: u32) -> Command {
+    let mut command = fio(path, depth, seconds);
     command.args(["--fixedbufs", "--registerfiles", "--norandommap"]);
     command.arg(format!("--iodepth_batch_submit={depth}"));
     command
@@ -108,10 +111,10 @@ fn fio_tuned(path: &str, depth: u32) -> Command {
 /// Interrupts instead of polling, which a loop device does not support; registered file and buffers;
 /// batches of 8, the fastest of 1 to 32 at these depths. It prints its requests after each second but
 /// the last.
-fn t_io_uring(program: &Path, path: &str, depth: u32) -> Command {
+fn t_io_uring(program: &Path, path: &str, depth: u32, seconds: u32) -> Command {
     let mut command = Command::new(program);
     command.args(["-p0", "-b4096", "-n1", "-s8", "-c8", &format!("-d{depth}")]);
-    command.args([&format!("-r{}", SECONDS + 1), path]);
+    command.args([&format!("-r{}", seconds + 1), path]);
     command
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::median::Median;
-use crate::parts::PartBytes;
+use crate::parts::{PartBytes, changed_cells};
 use crate::pty::PtyTerminal;
 use crate::session::state_directory;
 
@@ -24,6 +24,8 @@ const ROUNDS: usize = 12;
 const ROUND: Duration = Duration::from_secs(10);
 /// Until every program has its first lists and the load has begun.
 const WARM_UP: Duration = Duration::from_secs(8);
+/// Between screens whose cells are compared.
+const SCREEN_INTERVAL: Duration = Duration::from_millis(250);
 pub const ROWS: u16 = 40;
 pub const COLUMNS: u16 = 120;
 
@@ -97,6 +99,8 @@ struct Watched {
     _directory: tempfile::TempDir,
     /// Bytes of each round.
     rounds: Vec<usize>,
+    /// Bytes at moments at least [`SCREEN_INTERVAL`] apart.
+    screen_ends: Vec<usize>,
     /// Bytes before the first round.
     first_bytes: usize,
 }
@@ -111,6 +115,7 @@ impl Watched {
             terminal,
             _directory: directory,
             rounds: Vec::new(),
+            screen_ends: Vec::new(),
             first_bytes: 0,
         }
     }
@@ -124,6 +129,15 @@ impl Watched {
         Median::of(self.rounds.iter().map(|bytes| *bytes as f64 / seconds)).unwrap()
     }
 
+    /// Cells of the screen that changed, per second.
+    fn changed_cells_per_s(&self) -> f64 {
+        let output = self.terminal.output_bytes();
+        let ends = self.screen_ends.iter().copied();
+        let counted = ends.filter(|end| *end >= self.first_bytes);
+        let duration = ROUND * self.rounds.len() as u32;
+        changed_cells(output, self.first_bytes, counted) as f64 / duration.as_secs_f64()
+    }
+
     /// The ratios of this program's rounds to another's.
     fn ratio(&self, other: &Self) -> Median {
         let pairs = self.rounds.iter().zip(&other.rounds);
@@ -134,9 +148,17 @@ impl Watched {
 /// Takes what the programs write for that long.
 fn read_for(programs: &mut [Watched], duration: Duration) {
     let end = Instant::now() + duration;
+    let mut next_screen = Instant::now() + SCREEN_INTERVAL;
     while Instant::now() < end {
         for program in &mut *programs {
             while program.terminal.take_output(65_536) > 0 {}
+        }
+        if Instant::now() >= next_screen {
+            next_screen += SCREEN_INTERVAL;
+            for program in &mut *programs {
+                let bytes = program.terminal.output_bytes().len();
+                program.screen_ends.push(bytes);
+            }
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -150,7 +172,8 @@ fn baseline() -> Option<PathBuf> {
 
 /// Prints the tables; false where a load has more bytes than those of iotop-c.
 pub fn measure() -> bool {
-    println!("| load | program | bytes/s | ratio of diskscope |\n|---|---|---|---|");
+    println!("| load | program | bytes/s | ratio of diskscope | cells changed per s |");
+    println!("|---|---|---|---|---|");
     let measured: Vec<_> = LOADS.iter().map(measure_load).collect();
     println!("\nbytes/s of diskscope by part of the screen:\n");
     for (load, (parts, _)) in LOADS.iter().zip(&measured) {
@@ -181,11 +204,12 @@ fn measure_load(load: &Load) -> (PartBytes, bool) {
     drop(running);
     for program in &programs {
         println!(
-            "| {} | {} | {:.0} | {:.2} |",
+            "| {} | {} | {:.0} | {:.2} | {:.0} |",
             load.name,
             program.name,
             program.bytes_per_s(),
-            programs[0].ratio(program)
+            programs[0].ratio(program),
+            program.changed_cells_per_s()
         );
     }
     let parts = PartBytes::of(

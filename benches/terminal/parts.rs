@@ -9,8 +9,13 @@ use crate::bytes::{COLUMNS, ROWS};
 /// What a byte does.
 const KINDS: [&str; 4] = ["text", "cursor", "style", "rows, blanks"];
 
-/// Headings, at the beginning of a row; what is below one belongs to it.
-const PARTS: [&str; 3] = ["DEVICES", "TRANSFERS", "PROCESSES"];
+/// Headings, at the beginning of a row, and the parts that are below them.
+const PARTS: [(&str, &str); 4] = [
+    ("DEVICES", "devices"),
+    ("TRANSFERS", "transfers"),
+    ("PROCESSES", "processes"),
+    ("DEVICE ", "charts"),
+];
 
 /// Bytes by part of the screen and by kind.
 pub struct PartBytes {
@@ -51,6 +56,30 @@ impl fmt::Display for PartBytes {
     }
 }
 
+/// Cells in which each screen differs from the one before, summed; the screens are those after that
+/// many bytes, the first one after `first`.
+pub fn changed_cells(
+    output: &[u8],
+    first: usize,
+    screen_ends: impl Iterator<Item = usize>,
+) -> usize {
+    let mut terminal = vt100::Parser::new(ROWS, COLUMNS, 0);
+    terminal.process(&output[..first]);
+    let (mut processed, mut changed) = (first, 0);
+    for end in screen_ends {
+        let before = terminal.screen().clone();
+        terminal.process(&output[processed..end]);
+        processed = end;
+        let cells = (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column)));
+        changed += cells
+            .filter(|(row, column)| {
+                before.cell(*row, *column) != terminal.screen().cell(*row, *column)
+            })
+            .count();
+    }
+    changed
+}
+
 /// The part of the screen in which the cursor is.
 fn part_of_row(screen: &vt100::Screen) -> String {
     let (row, _) = screen.cursor_position();
@@ -58,8 +87,8 @@ fn part_of_row(screen: &vt100::Screen) -> String {
     let heading = rows.iter().rev().find_map(|text| {
         let heading = PARTS
             .iter()
-            .find(|part| text.trim_start().starts_with(**part));
-        heading.map(|part| part.to_lowercase())
+            .find(|(heading, _)| text.trim_start().starts_with(heading));
+        heading.map(|(_, part)| (*part).to_owned())
     });
     heading.unwrap_or_else(|| "header".to_owned())
 }
