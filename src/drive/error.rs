@@ -58,15 +58,14 @@ pub enum DriveError {
         /// What determines the free space, if not the file system of the directory.
         limit: Option<SpaceLimit>,
     },
-    /// Overwriting a sparse file would fill its file system, or overwriting a device a snapshot or a
-    /// pool.
+    /// Overwriting a file or a device would fill a file system with new blocks, a snapshot or a pool.
     #[error(
         "{missing} of {name} {reason} when they are written: {place} {free}, and {reserve} must \
          stay free",
         reason = if matches!(.limit, Some(SpaceLimit::Store(_))) {
             "are copied, or get new blocks,"
         } else {
-            "are holes or compressed and need space"
+            "get new blocks"
         },
         free = describe_free_space(.limit.as_ref(), *.free),
         reserve = crate::units::format_size(*.reserve),
@@ -124,7 +123,7 @@ fn describe_free_space(limit: Option<&SpaceLimit>, bytes: u64) -> String {
             format!("is in memory, of which {limit} leaves {bytes}")
         }
         Some(SpaceLimit::Image(path)) => {
-            format!("is in the sparse image {path}, whose file system has {bytes} free")
+            format!("is in the image {path}, whose file system has {bytes} free")
         }
         Some(SpaceLimit::Store(store)) => {
             format!("needs space in {store}, which has {bytes} left")
@@ -188,7 +187,8 @@ impl DriveError {
                 "free some space, choose a smaller size, or name another directory"
             }
             Self::InsufficientSpaceForHoles { .. } => {
-                "free some space, choose a smaller --window-end, or name a file without holes"
+                "free some space, choose a smaller --window-end or --scratch-size, or name a file whose blocks are allocated and \
+                 not shared with other files"
             }
             Self::TargetChanged { .. } => "check what the name refers to, then start again",
             Self::Cancelled { .. } => "start it again",

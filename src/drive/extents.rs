@@ -14,6 +14,8 @@ use crate::drive::ioctl::FileExtent;
 const FIEMAP_EXTENT_ENCODED: u32 = 0x08;
 /// `FIEMAP_EXTENT_UNWRITTEN`: allocated but not written.
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
+/// `FIEMAP_EXTENT_SHARED`: shared with another file, or with a snapshot.
+const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
 /// `FIEMAP_EXTENT_LAST`: the last extent of the file.
 const FIEMAP_EXTENT_LAST: u32 = 0x01;
 
@@ -28,6 +30,9 @@ pub struct AllocatedExtents {
     pub unwritten_bytes: u64,
     /// Compressed or encrypted by the file system.
     pub encoded_bytes: u64,
+    /// Shared with another file or a snapshot (cp --reflink, ioctl_ficlone(2)): the file gets new blocks
+    /// when they are written. Those that are encoded are not counted again.
+    pub shared_bytes: u64,
 }
 
 /// Allocation of a range of a file. Reads the extents where the file system reports them (kernel
@@ -92,10 +97,12 @@ impl ExtentSum {
             .min(self.range.end);
         let inside = end.saturating_sub(begin);
         self.data_bytes += inside;
-        if extent.flags & FIEMAP_EXTENT_UNWRITTEN != 0 {
-            self.totals.unwritten_bytes += inside;
-        } else if extent.flags & FIEMAP_EXTENT_ENCODED != 0 {
+        if extent.flags & FIEMAP_EXTENT_ENCODED != 0 {
             self.totals.encoded_bytes += inside;
+        } else if extent.flags & FIEMAP_EXTENT_SHARED != 0 {
+            self.totals.shared_bytes += inside;
+        } else if extent.flags & FIEMAP_EXTENT_UNWRITTEN != 0 {
+            self.totals.unwritten_bytes += inside;
         }
         self.end_offset = self.end_offset.max(end);
     }
@@ -153,16 +160,18 @@ mod tests {
         for extent in [
             extent(0, 200, 0),
             extent(300, 100, FIEMAP_EXTENT_UNWRITTEN),
-            extent(400, 100, FIEMAP_EXTENT_ENCODED),
+            extent(400, 100, FIEMAP_EXTENT_ENCODED | FIEMAP_EXTENT_SHARED),
+            extent(500, 50, FIEMAP_EXTENT_SHARED | FIEMAP_EXTENT_UNWRITTEN),
             extent(900, 500, FIEMAP_EXTENT_LAST),
         ] {
             sum.add(&extent);
         }
         let expected = AllocatedExtents {
             total_bytes: 900,
-            hole_bytes: 500,
+            hole_bytes: 450,
             unwritten_bytes: 100,
             encoded_bytes: 100,
+            shared_bytes: 50,
         };
         assert_eq!(sum.finish(), expected);
     }

@@ -1,10 +1,11 @@
 //! Bytes that may be written to the file system of a file: its free space, for an in-memory file
-//! system the available memory, for one in a sparse image the free space below that, and for one on
+//! system the available memory, for one in an image the free space below that, and for one on
 //! a snapshot, its origin or a thin volume what is left for that.
 
 mod image;
+mod lower_space;
+mod new_blocks;
 mod store;
-mod watch;
 
 use std::fs::File;
 
@@ -15,7 +16,9 @@ use crate::memory::MemoryLimit;
 use crate::roots::SysPaths;
 
 use self::store::SpaceStore;
-pub(super) use self::watch::SpaceWatch;
+pub use self::lower_space::LowerSpace;
+pub(super) use self::lower_space::{LowerRoom, SpaceDemand};
+pub(super) use self::new_blocks::{is_written_in_place, new_block_bytes};
 
 /// Sizes are multiples of this, which is a multiple of every drive's block size.
 pub(super) const SIZE_GRANULARITY: u64 = 4096;
@@ -33,7 +36,6 @@ pub(super) const MIN_SCRATCH_BYTES: u64 = 16 << 20;
 /// File system type, as statfs(2) reports it.
 const TMPFS_MAGIC: u32 = 0x0102_1994;
 const RAMFS_MAGIC: u32 = 0x8584_58f6;
-const OVERLAYFS_MAGIC: u32 = 0x794c_7630;
 
 /// Free space of a file system and the reserve that must stay free.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,50 +83,20 @@ impl FreeSpace {
         file: &File,
         directory: &str,
     ) -> Result<Self, DriveError> {
-        let own = Self::of_file_and_images(roots, file, directory)?;
-        let stores = Self::stores_of_file(roots, file).into_iter();
-        Ok(stores
-            .map(|(room, _)| room)
-            .chain([own.clone()])
-            .min_by_key(|room| (room.usable_bytes(), room.free_bytes))
-            .unwrap_or(own))
-    }
-
-    /// The same without snapshots and pools, whose space a write to allocated blocks takes too.
-    pub(super) fn of_file_and_images(
-        roots: &SysPaths,
-        file: &File,
-        directory: &str,
-    ) -> Result<Self, DriveError> {
         let own = Self::of_file_system(roots, file, directory)?;
-        // When the file system below is full, this one loses data of others that the kernel has
+        let below = LowerSpace::below_file(roots, file).rooms(roots).into_iter();
+        // When the file system of an image is full, this one loses data of others that the kernel has
         // accepted.
-        let below = image::device_of_file(roots, file)
-            .into_iter()
-            .flat_map(|device| Self::below_device(roots, device));
+        let limits = |lower: &LowerRoom| match lower.demand {
+            SpaceDemand::NewBlocks { bytes } => bytes > lower.room.usable_bytes(),
+            SpaceDemand::Units { .. } => true,
+        };
         Ok(below
-            .filter(|(room, holes)| *holes > room.usable_bytes())
-            .map(|(room, _)| room)
+            .filter(limits)
+            .map(|lower| lower.room)
             .chain([own.clone()])
             .min_by_key(|room| (room.usable_bytes(), room.free_bytes))
             .unwrap_or(own))
-    }
-
-    /// What is left in each snapshot and pool that the file system of a file needs space in, and the
-    /// bytes that one write takes of it.
-    pub(super) fn stores_of_file(roots: &SysPaths, file: &File) -> Vec<(Self, u64)> {
-        let device = image::device_of_file(roots, file).into_iter();
-        device
-            .flat_map(|device| Self::stores_of_device(roots, device))
-            .collect()
-    }
-
-    /// The same for a block device.
-    pub(super) fn stores_of_device(roots: &SysPaths, number: (u32, u32)) -> Vec<(Self, u64)> {
-        let stores = image::space_stores(roots, number).into_iter();
-        stores
-            .filter_map(|store| Self::of_store(roots, &store))
-            .collect()
     }
 
     fn of_store(roots: &SysPaths, store: &SpaceStore) -> Option<(Self, u64)> {
@@ -138,8 +110,8 @@ impl FreeSpace {
         Some((room, space.unit_bytes))
     }
 
-    /// The same without the file systems below it.
-    fn of_file_system(roots: &SysPaths, file: &File, directory: &str) -> Result<Self, DriveError> {
+    /// The same without what is below it.
+    pub(super) fn of_file_system(roots: &SysPaths, file: &File, directory: &str) -> Result<Self, DriveError> {
         let facts = rustix::fs::fstatvfs(file)
             .map_err(io_error_context("get the free space of", directory))?;
         let own = Self::new(
@@ -151,19 +123,6 @@ impl FreeSpace {
             true => own.limited_by_memory(facts.f_blocks > 0, memory::memory_limits(roots)),
             false => own,
         })
-    }
-
-    /// Free space below each sparse image that a block device lies in, and the bytes of the image
-    /// that are not allocated. Empty if there is no such image, or if none can be found.
-    pub(super) fn below_device(roots: &SysPaths, number: (u32, u32)) -> Vec<(Self, u64)> {
-        let images = image::sparse_images(roots, number).into_iter();
-        images
-            .filter_map(|image| {
-                let room = Self::of_file(roots, &image.file, &image.path).ok()?;
-                let limit = room.limit.clone().or(Some(SpaceLimit::Image(image.path)));
-                Some((Self { limit, ..room }, image.hole_bytes))
-            })
-            .collect()
     }
 
     /// The minimum of the free space of the file system itself, if it has a limit, and of what each
@@ -203,15 +162,8 @@ impl FreeSpace {
 
 /// Whether data written to a file uses memory: tmpfs and ramfs, also below an overlay.
 fn is_memory_backed(roots: &SysPaths, file: &File) -> bool {
-    let kind = |found: rustix::fs::StatFs| found.f_type as u32;
-    let is_memory = |kind: u32| matches!(kind, TMPFS_MAGIC | RAMFS_MAGIC);
-    match rustix::fs::fstatfs(file).map(kind) {
-        Ok(OVERLAYFS_MAGIC) => image::overlay_upper_directory(roots, file)
-            .and_then(|upper| rustix::fs::statfs(upper).ok())
-            .is_some_and(|found| is_memory(kind(found))),
-        Ok(kind) => is_memory(kind),
-        Err(_) => false,
-    }
+    let magic = new_blocks::file_system_magic(roots, file);
+    matches!(magic, Some(TMPFS_MAGIC | RAMFS_MAGIC))
 }
 
 #[cfg(test)]

@@ -11,12 +11,13 @@ use rustix::fs::{Advice, AtFlags, Mode as Permissions, OFlags};
 use rustix::io::Errno;
 
 use crate::drive::error::{DriveError, io_error_context};
-use crate::drive::free_space::{FreeSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY, SpaceWatch};
+use crate::drive::free_space::{
+    FreeSpace, LowerSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY, SpaceDemand, is_written_in_place,
+    new_block_bytes,
+};
+use crate::drive::guard;
 use crate::drive::guard::{MediumAccess, WriteMode};
-use crate::drive::medium::TargetKind;
 use crate::drive::medium::open_medium::OpenMedium;
-use crate::drive::space_limit::SpaceLimit;
-use crate::drive::{extents, guard};
 use crate::entropy;
 use crate::roots::SysPaths;
 
@@ -144,11 +145,10 @@ fn write_random_data(
     Ok(())
 }
 
-/// Refuses to overwrite a range of a sparse file, or of a device in a sparse image, if filling the
-/// holes would take the free space below the reserve, and a range of what needs space in a snapshot or
-/// a pool, if that would be too little. `most` is the maximum number of bytes written, if known.
-/// Extents that the file system compresses also need space when they are overwritten with random
-/// bytes.
+/// Refuses to overwrite a range of a file or a device where the new blocks that it gets, or those of the
+/// images that it lies in, would take the free space below the reserve, and what needs space in a
+/// snapshot or a pool, if that would be too little. `most` is the maximum number of bytes written, if
+/// known.
 ///
 /// # Errors
 /// [`DriveError::InsufficientSpaceForHoles`].
@@ -158,28 +158,26 @@ pub fn check_space_for_holes(
     most: Option<u64>,
 ) -> Result<(), DriveError> {
     let length = window.end.saturating_sub(window.start);
+    let written = length.min(most.unwrap_or(u64::MAX));
     let name = &medium.target.name;
-    for (room, missing) in rooms_for_holes(medium, window)? {
-        let missing = missing.min(length).min(most.unwrap_or(u64::MAX));
-        if missing > 0 && missing > room.usable_bytes() {
-            return Err(room.insufficient_for_holes(name, missing));
-        }
+    let check = |room: FreeSpace, missing: u64| match missing > room.usable_bytes() {
+        true if missing > 0 => Err(room.insufficient_for_holes(name, missing)),
+        _ => Ok(()),
+    };
+    if medium.device_number().is_none() {
+        let room = FreeSpace::of_file_system(medium.roots(), medium.anchor(), name)?;
+        // Where the allocation is unknown, the check of the free space during the run still applies.
+        let missing = new_block_bytes(medium.roots(), medium.anchor(), window).unwrap_or(0);
+        check(room, missing.min(written))?;
     }
-    for (room, unit) in stores(medium) {
-        let missing = store_bytes(length, most, unit);
-        if missing > 0 && missing > room.usable_bytes() {
-            return Err(room.insufficient_for_holes(name, missing));
-        }
+    for lower in lower_space(medium).rooms(medium.roots()) {
+        let missing = match lower.demand {
+            SpaceDemand::NewBlocks { bytes } => bytes.min(written),
+            SpaceDemand::Units { unit_bytes } => store_bytes(length, most, unit_bytes),
+        };
+        check(lower.room, missing)?;
     }
     Ok(())
-}
-
-/// The snapshots and pools that a write to a medium needs space in.
-fn stores(medium: &OpenMedium) -> Vec<(FreeSpace, u64)> {
-    match medium.device_number() {
-        Some(number) => FreeSpace::stores_of_device(medium.roots(), number),
-        None => FreeSpace::stores_of_file(medium.roots(), medium.anchor()),
-    }
 }
 
 /// The space that a range of that length takes at most of a store, each write of which takes `unit`
@@ -194,67 +192,43 @@ fn store_bytes(length: u64, most: Option<u64>, unit: u64) -> u64 {
     whole.min(scattered.unwrap_or(u64::MAX))
 }
 
-/// The error that stops writing to a file or a device in an image: part of it is not allocated, and
-/// the free space of its file system is down to the reserve, or that of a snapshot or a pool. `None`
-/// if there is enough space, or if this is unknown.
+/// The error that stops writing to a file or a device: it, or an image that it lies in, gets new blocks,
+/// and the free space of the file system is down to the reserve, or that of a snapshot or a pool.
+/// `None` if there is enough space, or if this is unknown.
 #[must_use]
-pub fn space_shortage(medium: &OpenMedium, watch: &SpaceWatch) -> Option<DriveError> {
-    let name = &medium.target.name;
-    let is_file = medium.target.kind == TargetKind::File;
-    let file = is_file.then(|| medium.anchor());
-    watch
-        .exhausted(medium.roots(), file, name)
-        .into_iter()
-        .find_map(|(room, hole_bytes)| {
-            let size = medium.target.size_bytes;
-            let missing = match (is_file, &room.limit) {
-                (_, Some(SpaceLimit::Store(_))) => size,
-                (true, _) => missing_bytes(medium, 0..size, &room)?,
-                (false, _) => hole_bytes,
-            };
-            (missing > 0).then(|| room.insufficient_for_holes(name, missing))
-        })
-}
-
-/// What [`space_shortage`] looks at, found once: images, snapshots and pools.
-#[must_use]
-pub fn space_watch(medium: &OpenMedium) -> SpaceWatch {
-    match medium.device_number() {
-        Some(number) => SpaceWatch::of_device(medium.roots(), number),
-        None => SpaceWatch::of_file(medium.roots(), medium.anchor()),
+pub fn space_shortage(medium: &OpenMedium, below: &LowerSpace) -> Option<DriveError> {
+    let (name, size) = (&medium.target.name, medium.target.size_bytes);
+    if medium.device_number().is_none() {
+        let room = FreeSpace::of_file_system(medium.roots(), medium.anchor(), name).ok()?;
+        if room.usable_bytes() == 0 {
+            let missing = new_block_bytes(medium.roots(), medium.anchor(), 0..size).unwrap_or(0);
+            if missing > 0 {
+                return Some(room.insufficient_for_holes(name, missing));
+            }
+        }
     }
-}
-
-/// The free space that a range of a medium may need, and the bytes of the range, or of the images
-/// that a device lies in, that are not allocated.
-fn rooms_for_holes(
-    medium: &OpenMedium,
-    window: std::ops::Range<u64>,
-) -> Result<Vec<(FreeSpace, u64)>, DriveError> {
-    if let Some(number) = medium.device_number() {
-        return Ok(FreeSpace::below_device(medium.roots(), number));
-    }
-    let room = FreeSpace::of_file_and_images(medium.roots(), medium.anchor(), &medium.target.name)?;
-    // Where the allocation is unknown, the check of the free space during the run still applies.
-    let missing = missing_bytes(medium, window, &room);
-    Ok(missing.map(|missing| (room, missing)).into_iter().collect())
-}
-
-/// Bytes of a range of a file that need space when they are written; `None` if the file system does
-/// not tell its extents.
-fn missing_bytes(
-    medium: &OpenMedium,
-    window: std::ops::Range<u64>,
-    room: &FreeSpace,
-) -> Option<u64> {
-    let found = extents::allocated_extents(medium.anchor(), window).ok()?;
-    let missing = found.hole_bytes.saturating_add(found.encoded_bytes);
-    // An extent that was never written may be a hole of the image below.
-    let unwritten = match room.limit {
-        Some(SpaceLimit::Image(_)) => found.unwritten_bytes,
-        _ => 0,
+    let lower = below.exhausted(medium.roots()).into_iter().next()?;
+    let missing = match lower.demand {
+        SpaceDemand::NewBlocks { bytes } => bytes,
+        SpaceDemand::Units { .. } => size,
     };
-    Some(missing.saturating_add(unwritten))
+    Some(lower.room.insufficient_for_holes(name, missing))
+}
+
+/// The images, snapshots and pools below a medium.
+#[must_use]
+pub fn lower_space(medium: &OpenMedium) -> LowerSpace {
+    match medium.device_number() {
+        Some(number) => LowerSpace::below_device(medium.roots(), number),
+        None => LowerSpace::below_file(medium.roots(), medium.anchor()),
+    }
+}
+
+/// Whether overwriting a filled scratch file takes space of its file system, or of something below it.
+#[must_use]
+pub fn takes_space_when_overwritten(medium: &OpenMedium) -> bool {
+    !is_written_in_place(medium.roots(), medium.anchor())
+        || lower_space(medium).is_needed(medium.roots())
 }
 
 /// Others write as well: the remaining bytes must fit above the reserve.

@@ -5,7 +5,7 @@
 pub enum SpaceLimit {
     /// A memory limit, by its name: the file system is in memory.
     Memory(String),
-    /// The file system of a sparse image, by the path of the image.
+    /// The file system of an image, by the path of the image.
     Image(String),
     /// A snapshot or a pool of device-mapper, by what it is and its name.
     Store(String),

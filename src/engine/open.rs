@@ -201,7 +201,8 @@ impl OpenedTarget {
     }
 
     /// Permits plans that write, if the consent names the target and no other process uses it. A
-    /// block device cannot be mounted by others while this value lives.
+    /// block device cannot be mounted by others while this value lives. A scratch file needs no consent;
+    /// the free space is watched where overwriting it takes space.
     ///
     /// # Errors
     /// Why writing is refused, or that the engine could not be created again.
@@ -209,22 +210,22 @@ impl OpenedTarget {
         let Some(real) = &mut self.real_target else {
             return Ok(());
         };
-        if real.medium.target.kind == TargetKind::ScratchFile {
+        let is_scratch = real.medium.target.kind == TargetKind::ScratchFile;
+        if is_scratch && !scratch::takes_space_when_overwritten(&real.medium) {
             return Ok(());
         }
         let permit = guard::permit_writing(&real.sys_paths, &real.medium, consent)
             .map_err(DriveError::from)?;
         let watch = WriteWatch::new(&real.sys_paths, &real.medium, Arc::clone(permit.known()));
         let name = &real.medium.target.name;
-        let keeper = watch
-            .map(|watch| GateKeeper::start(watch, name))
-            .transpose();
-        real.keeper =
-            keeper.map_err(drive::io_error_context("start a thread that watches", name))?;
+        let keeper = GateKeeper::start(watch, name)
+            .map_err(drive::io_error_context("start a thread that watches", name))?;
+        let gate = Arc::clone(keeper.gate());
+        real.keeper = Some(keeper);
         let source = IoTarget {
             medium: Arc::clone(&real.medium),
             write_permit: Some(Arc::new(permit)),
-            gate: real.keeper.as_ref().map(|keeper| Arc::clone(keeper.gate())),
+            gate: Some(gate),
         };
         self.engine = create_engine(&real.sys_paths, real.engine_choice, source)?;
         Ok(())

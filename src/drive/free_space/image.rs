@@ -1,83 +1,112 @@
-//! Sparse images that a file system or a block device lies in, through loop devices, and the devices
-//! on the way to them. A write to an image may need space on its file system.
+//! Images that a file system or a block device lies in, through loop devices, and the devices on the
+//! way to them. A write to an image may need space on its file system.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 
+use crate::drive::free_space::new_blocks::new_block_bytes;
 use crate::drive::free_space::store;
-use crate::drive::free_space::store::SpaceStore;
 use crate::drive::guard::siblings;
-use crate::drive::identity::sysfs::directory_entries;
+use crate::drive::identity::sysfs::{directory_entries, read_line};
 use crate::drive::identity::{block_device_name, sanitized};
+use crate::drive::ioctl;
+use crate::drive::ioctl::LoopBacking;
 use crate::drive::mounts;
+use crate::drive::mounts::{MountEntry, split_device_number};
 use crate::roots::SysPaths;
 
 /// `STATX_MNT_ID`: ID of the mount that holds a file (kernel 5.8).
 const STATX_MNT_ID: StatxFlags = StatxFlags::from_bits_retain(0x1000);
-/// Size of the unit of `st_blocks` (stat(2)).
-const BLOCK_BYTES: u64 = 512;
+/// Bytes of a sector in sysfs.
+const SECTOR_BYTES: u64 = 512;
 
-/// The backing file of a loop device, if parts of it are not allocated.
+/// The backing file of a loop device.
 #[derive(Debug)]
-pub(super) struct SparseImage {
+pub(super) struct BackingImage {
     /// Path in sysfs, for display.
     pub path: String,
-    /// Open with `O_PATH`.
-    pub file: File,
-    /// Bytes that are not allocated.
-    pub hole_bytes: u64,
+    /// The image, or the mount point of its file system: its free space is that of the image.
+    pub place: File,
+    /// Size of the image where it cannot be read: any of its blocks may be missing.
+    unread_bytes: Option<u64>,
 }
 
-impl SparseImage {
-    /// Bytes that are not allocated by now; `None` if the file system does not answer.
-    pub(super) fn current_hole_bytes(&self) -> Option<u64> {
-        Some(hole_bytes(&self.file.metadata().ok()?))
+impl BackingImage {
+    /// Bytes of the image that get new blocks when they are written, as far as this is known.
+    pub(super) fn new_block_bytes(&self, roots: &SysPaths) -> u64 {
+        if let Some(bytes) = self.unread_bytes {
+            return bytes;
+        }
+        let bytes = self.place.metadata().map_or(u64::MAX, |facts| facts.len());
+        new_block_bytes(roots, &self.place, 0..bytes).unwrap_or(bytes)
     }
 }
 
-fn hole_bytes(facts: &fs::Metadata) -> u64 {
-    let allocated = facts.blocks().saturating_mul(BLOCK_BYTES);
-    facts.len().saturating_sub(allocated)
+/// The block device that holds the file system of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DeviceOfFile {
+    /// The device of that number; of an overlay, that of the upper directory.
+    Known((u32, u32)),
+    /// None: the file system is in memory or on another machine.
+    None,
+    /// A file system that does not tell what it is on: FUSE, a stacked one, ZFS, an overlay whose upper
+    /// directory is not found.
+    NotTold,
 }
 
-/// The block device that holds the file system of a file; of an overlay, that of the upper directory.
-pub(super) fn device_of_file(roots: &SysPaths, file: &File) -> Option<(u32, u32)> {
-    let wanted = StatxFlags::BASIC_STATS | STATX_MNT_ID;
-    let facts = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted).ok()?;
-    if facts.stx_dev_major != 0 {
-        return Some((facts.stx_dev_major, facts.stx_dev_minor));
+impl DeviceOfFile {
+    fn of(roots: &SysPaths, file: &File) -> Self {
+        let wanted = StatxFlags::BASIC_STATS | STATX_MNT_ID;
+        let Ok(facts) = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted) else {
+            return Self::NotTold;
+        };
+        if facts.stx_dev_major != 0 {
+            return Self::Known((facts.stx_dev_major, facts.stx_dev_minor));
+        }
+        let mounts = mounts::mounts(roots).unwrap_or_default();
+        let Some(mount) = mounts.iter().find(|mount| mount.id == facts.stx_mnt_id) else {
+            return Self::NotTold;
+        };
+        if let Some(number) = mount.block_device(roots) {
+            return Self::Known(number);
+        }
+        match mount.file_system.as_str() {
+            "overlay" => match upper_directory(mount).and_then(|it| open_path(Path::new(it))) {
+                Some(upper) => Self::of(roots, &upper),
+                None => Self::NotTold,
+            },
+            name if is_on_unnamed_devices(name) => Self::NotTold,
+            _ => Self::None,
+        }
     }
-    if let Some(upper) = overlay_upper_directory(roots, file) {
-        return device_of_file(roots, &open_path(Path::new(&upper))?);
+}
+
+/// Whether a file system without a device of its own stores its files on devices of this machine that
+/// its mount does not name.
+fn is_on_unnamed_devices(file_system: &str) -> bool {
+    matches!(
+        file_system,
+        "fuse" | "ecryptfs" | "wrapfs" | "aufs" | "zfs" | "btrfs" | "bcachefs"
+    ) || file_system.starts_with("fuse.")
+}
+
+/// The block devices that a write to a file reaches, by name: all of the machine where its file system
+/// does not tell.
+pub(super) fn devices_below_file(roots: &SysPaths, file: &File) -> Vec<String> {
+    match DeviceOfFile::of(roots, file) {
+        DeviceOfFile::Known(number) => devices_below(roots, number),
+        DeviceOfFile::None => Vec::new(),
+        DeviceOfFile::NotTold => directory_entries(&roots.sys.join("class/block")),
     }
-    let mounts = mounts::mounts(roots).ok()?;
-    let mount = mounts.iter().find(|mount| mount.id == facts.stx_mnt_id)?;
-    mount.block_device(roots)
 }
 
-/// The sparse images that a block device lies in. An image whose path leads nowhere in this mount
-/// namespace is not found.
-pub(super) fn sparse_images(roots: &SysPaths, number: (u32, u32)) -> Vec<SparseImage> {
-    let directory = roots.sys.join("class/block");
-    let devices = written_devices(roots, number).into_iter();
-    devices
-        .filter_map(|name| sparse_backing_file(&directory.join(name)))
-        .collect()
-}
-
-/// The snapshots and pools that a block device needs space in.
-pub(super) fn space_stores(roots: &SysPaths, number: (u32, u32)) -> Vec<SpaceStore> {
-    let devices = written_devices(roots, number).into_iter();
-    devices
-        .filter_map(|name| SpaceStore::of_device(roots, &name))
-        .collect()
-}
-
-/// A block device, all that it is on, and the snapshots of that.
-fn written_devices(roots: &SysPaths, number: (u32, u32)) -> Vec<String> {
+/// A block device, all that it is on, and the snapshots of that, by name.
+pub(super) fn devices_below(roots: &SysPaths, number: (u32, u32)) -> Vec<String> {
     let directory = roots.sys.join("class/block");
     let mut below: Vec<String> = block_device_name(roots, number).into_iter().collect();
     let mut next = 0;
@@ -99,21 +128,71 @@ fn written_devices(roots: &SysPaths, number: (u32, u32)) -> Vec<String> {
     below
 }
 
-/// The backing file of a loop device, if it is sparse.
-fn sparse_backing_file(device: &Path) -> Option<SparseImage> {
-    use std::os::unix::ffi::OsStrExt;
+/// The image of a loop device that can be written. `None` if the device is no such one, or if neither
+/// the image nor its file system is found in this mount namespace.
+pub(super) fn backing_image(roots: &SysPaths, name: &str) -> Option<BackingImage> {
+    let device = roots.sys.join("class/block").join(name);
     let path = fs::read(device.join("loop/backing_file")).ok()?;
-    let path = Path::new(std::ffi::OsStr::from_bytes(
-        path.strip_suffix(b"\n").unwrap_or(&path),
-    ));
-    let file = open_path(path)?;
-    let facts = file.metadata().ok().filter(fs::Metadata::is_file)?;
-    let hole_bytes = hole_bytes(&facts);
-    (hole_bytes > 0).then(|| SparseImage {
-        path: sanitized(&path.to_string_lossy()),
-        file,
-        hole_bytes,
+    if read_line(&device.join("ro")).as_deref() == Some("1") {
+        return None;
+    }
+    let path = Path::new(OsStr::from_bytes(path.strip_suffix(b"\n").unwrap_or(&path)));
+    let shown = sanitized(&path.to_string_lossy());
+    let backing = siblings::open_device_by_name(roots, name)
+        .and_then(|device| ioctl::loop_backing(&device).ok());
+    if let Some(place) = open_image(path, backing.as_ref()) {
+        return Some(BackingImage {
+            path: shown,
+            place,
+            unread_bytes: None,
+        });
+    }
+    let sectors: u64 = read_line(&device.join("size"))?.parse().ok()?;
+    Some(BackingImage {
+        path: shown,
+        place: open_file_system(roots, path, backing.as_ref())?,
+        unread_bytes: Some(sectors.saturating_mul(SECTOR_BYTES)),
     })
+}
+
+/// Opens the image of a loop device for reading, if that path still leads to it.
+fn open_image(path: &Path, backing: Option<&LoopBacking>) -> Option<File> {
+    // Opening another kind of file may have an effect.
+    let is_file = open_path(path)?.metadata().ok()?.is_file();
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file: File = is_file
+        .then(|| rustix::fs::open(path, flags, Mode::empty()).ok())??
+        .into();
+    let facts = file.metadata().ok()?;
+    let is_it = |backing: &LoopBacking| {
+        backing.inode == facts.ino()
+            && split_device_number(backing.device) == split_device_number(facts.dev())
+    };
+    backing.is_none_or(is_it).then_some(file)
+}
+
+/// Opens the mount point of the file system that holds an image whose path leads nowhere, or that may
+/// not be read.
+fn open_file_system(roots: &SysPaths, path: &Path, backing: Option<&LoopBacking>) -> Option<File> {
+    let mounts = mounts::mounts(roots).ok()?;
+    let holds = |mount: &&MountEntry| match backing {
+        Some(backing) => has_device(mount, split_device_number(backing.device)),
+        None => path.starts_with(&mount.mount_point),
+    };
+    let candidates = mounts.iter().filter(holds);
+    // Of those that hold a path, the innermost, and of several there, the one mounted last.
+    let mount = candidates.max_by_key(|mount| mount.mount_point.len())?;
+    open_path(Path::new(&mount.mount_point))
+}
+
+/// Whether the files of a mount have that device number: those of btrfs have one of their own for each
+/// subvolume.
+fn has_device(mount: &MountEntry, number: (u32, u32)) -> bool {
+    let of_files = || {
+        let facts = fs::metadata(&mount.mount_point).ok()?;
+        Some(split_device_number(facts.dev()))
+    };
+    mount.device_id == number || mount.file_system == "btrfs" && of_files() == Some(number)
 }
 
 /// All devices of the btrfs file system that has the device of that name.
@@ -140,7 +219,76 @@ pub(super) fn overlay_upper_directory(roots: &SysPaths, file: &File) -> Option<S
     let facts = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, STATX_MNT_ID).ok()?;
     let mounts = mounts::mounts(roots).ok()?;
     let mount = mounts.iter().find(|mount| mount.id == facts.stx_mnt_id)?;
+    upper_directory(mount).map(str::to_owned)
+}
+
+fn upper_directory(mount: &MountEntry) -> Option<&str> {
     let mut options = mount.options.iter();
-    let upper = options.find_map(|option| option.strip_prefix("upperdir="))?;
-    Some(upper.to_owned())
+    options.find_map(|option| option.strip_prefix("upperdir="))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requirement::{Requirement, skip};
+
+    #[test]
+    fn file_system_without_devices_is_on_any_of_the_machine() {
+        // A file whose device number belongs to no block device.
+        let Ok(file) = tempfile::tempfile_in("/dev/shm") else {
+            return skip(Requirement::Tmpfs, "no /dev/shm");
+        };
+        let facts = rustix::fs::statx(&file, "", AtFlags::EMPTY_PATH, STATX_MNT_ID).expect("statx");
+        let below = |file_system: &str| {
+            let line = format!(
+                "{} 1 0:50 / /mnt rw - {file_system} source rw\n",
+                facts.stx_mnt_id
+            );
+            let (_root, roots) = SysPaths::with_files(&[
+                ("proc/self/mountinfo", &line),
+                ("sys/class/block/loop0/size", "8\n"),
+                ("sys/class/block/sda/size", "8\n"),
+            ]);
+            let mut names = devices_below_file(&roots, &file);
+            names.sort();
+            names
+        };
+        for kind in ["fuse.bindfs", "fuse", "ecryptfs", "zfs", "overlay"] {
+            assert_eq!(below(kind), ["loop0", "sda"], "{kind}");
+        }
+        for kind in ["tmpfs", "nfs4"] {
+            assert!(below(kind).is_empty(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn image_that_cannot_be_read_is_on_the_innermost_mount_of_its_path() {
+        let outer = tempfile::tempdir().unwrap();
+        let inner = outer.path().join("images");
+        std::fs::create_dir(&inner).unwrap();
+        let line = |id: u32, point: &Path| {
+            format!(
+                "{id} 1 8:{id} / {} rw - ext4 /dev/sda rw\n",
+                point.display()
+            )
+        };
+        let table = line(1, outer.path()) + &line(2, &inner);
+        let backing = format!("{}/gone (deleted)\n", inner.display());
+        let (_root, roots) = SysPaths::with_files(&[
+            ("proc/self/mountinfo", &table),
+            ("sys/class/block/loop0/loop/backing_file", &backing),
+            ("sys/class/block/loop0/size", "2048\n"),
+            ("sys/class/block/loop1/loop/backing_file", &backing),
+            ("sys/class/block/loop1/size", "2048\n"),
+            ("sys/class/block/loop1/ro", "1\n"),
+        ]);
+        let image = backing_image(&roots, "loop0").unwrap();
+        assert_eq!(image.new_block_bytes(&roots), 1 << 20);
+        let place = std::fs::metadata(&inner).unwrap().ino();
+        assert_eq!(image.place.metadata().unwrap().ino(), place);
+        assert!(
+            backing_image(&roots, "loop1").is_none(),
+            "nothing is written to it"
+        );
+    }
 }

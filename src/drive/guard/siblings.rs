@@ -108,7 +108,7 @@ fn loop_devices_on_same_file(roots: &SysPaths, directory: &Path, device: &File) 
 }
 
 /// Opens the usual node of a device, if it belongs to the device of that name.
-fn open_device_by_name(roots: &SysPaths, name: &str) -> Option<File> {
+pub(in crate::drive) fn open_device_by_name(roots: &SysPaths, name: &str) -> Option<File> {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let number = read_device_number(&roots.sys.join("class/block").join(name))?;
     let path: PathBuf = roots.dev.join(name.replace('!', "/"));

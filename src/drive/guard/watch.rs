@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::drive::error::DriveError;
-use crate::drive::free_space::SpaceWatch;
+use crate::drive::free_space::LowerSpace;
 use crate::drive::guard::conflicts::exports;
 use crate::drive::guard::conflicts::exports::ExportedTarget;
 use crate::drive::guard::conflicts::medium_usage::SearchDepth;
@@ -41,26 +41,18 @@ pub struct WriteWatch {
     maps: Option<(Vec<u8>, MapTables)>,
     /// What was known when the permit was given.
     known_use: Arc<KnownUse>,
-    /// The images below the medium; `None` before they are looked for, and again whenever the tables
+    /// The images and the like below the medium; `None` before they are looked for, and again whenever the tables
     /// change.
-    space: Option<SpaceWatch>,
+    space: Option<LowerSpace>,
     /// Looks in succession that took too long.
     consecutive_slow_checks: u32,
 }
 
 impl WriteWatch {
-    /// Begins to watch, with what was known when the permit was given; `None` for a scratch file,
-    /// which nobody else can reach.
+    /// Begins to watch, with what was known when the permit was given.
     #[must_use]
-    pub(crate) fn new(
-        roots: &SysPaths,
-        medium: &Arc<OpenMedium>,
-        known: Arc<KnownUse>,
-    ) -> Option<Self> {
-        if medium.target.kind == TargetKind::ScratchFile {
-            return None;
-        }
-        Some(Self {
+    pub(crate) fn new(roots: &SysPaths, medium: &Arc<OpenMedium>, known: Arc<KnownUse>) -> Self {
+        Self {
             sys_paths: roots.clone(),
             medium: Arc::clone(medium),
             mounts: File::open(roots.proc.join("self/mountinfo")).ok(),
@@ -70,11 +62,15 @@ impl WriteWatch {
             known_use: known,
             space: None,
             consecutive_slow_checks: 0,
-        })
+        }
     }
 
     /// Why writing must stop, when that came up since the last call.
     pub fn check_conflicts(&mut self) -> Option<Refusal> {
+        // Nobody else can reach it.
+        if self.medium.target.kind == TargetKind::ScratchFile {
+            return None;
+        }
         if let Some(change) = self.changed_medium() {
             return Some(self.medium_changed(change));
         }
@@ -135,18 +131,13 @@ impl WriteWatch {
         })
     }
 
-    /// Why a file with holes, or a device in one, must not be written any more: its file system has
-    /// no room left.
+    /// Why what gets new blocks must not be written any more: there is no room left for them.
     #[must_use]
     pub(crate) fn space_shortage(&mut self) -> Option<DriveError> {
-        match self.medium.target.kind {
-            TargetKind::File | TargetKind::BlockDevice => {}
-            _ => return None,
-        }
         let medium = &self.medium;
         let space = self
             .space
-            .get_or_insert_with(|| scratch::space_watch(medium));
+            .get_or_insert_with(|| scratch::lower_space(medium));
         scratch::space_shortage(medium, space)
     }
 

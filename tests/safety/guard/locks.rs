@@ -6,7 +6,7 @@ use diskscope::drive::fcntl;
 use rustix::fs::FlockOperation;
 
 use crate::guard::sandbox::{
-    GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, run_overwrite,
+    GuardSandbox, assert_refused, assert_written, command_output, run_overwrite,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
@@ -62,7 +62,7 @@ fn loop_device_whose_image_on_btrfs_is_locked_is_refused() {
         .write(true)
         .open(&disk)
         .unwrap()
-        .set_len(512 << 20)
+        .set_len(4 << 30)
         .unwrap();
     if command_output("mkfs.btrfs", &["-q", disk.to_str().unwrap()]).is_none() {
         return skip(Requirement::Btrfs, "no mkfs.btrfs");
@@ -76,9 +76,6 @@ fn loop_device_whose_image_on_btrfs_is_locked_is_refused() {
         return;
     }
     let image = sandbox.create_image("btrfs/image");
-    // A sparse one would need room below.
-    let length = IMAGE_BYTES.to_string();
-    command_output("fallocate", &["--length", &length, image.to_str().unwrap()]).unwrap();
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };

@@ -246,7 +246,7 @@ impl Drop for Undo {
 fn copy_that_shares_extents_with_a_file_in_use_is_written_alone() {
     let mut sandbox = GuardSandbox::new();
     let image = sandbox.path("file-system");
-    File::create(&image).unwrap().set_len(400 << 20).unwrap();
+    File::create(&image).unwrap().set_len(4 << 30).unwrap();
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };

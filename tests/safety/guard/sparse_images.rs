@@ -1,4 +1,5 @@
-//! Devices and file systems in a sparse image: when the file system of the image is full, the kernel
+//! Devices and file systems in an image that gets new blocks when it is written, because it is sparse,
+//! shares them with a copy, or lies on a copy-on-write file system: when the file system of the image is full, the kernel
 //! drops data that it has accepted from others.
 
 use std::fs::File;
@@ -21,15 +22,55 @@ const RESERVE_BYTES: u64 = 1 << 30;
 
 /// Mounts a file system that is smaller than the reserve; its directory.
 fn mount_small_file_system(sandbox: &mut GuardSandbox) -> Option<(LoopDevice, PathBuf)> {
-    mount_file_system(sandbox, 8 * IMAGE_BYTES)
+    mount_file_system(sandbox, 8 * IMAGE_BYTES, &EXT4)
 }
 
+/// How a file system is made, and what a test that needs it requires.
+type FileSystem = (&'static [&'static str], Requirement);
+const EXT4: FileSystem = (&["mkfs.ext4", "-q"], Requirement::Ext4);
+const BTRFS: FileSystem = (&["mkfs.btrfs", "-q"], Requirement::Btrfs);
+const XFS: FileSystem = (&["mkfs.xfs", "-q"], Requirement::Xfs);
+
 /// Mounts a file system of that size, which needs little space itself; its directory.
-fn mount_file_system(sandbox: &mut GuardSandbox, size: u64) -> Option<(LoopDevice, PathBuf)> {
+fn mount_file_system(
+    sandbox: &mut GuardSandbox,
+    size: u64,
+    (program, requirement): &FileSystem,
+) -> Option<(LoopDevice, PathBuf)> {
     let image = sandbox.path("small");
     File::create(&image).unwrap().set_len(size).unwrap();
-    let device = sandbox.mounted_loop_device(&image, &[])?;
-    Some((device, sandbox.path("mounted-0")))
+    let device = LoopDevice::attach(&image, &[])?;
+    let words = [&program[1..], &[device.path()]].concat();
+    if command_output(program[0], &words).is_none() {
+        skip(*requirement, format!("no {}", program[0]));
+        return None;
+    }
+    let point = sandbox.path("mounted-0");
+    let arguments = [device.path(), point.to_str().unwrap()];
+    sandbox
+        .mount(&arguments, *requirement)
+        .then_some((device, point))
+}
+
+/// Mounts a file system in a sparse image of 4 GiB in that directory; its directory.
+fn mount_sparse_image(sandbox: &mut GuardSandbox, directory: &Path) -> Option<PathBuf> {
+    let image = directory.join("image");
+    File::create(&image).unwrap().set_len(4 << 30).unwrap();
+    let image = image.to_str().unwrap();
+    let format = ["-q", "-F", "-O", "^has_journal", image];
+    if command_output("mkfs.ext4", &format).is_none() {
+        skip(Requirement::Ext4, "no mkfs.ext4");
+        return None;
+    }
+    let point = sandbox.path("inner");
+    let words = ["-o", "loop", image, point.to_str().unwrap()];
+    sandbox.mount(&words, Requirement::Loop).then_some(point)
+}
+
+/// Makes a file of [`IMAGE_BYTES`] whose blocks are all allocated and written.
+fn write_image(path: &Path) {
+    std::fs::write(path, vec![7; IMAGE_BYTES as usize]).unwrap();
+    File::open(path).unwrap().sync_all().unwrap();
 }
 
 #[test]
@@ -43,7 +84,7 @@ fn device_in_sparse_image_without_room_below_is_refused() {
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    assert_refused(&run_overwrite(device.path()), "is in the sparse image");
+    assert_refused(&run_overwrite(device.path()), "is in the image");
     drop(device);
     let image = directory.join("allocated");
     let size = IMAGE_BYTES.to_string();
@@ -60,23 +101,14 @@ fn scratch_file_in_sparse_image_without_room_below_is_refused() {
     let Some((_lower, directory)) = mount_small_file_system(&mut sandbox) else {
         return;
     };
-    let image = directory.join("image");
-    File::create(&image).unwrap().set_len(4 << 30).unwrap();
-    let image = image.to_str().unwrap();
-    let format = ["-q", "-F", "-O", "^has_journal", image];
-    if command_output("mkfs.ext4", &format).is_none() {
-        return skip(Requirement::Ext4, "no mkfs.ext4");
-    }
-    let point = sandbox.path("inner");
-    let point = point.to_str().unwrap();
-    if !sandbox.mount(&["-o", "loop", image, point], Requirement::Loop) {
+    let Some(point) = mount_sparse_image(&mut sandbox, &directory) else {
         return;
-    }
-    let mut command = overwrite_command(point.as_ref(), &["--scratch-size", "32MiB"]);
+    };
+    let mut command = overwrite_command(point.as_os_str(), &["--scratch-size", "32MiB"]);
     let output = command.args(["--requests", "20"]).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("is in the sparse image"), "{message}");
+    assert!(message.contains("is in the image"), "{message}");
 }
 
 fn free_bytes(directory: &Path) -> u64 {
@@ -85,9 +117,119 @@ fn free_bytes(directory: &Path) -> u64 {
 }
 
 #[test]
+fn device_in_image_on_copy_on_write_file_system_without_room_is_refused() {
+    // An image that cannot be compared with a file of an overlay of another test counts as in use.
+    let mut sandbox = GuardSandbox::exclusive();
+    let Some((_lower, directory)) = mount_file_system(&mut sandbox, 8 * IMAGE_BYTES, &BTRFS) else {
+        return;
+    };
+    let [image, in_place] = ["image", "in-place"].map(|name| directory.join(name));
+    File::create(&in_place).unwrap();
+    let name = in_place.to_str().unwrap();
+    assert!(command_output("chattr", &["+C", name]).is_some());
+    for file in [&image, &in_place] {
+        write_image(file);
+    }
+    assert_refused(&run_overwrite(&image), "get new blocks");
+    assert_written(&run_overwrite(&in_place));
+    let attached = [&image, &in_place].map(|file| LoopDevice::attach(file, &[]).unwrap());
+    assert_refused(&run_overwrite(attached[0].path()), "is in the image");
+    assert_written(&run_overwrite(attached[1].path()));
+}
+
+#[test]
+fn file_and_image_with_shared_blocks_are_refused_without_room_for_new_ones() {
+    let mut sandbox = GuardSandbox::new();
+    let Some((_lower, directory)) = mount_file_system(&mut sandbox, 320 * MIB, &XFS) else {
+        return;
+    };
+    let [file, copy] = ["file", "copy"].map(|name| directory.join(name));
+    write_image(&file);
+    let names = [&file, &copy].map(|path| path.to_str().unwrap());
+    if command_output("cp", &["--reflink=always", names[0], names[1]]).is_none() {
+        return skip(Requirement::Xfs, "this XFS shares no blocks");
+    }
+    assert_refused(&run_overwrite(&file), "get new blocks");
+    let attached = LoopDevice::attach(&file, &[]).unwrap();
+    assert_refused(&run_overwrite(attached.path()), "is in the image");
+    std::fs::remove_file(&copy).unwrap();
+    rustix::fs::syncfs(File::open(&directory).unwrap()).unwrap();
+    assert_written(&run_overwrite(attached.path()));
+    drop(attached);
+    assert_written(&run_overwrite(&file));
+}
+
+#[test]
+fn written_file_in_sparse_image_without_room_below_is_refused() {
+    let mut sandbox = GuardSandbox::new();
+    let Some((_lower, directory)) = mount_small_file_system(&mut sandbox) else {
+        return;
+    };
+    let Some(point) = mount_sparse_image(&mut sandbox, &directory) else {
+        return;
+    };
+    // Its blocks are allocated, and nothing tells whether those of the image below them are.
+    let file = point.join("file");
+    write_image(&file);
+    assert_refused(&run_overwrite(&file), "is in the image");
+}
+
+#[test]
+fn device_whose_image_was_deleted_is_refused_without_room_below() {
+    // An image that cannot be compared with a file of an overlay of another test counts as in use.
+    let mut sandbox = GuardSandbox::exclusive();
+    let Some((_lower, directory)) = mount_small_file_system(&mut sandbox) else {
+        return;
+    };
+    let image = directory.join("image");
+    File::create(&image).unwrap().set_len(1 << 30).unwrap();
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    std::fs::remove_file(&image).unwrap();
+    assert_refused(&run_overwrite(device.path()), "is in the image");
+}
+
+#[test]
+fn scratch_file_on_copy_on_write_file_system_stops_at_the_reserve() {
+    let mut sandbox = GuardSandbox::new();
+    let Some((_lower, directory)) = mount_file_system(&mut sandbox, 3 << 30, &BTRFS) else {
+        return;
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
+    command.arg("run").arg("random-write").arg(&directory);
+    command.args([
+        "--scratch-size",
+        "64MiB",
+        "--duration",
+        "60s",
+        "--ramp",
+        "0s",
+    ]);
+    command.args(["--block-size", "64KiB", "--rate", "400/s", "--json", "-"]);
+    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let before = free_bytes(&directory);
+    let mut child = command.spawn().unwrap();
+    wait_until("the scratch file", || {
+        free_bytes(&directory) + 60 * MIB < before || child.try_wait().unwrap().is_some()
+    });
+    // Others use up the space but for some seconds of the run.
+    let filler = File::create(directory.join("filler")).unwrap();
+    let size = free_bytes(&directory) - RESERVE_BYTES - 64 * MIB;
+    rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, size).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let message = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(message.contains("get new blocks"), "{message}");
+    let free = free_bytes(&directory);
+    assert!(free > RESERVE_BYTES - 128 * MIB, "{free} bytes are free");
+}
+
+#[test]
 fn run_on_a_device_in_a_sparse_image_stops_at_the_reserve_below() {
     let mut sandbox = GuardSandbox::new();
-    let Some((_lower, directory)) = mount_file_system(&mut sandbox, 1700 * MIB) else {
+    let Some((_lower, directory)) = mount_file_system(&mut sandbox, 1700 * MIB, &EXT4) else {
         return;
     };
     let image = directory.join("image");
@@ -119,7 +261,7 @@ fn run_on_a_device_in_a_sparse_image_stops_at_the_reserve_below() {
     let output = child.wait_with_output().unwrap();
     let message = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(message.contains("sparse image"), "{message}");
+    assert!(message.contains("is in the image"), "{message}");
     // The space of a few looks may be missing.
     std::thread::sleep(Duration::from_millis(100));
     let free = free_bytes(&directory);

@@ -259,7 +259,7 @@ fn btrfs_files_with_equal_mapping_numbers_are_distinguished() {
     }
     let mut sandbox = GuardSandbox::new();
     let image = sandbox.path("btrfs");
-    File::create(&image).unwrap().set_len(128 << 20).unwrap();
+    File::create(&image).unwrap().set_len(4 << 30).unwrap();
     if command_output("mkfs.btrfs", &["-q", image.to_str().unwrap()]).is_none() {
         return skip(Requirement::Btrfs, "no mkfs.btrfs");
     }

@@ -35,7 +35,7 @@ fn watch_notices_another_medium_under_the_same_device_number() {
     if medium.identity().disk_sequence.is_none() {
         return skip(Requirement::Kernel, "no BLKGETDISKSEQ before kernel 5.15");
     }
-    let mut watch = WriteWatch::new(&SysPaths::default(), &medium, Arc::default()).unwrap();
+    let mut watch = WriteWatch::new(&SysPaths::default(), &medium, Arc::default());
     assert!(watch.check_conflicts().is_none());
     let other = device.path("other");
     fs::write(&other, vec![b'o'; 64 << 20]).unwrap();
@@ -50,7 +50,7 @@ fn watch_notices_another_size_of_the_device() {
         return;
     };
     let medium = open(&device.device);
-    let mut watch = WriteWatch::new(&SysPaths::default(), &medium, Arc::default()).unwrap();
+    let mut watch = WriteWatch::new(&SysPaths::default(), &medium, Arc::default());
     assert!(watch.check_conflicts().is_none());
     let file = fs::File::options().write(true).open(&device.file).unwrap();
     file.set_len(80 << 20).unwrap();
@@ -67,7 +67,7 @@ fn assert_moved_loop_device_is_noticed(target: &str, changed: &str) {
     let consent = consent_with_signatures(target);
     let permit = permit_writing(&roots, &medium, Some(&consent)).unwrap();
     let known = Arc::clone(permit.known());
-    let mut watch = WriteWatch::new(&roots, &medium, known).unwrap();
+    let mut watch = WriteWatch::new(&roots, &medium, known);
     assert!(watch.check_conflicts().is_none());
     let node = fs::File::open(changed).unwrap();
     ioctl::move_loop_device(&node, 1 << 20).unwrap();

@@ -1,0 +1,121 @@
+//! The free space below a medium: images, snapshots and pools are found once, because it is asked for
+//! several times a second while the medium is written.
+
+use std::fs::File;
+
+use super::FreeSpace;
+use super::image::{self, BackingImage};
+use super::store::SpaceStore;
+use crate::drive::space_limit::SpaceLimit;
+use crate::roots::SysPaths;
+
+/// The images that a medium lies in, and the snapshots and pools that it needs space in, on any level.
+#[derive(Debug, Default)]
+pub struct LowerSpace {
+    images: Vec<BackingImage>,
+    stores: Vec<SpaceStore>,
+}
+
+/// The free space of something below a medium.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::drive) struct LowerRoom {
+    /// What is left there.
+    pub room: FreeSpace,
+    /// What a write to the medium takes of it.
+    pub demand: SpaceDemand,
+}
+
+/// What writes to a medium take of the free space of something below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::drive) enum SpaceDemand {
+    /// New blocks of an image, up to that many bytes in all.
+    NewBlocks {
+        /// The bytes.
+        bytes: u64,
+    },
+    /// At least that many bytes of a snapshot or a pool for each write.
+    Units {
+        /// The bytes.
+        unit_bytes: u64,
+    },
+}
+
+impl LowerSpace {
+    /// What is below the file system of a file.
+    pub(in crate::drive) fn below_file(roots: &SysPaths, file: &File) -> Self {
+        Self::below_devices(roots, image::devices_below_file(roots, file))
+    }
+
+    /// What is below a block device.
+    pub(in crate::drive) fn below_device(roots: &SysPaths, number: (u32, u32)) -> Self {
+        Self::below_devices(roots, image::devices_below(roots, number))
+    }
+
+    /// What is below the block devices of these names.
+    fn below_devices(roots: &SysPaths, mut devices: Vec<String>) -> Self {
+        let mut found = Self::default();
+        let mut next = 0;
+        while let Some(name) = devices.get(next).cloned() {
+            if let Some(image) = image::backing_image(roots, &name) {
+                for below in image::devices_below_file(roots, &image.place) {
+                    if !devices.contains(&below) {
+                        devices.push(below);
+                    }
+                }
+                found.images.push(image);
+            }
+            found.stores.extend(SpaceStore::of_device(roots, &name));
+            next += 1;
+        }
+        found
+    }
+
+    /// Whether a write can need space below the medium.
+    pub(in crate::drive) fn is_needed(&self, roots: &SysPaths) -> bool {
+        let mut images = self.images.iter();
+        !self.stores.is_empty() || images.any(|image| image.new_block_bytes(roots) > 0)
+    }
+
+    /// The free space of all that writes can need space of.
+    pub(in crate::drive) fn rooms(&self, roots: &SysPaths) -> Vec<LowerRoom> {
+        let images = self.images.iter().filter_map(|image| {
+            let bytes = image.new_block_bytes(roots);
+            let room = image_room(roots, image).filter(|_| bytes > 0)?;
+            let demand = SpaceDemand::NewBlocks { bytes };
+            Some(LowerRoom { room, demand })
+        });
+        images.chain(self.store_rooms(roots)).collect()
+    }
+
+    /// What of it has no usable space left. The blocks of an image are looked up only then, which
+    /// takes time for large ones.
+    pub(in crate::drive) fn exhausted(&self, roots: &SysPaths) -> Vec<LowerRoom> {
+        let images = self.images.iter().filter_map(|image| {
+            let room = image_room(roots, image).filter(|room| room.usable_bytes() == 0)?;
+            let bytes = image.new_block_bytes(roots);
+            let demand = SpaceDemand::NewBlocks { bytes };
+            (bytes > 0).then_some(LowerRoom { room, demand })
+        });
+        let stores = self
+            .store_rooms(roots)
+            .filter(|lower| lower.room.usable_bytes() == 0);
+        images.chain(stores).collect()
+    }
+
+    fn store_rooms(&self, roots: &SysPaths) -> impl Iterator<Item = LowerRoom> {
+        let rooms = self.stores.iter();
+        let rooms = rooms.filter_map(|store| FreeSpace::of_store(roots, store));
+        rooms.map(|(room, unit_bytes)| LowerRoom {
+            room,
+            demand: SpaceDemand::Units { unit_bytes },
+        })
+    }
+}
+
+/// The free space of the file system of an image.
+fn image_room(roots: &SysPaths, image: &BackingImage) -> Option<FreeSpace> {
+    let room = FreeSpace::of_file_system(roots, &image.place, &image.path).ok()?;
+    let limit = room.limit.clone();
+    let limit = limit.or_else(|| Some(SpaceLimit::Image(image.path.clone())));
+    Some(FreeSpace { limit, ..room })
+}

@@ -1,0 +1,50 @@
+//! New blocks that a file gets when a part of it is written: in holes, and where its file system does
+//! not overwrite the blocks that are there.
+
+use std::fs::File;
+use std::ops::Range;
+
+use super::image::overlay_upper_directory;
+use crate::drive::{extents, ioctl};
+use crate::roots::SysPaths;
+
+/// File systems that write no block in place (statfs(2), linux/magic.h): btrfs, ZFS, bcachefs, NILFS.
+const COPY_ON_WRITE_MAGIC: [u32; 4] = [0x9123_683e, 0x2fc1_2fc1, 0xca45_1a4e, 0x3434];
+const OVERLAYFS_MAGIC: u32 = 0x794c_7630;
+/// `FS_NOCOW_FL` (linux/fs.h): btrfs writes the blocks of this file in place (chattr +C).
+const FS_NOCOW_FL: u32 = 0x0080_0000;
+
+/// Bytes of a range of a file that get new blocks when they are written: holes, what its file system
+/// compresses or shares with other files, and all of it where the file system writes nothing in place.
+/// `None` if the file system does not tell its extents.
+pub(in crate::drive) fn new_block_bytes(
+    roots: &SysPaths,
+    file: &File,
+    range: Range<u64>,
+) -> Option<u64> {
+    if !is_written_in_place(roots, file) {
+        return Some(range.end.saturating_sub(range.start));
+    }
+    let found = extents::allocated_extents(file, range).ok()?;
+    let encoded_or_shared = found.encoded_bytes.saturating_add(found.shared_bytes);
+    Some(found.hole_bytes.saturating_add(encoded_or_shared))
+}
+
+/// Whether the file system of a file overwrites its blocks, unless they are shared.
+pub(in crate::drive) fn is_written_in_place(roots: &SysPaths, file: &File) -> bool {
+    let is_copied =
+        file_system_magic(roots, file).is_some_and(|magic| COPY_ON_WRITE_MAGIC.contains(&magic));
+    !is_copied || ioctl::inode_flags(file).is_ok_and(|flags| flags & FS_NOCOW_FL != 0)
+}
+
+/// Type of the file system that holds the data of a file, as statfs(2) reports it: of an overlay, that
+/// of the upper directory where it is known.
+pub(super) fn file_system_magic(roots: &SysPaths, file: &File) -> Option<u32> {
+    let magic = |found: rustix::fs::StatFs| found.f_type as u32;
+    let own = rustix::fs::fstatfs(file).ok().map(magic)?;
+    if own != OVERLAYFS_MAGIC {
+        return Some(own);
+    }
+    let upper = overlay_upper_directory(roots, file)?;
+    rustix::fs::statfs(upper).ok().map(magic)
+}
