@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::error::TraceError;
@@ -16,7 +17,8 @@ const TRACEFS_MAGIC: u64 = 0x7472_6163;
 ///
 /// Where the administrator has not mounted it, it is mounted detached from the tree (fsmount(2),
 /// kernel 5.2): no other process sees that mount, and it disappears with the last descriptor,
-/// however this process ends.
+/// however this process ends. Only where that is not possible, a lookup below debugfs mounts it,
+/// and that mount stays (kernel fs/tracefs, `trace_automount`).
 #[derive(Debug)]
 pub struct TracefsMount {
     root: PathBuf,
@@ -41,7 +43,8 @@ impl TracefsMount {
             roots.tracing.clone(),
             roots.sys.join("kernel/debug/tracing"),
         ];
-        if let Some(root) = paths.into_iter().find(|path| is_tracefs(path)) {
+        if let Some(root) = paths.iter().find(|path| is_tracefs(path)) {
+            let root = root.clone();
             return Ok(Self { root, _mount: None });
         }
         // A mount reaches the running kernel, which is not the one that a test describes.
@@ -49,7 +52,23 @@ impl TracefsMount {
             let source = io::Error::from(io::ErrorKind::NotFound);
             return Err(TraceError::NoTracefs { source });
         }
-        let mount = mount_detached().map_err(|error| match error {
+        let error = match mount_detached() {
+            Ok(mount) => {
+                return Ok(Self {
+                    root: roots.proc.join(format!("self/fd/{}", mount.as_raw_fd())),
+                    _mount: Some(mount),
+                });
+            }
+            Err(error) => error,
+        };
+        let [_, automounted] = paths;
+        if automounts_tracefs(&automounted) {
+            return Ok(Self {
+                root: automounted,
+                _mount: None,
+            });
+        }
+        Err(match error {
             rustix::io::Errno::PERM | rustix::io::Errno::ACCESS => TraceError::NotPermitted {
                 tried: "mounting",
                 path: roots.tracing.clone(),
@@ -57,10 +76,6 @@ impl TracefsMount {
             error => TraceError::NoTracefs {
                 source: error.into(),
             },
-        })?;
-        Ok(Self {
-            root: roots.proc.join(format!("self/fd/{}", mount.as_raw_fd())),
-            _mount: Some(mount),
         })
     }
 
@@ -80,7 +95,17 @@ impl TracefsMount {
     }
 }
 
+/// Whether tracefs is mounted there. Opening with `O_PATH`, and without `O_DIRECTORY`, does not
+/// trigger an automount (open(2); kernel fs/namei.c, `follow_automount`).
 fn is_tracefs(path: &Path) -> bool {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+        .and_then(rustix::fs::fstatfs)
+        .is_ok_and(|about| about.f_type as u64 == TRACEFS_MAGIC)
+}
+
+/// Whether a lookup of that path leads to tracefs, mounting it where the kernel does so.
+fn automounts_tracefs(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|about| about.f_type as u64 == TRACEFS_MAGIC)
 }
 
