@@ -15,6 +15,7 @@ mod kernel_file;
 mod record;
 mod setting;
 mod store;
+mod write_cache;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,7 @@ pub use self::error::{RecordError, SettingError};
 pub use self::guard::SettingLock;
 pub use self::record::{BootId, DeviceIdentity, SettingRecord};
 pub use self::setting::{DeviceName, InvalidDeviceName, SystemSetting};
+pub use self::write_cache::{CacheObstacle, CacheStates};
 
 /// Directory of the records, relative to the base directory.
 const RECORD_SUBDIRECTORY: &str = "diskscope/settings";
@@ -282,7 +284,8 @@ impl SettingsManager {
         file: &SettingFile,
     ) -> Result<Option<LeftoverSetting>, SettingError> {
         let setting = record.setting();
-        // A reboot resets the setting.
+        // A reboot resets the settings of the kernel. The write cache of a drive may stay off, which
+        // loses no data.
         if BootId::read(&self.sys_paths).as_ref() != Some(record.boot()) {
             return remove_record(directory, setting).map(|()| None);
         }

@@ -14,9 +14,12 @@ use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, Description, FioGap, FioJob, Forecast, ParameterSet,
     RunContext,
 };
-use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
+use crate::drive::settings::{
+    CacheObstacle, CacheStates, SettingError, SettingLock, SystemSetting,
+};
 use crate::drive::{DriveKind, Target};
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
+use crate::safe_text::SafeText;
 use crate::session::checks::Workload;
 use crate::session::document::check::{
     CheckEvidence, CheckId, ObstacleCause, SettingFailure, SettingObstacle, TestedSetting,
@@ -43,12 +46,6 @@ const PRESENT: StateVariants = [
     VariantKey::new("present_dsync"),
 ];
 
-/// The kernel's keywords for the two states (drivers/scsi/sd.c, `sd_cache_types`).
-const CACHE_STATES: [(&str, StateVariants, &str); 2] = [
-    ("write back", CACHE_ON, "cache on"),
-    ("write through", CACHE_OFF, "cache off"),
-];
-
 static DESCRIPTION: Description = Description {
     name: "write-cache",
     aliases: &[],
@@ -68,9 +65,12 @@ revolution (120 per second at 7200 rpm). sync_penalty is the ratio of the rate o
 O_DSYNC writes with the cache on; cache_gain is the ratio of plain writes with the cache to plain writes \
 without it. Both are compared round by round; a check reports when a ratio may be 1.
 
-The cache can be switched on SCSI and SATA drives, and this needs root. The previous state is restored \
-when the benchmark ends for any reason, or at the next start. On other drives, only the current state is \
-measured. It overwrites the window, at most 1 GiB.",
+The cache can be switched off on SCSI and SATA drives, and this needs root. It is switched on again when \
+the benchmark ends for any reason, or at the next start. A reset or a power failure in between leaves it \
+off: the drive is slower then, but loses nothing. Do not set up device-mapper maps (LVM, LUKS) on the drive \
+during the run: a map that was set up while the cache is off sends no flushes later. A cache that is off is \
+never switched on, for the same reason. There, where drive and kernel disagree, and on other drives, only \
+the current state is measured. It overwrites the window, at most 1 GiB.",
     may_write: true,
     checks: &[CheckId::SettingNotChangeable, CheckId::SettingNotRestored, CheckId::NoSignificantPenalty, CheckId::NoCacheGain],
     workload: Workload::VARYING,
@@ -118,6 +118,30 @@ fn write_cache_setting(bench: &RunContext<'_>) -> Option<SystemSetting> {
     };
     let setting = SystemSetting::write_cache(device).ok()?;
     bench.settings.exists(&setting).then_some(setting)
+}
+
+/// The locked setting and its states, or why the cache is not switched.
+fn lock_cache(
+    bench: &RunContext<'_>,
+) -> Result<Result<(SettingLock, CacheStates), ObstacleCause>, BenchError> {
+    let Some(setting) = write_cache_setting(bench) else {
+        return Ok(Err(ObstacleCause::NotSupported));
+    };
+    let guard = match bench.settings.lock_setting(setting) {
+        Ok(guard) => guard,
+        Err(error) if error.is_locked_by_process() => return Err(BenchError::SettingInUse(error)),
+        Err(error) => return Ok(Err(framework::setting_error(&error))),
+    };
+    let states = bench.settings.switchable_cache(&guard);
+    Ok(states
+        .map(|states| (guard, states))
+        .map_err(|obstacle| match obstacle {
+            CacheObstacle::Off => ObstacleCause::CacheOff,
+            CacheObstacle::Overridden { drive, kernel } => ObstacleCause::CacheOverridden {
+                drive: drive.into(),
+                kernel: kernel.map(SafeText::from),
+            },
+        }))
 }
 
 /// Plain and synchronous writes in one state of the cache.
@@ -173,18 +197,10 @@ impl Benchmark for WriteCacheBenchmark {
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let base_plan = complete_plan(bench.target, bench.parameters)?;
-        let guard = write_cache_setting(bench).map(|setting| bench.settings.lock_setting(setting));
-        match guard {
-            Some(Ok(guard)) => measure_both_states(bench, &base_plan, guard)?,
-            Some(Err(error)) if error.is_locked_by_process() => {
-                return Err(BenchError::SettingInUse(error));
-            }
-            Some(Err(error)) => {
-                measure_current_state(bench, &base_plan, framework::setting_error(&error))?;
-            }
-            None => measure_current_state(bench, &base_plan, ObstacleCause::NotSupported)?,
+        match lock_cache(bench)? {
+            Ok((guard, states)) => measure_both_states(bench, &base_plan, guard, states),
+            Err(cause) => measure_current_state(bench, &base_plan, cause),
         }
-        Ok(())
     }
 
     fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
@@ -226,9 +242,13 @@ fn measure_both_states(
     bench: &mut RunContext<'_>,
     base_plan: &Plan,
     guard: SettingLock,
+    states: CacheStates,
 ) -> Result<(), BenchError> {
-    let pairs = CACHE_STATES
-        .map(|(word, key, label)| (word, plain_and_sync_variants(base_plan, key, label)));
+    let pairs = [
+        (states.on, CACHE_ON, "cache on"),
+        (states.off, CACHE_OFF, "cache off"),
+    ]
+    .map(|(word, key, label)| (word, plain_and_sync_variants(base_plan, key, label)));
     let variants: Vec<Variant> = pairs.iter().flat_map(|(_, pair)| pair.clone()).collect();
     set_table(bench, &variants);
     let mut switch = CacheSwitch {
@@ -335,36 +355,67 @@ fn setting_not_restored(error: &SettingError) -> CheckEvidence {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::PathBuf;
 
     use super::*;
     use crate::bench::find_benchmark;
+    use crate::bench::framework::context::FinishedRun;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
     use crate::drive::random::splitmix64;
     use crate::roots::SysPaths;
 
+    /// The files of a drive with a volatile cache.
+    struct CachedDrive {
+        directory: tempfile::TempDir,
+        cache_type: PathBuf,
+    }
+
+    impl CachedDrive {
+        /// `drive`: its `cache_type`; `kernel`: its `queue/write_cache`.
+        fn new(drive: &str, kernel: &str) -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let disk = directory.path().join("sys/class/block/sim:constant");
+            let cache_type = disk.join("device/scsi_disk/2:0:0:0/cache_type");
+            let queue = disk.join("queue/write_cache");
+            for (file, value) in [(&cache_type, drive), (&queue, kernel)] {
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(file, format!("{value}\n")).unwrap();
+            }
+            Self {
+                directory,
+                cache_type,
+            }
+        }
+
+        fn cache_type(&self) -> String {
+            fs::read_to_string(&self.cache_type).unwrap()
+        }
+
+        /// Runs the benchmark; with the run the number of plans that it executed.
+        fn run(&self) -> (FinishedRun, usize) {
+            let fake = FakeDrive::new(|request: &fake::FakeRequest<'_>| {
+                let cached = self.cache_type().trim() == "write back";
+                let plain = request.plan.sync_mode == SyncMode::None;
+                Some(if cached && plain { 100_000 } else { 8_000_000 })
+            });
+            let settings = fake::settings_below(self.directory.path());
+            let choice = crate::engine::EngineChoice::Auto;
+            let opened =
+                crate::engine::open_target(&SysPaths::default(), "sim:constant", choice, None)
+                    .unwrap();
+            let test = find_benchmark("write-cache").unwrap();
+            let parameters = fake::parameters(test, &opened.target, &[("duration", "4s")]);
+            let finished = fake::run_on_engine(test, &opened.target, &parameters, &settings, &fake);
+            let executed = fake.executed_plans.lock().unwrap().len();
+            (finished, executed)
+        }
+    }
+
     #[test]
     fn write_cache_measures_both_states_and_restores_original() {
-        let directory = tempfile::tempdir().unwrap();
-        let disk = directory
-            .path()
-            .join("sys/class/block/sim:constant/device/scsi_disk/2:0:0:0");
-        fs::create_dir_all(&disk).unwrap();
-        let file = disk.join("cache_type");
-        fs::write(&file, "write back\n").unwrap();
-        let settings = fake::settings_below(directory.path());
-        let switch = file.clone();
-        let fake = FakeDrive::new(move |request| {
-            let cached = fs::read_to_string(&switch).unwrap().trim() == "write back";
-            let plain = request.plan.sync_mode == SyncMode::None;
-            Some(if cached && plain { 100_000 } else { 8_000_000 })
-        });
-        let choice = crate::engine::EngineChoice::Auto;
-        let opened =
-            crate::engine::open_target(&SysPaths::default(), "sim:constant", choice, None).unwrap();
-        let test = find_benchmark("write-cache").unwrap();
-        let parameters = fake::parameters(test, &opened.target, &[("duration", "4s")]);
-        let finished = fake::run_on_engine(test, &opened.target, &parameters, &settings, &fake);
+        let drive = CachedDrive::new("write back", "write back");
+        let (finished, executed) = drive.run();
         assert!((metric_value(&finished, &MetricId::SYNC_PENALTY) / 80.0 - 1.0).abs() < 0.01);
         assert!((metric_value(&finished, &MetricId::CACHE_GAIN) / 80.0 - 1.0).abs() < 0.01);
         assert!(check_codes(&finished).is_empty());
@@ -375,8 +426,29 @@ mod tests {
                     && run_metric.high.unwrap() >= run_metric.value
             );
         }
-        assert_eq!(fake.executed_plans.lock().unwrap().len(), 16);
-        assert_eq!(fs::read_to_string(file).unwrap().trim(), "write back");
+        assert_eq!(executed, 16);
+        assert_eq!(drive.cache_type().trim(), "write back");
+    }
+
+    #[test]
+    fn write_cache_that_is_off_or_overridden_is_left_alone() {
+        let overridden = ObstacleCause::CacheOverridden {
+            drive: "write back".into(),
+            kernel: Some("write through".into()),
+        };
+        for (of_drive, of_kernel, cause) in [
+            ("write through", "write through", ObstacleCause::CacheOff),
+            ("write back", "write through", overridden),
+        ] {
+            let drive = CachedDrive::new(of_drive, of_kernel);
+            let (finished, executed) = drive.run();
+            assert_eq!(check_codes(&finished)[0], "setting-not-changeable");
+            let expected = cache_not_switchable(false, cause);
+            assert_eq!(finished.findings.verdicts[0].facts, Some(expected));
+            // Not even the same value is written: that would revalidate the disk.
+            assert_eq!(drive.cache_type(), format!("{of_drive}\n"));
+            assert_eq!(executed, 8, "{of_drive}");
+        }
     }
 
     #[test]

@@ -86,6 +86,26 @@ pub(super) fn setting_not_changeable(obstacle: &SettingObstacle) -> CheckText {
             "use a whole SCSI or SATA drive; on NVMe change it with nvme set-feature -f 6"
                 .to_owned(),
         ),
+        (ObstacleCause::CacheOff, _) => (
+            "the cache is off, and device-mapper maps (LVM, LUKS) that were set up while it is off send \
+             no flushes when it is on"
+                .to_owned(),
+            "to measure both states, first write \"write back\" to the drive's cache_type in \
+             /sys/class/scsi_disk, and set up the maps on the drive again"
+                .to_owned(),
+        ),
+        (ObstacleCause::CacheOverridden { drive, kernel }, _) => {
+            let kernel = kernel.as_ref().map_or("cannot be read".to_owned(), |kernel| {
+                format!("is \"{kernel}\"")
+            });
+            (
+                format!(
+                    "the drive's cache_type is \"{drive}\", but its queue/write_cache {kernel}: \
+                     switching would lose what was set there"
+                ),
+                "to measure both states, first set both to \"write back\"".to_owned(),
+            )
+        }
         (ObstacleCause::NotSupported, TestedSetting::ReadAhead) => (
             "no block device is known for this target".to_owned(),
             "name a block device, or a directory on one".to_owned(),

@@ -235,6 +235,16 @@ pub enum ObstacleCause {
     },
     /// The target does not have the setting.
     NotSupported,
+    /// The write cache is off, and is never switched on: device-mapper maps that were set up while
+    /// it was off send no flushes.
+    CacheOff,
+    /// The states of the write cache that the drive and the kernel have differ.
+    CacheOverridden {
+        /// The drive's: `cache_type`.
+        drive: SafeText,
+        /// The kernel's: `queue/write_cache`, if it can be read.
+        kernel: Option<SafeText>,
+    },
 }
 
 /// A setting that could not be restored.
