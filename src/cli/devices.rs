@@ -84,7 +84,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let listings = || {
         drives
             .iter()
-            .map(|drive| DeviceListing::new(drive, &file_systems, unplug_of(drive)))
+            .map(|drive| DeviceListing::new(drive, &drives, &file_systems, unplug_of(drive)))
     };
     let text = match format {
         OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
@@ -139,6 +139,7 @@ struct DeviceListing<'a> {
 impl<'a> DeviceListing<'a> {
     fn new(
         drive: &'a BlockDevice,
+        drives: &[BlockDevice],
         file_systems: &'a [MountedFileSystem],
         unplug: Option<UnplugAnswer>,
     ) -> Self {
@@ -150,7 +151,7 @@ impl<'a> DeviceListing<'a> {
             label: drive.label(),
             sector_kind: drive.sector_kind(),
             file_systems: own.collect(),
-            advice: advice::tuning_advice(drive, file_systems, None),
+            advice: advice::tuning_advice(drive, drives, file_systems, None),
             unplug,
         }
     }
@@ -180,7 +181,7 @@ fn devices_text(
     let advice: Vec<(&BlockDevice, TuningAdvice)> = drives
         .iter()
         .flat_map(|drive| {
-            let given = advice::tuning_advice(drive, file_systems, None);
+            let given = advice::tuning_advice(drive, drives, file_systems, None);
             given.into_iter().map(move |advice| (drive, advice))
         })
         .collect();
@@ -214,10 +215,7 @@ fn append_device_tree(
         device_details(drive, file_systems).join(", ")
     );
     // A member of several devices is shown below each of them; a cycle cannot be stacked.
-    let below = |other: &&BlockDevice| {
-        other.parent.as_ref() == Some(&drive.name) || other.slaves.contains(&drive.name)
-    };
-    for other in drives.iter().filter(below) {
+    for other in drives.iter().filter(|other| other.is_on(drive)) {
         append_device_tree(text, other, (drives, file_systems), depth + 1);
     }
 }

@@ -37,10 +37,11 @@ const RECOMMENDED_READ_AHEAD_KIB: u32 = 4096;
 /// The read-ahead window limits the request size if the mean request reaches this fraction of it.
 const READ_AHEAD_LIMITED_FRACTION: f64 = 0.75;
 
-/// All tuning advice for a drive; `load` is the observed load, if known.
+/// All tuning advice for a drive, one of `drives`; `load` is the observed load, if known.
 #[must_use]
 pub fn tuning_advice(
     drive: &BlockDevice,
+    drives: &[BlockDevice],
     file_systems: &[MountedFileSystem],
     load: Option<ObservedLoad>,
 ) -> Vec<TuningAdvice> {
@@ -48,7 +49,7 @@ pub fn tuning_advice(
         misaligned_partition_advice(drive),
         scheduler_advice(drive),
         load.and_then(|load| read_ahead_advice(drive, load)),
-        write_cache_advice(drive),
+        write_cache_advice(drive, drives),
         loop_direct_io_advice(drive),
     ]
     .into_iter()
@@ -164,20 +165,30 @@ fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAd
 }
 
 /// A disk without a write cache waits one revolution for each write.
-fn write_cache_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
+///
+/// The kernel sends flushes only where it knows that the cache is on: a change by a command to the
+/// drive (MODE SELECT through SG_IO) escapes it, one of `cache_type` does not, which also saves the
+/// mode page where the drive can (drivers/scsi/sd.c, `cache_type_store`). A device-mapper map that
+/// was set up while the cache was off passes no flushes on until its table is loaded again
+/// (drivers/md/dm-table.c, `dm_table_supports_flush`): with such a map there is no advice.
+fn write_cache_advice(drive: &BlockDevice, drives: &[BlockDevice]) -> Option<TuningAdvice> {
     let off = drive.write_cache.as_deref() == Some("write through");
     let disk = drive.kind == DriveKind::Disk && drive.rotational == Some(true);
-    let node = shell::device_node(&drive.name);
-    let command = match drive.transport.as_deref() {
-        Some("sata") => shell::command_line(["hdparm", "-W", "1", &node]),
-        Some("sas" | "scsi") => shell::command_line(["sdparm", "--set=WCE=1", "--save", &node]),
-        _ => return None,
+    let is_scsi = matches!(drive.transport.as_deref(), Some("sata" | "sas" | "scsi"));
+    let has_map = || {
+        let mut above = drive.devices_above(drives).into_iter();
+        above.any(|device| device.kind == DriveKind::DeviceMapper)
     };
-    (off && disk).then(|| TuningAdvice {
+    let directory = format!("/sys/block/{}/device/scsi_disk/", drive.name);
+    (off && disk && is_scsi && !has_map()).then(|| TuningAdvice {
         code: "write-cache",
-        reason: "its write cache is off: each write waits for the medium. File systems flush the cache when needed; leave it off if other software relies on that"
+        reason: "its write cache is off: each write waits for the medium. File systems flush the cache when needed; leave it off if other software relies on that. Device-mapper maps (LVM, LUKS) send flushes only if they are set up after it was switched on"
             .to_owned(),
-        command,
+        command: format!(
+            "echo {} | tee {}*/cache_type",
+            shell::quote_word("write back"),
+            shell::quote_word(directory)
+        ),
     })
 }
 

@@ -35,27 +35,27 @@ fn commands(advice: &[TuningAdvice]) -> Vec<&str> {
 fn rotational_disk_gets_scheduler_advice() {
     let mut disk = drive(DriveKind::Disk, "sata", true);
     assert_eq!(
-        commands(&tuning_advice(&disk, &[], None)),
+        commands(&tuning_advice(&disk, &[], &[], None)),
         ["echo mq-deadline > /sys/block/sda/queue/scheduler"]
     );
     disk.scheduler = Some("bfq".to_owned());
-    assert!(tuning_advice(&disk, &[], None).is_empty());
+    assert!(tuning_advice(&disk, &[], &[], None).is_empty());
     disk.scheduler = Some("none".to_owned());
     disk.details.schedulers = vec!["none".to_owned()];
     assert!(
-        tuning_advice(&disk, &[], None).is_empty(),
+        tuning_advice(&disk, &[], &[], None).is_empty(),
         "it is not offered"
     );
     // A drive that a virtual machine reports as rotational may not be.
-    assert!(tuning_advice(&drive(DriveKind::Disk, "virtio", true), &[], None).is_empty());
+    assert!(tuning_advice(&drive(DriveKind::Disk, "virtio", true), &[], &[], None).is_empty());
 }
 
 #[test]
 fn parallel_device_is_advised_scheduler_none() {
     let mut nvme = drive(DriveKind::Disk, "nvme", false);
-    assert!(tuning_advice(&nvme, &[], None).is_empty());
+    assert!(tuning_advice(&nvme, &[], &[], None).is_empty());
     nvme.scheduler = Some("mq-deadline".to_owned());
-    let advice = tuning_advice(&nvme, &[], None);
+    let advice = tuning_advice(&nvme, &[], &[], None);
     assert_eq!(advice[0].code, "scheduler");
     assert!(advice[0].command.starts_with("echo none > "));
 }
@@ -70,17 +70,17 @@ fn read_ahead_advice_requires_sequential_load() {
         })
     };
     assert!(
-        tuning_advice(&disk, &[], load(150.0, 16.0)).is_empty(),
+        tuning_advice(&disk, &[], &[], load(150.0, 16.0)).is_empty(),
         "random"
     );
     assert!(
-        tuning_advice(&disk, &[], load(1.0, 128.0)).is_empty(),
+        tuning_advice(&disk, &[], &[], load(1.0, 128.0)).is_empty(),
         "little"
     );
-    let advice = tuning_advice(&disk, &[], load(150.0, 127.0));
+    let advice = tuning_advice(&disk, &[], &[], load(150.0, 127.0));
     assert_eq!(commands(&advice), ["blockdev --setra 8192 /dev/sda"]);
     disk.read_ahead_kib = Some(4096);
-    assert!(tuning_advice(&disk, &[], load(150.0, 4096.0)).is_empty());
+    assert!(tuning_advice(&disk, &[], &[], load(150.0, 4096.0)).is_empty());
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn misaligned_partition_gets_advice() {
     part.parent = Some("nvme0n1".to_owned());
     part.aligned = Some(false);
     part.details.start_bytes = Some(63 * 512);
-    let advice = tuning_advice(&part, &[], None);
+    let advice = tuning_advice(&part, &[], &[], None);
     assert_eq!(advice[0].code, "misaligned-partition");
     assert!(advice[0].reason.contains("32256") && advice[0].reason.contains("4096"));
     assert_eq!(
@@ -99,7 +99,7 @@ fn misaligned_partition_gets_advice() {
     );
     part.aligned = None;
     assert!(
-        tuning_advice(&part, &[], None).is_empty(),
+        tuning_advice(&part, &[], &[], None).is_empty(),
         "unknown is no fault"
     );
 }
@@ -110,12 +110,12 @@ fn disabled_write_cache_and_buffered_loop_device_get_advice() {
     disk.scheduler = Some("mq-deadline".to_owned());
     disk.write_cache = Some("write through".to_owned());
     assert_eq!(
-        commands(&tuning_advice(&disk, &[], None)),
-        ["hdparm -W 1 /dev/sda"]
+        commands(&tuning_advice(&disk, &[], &[], None)),
+        ["echo 'write back' | tee /sys/block/sda/device/scsi_disk/*/cache_type"]
     );
     disk.rotational = Some(false);
     assert!(
-        tuning_advice(&disk, &[], None).is_empty(),
+        tuning_advice(&disk, &[], &[], None).is_empty(),
         "it may need none"
     );
 
@@ -124,11 +124,39 @@ fn disabled_write_cache_and_buffered_loop_device_get_advice() {
     looped.backing_file = Some("/a".to_owned());
     looped.details.direct_io = Some(false);
     assert_eq!(
-        commands(&tuning_advice(&looped, &[], None)),
+        commands(&tuning_advice(&looped, &[], &[], None)),
         ["losetup --direct-io=on /dev/loop0"]
     );
     looped.details.direct_io = Some(true);
-    assert!(tuning_advice(&looped, &[], None).is_empty());
+    assert!(tuning_advice(&looped, &[], &[], None).is_empty());
+}
+
+#[test]
+fn write_cache_below_a_device_mapper_map_gets_no_advice() {
+    let mut disk = drive(DriveKind::Disk, "sas", true);
+    disk.scheduler = Some("mq-deadline".to_owned());
+    disk.write_cache = Some("write through".to_owned());
+    let part = BlockDevice {
+        parent: Some("sda".to_owned()),
+        ..BlockDevice::new("sda1", DriveKind::Partition, 1 << 30)
+    };
+    let raid = BlockDevice {
+        slaves: vec!["sda1".to_owned()],
+        ..BlockDevice::new("md0", DriveKind::Raid, 1 << 30)
+    };
+    let map = |on: &str| BlockDevice {
+        slaves: vec![on.to_owned()],
+        ..BlockDevice::new("dm-0", DriveKind::DeviceMapper, 1 << 30)
+    };
+    let advice = |others: &[&BlockDevice]| {
+        let drives: Vec<_> = others.iter().copied().chain([&disk]).cloned().collect();
+        tuning_advice(&disk, &drives, &[], None).len()
+    };
+    assert_eq!(advice(&[&part, &raid]), 1);
+    assert_eq!(advice(&[&map("sdb")]), 1, "on another drive");
+    assert_eq!(advice(&[&map("sda")]), 0);
+    assert_eq!(advice(&[&part, &map("sda1")]), 0);
+    assert_eq!(advice(&[&part, &raid, &map("md0")]), 0);
 }
 
 #[test]
@@ -143,20 +171,20 @@ fn strictatime_mount_gets_advice() {
         options: vec!["rw".to_owned()],
         usage: None,
     };
-    let advice = tuning_advice(&disk, std::slice::from_ref(&file_system), None);
+    let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);
     assert_eq!(
         commands(&advice),
         ["mount -o remount,relatime \"/srv/it's\""]
     );
     file_system.mount_point_is_exact = false;
-    let advice = tuning_advice(&disk, std::slice::from_ref(&file_system), None);
+    let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);
     assert_eq!(commands(&advice), ["findmnt --real --options strictatime"]);
     file_system.options.push("noatime".to_owned());
-    assert!(tuning_advice(&disk, std::slice::from_ref(&file_system), None).is_empty());
+    assert!(tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None).is_empty());
     file_system.block_device = (8, 16);
     file_system.options = vec!["rw".to_owned()];
     assert!(
-        tuning_advice(&disk, &[file_system], None).is_empty(),
+        tuning_advice(&disk, &[], &[file_system], None).is_empty(),
         "another's"
     );
 }

@@ -153,6 +153,28 @@ impl BlockDevice {
         }
     }
 
+    /// Whether it is a partition of that device, or stacked on it.
+    #[must_use]
+    pub fn is_on(&self, lower: &Self) -> bool {
+        self.parent.as_ref() == Some(&lower.name) || self.slaves.contains(&lower.name)
+    }
+
+    /// Its partitions and what is stacked on it and on them, among `all`; each once.
+    #[must_use]
+    pub fn devices_above<'a>(&self, all: &'a [Self]) -> Vec<&'a Self> {
+        let mut above: Vec<&Self> = all.iter().filter(|other| other.is_on(self)).collect();
+        let mut next = 0;
+        while let Some(device) = above.get(next).copied() {
+            let is_new = |other: &&Self| {
+                other.is_on(device) && !above.iter().any(|known| known.name == other.name)
+            };
+            let new: Vec<&Self> = all.iter().filter(is_new).collect();
+            above.extend(new);
+            next += 1;
+        }
+        above
+    }
+
     /// 512n, 512e or 4Kn: logical and physical sector size.
     #[must_use]
     pub fn sector_kind(&self) -> Option<String> {

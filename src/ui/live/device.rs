@@ -124,7 +124,7 @@ fn description_lines(
     lines.extend(stack_lines(sample, device, theme));
     if let Some(drive) = drive {
         let load = live.history.read_load(&device.name);
-        for advice in advice::tuning_advice(drive, &sample.file_systems, load) {
+        for advice in advice::tuning_advice(drive, &sample.drives, &sample.file_systems, load) {
             lines.push(Line::default());
             lines.push(Line::styled(
                 format!("ADVICE {}", advice.code),
