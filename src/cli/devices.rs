@@ -1,5 +1,6 @@
 //! `diskscope devices`: lists drives with identity, stacking, users and tuning advice.
 
+use std::cell::LazyCell;
 use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -8,6 +9,7 @@ use serde::Serialize;
 use super::failure::{CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{ResultOutput, converted, json_lines, pretty_json};
+use crate::drive::guard::{self, DeviceUsers};
 use crate::drive::unplug::{self, FlushState, UnplugAnswer};
 use crate::drive::{
     BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
@@ -80,7 +82,10 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         drives.retain(|drive| drive.size_bytes > 0);
     }
     let counters = disk_counters(&roots);
-    let unplug_of = |drive: &BlockDevice| unplug_answer_of(drive, &drives, &counters);
+    // Searched only where an answer is printed: it looks at all processes.
+    let users = LazyCell::new(|| users_of_drives(&roots, &drives));
+    let unplug_of =
+        |drive: &BlockDevice| unplug_answer_of(drive, &drives, users.as_ref(), &counters);
     let listings = || {
         drives
             .iter()
@@ -103,10 +108,19 @@ fn disk_counters(roots: &SysPaths) -> Vec<DiskCounters> {
     text.map_or_else(|_| Vec::new(), |text| diskstats::parse(&text))
 }
 
+/// The users of all drives, of all mount namespaces and processes that may be examined.
+fn users_of_drives(roots: &SysPaths, drives: &[BlockDevice]) -> Option<DeviceUsers> {
+    let searched = drives
+        .iter()
+        .filter(|drive| unplug::can_be_unplugged(drive));
+    guard::find_device_users(roots, searched.map(|drive| drive.name.as_str())).ok()
+}
+
 /// Whether a drive can be unplugged, as far as one reading of its counters says.
 fn unplug_answer_of(
     drive: &BlockDevice,
     drives: &[BlockDevice],
+    users: Option<&DeviceUsers>,
     counters: &[DiskCounters],
 ) -> Option<UnplugAnswer> {
     let own = counters
@@ -116,7 +130,7 @@ fn unplug_answer_of(
         let flushes = disk.flushes.map(|flushes| flushes.completed);
         FlushState::of_counters(disk.writes.sectors, flushes)
     });
-    unplug::unplug_answer(drive, drives, None, flush)
+    unplug::unplug_answer(drive, drives, users, None, flush)
 }
 
 /// The text where there is no device.

@@ -1,12 +1,10 @@
-//! Whether a drive can be unplugged without losing data: nothing on it is in use, and what was written
-//! has left its volatile cache.
+//! Whether a drive can be unplugged without losing data: nothing on it is in use, as far as was looked
+//! at, and what was written has left its volatile cache.
 
 use serde::{Deserialize, Serialize};
 
-use super::{BlockDevice, DeviceUse, DriveKind};
-
-/// Deeper stacks of devices are cycles.
-const MAX_LAYERS: usize = 16;
+use super::guard::DeviceUsers;
+use super::{BlockDevice, DeviceUse, DriveKind, UseConflict};
 
 /// What is known about a drive's volatile cache, from the counters of its writes and flushes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +70,33 @@ pub enum UnplugObstacle {
         /// The device.
         device: String,
     },
+    /// A file system on it is mounted in another mount namespace, such as a container's.
+    MountedElsewhere {
+        /// The device of the file system.
+        device: String,
+        /// Mount point in that namespace.
+        at: String,
+        /// A process of that namespace.
+        process: u32,
+    },
+    /// A process has it open for writing, locked or mapped, or serves data from it.
+    Open {
+        /// The device.
+        device: String,
+        /// Process ID.
+        process: u32,
+        /// Name of the process.
+        command: String,
+    },
+    /// The kernel uses it in another way: an export, a loop device, a file system of several devices.
+    UsedBy {
+        /// The device.
+        device: String,
+        /// What uses it.
+        by: String,
+    },
+    /// Mounts of other namespaces and processes that have it open were not all looked at.
+    UsersNotExamined,
     /// Bytes that were written to it are only in memory.
     Dirty {
         /// Their number.
@@ -90,7 +115,71 @@ impl UnplugObstacle {
     /// Whether it makes the answer unknown instead of "no".
     #[must_use]
     pub fn is_unknown(&self) -> bool {
-        matches!(self, Self::FlushUnknown { .. })
+        matches!(self, Self::FlushUnknown { .. } | Self::UsersNotExamined)
+    }
+
+    /// What a use of a device prevents; `None` for those that [`BlockDevice::users`] has too.
+    fn of_conflict(conflict: &UseConflict) -> Option<Self> {
+        Some(match conflict.clone() {
+            UseConflict::MountedInOtherNamespace {
+                device,
+                at,
+                process,
+            } => Self::MountedElsewhere {
+                device,
+                at,
+                process,
+            },
+            UseConflict::OpenByProcess {
+                device,
+                process,
+                command,
+                ..
+            }
+            | UseConflict::MappedByProcess {
+                device,
+                process,
+                command,
+            }
+            | UseConflict::Served {
+                device,
+                process,
+                command,
+            }
+            | UseConflict::Locked {
+                device,
+                by: Some((process, command)),
+            } => Self::Open {
+                device,
+                process,
+                command,
+            },
+            UseConflict::FileSystemMember {
+                device,
+                file_system: by,
+            }
+            | UseConflict::AttachedLoopDevice { device, by }
+            | UseConflict::Exported { device, by }
+            | UseConflict::WrittenByKernel { device, by } => Self::UsedBy { device, by },
+            // Held devices are looked at themselves. The others are uses of another device with the
+            // same bytes, which a search upwards does not find.
+            _ => return None,
+        })
+    }
+
+    /// The device that is used.
+    fn device(&self) -> Option<&str> {
+        match self {
+            Self::Mounted { device, .. }
+            | Self::Swap { device }
+            | Self::MountedElsewhere { device, .. }
+            | Self::Open { device, .. }
+            | Self::UsedBy { device, .. } => Some(device),
+            Self::UsersNotExamined
+            | Self::Dirty { .. }
+            | Self::NotFlushed
+            | Self::FlushUnknown { .. } => None,
+        }
     }
 }
 
@@ -103,21 +192,36 @@ pub struct UnplugAnswer {
     pub obstacles: Vec<UnplugObstacle>,
 }
 
-/// Whether `drive` can be unplugged; `None` for what is no drive. `dirty_bytes`: dirty and under
-/// writeback to it, where known.
+/// Whether it is a drive with a medium, and so has an answer.
+#[must_use]
+pub fn can_be_unplugged(drive: &BlockDevice) -> bool {
+    matches!(drive.kind, DriveKind::Disk | DriveKind::Loop) && drive.size_bytes > 0
+}
+
+/// Whether `drive` can be unplugged; `None` for what is no drive. `users`: a search for users that
+/// included it, if there was one. `dirty_bytes`: dirty and under writeback to it, where known.
 #[must_use]
 pub fn unplug_answer(
     drive: &BlockDevice,
     drives: &[BlockDevice],
+    users: Option<&DeviceUsers>,
     dirty_bytes: Option<u64>,
     flush: FlushState,
 ) -> Option<UnplugAnswer> {
-    let is_drive = matches!(drive.kind, DriveKind::Disk | DriveKind::Loop);
-    if !is_drive || drive.size_bytes == 0 {
+    if !can_be_unplugged(drive) {
         return None;
     }
-    let mut obstacles = Vec::new();
-    add_uses(&mut obstacles, drive, drives, 0);
+    let mut devices = drive.devices_above(drives);
+    devices.insert(0, drive);
+    let mut obstacles = known_uses(&devices);
+    obstacles.extend(
+        users
+            .into_iter()
+            .flat_map(|users| found_uses(&devices, users)),
+    );
+    if obstacles.is_empty() && users.is_none_or(|users| !users.unresolved.is_empty()) {
+        obstacles.push(UnplugObstacle::UsersNotExamined);
+    }
     if let Some(bytes) = dirty_bytes.filter(|bytes| *bytes > 0) {
         obstacles.push(UnplugObstacle::Dirty { bytes });
     }
@@ -137,42 +241,51 @@ pub fn unplug_answer(
     Some(UnplugAnswer { safe, obstacles })
 }
 
-/// Adds who uses a device, its partitions and what is stacked on them; each once.
-fn add_uses(
-    obstacles: &mut Vec<UnplugObstacle>,
-    device: &BlockDevice,
-    drives: &[BlockDevice],
-    depth: usize,
-) {
-    for user in &device.users {
-        let name = device.name.clone();
-        let obstacle = match user {
-            DeviceUse::Mounted { at, .. } => UnplugObstacle::Mounted {
-                device: name,
-                at: at.clone(),
-            },
-            DeviceUse::Swap => UnplugObstacle::Swap { device: name },
-            // What holds it is looked at itself.
-            DeviceUse::HeldBy { .. } => continue,
-        };
-        if !obstacles.contains(&obstacle) {
+/// Mounts of this namespace and swap areas; each once.
+fn known_uses(devices: &[&BlockDevice]) -> Vec<UnplugObstacle> {
+    let mut obstacles = Vec::new();
+    for device in devices {
+        for user in &device.users {
+            let name = device.name.clone();
+            let obstacle = match user {
+                DeviceUse::Mounted { at, .. } => UnplugObstacle::Mounted {
+                    device: name,
+                    at: at.clone(),
+                },
+                DeviceUse::Swap => UnplugObstacle::Swap { device: name },
+                // What holds it is one of the devices.
+                DeviceUse::HeldBy { .. } => continue,
+            };
+            if !obstacles.contains(&obstacle) {
+                obstacles.push(obstacle);
+            }
+        }
+    }
+    obstacles
+}
+
+/// What a search found in addition; each once.
+fn found_uses(devices: &[&BlockDevice], users: &DeviceUsers) -> Vec<UnplugObstacle> {
+    let mut obstacles: Vec<UnplugObstacle> = Vec::new();
+    for obstacle in users
+        .conflicts
+        .iter()
+        .filter_map(UnplugObstacle::of_conflict)
+    {
+        let is_of_these = devices
+            .iter()
+            .any(|device| obstacle.device() == Some(&device.name));
+        if is_of_these && !obstacles.contains(&obstacle) {
             obstacles.push(obstacle);
         }
     }
-    if depth == MAX_LAYERS {
-        return;
-    }
-    let is_above = |other: &&BlockDevice| {
-        other.parent.as_ref() == Some(&device.name) || other.slaves.contains(&device.name)
-    };
-    for other in drives.iter().filter(is_above) {
-        add_uses(obstacles, other, drives, depth + 1);
-    }
+    obstacles
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drive::guard::UnresolvedUse;
 
     fn device(name: &str, kind: DriveKind) -> BlockDevice {
         BlockDevice {
@@ -204,7 +317,7 @@ mod tests {
         };
         let answer = |others: Vec<BlockDevice>, dirty, flush| {
             let all = [vec![disk.clone()], others].concat();
-            unplug_answer(&disk, &all, dirty, flush).unwrap()
+            unplug_answer(&disk, &all, Some(&DeviceUsers::default()), dirty, flush).unwrap()
         };
         let free = answer(vec![partition(vec![])], Some(0), FlushState::Flushed);
         assert_eq!((free.safe, free.obstacles.len()), (Some(true), 0));
@@ -239,16 +352,77 @@ mod tests {
     }
 
     #[test]
+    fn drive_that_others_use_is_not_safe() {
+        let disk = device("sdb", DriveKind::Disk);
+        let all = [disk.clone(), partition(vec![])];
+        let answer = |users: Option<&DeviceUsers>| {
+            unplug_answer(&disk, &all, users, None, FlushState::Flushed).unwrap()
+        };
+        let open = |device: &str| UseConflict::OpenByProcess {
+            device: device.to_owned(),
+            process: 12,
+            command: "qemu".to_owned(),
+            mapped: false,
+        };
+        let of = |conflicts: Vec<UseConflict>| DeviceUsers {
+            conflicts,
+            unresolved: Vec::new(),
+        };
+        assert_eq!(answer(Some(&of(vec![open("sdc")]))).safe, Some(true));
+        let container = UseConflict::MountedInOtherNamespace {
+            device: "sdb1".to_owned(),
+            at: "/data".to_owned(),
+            process: 7,
+        };
+        let held = UseConflict::HeldByDevice {
+            device: "sdb".to_owned(),
+            by: "dm-0".to_owned(),
+        };
+        let used = answer(Some(&of(vec![open("sdb"), container, held, open("sdb")])));
+        let expected = [
+            UnplugObstacle::Open {
+                device: "sdb".to_owned(),
+                process: 12,
+                command: "qemu".to_owned(),
+            },
+            UnplugObstacle::MountedElsewhere {
+                device: "sdb1".to_owned(),
+                at: "/data".to_owned(),
+                process: 7,
+            },
+        ];
+        assert_eq!(
+            (used.safe, &used.obstacles[..]),
+            (Some(false), &expected[..])
+        );
+    }
+
+    #[test]
+    fn drive_of_which_not_all_users_are_known_is_not_called_safe() {
+        let disk = device("sdb", DriveKind::Disk);
+        let incomplete = DeviceUsers {
+            conflicts: Vec::new(),
+            unresolved: vec![UnresolvedUse::OpenForReading],
+        };
+        for users in [None, Some(&incomplete)] {
+            let answer = unplug_answer(&disk, &[], users, None, FlushState::Flushed).unwrap();
+            assert_eq!(answer.safe, None);
+            assert_eq!(answer.obstacles, [UnplugObstacle::UsersNotExamined]);
+        }
+    }
+
+    #[test]
     fn drive_without_volatile_cache_needs_no_flush() {
         let disk = BlockDevice {
             write_cache: Some("write through".to_owned()),
             ..device("sdb", DriveKind::Disk)
         };
-        let answer = unplug_answer(&disk, &[], None, FlushState::NotCounted).unwrap();
+        let users = DeviceUsers::default();
+        let answer = unplug_answer(&disk, &[], Some(&users), None, FlushState::NotCounted).unwrap();
         assert_eq!(answer.safe, Some(true));
         let partition = partition(vec![]);
         assert_eq!(
-            unplug_answer(&partition, &[], None, FlushState::Flushed),
+            unplug_answer(&partition, &[], Some(&users), None, FlushState::Flushed),
             None
         );
     }

@@ -7,7 +7,7 @@ use rustix::fs::{FileType, Stat, major, minor};
 
 /// Identity of a file: for a block device its number, regardless of the node; for any other file
 /// its file system and inode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileId {
     /// A block device, by major and minor number.
     Device(u32, u32),

@@ -13,10 +13,16 @@ pub fn unplug_text(answer: &UnplugAnswer, path: &str) -> String {
         .map(|obstacle| obstacle_text(obstacle, path))
         .collect();
     let reasons = reasons.join("; ");
-    match answer.safe {
-        Some(true) => "yes: nothing on it is in use, and nothing is in its cache".to_owned(),
-        Some(false) => format!("no: {reasons}"),
-        None => format!("unknown: {reasons}"),
+    match (answer.safe, answer.obstacles.as_slice()) {
+        (Some(true), _) => {
+            "yes: not mounted, swap or open for writing anywhere, and nothing is in its cache"
+                .to_owned()
+        }
+        (Some(false), _) => format!("no: {reasons}"),
+        (None, [UnplugObstacle::UsersNotExamined]) => {
+            format!("nothing is in its cache; {reasons}")
+        }
+        (None, _) => format!("unknown: {reasons}"),
     }
 }
 
@@ -24,6 +30,22 @@ fn obstacle_text(obstacle: &UnplugObstacle, path: &str) -> String {
     match obstacle {
         UnplugObstacle::Mounted { device, at } => format!("mounted at {at} ({device})"),
         UnplugObstacle::Swap { device } => format!("swap ({device})"),
+        UnplugObstacle::MountedElsewhere {
+            device,
+            at,
+            process,
+        } => format!("mounted at {at} in the mount namespace of process {process} ({device})"),
+        UnplugObstacle::Open {
+            device,
+            process,
+            command,
+        } => format!("in use by process {process} {command} ({device})"),
+        UnplugObstacle::UsedBy { device, by } => format!("in use by {by} ({device})"),
+        UnplugObstacle::UsersNotExamined => {
+            "not mounted or swap here, but other mount namespaces and the processes that may have it \
+             open are not all examined"
+                .to_owned()
+        }
         UnplugObstacle::Dirty { bytes } => {
             format!("{} dirty", units::format_capacity(*bytes as f64))
         }

@@ -150,7 +150,8 @@ fn unplug_lines(
     let dirty = dirty.map(|(dirty, writeback)| dirty + writeback);
     let answer = device
         .flush_state
-        .and_then(|flush| unplug::unplug_answer(drive, &sample.drives, dirty, flush));
+        // To search all processes for each sample would cost more than the sample.
+        .and_then(|flush| unplug::unplug_answer(drive, &sample.drives, None, dirty, flush));
     let Some(answer) = answer else {
         return Vec::new();
     };

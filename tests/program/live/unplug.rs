@@ -4,15 +4,20 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use diskscope::drive::guard::DeviceUsers;
 use diskscope::drive::identity;
 use diskscope::drive::unplug::{FlushState, UnplugAnswer, UnplugObstacle, unplug_answer};
 use diskscope::roots::SysPaths;
 
+use serde_json::Value;
+
 use crate::file_system::LoopFileSystem;
-use crate::live::live_sampler::{LiveSampler, MIB, WAIT_TIMEOUT};
+use crate::live::live_sampler::{LiveSampler, MIB, RunningChild, WAIT_TIMEOUT};
+use crate::process::wait_until;
+use crate::requirement::{Requirement, skip};
 
 /// Tries until no other request, such as a read of udev, was in flight beside a flush.
 const ATTEMPTS: usize = 20;
@@ -34,7 +39,10 @@ impl Watched {
         let device = devices.find(|device| *device.name == *self.name).unwrap();
         let dirty = device.dirty_bytes.zip(device.writeback_bytes);
         let dirty = dirty.map(|(dirty, writeback)| dirty + writeback);
-        unplug_answer(drive, &drives, dirty, device.flush_state.unwrap()).unwrap()
+        // Live does not look for other users: here there are none.
+        let users = DeviceUsers::default();
+        let flush = device.flush_state.unwrap();
+        unplug_answer(drive, &drives, Some(&users), dirty, flush).unwrap()
     }
 
     /// `sync DEVICE`, and the answer after it.
@@ -138,4 +146,82 @@ fn drive_can_be_unplugged_only_when_unmounted_and_flushed_after_its_last_write()
     let state = FlushState::SameInterval;
     assert_eq!(both.safe, None, "{both:?}");
     assert_eq!(both.obstacles, [UnplugObstacle::FlushUnknown { state }]);
+}
+
+/// What `devices --json` says about a device.
+fn printed_answer(name: &str) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["devices", "--json"])
+        .output()
+        .unwrap();
+    let devices: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut devices = devices.as_array().unwrap().iter();
+    devices.find(|device| device["name"] == name).unwrap()["unplug"].clone()
+}
+
+/// The obstacles of that kind.
+fn obstacles<'a>(answer: &'a Value, kind: &str) -> Vec<&'a Value> {
+    let all = answer["obstacles"].as_array().unwrap().iter();
+    all.filter(|obstacle| obstacle["kind"] == kind).collect()
+}
+
+#[test]
+fn drive_in_use_in_another_namespace_or_by_a_process_is_not_safe_to_unplug() {
+    let Some(file_system) = LoopFileSystem::ext4(64 * MIB) else {
+        return;
+    };
+    let name = file_system.device_name();
+    // A container inherits the mount and keeps it.
+    let container = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sleep", "600"])
+        .spawn();
+    let Ok(container) = container else {
+        skip(Requirement::Namespaces, "no unshare");
+        return;
+    };
+    let container = RunningChild(container);
+    let namespace = |process: u32| std::fs::read_link(format!("/proc/{process}/ns/mnt")).unwrap();
+    let process = container.0.id();
+    wait_until("it has a namespace of its own", || {
+        namespace(process) != namespace(std::process::id())
+    });
+    let deadline = Instant::now() + WAIT_TIMEOUT;
+    while let Err(error) = file_system.unmount() {
+        assert!(Instant::now() < deadline, "{error}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let mounted = printed_answer(name);
+    assert_eq!(mounted["safe"], false, "{mounted}");
+    let elsewhere = obstacles(&mounted, "mounted-elsewhere");
+    assert_eq!(elsewhere[0]["device"], name, "{mounted}");
+    assert_eq!(
+        elsewhere[0]["at"].as_str(),
+        file_system.mount_point().to_str(),
+        "{mounted}"
+    );
+    drop(container);
+
+    // A virtual machine has its disk open.
+    let device = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(file_system.device().path())
+        .unwrap();
+    let machine = Command::new("sleep")
+        .arg("600")
+        .stdin(Stdio::from(device))
+        .spawn()
+        .unwrap();
+    let machine = RunningChild(machine);
+    let open = printed_answer(name);
+    assert_eq!(open["safe"], false, "{open}");
+    let users = obstacles(&open, "open");
+    assert_eq!(users.len(), 1, "{open}");
+    assert_eq!(users[0]["process"], machine.0.id(), "{open}");
+    drop(machine);
+
+    // Whether there is another one depends on what this machine lets its tests see.
+    let free = printed_answer(name);
+    assert_ne!(free["safe"], false, "{free}");
+    assert!(obstacles(&free, "open").is_empty(), "{free}");
 }

@@ -157,6 +157,14 @@ impl<'a> StackSearch<'a> {
         Ok(())
     }
 
+    /// Searches devices, their partitions, and everything on them, but nothing below them.
+    pub(super) fn search_upwards<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) {
+        for name in names {
+            self.search_device_and_partitions(name);
+        }
+        self.collect_unidentified_users();
+    }
+
     /// The results, without duplicates.
     pub(super) fn into_usage(mut self) -> MediumUsage {
         let mdmon = UseConflict::mdmon_of_containers(&self.usage.conflicts, &self.md_containers);

@@ -1,6 +1,6 @@
 //! Files that processes have mapped (proc_pid_maps(5), proc_pid_map_files(5)).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use crate::drive::guard::conflicts::open_file::{IsWanted, OpenKind, facts};
+use crate::drive::guard::conflicts::open_file::{IsWanted, OpenFiles, OpenKind, facts};
 use crate::drive::guard::conflicts::process_list;
 use crate::drive::guard::conflicts::same_file::FileSameness;
 use crate::drive::io_error::is_gone;
@@ -125,7 +125,7 @@ pub(super) fn lasting_mappings(
     view: &Path,
     is_wanted: &IsWanted<'_>,
     others: &mut IgnoredFiles,
-    found: &mut BTreeMap<OpenKind, FileId>,
+    found: &mut OpenFiles,
     budget: &mut MapBudget,
 ) -> io::Result<()> {
     for _ in 0..TRIES {
@@ -150,7 +150,7 @@ fn examine_mappings(
     view: &Path,
     is_wanted: &IsWanted<'_>,
     others: &mut IgnoredFiles,
-    found: &mut BTreeMap<OpenKind, FileId>,
+    found: &mut OpenFiles,
     budget: &mut MapBudget,
 ) -> io::Result<Proof> {
     // All of them are read before the first is looked at, so that they change as little as can be.
@@ -203,7 +203,7 @@ fn examine_mappings(
             } else {
                 OpenKind::Mapped
             };
-            found.entry(kind.if_wanted(sameness)).or_insert(id);
+            found.insert((kind.if_wanted(sameness), id));
         }
     }
     forbidden.map_or(Ok(proof), Err)

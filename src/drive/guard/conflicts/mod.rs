@@ -8,6 +8,7 @@ mod describe;
 pub mod device_mapper;
 mod device_nodes;
 mod device_stack;
+pub mod device_users;
 mod exported_path;
 pub mod exports;
 pub mod file_locks;
@@ -39,10 +40,9 @@ use std::time::Instant;
 use crate::drive::guard::conflicts::device_stack::StackSearch;
 use crate::drive::guard::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
 use crate::drive::guard::conflicts::medium_usage::{MediumUsage, SearchDepth};
-use crate::drive::guard::conflicts::open_file::OpenKind;
 use crate::drive::guard::conflicts::open_users::OpenUsers;
 use crate::drive::guard::conflicts::overlay::UnderlyingFile;
-use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
+use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
 use crate::drive::guard::hold::ExclusiveHold;
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::medium::open_medium::OpenMedium;
@@ -179,31 +179,7 @@ fn collect_openers(
     let found = persistent_users(roots, search);
     for user in found.users {
         let device = search.shared_name(user.id, name);
-        let (process, command) = (user.process, user.command);
-        let conflict = match user.kind {
-            OpenKind::OpenForWriting | OpenKind::MappedForWriting => UseConflict::OpenByProcess {
-                device,
-                process,
-                command,
-                mapped: user.kind == OpenKind::MappedForWriting,
-            },
-            OpenKind::Mapped => UseConflict::MappedByProcess {
-                device,
-                process,
-                command,
-            },
-            OpenKind::Served => UseConflict::Served {
-                device,
-                process,
-                command,
-            },
-            OpenKind::Locked => UseConflict::Locked {
-                device,
-                by: Some((process, command)),
-            },
-            OpenKind::Incomparable => continue,
-        };
-        search.usage.conflicts.push(conflict);
+        search.usage.conflicts.extend(user.into_conflict(device));
     }
     if found.incomparable {
         questions.push(search.incomparable_file(name));

@@ -1,5 +1,6 @@
 //! How a process uses a file, and the identity of that file.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -35,6 +36,9 @@ impl OpenKind {
         }
     }
 }
+
+/// What a process has open, and how; each once.
+pub(super) type OpenFiles = BTreeSet<(OpenKind, FileId)>;
 
 /// Whether what has that identity, and can be looked at by that path, is wanted.
 pub(super) type IsWanted<'a> = dyn Fn(FileId, &Path) -> FileSameness + 'a;

@@ -1,7 +1,7 @@
 //! Processes that have something open for writing, locked or mapped (proc_pid_fd(5),
 //! proc_pid_fdinfo(5)).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -11,13 +11,14 @@ use std::path::{Path, PathBuf};
 use crate::drive::fcntl;
 use crate::drive::guard::conflicts::lock_line::parse_lock_line;
 use crate::drive::guard::conflicts::mappings::{IgnoredFiles, MapBudget};
-use crate::drive::guard::conflicts::open_file::{IsWanted, OpenKind, facts};
+use crate::drive::guard::conflicts::open_file::{IsWanted, OpenFiles, OpenKind, facts};
 use crate::drive::guard::conflicts::passthrough::Passthrough;
 use crate::drive::guard::conflicts::process_list::{ListedProcess, ProcessList};
 use crate::drive::guard::conflicts::process_numbers::{process_command, process_numbers};
 use crate::drive::guard::conflicts::same_file::FileSameness;
 use crate::drive::guard::conflicts::storage_servers::StorageServers;
 use crate::drive::guard::conflicts::unseen_processes::UnseenProcesses;
+use crate::drive::guard::conflicts::use_conflict::UseConflict;
 use crate::drive::guard::conflicts::{mappings, process_list};
 use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
@@ -34,6 +35,36 @@ pub(super) struct OpenUser {
     pub id: FileId,
     /// How.
     pub kind: OpenKind,
+}
+
+impl OpenUser {
+    /// Its use of the device or file of that name; `None` where it may be another one.
+    pub(super) fn into_conflict(self, device: String) -> Option<UseConflict> {
+        let (process, command) = (self.process, self.command);
+        Some(match self.kind {
+            OpenKind::OpenForWriting | OpenKind::MappedForWriting => UseConflict::OpenByProcess {
+                device,
+                process,
+                command,
+                mapped: self.kind == OpenKind::MappedForWriting,
+            },
+            OpenKind::Mapped => UseConflict::MappedByProcess {
+                device,
+                process,
+                command,
+            },
+            OpenKind::Served => UseConflict::Served {
+                device,
+                process,
+                command,
+            },
+            OpenKind::Locked => UseConflict::Locked {
+                device,
+                by: Some((process, command)),
+            },
+            OpenKind::Incomparable => return None,
+        })
+    }
 }
 
 /// What is known of files that are neither regular ones nor the devices themselves.
@@ -186,8 +217,7 @@ pub(super) fn is_open_for_reading(
 /// What one process has open.
 #[derive(Debug, Default)]
 struct ExaminedProcess {
-    /// One of each kind.
-    open_files: BTreeMap<OpenKind, FileId>,
+    open_files: OpenFiles,
     /// What could not be read.
     errors: Vec<io::Error>,
 }
@@ -264,7 +294,7 @@ fn examine_descriptors(
     table: &Path,
     is_wanted: &IsWanted<'_>,
     special: &SpecialFiles<'_>,
-    found: &mut BTreeMap<OpenKind, FileId>,
+    found: &mut OpenFiles,
 ) -> io::Result<()> {
     let mut forbidden = None;
     let (mut read, mut is_server) = (None, false);
@@ -304,7 +334,7 @@ fn examine_descriptors(
             continue;
         }
         let mut add = |kind: OpenKind| {
-            found.entry(kind.if_wanted(sameness)).or_insert(id);
+            found.insert((kind.if_wanted(sameness), id));
         };
         if writes {
             add(OpenKind::OpenForWriting);
@@ -320,7 +350,7 @@ fn examine_descriptors(
     }
     if let Some((id, sameness)) = read.filter(|_| is_server) {
         let kind = OpenKind::Served.if_wanted(sameness);
-        found.entry(kind).or_insert(id);
+        found.insert((kind, id));
     }
     forbidden.map_or(Ok(()), Err)
 }
