@@ -6,6 +6,7 @@ mod image;
 mod lower_space;
 mod new_blocks;
 mod store;
+mod upper_directory;
 
 use std::fs::File;
 
@@ -15,10 +16,10 @@ use crate::memory;
 use crate::memory::MemoryLimit;
 use crate::roots::SysPaths;
 
-use self::store::SpaceStore;
 pub use self::lower_space::LowerSpace;
-pub(super) use self::lower_space::{LowerRoom, SpaceDemand};
+pub(super) use self::lower_space::SpaceDemand;
 pub(super) use self::new_blocks::{is_written_in_place, new_block_bytes};
+use self::store::SpaceStore;
 
 /// Sizes are multiples of this, which is a multiple of every drive's block size.
 pub(super) const SIZE_GRANULARITY: u64 = 4096;
@@ -74,31 +75,6 @@ impl FreeSpace {
         (size >= MIN_SCRATCH_BYTES).then_some(size)
     }
 
-    /// Free space on the file system of an open file.
-    ///
-    /// # Errors
-    /// When the kernel does not report it.
-    pub(super) fn of_file(
-        roots: &SysPaths,
-        file: &File,
-        directory: &str,
-    ) -> Result<Self, DriveError> {
-        let own = Self::of_file_system(roots, file, directory)?;
-        let below = LowerSpace::below_file(roots, file).rooms(roots).into_iter();
-        // When the file system of an image is full, this one loses data of others that the kernel has
-        // accepted.
-        let limits = |lower: &LowerRoom| match lower.demand {
-            SpaceDemand::NewBlocks { bytes } => bytes > lower.room.usable_bytes(),
-            SpaceDemand::Units { .. } => true,
-        };
-        Ok(below
-            .filter(limits)
-            .map(|lower| lower.room)
-            .chain([own.clone()])
-            .min_by_key(|room| (room.usable_bytes(), room.free_bytes))
-            .unwrap_or(own))
-    }
-
     fn of_store(roots: &SysPaths, store: &SpaceStore) -> Option<(Self, u64)> {
         let space = store.space(roots)?;
         let least = STORE_RESERVE_BYTES.min(space.total_bytes / 2);
@@ -111,7 +87,11 @@ impl FreeSpace {
     }
 
     /// The same without what is below it.
-    pub(super) fn of_file_system(roots: &SysPaths, file: &File, directory: &str) -> Result<Self, DriveError> {
+    pub(super) fn of_file_system(
+        roots: &SysPaths,
+        file: &File,
+        directory: &str,
+    ) -> Result<Self, DriveError> {
         let facts = rustix::fs::fstatvfs(file)
             .map_err(io_error_context("get the free space of", directory))?;
         let own = Self::new(

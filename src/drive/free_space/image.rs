@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 
 use crate::drive::free_space::new_blocks::new_block_bytes;
 use crate::drive::free_space::store;
+use crate::drive::free_space::upper_directory::{STATX_MNT_ID, upper_directory};
 use crate::drive::guard::siblings;
 use crate::drive::identity::sysfs::{directory_entries, read_line};
 use crate::drive::identity::{block_device_name, sanitized};
@@ -20,8 +21,6 @@ use crate::drive::mounts;
 use crate::drive::mounts::{MountEntry, split_device_number};
 use crate::roots::SysPaths;
 
-/// `STATX_MNT_ID`: ID of the mount that holds a file (kernel 5.8).
-const STATX_MNT_ID: StatxFlags = StatxFlags::from_bits_retain(0x1000);
 /// Bytes of a sector in sysfs.
 const SECTOR_BYTES: u64 = 512;
 
@@ -212,19 +211,6 @@ fn open_path(path: &Path) -> Option<File> {
             .ok()?
             .into(),
     )
-}
-
-/// Upper directory of the overlay that holds a file; `None` where it is unknown, as in a container.
-pub(super) fn overlay_upper_directory(roots: &SysPaths, file: &File) -> Option<String> {
-    let facts = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, STATX_MNT_ID).ok()?;
-    let mounts = mounts::mounts(roots).ok()?;
-    let mount = mounts.iter().find(|mount| mount.id == facts.stx_mnt_id)?;
-    upper_directory(mount).map(str::to_owned)
-}
-
-fn upper_directory(mount: &MountEntry) -> Option<&str> {
-    let mut options = mount.options.iter();
-    options.find_map(|option| option.strip_prefix("upperdir="))
 }
 
 #[cfg(test)]

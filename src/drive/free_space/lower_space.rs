@@ -6,6 +6,7 @@ use std::fs::File;
 use super::FreeSpace;
 use super::image::{self, BackingImage};
 use super::store::SpaceStore;
+use crate::drive::error::DriveError;
 use crate::drive::space_limit::SpaceLimit;
 use crate::roots::SysPaths;
 
@@ -109,6 +110,33 @@ impl LowerSpace {
             room,
             demand: SpaceDemand::Units { unit_bytes },
         })
+    }
+}
+
+impl FreeSpace {
+    /// Free space on the file system of an open file.
+    ///
+    /// # Errors
+    /// When the kernel does not report it.
+    pub(in crate::drive) fn of_file(
+        roots: &SysPaths,
+        file: &File,
+        directory: &str,
+    ) -> Result<Self, DriveError> {
+        let own = Self::of_file_system(roots, file, directory)?;
+        let below = LowerSpace::below_file(roots, file).rooms(roots).into_iter();
+        // When the file system of an image is full, this one loses data of others that the kernel has
+        // accepted.
+        let limits = |lower: &LowerRoom| match lower.demand {
+            SpaceDemand::NewBlocks { bytes } => bytes > lower.room.usable_bytes(),
+            SpaceDemand::Units { .. } => true,
+        };
+        Ok(below
+            .filter(limits)
+            .map(|lower| lower.room)
+            .chain([own.clone()])
+            .min_by_key(|room| (room.usable_bytes(), room.free_bytes))
+            .unwrap_or(own))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::ops::Range;
 
-use super::image::overlay_upper_directory;
+use super::upper_directory::overlay_upper_directory;
 use crate::drive::{extents, ioctl};
 use crate::roots::SysPaths;
 
