@@ -84,11 +84,11 @@ fn misaligned_partition_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
         ),
         command: shell::command_line([
             "parted",
-            &shell::device_node(parent),
+            &shell::device_node(parent)?,
             "align-check",
             "minimal",
             &number,
-        ]),
+        ])?,
     })
 }
 
@@ -118,13 +118,12 @@ fn scheduler_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
         _ => return None,
     };
     let offered = drive.details.schedulers.iter().any(|name| name == wanted);
+    let setting = shell::device_directory(&drive.name)? + "/queue/scheduler";
+    let command = format!("echo {wanted} > {}", shell::quote_word(setting)?);
     offered.then(|| TuningAdvice {
         code: "scheduler",
         reason: format!("scheduler {now}: {reason}"),
-        command: format!(
-            "echo {wanted} > {}",
-            shell::quote_word(format!("/sys/block/{}/queue/scheduler", drive.name))
-        ),
+        command,
     })
 }
 
@@ -158,8 +157,8 @@ fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAd
             "--setra",
             // blockdev counts sectors of 512 bytes.
             &(RECOMMENDED_READ_AHEAD_KIB * 2).to_string(),
-            &shell::device_node(&drive.name),
-        ]),
+            &shell::device_node(&drive.name)?,
+        ])?,
     })
 }
 
@@ -167,10 +166,10 @@ fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAd
 fn write_cache_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let off = drive.write_cache.as_deref() == Some("write through");
     let disk = drive.kind == DriveKind::Disk && drive.rotational == Some(true);
-    let node = shell::device_node(&drive.name);
+    let node = shell::device_node(&drive.name)?;
     let command = match drive.transport.as_deref() {
-        Some("sata") => shell::command_line(["hdparm", "-W", "1", &node]),
-        Some("sas" | "scsi") => shell::command_line(["sdparm", "--set=WCE=1", "--save", &node]),
+        Some("sata") => shell::command_line(["hdparm", "-W", "1", &node])?,
+        Some("sas" | "scsi") => shell::command_line(["sdparm", "--set=WCE=1", "--save", &node])?,
         _ => return None,
     };
     (off && disk).then(|| TuningAdvice {
@@ -186,15 +185,13 @@ fn loop_direct_io_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let wanted = drive.kind == DriveKind::Loop
         && drive.backing_file.is_some()
         && drive.details.direct_io == Some(false);
+    let node = shell::device_node(&drive.name)?;
+    let command = shell::command_line(["losetup", "--direct-io=on", &node])?;
     wanted.then(|| TuningAdvice {
         code: "loop-direct-io",
         reason: "the backing file is accessed through the page cache: data is cached twice, and a flush takes longer"
             .to_owned(),
-        command: shell::command_line([
-            "losetup",
-            "--direct-io=on",
-            &shell::device_node(&drive.name),
-        ]),
+        command,
     })
 }
 
@@ -206,13 +203,20 @@ fn access_time_advice(file_system: &MountedFileSystem) -> Option<TuningAdvice> {
             "{} on {} records the time of every access: reads cause writes",
             file_system.kind, file_system.mount_point
         ),
-        // A name that was changed for display would name another file.
-        command: if file_system.mount_point_is_exact {
-            shell::command_line(["mount", "-o", "remount,relatime", &file_system.mount_point])
-        } else {
-            "findmnt --real --options strictatime".to_owned()
-        },
+        command: relatime_command(file_system)
+            .unwrap_or_else(|| "findmnt --real --options strictatime".to_owned()),
     })
+}
+
+/// `None` for a mount point whose name was changed for display, which would name another file.
+fn relatime_command(file_system: &MountedFileSystem) -> Option<String> {
+    let mount_point = &file_system.mount_point;
+    let remount = ["mount", "-o", "remount,relatime"];
+    let words = remount.into_iter().chain([mount_point.as_str()]);
+    let command = file_system
+        .mount_point_is_exact
+        .then(|| shell::command_line(words));
+    command.flatten()
 }
 
 #[cfg(test)]
