@@ -28,38 +28,31 @@ const SPECIAL_MODE_BITS: u32 = 0o7000;
 /// Bytes per write when testing for free space.
 const ZERO_CHUNK_BYTES: usize = 1 << 16;
 
-/// Owner and mode, which a replacement inherits.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FileOwnership {
-    user: u32,
-    group: u32,
-    mode: u32,
+/// Gives a replacement the owner and mode that the file has now, and tells whether it then has all
+/// attributes of the file.
+///
+/// # Errors
+/// When owner or mode cannot be set.
+pub(super) fn make_equal(file: &File, replacement: &File) -> io::Result<bool> {
+    let stat = fstat(file)?;
+    set_ownership(replacement, &stat)?;
+    Ok(can_be_replaced(file, &stat, replacement))
 }
 
-impl FileOwnership {
-    pub(super) fn of_stat(stat: &Stat) -> Self {
-        Self {
-            user: stat.st_uid,
-            group: stat.st_gid,
-            mode: stat.st_mode & 0o777,
-        }
+/// Sets owner and mode of a file to those of another.
+fn set_ownership(file: &File, of: &Stat) -> io::Result<()> {
+    let now = fstat(file)?;
+    if (now.st_uid, now.st_gid) != (of.st_uid, of.st_gid) {
+        let (user, group) = (Uid::from_raw(of.st_uid), Gid::from_raw(of.st_gid));
+        fchown(file, Some(user), Some(group))?;
     }
-
-    /// Sets the same owner and mode on a file.
-    pub(super) fn apply_to(self, file: &File) -> io::Result<()> {
-        let now = fstat(file)?;
-        if (now.st_uid, now.st_gid) != (self.user, self.group) {
-            let (user, group) = (Uid::from_raw(self.user), Gid::from_raw(self.group));
-            fchown(file, Some(user), Some(group))?;
-        }
-        Ok(fchmod(file, Mode::from_raw_mode(self.mode))?)
-    }
+    Ok(fchmod(file, Mode::from_raw_mode(of.st_mode & 0o777))?)
 }
 
 /// Whether a replacement, which already has owner and mode, would have all attributes of the file:
 /// a single link, the same extended attributes (including ACLs, capabilities, security labels), the
 /// same flags, and no mount on it.
-pub(super) fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> bool {
+fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> bool {
     if stat.st_nlink != 1 || stat.st_mode & SPECIAL_MODE_BITS != 0 || is_mount_root(file) {
         return false;
     }
@@ -67,7 +60,8 @@ pub(super) fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> b
         (Ok(old), Ok(new)) => old == new,
         _ => false,
     };
-    same_attributes && inode_flags(file) == inode_flags(replacement)
+    same_attributes
+        && inode_flags(file) == inode_flags(replacement)
 }
 
 fn is_mount_root(file: &File) -> bool {
