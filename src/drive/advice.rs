@@ -208,10 +208,18 @@ fn access_time_advice(file_system: &MountedFileSystem) -> Option<TuningAdvice> {
     })
 }
 
-/// `None` for a mount point whose name was changed for display, which would name another file.
+/// Remounts a file system with the options that it has now: by itself, mount(8) takes those of
+/// /etc/fstab, which may lack `nosuid`, or contain `strictatime`. `None` for a mount point whose name was
+/// changed for display, which would name another file.
 fn relatime_command(file_system: &MountedFileSystem) -> Option<String> {
     let mount_point = &file_system.mount_point;
-    let remount = ["mount", "-o", "remount,relatime"];
+    let remount = [
+        "mount",
+        "--options-source",
+        "mtab",
+        "-o",
+        "remount,relatime",
+    ];
     let words = remount.into_iter().chain([mount_point.as_str()]);
     let command = file_system
         .mount_point_is_exact
