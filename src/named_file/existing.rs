@@ -103,8 +103,18 @@ fn extended_attributes(file: impl AsFd) -> rustix::io::Result<BTreeMap<Vec<u8>, 
 }
 
 /// Overwrites a file from its start. Space is reserved first, so that a full file system or a limit
-/// on the file size leaves the content unchanged. Later errors are rolled back.
+/// on the file size leaves the content unchanged. Later errors are rolled back until all bytes are on
+/// the drive; then the file is shortened, and keeps the new content whatever fails.
 pub(super) fn overwrite_in_place(file: &File, bytes: &[u8]) -> io::Result<()> {
+    overwrite_synchronized(file, bytes, &mut File::sync_data)
+}
+
+/// As above, with the call that synchronizes the data.
+fn overwrite_synchronized(
+    file: &File,
+    bytes: &[u8],
+    synchronize: &mut dyn FnMut(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let before = fstat(file)?.st_size as u64;
     let old = read_prefix(file, before.min(bytes.len() as u64));
     if let Err(error) = reserve_space(file, before, bytes.len() as u64) {
@@ -113,14 +123,15 @@ pub(super) fn overwrite_in_place(file: &File, bytes: &[u8]) -> io::Result<()> {
         return Err(error);
     }
     let mut written = 0;
-    let done = write_counted(file, bytes, &mut written)
-        .and_then(|()| file.sync_data())
-        .and_then(|()| Ok(ftruncate(file, bytes.len() as u64)?))
-        .and_then(|()| file.sync_data());
-    if done.is_err() {
+    let replaced = write_counted(file, bytes, &mut written)
+        .and_then(|()| synchronize(file))
+        .and_then(|()| Ok(ftruncate(file, bytes.len() as u64)?));
+    if replaced.is_err() {
         restore_content(file, before, old.as_deref(), written);
+        return replaced;
     }
-    done
+    // The rest of the old content is gone: what was before cannot be restored any more.
+    synchronize(file)
 }
 
 /// The first bytes of a file that is open for writing only; `None` if it may not be read.
@@ -181,5 +192,35 @@ fn restore_content(file: &File, before: u64, old: Option<&[u8]>, written: usize)
         let _ = file.write_all_at(&old[..written.min(old.len())], 0);
         let _ = ftruncate(file, before);
         let _ = file.sync_data();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn failed_overwrite_leaves_the_old_or_the_new_content_whole() {
+        let (long, short) = ("old content ".repeat(9000), "new".to_owned());
+        for (old, new) in [(&long, &short), (&short, &long)] {
+            for (failing, expected) in [(1, old), (2, new)] {
+                let path = tempfile::NamedTempFile::new().unwrap();
+                fs::write(&path, old).unwrap();
+                let file = File::options().write(true).open(&path).unwrap();
+                let mut calls = 0;
+                let error = overwrite_synchronized(&file, new.as_bytes(), &mut |_| {
+                    calls += 1;
+                    match calls == failing {
+                        true => Err(Errno::IO.into()),
+                        false => Ok(()),
+                    }
+                });
+                assert_eq!(error.unwrap_err().raw_os_error(), Some(libc::EIO));
+                let found = fs::read_to_string(&path).unwrap();
+                assert!(found == *expected, "{failing}: {} bytes", found.len());
+            }
+        }
     }
 }
