@@ -13,6 +13,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::named_file::inode_attributes::InodeAttributes;
+
 /// Maximum size of the list of names, and of a value, of extended attributes (xattr(7)).
 const MAX_XATTR_BYTES: usize = 1 << 16;
 /// Flags that chattr(1) sets (`FS_FL_USER_MODIFIABLE`, `FS_PROJINHERIT_FL`; include/uapi/linux/fs.h)
@@ -51,7 +53,7 @@ fn set_ownership(file: &File, of: &Stat) -> io::Result<()> {
 
 /// Whether a replacement, which already has owner and mode, would have all attributes of the file:
 /// a single link, the same extended attributes (including ACLs, capabilities, security labels), the
-/// same flags, and no mount on it.
+/// same flags and project ID, and no mount on it.
 fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> bool {
     if stat.st_nlink != 1 || stat.st_mode & SPECIAL_MODE_BITS != 0 || is_mount_root(file) {
         return false;
@@ -62,6 +64,7 @@ fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> bool {
     };
     same_attributes
         && inode_flags(file) == inode_flags(replacement)
+        && InodeAttributes::of_file(file) == InodeAttributes::of_file(replacement)
 }
 
 fn is_mount_root(file: &File) -> bool {

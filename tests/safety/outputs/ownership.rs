@@ -139,6 +139,33 @@ fn bind_mounted_file_is_written_in_place() {
 }
 
 #[test]
+fn project_id_is_kept() {
+    let sandbox = OutputSandbox::new();
+    let script = r#"
+        truncate -s 320M "$D/image"
+        mkfs.xfs -q "$D/image"
+        mkdir "$D/m"
+        mount -o loop "$D/image" "$D/m"
+        echo before > "$D/m/out"
+        chattr -p 4242 "$D/m/out"
+        "$P" $RUN --json "$D/m/out" > /dev/null
+        lsattr -p "$D/m/out"
+        cp "$D/m/out" "$D/out"
+        umount "$D/m"
+    "#;
+    let Some(output) = sandbox.script_in_mount_namespace(script) else {
+        return;
+    };
+    if stderr(&output).contains("mount:") {
+        return skip(Requirement::Xfs, stderr(&output));
+    }
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
+    let listed = stdout(&output);
+    assert!(listed.trim_start().starts_with("4242 "), "{listed}");
+    assert_document(&fs::read_to_string(sandbox.join("out")).unwrap());
+}
+
+#[test]
 fn attributes_that_change_during_the_run_are_kept() {
     let sandbox = OutputSandbox::new();
     fs::create_dir(sandbox.join("scratch")).unwrap();
