@@ -77,9 +77,10 @@ fn limit_command(unit: &str, device: &str, bytes_per_s: u64) -> Option<String> {
 pub fn remedy_text(remedy: &Remedy) -> RemedyText {
     match remedy {
         Remedy::IdleClass { pid, scheduler } => RemedyText::command(
-            format!("ionice -c 3 -p {pid}"),
+            // The kernel keeps an I/O class for each thread (ioprio_set(2)).
+            format!("(cd /proc/{pid}/task && ionice -c 3 -p *)"),
             format!(
-                "I/O class idle, which the scheduler {scheduler} heeds for reads and direct writes"
+                "I/O class idle for all threads, which the scheduler {scheduler} heeds for reads and direct writes"
             ),
         ),
         Remedy::LimitUnit {

@@ -4,13 +4,17 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::Command;
 
+use diskscope::diagnosis::remedy::Remedy;
+use diskscope::report::diagnosis::remedy_text;
 use serde_json::Value;
 
 use crate::file_system::make_file_system;
 use crate::loop_device::LoopDevice;
 use crate::printed_commands::medium::run_pasted_command;
+use crate::process::wait_until;
 use crate::requirement::Requirement;
 
 /// What the program says of one of this test's deleted files.
@@ -104,6 +108,45 @@ fn loop_device_advice_command_has_stated_effect() {
         assert!(device.queue("scheduler").contains("[none]"));
         assert_eq!(advice("scheduler"), None);
     }
+}
+
+#[test]
+fn idle_class_command_sets_all_threads() {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["watch", "--json", "--interval", "60"])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // The process that was started supervises the one that works, which has several threads.
+    let children = format!("/proc/{0}/task/{0}/children", process.id());
+    let worker = || {
+        fs::read_to_string(&children)
+            .unwrap()
+            .trim()
+            .parse::<u32>()
+            .ok()
+    };
+    let tasks = || -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", worker().unwrap())).unwrap();
+        let names = tasks.map(|task| task.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    };
+    wait_until("a second thread", || {
+        worker().is_some() && tasks().len() > 1
+    });
+    let remedy = Remedy::IdleClass {
+        pid: worker().unwrap(),
+        scheduler: "bfq".into(),
+    };
+    let command = remedy_text(&remedy).command.unwrap();
+    let output = run_pasted_command(&command, Path::new("/"));
+    assert!(output.status.success(), "{command}: {output:?}");
+    for task in tasks() {
+        let class = Command::new("ionice").args(["-p", &task]).output().unwrap();
+        assert_eq!(class.stdout, b"idle\n", "{task}");
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
 }
 
 /// The command of one piece of advice on a drive, from what `diskscope devices --json` printed.
