@@ -170,6 +170,9 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
                 "after a look at the server, umount -f -l of {mount_point} ends the waiting, and open files there are lost"
             ),
         ),
+        Remedy::UnmountUpperFirst { mount_point } => RemedyText::advice(format!(
+            "after a look at the server: another file system is mounted over {mount_point}, as findmnt shows. Without that one, umount -f -l ends the waiting, and open files there are lost"
+        )),
         Remedy::Defragment { path, program } => RemedyText::command_or(
             (*program)
                 .zip(exact_path(path))
