@@ -3,46 +3,83 @@
 //! All commands that the program prints are built here. Each is one line without control
 //! characters, invisible characters and invalid UTF-8, regardless of the names in it. What a
 //! terminal would not display literally is written as `"$(printf '\033')"`, which every POSIX shell
-//! converts to the original byte.
+//! converts to the original byte. A word that ends in a line break has no such form, because a
+//! substitution drops line breaks at its end: there is no command with it.
 
 use std::fmt::Write;
 
 use crate::safe_text::printable::printable_bytes;
 
-/// Joins words to a command line and quotes each.
+/// What encloses the octal escapes of bytes that a terminal would not display literally.
+const SUBSTITUTION: [&str; 2] = ["\"$(printf '", "')\""];
+
+/// Joins words to a command line and quotes each; `None` where [`quote_word`] cannot quote one.
 #[must_use]
-pub fn command_line<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> String {
-    let quoted: Vec<String> = words
+pub fn command_line<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> Option<String> {
+    let quoted: Option<Vec<String>> = words
         .into_iter()
         .map(|word| quote_word(word.as_ref()))
         .collect();
-    quoted.join(" ")
+    Some(quoted?.join(" "))
 }
 
 /// Splits a line into words; `None` unless the line is exactly these words as this program quotes
-/// them: no other command, no substitution, no redirection.
+/// them: no other command, no substitution but that of escaped bytes, no redirection.
 #[must_use]
-pub fn split_line(line: &str) -> Option<Vec<String>> {
-    let words = shlex::split(line)?;
-    (command_line(&words) == line).then_some(words)
+pub fn split_line(line: &str) -> Option<Vec<Vec<u8>>> {
+    let words: Option<Vec<Vec<u8>>> = unquoted_words(line).into_iter().map(unquote_word).collect();
+    words.filter(|words| command_line(words).as_deref() == Some(line))
 }
 
-/// Quotes bytes as one word of a POSIX shell. Drops NUL bytes, which no argument can contain.
+/// Quotes bytes as one word of a POSIX shell; `None` for a word that ends in a line break, and for
+/// one with a NUL byte, which no argument can contain.
 #[must_use]
-pub fn quote_word(word: impl AsRef<[u8]>) -> String {
-    let word: Vec<u8> = word.as_ref().iter().copied().filter(|b| *b != 0).collect();
+pub fn quote_word(word: impl AsRef<[u8]>) -> Option<String> {
+    let word = word.as_ref();
     if word.is_empty() {
-        return "''".to_owned();
+        return Some("''".to_owned());
+    }
+    if word.ends_with(b"\n") || word.contains(&0) {
+        return None;
     }
     let mut quoted = String::with_capacity(word.len() + 2);
-    for (shown, run) in split_printable_runs(&word) {
+    for (shown, run) in split_printable_runs(word) {
         if shown {
             quoted.push_str(&quote_printable(&run));
         } else {
             push_octal_escapes(&mut quoted, &run);
         }
     }
-    quoted
+    Some(quoted)
+}
+
+/// The bytes of a word as [`quote_word`] writes it; of another word any bytes or none.
+fn unquote_word(word: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while !rest.is_empty() {
+        if let Some(inner) = rest.strip_prefix(SUBSTITUTION[0]) {
+            let (escapes, behind) = inner.split_once(SUBSTITUTION[1])?;
+            bytes.extend(octal_bytes(escapes)?);
+            rest = behind;
+        } else {
+            let mut positions = positions_outside_quotes(rest).into_iter();
+            let substitution = positions.find(|at| rest[*at..].starts_with(SUBSTITUTION[0]));
+            let (printable, behind) = rest.split_at(substitution.unwrap_or(rest.len()));
+            let [text]: [String; 1] = shlex::split(printable)?.try_into().ok()?;
+            bytes.extend(text.into_bytes());
+            rest = behind;
+        }
+    }
+    Some(bytes)
+}
+
+/// The bytes of octal escapes with three digits each, such as `\033\377`.
+fn octal_bytes(escapes: &str) -> Option<Vec<u8>> {
+    let digits = escapes.strip_prefix('\\')?.split('\\');
+    digits
+        .map(|digits| u8::from_str_radix(digits, 8).ok())
+        .collect()
 }
 
 /// Folds a command line into lines of at most `width` columns, which a shell joins again: all but
@@ -71,18 +108,11 @@ pub fn fold_command(command: &str, width: usize) -> Vec<String> {
 /// The parts of a command line between blanks that are not quoted.
 fn unquoted_words(command: &str) -> Vec<&str> {
     let mut words = Vec::new();
-    let (mut begin, mut quote, mut escaped) = (0, None, false);
-    for (index, letter) in command.char_indices() {
-        match (quote, letter) {
-            _ if escaped => escaped = false,
-            (None | Some('"'), '\\') => escaped = true,
-            (None, '\'' | '"') => quote = Some(letter),
-            (Some(open), letter) if open == letter => quote = None,
-            (None, ' ') => {
-                words.push(&command[begin..index]);
-                begin = index + 1;
-            }
-            _ => {}
+    let mut begin = 0;
+    for index in positions_outside_quotes(command) {
+        if command[index..].starts_with(' ') {
+            words.push(&command[begin..index]);
+            begin = index + 1;
         }
     }
     words.push(&command[begin..]);
@@ -90,10 +120,46 @@ fn unquoted_words(command: &str) -> Vec<&str> {
     words
 }
 
-/// The path of a device node from its name in sysfs, where `!` replaces `/`.
+/// The positions of the characters that are neither quoted nor escaped, opening quotes included.
+fn positions_outside_quotes(command: &str) -> Vec<usize> {
+    let mut positions = Vec::new();
+    let (mut quote, mut escaped) = (None, false);
+    for (index, letter) in command.char_indices() {
+        match (quote, letter) {
+            _ if escaped => escaped = false,
+            (None | Some('"'), '\\') => escaped = true,
+            (None, '\'' | '"') => {
+                positions.push(index);
+                quote = Some(letter);
+            }
+            (None, _) => positions.push(index),
+            (Some(open), letter) if open == letter => quote = None,
+            _ => {}
+        }
+    }
+    positions
+}
+
+/// The path of a device node from its name in sysfs, where `!` replaces `/`; `None` for what is no
+/// name of a device. A recording can contain any name, and the path could lead anywhere.
 #[must_use]
-pub fn device_node(name: &str) -> String {
-    format!("/dev/{}", name.replace('!', "/"))
+pub fn device_node(name: &str) -> Option<String> {
+    Some(format!("/dev/{}", device_name(name)?.replace('!', "/")))
+}
+
+/// The directory of a block device in sysfs; `None` for what is no name of a device.
+#[must_use]
+pub fn device_directory(name: &str) -> Option<String> {
+    Some(format!("/sys/block/{}", device_name(name)?))
+}
+
+/// The name, if sysfs can have a device of this name: no part of the paths above leads upwards. A
+/// backslash begins an escape of `safe_text`: the name itself is another one.
+#[must_use]
+pub fn device_name(name: &str) -> Option<&str> {
+    let is_entry = |part: &str| !matches!(part, "" | "." | "..");
+    let is_name = !name.contains(['/', '\\']) && name.split('!').all(is_entry);
+    is_name.then_some(name)
 }
 
 /// Splits a word into runs of bytes that a terminal displays literally and runs of other bytes. A
@@ -117,16 +183,6 @@ fn split_printable_runs(word: &[u8]) -> Vec<(bool, Vec<u8>)> {
         if !chunk.invalid().is_empty() {
             push_run(&mut runs, false, chunk.invalid());
         }
-    }
-    if let Some((shown, run)) = runs.last_mut()
-        && run.ends_with(b"\n")
-    {
-        // Nothing follows that could keep the line break: it stays as it is, within quotes.
-        let breaks = run.len() - run.iter().rev().take_while(|b| **b == b'\n').count();
-        let tail = run.split_off(breaks);
-        *shown = false;
-        runs.retain(|(_, run)| !run.is_empty());
-        runs.push((true, tail));
     }
     runs
 }
@@ -155,12 +211,12 @@ fn quote_printable(run: &[u8]) -> String {
 }
 
 fn push_octal_escapes(quoted: &mut String, run: &[u8]) {
-    quoted.push_str("\"$(printf '");
+    quoted.push_str(SUBSTITUTION[0]);
     for byte in run {
         // Writing to a String cannot fail.
         let _ = write!(quoted, "\\{byte:03o}");
     }
-    quoted.push_str("')\"");
+    quoted.push_str(SUBSTITUTION[1]);
 }
 
 #[cfg(test)]
@@ -171,10 +227,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::safe_text::SafeText;
 
     /// The bytes that a shell reads for a word.
     fn shell_reads_back(shell: &str, word: &[u8]) -> Vec<u8> {
-        let script = format!("printf %s {}", quote_word(word));
+        let script = format!("printf %s {}", quote_word(word).unwrap());
         let output = Command::new(shell)
             .arg("-c")
             .arg(std::ffi::OsStr::from_bytes(script.as_bytes()))
@@ -189,7 +246,7 @@ mod tests {
         let unit = "a b'c.service";
         let limit = "IOReadBandwidthMax=/dev/sda 41000000";
         let words = ["systemctl", "set-property", "--runtime", unit, limit];
-        let command = command_line(words);
+        let command = command_line(words).unwrap();
         for width in [20, 40, 60, 200] {
             let folded = fold_command(&command, width);
             let script = format!("printf '%s\\n' {}", folded.join("\n"));
@@ -214,40 +271,128 @@ mod tests {
             b"*?[a]~{a,b}",
             b"#c;d&e|f<g>h",
             b"a\nb",
-            b"a\n\nb\n",
-            b"\n",
+            b"a\n\nb",
+            b"\n%s\\n",
             b"\x1b[2J\xff\n\xfex",
-            b"\xff\n",
             "gr\u{f6}\u{df}e \u{202e}x \u{200b}".as_bytes(),
             b"tab\tand\rreturn",
         ] {
-            assert_eq!(shell_reads_back("sh", word), word, "{}", quote_word(word));
+            assert_eq!(shell_reads_back("sh", word), word, "{word:?}");
         }
     }
 
     #[test]
     fn shell_quoting_keeps_plain_words_unquoted() {
-        assert_eq!(
-            command_line(["blockdev", "--setra", "8", "/dev/sda"]),
-            "blockdev --setra 8 /dev/sda"
-        );
-        assert_eq!(command_line(["--bs=4096", "a,b"]), "--bs=4096 a,b");
-        assert_eq!(quote_word("/srv/a disk"), "'/srv/a disk'");
-        assert_eq!(quote_word("p95<=5ms"), "'p95<=5ms'");
-        assert_eq!(device_node("cciss!c0d0"), "/dev/cciss/c0d0");
+        for (words, line) in [
+            (
+                &["blockdev", "--setra", "8", "/dev/sda"][..],
+                "blockdev --setra 8 /dev/sda",
+            ),
+            (&["--bs=4096", "a,b"], "--bs=4096 a,b"),
+            (&["/srv/a disk"], "'/srv/a disk'"),
+            (&["p95<=5ms"], "'p95<=5ms'"),
+        ] {
+            assert_eq!(command_line(words).unwrap(), line);
+        }
+    }
+
+    #[test]
+    fn word_that_no_line_can_contain_is_in_no_command() {
+        for word in [&b"\n"[..], b"a\n", b"a\n\n", b"\xff\n", b"a\0b"] {
+            assert_eq!(quote_word(word), None, "{word:?}");
+            assert_eq!(command_line([b"ls", word]), None, "{word:?}");
+        }
+    }
+
+    #[test]
+    fn name_of_a_device_leads_nowhere_else() {
+        let node = device_node("cciss!c0d0");
+        assert_eq!(node.as_deref(), Some("/dev/cciss/c0d0"));
+        let directory = device_directory("md127");
+        assert_eq!(directory.as_deref(), Some("/sys/block/md127"));
+        for name in [
+            "",
+            ".",
+            "..",
+            "../sda",
+            "/etc",
+            "md0/../..",
+            "..!..!etc",
+            "!etc",
+            "a!",
+            "a\\nb",
+        ] {
+            assert_eq!(device_node(name), None, "{name}");
+            assert_eq!(device_directory(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn line_that_is_not_exactly_its_words_is_not_split() {
+        for line in [
+            "a  b",
+            "a\tb",
+            "a; id",
+            "a > b",
+            "a \"$(id)\"",
+            "a \"$(printf '\\141')\"",
+            "a \"$(printf '\\12')\"",
+            "a \"$(printf '\\033' ; id)\"",
+            "a \"$(printf '\\033'",
+            "a '",
+            "a \\",
+            "a \"b\"",
+            "a # b",
+        ] {
+            assert_eq!(split_line(line), None, "{line}");
+        }
     }
 
     #[test]
     fn shell_quoted_line_contains_no_control_characters() {
-        let line = quote_word(b"a\nb\x1b[2J\xff\xc2\x9b");
+        let line = quote_word(b"a\nb\x1b[2J\xff\xc2\x9b").unwrap();
         assert_eq!(printable_bytes(line.as_bytes()), line);
+    }
+
+    /// Words of any bytes but NUL, and of those that have a meaning in a shell or a terminal.
+    fn any_word() -> impl Strategy<Value = Vec<u8>> {
+        let pieces = prop_oneof![
+            "[ a-z'\"\\\\$`!#;=~%0-9\n\t\u{1b}\u{301}\u{202e}-]{0,3}".prop_map(String::into_bytes),
+            Just(b"\"$(printf '\\033')\"".to_vec()),
+            Just(b"\\n".to_vec()),
+            proptest::collection::vec(1_u8..=255, 0..4),
+        ];
+        proptest::collection::vec(pieces, 0..8).prop_map(|pieces| pieces.concat())
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn shell_quoted_arbitrary_word_is_read_back(word in proptest::collection::vec(1_u8..=255, 0..40)) {
-            prop_assert_eq!(shell_reads_back("sh", &word), word);
+        fn shell_quoted_arbitrary_word_is_read_back(word in any_word()) {
+            match quote_word(&word) {
+                Some(_) => prop_assert_eq!(shell_reads_back("sh", &word), word),
+                None => prop_assert!(word.ends_with(b"\n")),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn line_shown_as_safe_text_is_split_into_its_words(
+            words in proptest::collection::vec(any_word(), 1..4)
+        ) {
+            if let Some(line) = command_line(&words) {
+                let shown = SafeText::from(line.clone());
+                prop_assert_eq!(shown.as_str(), &line);
+                prop_assert_eq!(split_line(&shown), Some(words));
+            }
+        }
+
+        #[test]
+        fn any_text_is_split_into_nothing_or_its_words(line in "(\\PC|[ '\"\\\\$(]){0,30}") {
+            if let Some(words) = split_line(&line) {
+                prop_assert_eq!(command_line(words), Some(line));
+            }
         }
     }
 }

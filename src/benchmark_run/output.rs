@@ -26,12 +26,14 @@ pub fn prepare_output(
     Ok(output)
 }
 
-/// Writes an output completely, unless its file has come into use since it was prepared.
+/// Writes an output completely, unless its file has come into use since it was prepared. An existing
+/// file keeps the owner, mode, names and other attributes that it has now.
 ///
 /// # Errors
 ///
 /// When it cannot be written, or must no longer be written.
 pub fn write_output(roots: &SysPaths, output: OutputFile, bytes: &[u8]) -> Result<(), OutputError> {
+    let output = output.examine_again()?;
     check_unused(roots, &output)?;
     output.write(bytes)
 }

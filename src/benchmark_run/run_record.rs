@@ -93,10 +93,10 @@ fn invocation(subject: &RunSubject<'_>) -> Invocation {
     let RunSubject { spec, target, .. } = subject;
     let fio = FioFile::from_target(target, &spec.target_path).and_then(|file| {
         let fio = spec.benchmark.fio(target, subject.parameters)?;
-        Ok(fio.command_lines(&file))
+        fio.command_lines(&file)
     });
     Invocation {
-        diskscope: spec.command_line().into(),
+        diskscope: spec.command_line().unwrap_or_default().into(),
         fio_gap: fio.as_ref().err().copied(),
         fio: fio.ok().map(SafeLines::from),
     }

@@ -447,7 +447,7 @@ mod unit_tests {
             let (_, matches) = matches.subcommand().unwrap();
             run::spec_of(matches).map(|mut spec| {
                 spec.set.sort_by_key(|(name, _)| *name);
-                spec.command_line()
+                spec.command_line().unwrap()
             })
         };
         assert_eq!(

@@ -68,6 +68,12 @@ pub enum Remedy {
         /// Where it is mounted.
         mount_point: SafeText,
     },
+    /// An unmount of what is mounted over such a file system, before its own: a command with its mount
+    /// point would unmount the upper one.
+    UnmountUpperFirst {
+        /// Where it is mounted.
+        mount_point: SafeText,
+    },
     /// Fewer flushes: transactions combined.
     GroupCommits,
     /// A copy of a file that lies in one piece.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::remedy::Remedy;
 use super::*;
 use crate::drive::identity::list_block_devices;
+use crate::drive::mounts::MountEntry;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
 use crate::model::Snapshot;
 use crate::model::snapshot::{
@@ -14,7 +15,7 @@ use crate::model::snapshot::{
 };
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::files::layout::FileLayout;
-use crate::probe::process::task_scan::{BlockedTask, TaskScan};
+use crate::probe::process::task_scan::{BlockedTask, TaskScan, UsedMount};
 use crate::probe::sample::UnitKind;
 use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
@@ -924,6 +925,56 @@ fn stack_tells_that_a_wait_for_pages_is_one_for_a_server() {
         "ext4_sync_file",
     ]);
     assert_eq!(local, [CauseCode::HungIo]);
+}
+
+/// The measure against a server that does not answer, with file systems mounted at these places in this
+/// order; the process has a file open on `/mnt/a`.
+fn unmount_with(places: &[&str]) -> Remedy {
+    let mount = |place: &&str| MountEntry {
+        id: 0,
+        device_id: (0, 40),
+        root: "/".to_owned(),
+        mount_point: (*place).to_owned(),
+        file_system: "nfs4".to_owned(),
+        source: "server:/a".to_owned(),
+        source_number: None,
+        options: Vec::new(),
+    };
+    let channel = Some("nfs_wait_bit_killable");
+    let mut scene = Scene::quiet().with_process(20, "dd of=/mnt/a/b", 0.0, channel);
+    scene.blocked[0].switches = Some(7);
+    scene.facts.mounts = places.iter().map(mount).collect();
+    let mut window = scene.window();
+    window.blocked = vec![BlockedDetails {
+        pid: 20,
+        tid: 20,
+        mounts: vec![UsedMount {
+            device_id: (0, 40),
+            kind: "nfs4".to_owned(),
+            mount_point: "/mnt/a".to_owned(),
+        }],
+        ..BlockedDetails::default()
+    }];
+    let mut causes = diagnose(&window).unwrap().causes;
+    assert_eq!(causes[0].code(), CauseCode::FuseOrNetworkStalled);
+    causes.remove(0).remedies.remove(0)
+}
+
+#[test]
+fn file_system_below_another_one_is_not_unmounted_by_its_path() {
+    let mount_point = SafeText::from("/mnt/a");
+    let own = Remedy::LazyUnmount {
+        mount_point: mount_point.clone(),
+    };
+    let upper_first = Remedy::UnmountUpperFirst { mount_point };
+    for (places, expected) in [
+        (&["/", "/mnt", "/mnt/a"][..], &own),
+        (&["/", "/mnt/a", "/mnt/a/b", "/mnt/ab"], &own),
+        (&["/", "/mnt/a", "/mnt/a"], &upper_first),
+        (&["/", "/mnt/a", "/mnt"], &upper_first),
+    ] {
+        assert_eq!(unmount_with(places), *expected, "{places:?}");
+    }
 }
 
 #[test]

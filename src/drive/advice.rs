@@ -85,11 +85,11 @@ fn misaligned_partition_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
         ),
         command: shell::command_line([
             "parted",
-            &shell::device_node(parent),
+            &shell::device_node(parent)?,
             "align-check",
             "minimal",
             &number,
-        ]),
+        ])?,
     })
 }
 
@@ -119,13 +119,12 @@ fn scheduler_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
         _ => return None,
     };
     let offered = drive.details.schedulers.iter().any(|name| name == wanted);
+    let setting = shell::device_directory(&drive.name)? + "/queue/scheduler";
+    let command = format!("echo {wanted} > {}", shell::quote_word(setting)?);
     offered.then(|| TuningAdvice {
         code: "scheduler",
         reason: format!("scheduler {now}: {reason}"),
-        command: format!(
-            "echo {wanted} > {}",
-            shell::quote_word(format!("/sys/block/{}/queue/scheduler", drive.name))
-        ),
+        command,
     })
 }
 
@@ -159,8 +158,8 @@ fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAd
             "--setra",
             // blockdev counts sectors of 512 bytes.
             &(RECOMMENDED_READ_AHEAD_KIB * 2).to_string(),
-            &shell::device_node(&drive.name),
-        ]),
+            &shell::device_node(&drive.name)?,
+        ])?,
     })
 }
 
@@ -179,15 +178,18 @@ fn write_cache_advice(drive: &BlockDevice, drives: &[BlockDevice]) -> Option<Tun
         let mut above = drive.devices_above(drives).into_iter();
         above.any(|device| device.kind == DriveKind::DeviceMapper)
     };
-    let directory = format!("/sys/block/{}/device/scsi_disk/", drive.name);
-    (off && disk && is_scsi && !has_map()).then(|| TuningAdvice {
+    let directory = shell::device_directory(&drive.name)?;
+    if !(off && disk && is_scsi) || has_map() {
+        return None;
+    }
+    Some(TuningAdvice {
         code: "write-cache",
         reason: "its write cache is off: each write waits for the medium. File systems flush the cache when needed; leave it off if other software relies on that. Device-mapper maps (LVM, LUKS) send flushes only if they are set up after it was switched on"
             .to_owned(),
         command: format!(
             "echo {} | tee {}*/cache_type",
-            shell::quote_word("write back"),
-            shell::quote_word(directory)
+            shell::quote_word("write back")?,
+            shell::quote_word(format!("{directory}/device/scsi_disk/"))?
         ),
     })
 }
@@ -197,15 +199,13 @@ fn loop_direct_io_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let wanted = drive.kind == DriveKind::Loop
         && drive.backing_file.is_some()
         && drive.details.direct_io == Some(false);
+    let node = shell::device_node(&drive.name)?;
+    let command = shell::command_line(["losetup", "--direct-io=on", &node])?;
     wanted.then(|| TuningAdvice {
         code: "loop-direct-io",
         reason: "the backing file is accessed through the page cache: data is cached twice, and a flush takes longer"
             .to_owned(),
-        command: shell::command_line([
-            "losetup",
-            "--direct-io=on",
-            &shell::device_node(&drive.name),
-        ]),
+        command,
     })
 }
 
@@ -217,13 +217,28 @@ fn access_time_advice(file_system: &MountedFileSystem) -> Option<TuningAdvice> {
             "{} on {} records the time of every access: reads cause writes",
             file_system.kind, file_system.mount_point
         ),
-        // A name that was changed for display would name another file.
-        command: if file_system.mount_point_is_exact {
-            shell::command_line(["mount", "-o", "remount,relatime", &file_system.mount_point])
-        } else {
-            "findmnt --real --options strictatime".to_owned()
-        },
+        command: relatime_command(file_system)
+            .unwrap_or_else(|| "findmnt --real --options strictatime".to_owned()),
     })
+}
+
+/// Remounts a file system with the options that it has now: by itself, mount(8) takes those of
+/// /etc/fstab, which may lack `nosuid`, or contain `strictatime`. `None` for a mount point whose name was
+/// changed for display, which would name another file.
+fn relatime_command(file_system: &MountedFileSystem) -> Option<String> {
+    let mount_point = &file_system.mount_point;
+    let remount = [
+        "mount",
+        "--options-source",
+        "mtab",
+        "-o",
+        "remount,relatime",
+    ];
+    let words = remount.into_iter().chain([mount_point.as_str()]);
+    let command = file_system
+        .mount_point_is_exact
+        .then(|| shell::command_line(words));
+    command.flatten()
 }
 
 #[cfg(test)]

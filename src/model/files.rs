@@ -140,10 +140,9 @@ pub fn deleted_file_views(
                 held_bytes: file.held_bytes,
                 size_bytes: file.size,
                 truncate_command: offered(format!("{same} && truncate -cs 0 {link}")),
-                copy_command: offered(format!(
-                    "{same} && cp -n --sparse=always {link} {}",
-                    shell::quote_word(copy_destination(&file.path))
-                )),
+                copy_command: shell::quote_word(copy_destination(&file.path)).and_then(|copy| {
+                    offered(format!("{same} && cp -n --sparse=always {link} {copy}"))
+                }),
                 holders: file
                     .holders
                     .iter()
@@ -167,9 +166,12 @@ fn same_file_condition(link: &str, file: &DeletedFile) -> String {
     )
 }
 
-/// Destination of a copy of the deleted file: its last name, in a directory that the user chooses.
+/// Destination of a copy of the deleted file: its last name, in a directory that the user chooses. No
+/// command on one line can contain line breaks at its end: the copy has none.
 fn copy_destination(path: &[u8]) -> Vec<u8> {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let breaks = name.iter().rev().take_while(|byte| **byte == b'\n').count();
+    let name = &name[..name.len() - breaks];
     [b"/where/there/is/room/", name].concat()
 }
 

@@ -193,7 +193,8 @@ pub(super) enum ExistingFile<'a> {
     Replace(&'a Stat),
 }
 
-/// Sets owner and mode of a file before it is written.
+/// Sets owner and mode of a file before it is written, and again before it gets its name: those of the
+/// file that it replaces may have changed meanwhile.
 pub(super) type SetOwnership<'a> = &'a dyn Fn(&File) -> io::Result<()>;
 
 /// A file without its final name.
@@ -225,6 +226,7 @@ impl TemporaryFile {
         settle(&file)?;
         file.write_all(bytes)?;
         file.sync_data()?;
+        settle(&file)?;
         let ExistingFile::Replace(replaced) = existing else {
             directory.link(&file, name)?;
             return Ok(file);
@@ -246,7 +248,8 @@ impl TemporaryFile {
         let (mut file, random) = directory.create_random_named(self.access)?;
         let written = settle(&file)
             .and_then(|()| file.write_all(bytes))
-            .and_then(|()| file.sync_data());
+            .and_then(|()| file.sync_data())
+            .and_then(|()| settle(&file));
         if let Err(error) = written {
             // The reason of the failure is relevant, not the result of the cleanup.
             let _ = directory.remove(&random);

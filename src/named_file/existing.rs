@@ -13,6 +13,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::named_file::inode_attributes::InodeAttributes;
+
 /// Maximum size of the list of names, and of a value, of extended attributes (xattr(7)).
 const MAX_XATTR_BYTES: usize = 1 << 16;
 /// Flags that chattr(1) sets (`FS_FL_USER_MODIFIABLE`, `FS_PROJINHERIT_FL`; include/uapi/linux/fs.h)
@@ -28,38 +30,31 @@ const SPECIAL_MODE_BITS: u32 = 0o7000;
 /// Bytes per write when testing for free space.
 const ZERO_CHUNK_BYTES: usize = 1 << 16;
 
-/// Owner and mode, which a replacement inherits.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FileOwnership {
-    user: u32,
-    group: u32,
-    mode: u32,
+/// Gives a replacement the owner and mode that the file has now, and tells whether it then has all
+/// attributes of the file.
+///
+/// # Errors
+/// When owner or mode cannot be set.
+pub(super) fn make_equal(file: &File, replacement: &File) -> io::Result<bool> {
+    let stat = fstat(file)?;
+    set_ownership(replacement, &stat)?;
+    Ok(can_be_replaced(file, &stat, replacement))
 }
 
-impl FileOwnership {
-    pub(super) fn of_stat(stat: &Stat) -> Self {
-        Self {
-            user: stat.st_uid,
-            group: stat.st_gid,
-            mode: stat.st_mode & 0o777,
-        }
+/// Sets owner and mode of a file to those of another.
+fn set_ownership(file: &File, of: &Stat) -> io::Result<()> {
+    let now = fstat(file)?;
+    if (now.st_uid, now.st_gid) != (of.st_uid, of.st_gid) {
+        let (user, group) = (Uid::from_raw(of.st_uid), Gid::from_raw(of.st_gid));
+        fchown(file, Some(user), Some(group))?;
     }
-
-    /// Sets the same owner and mode on a file.
-    pub(super) fn apply_to(self, file: &File) -> io::Result<()> {
-        let now = fstat(file)?;
-        if (now.st_uid, now.st_gid) != (self.user, self.group) {
-            let (user, group) = (Uid::from_raw(self.user), Gid::from_raw(self.group));
-            fchown(file, Some(user), Some(group))?;
-        }
-        Ok(fchmod(file, Mode::from_raw_mode(self.mode))?)
-    }
+    Ok(fchmod(file, Mode::from_raw_mode(of.st_mode & 0o777))?)
 }
 
 /// Whether a replacement, which already has owner and mode, would have all attributes of the file:
 /// a single link, the same extended attributes (including ACLs, capabilities, security labels), the
-/// same flags, and no mount on it.
-pub(super) fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> bool {
+/// same flags and project ID, and no mount on it.
+fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> bool {
     if stat.st_nlink != 1 || stat.st_mode & SPECIAL_MODE_BITS != 0 || is_mount_root(file) {
         return false;
     }
@@ -67,7 +62,9 @@ pub(super) fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> b
         (Ok(old), Ok(new)) => old == new,
         _ => false,
     };
-    same_attributes && inode_flags(file) == inode_flags(replacement)
+    same_attributes
+        && inode_flags(file) == inode_flags(replacement)
+        && InodeAttributes::of_file(file) == InodeAttributes::of_file(replacement)
 }
 
 fn is_mount_root(file: &File) -> bool {
@@ -109,8 +106,18 @@ fn extended_attributes(file: impl AsFd) -> rustix::io::Result<BTreeMap<Vec<u8>, 
 }
 
 /// Overwrites a file from its start. Space is reserved first, so that a full file system or a limit
-/// on the file size leaves the content unchanged. Later errors are rolled back.
+/// on the file size leaves the content unchanged. Later errors are rolled back until all bytes are on
+/// the drive; then the file is shortened, and keeps the new content whatever fails.
 pub(super) fn overwrite_in_place(file: &File, bytes: &[u8]) -> io::Result<()> {
+    overwrite_synchronized(file, bytes, &mut File::sync_data)
+}
+
+/// As above, with the call that synchronizes the data.
+fn overwrite_synchronized(
+    file: &File,
+    bytes: &[u8],
+    synchronize: &mut dyn FnMut(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let before = fstat(file)?.st_size as u64;
     let old = read_prefix(file, before.min(bytes.len() as u64));
     if let Err(error) = reserve_space(file, before, bytes.len() as u64) {
@@ -119,14 +126,15 @@ pub(super) fn overwrite_in_place(file: &File, bytes: &[u8]) -> io::Result<()> {
         return Err(error);
     }
     let mut written = 0;
-    let done = write_counted(file, bytes, &mut written)
-        .and_then(|()| file.sync_data())
-        .and_then(|()| Ok(ftruncate(file, bytes.len() as u64)?))
-        .and_then(|()| file.sync_data());
-    if done.is_err() {
+    let replaced = write_counted(file, bytes, &mut written)
+        .and_then(|()| synchronize(file))
+        .and_then(|()| Ok(ftruncate(file, bytes.len() as u64)?));
+    if replaced.is_err() {
         restore_content(file, before, old.as_deref(), written);
+        return replaced;
     }
-    done
+    // The rest of the old content is gone: what was before cannot be restored any more.
+    synchronize(file)
 }
 
 /// The first bytes of a file that is open for writing only; `None` if it may not be read.
@@ -187,5 +195,35 @@ fn restore_content(file: &File, before: u64, old: Option<&[u8]>, written: usize)
         let _ = file.write_all_at(&old[..written.min(old.len())], 0);
         let _ = ftruncate(file, before);
         let _ = file.sync_data();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn failed_overwrite_leaves_the_old_or_the_new_content_whole() {
+        let (long, short) = ("old content ".repeat(9000), "new".to_owned());
+        for (old, new) in [(&long, &short), (&short, &long)] {
+            for (failing, expected) in [(1, old), (2, new)] {
+                let path = tempfile::NamedTempFile::new().unwrap();
+                fs::write(&path, old).unwrap();
+                let file = File::options().write(true).open(&path).unwrap();
+                let mut calls = 0;
+                let error = overwrite_synchronized(&file, new.as_bytes(), &mut |_| {
+                    calls += 1;
+                    match calls == failing {
+                        true => Err(Errno::IO.into()),
+                        false => Ok(()),
+                    }
+                });
+                assert_eq!(error.unwrap_err().raw_os_error(), Some(libc::EIO));
+                let found = fs::read_to_string(&path).unwrap();
+                assert!(found == *expected, "{failing}: {} bytes", found.len());
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ mod existing;
 mod file_id;
 mod file_type;
 mod found_file;
+mod inode_attributes;
 pub mod input;
 mod kernel_files;
 mod owner;
@@ -26,13 +27,12 @@ mod trusted_path;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, OFlags, fstat};
 
 use crate::named_file::directory::{ExistingFile, NewFileAccess, OpenDirectory, TemporaryFile};
-use crate::named_file::existing::FileOwnership;
 use crate::named_file::found_file::FoundFile;
 use crate::named_file::owner::FileOwner;
 use crate::named_file::resolve::ResolvedPath;
@@ -62,17 +62,10 @@ enum OutputDestination {
     /// A pipe, a character device, or an inherited descriptor.
     Stream(File),
     NewFile(DirectoryEntry, TemporaryFile),
-    ReplaceFile(DirectoryEntry, TemporaryFile, Replaced),
+    /// The file to be replaced is held, which keeps its inode number from being reused.
+    ReplaceFile(DirectoryEntry, TemporaryFile, FoundFile),
     /// There is no name if the file was opened through procfs.
     InPlace(File, Option<DirectoryEntry>),
-}
-
-/// The file to be replaced.
-#[derive(Debug)]
-struct Replaced {
-    /// Keeps the inode number from being reused.
-    held: FoundFile,
-    ownership: FileOwnership,
 }
 
 /// A name in a directory.
@@ -83,6 +76,28 @@ struct DirectoryEntry {
 }
 
 impl DirectoryEntry {
+    /// Fails if the name leads to another file than the one with this identity, or, without one, to any.
+    fn check_same(&self, path: &Path, id: Option<FileId>) -> Result<(), OutputError> {
+        match self.directory.stat_entry(&self.name) {
+            Ok(found) if found.as_ref().map(FileId::of_stat) == id => Ok(()),
+            Ok(_) => Err(OutputError::changed(path)),
+            Err(error) => Err(OutputError::io("examine", path, error)),
+        }
+    }
+
+    /// Opens the regular file with this identity for writing.
+    fn open_existing(&self, path: &Path, id: FileId) -> Result<File, OutputError> {
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = self
+            .directory
+            .open(&self.name, flags)
+            .map_err(|error| OutputError::io("write", path, error))?;
+        match fstat(&file) {
+            Ok(stat) if FileId::of_stat(&stat) == id => Ok(file.into()),
+            _ => Err(OutputError::changed(path)),
+        }
+    }
+
     fn is_same_name(&self, other: &Self) -> bool {
         let directory = |entry: &Self| entry.directory.stat().ok().map(|it| FileId::of_stat(&it));
         self.name == other.name && directory(self).is_some() && directory(self) == directory(other)
@@ -183,19 +198,42 @@ impl OutputFile {
         self.existing_id == Some(other)
     }
 
+    /// Examines an existing file once more that was to be replaced: its attributes and links may have
+    /// changed since it was prepared, so that it has to be written in place now.
+    ///
+    /// # Errors
+    /// When the name now leads to another file, or when the file must not or cannot be written any more.
+    pub fn examine_again(self) -> Result<Self, OutputError> {
+        let Self {
+            path,
+            existing_id,
+            destination,
+        } = self;
+        let destination = match destination {
+            OutputDestination::ReplaceFile(entry, _, held) => {
+                entry.check_same(&path, existing_id)?;
+                let stat = fstat(&held.descriptor)
+                    .map_err(|error| OutputError::io("examine", &path, error))?;
+                existing_destination(&path, entry, FoundFile { stat, ..held })?.0
+            }
+            other => other,
+        };
+        Ok(Self {
+            path,
+            existing_id,
+            destination,
+        })
+    }
+
     /// Writes the complete output.
     ///
     /// # Errors
-    /// When it cannot be written, or when the name now leads to another file. The previous content
+    /// When it cannot be written, or when the name now leads to another file, or to one whose
+    /// attributes a replacement would lose since they were last examined. The previous content
     /// is then kept, unless it had to be written in place.
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
         let path = self.path;
         let id = self.existing_id;
-        let same = |entry: &DirectoryEntry| match entry.directory.stat_entry(&entry.name) {
-            Ok(found) if found.as_ref().map(FileId::of_stat) == id => Ok(()),
-            Ok(_) => Err(OutputError::changed(&path)),
-            Err(error) => Err(OutputError::io("examine", &path, error)),
-        };
         let written = match self.destination {
             OutputDestination::Stdout => {
                 let mut stdout = io::stdout().lock();
@@ -203,7 +241,7 @@ impl OutputFile {
             }
             OutputDestination::Stream(file) => stream::write_stream(&file, bytes),
             OutputDestination::NewFile(entry, temporary) => {
-                same(&entry)?;
+                entry.check_same(&path, id)?;
                 temporary
                     .publish(
                         &entry.directory,
@@ -214,9 +252,13 @@ impl OutputFile {
                     )
                     .map(drop)
             }
-            OutputDestination::ReplaceFile(entry, temporary, Replaced { held, ownership }) => {
-                same(&entry)?;
-                let settle = |file: &File| ownership.apply_to(file);
+            OutputDestination::ReplaceFile(entry, temporary, held) => {
+                entry.check_same(&path, id)?;
+                let existing = entry.open_existing(&path, FileId::of_stat(&held.stat))?;
+                let settle = |file: &File| match existing::make_equal(&existing, file)? {
+                    true => Ok(()),
+                    false => Err(io::ErrorKind::AlreadyExists.into()),
+                };
                 temporary
                     .publish(
                         &entry.directory,
@@ -228,7 +270,9 @@ impl OutputFile {
                     .map(drop)
             }
             OutputDestination::InPlace(file, entry) => {
-                entry.as_ref().map_or(Ok(()), same)?;
+                if let Some(entry) = &entry {
+                    entry.check_same(&path, id)?;
+                }
                 existing::overwrite_in_place(&file, bytes)
             }
         };
@@ -424,7 +468,6 @@ fn existing_destination(
     entry: DirectoryEntry,
     found: FoundFile,
 ) -> Result<(OutputDestination, Option<FileId>), OutputError> {
-    let failed = |error: io::Error| OutputError::io("write", path, error);
     let id = FileId::of_stat(&found.stat);
     kernel_files::refuse_kernel_file_system(path, &found.descriptor)?;
     let is_regular = FileType::from_raw_mode(found.stat.st_mode) == FileType::RegularFile;
@@ -432,24 +475,11 @@ fn existing_destination(
         stream::check_stream_type(path, &found.stat)?;
     }
     check_not_planted(path, &entry, &found)?;
-    let same = |file: &OwnedFd| match fstat(file) {
-        Ok(stat) if FileId::of_stat(&stat) == id => Ok(stat),
-        _ => Err(OutputError::changed(path)),
-    };
     if !is_regular {
         let file = stream::open_stream(path, &found.descriptor)?;
         return Ok((OutputDestination::Stream(file), Some(id)));
     }
-    let file = entry
-        .directory
-        .open(
-            &entry.name,
-            OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY,
-        )
-        .map_err(failed)?;
-    let stat = same(&file)?;
-    let file = File::from(file);
-    let ownership = FileOwnership::of_stat(&stat);
+    let file = entry.open_existing(path, id)?;
     // A directory that accepts no new files, or keeps every name, does not prevent writing an existing
     // file in place.
     let new_file = || {
@@ -461,15 +491,9 @@ fn existing_destination(
     let replacement = (!existing::is_append_only(entry.directory.descriptor()))
         .then(new_file)
         .flatten()
-        .filter(|new| {
-            ownership.apply_to(&new.file).is_ok()
-                && existing::can_be_replaced(&file, &stat, &new.file)
-        });
+        .filter(|new| existing::make_equal(&file, &new.file).is_ok_and(|equal| equal));
     let destination = match replacement {
-        Some(temporary) => {
-            let held = found;
-            OutputDestination::ReplaceFile(entry, temporary, Replaced { held, ownership })
-        }
+        Some(temporary) => OutputDestination::ReplaceFile(entry, temporary, found),
         None => OutputDestination::InPlace(file, Some(entry)),
     };
     Ok((destination, Some(id)))

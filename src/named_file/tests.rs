@@ -320,6 +320,68 @@ fn outputs_to_one_file_are_recognised_by_any_path() {
     }
 }
 
+/// Changes a file between preparation and writing, and returns its identity before.
+fn written_after(path: &Path, change: impl FnOnce()) -> FileId {
+    let id = FileId::of_metadata(&fs::metadata(path).unwrap());
+    let output = OutputFile::prepare(path, &[]).unwrap();
+    change();
+    output.examine_again().unwrap().write(b"after").unwrap();
+    assert_eq!(fs::read(path).unwrap(), b"after");
+    id
+}
+
+#[test]
+fn mode_that_changes_after_preparation_is_kept() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("file");
+    fs::write(&path, "before").unwrap();
+    let set_mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(0o644);
+    let id = written_after(&path, || set_mode(0o600));
+    let now = fs::metadata(&path).unwrap();
+    assert_eq!(now.mode() & 0o7777, 0o600);
+    assert_ne!(FileId::of_metadata(&now), id, "replaced");
+}
+
+#[test]
+fn owner_that_changes_after_preparation_is_kept() {
+    if !rustix::process::geteuid().is_root() {
+        let skip = crate::requirement::skip;
+        return skip(crate::requirement::Requirement::Root, "chown".to_owned());
+    }
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("file");
+    fs::write(&path, "before").unwrap();
+    written_after(&path, || {
+        std::os::unix::fs::chown(&path, Some(1000), Some(1000)).unwrap();
+    });
+    let now = fs::metadata(&path).unwrap();
+    assert_eq!((now.uid(), now.gid()), (1000, 1000));
+}
+
+#[test]
+fn second_name_after_preparation_gets_the_new_content() {
+    let base = tempfile::tempdir().unwrap();
+    let (path, link) = (base.path().join("file"), base.path().join("link"));
+    fs::write(&path, "before").unwrap();
+    let id = written_after(&path, || fs::hard_link(&path, &link).unwrap());
+    assert_eq!(fs::read(&link).unwrap(), b"after");
+    let now = fs::metadata(&path).unwrap();
+    assert_eq!((FileId::of_metadata(&now), now.nlink()), (id, 2));
+}
+
+/// Without another look the file is left alone: how a file that is written in place is used has to be
+/// examined first.
+#[test]
+fn second_name_at_the_last_moment_prevents_replacement() {
+    let base = tempfile::tempdir().unwrap();
+    let (path, link) = (base.path().join("file"), base.path().join("link"));
+    fs::write(&path, "before").unwrap();
+    changed_while_prepared(&path, || fs::hard_link(&path, &link).unwrap());
+    assert_eq!(fs::read(&path).unwrap(), b"before");
+    assert_eq!(fs::read_dir(base.path()).unwrap().count(), 2);
+}
+
 #[test]
 fn special_mode_bits_are_preserved() {
     let base = tempfile::tempdir().unwrap();

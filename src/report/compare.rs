@@ -16,6 +16,7 @@ use crate::session::compare::{
     MetricSample, UnmatchedMeasurement,
 };
 use crate::session::document::{Severity, Verdict};
+use crate::shell;
 
 /// Width of a table: 80 columns minus the blank before it.
 const TABLE_WIDTH: u16 = 79;
@@ -239,7 +240,7 @@ fn mismatch_text(mismatch: &UnmatchedMeasurement) -> String {
     let sentence = escape_for_terminal(&mismatch.sentence());
     let differences = mismatch.differences.iter();
     let options: Vec<String> = differences
-        .map(|it| format!("--ignore {}", it.parameter))
+        .filter_map(|it| shell::command_line(["--ignore", &it.parameter]))
         .collect();
     if options.is_empty() {
         return sentence;

@@ -64,6 +64,13 @@ impl SafeText {
         }
     }
 
+    /// The text before it was escaped; `None` where that is not known: it contains a backslash, with
+    /// which every escape begins.
+    #[must_use]
+    pub fn original(&self) -> Option<&str> {
+        (!self.0.contains('\\')).then_some(&self.0)
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -1,5 +1,6 @@
 //! The server of a FUSE or network file system does not answer.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::examination::Examination;
@@ -67,7 +68,10 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     );
     cause.victims = parties(&stalled);
     cause.remedies = mount_point
-        .map(|mount_point| Remedy::LazyUnmount { mount_point })
+        .map(|mount_point| match is_covered(analysis, &mount_point) {
+            true => Remedy::UnmountUpperFirst { mount_point },
+            false => Remedy::LazyUnmount { mount_point },
+        })
         .into_iter()
         .collect();
     Examination::Problem(vec![cause])
@@ -82,6 +86,19 @@ fn fuse_waiting(analysis: &Analysis<'_>) -> Option<f64> {
     };
     let connections = facts.fuse.as_ref()?;
     Some(connections.iter().map(|it| it.waiting).sum::<u64>() as f64)
+}
+
+/// Whether the path of a mount point may lead to another file system: one more is mounted there, or one
+/// was mounted later on a directory above it. The kernel lists mounts in the order in which they were
+/// made; a recording has each file system once.
+fn is_covered(analysis: &Analysis<'_>, mount_point: &str) -> bool {
+    let Some((_, facts)) = &analysis.window.facts else {
+        let mounts = analysis.last().mounts.iter().flatten();
+        return mounts.filter(|it| it.mount_point == mount_point).count() > 1;
+    };
+    let places = facts.mounts.iter().map(|it| it.mount_point.as_str());
+    let mut later = places.skip_while(|place| *place != mount_point).skip(1);
+    later.any(|place| Path::new(mount_point).starts_with(place))
 }
 
 /// Type and mount point of the served file system that the process uses. A process that hangs in

@@ -174,7 +174,7 @@ fn strictatime_mount_gets_advice() {
     let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);
     assert_eq!(
         commands(&advice),
-        ["mount -o remount,relatime \"/srv/it's\""]
+        ["mount --options-source mtab -o remount,relatime \"/srv/it's\""]
     );
     file_system.mount_point_is_exact = false;
     let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);

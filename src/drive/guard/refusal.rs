@@ -7,6 +7,8 @@ use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 use crate::drive::guard::medium_change::MediumChange;
 use crate::drive::guard::obstacle::Obstacle;
 use crate::privilege;
+use crate::safe_text::SafeText;
+use crate::shell;
 
 /// Reason why writing is refused.
 #[derive(Debug, thiserror::Error)]
@@ -124,6 +126,19 @@ pub(super) fn unresolved_text(unresolved: &[UnresolvedUse]) -> String {
     words.join("; ")
 }
 
+/// The option that names this target, to be pasted; of a target whose name is only known as it is
+/// displayed, in words.
+fn overwrite_option(name: &str) -> String {
+    let name = SafeText::from(name);
+    let option = name
+        .original()
+        .and_then(|name| match name.starts_with('-') {
+            true => shell::quote_word(format!("--overwrite={name}")),
+            false => shell::command_line(["--overwrite", name]),
+        });
+    option.unwrap_or_else(|| "--overwrite with the name of the target".to_owned())
+}
+
 impl Refusal {
     /// A refusal always maps to the class `Refused`.
     #[must_use]
@@ -136,10 +151,14 @@ impl Refusal {
     pub fn advice(&self) -> String {
         match self {
             Self::NoConsent { name } => format!(
-                "all data on it would be lost; to overwrite it, add --overwrite {name}, or name a directory: a scratch file is created there"
+                "all data on it would be lost; to overwrite it, add {}, or name a directory: a scratch file is created there",
+                overwrite_option(name)
             ),
             Self::ConsentPathMismatch { name, .. } => {
-                format!("--overwrite must name the target itself: --overwrite {name}")
+                format!(
+                    "--overwrite must name the target itself: {}",
+                    overwrite_option(name)
+                )
             }
             Self::MediumChanged { .. } => {
                 "nothing was written; check what the target contains now, then start again".to_owned()
@@ -149,7 +168,8 @@ impl Refusal {
                     .to_owned()
             }
             Self::SignaturesNotIncluded { name, .. } => format!(
-                "all of that would be lost; to overwrite it, add --overwrite-signatures to --overwrite {name}"
+                "all of that would be lost; to overwrite it, add --overwrite-signatures to {}",
+                overwrite_option(name)
             ),
             Self::Untrusted { .. } => {
                 "name the target by its real path, without links of other users".to_owned()
@@ -169,6 +189,42 @@ impl Refusal {
                 ", with /proc and /sys mounted",
                 "mount /proc and /sys, then start again",
             ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_quotes_the_name_of_the_target() {
+        for (name, option) in [
+            ("/dev/sdb", "--overwrite /dev/sdb"),
+            ("/srv/q;touch pwned;#", "--overwrite '/srv/q;touch pwned;#'"),
+            (
+                "v --overwrite-signatures",
+                "--overwrite 'v --overwrite-signatures'",
+            ),
+            ("-v", "--overwrite=-v"),
+            ("a\\nb", "--overwrite with the name of the target"),
+        ] {
+            let name = name.to_owned();
+            let refusals = [
+                Refusal::NoConsent { name: name.clone() },
+                Refusal::ConsentPathMismatch {
+                    name: name.clone(),
+                    given: String::new(),
+                },
+                Refusal::SignaturesNotIncluded {
+                    name,
+                    found: Vec::new(),
+                },
+            ];
+            for refusal in refusals {
+                let advice = refusal.advice();
+                assert!(advice.contains(option), "{advice}");
+            }
         }
     }
 }

@@ -35,16 +35,15 @@ pub struct UnitView {
 }
 
 impl UnitView {
-    /// Whether `systemctl` of the system knows it by this name: a group inside another service or scope
-    /// belongs to a user's manager, a container or whoever made it, and can have the name of a unit of
-    /// the system.
+    /// Whether `systemctl` of the system knows it by this name: its group is in nothing but slices of the
+    /// system's manager. A group inside another service or scope, or inside a group that is no slice,
+    /// belongs to a user's manager, a container (LXC, Docker without systemd) or whoever made it, and can
+    /// have the name of a unit of the system.
     #[must_use]
     pub fn belongs_to_system_manager(&self) -> bool {
-        let is_unit = |name: &str| name.ends_with(".service") || name.ends_with(".scope");
-        let mut inner_first = self.path.rsplit('/');
-        inner_first.next() == Some(self.name.as_str())
-            && is_unit(&self.name)
-            && !inner_first.any(is_unit)
+        let is_unit = self.name.ends_with(".service") || self.name.ends_with(".scope");
+        let around = self.path.strip_suffix(self.name.as_str());
+        is_unit && around.is_some_and(is_path_of_slices)
     }
 
     /// The highest use of its limits: 1 at the limit. `None` without limits or rates.
@@ -59,6 +58,22 @@ impl UnitView {
     pub fn total_bytes_per_s(&self) -> f64 {
         self.read_bytes_per_s.unwrap_or(0.0) + self.write_bytes_per_s.unwrap_or(0.0)
     }
+}
+
+/// Whether a path, such as `/system.slice/system-getty.slice/`, contains slices only, and each where
+/// systemd makes it: the name of a slice begins with that of the slice around it (systemd.slice(5)).
+fn is_path_of_slices(path: &str) -> bool {
+    let Some(slices) = path.strip_prefix('/') else {
+        return false;
+    };
+    let mut prefix = String::new();
+    slices.split_terminator('/').all(|slice| {
+        let stem = slice.strip_suffix(".slice");
+        let own = stem.and_then(|stem| stem.strip_prefix(&prefix));
+        let is_inside = own.is_some_and(|own| !own.is_empty() && !own.contains('-'));
+        prefix = format!("{}-", stem.unwrap_or_default());
+        is_inside
+    })
 }
 
 /// I/O limits of a unit on one device; `None` is unlimited.
@@ -76,4 +91,88 @@ pub struct UnitLimit {
     pub write_ios_per_s: Option<u64>,
     /// Highest rate on the device as a fraction of its limit: 1 at the limit. `None` without rates.
     pub usage: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_of_system(path: &str, name: &str) -> bool {
+        let unit = UnitView {
+            path: path.into(),
+            name: name.into(),
+            kind: UnitKind::Service,
+            read_bytes_per_s: None,
+            write_bytes_per_s: None,
+            read_ios_per_s: None,
+            write_ios_per_s: None,
+            pressure_some: None,
+            pressure_full: None,
+            limits: Vec::new(),
+        };
+        unit.belongs_to_system_manager()
+    }
+
+    #[test]
+    fn unit_in_slices_only_belongs_to_the_system_manager() {
+        for (path, name) in [
+            ("/system.slice/ssh.service", "ssh.service"),
+            ("/init.scope", "init.scope"),
+            (
+                "/user.slice/user-1000.slice/session-3.scope",
+                "session-3.scope",
+            ),
+            (
+                "/system.slice/system-getty.slice/getty@tty1.service",
+                "getty@tty1.service",
+            ),
+            ("/machine.slice/machine-db.scope", "machine-db.scope"),
+            (
+                "/a.slice/a-b.slice/a-b-c\\x2dd.slice/x\\x2dy.service",
+                "x\\x2dy.service",
+            ),
+        ] {
+            assert!(is_of_system(path, name), "{path}");
+        }
+    }
+
+    #[test]
+    fn unit_of_another_manager_does_not_belong_to_the_system_manager() {
+        let id = "3f4a1c9b27d85e60a1b2c3d4e5f60718293a4b5c6d7e8f900112233445566778";
+        for (path, name) in [
+            (
+                "/lxc/101/ns/system.slice/postgresql.service",
+                "postgresql.service",
+            ),
+            ("/lxc.payload.db/system.slice/ssh.service", "ssh.service"),
+            ("/lxc/101/ns/init.scope", "init.scope"),
+            (
+                &*format!("/docker/{id}/system.slice/cron.service"),
+                "cron.service",
+            ),
+            (
+                &*format!("/system.slice/docker-{id}.scope/system.slice/cron.service"),
+                "cron.service",
+            ),
+            (
+                &*format!("/system.slice/{id}/system.slice/cron.service"),
+                "cron.service",
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/a.service",
+                "a.service",
+            ),
+            ("/system.slice/system.slice/cron.service", "cron.service"),
+            ("/a-b.slice/cron.service", "cron.service"),
+            ("/-.slice/cron.service", "cron.service"),
+            ("/../system.slice/cron.service", "cron.service"),
+            ("//cron.service", "cron.service"),
+            ("/system.slice/xcron.service", "cron.service"),
+            ("cron.service", "cron.service"),
+            ("/system.slice", "system.slice"),
+            ("/machine.slice/machine-db.scope", "db"),
+        ] {
+            assert!(!is_of_system(path, name), "{path}");
+        }
+    }
 }

@@ -1,11 +1,14 @@
 //! fio's line of a run, checked against what this program writes.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::bench::framework::benchmark::Description;
 use crate::bench::framework::fio;
 use crate::bench::framework::fio::SCRATCH_COMMAND;
+use crate::safe_text::SafeText;
 use crate::session::document::BenchmarkRun;
 use crate::shell;
 
@@ -94,7 +97,7 @@ pub(super) fn checked(
 /// The file of a fio command.
 struct TestFile {
     /// The file, or the directory in which the command creates one.
-    path: String,
+    path: Vec<u8>,
     /// Whether the command creates the file and deletes it.
     is_scratch: bool,
     /// fio's arguments without the file.
@@ -107,37 +110,49 @@ impl TestFile {
             let (directory, fio) = inner
                 .strip_suffix(SCRATCH_COMMAND[2])?
                 .rsplit_once(SCRATCH_COMMAND[1])?;
-            let [path]: [String; 1] = shell::split_line(directory)?.try_into().ok()?;
+            let [path]: [Vec<u8>; 1] = shell::split_line(directory)?.try_into().ok()?;
             return Some(Self {
                 path,
                 is_scratch: true,
-                arguments: shell::split_line(fio)?,
+                arguments: texts(shell::split_line(fio)?)?,
             });
         }
         let mut arguments = shell::split_line(command)?;
-        let path = single_file(arguments.pop()?.strip_prefix("--filename=")?)?;
+        let path = single_file(arguments.pop()?.strip_prefix(b"--filename=")?)?;
         // A path without a file name, such as one of only dots, can only be a directory.
-        Path::new(&path).file_name()?;
+        Path::new(OsStr::from_bytes(&path)).file_name()?;
         Some(Self {
             path,
             is_scratch: false,
-            arguments,
+            arguments: texts(arguments)?,
         })
     }
 }
 
+/// The words as text: fio's options are ASCII.
+fn texts(words: Vec<Vec<u8>>) -> Option<Vec<String>> {
+    let texts = words.into_iter().map(String::from_utf8);
+    texts.collect::<Result<_, _>>().ok()
+}
+
 /// The file of a value of fio's `filename`, where a colon that is not escaped separates files.
-fn single_file(value: &str) -> Option<String> {
-    let path = value.replace("\\:", ":");
-    (path.replace(':', "\\:") == value).then_some(path)
+fn single_file(value: &[u8]) -> Option<Vec<u8>> {
+    let mut path = Vec::with_capacity(value.len());
+    for byte in value {
+        if *byte == b':' && path.pop() != Some(b'\\') {
+            return None;
+        }
+        path.push(*byte);
+    }
+    Some(path)
 }
 
 /// Whether a path of a fio line, which is absolute, is the run's target, whose path may be
 /// relative.
-fn is_target(run: &BenchmarkRun, path: &str) -> bool {
+fn is_target(run: &BenchmarkRun, path: &[u8]) -> bool {
     let named = Path::new(run.target.path.as_str());
     let named = named.strip_prefix(".").unwrap_or(named);
-    path.starts_with('/') && Path::new(path).ends_with(named)
+    path.starts_with(b"/") && Path::new(SafeText::from_bytes(path).as_str()).ends_with(named)
 }
 
 /// fio's options, each once.
@@ -200,21 +215,16 @@ impl FioOptions<'_> {
     }
 
     /// The comment before a command that overwrites a part of a file.
-    fn overwrite_comment(&self, path: &str) -> Option<String> {
+    fn overwrite_comment(&self, path: &[u8]) -> Option<String> {
         let (offset, size) = (self.number("offset")?, self.number("size")?);
         let most = self.max_bytes().unwrap_or(u64::MAX).min(size);
         let range = offset..offset.checked_add(size)?;
-        Some(fio::overwrite_comment(most, path.as_bytes(), range))
+        fio::overwrite_comment(most, path, range)
     }
 
     /// The comment before a command with a file of its own.
-    fn scratch_comment(&self, directory: &str) -> Option<String> {
-        let (directory, bytes) = (directory.as_bytes(), self.number("filesize")?);
-        Some(fio::scratch_comment(
-            directory,
-            bytes,
-            self.writes(),
-            self.max_bytes(),
-        ))
+    fn scratch_comment(&self, directory: &[u8]) -> Option<String> {
+        let bytes = self.number("filesize")?;
+        fio::scratch_comment(directory, bytes, self.writes(), self.max_bytes())
     }
 }

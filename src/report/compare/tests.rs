@@ -88,3 +88,20 @@ fn comparison_text_numbers_sessions_beyond_26() {
         ["A", "Z", "#27"]
     );
 }
+
+#[test]
+fn ignore_option_is_quoted() {
+    let difference = |name: &str| crate::session::compare::ParameterDifference {
+        parameter: name.into(),
+        first: Some("1".into()),
+        other: None,
+    };
+    let mismatch = UnmatchedMeasurement {
+        present_in: vec![0],
+        missing_in: vec![1],
+        benchmark: "mixed".into(),
+        differences: vec![difference("depth"), difference("a;id")],
+    };
+    let text = mismatch_text(&mismatch);
+    assert!(text.ends_with("--ignore depth --ignore 'a;id'"), "{text}");
+}

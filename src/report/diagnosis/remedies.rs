@@ -21,6 +21,18 @@ impl RemedyText {
         }
     }
 
+    /// The command with its note; without a command, as where a name cannot be written in one, the advice.
+    fn command_or(
+        command: Option<String>,
+        note: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        match command {
+            Some(command) => Self::command(command, note),
+            None => Self::advice(advice),
+        }
+    }
+
     fn advice(note: impl Into<String>) -> Self {
         Self {
             command: None,
@@ -38,10 +50,25 @@ impl RemedyText {
     }
 }
 
-/// Whether a command can name this path: it is absolute, and what the kernel has. One with control
+/// The path, if a command can name it: it is absolute, and what the kernel has. One with control
 /// characters is shown with backslashes, and a command would name another file.
-fn is_exact(path: &SafeText) -> bool {
-    path.starts_with('/') && !path.contains('\\')
+fn exact_path(path: &SafeText) -> Option<&str> {
+    path.original().filter(|path| path.starts_with('/'))
+}
+
+/// Limits the throughput of a unit until the next boot.
+fn limit_command(unit: &str, device: &str, bytes_per_s: u64) -> Option<String> {
+    let node = shell::device_node(device)?;
+    let limit = |name: &str| format!("{name}={node} {bytes_per_s}");
+    shell::command_line([
+        "systemctl",
+        "set-property",
+        "--runtime",
+        "--",
+        unit,
+        &limit("IOReadBandwidthMax"),
+        &limit("IOWriteBandwidthMax"),
+    ])
 }
 
 /// The command and what it does. The note follows the command as a comment, which some shells execute
@@ -50,30 +77,21 @@ fn is_exact(path: &SafeText) -> bool {
 pub fn remedy_text(remedy: &Remedy) -> RemedyText {
     match remedy {
         Remedy::IdleClass { pid, scheduler } => RemedyText::command(
-            format!("ionice -c 3 -p {pid}"),
+            // The kernel keeps an I/O class for each thread (ioprio_set(2)).
+            format!("(cd /proc/{pid}/task && ionice -c 3 -p *)"),
             format!(
-                "I/O class idle, which the scheduler {scheduler} heeds for reads and direct writes"
+                "I/O class idle for all threads, which the scheduler {scheduler} heeds for reads and direct writes"
             ),
         ),
         Remedy::LimitUnit {
             unit,
             device,
             bytes_per_s,
-        } => {
-            let limit = |name: &str| format!("{name}={} {bytes_per_s}", shell::device_node(device));
-            RemedyText::command(
-                shell::command_line([
-                    "systemctl",
-                    "set-property",
-                    "--runtime",
-                    "--",
-                    unit.as_str(),
-                    &limit("IOReadBandwidthMax"),
-                    &limit("IOWriteBandwidthMax"),
-                ]),
-                "half of the present throughput, until the next boot",
-            )
-        }
+        } => RemedyText::command_or(
+            limit_command(unit, device, *bytes_per_s),
+            "half of the present throughput, until the next boot",
+            format!("limit the throughput of {unit} on {device} with systemctl set-property"),
+        ),
         Remedy::Pause { pid } => RemedyText::command(
             format!("kill -STOP {pid}"),
             format!("pauses it. kill -CONT {pid} continues it"),
@@ -83,7 +101,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             unit,
             device,
         } => match unit {
-            Some(unit) => RemedyText::command(
+            Some(unit) => RemedyText::command_or(
                 shell::command_line([
                     "systemctl",
                     "show",
@@ -94,43 +112,47 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
                 ]),
                 format!(
                     "raise the limit of {} with systemctl set-property",
-                    shell::quote_word(device.as_str())
+                    shell::quote_word(device.as_str()).unwrap_or_default()
                 ),
+                format!("raise the limit of {device} with systemctl set-property"),
             ),
             None => RemedyText::advice(format!(
                 "raise or remove the limit of {device} in the control group {group}: io.max, with version 1 blkio.throttle.*"
             )),
         },
-        Remedy::SlowResync { device } => RemedyText::command(
-            format!(
-                "echo 10000 > {}",
-                shell::quote_word(format!("/sys/block/{device}/md/sync_speed_max"))
-            ),
+        Remedy::SlowResync { device } => RemedyText::command_or(
+            shell::device_directory(device)
+                .and_then(|directory| shell::quote_word(directory + "/md/sync_speed_max"))
+                .map(|setting| format!("echo 10000 > {setting}")),
             "at most 10 MB/s, until the word system is written into the same file",
+            format!("lower md/sync_speed_max of {device} in /sys/block"),
         ),
         Remedy::LowerDirtyLimits => RemedyText::command(
             "sysctl vm.dirty_background_bytes=67108864 vm.dirty_bytes=268435456".to_owned(),
             "a slow device then holds up less memory. The defaults are 20 and 10 percent of the memory",
         ),
-        Remedy::ShowDiskUsage { mount_point } if !is_exact(mount_point) => {
-            RemedyText::advice(format!("see what uses the space of {mount_point} with du"))
-        }
-        Remedy::ShowDiskUsage { mount_point } => RemedyText::command(
-            shell::command_line(["du", "-xh", "--max-depth=2", "--", mount_point.as_str()])
-                + " | sort -h | tail -20",
+        Remedy::ShowDiskUsage { mount_point } => RemedyText::command_or(
+            exact_path(mount_point)
+                .and_then(|path| shell::command_line(["du", "-xh", "--max-depth=2", "--", path]))
+                .map(|du| du + " | sort -h | tail -20"),
             "what uses the space",
+            format!("see what uses the space of {mount_point} with du"),
         ),
-        Remedy::ShowHealth { device } => RemedyText::command(
-            shell::command_line(["smartctl", "-a", &shell::device_node(device)]),
+        Remedy::ShowHealth { device } => RemedyText::command_or(
+            shell::device_node(device)
+                .and_then(|node| shell::command_line(["smartctl", "-a", &node])),
             "health and error log of the drive",
+            format!("see the health and the error log of {device} with smartctl"),
         ),
         Remedy::ShowKernelLog => RemedyText::command(
             "dmesg --ctime | tail -50".to_owned(),
             "messages of the kernel",
         ),
-        Remedy::TraceRequests { device } => RemedyText::command(
-            shell::command_line(["diskscope", "trace", "--", device.as_str()]),
+        Remedy::TraceRequests { device } => RemedyText::command_or(
+            shell::device_name(device)
+                .and_then(|name| shell::command_line(["diskscope", "trace", "--", name])),
             "single requests, who and how long (root)",
+            format!("see the single requests of {device} with diskscope trace"),
         ),
         Remedy::ShowMemoryUsers => RemedyText::command(
             "ps -eo pid,rss,comm --sort=-rss | head".to_owned(),
@@ -140,25 +162,26 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             "ps -eo pid,pcpu,comm --sort=-pcpu | head".to_owned(),
             "who uses the processors",
         ),
-        Remedy::LazyUnmount { mount_point } if !is_exact(mount_point) => {
-            RemedyText::advice(format!(
-                "after a look at the server, umount -f -l of {mount_point} ends the waiting, and open files there are lost"
-            ))
-        }
-        Remedy::LazyUnmount { mount_point } => RemedyText::command(
-            shell::command_line(["umount", "-f", "-l", "--", mount_point.as_str()]),
+        Remedy::LazyUnmount { mount_point } => RemedyText::command_or(
+            exact_path(mount_point)
+                .and_then(|path| shell::command_line(["umount", "-f", "-l", "--", path])),
             "after a look at the server: ends the waiting, and open files there are lost",
+            format!(
+                "after a look at the server, umount -f -l of {mount_point} ends the waiting, and open files there are lost"
+            ),
         ),
-        Remedy::Defragment {
-            path,
-            program: Some(program),
-        } if is_exact(path) => RemedyText::command(
-            shell::command_line([program, "--", path.as_str()]),
-            "rewrites the file in few pieces, where the file system has enough room in one place",
-        ),
-        Remedy::Defragment { path, .. } => RemedyText::advice(format!(
-            "copy {path} while nobody writes it, where the file system has enough room in one place, and rename the copy"
+        Remedy::UnmountUpperFirst { mount_point } => RemedyText::advice(format!(
+            "after a look at the server: another file system is mounted over {mount_point}, as findmnt shows. Without that one, umount -f -l ends the waiting, and open files there are lost"
         )),
+        Remedy::Defragment { path, program } => RemedyText::command_or(
+            (*program)
+                .zip(exact_path(path))
+                .and_then(|(program, path)| shell::command_line([program, "--", path])),
+            "rewrites the file in few pieces, where the file system has enough room in one place",
+            format!(
+                "copy {path} while nobody writes it, where the file system has enough room in one place, and rename the copy"
+            ),
+        ),
         Remedy::GroupCommits => RemedyText::advice(
             "combine transactions: group commit of the database, fewer fsync calls; a drive with a protected write cache completes flushes at once",
         ),
@@ -197,6 +220,36 @@ mod tests {
         };
         let command = remedy_text(&remedy).command.unwrap();
         assert_eq!(command, "umount -f -l -- '/mnt/a b'");
+    }
+
+    #[test]
+    fn name_of_a_device_that_leads_elsewhere_is_in_no_command() {
+        for name in ["../../etc", "a/b", "..", "!etc", "a\\nb", ""] {
+            let device = SafeText::from(name);
+            let remedies = [
+                Remedy::SlowResync {
+                    device: device.clone(),
+                },
+                Remedy::ShowHealth {
+                    device: device.clone(),
+                },
+                Remedy::TraceRequests {
+                    device: device.clone(),
+                },
+                Remedy::LimitUnit {
+                    unit: "a.service".into(),
+                    device,
+                    bytes_per_s: 1,
+                },
+            ];
+            for remedy in remedies {
+                assert_eq!(remedy_text(&remedy).command, None, "{remedy:?}");
+            }
+        }
+        let device = SafeText::from("md127");
+        let command = remedy_text(&Remedy::SlowResync { device }).command;
+        let line = "echo 10000 > /sys/block/md127/md/sync_speed_max";
+        assert_eq!(command.as_deref(), Some(line));
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::safe_text::{SafeLines, SafeText};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Invocation {
-    /// The command line of diskscope.
+    /// The command line of diskscope; empty where no command on one line can contain the target's
+    /// name, which ends in a line break.
     pub diskscope: SafeText,
     /// Command lines for a POSIX shell that make fio do the same: the same ranges, amounts and
     /// rate. If they write, the first line is a comment that states how much of what they
@@ -60,7 +61,8 @@ pub enum FioGap {
     ZipfExponent,
     /// The fraction of reads is not a whole percentage.
     FractionalReadPercentage,
-    /// fio cuts the target's name at `#`, `;` and trailing white space.
+    /// fio cuts the target's name at `#`, `;` and trailing white space, or the name ends in a line break,
+    /// which no command on one line can contain.
     TargetName,
     /// The parameters do not fit the target.
     Parameters,

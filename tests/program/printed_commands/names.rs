@@ -1,6 +1,8 @@
 //! Targets with names that a shell or fio would read as something else.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -24,6 +26,7 @@ const HOSTILE_NAMES: &[&str] = &[
     "$ncpus $jobnum",
     "a=b,c",
     "tab\tx\x1b[2J",
+    "a\\nb",
 ];
 
 /// What diskscope says of a run on a target, started where that is.
@@ -106,6 +109,50 @@ fn name_that_fio_would_cut_has_no_line() {
         let path = path.to_str().unwrap();
         let message = reported_invocation(path, "random-read", &options, place.path(), &state);
         assert_eq!(message["fio_gap"], "target-name", "{message}");
+    }
+}
+
+#[test]
+fn name_that_no_line_can_contain_has_no_command() {
+    let place = tempfile::tempdir_in("/dev/shm").unwrap();
+    let path = place.path().join("t\n");
+    fs::write(&path, vec![0; 1 << 20]).unwrap();
+    let state = place.path().join("state");
+    let path = path.to_str().unwrap();
+    let options = ["--requests", "8"];
+    let message = reported_invocation(path, "random-read", &options, place.path(), &state);
+    assert_eq!(message["diskscope"], "", "{message}");
+    assert_eq!(message["fio_gap"], "target-name", "{message}");
+    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["run", "random-read", path, "--requests", "8"])
+        .env("XDG_STATE_HOME", &state)
+        .output()
+        .unwrap();
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(report.contains("# no command: "), "{report}");
+    assert!(!report.contains("diskscope run"), "{report}");
+}
+
+/// The line of the report is that of the document, which names the file byte for byte.
+#[test]
+fn report_of_a_hostile_name_repeats_the_line_of_the_document() {
+    let place = tempfile::tempdir_in("/dev/shm").unwrap();
+    let state = place.path().join("state");
+    for name in [&b"a\nb"[..], b"a\\nb", b"\xff\x1b[2J"] {
+        let path = place.path().join(OsStr::from_bytes(name));
+        fs::write(&path, vec![0; 1 << 20]).unwrap();
+        let document = place.path().join("document");
+        let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+            .args(["run", "random-read", "--requests", "8", "--json"])
+            .args([&document, &path])
+            .env("XDG_STATE_HOME", &state)
+            .output()
+            .unwrap();
+        let report = String::from_utf8(output.stdout).unwrap();
+        let document: Value = serde_json::from_slice(&fs::read(&document).unwrap()).unwrap();
+        let line = document["runs"][0]["reproduce"]["diskscope"].as_str();
+        assert!(report.contains(line.unwrap()), "{line:?}: {report}");
+        assert!(line.unwrap().starts_with("diskscope run random-read "));
     }
 }
 

@@ -4,13 +4,17 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::Command;
 
+use diskscope::diagnosis::remedy::Remedy;
+use diskscope::report::diagnosis::remedy_text;
 use serde_json::Value;
 
 use crate::file_system::make_file_system;
 use crate::loop_device::LoopDevice;
 use crate::printed_commands::medium::run_pasted_command;
+use crate::process::wait_until;
 use crate::requirement::Requirement;
 
 /// What the program says of one of this test's deleted files.
@@ -106,6 +110,45 @@ fn loop_device_advice_command_has_stated_effect() {
     }
 }
 
+#[test]
+fn idle_class_command_sets_all_threads() {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["watch", "--json", "--interval", "60"])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // The process that was started supervises the one that works, which has several threads.
+    let children = format!("/proc/{0}/task/{0}/children", process.id());
+    let worker = || {
+        fs::read_to_string(&children)
+            .unwrap()
+            .trim()
+            .parse::<u32>()
+            .ok()
+    };
+    let tasks = || -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", worker().unwrap())).unwrap();
+        let names = tasks.map(|task| task.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    };
+    wait_until("a second thread", || {
+        worker().is_some() && tasks().len() > 1
+    });
+    let remedy = Remedy::IdleClass {
+        pid: worker().unwrap(),
+        scheduler: "bfq".into(),
+    };
+    let command = remedy_text(&remedy).command.unwrap();
+    let output = run_pasted_command(&command, Path::new("/"));
+    assert!(output.status.success(), "{command}: {output:?}");
+    for task in tasks() {
+        let class = Command::new("ionice").args(["-p", &task]).output().unwrap();
+        assert_eq!(class.stdout, b"idle\n", "{task}");
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
 /// The command of one piece of advice on a drive, from what `diskscope devices --json` printed.
 fn advice_command(devices: &[u8], name: &str, code: &str) -> Option<String> {
     let listed: Value = serde_json::from_slice(devices).unwrap();
@@ -132,12 +175,26 @@ fn strictatime_advice_command_remounts_named_mount_point() {
     for (directory, command) in [("it's $(here) a\\b", "mount "), ("line\nbreak", "findmnt ")] {
         let at = place.path().join(directory);
         fs::create_dir(&at).unwrap();
+        // /etc/fstab has other options than the mount: it is neither to lose one nor to get one.
+        let table = place.path().join("fstab");
+        let mount_point = at
+            .to_str()
+            .unwrap()
+            .replace('\\', "\\134")
+            .replace(' ', "\\040");
+        let line = format!(
+            "{} {mount_point} ext4 strictatime,nodiratime 0 2\n",
+            device.path()
+        );
+        fs::write(&table, line).unwrap();
         // In a mount namespace of its own: nothing of it is seen outside.
         let mounted = |script: &str| {
+            let mount = "mount --bind \"$3\" /etc/fstab; mount -o strictatime,nosuid \"$1\" \"$2\"";
             let output = Command::new("unshare")
                 .args(["--mount", "sh", "-e", "-c"])
-                .arg(format!("mount -o strictatime \"$1\" \"$2\"; {script}"))
+                .arg(format!("{mount}; {script}"))
                 .args(["sh", device.path(), at.to_str().unwrap()])
+                .arg(&table)
                 .output()
                 .unwrap();
             assert!(output.status.success(), "{script}: {output:?}");
@@ -148,7 +205,9 @@ fn strictatime_advice_command_remounts_named_mount_point() {
         let advised = advice_command(&devices, name, "access-time").unwrap();
         assert!(advised.starts_with(command), "{advised}");
         let after = mounted(&format!("{advised} >&2; grep \"^$1 \" /proc/mounts"));
-        let relatime = String::from_utf8_lossy(&after).contains("relatime");
-        assert_eq!(relatime, command == "mount ", "{advised}: {after:?}");
+        let after = String::from_utf8(after).unwrap();
+        let has = |option| after.contains(option);
+        assert_eq!(has("relatime"), command == "mount ", "{advised}: {after}");
+        assert!(has("nosuid") && !has("nodiratime"), "{advised}: {after}");
     }
 }

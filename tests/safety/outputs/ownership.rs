@@ -139,6 +139,68 @@ fn bind_mounted_file_is_written_in_place() {
 }
 
 #[test]
+fn project_id_is_kept() {
+    let sandbox = OutputSandbox::new();
+    let script = r#"
+        truncate -s 320M "$D/image"
+        mkfs.xfs -q "$D/image"
+        mkdir "$D/m"
+        mount -o loop "$D/image" "$D/m"
+        echo before > "$D/m/out"
+        chattr -p 4242 "$D/m/out"
+        "$P" $RUN --json "$D/m/out" > /dev/null
+        lsattr -p "$D/m/out"
+        cp "$D/m/out" "$D/out"
+        umount "$D/m"
+    "#;
+    let Some(output) = sandbox.script_in_mount_namespace(script) else {
+        return;
+    };
+    if stderr(&output).contains("mount:") {
+        return skip(Requirement::Xfs, stderr(&output));
+    }
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
+    let listed = stdout(&output);
+    assert!(listed.trim_start().starts_with("4242 "), "{listed}");
+    assert_document(&fs::read_to_string(sandbox.join("out")).unwrap());
+}
+
+#[test]
+fn attributes_that_change_during_the_run_are_kept() {
+    let sandbox = OutputSandbox::new();
+    fs::create_dir(sandbox.join("scratch")).unwrap();
+    let (path, link) = (sandbox.join("out.json"), sandbox.join("link"));
+    for has_link in [false, true] {
+        fs::write(&path, "before").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let words = ["run", "random-read", "scratch", "--scratch-size", "16MiB"];
+        let more = ["--duration", "60s", "--json", "out.json"];
+        let child = sandbox
+            .command(&[&words[..], &more].concat())
+            .spawn()
+            .unwrap();
+        let journal = sandbox.wait_for_journal();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        if is_root() {
+            chown(&path, Some(ORDINARY_USER), Some(ORDINARY_USER)).unwrap();
+        }
+        if has_link {
+            fs::hard_link(&path, &link).unwrap();
+        }
+        let changed = owner_mode_and_inode(&path);
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(exit_code(&output), 130, "{}", stderr(&output));
+        assert_eq!(owner_mode_and_inode(&path), changed, "{has_link}");
+        let read = if has_link { &link } else { &path };
+        assert!(fs::read_to_string(read).unwrap().contains("interrupted"));
+        assert!(!journal.exists());
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
 fn file_in_directory_without_write_permission_is_written_in_place() {
     if !is_root() {
         return;

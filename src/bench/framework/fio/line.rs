@@ -73,9 +73,11 @@ fn is_accepted_by_fio(path: &Path) -> bool {
 impl FioJob {
     /// The command lines for a POSIX shell. If the job writes, the first line is a comment with the
     /// maximum number of bytes overwritten.
-    #[must_use]
-    pub fn command_lines(&self, file: &FioFile) -> String {
-        match file {
+    ///
+    /// # Errors
+    /// When no command on one line can contain the name of the file.
+    pub fn command_lines(&self, file: &FioFile) -> Result<String, FioGap> {
+        let lines = match file {
             FioFile::Existing(path) => {
                 let mut words = self.arguments();
                 words.push("--allow_file_create=0".to_owned());
@@ -85,36 +87,38 @@ impl FioJob {
                 let mut words: Vec<Vec<u8>> = words.into_iter().map(Vec::from).collect();
                 words.push([b"--filename=", &*escaped_filename(path)].concat());
                 let line = shell::command_line(words);
-                match self.overwrite_comment(path) {
-                    Some(comment) => format!("{comment}\n{line}"),
-                    None => line,
+                match self.is_write() {
+                    true => join_lines(self.overwrite_comment(path), line),
+                    false => line,
                 }
             }
-            FioFile::Scratch { directory, bytes } => self.scratch_file_lines(directory, *bytes),
-        }
+            FioFile::Scratch { directory, bytes } => {
+                let directory = directory.as_os_str().as_encoded_bytes();
+                let comment = scratch_comment(directory, *bytes, self.is_write(), self.max_bytes());
+                join_lines(comment, self.scratch_file_line(directory, *bytes))
+            }
+        };
+        lines.ok_or(FioGap::TargetName)
     }
 
-    /// The comment that tells what the job overwrites of an existing file, if it writes.
+    /// The comment that tells what the job overwrites of an existing file.
     fn overwrite_comment(&self, path: &Path) -> Option<String> {
         let path = path.as_os_str().as_encoded_bytes();
         let range = self.offset..self.offset + self.size;
-        self.is_write()
-            .then(|| overwrite_comment(self.max_overwritten_bytes(), path, range))
+        overwrite_comment(self.max_overwritten_bytes(), path, range)
     }
 
     /// A file of its own in the directory: mktemp never returns an existing one.
-    fn scratch_file_lines(&self, directory: &Path, bytes: u64) -> String {
-        let directory = directory.as_os_str().as_encoded_bytes();
+    fn scratch_file_line(&self, directory: &[u8], bytes: u64) -> Option<String> {
         let mut words = self.arguments();
         words.push(format!("--filesize={bytes}"));
         words.push("--overwrite=1".to_owned());
         let [begin, middle, end] = SCRATCH_COMMAND;
-        format!(
-            "{}\n{begin}{}{middle}{}{end}",
-            scratch_comment(directory, bytes, self.is_write(), self.max_bytes()),
-            shell::quote_word(directory),
-            shell::command_line(words),
-        )
+        Some(format!(
+            "{begin}{}{middle}{}{end}",
+            shell::quote_word(directory)?,
+            shell::command_line(words)?,
+        ))
     }
 
     /// fio and its options without the file name.
@@ -249,35 +253,40 @@ impl FioJob {
 
 /// The comment before a command that writes on an existing file, for example
 /// `# overwrites 4096 bytes of /dev/sda at most, between byte 0 and byte 8192`. The path is quoted: some
-/// shells execute a comment that is typed.
+/// shells execute a comment that is typed. `None` for a path that cannot be quoted.
 #[must_use]
-pub fn overwrite_comment(most_bytes: u64, path: &[u8], range: Range<u64>) -> String {
-    format!(
+pub fn overwrite_comment(most_bytes: u64, path: &[u8], range: Range<u64>) -> Option<String> {
+    Some(format!(
         "# overwrites {most_bytes} bytes of {} at most, between byte {} and byte {}",
-        shell::quote_word(path),
+        shell::quote_word(path)?,
         range.start,
         range.end
-    )
+    ))
 }
 
 /// The comment before a command with a file of its own in a directory. `max_bytes`: the most that it
-/// reads or writes, if known.
+/// reads or writes, if known. `None` for a directory that cannot be quoted.
 #[must_use]
 pub fn scratch_comment(
     directory: &[u8],
     file_bytes: u64,
     writes: bool,
     max_bytes: Option<u64>,
-) -> String {
+) -> Option<String> {
     let amount = match max_bytes {
         Some(most) if writes => format!("writes at most {most} bytes to it"),
         None if writes => "writes to it".to_owned(),
         _ => "reads it".to_owned(),
     };
-    format!(
+    Some(format!(
         "# overwrites 0 bytes of {}: fills a new file of {file_bytes} bytes there, {amount}, deletes it",
-        shell::quote_word(directory)
-    )
+        shell::quote_word(directory)?
+    ))
+}
+
+/// A comment and the command that it is about.
+fn join_lines(comment: Option<String>, command: Option<String>) -> Option<String> {
+    Some(format!("{}\n{}", comment?, command?))
 }
 
 /// Escapes a path for fio's `filename`, where a colon separates files.

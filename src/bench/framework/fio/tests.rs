@@ -18,7 +18,7 @@ fn fio_job(name: &str, set: &[(&str, &str)]) -> Result<FioJob, FioGap> {
 
 fn fio_command_line(name: &str, set: &[(&str, &str)]) -> String {
     let file = FioFile::Existing("/dev/sdx".into());
-    fio_job(name, set).unwrap().command_lines(&file)
+    fio_job(name, set).unwrap().command_lines(&file).unwrap()
 }
 
 #[test]
@@ -143,7 +143,10 @@ fn name_that_fio_would_cut_has_no_line() {
 #[test]
 fn fio_comment_escapes_line_break_in_path() {
     let file = FioFile::Existing(Path::new("/srv/a\nreboot\n#b").to_owned());
-    let lines = fio_job("random-write", &[]).unwrap().command_lines(&file);
+    let lines = fio_job("random-write", &[])
+        .unwrap()
+        .command_lines(&file)
+        .unwrap();
     assert_eq!(lines.lines().count(), 2, "{lines}");
     assert!(
         lines
