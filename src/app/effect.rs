@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::consent::QuestionNumber;
 use super::process_action::{ProcessAction, ProcessId};
 use super::seek::Seek;
 use crate::bench::BenchmarkSpec;
@@ -61,8 +62,13 @@ pub enum Effect {
     ListTargets,
     /// Inspect the target at this path.
     InspectTarget(String),
-    /// Determine what would be lost if this path were overwritten.
-    InspectImpact(String),
+    /// Determine what would be lost if this path were overwritten, for this question.
+    InspectImpact {
+        /// The question.
+        question: QuestionNumber,
+        /// Path of the target, byte for byte.
+        path: PathBuf,
+    },
     /// Start a benchmark.
     StartBenchmark(Box<BenchmarkSpec>),
     /// Stop the benchmark and keep the metrics measured so far.

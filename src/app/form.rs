@@ -254,7 +254,7 @@ impl ParameterForm {
         test: &'static dyn Benchmark,
         choice: &TargetChoice,
     ) -> BenchmarkSpec {
-        let mut job = BenchmarkSpec::new(test, &choice.name);
+        let mut job = BenchmarkSpec::new(test, &choice.path);
         for entry in &self.fields {
             let Some(value) = &entry.user_value else {
                 continue;
@@ -356,6 +356,7 @@ mod tests {
         }
         let choice = TargetChoice {
             name: "/dev/sdb".to_owned(),
+            path: "/dev/sdb".into(),
             group: crate::app::TargetGroup::Drive,
             label: String::new(),
             size_bytes: None,

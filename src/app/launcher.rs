@@ -1,8 +1,9 @@
 //! The launcher: target, benchmark and parameters.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use super::consent::OverwriteQuestion;
+use super::consent::{OverwriteQuestion, QuestionNumber};
 use super::effect::Effect;
 use super::error::{BenchmarkError, ForecastError, TargetError};
 use super::form::ParameterForm;
@@ -46,12 +47,17 @@ pub struct LauncherState {
     pub pane: LauncherPane,
     /// An active search, or a path being typed.
     pub search: Option<LauncherSearch>,
+    /// The path that is inspected, until the next key: what arrives later selects nothing and closes
+    /// no search.
+    awaited_path: Option<String>,
     /// What the benchmark will do, or why it cannot be run.
     pub forecast: Option<Result<Forecast, Arc<ForecastError>>>,
     /// Why the last start failed, until the next key.
     pub start_error: Option<Arc<BenchmarkError>>,
     /// The question whether a benchmark may overwrite its target.
     pub overwrite_question: Option<OverwriteQuestion>,
+    /// Number of the latest question.
+    last_question: QuestionNumber,
 }
 
 impl Default for LauncherState {
@@ -66,9 +72,11 @@ impl Default for LauncherState {
             form: ParameterForm::default(),
             pane: LauncherPane::Targets,
             search: None,
+            awaited_path: None,
             forecast: None,
             start_error: None,
             overwrite_question: None,
+            last_question: QuestionNumber::default(),
         }
     }
 }
@@ -113,7 +121,10 @@ impl LauncherState {
     pub fn set_targets(&mut self, mut choices: Vec<TargetChoice>) -> Vec<Effect> {
         let selected = self.selected_choice().cloned();
         if let Some(choice) = &selected {
-            match choices.iter().position(|known| known.name == choice.name) {
+            match choices
+                .iter()
+                .position(|known| known.is_same_path(&choice.path))
+            {
                 Some(index) => self.target_index = index,
                 None if choice.group == TargetGroup::File => {
                     choices.push(choice.clone());
@@ -126,25 +137,45 @@ impl LauncherState {
             search.select_best(&choices);
         }
         let preferred = self.default_target.take();
-        let index = preferred
-            .as_ref()
-            .and_then(|name| choices.iter().position(|choice| choice.name == *name));
+        let index = preferred.as_ref().and_then(|name| {
+            choices
+                .iter()
+                .position(|choice| choice.is_same_path(Path::new(name)))
+        });
         self.target_index = index.unwrap_or(self.target_index);
         self.targets = Some(choices);
         self.rebuild_form();
         match (preferred, index) {
-            (Some(name), None) => vec![Effect::InspectTarget(name)],
+            (Some(name), None) => self.inspect(name),
             _ => Vec::new(),
         }
     }
 
-    /// Stores the result of inspecting a typed path.
-    pub fn set_inspected_target(&mut self, result: Result<TargetChoice, Arc<TargetError>>) {
+    fn inspect(&mut self, path: String) -> Vec<Effect> {
+        self.awaited_path = Some(path.clone());
+        vec![Effect::InspectTarget(path)]
+    }
+
+    /// Stores the result of inspecting a typed path, if it is still awaited.
+    pub fn set_inspected_target(
+        &mut self,
+        path: &str,
+        result: Result<TargetChoice, Arc<TargetError>>,
+    ) {
+        if self
+            .awaited_path
+            .take_if(|awaited| awaited == path)
+            .is_none()
+        {
+            return;
+        }
         match result {
             Ok(choice) => {
                 self.search = None;
                 let choices = self.targets.get_or_insert_default();
-                self.target_index = match choices.iter().position(|known| known.name == choice.name)
+                self.target_index = match choices
+                    .iter()
+                    .position(|known| known.is_same_path(&choice.path))
                 {
                     Some(index) => {
                         choices[index] = choice;
@@ -165,15 +196,20 @@ impl LauncherState {
         }
     }
 
-    /// Stores what a benchmark would overwrite.
-    pub fn set_impact(&mut self, path: &str, impact: Result<OverwriteImpact, Arc<DriveError>>) {
+    /// Stores what a benchmark would overwrite, in the question that asked for it.
+    pub fn set_impact(
+        &mut self,
+        number: QuestionNumber,
+        impact: Result<OverwriteImpact, Arc<DriveError>>,
+    ) {
         if let Some(question) = &mut self.overwrite_question {
-            question.set_impact(path, impact);
+            question.set_impact(number, impact);
         }
     }
 
     /// Passes text input to the open editor.
     pub fn type_input(&mut self, input: TextInput) {
+        self.awaited_path = None;
         if let Some(question) = &mut self.overwrite_question {
             question.type_input(input);
         } else if let Some(search) = &mut self.search {
@@ -187,6 +223,7 @@ impl LauncherState {
     /// Handles a key command of this screen.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         self.start_error = None;
+        self.awaited_path = None;
         if self.overwrite_question.is_some() {
             return self.handle_consent_command(command);
         }
@@ -238,7 +275,10 @@ impl LauncherState {
         };
         match (command, search.selected) {
             (KeyCommand::Accept, Some(matched)) => self.select_match(matched),
-            (KeyCommand::Accept, None) => return search.inspect_effect().into_iter().collect(),
+            (KeyCommand::Accept, None) => {
+                let path = search.path_to_inspect();
+                return path.map_or_else(Vec::new, |path| self.inspect(path));
+            }
             (KeyCommand::Cancel, _) => self.search = None,
             (movement, _) => search.step_selection(movement, choices),
         }
@@ -292,7 +332,12 @@ impl LauncherState {
                 self.overwrite_question = None;
                 None
             }
-            _ => None,
+            movement => {
+                if let Some(question) = &mut self.overwrite_question {
+                    question.facts.viewport.scroll(movement);
+                }
+                None
+            }
         };
         let Some(spec) = confirmed else {
             return Vec::new();
@@ -335,9 +380,11 @@ impl LauncherState {
         };
         let spec = self.form.benchmark_spec(benchmark, choice);
         if self.overwrites() {
-            let path = spec.target_name.clone();
-            self.overwrite_question = Some(OverwriteQuestion::new(spec, forecast.clone()));
-            return vec![Effect::InspectImpact(path)];
+            let (path, forecast) = (spec.target_path.clone(), forecast.clone());
+            self.last_question = self.last_question.next();
+            let question = self.last_question;
+            self.overwrite_question = Some(OverwriteQuestion::new(question, spec, forecast));
+            return vec![Effect::InspectImpact { question, path }];
         }
         vec![Effect::StartBenchmark(Box::new(spec))]
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::comparison::ComparisonState;
+use super::consent::QuestionNumber;
 use super::error::{
     ArchiveError, BenchmarkError, OpenFilesError, ProcessActionError, ReplayError, TargetError,
 };
@@ -13,6 +14,7 @@ use super::replay::{FoundItem, Frame};
 use super::requests::TraceUnavailable;
 use super::result::SavedRun;
 use super::sessions::{OpenedSession, SessionEdit, SessionEntry};
+use super::shown_frame::DrawnFrame;
 use super::target_choice::TargetChoice;
 use super::why::WatchedDiagnosis;
 use crate::bench::RunEvent;
@@ -35,6 +37,10 @@ pub enum AppEvent {
         /// Whether it was turned upwards.
         up: bool,
     },
+    /// A frame was drawn, after all input that was typed before it.
+    FrameShown(DrawnFrame),
+    /// The terminal has another size, for which nothing is drawn yet.
+    Resized,
     /// A service sent a message.
     Message(Message),
 }
@@ -66,11 +72,16 @@ pub enum Message {
     /// The targets that can be measured, the default first.
     Targets(Vec<TargetChoice>),
     /// The target at a typed path, or why it cannot be measured.
-    TargetInspected(Box<Result<TargetChoice, Arc<TargetError>>>),
+    TargetInspected {
+        /// The path as it was typed.
+        path: String,
+        /// The target.
+        result: Box<Result<TargetChoice, Arc<TargetError>>>,
+    },
     /// What a benchmark would overwrite, or why that cannot be determined.
     OverwriteImpact {
-        /// Path of the target.
-        path: String,
+        /// The question that asked for it.
+        question: QuestionNumber,
         /// What would be lost.
         impact: Result<OverwriteImpact, Arc<DriveError>>,
     },

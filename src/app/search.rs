@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::effect::Effect;
 use super::error::TargetError;
 use super::keymap::KeyCommand;
 use super::target_choice::TargetChoice;
@@ -105,12 +104,12 @@ impl LauncherSearch {
         self.selected = matches.get(index).copied();
     }
 
-    /// The effect of Enter where nothing is selected: inspects the typed path, or the typed
-    /// simulated drive with parameters. Otherwise sets the error.
-    pub fn inspect_effect(&mut self) -> Option<Effect> {
+    /// What Enter inspects where nothing is selected: the typed path, or the typed simulated drive
+    /// with parameters. Otherwise sets the error.
+    pub fn path_to_inspect(&mut self) -> Option<String> {
         let text = self.text.as_string().trim().to_owned();
         if self.is_path() || text.contains(':') {
-            return Some(Effect::InspectTarget(text));
+            return Some(text);
         }
         self.error = Some(SearchError::NoMatch { text });
         None
@@ -182,6 +181,7 @@ mod tests {
     fn target_choice(name: &str, label: &str) -> TargetChoice {
         TargetChoice {
             name: name.to_owned(),
+            path: name.into(),
             group: TargetGroup::Drive,
             label: label.to_owned(),
             size_bytes: None,

@@ -84,6 +84,15 @@ pub enum SessionInput {
     Deletion(PathBuf),
 }
 
+/// What was asked for and replaces the list when it arrives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum AwaitedView {
+    /// This session.
+    Session(PathBuf),
+    /// The comparison of these sessions, where these parameters may differ.
+    Comparison(Vec<PathBuf>, Vec<String>),
+}
+
 /// A saved session that was read.
 #[derive(Debug, Clone)]
 pub struct OpenedSession {
@@ -113,16 +122,69 @@ pub struct SessionsState {
     pub open_result: Option<ResultState>,
     /// The comparison that is open.
     pub comparison: Option<ComparisonState>,
+    /// What is read at present, until the next key: what arrives later is not shown, because the key
+    /// was pressed for something else.
+    awaited_view: Option<AwaitedView>,
 }
 
 impl SessionsState {
-    /// Stores the list.
+    /// Stores the list. The selection stays on its session, and a question about a session that is
+    /// not listed any more is closed.
     pub fn set_entries(&mut self, entries: Result<Vec<SessionEntry>, Arc<ArchiveError>>) {
+        let selected = self.selected_path();
         let known = entries.as_deref().unwrap_or_default();
         self.marked_paths
             .retain(|path| known.iter().any(|entry| entry.path == *path));
         self.entries = Some(entries);
+        let index_of = |path: &Path| {
+            let visible = self.visible_entries();
+            visible.iter().position(|entry| entry.path == path)
+        };
+        let cursor = selected.as_deref().and_then(index_of);
+        let is_gone = match &self.input {
+            Some(SessionInput::Deletion(path)) => index_of(path).is_none(),
+            _ => false,
+        };
+        self.cursor = cursor.unwrap_or(self.cursor);
+        if is_gone {
+            self.input = None;
+        }
         self.limit_cursor();
+    }
+
+    /// Shows a session that was read, if it is still awaited.
+    pub fn show_opened(&mut self, opened: OpenedSession) {
+        let view = AwaitedView::Session(opened.path.clone());
+        if self.is_awaited(&view) {
+            self.open_result = Some(ResultState::new(opened.session.runs, Some(opened.path)));
+        }
+    }
+
+    /// Shows a comparison, if it is still awaited.
+    pub fn show_comparison(&mut self, comparison: ComparisonState) {
+        let (paths, ignored) = (&comparison.paths, &comparison.ignored_parameters);
+        let view = AwaitedView::Comparison(paths.clone(), ignored.clone());
+        if self.is_awaited(&view) {
+            self.comparison = Some(comparison);
+        }
+    }
+
+    /// Whether a view is awaited, and from now on no longer.
+    fn is_awaited(&mut self, view: &AwaitedView) -> bool {
+        self.awaited_view
+            .take_if(|awaited| awaited == view)
+            .is_some()
+    }
+
+    /// Notes what these effects of a key read; what was awaited before is not awaited any more.
+    pub(super) fn await_views(&mut self, effects: &[Effect]) {
+        self.awaited_view = effects.iter().find_map(|effect| match effect {
+            Effect::OpenSession(path) => Some(AwaitedView::Session(path.clone())),
+            Effect::CompareSessions(paths, ignored) => {
+                Some(AwaitedView::Comparison(paths.clone(), ignored.clone()))
+            }
+            _ => None,
+        });
     }
 
     /// Whether there are saved sessions, whatever the filter.

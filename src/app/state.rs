@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::dialog::Dialog;
 use super::help::HelpState;
 use super::hot_files::HotFilesState;
 use super::keymap::KeyContext;
@@ -9,13 +10,13 @@ use super::launcher::LauncherState;
 use super::live::LiveState;
 use super::preferences::Preferences;
 use super::process::ProcessOrder;
-use super::process_action::{ProcessAction, ProcessTarget};
 use super::replay::ReplayTimeline;
 use super::requests::RequestsState;
 use super::result::ResultState;
 use super::running::RunningState;
 use super::screen::Screen;
 use super::sessions::SessionsState;
+use super::shown_frame::ShownFrame;
 use super::why::WhyState;
 use crate::safe_text::SafeText;
 
@@ -45,21 +46,6 @@ impl BenchState {
     pub fn is_running(&self) -> bool {
         matches!(self.stage, BenchStage::Running(_))
     }
-}
-
-/// A dialog on top of the screen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Dialog {
-    /// The help.
-    Help,
-    /// Confirmation to quit while a benchmark runs.
-    ConfirmQuit,
-    /// List of actions on a process, selected by number.
-    ChooseProcessAction(ProcessTarget, &'static [ProcessAction]),
-    /// Confirmation of an action on a process.
-    ConfirmProcessAction(ProcessTarget, ProcessAction),
-    /// Confirmation to switch delay accounting on.
-    ConfirmAccounting,
 }
 
 /// A sentence for the footer, until the next key.
@@ -94,6 +80,8 @@ pub struct AppState {
     pub dialog: Option<Dialog>,
     /// The message in the footer.
     pub status_message: Option<StatusMessage>,
+    /// What the user was shown last.
+    pub shown_frame: ShownFrame,
 }
 
 impl AppState {
@@ -114,6 +102,7 @@ impl AppState {
             help: HelpState::default(),
             dialog: None,
             status_message: None,
+            shown_frame: ShownFrame::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Targets that the launcher offers.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::TargetError;
@@ -19,8 +20,10 @@ pub enum TargetGroup {
 /// A target that can be measured.
 #[derive(Debug, Clone)]
 pub struct TargetChoice {
-    /// Path, as the benchmark gets it.
+    /// The path as text that can be printed.
     pub name: String,
+    /// The path, byte for byte, as the benchmark gets it. Two paths may have the same name.
+    pub path: PathBuf,
     /// Where it comes from.
     pub group: TargetGroup,
     /// Model, or the file system that it is on.
@@ -33,4 +36,12 @@ pub struct TargetChoice {
     pub used_by: String,
     /// The facts that parameters and forecast depend on, or why it cannot be measured.
     pub target: Result<Target, Arc<TargetError>>,
+}
+
+impl TargetChoice {
+    /// Whether it has this path, byte for byte: `/dev/./sda` is not `/dev/sda`.
+    #[must_use]
+    pub fn is_same_path(&self, path: &Path) -> bool {
+        self.path.as_os_str() == path.as_os_str()
+    }
 }

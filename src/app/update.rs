@@ -2,6 +2,7 @@
 
 mod messages;
 
+use super::dialog::Dialog;
 use super::effect::Effect;
 use super::help::HelpState;
 use super::hot_files::HotFilesScope;
@@ -12,11 +13,55 @@ use super::message::AppEvent;
 use super::process_action::{ProcessAction, ProcessId, ProcessTarget};
 use super::running::RunningState;
 use super::screen::Screen;
-use super::state::{AppState, BenchStage, Dialog};
+use super::shown_frame::ShownFrame;
+use super::state::{AppState, BenchStage};
 use super::text::TextInput;
 
 /// Applies an event to the state and returns the requested effects.
 pub fn update(state: &mut AppState, event: AppEvent) -> Vec<Effect> {
+    let effects = match event {
+        AppEvent::FrameShown(frame) => {
+            state.record_shown_frame(frame);
+            Vec::new()
+        }
+        AppEvent::Resized => {
+            state.forget_shown_question();
+            Vec::new()
+        }
+        AppEvent::Message(message) => messages::handle(state, message),
+        input if state.shown_frame == ShownFrame::TooSmall => handle_unseen_input(state, &input),
+        input => handle_input(state, input),
+    };
+    state.forget_closed_question();
+    effects
+}
+
+/// Handles input where the terminal is too small to show what it would change: the keys that the
+/// message names, Escape, which leads back, and the keys of the terminal.
+fn handle_unseen_input(state: &mut AppState, input: &AppEvent) -> Vec<Effect> {
+    let AppEvent::Key(key) = input else {
+        return Vec::new();
+    };
+    match keymap::find_command(KeyContext::Global, *key) {
+        // No question can be shown; the message says that the benchmark is stopped.
+        Some(KeyCommand::Quit) if state.bench.is_running() => {
+            vec![Effect::StopBenchmark, Effect::Quit]
+        }
+        Some(KeyCommand::Quit) => vec![Effect::Quit],
+        Some(KeyCommand::Suspend) => vec![Effect::Suspend],
+        Some(KeyCommand::Redraw) => vec![Effect::Redraw],
+        _ if *key == KeyPress::new(KeySymbol::Esc) => handle_key(state, *key),
+        _ => Vec::new(),
+    }
+}
+
+fn handle_input(state: &mut AppState, event: AppEvent) -> Vec<Effect> {
+    let effects = apply_input(state, event);
+    state.sessions.await_views(&effects);
+    effects
+}
+
+fn apply_input(state: &mut AppState, event: AppEvent) -> Vec<Effect> {
     match event {
         AppEvent::Key(key) => handle_key(state, key),
         AppEvent::Paste(text) => {
@@ -30,19 +75,24 @@ pub fn update(state: &mut AppState, event: AppEvent) -> Vec<Effect> {
             let code = if up { KeySymbol::Up } else { KeySymbol::Down };
             // In a field these keys move the text cursor.
             match keymap::find_command(state.key_context(), KeyPress::new(code)) {
-                Some(KeyCommand::EditText(_)) => Vec::new(),
-                _ => handle_key(state, KeyPress::new(code)),
+                Some(KeyCommand::EditText(_)) | None => Vec::new(),
+                Some(_) => handle_key(state, KeyPress::new(code)),
             }
         }
-        AppEvent::Message(message) => messages::handle(state, message),
+        AppEvent::FrameShown(_) | AppEvent::Resized | AppEvent::Message(_) => Vec::new(),
     }
 }
 
 fn handle_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
     state.status_message = None;
     let context = state.key_context();
+    if context.is_question() && !state.is_question_shown() && !leaves_unseen_question(key) {
+        return Vec::new();
+    }
     let Some(command) = keymap::find_command(context, key) else {
-        if let Some(input) = TextInput::from_key(key) {
+        if context.is_question() {
+            state.close_question();
+        } else if let Some(input) = TextInput::from_key(key) {
             handle_text_input(state, input);
         }
         return Vec::new();
@@ -73,6 +123,12 @@ fn handle_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
         }
         command => dispatch(state, context, command),
     }
+}
+
+/// Whether a key acts before a question was shown: Escape, which closes it, and the keys with Ctrl,
+/// which answer none.
+fn leaves_unseen_question(key: KeyPress) -> bool {
+    key.control || key.code == KeySymbol::Esc
 }
 
 fn handle_text_input(state: &mut AppState, input: TextInput) {

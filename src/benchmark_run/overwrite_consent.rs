@@ -1,10 +1,12 @@
 //! Overwriting: what would be lost, and the permission of the user who consented.
 
+use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::start_error::StartError;
 use crate::bench::BenchmarkSpec;
 use crate::drive::OverwriteImpact;
+use crate::drive::medium::strip_trailing_slash;
 use crate::drive::{Consent, DriveError, InspectedMedium, Inspection, TargetKind, guard, medium};
 use crate::engine;
 use crate::engine::{OpenError, OpenedTarget};
@@ -16,7 +18,10 @@ use crate::roots::SysPaths;
 /// # Errors
 ///
 /// When that cannot be determined.
-pub fn inspect_impact(roots: &SysPaths, path: &str) -> Result<OverwriteImpact, DriveError> {
+pub fn inspect_impact(
+    roots: &SysPaths,
+    path: &(impl AsRef<OsStr> + ?Sized),
+) -> Result<OverwriteImpact, DriveError> {
     let medium = Arc::new(medium::open_target(roots, path, None)?);
     let inspected = InspectedMedium::read(roots, medium);
     let inspection = inspected.describe(roots)?;
@@ -31,13 +36,15 @@ pub fn inspect_impact(roots: &SysPaths, path: &str) -> Result<OverwriteImpact, D
     })
 }
 
-/// Opens a run's target: the inspected medium where the consent carries one, otherwise the path.
+/// Opens a run's target: the inspected medium where the consent carries one of the same path, byte
+/// for byte, otherwise the path.
 pub(crate) fn open_target(
     roots: &SysPaths,
     spec: &BenchmarkSpec,
 ) -> Result<OpenedTarget, OpenError> {
     let shown = spec.consent.as_ref().and_then(Consent::medium);
-    match shown.filter(|medium| medium.target.name == spec.target_name) {
+    let path = strip_trailing_slash(&spec.target_path);
+    match shown.filter(|medium| medium.path().as_os_str() == path.as_os_str()) {
         Some(medium) => engine::open_medium(roots, Arc::clone(medium), spec.engine),
         None => engine::open_target(
             roots,
@@ -166,6 +173,29 @@ mod tests {
         assert_refused(one, consent_to_shown(other), "the consent names");
         assert_refused(one, Consent::for_path(other), "the consent names");
         assert!(is_unchanged(one) && is_unchanged(other));
+    }
+
+    #[test]
+    fn file_whose_printed_name_is_another_file_is_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let [invisible, literal] = ["disk\u{200b}.img", r"disk\u{200b}.img"].map(|name| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, vec![CONTENT; 1 << 20]).unwrap();
+            path.into_os_string().into_string().unwrap()
+        });
+        let impact = inspect_impact(&SysPaths::default(), &invisible).unwrap();
+        let inspected = impact.medium.unwrap();
+        assert_eq!(inspected.medium().path().to_str(), Some(&*invisible));
+        assert_eq!(inspected.medium().target.name, literal);
+        assert_refused(
+            &literal,
+            Consent::for_inspected(inspected),
+            "the consent names",
+        );
+        assert_refused(&invisible, Consent::for_path(&literal), "the consent names");
+        assert!(is_unchanged(&invisible) && is_unchanged(&literal));
+        run_overwrite(&invisible, consent_to_shown(&invisible)).unwrap();
+        assert!(is_unchanged(&literal) && !is_unchanged(&invisible));
     }
 
     #[test]

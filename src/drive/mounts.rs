@@ -2,8 +2,10 @@
 //! proc_pid_mountinfo(5)).
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -20,8 +22,10 @@ pub struct MountEntry {
     pub device_id: (u32, u32),
     /// Root of the mount within the file system: `/` except for bind mounts.
     pub root: String,
-    /// Mount point.
+    /// Mount point, as text.
     pub mount_point: String,
+    /// Mount point, byte for byte: a path that is not UTF-8 is another one than its text.
+    pub path: PathBuf,
     /// File system type.
     pub file_system: String,
     /// Mount source, usually the path of a block device.
@@ -120,16 +124,18 @@ pub fn swaps(roots: &SysPaths) -> io::Result<Vec<SwapEntry>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    Ok(String::from_utf8_lossy(&text)
-        .lines()
+    let path_field = |line: &'_ [u8]| {
+        let end = line.iter().position(u8::is_ascii_whitespace);
+        line[..end.unwrap_or(line.len())].to_vec()
+    };
+    Ok(text
+        .split(|byte| *byte == b'\n')
         .skip(1)
-        .filter_map(|line| line.split_whitespace().next())
-        .map(|path| {
-            let path = plain_text(path.as_bytes());
-            SwapEntry {
-                number: device_number(roots, &path),
-                path: PathBuf::from(path),
-            }
+        .map(path_field)
+        .filter(|field| !field.is_empty())
+        .map(|field| SwapEntry {
+            number: device_number(roots, &plain_text(&field)),
+            path: plain_path(&field),
         })
         .collect())
 }
@@ -155,6 +161,7 @@ fn mount_entry(roots: &SysPaths, line: &MountinfoLine<'_>) -> Option<MountEntry>
         device_id: parse_device_number(number(line.device_number)?)?,
         root: plain_text(line.root),
         mount_point: plain_text(line.mount_point),
+        path: plain_path(line.mount_point),
         file_system: String::from_utf8_lossy(line.file_system).into_owned(),
         source_number: device_number(roots, &source),
         source,
@@ -185,6 +192,11 @@ pub fn split_device_number(number: u64) -> (u32, u32) {
     (rustix::fs::major(number), rustix::fs::minor(number))
 }
 
+/// The path in a field of a mount table, byte for byte.
+fn plain_path(field: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(unescape(field)))
+}
+
 /// The plain text of a field of a mount table.
 fn plain_text(field: &[u8]) -> String {
     String::from_utf8_lossy(&unescape(field)).into_owned()
@@ -192,7 +204,24 @@ fn plain_text(field: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
+
+    #[test]
+    fn paths_of_mounts_and_swap_files_keep_their_bytes() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = SysPaths::under_root(root.path());
+        let line = b"36 35 8:1 / /mnt/\xff\\040a rw - ext4 /dev/sda1 rw";
+        let mount = parse_mount(&roots, line).unwrap();
+        assert_eq!(mount.path.as_os_str().as_bytes(), b"/mnt/\xff a");
+        std::fs::create_dir_all(&roots.proc).unwrap();
+        let table = b"Filename\tType\n/srv/\xfe\\040b  file\t9\t0\t-2\n";
+        std::fs::write(roots.proc.join("swaps"), table).unwrap();
+        let areas = swaps(&roots).unwrap();
+        assert_eq!(areas.len(), 1);
+        assert_eq!(areas[0].path.as_os_str().as_bytes(), b"/srv/\xfe b");
+    }
 
     #[test]
     fn mountinfo_line_is_parsed() {

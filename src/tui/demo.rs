@@ -62,8 +62,9 @@ impl AppServices for DemoServices {
                 self.answer(|sessions| Message::Targets(recorded_targets(sessions)));
             }
             Effect::InspectTarget(path) => self.answer(move |_| {
-                let error = TargetError::NotInDemo { path };
-                Message::TargetInspected(Box::new(Err(Arc::new(error))))
+                let error = TargetError::NotInDemo { path: path.clone() };
+                let result = Box::new(Err(Arc::new(error)));
+                Message::TargetInspected { path, result }
             }),
             Effect::StartBenchmark(spec) => self.answer(move |sessions| {
                 let run = recorded_run(sessions, &spec).map_err(Arc::new);
@@ -141,6 +142,7 @@ fn target_choice(record: &TargetRecord) -> TargetChoice {
             drive: None,
             file_system: record.file_system.as_ref().map(ToString::to_string),
         }),
+        path: PathBuf::from(&name),
         name,
     }
 }

@@ -16,7 +16,7 @@ use super::services::{AppServices, ServiceFeeds};
 use super::signals::SignalNotice;
 use super::terminal::TerminalDisplay;
 use crate::app;
-use crate::app::{AppEvent, AppState, Effect, Message};
+use crate::app::{AppEvent, AppState, DrawnFrame, Effect, Message};
 use crate::ui;
 use crate::ui::Theme;
 
@@ -93,17 +93,19 @@ where
         let step = tokio::select! {
             biased;
             Some(notice) = context.signal_notices.recv() => handle_signal(notice, &mut context.display)?,
-            () = frame_due(next_frame, &context.display), if dirty => {
-                let theme = *context.theme.borrow_and_update();
-                draw_frame(terminal, state, &theme)?;
-                dirty = false;
-                next_frame = Instant::now() + interval_after_frame(state);
-                LoopStep::Continue
-            }
             event = context.input.next() => match event {
                 None => LoopStep::End(LoopEnd::InputClosed),
                 Some(event) => handle_terminal_event(event?, context, state)?,
             },
+            // After the input: no key that was typed before a frame is taken for an answer to it.
+            () = frame_due(next_frame, &context.display), if dirty => {
+                let theme = *context.theme.borrow_and_update();
+                let frame = draw_frame(terminal, state, &theme)?;
+                app::update(state, AppEvent::FrameShown(frame));
+                dirty = false;
+                next_frame = Instant::now() + interval_after_frame(state);
+                LoopStep::Continue
+            }
             Some(message) = context.feeds.messages.recv() => {
                 handle_event(AppEvent::Message(message), context, state)?
             }
@@ -160,11 +162,12 @@ fn draw_frame<B: Backend>(
     terminal: &mut Terminal<B>,
     state: &AppState,
     theme: &Theme,
-) -> Result<(), LoopError> {
+) -> Result<DrawnFrame, LoopError> {
+    let mut drawn = DrawnFrame::TooSmall;
     terminal
-        .draw(|frame| ui::draw(state, theme, frame.area(), frame.buffer_mut()))
+        .draw(|frame| drawn = ui::draw(state, theme, frame.area(), frame.buffer_mut()))
         .map_err(draw_error)?;
-    Ok(())
+    Ok(drawn)
 }
 
 /// Invalidates the screen, so that the next frame draws all of it.
@@ -203,7 +206,7 @@ fn handle_terminal_event<I, S: AppServices, D: TerminalDisplay>(
     state: &mut AppState,
 ) -> Result<LoopStep, LoopError> {
     if let Event::Resize(..) = event {
-        return Ok(LoopStep::Draw);
+        return handle_event(AppEvent::Resized, context, state);
     }
     match input::event_of(&event) {
         Some(event) => handle_event(event, context, state),

@@ -171,11 +171,12 @@ impl AppServices for MachineServices {
             }
             Effect::InspectTarget(path) => self.run_in_background(move |roots| {
                 let inspected = targets::inspect_target(roots, &path).map_err(Arc::new);
-                Message::TargetInspected(Box::new(inspected))
+                let result = Box::new(inspected);
+                Message::TargetInspected { path, result }
             }),
-            Effect::InspectImpact(path) => self.run_in_background(move |roots| {
+            Effect::InspectImpact { question, path } => self.run_in_background(move |roots| {
                 let impact = overwrite_consent::inspect_impact(roots, &path).map_err(Arc::new);
-                Message::OverwriteImpact { path, impact }
+                Message::OverwriteImpact { question, impact }
             }),
             Effect::StartBenchmark(spec) => self.start_benchmark(*spec),
             Effect::StopBenchmark => {

@@ -1,6 +1,7 @@
 //! Targets on this machine: directories for a scratch file, and drives.
 
 use std::collections::HashSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::engine;
 use crate::engine::OpenError;
 use crate::engine::simulated::NAME_PREFIX;
 use crate::roots::SysPaths;
+use crate::safe_text::printable::printable_bytes;
 use crate::sorting::SortList as _;
 
 /// All targets of the launcher, the default first: a scratch file in the current directory, or in
@@ -35,6 +37,7 @@ fn simulated_choice(roots: &SysPaths, name: &str) -> Result<TargetChoice, Target
     let opened = engine::open_target(roots, name, engine::EngineChoice::Auto, None)?;
     Ok(TargetChoice {
         name: name.to_owned(),
+        path: PathBuf::from(name),
         group: TargetGroup::File,
         label: "simulated drive".to_owned(),
         size_bytes: Some(opened.target.size_bytes),
@@ -50,24 +53,26 @@ fn simulated_choice(roots: &SysPaths, name: &str) -> Result<TargetChoice, Target
 ///
 /// When it cannot be measured.
 pub fn inspect_target(roots: &SysPaths, path: &str) -> Result<TargetChoice, TargetError> {
-    let path = path.trim();
-    if path.starts_with(NAME_PREFIX) {
-        return simulated_choice(roots, path);
+    let text = path.trim();
+    if text.starts_with(NAME_PREFIX) {
+        return simulated_choice(roots, text);
     }
+    let path = Path::new(text);
     let target = open_and_describe(roots, path)?;
     let metadata = std::fs::metadata(path).map_err(|source| TargetError::Inspect {
-        path: path.to_owned(),
+        path: text.to_owned(),
         source,
     })?;
     if metadata.is_dir() {
         return Ok(directory_choice(path, Ok(target)));
     }
-    if let Some(drive) = target.drive.clone().filter(|drive| drive.path == path) {
+    if let Some(drive) = target.drive.clone().filter(|drive| drive.path == text) {
         return Ok(drive_choice(&drive, &[], Ok(target)));
     }
     let kind = if metadata.is_file() { "file" } else { "device" };
     Ok(TargetChoice {
-        name: path.to_owned(),
+        name: printable_name(path),
+        path: path.to_owned(),
         group: TargetGroup::File,
         label: target
             .drive
@@ -88,8 +93,8 @@ fn describe_directory(roots: &SysPaths, path: &Path) -> Result<Target, TargetErr
 
 /// The properties of a target. In a directory a nameless file is created temporarily; nothing is
 /// written.
-fn open_and_describe(roots: &SysPaths, name: &str) -> Result<Target, TargetError> {
-    let medium = medium::open_target(roots, name, None).map_err(OpenError::from)?;
+fn open_and_describe(roots: &SysPaths, path: &Path) -> Result<Target, TargetError> {
+    let medium = medium::open_target(roots, path, None).map_err(OpenError::from)?;
     Ok(medium.target.clone())
 }
 
@@ -105,25 +110,29 @@ fn directory_choices(roots: &SysPaths) -> Vec<TargetChoice> {
     let mut choices = Vec::new();
     for path in usual.into_iter().flatten() {
         if path.is_absolute() && seen.insert(path.clone()) {
-            let name = path.to_string_lossy().into_owned();
-            choices.push(directory_choice(&name, describe_directory(roots, &path)));
+            choices.push(directory_choice(&path, describe_directory(roots, &path)));
         }
     }
     // Of the other mounts, only those that can hold a scratch file are listed.
     for mount in mounts::mounts(roots).unwrap_or_default() {
-        let path = PathBuf::from(&mount.mount_point);
+        let path = mount.path;
         let is_directory = mount.source_number.is_some() && path.is_dir();
         if is_directory
             && seen.insert(path.clone())
             && let Ok(target) = describe_directory(roots, &path)
         {
-            choices.push(directory_choice(&mount.mount_point, Ok(target)));
+            choices.push(directory_choice(&path, Ok(target)));
         }
     }
     choices
 }
 
-fn directory_choice(name: &str, target: Result<Target, TargetError>) -> TargetChoice {
+/// The path as text that can be printed.
+fn printable_name(path: &Path) -> String {
+    printable_bytes(path.as_os_str().as_bytes())
+}
+
+fn directory_choice(path: &Path, target: Result<Target, TargetError>) -> TargetChoice {
     let properties = target.as_ref().ok();
     let drive = properties.and_then(|target| target.drive.as_ref());
     let file_system = properties.and_then(|target| target.file_system.clone());
@@ -133,10 +142,11 @@ fn directory_choice(name: &str, target: Result<Target, TargetError>) -> TargetCh
         (None, _) => String::new(),
     };
     TargetChoice {
-        name: name.to_owned(),
+        name: printable_name(path),
+        path: path.to_owned(),
         group: TargetGroup::Directory,
         label,
-        size_bytes: free_bytes(Path::new(name)),
+        size_bytes: free_bytes(path),
         kind: file_system.unwrap_or_else(|| "directory".to_owned()),
         used_by: String::new(),
         target: target.map_err(Arc::new),
@@ -157,7 +167,13 @@ fn drive_choices(roots: &SysPaths) -> Vec<TargetChoice> {
     };
     all.iter()
         .filter(is_listed)
-        .map(|drive| drive_choice(drive, &all, open_and_describe(roots, &drive.path)))
+        .map(|drive| {
+            drive_choice(
+                drive,
+                &all,
+                open_and_describe(roots, Path::new(&drive.path)),
+            )
+        })
         .collect()
 }
 
@@ -176,6 +192,7 @@ fn drive_choice(
     users.dedup();
     TargetChoice {
         name: drive.path.clone(),
+        path: PathBuf::from(&drive.path),
         group: TargetGroup::Drive,
         label: drive.label(),
         size_bytes: Some(drive.size_bytes),
@@ -209,6 +226,8 @@ fn use_description(user: &DeviceUse) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
 
     #[test]
@@ -224,6 +243,19 @@ mod tests {
         let choice = inspect_target(&SysPaths::default(), "sim:hdd,rpm=5400").unwrap();
         assert_eq!(choice.name, "sim:hdd,rpm=5400");
         assert!(inspect_target(&SysPaths::default(), "/sim:hdd").is_err());
+    }
+
+    #[test]
+    fn choice_of_directory_keeps_the_bytes_of_its_path() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory
+            .path()
+            .join(OsStr::from_bytes(b"\xff\xe2\x80\x8b"));
+        std::fs::create_dir(&path).unwrap();
+        let choice = directory_choice(&path, describe_directory(&SysPaths::default(), &path));
+        assert_eq!(choice.path, path);
+        assert!(choice.name.ends_with(r"/\xff\u{200b}"), "{}", choice.name);
+        assert!(choice.size_bytes.is_some());
     }
 
     #[test]

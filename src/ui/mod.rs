@@ -18,7 +18,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::app::{AppState, BenchStage, Dialog, Screen};
+use crate::app::{AppState, BenchStage, Dialog, DrawnFrame, Screen};
 use crate::safe_text::printable::is_printable;
 
 pub use self::theme::{StyleRole, Theme};
@@ -31,18 +31,22 @@ const UNUSABLE_SIZE: (u16, u16) = (60, 16);
 /// Minimum height for an empty line below the tabs.
 const TAB_GAP_MIN_HEIGHT: u16 = 30;
 
-/// Draws the whole screen.
-pub fn draw(state: &AppState, theme: &Theme, area: Rect, buf: &mut Buffer) {
+/// Draws the whole screen. Returns what was drawn, which the keys that follow depend on.
+pub fn draw(state: &AppState, theme: &Theme, area: Rect, buf: &mut Buffer) -> DrawnFrame {
     let area = area.intersection(*buf.area());
-    if area.width < UNUSABLE_SIZE.0 || area.height < UNUSABLE_SIZE.1 {
-        draw_too_small(area, buf);
-    } else {
-        draw_screen(state, *theme, area, buf);
+    let frame = match area.width < UNUSABLE_SIZE.0 || area.height < UNUSABLE_SIZE.1 {
+        true => DrawnFrame::TooSmall,
+        false => DrawnFrame::Screen,
+    };
+    match frame {
+        DrawnFrame::TooSmall => draw_too_small(state, area, buf),
+        DrawnFrame::Screen => draw_screen(state, *theme, area, buf),
     }
     if theme.ascii {
         replace_non_ascii(area, buf);
     }
     remove_controls(area, buf);
+    frame
 }
 
 /// Removes control characters from all cells, and characters that shift their neighbours. Text from
@@ -108,11 +112,16 @@ fn draw_screen(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
     }
 }
 
-fn draw_too_small(area: Rect, buf: &mut Buffer) {
+/// The size that is needed, and the way out: only these keys act.
+fn draw_too_small(state: &AppState, area: Rect, buf: &mut Buffer) {
+    let quits = match state.bench.is_running() {
+        true => "q stops the benchmark and quits.",
+        false => "q quits.",
+    };
     let lines = [
         format!("{}x{} is too small.", area.width, area.height),
         format!("diskscope needs {}x{}.", SUPPORTED_SIZE.0, SUPPORTED_SIZE.1),
-        "q quits.".to_owned(),
+        quits.to_owned(),
     ];
     for (row, line) in area.rows().zip(lines) {
         Line::raw(line).render(row, buf);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use diskscope::alert_command::AlertProgram;
 use diskscope::app::replay::Frame;
-use diskscope::app::sessions::OpenedSession;
+use diskscope::app::result::ResultState;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
 use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
@@ -432,19 +432,21 @@ pub fn presented(session: &Session) {
     let page = report::html::html_page(&[input, input], Some(&comparison), &known);
     assert!(page.ends_with("</html>\n") && !page.contains("<script"));
     assert!(!page.contains(stray), "a control character in the page");
-    let opened = || {
-        Message::SessionOpened(Box::new(Ok(OpenedSession {
-            path: PathBuf::from("one"),
-            session: session.clone(),
-        })))
-    };
-    shown(opened, Screen::Sessions);
+    let mut state = AppState::new(Duration::from_secs(1));
+    let runs = session.runs.clone();
+    state.sessions.open_result = Some(ResultState::new(runs, Some(PathBuf::from("one"))));
+    drawn(state, Screen::Sessions);
 }
 
-/// Opened and drawn on a small and a large terminal.
+/// A message, and what it shows.
 fn shown(message: impl Fn() -> Message, screen: Screen) {
     let mut state = AppState::new(Duration::from_secs(1));
     app::update(&mut state, AppEvent::Message(message()));
+    drawn(state, screen);
+}
+
+/// A screen, drawn on a small and a large terminal.
+fn drawn(mut state: AppState, screen: Screen) {
     state.screen = screen;
     for (width, height) in [(80, 24), (200, 60)] {
         let area = Rect::new(0, 0, width, height);

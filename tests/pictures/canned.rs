@@ -9,7 +9,8 @@ use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::replay::{Frame, ReplayTimeline};
 use diskscope::app::sessions::SessionStatus;
 use diskscope::app::{
-    AppEvent, AppState, Message, SavedRun, SessionEntry, TargetChoice, TargetGroup, update,
+    AppEvent, AppState, Effect, KeyContext, Message, SavedRun, SessionEntry, TargetChoice,
+    TargetGroup, update,
 };
 use diskscope::bench::{RunEvent, RunProgress, framework};
 use diskscope::drive::guard::{Refusal, UseConflict};
@@ -35,6 +36,9 @@ use diskscope::session::document::{
 };
 use diskscope::session::slo::SloSpec;
 use diskscope::stats::latency::histogram::LatencyHistogram;
+use diskscope::ui::{self, Theme};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
 /// Makes the state that a screen shows.
 pub type StateBuilder = fn() -> AppState;
@@ -65,13 +69,34 @@ pub fn screens() -> Vec<(&'static str, StateBuilder)> {
     ]
 }
 
-/// Presses a key.
+/// Presses a key; a question was shown before.
 pub fn press_code(state: &mut AppState, code: KeySymbol) {
-    update(state, AppEvent::Key(KeyPress::new(code)));
+    press_key(state, KeyPress::new(code));
+}
+
+/// Presses a key; a question was shown before.
+pub fn press_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
+    let context = state.key_context();
+    if context.is_question() || context == KeyContext::OverwriteConsent {
+        show_frame(state, SHOWN_SIZE);
+    }
+    update(state, AppEvent::Key(key))
 }
 
 fn send_message(state: &mut AppState, message: Message) {
     update(state, AppEvent::Message(message));
+}
+
+/// Columns and rows of a terminal with room for every question.
+pub const SHOWN_SIZE: (u16, u16) = (100, 30);
+
+/// Draws a frame of this size, and shows it to the user.
+pub fn show_frame(state: &mut AppState, (width, height): (u16, u16)) -> Buffer {
+    let area = Rect::new(0, 0, width, height);
+    let mut buffer = Buffer::empty(area);
+    let frame = ui::draw(state, &Theme::FULL, area, &mut buffer);
+    update(state, AppEvent::FrameShown(frame));
+    buffer
 }
 
 /// A wave between 0 and 1, the same every time.
@@ -450,6 +475,7 @@ fn target(name: &str, kind: TargetKind, size: u64) -> Target {
 pub fn target_choices() -> Vec<TargetChoice> {
     let directory = |name: &str, label: &str, kind: &str, size| TargetChoice {
         name: name.to_owned(),
+        path: name.into(),
         group: TargetGroup::Directory,
         label: label.to_owned(),
         size_bytes: Some(size),
@@ -459,6 +485,7 @@ pub fn target_choices() -> Vec<TargetChoice> {
     };
     let drive = |name: &str, label: &str, kind: &str, users: &str, size| TargetChoice {
         name: name.to_owned(),
+        path: name.into(),
         group: TargetGroup::Drive,
         label: label.to_owned(),
         size_bytes: Some(size),
@@ -543,6 +570,16 @@ pub fn overwrite_state(target: &str) -> AppState {
     state
 }
 
+/// The result of the inspection that the open question waits for.
+pub fn send_impact(state: &mut AppState, impact: OverwriteImpact) {
+    let question = &state.bench.launcher.overwrite_question;
+    let message = Message::OverwriteImpact {
+        question: question.as_ref().expect("a question").number(),
+        impact: Ok(impact),
+    };
+    send_message(state, message);
+}
+
 /// An open medium of that name; in truth a file that is gone.
 pub fn inspected_medium(name: &str) -> Arc<InspectedMedium> {
     let roots = SysPaths::default();
@@ -567,13 +604,7 @@ pub fn consent_state() -> AppState {
         signatures: ["gpt", "xfs (partition 1)"].map(str::to_owned).to_vec(),
         medium: Ok(inspected_medium("/dev/sdc")),
     };
-    send_message(
-        &mut state,
-        Message::OverwriteImpact {
-            path: "/dev/sdc".to_owned(),
-            impact: Ok(impact),
-        },
-    );
+    send_impact(&mut state, impact);
     "/dev/s"
         .chars()
         .for_each(|letter| press_code(&mut state, KeySymbol::Char(letter)));
@@ -603,13 +634,7 @@ pub fn consent_with_many_facts() -> AppState {
         signatures: signatures.map(str::to_owned).to_vec(),
         medium: Ok(inspected_medium("/dev/sdc")),
     };
-    send_message(
-        &mut state,
-        Message::OverwriteImpact {
-            path: "/dev/sdc".to_owned(),
-            impact: Ok(impact),
-        },
-    );
+    send_impact(&mut state, impact);
     state
 }
 
@@ -632,13 +657,7 @@ pub fn consent_for_target_in_use() -> AppState {
         signatures: vec!["xfs".to_owned()],
         medium: Err(Arc::new(refusal)),
     };
-    send_message(
-        &mut state,
-        Message::OverwriteImpact {
-            path: "/dev/sda".to_owned(),
-            impact: Ok(impact),
-        },
-    );
+    send_impact(&mut state, impact);
     state
 }
 
@@ -1056,10 +1075,7 @@ pub fn comparison_state() -> AppState {
         .map(|name| PathBuf::from(format!("{name}.json")))
         .to_vec();
     let compared = ComparisonState::new(paths, Vec::new(), compare_sessions(&inputs, &[]));
-    send_message(
-        &mut state,
-        Message::SessionsCompared(Box::new(Ok(compared))),
-    );
+    state.sessions.comparison = Some(compared);
     state
 }
 

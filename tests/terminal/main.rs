@@ -17,6 +17,7 @@ mod new_user;
 mod overwrite;
 #[path = "../support/pty.rs"]
 mod pty;
+mod questions;
 #[path = "../support/requirement.rs"]
 mod requirement;
 mod scroll;

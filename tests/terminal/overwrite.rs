@@ -164,6 +164,40 @@ fn typed_path_includes_consent_to_listed_signatures() {
 }
 
 #[test]
+fn small_terminal_shows_every_signature_before_it_takes_the_path() {
+    let Some(device) = new_device() else { return };
+    if !make_file_system(&device, "ext4", &[], Requirement::Ext4) {
+        return;
+    }
+    let before = std::fs::read(device.file()).unwrap();
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
+    open_question(&mut terminal, device.path());
+    terminal.wait_for_text("Type the path to start");
+    terminal.resize(16, 60);
+    terminal.wait_for_text("scroll with Down");
+    terminal.send_keys(&format!("{}\r", device.path()));
+    // Each key shows one line more, and the field comes with the last one.
+    while !terminal.screen_text().contains("cannot be recovered") {
+        let shown = terminal.screen_text();
+        assert!(!shown.contains("ext4"), "{shown}");
+        terminal.send_keys("\x1b[B");
+        terminal.wait_until("the next line", |screen| screen.contents() != shown);
+    }
+    assert!(
+        terminal.screen_text().contains("ext4"),
+        "{}",
+        terminal.screen_text()
+    );
+    assert!(std::fs::read(device.file()).unwrap() == before);
+    terminal.send_keys(&format!("{}\r", device.path()));
+    terminal.wait_for_text("JSON saved in");
+    assert!(std::fs::read(device.file()).unwrap() != before);
+    terminal.send_keys("q");
+    assert!(terminal.wait_for_exit().success());
+}
+
+#[test]
 fn symlink_changed_during_question_never_overwrites_other_device() {
     let (Some(shown), Some(other)) = (new_device(), new_device()) else {
         return;

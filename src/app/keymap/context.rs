@@ -176,18 +176,21 @@ impl KeyContext {
         )
     }
 
+    /// Whether a single key answers a question here. Such a key acts only after the question was
+    /// shown, and any key that is no answer closes the question.
+    #[must_use]
+    pub fn is_question(self) -> bool {
+        matches!(
+            self,
+            Self::Question | Self::DestructiveQuestion | Self::Deletion | Self::ChoiceList
+        )
+    }
+
     /// Whether only its own bindings and those with Ctrl apply here.
     #[must_use]
     pub fn is_modal(self) -> bool {
         self.takes_text()
-            || matches!(
-                self,
-                Self::Help
-                    | Self::Question
-                    | Self::DestructiveQuestion
-                    | Self::Deletion
-                    | Self::ChoiceList
-                    | Self::OverwriteRefused
-            )
+            || self.is_question()
+            || matches!(self, Self::Help | Self::OverwriteRefused)
     }
 }

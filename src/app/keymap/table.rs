@@ -178,6 +178,12 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Field, &[KeyPress::new(KeySymbol::Down)], KeyCommand::EditText(TextEdit::End), "to the end of the text", ""),
 
     binding(KeyContext::OverwriteConsent, ENTER, KeyCommand::Accept, "start, if the typed path equals TARGET", "start, once the path is typed"),
+    binding(KeyContext::OverwriteConsent, &[KeyPress::new(KeySymbol::Down)], KeyCommand::Down, "scroll down what would be lost", "scroll"),
+    binding(KeyContext::OverwriteConsent, &[KeyPress::new(KeySymbol::Up)], KeyCommand::Up, "scroll up", ""),
+    binding(KeyContext::OverwriteConsent, PAGE_DOWN, KeyCommand::PageDown, "one page down", ""),
+    binding(KeyContext::OverwriteConsent, PAGE_UP, KeyCommand::PageUp, "one page up", ""),
+    binding(KeyContext::OverwriteConsent, &[KeyPress::new(KeySymbol::Home)], KeyCommand::GoToFirst, "to the first line", ""),
+    binding(KeyContext::OverwriteConsent, &[KeyPress::new(KeySymbol::End)], KeyCommand::GoToLast, "to the last line", ""),
     binding(KeyContext::OverwriteConsent, ESC, KeyCommand::Cancel, "cancel; nothing is written", "cancel"),
 
     binding(KeyContext::OverwriteRefused, ESC, KeyCommand::Cancel, "back; nothing is written", "back"),
@@ -258,7 +264,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Note, ESC, KeyCommand::Cancel, "keep the previous note", "cancel"),
 
     binding(KeyContext::Deletion, &[KeyPress::char('y')], KeyCommand::Confirm, "delete the session permanently", "delete"),
-    binding(KeyContext::Deletion, &[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel", "cancel"),
+    binding(KeyContext::Deletion, &[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel; so does any other key", "cancel"),
 
     binding(KeyContext::Comparison, &[KeyPress::new(KeySymbol::Right), KeyPress::new(KeySymbol::Tab)], KeyCommand::Next, "next chart", "chart"),
     binding(KeyContext::Comparison, &[KeyPress::new(KeySymbol::Left), KeyPress::new(KeySymbol::BackTab)], KeyCommand::Previous, "previous chart", ""),
@@ -287,15 +293,15 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::HelpSearch, ESC, KeyCommand::Cancel, "clear the search", "clear"),
 
     binding(KeyContext::Question, &[KeyPress::char('y'), KeyPress::new(KeySymbol::Enter)], KeyCommand::Confirm, "confirm", "confirm"),
-    binding(KeyContext::Question, &[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel", "cancel"),
+    binding(KeyContext::Question, &[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel; so does any other key", "cancel"),
 
     binding(KeyContext::DestructiveQuestion, &[KeyPress::char('y')], KeyCommand::Confirm, "confirm; Enter does not", "confirm"),
-    binding(KeyContext::DestructiveQuestion, &[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel", "cancel"),
+    binding(KeyContext::DestructiveQuestion, &[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel; so does any other key", "cancel"),
 
     binding(KeyContext::ChoiceList, &[KeyPress::char('1')], KeyCommand::PickChoice(1), "first choice", ""),
     binding(KeyContext::ChoiceList, &[KeyPress::char('2')], KeyCommand::PickChoice(2), "second choice", ""),
     binding(KeyContext::ChoiceList, &[KeyPress::char('3')], KeyCommand::PickChoice(3), "third choice", ""),
     binding(KeyContext::ChoiceList, &[KeyPress::char('4')], KeyCommand::PickChoice(4), "fourth choice", ""),
     binding(KeyContext::ChoiceList, &[KeyPress::char('5')], KeyCommand::PickChoice(5), "fifth choice", ""),
-    binding(KeyContext::ChoiceList, ESC, KeyCommand::Cancel, "cancel", "cancel"),
+    binding(KeyContext::ChoiceList, ESC, KeyCommand::Cancel, "cancel; so does any other key", "cancel"),
 ];

@@ -38,9 +38,11 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
         }
         Message::BenchmarkEnded(result) => benchmark_ended(state, *result),
         Message::Targets(choices) => return state.bench.launcher.set_targets(choices),
-        Message::TargetInspected(result) => state.bench.launcher.set_inspected_target(*result),
-        Message::OverwriteImpact { path, impact } => {
-            state.bench.launcher.set_impact(&path, impact);
+        Message::TargetInspected { path, result } => {
+            state.bench.launcher.set_inspected_target(&path, *result);
+        }
+        Message::OverwriteImpact { question, impact } => {
+            state.bench.launcher.set_impact(question, impact);
         }
         Message::Sessions(entries) => state.sessions.set_entries(entries),
         Message::SessionEdited(Ok(edit)) => {
@@ -52,14 +54,11 @@ pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {
         }
         Message::SessionEdited(Err(error)) => state.show_error(error.to_string()),
         Message::SessionOpened(result) => match *result {
-            Ok(opened) => {
-                let result = ResultState::new(opened.session.runs, Some(opened.path));
-                state.sessions.open_result = Some(result);
-            }
+            Ok(opened) => state.sessions.show_opened(opened),
             Err(error) => state.show_error(error.to_string()),
         },
         Message::SessionsCompared(result) => match *result {
-            Ok(comparison) => state.sessions.comparison = Some(comparison),
+            Ok(comparison) => state.sessions.show_comparison(comparison),
             Err(error) => state.show_error(error.to_string()),
         },
         Message::SessionExported(result) => session_exported(state, result),

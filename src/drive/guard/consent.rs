@@ -1,7 +1,6 @@
 //! Consent to overwrite one medium, and whether it still holds for what would be written.
 
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +18,6 @@ use crate::drive::medium::{MediumIdentity, strip_trailing_slash};
 use crate::named_file;
 use crate::named_file::TrustError;
 use crate::roots::SysPaths;
-use crate::safe_text::printable::printable_bytes;
 
 /// A medium as somebody was shown it: the open descriptor, and what was recognised of it.
 ///
@@ -102,7 +100,7 @@ impl Consent {
     pub fn for_inspected(inspected: impl Into<Arc<InspectedMedium>>) -> Self {
         let inspected = inspected.into();
         Self {
-            path: PathBuf::from(&inspected.medium.target.name),
+            path: inspected.medium.path().to_owned(),
             signatures: inspected.contents.needs_acknowledgement(),
             inspected: Some(inspected),
         }
@@ -134,7 +132,7 @@ pub(super) fn check_path(medium: &OpenMedium, consent: Option<&Consent>) -> Resu
         return Err(Refusal::NoConsent { name });
     };
     let path = &strip_trailing_slash(&consent.path);
-    if printable_bytes(path.as_os_str().as_bytes()) != name {
+    if path.as_os_str() != medium.path().as_os_str() {
         return Err(Refusal::ConsentPathMismatch {
             name,
             given: sanitized(&consent.path.to_string_lossy()),

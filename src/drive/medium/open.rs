@@ -121,7 +121,7 @@ fn open_path(
     if kind.is_dir() {
         let file = scratch::create_scratch_file(path, name)?;
         let size = scratch::scratch_size(roots, &file, name, scratch_size)?;
-        return file_medium(roots, name, TargetKind::ScratchFile, file, size);
+        return file_medium(roots, path, name, TargetKind::ScratchFile, file, size);
     }
     let unsuitable = |what| DriveError::UnsupportedFileType {
         name: name.to_owned(),
@@ -141,10 +141,10 @@ fn open_path(
     }
     let anchor = open_anchor(path, name, &metadata)?;
     if kind.is_block_device() {
-        return device_medium(roots, name, anchor, &metadata);
+        return device_medium(roots, path, name, anchor, &metadata);
     }
     let size = metadata.len();
-    file_medium(roots, name, TargetKind::File, anchor, size)
+    file_medium(roots, path, name, TargetKind::File, anchor, size)
 }
 
 /// The anchor descriptor of the file that was examined.
@@ -182,6 +182,7 @@ fn open_anchor(path: &Path, name: &str, expected: &Metadata) -> Result<File, Dri
 
 fn device_medium(
     roots: &SysPaths,
+    path: &Path,
     name: &str,
     anchor: File,
     metadata: &Metadata,
@@ -210,11 +211,12 @@ fn device_medium(
         drive: identity::block_device_by_number(roots, split_device_number(metadata.rdev())),
         file_system: None,
     };
-    OpenMedium::new(roots, target, anchor)
+    OpenMedium::new(roots, target, path, anchor)
 }
 
 fn file_medium(
     roots: &SysPaths,
+    path: &Path,
     name: &str,
     kind: TargetKind,
     anchor: File,
@@ -257,7 +259,7 @@ fn file_medium(
         drive,
         file_system: file_system_type(roots, &anchor, &metadata),
     };
-    OpenMedium::new(roots, target, anchor)
+    OpenMedium::new(roots, target, path, anchor)
 }
 
 /// `O_DIRECT` alignment of an open file.

@@ -22,6 +22,7 @@ pub use crate::named_file::FileId;
 pub struct OpenMedium {
     /// Properties of the target.
     pub target: Target,
+    path: PathBuf,
     anchor_file: File,
     identity: MediumIdentity,
     resolved: Option<PathBuf>,
@@ -32,7 +33,12 @@ pub struct OpenMedium {
 impl OpenMedium {
     /// # Errors
     /// When the kernel does not report the identity of the open file.
-    pub(super) fn new(roots: &SysPaths, target: Target, anchor: File) -> Result<Self, DriveError> {
+    pub(super) fn new(
+        roots: &SysPaths,
+        target: Target,
+        path: &Path,
+        anchor: File,
+    ) -> Result<Self, DriveError> {
         let identity = MediumIdentity::read(roots, &anchor)
             .map_err(io_error_context("identify", &target.name))?;
         // The kernel reports the path of the open file itself, so a symlink that changes in the
@@ -42,10 +48,18 @@ impl OpenMedium {
             is_filled: AtomicBool::new(target.kind != TargetKind::ScratchFile),
             resolved: resolved.filter(|_| target.kind != TargetKind::ScratchFile),
             target,
+            path: path.to_owned(),
             anchor_file: anchor,
             identity,
             sys_paths: roots.clone(),
         })
+    }
+
+    /// The path that it was opened by, byte for byte. The name of the target is the same path as
+    /// text that can be printed, which other paths may have too.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Device number, or file system and inode.

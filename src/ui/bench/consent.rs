@@ -23,11 +23,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use crate::app::consent::OverwriteQuestion;
+use crate::app::consent::{DrawnLines, OverwriteQuestion};
 use crate::drive::OverwriteImpact;
 use crate::ui::bench::forecast::cost_lines;
 use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::{input_line, wrap_text};
+use crate::ui::widgets::scrolled;
+use crate::ui::widgets::text::{cut_start, input_line, wrap_text};
 
 /// Longer lines are hard to read.
 const MAX_WIDTH: u16 = 100;
@@ -35,67 +36,136 @@ const MAX_WIDTH: u16 = 100;
 const MAX_REPEATED_PATH: usize = 32;
 /// Facts that identify the device or file; the others describe its content.
 const IDENTITY_LINES: usize = 2;
+/// Begin of the title.
+const TITLE: &str = "OVERWRITE ";
+/// Rows of a title that is not cut.
+const MAX_TITLE_ROWS: usize = 2;
 /// Prompt before the typed path.
 const PROMPT: &str = "path: ";
+/// Rows below the prompt: the field, and the last mistake.
+const FIELD_HEIGHT: usize = 2;
+/// Shown in place of the field while lines are below that the path consents to.
+const SCROLL_ADVICE: &str = "The path can be typed once all that is lost was shown: scroll with \
+                             Down or PageDown";
 
-/// Draws the question.
+/// What the question says about the path, as far as it is known.
+enum Answer {
+    /// The path can be typed, once all lines were shown that it consents to.
+    Field,
+    /// Why there is no field; empty while the target is examined.
+    Text(Vec<Line<'static>>),
+}
+
+/// The lines that scroll.
+struct ScrolledLines {
+    lines: Vec<Line<'static>>,
+    /// How many of them, from the first one, the typed path consents to.
+    required: usize,
+}
+
+/// Draws the question: the title, lines that scroll where they do not fit, and the field. The field
+/// takes text once the last signature was on the screen.
 pub(super) fn draw(question: &OverwriteQuestion, theme: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect {
         width: area.width.min(MAX_WIDTH),
         ..area
     };
-    let head = title_lines(question, theme, area.width);
-    let answer = input_lines(question, theme, area.width);
-    let facts = impact_lines(question, theme, area.width);
-    // The facts are shortened: the question and the input field are always visible.
-    let room = usize::from(area.height).saturating_sub(head.len() + answer.len() + 2);
-    let facts = fitting_lines(facts, room, theme);
+    let title = title_lines(question, theme, area.width);
+    let answer = answer(question, theme, area.width);
+    let answer_height = match &answer {
+        Answer::Field => prompt_lines(question, theme, area.width).len() + FIELD_HEIGHT,
+        Answer::Text(lines) => lines.len(),
+    };
+    let scrolled = scrolled_lines(question, theme, area.width);
+    let room = usize::from(area.height).saturating_sub(title.len() + answer_height + 2);
     let [top, _, middle, _, bottom, _] = Layout::vertical([
-        Constraint::Length(head.len() as u16),
+        Constraint::Length(title.len() as u16),
         Constraint::Length(1),
-        Constraint::Length(facts.len() as u16),
+        Constraint::Length(scrolled.lines.len().min(room) as u16),
         Constraint::Length(1),
-        Constraint::Length(answer.len() as u16),
+        Constraint::Length(answer_height as u16),
         Constraint::Fill(1),
     ])
     .areas(area);
-    for (part, lines) in [(top, head), (middle, facts), (bottom, answer)] {
-        for (row, line) in part.rows().zip(lines) {
-            line.render(row, buf);
+    draw_lines(title, top, buf);
+    let viewport = &question.facts.viewport;
+    viewport.clear_extent();
+    let drawn = scrolled::draw(scrolled.lines, viewport, theme, middle, buf);
+    let lines = match answer {
+        Answer::Text(lines) => lines,
+        Answer::Field => {
+            let is_shown = question.facts.record_drawn(DrawnLines {
+                width: area.width,
+                first: drawn.start,
+                end: drawn.end,
+                required: scrolled.required,
+            });
+            match is_shown {
+                true => field_lines(question, theme, area.width),
+                false => wrapped_lines(SCROLL_ADVICE, area.width, theme, StyleRole::Warning),
+            }
         }
+    };
+    draw_lines(lines, bottom, buf);
+}
+
+fn draw_lines(lines: Vec<Line<'static>>, area: Rect, buf: &mut Buffer) {
+    for (row, line) in area.rows().zip(lines) {
+        line.render(row, buf);
     }
 }
 
-/// What the job will do.
+/// The path and the benchmark. A path that is too long is cut: it is in the lines that scroll.
 fn title_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let title = format!(
-        "OVERWRITE {}   {}",
-        question.path(),
-        question.benchmark_name()
-    );
-    let mut lines = match u16::try_from(title.width()).is_ok_and(|title| title <= width) {
-        true => vec![Line::from(vec![
-            Span::styled("OVERWRITE ", theme.role_style(StyleRole::Error)),
-            Span::styled(
-                question.path().to_owned(),
-                theme.role_style(StyleRole::Title),
-            ),
-            Span::styled(
-                format!("   {}", question.benchmark_name()),
-                theme.role_style(StyleRole::Faint),
-            ),
-        ])],
-        false => wrapped_lines(&title, width, theme, StyleRole::Error),
-    };
+    let benchmark = format!("   {}", question.benchmark_name());
+    let title = format!("{TITLE}{}{benchmark}", question.path());
+    if usize::from(width) < title.width() && !is_cut(question, width) {
+        return wrapped_lines(&title, width, theme, StyleRole::Error);
+    }
+    let room = usize::from(width).saturating_sub(TITLE.width() + benchmark.width());
+    vec![Line::from(vec![
+        Span::styled(TITLE, theme.role_style(StyleRole::Error)),
+        Span::styled(
+            cut_start(question.path(), room as u16, theme),
+            theme.role_style(StyleRole::Title),
+        ),
+        Span::styled(benchmark, theme.role_style(StyleRole::Faint)),
+    ])]
+}
+
+/// Whether the title has no room for the whole path.
+fn is_cut(question: &OverwriteQuestion, width: u16) -> bool {
+    let title = format!("{TITLE}{}   {}", question.path(), question.benchmark_name());
+    wrap_text(&title, width).len() > MAX_TITLE_ROWS
+}
+
+/// What the benchmark will do, and what would be lost.
+fn scrolled_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> ScrolledLines {
+    let mut lines = forecast_lines(question, theme, width);
+    if is_cut(question, width) {
+        let path = format!("path {}", question.path());
+        lines.splice(0..0, wrapped_lines(&path, width, theme, StyleRole::Plain));
+    }
     lines.push(Line::default());
+    let impact = impact_lines(question, theme, width);
+    let before = lines.len();
+    lines.extend(impact.lines);
+    ScrolledLines {
+        required: before + impact.required,
+        lines,
+    }
+}
+
+/// What the benchmark will do.
+fn forecast_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
     // The path is shown above: a long one is not repeated, because the facts need the space.
     let mut sentence = question.forecast.sentence.clone();
     if !is_short(question.path()) {
         sentence = sentence.replace(question.path(), "it");
     }
-    lines.extend(wrap_text(&sentence, width).into_iter().map(Line::raw));
+    let mut lines = wrapped_lines(&sentence, width, theme, StyleRole::Plain);
     let cost = cost_lines(&question.forecast).join(", ");
-    lines.push(Line::styled(cost, theme.role_style(StyleRole::Faint)));
+    lines.extend(wrapped_lines(&cost, width, theme, StyleRole::Faint));
     lines
 }
 
@@ -120,98 +190,85 @@ fn indented_lines(text: &str, width: u16, theme: Theme, role: StyleRole) -> Vec<
         .collect()
 }
 
-/// What would be lost: identity of the target, its signatures, then all other facts.
-fn impact_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
+/// What would be lost: identity of the target, its signatures, then all other facts. The typed path
+/// consents to the identity and the signatures.
+fn impact_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> ScrolledLines {
     let title = |text: &'static str| Line::styled(text, theme.role_style(StyleRole::Title));
     let mut lines = vec![title("Current contents")];
+    let indented = |text: &str, role| indented_lines(text, width, theme, role);
     let impact = match &question.impact {
-        None => {
-            lines.extend(indented_lines(
-                "examining the target",
-                width,
-                theme,
+        Some(Ok(impact)) => impact,
+        unknown => {
+            lines.extend(indented(
+                match unknown {
+                    None => "examining the target",
+                    Some(_) => "n/a",
+                },
                 StyleRole::Faint,
             ));
-            return lines;
+            let required = lines.len();
+            return ScrolledLines { lines, required };
         }
-        Some(Err(_)) => {
-            lines.extend(indented_lines("n/a", width, theme, StyleRole::Faint));
-            return lines;
-        }
-        Some(Ok(impact)) => impact,
     };
-    let line = |fact: &String| indented_lines(fact, width, theme, StyleRole::Plain);
+    let line = |fact: &String| indented(fact, StyleRole::Plain);
     let (first, rest) = impact
         .target_facts
         .split_at(impact.target_facts.len().min(IDENTITY_LINES));
     lines.extend(first.iter().flat_map(line));
     if impact.signatures.is_empty() {
-        lines.extend(indented_lines(
-            "no known signature found",
-            width,
-            theme,
-            StyleRole::Plain,
-        ));
+        lines.extend(indented("no known signature found", StyleRole::Plain));
     } else {
         lines.push(title(match &impact.medium {
             Ok(_) => "Signatures that will be lost",
             Err(_) => "Signatures",
         }));
-        let list = impact.signatures.join("; ");
-        lines.extend(indented_lines(&list, width, theme, StyleRole::Warning));
+        lines.extend(indented(&impact.signatures.join("; "), StyleRole::Warning));
     }
+    let required = lines.len();
     lines.extend(rest.iter().flat_map(line));
-    lines
+    ScrolledLines { lines, required }
 }
 
-/// The lines that fit, with a count of the missing ones.
-fn fitting_lines(mut lines: Vec<Line<'static>>, height: usize, theme: Theme) -> Vec<Line<'static>> {
-    if lines.len() > height && height > 0 {
-        let missing = lines.len() - height + 1;
-        lines.truncate(height - 1);
-        let text = format!("  +{missing} more lines: see `diskscope devices`");
-        lines.push(Line::styled(text, theme.role_style(StyleRole::Warning)));
-    }
-    lines.truncate(height);
-    lines
-}
-
-/// The input field for the path, or why there is none.
-fn input_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let paragraph = |text: &str, role| wrapped_lines(text, width, theme, role);
+/// The field for the path, or why there is none.
+fn answer(question: &OverwriteQuestion, theme: Theme, width: u16) -> Answer {
+    let paragraph = |text: &str| Answer::Text(wrapped_lines(text, width, theme, StyleRole::Error));
     match &question.impact {
-        None => Vec::new(),
-        Some(Err(error)) => paragraph(&format!("{error}; {}", error.advice()), StyleRole::Error),
+        None => Answer::Text(Vec::new()),
+        Some(Err(error)) => paragraph(&format!("{error}; {}", error.advice())),
         Some(Ok(OverwriteImpact {
             medium: Err(refusal),
             ..
-        })) => paragraph(
-            &format!("{refusal}; {}", refusal.advice()),
-            StyleRole::Error,
-        ),
-        Some(Ok(_)) => {
-            let mut prompt =
-                "Overwritten data cannot be recovered. Type the path to start".to_owned();
-            if is_short(question.path()) {
-                prompt = format!("{prompt}: {}", question.path());
-            }
-            let mut lines = paragraph(&prompt, StyleRole::Plain);
-            let mut field = Line::from(Span::styled(PROMPT, theme.role_style(StyleRole::Title)));
-            let room = width.saturating_sub(PROMPT.len() as u16);
-            field.extend(input_line(
-                &question.typed_path,
-                room,
-                theme,
-                theme.role_style(StyleRole::Plain),
-            ));
-            lines.push(field);
-            let mistake = if question.is_mistyped {
-                "the path does not match: nothing was started"
-            } else {
-                ""
-            };
-            lines.push(Line::styled(mistake, theme.role_style(StyleRole::Error)));
-            lines
-        }
+        })) => paragraph(&format!("{refusal}; {}", refusal.advice())),
+        Some(Ok(_)) => Answer::Field,
     }
+}
+
+/// What the path is typed for.
+fn prompt_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let mut prompt = "Overwritten data cannot be recovered. Type the path to start".to_owned();
+    if is_short(question.path()) {
+        prompt = format!("{prompt}: {}", question.path());
+    }
+    wrapped_lines(&prompt, width, theme, StyleRole::Plain)
+}
+
+/// The prompt, the field and the last mistake.
+fn field_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let mut lines = prompt_lines(question, theme, width);
+    let mut field = Line::from(Span::styled(PROMPT, theme.role_style(StyleRole::Title)));
+    let room = width.saturating_sub(PROMPT.len() as u16);
+    field.extend(input_line(
+        &question.typed_path,
+        room,
+        theme,
+        theme.role_style(StyleRole::Plain),
+    ));
+    lines.push(field);
+    let mistake = if question.is_mistyped {
+        "the path does not match: nothing was started"
+    } else {
+        ""
+    };
+    lines.push(Line::styled(mistake, theme.role_style(StyleRole::Error)));
+    lines
 }

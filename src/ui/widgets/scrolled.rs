@@ -1,5 +1,7 @@
 //! Scrolled lines.
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -8,8 +10,15 @@ use ratatui::widgets::Widget;
 use crate::app::viewport::Viewport;
 use crate::ui::theme::{StyleRole, Theme};
 
-/// Draws the visible lines; where some are left below, the last row shows how many.
-pub fn draw(lines: Vec<Line<'_>>, viewport: &Viewport, theme: Theme, area: Rect, buf: &mut Buffer) {
+/// Draws the visible lines; where some are left below, the last row shows how many. Returns the
+/// indices of the lines that are drawn.
+pub fn draw(
+    lines: Vec<Line<'_>>,
+    viewport: &Viewport,
+    theme: Theme,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Range<usize> {
     let (count, height) = (lines.len(), usize::from(area.height));
     viewport.record_extent(count, height);
     let first = viewport.first().min(count.saturating_sub(height));
@@ -29,6 +38,7 @@ pub fn draw(lines: Vec<Line<'_>>, viewport: &Viewport, theme: Theme, area: Rect,
         let more = format!("+{} more", below + 1);
         Line::styled(more, theme.role_style(StyleRole::Faint)).render(row, buf);
     }
+    first..count.min(first + shown)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use diskscope::app::{AppEvent, AppState, Effect, Message, update};
 use crate::interface::canned;
 
 fn press_code(state: &mut AppState, code: KeySymbol) -> Vec<Effect> {
-    update(state, AppEvent::Key(KeyPress::new(code)))
+    canned::press_key(state, KeyPress::new(code))
 }
 
 fn press_letters(state: &mut AppState, letters: &str) -> Vec<Effect> {
@@ -105,11 +105,13 @@ fn session_is_deleted_by_y_only() {
     assert!(press_letters(&mut state, "d").is_empty());
     // A question about a loss of data takes no Enter.
     assert!(press_code(&mut state, KeySymbol::Enter).is_empty());
-    assert!(press_letters(&mut state, "n").is_empty());
-    assert!(
-        press_letters(&mut state, "y").is_empty(),
-        "no question is open"
-    );
+    for closing in ["", "dn", "da"] {
+        assert!(press_letters(&mut state, closing).is_empty());
+        assert!(
+            press_letters(&mut state, "y").is_empty(),
+            "no question is open"
+        );
+    }
     let effects = press_letters(&mut state, "dy");
     assert!(matches!(&effects[..], [Effect::DeleteSession(deleted)] if *deleted == path));
 }

@@ -1,8 +1,10 @@
 //! Before something is overwritten: nothing but the typed path starts it, and only once.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use diskscope::app::consent::QuestionNumber;
 use diskscope::app::error::BenchmarkError;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::{AppEvent, AppState, Effect, Message, update};
@@ -11,10 +13,12 @@ use diskscope::drive::OverwriteImpact;
 use proptest::prelude::*;
 
 use crate::interface::canned;
+use crate::interface::screens::buffer_text;
 
 const TARGET: &str = "/dev/sdc";
 
 fn press_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
+    canned::show_frame(state, canned::SHOWN_SIZE);
     update(state, AppEvent::Key(key))
 }
 
@@ -41,11 +45,7 @@ fn send_impact(state: &mut AppState, target: &str) {
         signatures: Vec::new(),
         medium: Ok(canned::inspected_medium(target)),
     };
-    let message = Message::OverwriteImpact {
-        path: target.to_owned(),
-        impact: Ok(impact),
-    };
-    update(state, AppEvent::Message(message));
+    canned::send_impact(state, impact);
 }
 
 /// Random writes to the target are asked for, and what is at stake is known.
@@ -63,16 +63,192 @@ fn typed_path_starts_overwriting_benchmark_with_consent() {
     let job = press_enter(&mut state).unwrap();
     assert_eq!(job.benchmark.description().name, "random-write");
     let consent = job.consent.unwrap();
-    assert_eq!(consent.path(), TARGET);
     assert_eq!(consent.medium().unwrap().target.name, TARGET);
 }
 
-#[test]
-fn impact_of_another_target_is_ignored() {
+/// The same question is asked twice, and the inspection for the first one ends last: the state with
+/// the number of the first question.
+fn question_asked_again() -> (AppState, QuestionNumber) {
     let mut state = canned::overwrite_state(TARGET);
-    send_impact(&mut state, "/dev/sda");
+    let question = |state: &AppState| {
+        let question = state.bench.launcher.overwrite_question.as_ref();
+        question.unwrap().number()
+    };
+    let first = question(&state);
+    press_key(&mut state, KeyPress::new(KeySymbol::Esc));
+    let effects = press_key(&mut state, KeyPress::char('s'));
+    let second = question(&state);
+    assert_ne!(first, second);
+    assert!(
+        matches!(&effects[..], [Effect::InspectImpact { question, path }]
+            if *question == second && path == Path::new(TARGET)),
+        "{effects:?}"
+    );
+    (state, first)
+}
+
+fn send_late_impact(state: &mut AppState, question: QuestionNumber) {
+    let impact = OverwriteImpact {
+        target_facts: vec!["late facts".to_owned()],
+        signatures: Vec::new(),
+        medium: Ok(canned::inspected_medium(TARGET)),
+    };
+    let impact = Ok(impact);
+    let message = Message::OverwriteImpact { question, impact };
+    update(state, AppEvent::Message(message));
+}
+
+#[test]
+fn inspection_of_an_earlier_question_is_ignored() {
+    let (mut state, first) = question_asked_again();
+    send_late_impact(&mut state, first);
     type_text(&mut state, TARGET);
     assert!(press_enter(&mut state).is_none());
+
+    let (mut state, first) = question_asked_again();
+    send_impact(&mut state, TARGET);
+    type_text(&mut state, TARGET);
+    let shown = drawn_screen(&mut state);
+    send_late_impact(&mut state, first);
+    assert_eq!(drawn_screen(&mut state), shown);
+    let second = state.bench.launcher.overwrite_question.as_ref().unwrap();
+    let second = second.number();
+    send_late_impact(&mut state, second);
+    assert_eq!(drawn_screen(&mut state), shown, "a second result");
+    assert!(press_enter(&mut state).is_some());
+}
+
+fn drawn_screen(state: &mut AppState) -> String {
+    buffer_text(&canned::show_frame(state, canned::SHOWN_SIZE))
+}
+
+#[test]
+fn target_is_inspected_by_the_bytes_of_its_path() {
+    let mut choices = canned::target_choices();
+    choices.truncate(1);
+    choices[0].target.as_mut().unwrap().kind = diskscope::drive::TargetKind::File;
+    choices[0].path = "/srv/disk\u{200b}.img".into();
+    choices[0].name = r"/srv/disk\u{200b}.img".to_owned();
+    let mut other = choices[0].clone();
+    other.path = PathBuf::from(&other.name);
+    choices.push(other);
+    let wanted = choices[0].path.clone();
+    let mut state = AppState::new(Duration::from_secs(1));
+    press_key(&mut state, KeyPress::char('b'));
+    update(
+        &mut state,
+        AppEvent::Message(Message::Targets(choices.clone())),
+    );
+    press_key(&mut state, KeyPress::new(KeySymbol::Enter));
+    press_key(&mut state, KeyPress::new(KeySymbol::Down));
+    // The list arrives again, in another order: the selection stays on the same path.
+    choices.reverse();
+    update(&mut state, AppEvent::Message(Message::Targets(choices)));
+    let effects = press_key(&mut state, KeyPress::char('s'));
+    assert!(
+        matches!(&effects[..], [Effect::InspectImpact { path, .. }] if *path == wanted),
+        "{effects:?}"
+    );
+}
+
+/// The sizes of a terminal, from the smallest one in which a screen is drawn.
+const SIZES: [(u16, u16); 4] = [(60, 16), (80, 18), (80, 24), (160, 50)];
+
+/// Facts that do not fit, and a path that does not fit either.
+fn question_with_much(path: &str) -> AppState {
+    let mut choices = canned::target_choices();
+    choices.retain(|choice| choice.name == TARGET);
+    choices[0].path = path.into();
+    choices[0].name = path.to_owned();
+    let mut state = AppState::new(Duration::from_secs(1));
+    press_key(&mut state, KeyPress::char('b'));
+    update(&mut state, AppEvent::Message(Message::Targets(choices)));
+    press_key(&mut state, KeyPress::new(KeySymbol::Enter));
+    press_key(&mut state, KeyPress::new(KeySymbol::Down));
+    press_key(&mut state, KeyPress::char('s'));
+    let mut facts = vec![
+        format!("-> {path}, sdc (8:32), 8.00 TB"),
+        "model A, serial B".to_owned(),
+    ];
+    facts.extend((1..=40).map(|number| format!("partition sdc{number}, 200 GB, ext4")));
+    canned::send_impact(
+        &mut state,
+        OverwriteImpact {
+            target_facts: facts,
+            signatures: (1..=30).map(|number| format!("format-{number}")).collect(),
+            medium: Ok(canned::inspected_medium(path)),
+        },
+    );
+    state
+}
+
+#[test]
+fn path_can_be_typed_only_after_every_signature_was_shown() {
+    let long = format!("/dev/disk/by-id/{}", "x".repeat(1400));
+    for (size, path) in SIZES
+        .into_iter()
+        .flat_map(|size| [(size, TARGET), (size, &long)])
+    {
+        let mut state = question_with_much(path);
+        let mut seen = String::new();
+        for _ in 0..200 {
+            let screen = buffer_text(&canned::show_frame(&mut state, size));
+            assert!(screen.contains("OVERWRITE"), "{size:?}\n{screen}");
+            seen.push_str(&screen);
+            if screen.contains("cannot be recovered") {
+                break;
+            }
+            assert!(screen.contains(" more"), "{size:?}\n{screen}");
+            for letter in path.chars() {
+                update(&mut state, AppEvent::Key(KeyPress::char(letter)));
+            }
+            let effects = update(&mut state, AppEvent::Key(KeyPress::new(KeySymbol::Enter)));
+            assert!(
+                effects.is_empty(),
+                "{size:?} {}: {effects:?}\n{screen}",
+                path.len()
+            );
+            update(&mut state, AppEvent::Key(KeyPress::new(KeySymbol::Down)));
+        }
+        let question = state.bench.launcher.overwrite_question.as_ref().unwrap();
+        assert!(question.typed_path.is_empty() && question.accepts_input());
+        for shown in ["sdc (8:32)", "serial B", "format-1;", "format-30"] {
+            assert!(seen.contains(shown), "{size:?}: {shown}\n{seen}");
+        }
+        for letter in path.chars() {
+            update(&mut state, AppEvent::Key(KeyPress::char(letter)));
+        }
+        let effects = update(&mut state, AppEvent::Key(KeyPress::new(KeySymbol::Enter)));
+        assert!(started_spec(effects).is_some(), "{size:?}");
+    }
+}
+
+#[test]
+fn path_typed_before_the_facts_were_shown_is_dropped() {
+    let mut state = canned::overwrite_state(TARGET);
+    send_impact(&mut state, TARGET);
+    for letter in TARGET.chars() {
+        update(&mut state, AppEvent::Key(KeyPress::char(letter)));
+    }
+    let question = state.bench.launcher.overwrite_question.as_ref().unwrap();
+    assert!(question.typed_path.is_empty());
+}
+
+#[test]
+fn target_inspected_after_another_key_closes_no_search() {
+    let mut state = canned::launcher_state();
+    type_text(&mut state, "//srv/slow");
+    press_key(&mut state, KeyPress::new(KeySymbol::Enter));
+    press_key(&mut state, KeyPress::control('u'));
+    type_text(&mut state, "speed");
+    let selected = state.bench.launcher.target_index;
+    let message = Message::TargetInspected {
+        path: "/srv/slow".to_owned(),
+        result: Box::new(Ok(canned::target_choices()[3].clone())),
+    };
+    update(&mut state, AppEvent::Message(message));
+    assert!(state.bench.launcher.search.is_some());
+    assert_eq!(state.bench.launcher.target_index, selected);
 }
 
 #[test]
@@ -86,7 +262,9 @@ fn second_overwriting_run_asks_for_consent_again() {
         AppEvent::Message(Message::BenchmarkEnded(Box::new(failed))),
     );
     let effects = press_key(&mut state, KeyPress::char('s'));
-    assert!(matches!(&effects[..], [Effect::InspectImpact(path)] if path == TARGET));
+    assert!(
+        matches!(&effects[..], [Effect::InspectImpact { path, .. }] if path == Path::new(TARGET))
+    );
     assert!(press_enter(&mut state).is_none());
     send_impact(&mut state, TARGET);
     assert!(press_enter(&mut state).is_none());
@@ -152,7 +330,7 @@ proptest! {
         let mut state = question_with_impact();
         for key in keys {
             let effects = press_key(&mut state, key);
-            if effects.iter().any(|effect| matches!(effect, Effect::InspectImpact(_))) {
+            if effects.iter().any(|effect| matches!(effect, Effect::InspectImpact { .. })) {
                 send_impact(&mut state, TARGET);
             }
             if let Some(job) = started_spec(effects) {

@@ -365,6 +365,30 @@ async fn quit_during_benchmark_asks_for_confirmation() {
     );
 }
 
+/// Keys one by one, then keys that arrive together.
+fn keys_then_burst(keys: &str, burst: &str) -> EventStream {
+    let pause = |time| async move { tokio::time::sleep(Duration::from_millis(time)).await };
+    let keys = stream::iter(parse_keys(keys)).then(move |event| async move {
+        pause(40).await;
+        Ok(event)
+    });
+    let gap = || stream::once(pause(200)).filter_map(|()| async { None });
+    let burst = stream::iter(parse_keys(burst)).map(Ok);
+    Box::pin(keys.chain(gap()).chain(burst).chain(gap()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_of_one_burst_answer_no_question() {
+    for (burst, is_open) in [("q y", true), ("q <Enter> y y", true), ("q <Esc> y", false)] {
+        let (sources, feeds) = service_channels();
+        let input = keys_then_burst("b <Enter> <Enter>", burst);
+        let outcome = drive_loop_with(input, &[], sources, feeds).await;
+        assert_eq!(outcome.ending, LoopEnd::InputClosed, "{burst}");
+        assert_eq!(outcome.state.dialog.is_some(), is_open, "{burst}");
+        assert!(outcome.state.bench.is_running(), "{burst}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn interval_and_pause_keys_reach_the_sampler() {
     let outcome = drive_loop(parse_keys("+ - - <Space>"), &[]).await;

@@ -281,7 +281,10 @@ fn search_text_with_leading_slash_is_inspected_as_path() {
         path: "/srv/12 q".to_owned(),
         source: std::io::Error::other("no such file"),
     };
-    let failed = Message::TargetInspected(Box::new(Err(Arc::new(error))));
+    let failed = Message::TargetInspected {
+        path: "/srv/12 q".to_owned(),
+        result: Box::new(Err(Arc::new(error))),
+    };
     update(&mut state, AppEvent::Message(failed));
     assert!(
         drawn_screen(&state).contains("no such file"),

@@ -7,6 +7,7 @@ mod consent;
 mod driven;
 mod form;
 mod panes;
+mod questions;
 mod screens;
 mod scrolling;
 mod why;

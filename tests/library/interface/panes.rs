@@ -37,7 +37,7 @@ fn assert_snapshots(name: &str, state: &AppState) {
 }
 
 fn press_letters(state: &mut AppState, keys: &str) -> Vec<Effect> {
-    let press = |letter| update(state, AppEvent::Key(KeyPress::char(letter)));
+    let press = |letter| canned::press_key(state, KeyPress::char(letter));
     keys.chars().flat_map(press).collect()
 }
 

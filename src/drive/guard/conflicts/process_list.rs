@@ -201,6 +201,7 @@ mod tests {
             device_id: (0, 20),
             root: "/".to_owned(),
             mount_point: at.to_owned(),
+            path: at.into(),
             file_system: "proc".to_owned(),
             source: "proc".to_owned(),
             source_number: None,

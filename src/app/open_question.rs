@@ -1,0 +1,63 @@
+//! The question that is open, and whether the user was shown it.
+
+use super::dialog::Dialog;
+use super::sessions::SessionInput;
+use super::shown_frame::{DrawnFrame, OpenQuestion, ShownFrame};
+use super::state::AppState;
+
+impl AppState {
+    /// The question that is open.
+    fn open_question(&self) -> Option<OpenQuestion> {
+        match (&self.dialog, &self.sessions.input) {
+            (Some(Dialog::Help), _) => None,
+            (Some(dialog), _) => Some(OpenQuestion::Dialog(dialog.clone())),
+            (None, Some(SessionInput::Deletion(path))) if self.key_context().is_question() => {
+                Some(OpenQuestion::Deletion(path.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the user was shown the question that is open.
+    pub(super) fn is_question_shown(&self) -> bool {
+        let question = self.open_question();
+        question.is_some() && self.shown_frame == ShownFrame::Screen(question)
+    }
+
+    /// Records the frame that the user was shown last.
+    pub(super) fn record_shown_frame(&mut self, frame: DrawnFrame) {
+        if frame == DrawnFrame::TooSmall {
+            self.shown_frame = ShownFrame::TooSmall;
+            return;
+        }
+        self.shown_frame = ShownFrame::Screen(self.open_question());
+        if let Some(question) = &mut self.bench.launcher.overwrite_question {
+            question.facts.confirm_shown();
+        }
+    }
+
+    /// A question that was closed is not shown any more, also when the same one is opened again.
+    pub(super) fn forget_closed_question(&mut self) {
+        if let ShownFrame::Screen(Some(shown)) = &self.shown_frame
+            && self.open_question().as_ref() != Some(shown)
+        {
+            self.shown_frame = ShownFrame::Screen(None);
+        }
+    }
+
+    /// The terminal has another size: what was drawn is no longer there as it was.
+    pub(super) fn forget_shown_question(&mut self) {
+        if let ShownFrame::Screen(question) = &mut self.shown_frame {
+            *question = None;
+        }
+    }
+
+    /// Closes the question without an answer.
+    pub(super) fn close_question(&mut self) {
+        match self.open_question() {
+            Some(OpenQuestion::Dialog(_)) => self.dialog = None,
+            Some(OpenQuestion::Deletion(_)) => self.sessions.input = None,
+            None => {}
+        }
+    }
+}
