@@ -9,6 +9,7 @@
 
 mod base;
 mod error;
+pub mod file_lock;
 #[cfg(test)]
 mod tests;
 
@@ -44,8 +45,6 @@ pub enum PrivateFileAccess {
     Read,
     /// Read and write.
     ReadWrite,
-    /// Append, and read.
-    Append,
 }
 
 /// An open directory that only the effective user can read or change.
@@ -192,7 +191,6 @@ impl PrivateDirectory {
         let access = match access {
             PrivateFileAccess::Read => OFlags::RDONLY,
             PrivateFileAccess::ReadWrite => OFlags::RDWR,
-            PrivateFileAccess::Append => OFlags::RDWR | OFlags::APPEND,
         };
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let descriptor = rustix::fs::openat(&self.descriptor, name, flags, Mode::empty())
@@ -223,14 +221,18 @@ impl PrivateDirectory {
     }
 
     /// Replaces a file atomically, also if this process is killed: writes and synchronises a
-    /// temporary file with a random name, then renames it.
+    /// temporary file with a random name, then renames it. Returns the new file, which is locked
+    /// ([`file_lock`]) from before it has the name until it is closed.
     ///
     /// # Errors
     /// When the kernel refuses. The old file then remains and the temporary file is removed.
-    pub fn replace_file(&self, name: &OsStr, content: &[u8]) -> Result<(), PrivateDirectoryError> {
+    pub fn replace_file(
+        &self,
+        name: &OsStr,
+        content: &[u8],
+    ) -> Result<File, PrivateDirectoryError> {
         let path = self.file_path(name)?;
-        let temporary = Self::temporary_name();
-        let mut file = self.create_new(&temporary)?;
+        let (temporary, mut file) = self.create_temporary()?;
         let written = file
             .write_all(content)
             .and_then(|()| file.sync_all())
@@ -240,12 +242,25 @@ impl PrivateDirectory {
             // The first error is the relevant one.
             let _ = self.unlink(&temporary);
         }
-        written
+        written.map(|()| file)
+    }
+
+    /// Creates a file that is renamed when it is complete, and locks it ([`file_lock`]): nobody
+    /// removes it until it is closed.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn create_temporary(&self) -> Result<(OsString, File), PrivateDirectoryError> {
+        let name = Self::temporary_name();
+        let file = self.create_new(&name)?;
+        // Where the file system has no locks, its age alone protects it.
+        let _ = file_lock::acquire(&file);
+        Ok((name, file))
     }
 
     /// A hidden, unpredictable name for a file that is renamed when it is complete.
     #[must_use]
-    pub fn temporary_name() -> OsString {
+    fn temporary_name() -> OsString {
         format!(".{:016x}{TEMPORARY_SUFFIX}", entropy::word()).into()
     }
 
@@ -259,18 +274,18 @@ impl PrivateDirectory {
             })
     }
 
-    /// Removes temporary files older than `age`, whose writer was killed. A younger one may be
-    /// about to be renamed.
+    /// Removes temporary files older than `age`, whose writer was killed. A younger one, or one that is
+    /// locked, may be about to be renamed.
     pub fn remove_old_temporaries(&self, age: Duration) {
         let now = SystemTime::now();
         let names = self.entry_names().unwrap_or_default();
         for name in names.iter().filter(|name| Self::is_temporary(name)) {
-            let modified = self
-                .open_file(name, PrivateFileAccess::Read)
-                .ok()
-                .and_then(|file| file.metadata().ok()?.modified().ok());
+            let Ok(file) = self.open_file(name, PrivateFileAccess::Read) else {
+                continue;
+            };
+            let modified = file.metadata().and_then(|about| about.modified()).ok();
             let elapsed = modified.and_then(|then| now.duration_since(then).ok());
-            if elapsed.is_some_and(|elapsed| elapsed >= age) {
+            if elapsed.is_some_and(|elapsed| elapsed >= age) && !file_lock::is_held(&file) {
                 // A remaining temporary file only takes up a little space.
                 let _ = self.unlink(name);
             }

@@ -13,6 +13,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossterm::cursor::Show;
+use crossterm::event::{DisableBracketedPaste, DisableMouseCapture};
+use crossterm::queue;
+use crossterm::terminal::LeaveAlternateScreen;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -25,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(200);
 /// How long the last bytes may take, [`TerminalOutput::write_last`].
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(300);
-/// Bytes of one write(2) where it may wait, because the terminal could not be opened again.
+/// Bytes of one write(2) where it may wait, because the terminal may not have been opened again.
 const BLOCKING_CHUNK: usize = 64;
 
 /// A terminal that is written by a thread. Copies share the thread, which ends with the last one.
@@ -170,15 +174,45 @@ impl TerminalOutput {
         if !self.wait_idle(LAST_WRITE_TIMEOUT) {
             self.discard();
         }
-        let deadline = Instant::now() + LAST_WRITE_TIMEOUT;
-        let mut rest = bytes;
-        while !rest.is_empty() && Instant::now() < deadline {
-            match self.shared.write_some(rest) {
-                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
-                Err(_) => return,
-            }
+        write_in_time(bytes, |rest| self.shared.write_some(rest));
+    }
+}
+
+/// Writes bytes until the terminal has taken them, or does not take them in time.
+fn write_in_time(bytes: &[u8], write_some: impl Fn(&[u8]) -> Result<usize, Errno>) {
+    let deadline = Instant::now() + LAST_WRITE_TIMEOUT;
+    let mut rest = bytes;
+    while !rest.is_empty() && Instant::now() < deadline {
+        match write_some(rest) {
+            Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+            Err(_) => return,
         }
     }
+}
+
+/// Writes bytes to a terminal in place of what it has not taken yet, without a thread. It loses what it
+/// does not take in time.
+pub fn write_once(terminal: impl AsFd, bytes: &[u8]) {
+    // A terminal that hung up refuses, which cannot be handled.
+    let _ = tcflush(&terminal, QueueSelector::OFlush);
+    write_in_time(bytes, |rest| write_some(&terminal, false, rest));
+}
+
+/// What takes a terminal back from the alternate screen to the shell's: without a hidden cursor, mouse
+/// reports and bracketed paste.
+#[must_use]
+pub fn leave_screen_sequences() -> Vec<u8> {
+    // CAN ends a control sequence of which only the beginning was sent (ECMA-48).
+    let mut bytes = b"\x18".to_vec();
+    // Writing to memory does not fail.
+    let _ = queue!(
+        bytes,
+        DisableMouseCapture,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        Show
+    );
+    bytes
 }
 
 impl Write for TerminalOutput {
@@ -242,26 +276,30 @@ impl Shared {
         }
     }
 
-    /// Writes as much as the terminal takes, after waiting for it for at most [`POLL_INTERVAL`].
     fn write_some(&self, bytes: &[u8]) -> Result<usize, Errno> {
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: i64::try_from(POLL_INTERVAL.as_nanos()).unwrap_or(0),
-        };
-        let mut events = [PollFd::new(&self.terminal, PollFlags::OUT)];
-        match poll(&mut events, Some(&timeout)) {
-            Ok(0) | Err(Errno::INTR) => return Ok(0),
-            Ok(_) => {}
-            Err(error) => return Err(error),
-        }
-        let part = match self.is_nonblocking {
-            true => bytes,
-            false => bytes.get(..BLOCKING_CHUNK).unwrap_or(bytes),
-        };
-        match rustix::io::write(&self.terminal, part) {
-            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
-            result => result,
-        }
+        write_some(&self.terminal, self.is_nonblocking, bytes)
+    }
+}
+
+/// Writes as much as the terminal takes, after waiting for it for at most [`POLL_INTERVAL`].
+fn write_some(terminal: &impl AsFd, is_nonblocking: bool, bytes: &[u8]) -> Result<usize, Errno> {
+    let timeout = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::try_from(POLL_INTERVAL.as_nanos()).unwrap_or(0),
+    };
+    let mut events = [PollFd::new(terminal, PollFlags::OUT)];
+    match poll(&mut events, Some(&timeout)) {
+        Ok(0) | Err(Errno::INTR) => return Ok(0),
+        Ok(_) => {}
+        Err(error) => return Err(error),
+    }
+    let part = match is_nonblocking {
+        true => bytes,
+        false => bytes.get(..BLOCKING_CHUNK).unwrap_or(bytes),
+    };
+    match rustix::io::write(terminal, part) {
+        Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+        result => result,
     }
 }
 

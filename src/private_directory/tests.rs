@@ -269,11 +269,7 @@ fn symlinked_file_is_neither_opened_nor_created() {
     symlink("missing", directory.path().join("dangling")).unwrap();
     for link in ["link", "dangling"] {
         let link = os_name(link);
-        for access in [
-            PrivateFileAccess::Read,
-            PrivateFileAccess::ReadWrite,
-            PrivateFileAccess::Append,
-        ] {
+        for access in [PrivateFileAccess::Read, PrivateFileAccess::ReadWrite] {
             let error = directory.open_file(link, access).unwrap_err();
             assert!(
                 matches!(error, DirectoryError::SymbolicLink { .. }),
@@ -348,6 +344,19 @@ fn replaced_file_has_new_content_and_no_temporary_remains() {
 }
 
 #[test]
+fn replaced_file_is_locked_until_it_is_closed() {
+    let base = base_directory();
+    let directory = create_directory(base.path()).unwrap();
+    let file = directory.replace_file(os_name("file"), b"text").unwrap();
+    let other = directory
+        .open_file(os_name("file"), PrivateFileAccess::Read)
+        .unwrap();
+    assert!(file_lock::is_held(&other) && !file_lock::acquire(&other));
+    drop(file);
+    assert!(!file_lock::is_held(&other) && file_lock::acquire(&other));
+}
+
+#[test]
 fn failed_replacement_removes_its_temporary_file() {
     let base = base_directory();
     let directory = create_directory(base.path()).unwrap();
@@ -389,13 +398,19 @@ fn only_old_temporary_files_are_removed() {
     );
     directory.create_new(&young).unwrap();
     directory.create_new(os_name("kept")).unwrap();
-    let file = directory.create_new(&old).unwrap();
     let hour = Duration::from_secs(3600);
+    let file = directory.create_new(&old).unwrap();
+    file.set_modified(SystemTime::now() - hour).unwrap();
+    // Its process has been stopped for an hour.
+    let (stopped, file) = directory.create_temporary().unwrap();
     file.set_modified(SystemTime::now() - hour).unwrap();
     directory.remove_old_temporaries(Duration::from_secs(60));
     let mut names = directory.entry_names().unwrap();
     names.sort();
-    let mut expected = [young, "kept".into()];
+    let mut expected = [young, "kept".into(), stopped.clone()];
     expected.sort();
     assert_eq!(names, expected);
+    drop(file);
+    directory.remove_old_temporaries(Duration::from_secs(60));
+    assert!(!directory.entry_names().unwrap().contains(&stopped));
 }

@@ -13,6 +13,7 @@ pub mod descriptors;
 mod helper;
 mod parent;
 mod system;
+mod terminal;
 
 use std::fs::File;
 use std::io::{PipeWriter, Read, Seek, Write};
@@ -23,8 +24,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 
+use self::terminal::SavedTerminal;
+
 pub use self::helper::run_in_child;
-pub use self::parent::REPEATED_SIGNAL_WINDOW;
+pub use self::parent::{REPEATED_SIGNAL_WINDOW, ScreenUse};
 
 /// Interval at which the worker checks whether its supervisor is stopped.
 const SUPERVISOR_POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -58,9 +61,9 @@ static END_REQUESTED: AtomicBool = AtomicBool::new(false);
 /// Splits the program into supervisor and worker. Returns in both: in the supervisor when it is to
 /// exit. Must be called while the process has one thread.
 ///
-/// The supervisor calls `clean_up` when the worker ended before it could restore what it had
-/// changed, for example because the kernel killed it when the memory ran out. It has to return in
-/// bounded time.
+/// The supervisor restores the terminal, and calls `clean_up`, when the worker ended before it could
+/// restore what it had changed, for example because the kernel killed it when the memory ran out.
+/// `clean_up` has to return in bounded time.
 #[must_use]
 pub fn split_process(clean_up: impl FnOnce()) -> ProcessRole {
     let Ok((messages, to_supervisor)) = std::io::pipe() else {
@@ -69,6 +72,7 @@ pub fn split_process(clean_up: impl FnOnce()) -> ProcessRole {
     let Some(signals) = self::system::block_signals() else {
         return ProcessRole::Worker;
     };
+    let terminal = SavedTerminal::save();
     let supervisor = getpid();
     match self::system::fork() {
         Err(_) => {
@@ -78,12 +82,13 @@ pub fn split_process(clean_up: impl FnOnce()) -> ProcessRole {
         Ok(None) => {
             signals.restore_mask();
             drop(messages);
+            drop(terminal);
             become_worker(supervisor, to_supervisor);
             ProcessRole::Worker
         }
         Ok(Some(worker)) => {
             drop(to_supervisor);
-            let end = self::parent::supervise(worker, messages, &signals);
+            let end = self::parent::supervise(worker, messages, &signals, terminal);
             if end.needs_clean_up {
                 clean_up();
             }
@@ -146,6 +151,12 @@ fn send_to_supervisor(message: &str) {
 /// Reports the target in use to the supervisor, which names it if it abandons this process.
 pub fn report_target(target: &str) {
     send_to_supervisor(&format!("target {target}"));
+}
+
+/// Reports whether the terminal is set up for the interface. The supervisor restores it when this process
+/// ends before it could.
+pub fn report_screen(screen: ScreenUse) {
+    send_to_supervisor(&format!("screen {}", screen.name()));
 }
 
 /// Reports that the program was asked to end: from now on the supervisor waits for a limited time

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 use crate::safe_text::printable::printable_str;
 use crate::supervisor::system;
 use crate::supervisor::system::SignalDescriptor;
+use crate::supervisor::terminal::SavedTerminal;
 
 /// A second signal within this time is a duplicate of the first: a terminal sends it to both
 /// processes, timeout(1) to the process and to its group.
@@ -33,6 +34,31 @@ const INTERRUPTED_STATUS: u8 = 130;
 /// Bytes of a `struct signalfd_siginfo`.
 const SIGNALFD_INFO_BYTES: usize = 128;
 
+/// What the worker uses the terminal for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScreenUse {
+    /// Lines of text at most.
+    None,
+    /// The interface: raw mode and the alternate screen.
+    SetUp,
+}
+
+impl ScreenUse {
+    /// Its name in messages.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::SetUp => "set-up",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::None, Self::SetUp]
+            .into_iter()
+            .find(|screen| screen.name() == name)
+    }
+}
+
 /// State of the supervisor: messages from the worker and requests to it.
 struct Supervisor<'a> {
     worker: Pid,
@@ -41,6 +67,9 @@ struct Supervisor<'a> {
     /// Part of a message.
     partial_message: Vec<u8>,
     target: Option<String>,
+    /// The terminal as it was before the worker started, if there is one.
+    terminal: Option<SavedTerminal>,
+    screen: ScreenUse,
     end_requested_at: Option<Instant>,
     /// Time since which the worker's first thread is in state D.
     blocked_since: Option<Instant>,
@@ -71,6 +100,7 @@ pub(crate) fn supervise(
     worker: Pid,
     messages: PipeReader,
     signals: &SignalDescriptor,
+    terminal: Option<SavedTerminal>,
 ) -> WorkerEnd {
     let mut supervisor = Supervisor {
         worker,
@@ -78,6 +108,8 @@ pub(crate) fn supervise(
         signals,
         partial_message: Vec::new(),
         target: None,
+        terminal,
+        screen: ScreenUse::None,
         end_requested_at: None,
         blocked_since: None,
         delivered_status: None,
@@ -90,6 +122,7 @@ pub(crate) fn supervise(
         supervisor.read_messages();
         supervisor.read_signals();
         if let Some(end) = supervisor.reap_worker() {
+            supervisor.restore_terminal();
             return end;
         }
         if supervisor.is_late() {
@@ -141,6 +174,9 @@ impl Supervisor<'_> {
     fn handle_message(&mut self, message: &str) {
         match message.split_once(' ') {
             Some(("target", name)) => self.target = Some(name.to_owned()),
+            Some(("screen", name)) => {
+                self.screen = ScreenUse::from_name(name).unwrap_or(self.screen);
+            }
             Some(("delivered", code)) => self.delivered_status = code.parse().ok(),
             Some(("finished", code)) => {
                 self.delivered_status = code.parse().ok();
@@ -283,10 +319,18 @@ impl Supervisor<'_> {
         system::process_state(&stat)
     }
 
+    /// Restores the terminal if the worker did not: it draws nothing any more.
+    fn restore_terminal(&self) {
+        if let (Some(terminal), ScreenUse::SetUp) = (&self.terminal, self.screen) {
+            terminal.restore();
+        }
+    }
+
     /// Kills the worker and reports what remains of it.
     fn abandon_worker(&self) -> WorkerEnd {
         // Its remaining threads end as soon as the kernel releases them.
         let _ = kill_process(self.worker, Signal::KILL);
+        self.restore_terminal();
         let mut lines = Vec::new();
         if self.delivered_status.is_none() && self.target.is_some() {
             lines.push(

@@ -117,6 +117,12 @@ pub(crate) fn end_by_signal(signal: Signal, signals: &SignalDescriptor) {
     let _ = kill_process(getpid(), signal);
 }
 
+/// Ignores a signal from now on.
+pub(crate) fn ignore_signal(signal: Signal) {
+    // SAFETY: ignoring a signal takes no function.
+    unsafe { libc::signal(signal.as_raw(), libc::SIG_IGN) };
+}
+
 /// The state letter of a /proc/PID/stat (proc_pid_stat(5)): it follows the name in parentheses,
 /// which may hold any character.
 pub(crate) fn process_state(stat: &[u8]) -> Option<u8> {

@@ -192,8 +192,9 @@ impl AppServices for MachineServices {
                 Message::SessionEdited(deleted.map_err(|error| Arc::new(error.into())))
             }),
             Effect::SetSessionNote(path, note) => self.run_in_background(move |_| {
-                let stored = store::set_note(&path, &note).map(|()| SessionEdit::NoteStored);
-                Message::SessionEdited(stored.map_err(|error| Arc::new(error.into())))
+                let stored = session_archive::set_note(&path, &note);
+                let stored = stored.map(|()| SessionEdit::NoteStored);
+                Message::SessionEdited(stored.map_err(Arc::new))
             }),
             Effect::OpenSession(path) => self.run_in_background(move |_| {
                 let opened = session_archive::open_session(path).map_err(Arc::new);

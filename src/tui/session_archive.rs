@@ -6,10 +6,12 @@ use crate::app::SessionEntry;
 use crate::app::comparison::ComparisonState;
 use crate::app::error::ArchiveError;
 use crate::app::sessions::{OpenedSession, SessionStatus};
+use crate::benchmark_run::output;
 use crate::named_file;
 use crate::named_file::OutputError;
 use crate::report;
 use crate::report::html;
+use crate::roots::SysPaths;
 use crate::safe_text::SafeText;
 use crate::session::compare::{ComparisonInput, format_parameters};
 use crate::session::document::{BenchmarkRun, Session};
@@ -179,15 +181,35 @@ pub(super) fn file_stem(path: &Path) -> String {
     )
 }
 
-/// Writes a saved session as a session file into `directory`. An existing file is kept, and the
+/// Stores a note in a saved session, or removes it when `note` is empty. Nothing else of the document
+/// is changed, and the file is replaced as every output that the user names.
+///
+/// # Errors
+///
+/// When the session cannot be read or written, or is a journal.
+pub fn set_note(path: &Path, note: &str) -> Result<(), ArchiveError> {
+    let Some(edited) = store::edit_note(path, note)? else {
+        return Ok(());
+    };
+    let roots = SysPaths::default();
+    let file = output::prepare_output(&roots, path, &[])?;
+    if file.id() != Some(edited.id) {
+        return Err(OutputError::PathChanged {
+            path: path.to_owned(),
+        }
+        .into());
+    }
+    Ok(output::write_output(&roots, file, edited.text.as_bytes())?)
+}
+
+/// Writes a saved session as a session file into `directory`: a document as it is. An existing file is kept, and the
 /// name gets a number. Only its owner may read it.
 ///
 /// # Errors
 ///
 /// When it cannot be read or written.
 pub fn export_session(path: &Path, directory: &Path) -> Result<PathBuf, ArchiveError> {
-    let session = store::load_session(path)?;
-    let text = store::serialize_session(&session).map_err(ArchiveError::Serialize)?;
+    let text = store::export_document(path)?;
     write_new(
         directory,
         &format!("diskscope-{}", file_stem(path)),
@@ -225,6 +247,56 @@ fn write_new(
 mod tests {
     use super::*;
     use crate::session::compare::sample;
+
+    fn saved_session(path: &Path) {
+        let session = sample::sample_session("web-07", vec![sample::sample_run("iops", 1.0, 1.0)]);
+        std::fs::write(path, store::serialize_session(&session).unwrap()).unwrap();
+    }
+
+    fn stored_note(path: &Path) -> Option<String> {
+        let note = store::load_session(path).unwrap().note;
+        note.map(String::from)
+    }
+
+    #[test]
+    fn note_keeps_mode_links_and_attributes_of_the_file() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+        let directory = tempfile::tempdir().unwrap();
+        let [plain, linked, link, behind] =
+            ["a.json", "b.json", "c.json", "behind"].map(|name| directory.path().join(name));
+        for path in [&plain, &linked, &behind] {
+            saved_session(path);
+        }
+        std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let second = directory.path().join("second");
+        std::fs::hard_link(&linked, &second).unwrap();
+        symlink("behind", &link).unwrap();
+        for path in [&plain, &linked, &link] {
+            set_note(path, "new").unwrap();
+            assert_eq!(stored_note(path).as_deref(), Some("new"), "{path:?}");
+        }
+        assert_eq!(plain.metadata().unwrap().mode() & 0o777, 0o640);
+        let number = |path: &Path| path.metadata().unwrap().ino();
+        assert_eq!(number(&linked), number(&second));
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(stored_note(&behind).as_deref(), Some("new"));
+        assert_eq!(stored_note(&second).as_deref(), Some("new"));
+    }
+
+    #[test]
+    fn note_that_is_there_already_writes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.json");
+        saved_session(&path);
+        let before = path.metadata().unwrap();
+        set_note(&path, " ").unwrap();
+        let after = path.metadata().unwrap();
+        assert_eq!(
+            named_file::FileId::of_metadata(&before),
+            named_file::FileId::of_metadata(&after)
+        );
+        assert_eq!(before.modified().unwrap(), after.modified().unwrap());
+    }
 
     #[test]
     fn archive_compares_sessions_with_the_first() {

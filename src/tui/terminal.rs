@@ -5,13 +5,13 @@ use std::panic::{self, PanicHookInfo};
 use std::sync::Arc;
 use std::thread;
 
-use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
-};
+use crossterm::event::{EnableBracketedPaste, EnableMouseCapture};
 use crossterm::{cursor, queue, terminal};
 use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
 
-use crate::terminal_output::TerminalOutput;
+use crate::supervisor;
+use crate::supervisor::ScreenUse;
+use crate::terminal_output::{TerminalOutput, leave_screen_sequences};
 
 /// Operations of the loop on the terminal, except for drawing.
 pub trait TerminalDisplay {
@@ -56,6 +56,8 @@ impl TerminalGuard {
     }
 
     fn set_modes(&self) -> io::Result<()> {
+        // Before it is true: the supervisor may only restore too much.
+        supervisor::report_screen(ScreenUse::SetUp);
         terminal::enable_raw_mode()?;
         let mut bytes = Vec::new();
         queue!(
@@ -104,18 +106,9 @@ impl TerminalDisplay for TerminalGuard {
 /// discarded first: over a slow line, frames that nobody will look at would delay the end by minutes.
 pub fn leave_screen(output: &TerminalOutput) {
     output.discard();
-    // CAN ends a control sequence of which only the beginning was sent (ECMA-48).
-    let mut bytes = b"\x18".to_vec();
-    // Writing to memory does not fail.
-    let _ = queue!(
-        bytes,
-        DisableMouseCapture,
-        DisableBracketedPaste,
-        terminal::LeaveAlternateScreen,
-        cursor::Show
-    );
-    output.write_last(&bytes);
+    output.write_last(&leave_screen_sequences());
     let _ = terminal::disable_raw_mode();
+    supervisor::report_screen(ScreenUse::None);
 }
 
 type PanicHook = dyn Fn(&PanicHookInfo<'_>) + Send + Sync;

@@ -79,6 +79,44 @@ fn signals_restore_the_terminal() {
     }
 }
 
+/// As the kernel does when the memory runs out: the supervisor restores the terminal.
+#[test]
+fn killed_worker_leaves_the_terminal_restored() {
+    if !setsid_is_available() {
+        return;
+    }
+    let directory = state_directory();
+    for signal in [Signal::KILL, Signal::ABORT] {
+        let mut terminal = start_diskscope(&["--mouse"], directory.path());
+        terminal.wait_for_text("DEVICES");
+        let worker = i32::try_from(terminal.worker_id()).unwrap();
+        let worker = rustix::process::Pid::from_raw(worker).unwrap();
+        rustix::process::kill_process(worker, signal).unwrap();
+        let end = terminal.wait_for_exit();
+        assert_eq!(end.signal(), Some(signal.as_raw()), "{end:?}");
+        terminal.assert_restored();
+    }
+}
+
+/// Another program has set the terminal since the start: only what the interface has set is put back.
+#[test]
+fn killed_worker_without_interface_leaves_the_terminal_alone() {
+    if !setsid_is_available() {
+        return;
+    }
+    let directory = state_directory();
+    let run = concat!(
+        env!("CARGO_BIN_EXE_diskscope"),
+        " watch --json > lines & sleep 1; stty -icanon; kill -9 $(cat /proc/$!/task/$!/children); wait $!; ",
+        "stty -a | grep -o -e -icanon; echo ended"
+    );
+    let mut terminal = PtyTerminal::start(Path::new("/bin/sh"), &["-c", run], directory.path());
+    terminal.wait_for_text("ended");
+    let screen = terminal.screen_text();
+    assert!(screen.contains("-icanon"), "{screen}");
+    assert!(!terminal.output_bytes().contains(&0x18), "{screen}");
+}
+
 #[test]
 fn closed_terminal_ends_the_program() {
     if !setsid_is_available() {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use crate::drive::settings::error::{SettingError, io_error};
+use crate::drive::settings::error::{RecordError, SettingError, io_error};
 use crate::drive::settings::kernel_file::SettingFile;
 use crate::drive::settings::record::SettingRecord;
 use crate::drive::settings::store::{record_name, restore_from_record};
@@ -20,7 +20,7 @@ pub struct SettingLock {
 }
 
 impl SettingLock {
-    /// The original value.
+    /// The value that is restored.
     #[must_use]
     pub fn original_value(&self) -> &str {
         self.record.original()
@@ -32,12 +32,15 @@ impl SettingLock {
     /// When the old value cannot be recorded, or when the kernel rejects the new value or sets
     /// another one.
     pub fn set(&mut self, value: &str) -> Result<(), SettingError> {
-        self.record_value(value)?;
+        let before = self.file.read()?;
+        self.record = self.valid(value, self.record.clone().before_write(before, value))?;
+        self.write_record()?;
         self.file.write(value)?;
         let now = self.file.read()?;
+        self.record = self.valid(&now, self.record.clone().after_write(now.clone()))?;
         if now != value {
             // The kernel set another value as a result of this write.
-            self.record_value(&now)?;
+            self.write_record()?;
             let refused = io::Error::other(format!("it did not accept {value:?}"));
             return Err(io_error("change", self.file.path())(refused));
         }
@@ -56,19 +59,25 @@ impl SettingLock {
         restore_from_record(&self.directory, &self.record, &self.file).map(|_| ())
     }
 
-    fn record_value(&mut self, value: &str) -> Result<(), SettingError> {
-        let setting = self.record.setting().clone();
-        self.record
-            .add_value(value)
-            .map_err(|_| SettingError::InvalidValue {
-                setting,
-                value: value.to_owned(),
-            })?;
+    /// The new record, or that the setting cannot have the value.
+    fn valid(
+        &self,
+        value: &str,
+        record: Result<SettingRecord, RecordError>,
+    ) -> Result<SettingRecord, SettingError> {
+        record.map_err(|_| SettingError::InvalidValue {
+            setting: self.record.setting().clone(),
+            value: value.to_owned(),
+        })
+    }
+
+    fn write_record(&self) -> Result<(), SettingError> {
         let name = record_name(self.record.setting());
         let path = self.directory.path().join(&name);
         let text = serde_json::to_vec(&self.record)
             .map_err(|error| io_error("write", &path)(error.into()))?;
-        Ok(self.directory.replace_file(&name, &text)?)
+        self.directory.replace_file(&name, &text)?;
+        Ok(())
     }
 }
 

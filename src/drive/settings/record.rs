@@ -10,7 +10,7 @@ use crate::roots::SysPaths;
 const RECORD_VERSION: u32 = 1;
 /// Maximum size of a record in bytes.
 pub(super) const MAX_RECORD_BYTES: u64 = 64 * 1024;
-/// Maximum number of values that one run sets.
+/// Maximum number of values in a record of an earlier version.
 const MAX_VALUES: usize = 256;
 
 /// The old value of a setting while it is changed.
@@ -23,10 +23,13 @@ pub struct SettingRecord {
     boot: BootId,
     /// Identity of the device, because its name may later belong to another device.
     device: Option<DeviceIdentity>,
-    /// The original value.
+    /// The value to restore: the one before the first write, or the latest that another program set
+    /// between two writes.
     original: String,
-    /// The values that this program set, in order. Any other value was set by someone else and is
-    /// kept.
+    /// The values that the setting can have because of this program: the one before its last write,
+    /// if that was its own, and what the kernel may report after the last write. Any other value was
+    /// set by someone else and is kept. Earlier versions of the program listed every value that they
+    /// had set.
     changed_to: Vec<String>,
 }
 
@@ -93,20 +96,32 @@ impl SettingRecord {
         &self.original
     }
 
-    /// Whether this program set that value.
+    /// Whether the setting can have that value because of the last write of this program.
     #[must_use]
     pub fn was_set_by_us(&self, value: &str) -> bool {
         self.changed_to.iter().any(|ours| ours == value)
     }
 
-    /// Adds a value that is about to be set.
-    pub(super) fn add_value(&mut self, value: &str) -> Result<(), RecordError> {
-        for reading in self.setting.possible_readback_values(value) {
-            if !self.was_set_by_us(&reading) {
-                self.changed_to.push(reading);
-            }
+    /// The record for a value that is about to be written while the setting has the value `now`.
+    /// One that another program has set becomes the value to restore.
+    pub(super) fn before_write(self, now: String, value: &str) -> Result<Self, RecordError> {
+        let written = self.setting.possible_readback_values(value);
+        let (original, changed_to) = match self.was_set_by_us(&now) {
+            true => (self.original, std::iter::once(now).chain(written).collect()),
+            false => (now, written),
+        };
+        Self {
+            original,
+            changed_to,
+            ..self
         }
-        self.clone().validated().map(|_| ())
+        .validated()
+    }
+
+    /// The record after a write as a result of which the setting has the value `now`.
+    pub(super) fn after_write(self, now: String) -> Result<Self, RecordError> {
+        let changed_to = vec![now];
+        Self { changed_to, ..self }.validated()
     }
 
     pub(super) fn boot(&self) -> &BootId {

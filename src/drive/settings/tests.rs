@@ -8,6 +8,14 @@ use crate::requirement::Requirement;
 const BOOT_ID: &str = "01234567-89ab-cdef-0123-456789abcdef";
 const OTHER_BOOT_ID: &str = "fedcba98-89ab-cdef-0123-456789abcdef";
 
+/// How a process that changed a setting ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Regular,
+    /// The locks are released; the record and the last value remain.
+    Kill,
+}
+
 struct TestLocation {
     directory: tempfile::TempDir,
     settings: SettingsManager,
@@ -62,15 +70,26 @@ impl TestLocation {
         fs::write(self.directory.path().join(file), text).unwrap();
     }
 
-    /// Sets a value and simulates a kill: the locks are released, the record remains.
+    /// Sets a value and simulates a kill.
     fn set_and_simulate_kill(&self, value: &str) {
         let mut guard = self.guard();
         guard.set(value).unwrap();
-        let copy = self.directory.path().join("copy");
-        fs::copy(self.record_path(), &copy).unwrap();
-        drop(guard);
-        fs::write(&self.setting, value).unwrap();
-        fs::rename(copy, self.record_path()).unwrap();
+        self.end(guard, End::Kill);
+    }
+
+    /// Ends the lifetime of a guard.
+    fn end(&self, guard: SettingLock, end: End) {
+        match end {
+            End::Regular => drop(guard),
+            End::Kill => {
+                let value = self.current_value();
+                let copy = self.directory.path().join("copy");
+                fs::copy(self.record_path(), &copy).unwrap();
+                drop(guard);
+                fs::write(&self.setting, value).unwrap();
+                fs::rename(copy, self.record_path()).unwrap();
+            }
+        }
     }
 
     fn record_path(&self) -> PathBuf {
@@ -225,6 +244,64 @@ fn setting_changed_by_others_is_not_restored() {
     guard.restore_original().unwrap();
     assert_eq!(location.current_value(), "512");
     assert_eq!(location.records(), 0);
+}
+
+/// The value is one that the run had set before, but not the last one.
+#[test]
+fn value_set_by_others_that_a_run_had_set_earlier_is_kept() {
+    for end in [End::Regular, End::Kill] {
+        let location = TestLocation::new();
+        let mut guard = location.guard();
+        for value in ["4", "4096", "8", "16"] {
+            guard.set(value).unwrap();
+        }
+        fs::write(&location.setting, "4096\n").unwrap();
+        location.end(guard, end);
+        assert!(location.settings.restore_leftovers().is_empty());
+        assert_eq!(location.current_value(), "4096", "{end:?}");
+        assert_eq!(location.records(), 0);
+    }
+}
+
+#[test]
+fn value_set_by_others_between_two_writes_is_the_one_that_is_restored() {
+    for end in [End::Regular, End::Kill] {
+        let location = TestLocation::new();
+        let mut guard = location.guard();
+        guard.set("4").unwrap();
+        fs::write(&location.setting, "512\n").unwrap();
+        guard.set("8").unwrap();
+        assert_eq!(guard.original_value(), "512");
+        location.end(guard, end);
+        let _ = location.settings.restore_leftovers();
+        assert_eq!(location.current_value(), "512", "{end:?}");
+    }
+}
+
+/// The record has the value before a write and the written one: a kill leaves either.
+#[test]
+fn setting_of_process_killed_during_a_write_is_restored() {
+    for left in ["4", "8"] {
+        let location = TestLocation::new();
+        let mut guard = location.guard();
+        guard.set("4").unwrap();
+        guard.set("8").unwrap();
+        location.end(guard, End::Kill);
+        fs::write(&location.setting, left).unwrap();
+        assert_eq!(location.settings.restore_leftovers().len(), 1);
+        assert_eq!(location.current_value(), "128", "{left}");
+    }
+}
+
+#[test]
+fn record_of_earlier_version_with_every_value_is_read() {
+    let location = TestLocation::new();
+    let mut record = read_ahead_record();
+    record["changed_to"] = serde_json::json!(["4", "8", "16", "32", "64"]);
+    location.write_record("read-ahead@sda.json", &record.to_string());
+    fs::write(&location.setting, "64\n").unwrap();
+    assert_eq!(location.settings.restore_leftovers().len(), 1);
+    assert_eq!(location.current_value(), "128");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::error::{StoreError, io_error};
-use crate::private_directory::PrivateDirectory;
+use crate::private_directory::{PrivateDirectory, PrivateFileAccess, file_lock};
 use crate::sorting::SortList as _;
 
 /// File name extension of a journal.
@@ -16,7 +16,8 @@ pub(super) const JOURNAL_EXTENSION: &str = "journal";
 pub(super) const DOCUMENT_EXTENSION: &str = "json";
 /// Directory of sessions below the user's state directory.
 pub(super) const SESSIONS_SUBDIRECTORY: &str = "diskscope/sessions";
-/// Writing a file takes much less time than this: an older temporary was left by a killed process.
+/// Writing a file takes much less time than this: an older temporary was left by a killed process, if
+/// it is not locked.
 pub(super) const STALE_TEMPORARY_AGE: Duration = Duration::from_secs(60);
 
 /// Directory of sessions: `sessions` in the program's state directory.
@@ -75,13 +76,13 @@ pub(super) fn session_files(directory: &Path) -> Result<Vec<PathBuf>, StoreError
 /// journal next to them.
 pub(super) fn remove_stale_temporaries(directory: &PrivateDirectory, now: SystemTime) {
     for name in directory.entry_names().unwrap_or_default() {
-        let age = || {
-            let file =
-                directory.open_file(&name, crate::private_directory::PrivateFileAccess::Read);
-            now.duration_since(file.ok()?.metadata().ok()?.modified().ok()?)
-                .ok()
+        let is_stale = || {
+            let file = directory.open_file(&name, PrivateFileAccess::Read).ok()?;
+            let written = file.metadata().ok()?.modified().ok()?;
+            let age = now.duration_since(written).ok()?;
+            Some(age > STALE_TEMPORARY_AGE && !file_lock::is_held(&file))
         };
-        if is_temporary(&name) && age().is_some_and(|age| age > STALE_TEMPORARY_AGE) {
+        if is_temporary(&name) && is_stale() == Some(true) {
             // A temporary that remains is harmless.
             let _ = directory.unlink(&name);
         }

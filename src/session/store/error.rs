@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::format_error::SessionFormatError;
+use super::format_error::{MAX_DOCUMENT_BYTES, SessionFormatError};
 use crate::format_version::UnsupportedVersion;
 use crate::named_file::InputError;
 use crate::private_directory::PrivateDirectoryError;
@@ -51,14 +51,29 @@ pub enum StoreError {
     /// The file is a session of another version of the format.
     #[error(transparent)]
     Version(#[from] UnsupportedVersion),
-    /// The session may belong to a run in progress.
-    #[error(
-        "{} belongs to a run that has not ended, or that was killed a moment ago: try again when \
-         the run has ended",
-        path.display()
-    )]
+    /// The session belongs to a run in progress.
+    #[error("{} belongs to a run that has not ended: try again when it has ended", path.display())]
     NotComplete {
         /// Path of the journal.
+        path: PathBuf,
+    },
+    /// The file is the journal of a run that did not end: it is no document that could be changed.
+    #[error(
+        "{} is the journal of an interrupted run, which has no note: export it, and edit the copy",
+        path.display()
+    )]
+    Journal {
+        /// Path of the journal.
+        path: PathBuf,
+    },
+    /// The session would be longer than this program reads.
+    #[error(
+        "{} would have more than {} MiB, the longest that diskscope reads: nothing was written",
+        path.display(),
+        MAX_DOCUMENT_BYTES >> 20
+    )]
+    TooLong {
+        /// Path of the session.
         path: PathBuf,
     },
     /// The file is not a session.
@@ -79,9 +94,12 @@ impl StoreError {
             Self::Input(error) => error.is_usage(),
             // As for `run`: a file of another kind.
             Self::TooLargeTogether { .. } | Self::NotASession { .. } => true,
-            Self::Io { .. } | Self::Directory(_) | Self::Version(_) | Self::NotComplete { .. } => {
-                false
-            }
+            Self::Io { .. }
+            | Self::Directory(_)
+            | Self::Version(_)
+            | Self::NotComplete { .. }
+            | Self::Journal { .. }
+            | Self::TooLong { .. } => false,
         }
     }
 }

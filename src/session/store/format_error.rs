@@ -5,6 +5,11 @@ use crate::session::document::SCHEMA;
 
 /// Maximum size of a document, and of a line of a journal.
 pub(super) const MAX_DOCUMENT_BYTES: u64 = 64 << 20;
+/// Whether a document of that many bytes is read.
+pub(super) fn is_readable_length(bytes: usize) -> bool {
+    (bytes as u64) < MAX_DOCUMENT_BYTES
+}
+
 /// Maximum size in bytes of the runs of a journal, each counted by its last line: the same as of a
 /// document.
 pub(super) const LONGEST_RUNS: u64 = MAX_DOCUMENT_BYTES;

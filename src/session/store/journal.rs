@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, RenameFlags};
+use rustix::fs::{AtFlags, OFlags, RenameFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 
@@ -15,9 +15,8 @@ use super::directory::{
     remove_stale_temporaries,
 };
 use super::error::{StoreError, io_error};
-use super::running_lock;
 use super::serialize::serialize_session;
-use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
+use crate::private_directory::{PrivateDirectory, file_lock};
 use crate::session::document::{BenchmarkRun, Session};
 
 /// A journal that would exceed this size is rewritten with the current state of the run: every line
@@ -68,13 +67,14 @@ impl Journal {
     pub fn create(directory: &Path, name: &str, session: &Session) -> Result<Self, StoreError> {
         let directory = open_private_directory(directory)?;
         remove_stale_temporaries(&directory, SystemTime::now());
-        let name = reserve(&directory, name)?;
-        Self::create_in(directory, name, session)
+        let (name, file) = reserve(&directory, name)?;
+        Self::create_in(directory, name, file, session)
     }
 
     fn create_in(
         directory: PrivateDirectory,
         name: String,
+        file: File,
         session: &Session,
     ) -> Result<Self, StoreError> {
         let path = directory
@@ -82,10 +82,7 @@ impl Journal {
             .join(name_with_extension(&name, JOURNAL_EXTENSION));
         let head = JournalLine::Session(session).to_bytes(&path)?;
         let mut journal = Self {
-            file: directory.open_file(
-                &name_with_extension(&name, JOURNAL_EXTENSION),
-                PrivateFileAccess::Append,
-            )?,
+            file,
             directory,
             name,
             path,
@@ -117,7 +114,7 @@ impl Journal {
     /// Appends a whole line, or nothing.
     fn append_line(&mut self, line: &[u8]) -> Result<(), StoreError> {
         // A reader that looks at the lock holds it for that moment: the next line tries again.
-        self.is_locked = self.is_locked || running_lock::acquire(&self.file);
+        self.is_locked = self.is_locked || file_lock::acquire(&self.file);
         match self.file.write_all(line) {
             Ok(()) => {
                 self.complete_bytes += line.len() as u64;
@@ -147,9 +144,10 @@ impl Journal {
         }
         let text = [self.session_line.as_slice(), &line].concat();
         let name = name_with_extension(&self.name, JOURNAL_EXTENSION);
-        self.directory.replace_file(&name, &text)?;
-        self.file = self.directory.open_file(&name, PrivateFileAccess::Append)?;
-        self.is_locked = running_lock::acquire(&self.file);
+        self.file = self.directory.replace_file(&name, &text)?;
+        append_only(&self.file, &self.path)?;
+        // Held since before the file had the name.
+        self.is_locked = file_lock::acquire(&self.file);
         self.complete_bytes = text.len() as u64;
         Ok(())
     }
@@ -197,14 +195,12 @@ impl Journal {
                     .directory
                     .unlink(&name_with_extension(&name, JOURNAL_EXTENSION));
             }
-            name = reserve(&self.directory, &self.name)?;
+            (name, _) = reserve(&self.directory, &self.name)?;
         }
         if name != self.name {
-            self.directory
-                .unlink(&name_with_extension(&name, JOURNAL_EXTENSION))?;
+            self.remove_journal(&name)?;
         }
-        self.directory
-            .unlink(&name_with_extension(&self.name, JOURNAL_EXTENSION))?;
+        self.remove_journal(&self.name)?;
         Ok(self
             .directory
             .path()
@@ -212,28 +208,50 @@ impl Journal {
     }
 }
 
-/// Finds a name that neither a journal nor a document has, and creates an empty journal with it.
-/// Two runs that start within one second ask for the same name: neither may take the other's.
-fn reserve(directory: &PrivateDirectory, name: &str) -> Result<String, StoreError> {
+impl Journal {
+    /// Removes a journal that the document has replaced. A user may have removed it already.
+    fn remove_journal(&self, name: &str) -> Result<(), StoreError> {
+        match self
+            .directory
+            .unlink(&name_with_extension(name, JOURNAL_EXTENSION))
+        {
+            Err(error) if !error.is_not_found() => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Finds a name that neither a journal nor a document has, and creates an empty journal with it, which
+/// is locked. Two runs that start within one second ask for the same name: neither may take the other's.
+fn reserve(directory: &PrivateDirectory, name: &str) -> Result<(String, File), StoreError> {
     for attempt in 0_u32.. {
         let name = match attempt {
             0 => name.to_owned(),
             attempt => format!("{name}-{attempt}"),
         };
         let journal = name_with_extension(&name, JOURNAL_EXTENSION);
-        match directory.create_new(&journal) {
-            Ok(_) => {}
+        let file = match directory.create_new(&journal) {
+            Ok(file) => file,
             Err(error) if error.is_already_exists() => continue,
             Err(error) => return Err(error.into()),
-        }
+        };
+        // If a reader looks at the lock at this moment, the first line takes it.
+        let _ = file_lock::acquire(&file);
         // Check in this order: a run that ends first creates its document and then removes its
         // journal.
         if !exists(directory, &name_with_extension(&name, DOCUMENT_EXTENSION))? {
-            return Ok(name);
+            append_only(&file, &directory.path().join(&journal))?;
+            return Ok((name, file));
         }
         directory.unlink(&journal)?;
     }
     unreachable!("there is always another number")
+}
+
+/// Makes every write append to the file.
+fn append_only(file: &File, path: &Path) -> Result<(), StoreError> {
+    rustix::fs::fcntl_setfl(file, OFlags::APPEND)
+        .map_err(|error| io_error("open", path)(error.into()))
 }
 
 /// Whether a directory entry with that name exists, a symbolic link included.
@@ -253,9 +271,8 @@ fn write_new(
     name: &OsStr,
     content: &[u8],
 ) -> Result<bool, StoreError> {
-    let temporary = PrivateDirectory::temporary_name();
     let path = directory.path().join(name);
-    let mut file = directory.create_new(&temporary)?;
+    let (temporary, mut file) = directory.create_temporary()?;
     let written = file
         .write_all(content)
         .and_then(|()| file.sync_all())

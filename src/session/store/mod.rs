@@ -9,14 +9,14 @@ mod edit;
 mod error;
 mod format_error;
 mod journal;
+mod members;
 mod read;
-mod running_lock;
 mod serialize;
 #[cfg(test)]
 mod tests;
 
 pub use self::directory::{list_sessions, sessions_directory};
-pub use self::edit::{MAX_NOTE_CHARS, delete_session, set_note};
+pub use self::edit::{EditedDocument, MAX_NOTE_CHARS, delete_session, edit_note, export_document};
 pub use self::error::{StoreError, TooLargeTogether, check_total_size};
 pub use self::format_error::SessionFormatError;
 pub use self::journal::Journal;

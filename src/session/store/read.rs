@@ -10,10 +10,11 @@ use super::directory::is_journal;
 use super::error::{MAX_COMPARISON_BYTES, StoreError, io_error};
 use super::format_error::{
     LONGEST_RUNS, MAX_DOCUMENT_BYTES, MAX_JOURNAL_BYTES, MAX_RUNS, MOST_SHOWN, SessionFormatError,
+    is_readable_length,
 };
-use super::running_lock;
 use crate::format_version::UnsupportedVersion;
 use crate::named_file::{FileId, input};
+use crate::private_directory::file_lock;
 use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
 
@@ -74,16 +75,17 @@ impl ReadBudget {
         self.files += 1;
         let (file, id) = input::open_input(path, input::InputKind::FileOrPipe)?;
         let mut counted = Counted {
-            inner: file,
+            inner: &file,
             left: self.left,
             is_over: false,
         };
-        let read = parsed(path, BufReader::new(&mut counted));
+        let read = read_stored(path, &file, BufReader::new(&mut counted));
         if counted.is_over {
             return Err(StoreError::TooLargeTogether { files: self.files });
         }
         self.left = counted.left;
-        Ok((read?, id))
+        let (session, _) = read?;
+        Ok((session, id))
     }
 }
 
@@ -115,26 +117,67 @@ impl<R: Read> Read for Counted<R> {
 /// # Errors
 /// As [`load_session`].
 pub fn load_session_with_id(path: &Path) -> Result<(Session, FileId), StoreError> {
-    let (file, id) = input::open_input(path, input::InputKind::FileOrPipe)?;
-    let mut session = parsed(path, BufReader::new(&file))?;
-    mark_running(&mut session, path, &file);
-    Ok((session, id))
+    load_stored(path).map(|stored| (stored.session, stored.id))
 }
 
-/// Marks the last run of a journal that is being written: it is not interrupted.
-fn mark_running(session: &mut Session, path: &Path, file: &File) {
-    if let Some(run) = session.runs.last_mut()
+/// A session, and the file that it was read from.
+pub(super) struct StoredSession {
+    pub(super) session: Session,
+    pub(super) source: SessionSource,
+    pub(super) id: FileId,
+}
+
+/// What a session was read from.
+pub(super) enum SessionSource {
+    /// A document: its bytes.
+    Document(Vec<u8>),
+    /// The journal of a run, which may still be in progress.
+    Journal {
+        /// Whether it is.
+        is_running: bool,
+    },
+}
+
+/// As [`load_session`]; also returns what the file holds.
+///
+/// # Errors
+/// As [`load_session`].
+pub(super) fn load_stored(path: &Path) -> Result<StoredSession, StoreError> {
+    let (file, id) = input::open_input(path, input::InputKind::FileOrPipe)?;
+    let (session, source) = read_stored(path, &file, BufReader::new(&file))?;
+    Ok(StoredSession {
+        session,
+        source,
+        id,
+    })
+}
+
+/// Reads what `file` holds through `reader`. The last run of a journal that is being written is not
+/// interrupted.
+fn read_stored(
+    path: &Path,
+    file: &File,
+    reader: impl BufRead,
+) -> Result<(Session, SessionSource), StoreError> {
+    let (mut session, content) = parsed(path, reader)?;
+    let source = match content {
+        StoredContent::Document(bytes) => SessionSource::Document(bytes),
+        StoredContent::Journal => SessionSource::Journal {
+            is_running: is_journal(path) && file_lock::is_held(file),
+        },
+    };
+    if let SessionSource::Journal { is_running: true } = source
+        && let Some(run) = session.runs.last_mut()
         && run.state == RunState::Interrupted
-        && is_journal(path)
-        && running_lock::is_held(file)
     {
         run.state = RunState::Running;
     }
+    Ok((session, source))
 }
 
-fn parsed(path: &Path, reader: impl BufRead) -> Result<Session, StoreError> {
+fn parsed(path: &Path, reader: impl BufRead) -> Result<(Session, StoredContent), StoreError> {
     let path = path.to_owned();
-    match parse_session(reader).map_err(io_error("read", &path))? {
+    match parse_content(reader).map_err(io_error("read", &path))? {
         Ok(session) => Ok(session),
         Err(SessionFormatError::OtherVersion { found, program }) => {
             Err(StoreError::Version(UnsupportedVersion {
@@ -167,7 +210,21 @@ enum FirstLineHead {
 ///
 /// # Errors
 /// If the reader fails.
-pub fn parse_session(mut reader: impl BufRead) -> io::Result<Result<Session, SessionFormatError>> {
+pub fn parse_session(reader: impl BufRead) -> io::Result<Result<Session, SessionFormatError>> {
+    parse_content(reader).map(|parsed| parsed.map(|(session, _)| session))
+}
+
+/// What a reader of a session holds.
+enum StoredContent {
+    /// The bytes of a document.
+    Document(Vec<u8>),
+    /// The lines of a journal.
+    Journal,
+}
+
+type ParsedContent = Result<(Session, StoredContent), SessionFormatError>;
+
+fn parse_content(mut reader: impl BufRead) -> io::Result<ParsedContent> {
     let Some(first) = read_line(&mut reader)? else {
         return Ok(Err(SessionFormatError::DocumentTooLong));
     };
@@ -182,7 +239,9 @@ pub fn parse_session(mut reader: impl BufRead) -> io::Result<Result<Session, Ses
         return match serde_json::from_slice(&first) {
             Ok(StoredLine::Session(session)) => {
                 let session = replay_journal(*session, first.len() as u64, reader)?;
-                Ok(session.and_then(check_session))
+                Ok(session
+                    .and_then(check_session)
+                    .map(|session| (session, StoredContent::Journal)))
             }
             Ok(StoredLine::Run(_)) => Ok(Err(SessionFormatError::BeginsWithRun)),
             Err(error) => Ok(Err(error.into())),
@@ -191,15 +250,16 @@ pub fn parse_session(mut reader: impl BufRead) -> io::Result<Result<Session, Ses
     let mut document = first;
     let left = MAX_DOCUMENT_BYTES - document.len() as u64;
     reader.take(left).read_to_end(&mut document)?;
-    if document.len() as u64 >= MAX_DOCUMENT_BYTES {
+    if !is_readable_length(document.len()) {
         return Ok(Err(SessionFormatError::DocumentTooLong));
     }
-    Ok(parse_document(&document))
+    Ok(parse_document(document))
 }
 
-fn parse_document(document: &[u8]) -> Result<Session, SessionFormatError> {
-    check_version(serde_json::from_slice(document)?)?;
-    check_session(serde_json::from_slice(document)?)
+fn parse_document(document: Vec<u8>) -> ParsedContent {
+    check_version(serde_json::from_slice(&document)?)?;
+    let session = check_session(serde_json::from_slice(&document)?)?;
+    Ok((session, StoredContent::Document(document)))
 }
 
 fn check_version(head: SessionHead) -> Result<(), SessionFormatError> {

@@ -231,6 +231,26 @@ fn oversized_journal_is_rewritten_without_loss() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
+/// The run in progress is recognised at every moment, also before its first line and while its journal
+/// is rewritten.
+#[test]
+fn journal_is_locked_from_its_creation_to_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
+    let mut journal = journal.with_max_bytes(4096);
+    let path = journal.path.clone();
+    let refused = || matches!(delete_session(&path), Err(StoreError::NotComplete { .. }));
+    assert!(refused());
+    for elapsed_ns in 0..50 {
+        journal
+            .append_progress(&test_run(elapsed_ns, RunState::Running))
+            .unwrap();
+        assert!(refused());
+    }
+    fs::remove_file(&path).unwrap();
+    assert!(journal.finish(&test_session()).unwrap().exists());
+}
+
 #[test]
 fn partially_written_journal_line_is_truncated() {
     let directory = tempfile::tempdir().unwrap();

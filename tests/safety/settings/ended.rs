@@ -131,3 +131,33 @@ fn setting_is_restored_when_a_second_signal_ends_the_worker_at_once() {
     assert_restored(&drive, Signal::TERM, &output);
     assert_eq!(output.status.code(), Some(130), "{output:?}");
 }
+
+/// A value that a benchmark has set, and has replaced twice by other ones since.
+fn earlier_value(drive: &LoopDevice) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    wait_until("three values of the setting", || {
+        let now = drive.queue("read_ahead_kb");
+        if now != ORIGINAL_READ_AHEAD && !seen.contains(&now) {
+            seen.push(now);
+        }
+        seen.len() == 3
+    });
+    seen.remove(0)
+}
+
+#[test]
+fn value_that_is_set_after_a_kill_is_kept_although_the_benchmark_had_set_it() {
+    let (Some(sandbox), Some((drive, _directory))) = (SettingsSandbox::new(), large_device())
+    else {
+        return;
+    };
+    let mut command = sandbox.read_ahead(&drive);
+    let mut child = command.args(["--step-bytes", "256MiB"]).spawn().unwrap();
+    let earlier = earlier_value(&drive);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_ne!(drive.queue("read_ahead_kb"), ORIGINAL_READ_AHEAD);
+    assert!(drive.set("read_ahead_kb", earlier.trim()));
+    sandbox.start_and_restore();
+    assert_eq!(drive.queue("read_ahead_kb"), earlier);
+}
