@@ -935,6 +935,7 @@ fn unmount_with(places: &[&str]) -> Remedy {
         device_id: (0, 40),
         root: "/".to_owned(),
         mount_point: (*place).to_owned(),
+        path: (*place).into(),
         file_system: "nfs4".to_owned(),
         source: "server:/a".to_owned(),
         source_number: None,

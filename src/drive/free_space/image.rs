@@ -176,19 +176,19 @@ fn open_file_system(roots: &SysPaths, path: &Path, backing: Option<&LoopBacking>
     let mounts = mounts::mounts(roots).ok()?;
     let holds = |mount: &&MountEntry| match backing {
         Some(backing) => has_device(mount, split_device_number(backing.device)),
-        None => path.starts_with(&mount.mount_point),
+        None => path.starts_with(&mount.path),
     };
     let candidates = mounts.iter().filter(holds);
     // Of those that hold a path, the innermost, and of several there, the one mounted last.
-    let mount = candidates.max_by_key(|mount| mount.mount_point.len())?;
-    open_path(Path::new(&mount.mount_point))
+    let mount = candidates.max_by_key(|mount| mount.path.as_os_str().len())?;
+    open_path(&mount.path)
 }
 
 /// Whether the files of a mount have that device number: those of btrfs have one of their own for each
 /// subvolume.
 fn has_device(mount: &MountEntry, number: (u32, u32)) -> bool {
     let of_files = || {
-        let facts = fs::metadata(&mount.mount_point).ok()?;
+        let facts = fs::metadata(&mount.path).ok()?;
         Some(split_device_number(facts.dev()))
     };
     mount.device_id == number || mount.file_system == "btrfs" && of_files() == Some(number)
