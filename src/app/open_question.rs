@@ -18,10 +18,12 @@ impl AppState {
         }
     }
 
-    /// Whether the user was shown the question that is open.
-    pub(super) fn is_question_shown(&self) -> bool {
+    /// Whether a key answers the question that is open: the user was shown it, or was asked whether to
+    /// quit, which destroys nothing and has to work on a terminal that takes no frames.
+    pub(super) fn may_answer_question(&self) -> bool {
         let question = self.open_question();
-        question.is_some() && self.shown_frame == ShownFrame::Screen(question)
+        let is_shown = question.is_some() && self.shown_frame == ShownFrame::Screen(question);
+        is_shown || self.dialog == Some(Dialog::ConfirmQuit)
     }
 
     /// Records the frame that the user was shown last.

@@ -86,7 +86,7 @@ fn apply_input(state: &mut AppState, event: AppEvent) -> Vec<Effect> {
 fn handle_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
     state.status_message = None;
     let context = state.key_context();
-    if context.is_question() && !state.is_question_shown() && !leaves_unseen_question(key) {
+    if context.is_question() && !state.may_answer_question() && !leaves_unseen_question(key) {
         return Vec::new();
     }
     let Some(command) = keymap::find_command(context, key) else {
