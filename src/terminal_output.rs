@@ -13,10 +13,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossterm::cursor::Show;
-use crossterm::event::{DisableBracketedPaste, DisableMouseCapture};
-use crossterm::queue;
-use crossterm::terminal::LeaveAlternateScreen;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -196,23 +192,6 @@ pub fn write_once(terminal: impl AsFd, bytes: &[u8]) {
     // A terminal that hung up refuses, which cannot be handled.
     let _ = tcflush(&terminal, QueueSelector::OFlush);
     write_in_time(bytes, |rest| write_some(&terminal, false, rest));
-}
-
-/// What takes a terminal back from the alternate screen to the shell's: without a hidden cursor, mouse
-/// reports and bracketed paste.
-#[must_use]
-pub fn leave_screen_sequences() -> Vec<u8> {
-    // CAN ends a control sequence of which only the beginning was sent (ECMA-48).
-    let mut bytes = b"\x18".to_vec();
-    // Writing to memory does not fail.
-    let _ = queue!(
-        bytes,
-        DisableMouseCapture,
-        DisableBracketedPaste,
-        LeaveAlternateScreen,
-        Show
-    );
-    bytes
 }
 
 impl Write for TerminalOutput {

@@ -50,6 +50,7 @@ use crate::drive::ioctl;
 use crate::safe_text::printable::{printable_bytes, printable_str};
 use crate::supervisor;
 use crate::supervisor::ProcessRole;
+use crate::tui::terminal::leave_screen_sequences;
 
 pub use self::failure::ExitStatus;
 pub use self::format::OutputFormat;
@@ -267,7 +268,7 @@ pub fn main() -> ExitCode {
     cleanup::clean_up_leftovers();
     if may_block_on_devices(&matches)
         && let ProcessRole::Supervisor(code) =
-            supervisor::split_process(cleanup::clean_up_leftovers)
+            supervisor::split_process(leave_screen_sequences, cleanup::clean_up_leftovers)
     {
         return code;
     }

@@ -61,18 +61,18 @@ static END_REQUESTED: AtomicBool = AtomicBool::new(false);
 /// Splits the program into supervisor and worker. Returns in both: in the supervisor when it is to
 /// exit. Must be called while the process has one thread.
 ///
-/// The supervisor restores the terminal, and calls `clean_up`, when the worker ended before it could
-/// restore what it had changed, for example because the kernel killed it when the memory ran out.
-/// `clean_up` has to return in bounded time.
+/// The supervisor restores the terminal, with the bytes of `leave_screen`, and calls `clean_up`, when the
+/// worker ended before it could restore what it had changed, for example because the kernel killed it
+/// when the memory ran out. `clean_up` has to return in bounded time.
 #[must_use]
-pub fn split_process(clean_up: impl FnOnce()) -> ProcessRole {
+pub fn split_process(leave_screen: fn() -> Vec<u8>, clean_up: impl FnOnce()) -> ProcessRole {
     let Ok((messages, to_supervisor)) = std::io::pipe() else {
         return ProcessRole::Worker;
     };
     let Some(signals) = self::system::block_signals() else {
         return ProcessRole::Worker;
     };
-    let terminal = SavedTerminal::save();
+    let terminal = SavedTerminal::save(leave_screen);
     let supervisor = getpid();
     match self::system::fork() {
         Err(_) => {

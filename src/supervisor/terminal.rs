@@ -9,25 +9,31 @@ use rustix::process::{Signal, getpgrp};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcsetattr};
 
 use crate::supervisor::system;
-use crate::terminal_output::{leave_screen_sequences, write_once};
+use crate::terminal_output::write_once;
 
 /// A terminal and its modes before the worker changed them.
 pub(super) struct SavedTerminal {
     terminal: OwnedFd,
     modes: Termios,
+    /// What takes the terminal back from the interface's screen.
+    leave_screen: fn() -> Vec<u8>,
 }
 
 impl SavedTerminal {
     /// Saves the modes of the terminal that the worker will set up: stdin, or the controlling one.
     /// `None` without a terminal.
-    pub(super) fn save() -> Option<Self> {
+    pub(super) fn save(leave_screen: fn() -> Vec<u8>) -> Option<Self> {
         let terminal = match isatty(stdin()) {
             // It may belong to another user, for example after su(1).
             true => open("/proc/self/fd/0").or_else(|| stdin().as_fd().try_clone_to_owned().ok()),
             false => open("/dev/tty"),
         }?;
         let modes = tcgetattr(&terminal).ok()?;
-        Some(Self { terminal, modes })
+        Some(Self {
+            terminal,
+            modes,
+            leave_screen,
+        })
     }
 
     /// Restores the modes and leaves the alternate screen, as far as the terminal takes it in time. A
@@ -37,7 +43,7 @@ impl SavedTerminal {
         if tcgetpgrp(&self.terminal).is_ok_and(|group| group != getpgrp()) {
             return;
         }
-        write_once(&self.terminal, &leave_screen_sequences());
+        write_once(&self.terminal, &(self.leave_screen)());
         // Another process group may take the terminal at this moment; the kernel would then stop this
         // process.
         system::ignore_signal(Signal::TTOU);

@@ -5,13 +5,15 @@ use std::panic::{self, PanicHookInfo};
 use std::sync::Arc;
 use std::thread;
 
-use crossterm::event::{EnableBracketedPaste, EnableMouseCapture};
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
 use crossterm::{cursor, queue, terminal};
 use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
 
 use crate::supervisor;
 use crate::supervisor::ScreenUse;
-use crate::terminal_output::{TerminalOutput, leave_screen_sequences};
+use crate::terminal_output::TerminalOutput;
 
 /// Operations of the loop on the terminal, except for drawing.
 pub trait TerminalDisplay {
@@ -109,6 +111,23 @@ pub fn leave_screen(output: &TerminalOutput) {
     output.write_last(&leave_screen_sequences());
     let _ = terminal::disable_raw_mode();
     supervisor::report_screen(ScreenUse::None);
+}
+
+/// What takes a terminal back from the alternate screen to the shell's: without a hidden cursor, mouse
+/// reports and bracketed paste.
+#[must_use]
+pub fn leave_screen_sequences() -> Vec<u8> {
+    // CAN ends a control sequence of which only the beginning was sent (ECMA-48).
+    let mut bytes = b"\x18".to_vec();
+    // Writing to memory does not fail.
+    let _ = queue!(
+        bytes,
+        DisableMouseCapture,
+        DisableBracketedPaste,
+        terminal::LeaveAlternateScreen,
+        cursor::Show
+    );
+    bytes
 }
 
 type PanicHook = dyn Fn(&PanicHookInfo<'_>) + Send + Sync;
