@@ -37,7 +37,7 @@ pub fn update(state: &mut AppState, event: AppEvent) -> Vec<Effect> {
 }
 
 /// Handles input where the terminal is too small to show what it would change: the keys that the
-/// message names, Escape, which leads back, and the keys of the terminal.
+/// message names, Escape where it leads back, and the keys of the terminal.
 fn handle_unseen_input(state: &mut AppState, input: &AppEvent) -> Vec<Effect> {
     let AppEvent::Key(key) = input else {
         return Vec::new();
@@ -50,9 +50,16 @@ fn handle_unseen_input(state: &mut AppState, input: &AppEvent) -> Vec<Effect> {
         Some(KeyCommand::Quit) => vec![Effect::Quit],
         Some(KeyCommand::Suspend) => vec![Effect::Suspend],
         Some(KeyCommand::Redraw) => vec![Effect::Redraw],
-        _ if *key == KeyPress::new(KeySymbol::Esc) => handle_key(state, *key),
+        _ if *key == KeyPress::new(KeySymbol::Esc) && !would_stop_benchmark(state) => {
+            handle_key(state, *key)
+        }
         _ => Vec::new(),
     }
+}
+
+/// Whether Escape would stop the benchmark that runs, which the message does not say.
+fn would_stop_benchmark(state: &AppState) -> bool {
+    state.key_context() == KeyContext::Running
 }
 
 fn handle_input(state: &mut AppState, event: AppEvent) -> Vec<Effect> {

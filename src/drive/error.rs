@@ -65,7 +65,7 @@ pub enum DriveError {
         reason = if matches!(.limit, Some(SpaceLimit::Store(_))) {
             "are copied, or get new blocks,"
         } else {
-            "get new blocks"
+            "may get new blocks"
         },
         free = describe_free_space(.limit.as_ref(), *.free),
         reserve = crate::units::format_size(*.reserve),
@@ -123,10 +123,10 @@ fn describe_free_space(limit: Option<&SpaceLimit>, bytes: u64) -> String {
             format!("is in memory, of which {limit} leaves {bytes}")
         }
         Some(SpaceLimit::Image(path)) => {
-            format!("is in the image {path}, whose file system has {bytes} free")
+            format!("may need space below the image {path}, whose file system has {bytes} free")
         }
         Some(SpaceLimit::Store(store)) => {
-            format!("needs space in {store}, which has {bytes} left")
+            format!("may need space in {store}, which has {bytes} left")
         }
         None => format!("has {bytes} free"),
     }
@@ -179,16 +179,12 @@ impl DriveError {
             | Self::InsufficientSpaceForHoles {
                 limit: Some(SpaceLimit::Store(_)),
                 ..
-            } => {
-                "extend the snapshot or the pool (lvextend), remove the snapshot, or name a target \
-                 elsewhere"
-            }
+            } => "name a target elsewhere, or extend the snapshot or the pool (lvextend)",
             Self::InsufficientSpace { .. } => {
                 "free some space, choose a smaller size, or name another directory"
             }
             Self::InsufficientSpaceForHoles { .. } => {
-                "free some space, choose a smaller --window-end or --scratch-size, or name a file whose blocks are allocated and \
-                 not shared with other files"
+                "free some space, choose a smaller --window-end or --scratch-size, or name a target elsewhere"
             }
             Self::TargetChanged { .. } => "check what the name refers to, then start again",
             Self::Cancelled { .. } => "start it again",

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
@@ -18,6 +19,9 @@ const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
 const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
 /// `FIEMAP_EXTENT_LAST`: the last extent of the file.
 const FIEMAP_EXTENT_LAST: u32 = 0x01;
+
+/// Size of the unit of `st_blocks` (stat(2)).
+const BLOCK_BYTES: u64 = 512;
 
 /// Allocation of a range of a file, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,7 +46,23 @@ pub struct AllocatedExtents {
 /// # Errors
 /// When the file system supports neither.
 pub fn allocated_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
-    match allocation_from_fiemap(file, &range) {
+    allocation(file, range, ioctl::file_extents)
+}
+
+/// The same as far as it is decided by now, without waiting for the write-back of dirty pages: blocks
+/// that are reserved for them count as allocated.
+///
+/// # Errors
+/// As [`allocated_extents`].
+pub fn placed_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
+    allocation(file, range, ioctl::placed_extents)
+}
+
+/// Reads extents from an offset on.
+type ReadExtents = fn(&File, Range<u64>) -> io::Result<Vec<FileExtent>>;
+
+fn allocation(file: &File, range: Range<u64>, read: ReadExtents) -> io::Result<AllocatedExtents> {
+    match allocation_from_fiemap(file, &range, read) {
         Err(error) if is_unsupported(&error) => allocation_from_seek_hole(file, &range),
         other => other,
     }
@@ -55,10 +75,14 @@ fn is_unsupported(error: &io::Error) -> bool {
         .any(|known| code == Some(known))
 }
 
-fn allocation_from_fiemap(file: &File, range: &Range<u64>) -> io::Result<AllocatedExtents> {
+fn allocation_from_fiemap(
+    file: &File,
+    range: &Range<u64>,
+    read: ReadExtents,
+) -> io::Result<AllocatedExtents> {
     let mut sum = ExtentSum::new(range.clone());
     while sum.end_offset < range.end {
-        let extents = ioctl::file_extents(file, sum.end_offset..range.end)?;
+        let extents = read(file, sum.end_offset..range.end)?;
         let before = sum.end_offset;
         let last = extents
             .iter()
@@ -133,9 +157,15 @@ fn allocation_from_seek_hole(file: &File, range: &Range<u64>) -> io::Result<Allo
         }
         at = rustix::fs::seek(file, SeekFrom::Hole(data))?;
     }
+    // A file system that knows no holes reports data everywhere (generic_file_llseek in fs/read_write.c).
+    let total_bytes = range.end.saturating_sub(range.start);
+    let facts = file.metadata()?;
+    let unallocated = facts
+        .len()
+        .saturating_sub(facts.blocks().saturating_mul(BLOCK_BYTES));
     Ok(AllocatedExtents {
-        total_bytes: range.end.saturating_sub(range.start),
-        hole_bytes: holes,
+        total_bytes,
+        hole_bytes: holes.max(unallocated.min(total_bytes)),
         ..AllocatedExtents::default()
     })
 }

@@ -199,8 +199,8 @@ fn store_bytes(length: u64, most: Option<u64>, unit: u64) -> u64 {
 pub fn space_shortage(medium: &OpenMedium, below: &LowerSpace) -> Option<DriveError> {
     let (name, size) = (&medium.target.name, medium.target.size_bytes);
     if medium.device_number().is_none() {
-        let room = FreeSpace::of_file_system(medium.roots(), medium.anchor(), name).ok()?;
-        if room.usable_bytes() == 0 {
+        let room = FreeSpace::of_file_system(medium.roots(), medium.anchor(), name);
+        if let Some(room) = room.ok().filter(|room| room.usable_bytes() == 0) {
             let missing = new_block_bytes(medium.roots(), medium.anchor(), 0..size).unwrap_or(0);
             if missing > 0 {
                 return Some(room.insufficient_for_holes(name, missing));

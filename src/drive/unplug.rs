@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::guard::DeviceUsers;
 use super::{BlockDevice, DeviceUse, DriveKind, UseConflict};
 
+/// Signature of a member of a ZFS pool, as udev names it.
+const ZFS_MEMBER_SIGNATURE: &str = "zfs_member";
+
 /// What is known about a drive's volatile cache, from the counters of its writes and flushes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -219,7 +222,12 @@ pub fn unplug_answer(
             .into_iter()
             .flat_map(|users| found_uses(&devices, users)),
     );
-    if obstacles.is_empty() && users.is_none_or(|users| !users.unresolved.is_empty()) {
+    // What an imported pool of ZFS holds is listed nowhere.
+    let is_of_pool =
+        |device: &&BlockDevice| device.signature.as_deref() == Some(ZFS_MEMBER_SIGNATURE);
+    let is_examined =
+        users.is_some_and(|users| users.unresolved.is_empty()) && !devices.iter().any(is_of_pool);
+    if obstacles.is_empty() && !is_examined {
         obstacles.push(UnplugObstacle::UsersNotExamined);
     }
     if let Some(bytes) = dirty_bytes.filter(|bytes| *bytes > 0) {

@@ -374,6 +374,12 @@ mod tests {
         ] {
             assert!(is_left_out(&with_fio(line)), "{line}");
         }
+        for name in [".", "./", ""] {
+            let mut directory = run("");
+            directory.target.path = name.into();
+            directory.reproduce.fio = Some(SafeLines::from(plain.clone()));
+            assert!(is_left_out(&lines(&directory)), "{name}");
+        }
         let mut relative = run("");
         relative.target.path = "disk".into();
         let other = plain.replace(

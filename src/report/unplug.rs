@@ -15,7 +15,8 @@ pub fn unplug_text(answer: &UnplugAnswer, path: &str) -> String {
     let reasons = reasons.join("; ");
     match (answer.safe, answer.obstacles.as_slice()) {
         (Some(true), _) => {
-            "yes: not mounted, swap or open for writing anywhere, and nothing is in its cache"
+            "yes: no mount, swap or process that has it open for writing was found, and nothing is in \
+             its cache"
                 .to_owned()
         }
         (Some(false), _) => format!("no: {reasons}"),
@@ -42,8 +43,8 @@ fn obstacle_text(obstacle: &UnplugObstacle, path: &str) -> String {
         } => format!("in use by process {process} {command} ({device})"),
         UnplugObstacle::UsedBy { device, by } => format!("in use by {by} ({device})"),
         UnplugObstacle::UsersNotExamined => {
-            "not mounted or swap here, but other mount namespaces and the processes that may have it \
-             open are not all examined"
+            "not mounted or swap here; other mount namespaces and processes that may have it open were \
+             not all examined: `diskscope devices` looks for them"
                 .to_owned()
         }
         UnplugObstacle::Dirty { bytes } => {

@@ -135,6 +135,8 @@ where
             LoopStep::Draw => dirty = true,
             LoopStep::Redraw => {
                 invalidate_screen(terminal)?;
+                // What was drawn before is no longer there.
+                app::update(state, AppEvent::Resized);
                 dirty = true;
             }
             LoopStep::End(end) => return Ok(end),

@@ -66,10 +66,10 @@ O_DSYNC writes with the cache on; cache_gain is the ratio of plain writes with t
 without it. Both are compared round by round; a check reports when a ratio may be 1.
 
 The cache can be switched off on SCSI and SATA drives, and this needs root. It is switched on again when \
-the benchmark ends for any reason, or at the next start. A reset or a power failure in between leaves it \
-off: the drive is slower then, but loses nothing. Do not set up device-mapper maps (LVM, LUKS) on the drive \
-during the run: a map that was set up while the cache is off sends no flushes later. A cache that is off is \
-never switched on, for the same reason. There, where drive and kernel disagree, and on other drives, only \
+the benchmark ends for any reason, or at the next start. A reset or a power failure in between may leave \
+it off: the drive is slower then, but loses nothing. Do not set up device-mapper maps (LVM, LUKS) on the drive \
+during the run: a map that was set up while the cache is off sends no flushes later. A cache that is off at \
+the start is never switched on, for the same reason. There, where drive and kernel disagree, and on other drives, only \
 the current state is measured. It overwrites the window, at most 1 GiB.",
     may_write: true,
     checks: &[CheckId::SettingNotChangeable, CheckId::SettingNotRestored, CheckId::NoSignificantPenalty, CheckId::NoCacheGain],

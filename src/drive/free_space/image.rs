@@ -3,20 +3,22 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::drive::free_space::new_blocks::new_block_bytes;
 use crate::drive::free_space::store;
-use crate::drive::free_space::upper_directory::{STATX_MNT_ID, upper_directory};
+use crate::drive::free_space::upper_directory::{mount_of_file, upper_directory};
 use crate::drive::guard::siblings;
 use crate::drive::identity::sysfs::{directory_entries, read_line};
 use crate::drive::identity::{block_device_name, sanitized};
 use crate::drive::ioctl;
 use crate::drive::ioctl::LoopBacking;
+use crate::drive::medium::open_medium::reopen_inode;
 use crate::drive::mounts;
 use crate::drive::mounts::{MountEntry, split_device_number};
 use crate::roots::SysPaths;
@@ -60,22 +62,21 @@ enum DeviceOfFile {
 
 impl DeviceOfFile {
     fn of(roots: &SysPaths, file: &File) -> Self {
-        let wanted = StatxFlags::BASIC_STATS | STATX_MNT_ID;
-        let Ok(facts) = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted) else {
+        let Ok(facts) = file.metadata() else {
             return Self::NotTold;
         };
-        if facts.stx_dev_major != 0 {
-            return Self::Known((facts.stx_dev_major, facts.stx_dev_minor));
+        let number = split_device_number(facts.dev());
+        if number.0 != 0 {
+            return Self::Known(number);
         }
-        let mounts = mounts::mounts(roots).unwrap_or_default();
-        let Some(mount) = mounts.iter().find(|mount| mount.id == facts.stx_mnt_id) else {
+        let Some(mount) = mount_of_file(roots, file) else {
             return Self::NotTold;
         };
         if let Some(number) = mount.block_device(roots) {
             return Self::Known(number);
         }
         match mount.file_system.as_str() {
-            "overlay" => match upper_directory(mount).and_then(|it| open_path(Path::new(it))) {
+            "overlay" => match upper_directory(&mount).and_then(|it| open_path(Path::new(it))) {
                 Some(upper) => Self::of(roots, &upper),
                 None => Self::NotTold,
             },
@@ -156,42 +157,47 @@ pub(super) fn backing_image(roots: &SysPaths, name: &str) -> Option<BackingImage
 
 /// Opens the image of a loop device for reading, if that path still leads to it.
 fn open_image(path: &Path, backing: Option<&LoopBacking>) -> Option<File> {
-    // Opening another kind of file may have an effect.
-    let is_file = open_path(path)?.metadata().ok()?.is_file();
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file: File = is_file
-        .then(|| rustix::fs::open(path, flags, Mode::empty()).ok())??
-        .into();
-    let facts = file.metadata().ok()?;
+    let found = open_path(path)?;
+    let facts = found.metadata().ok()?;
     let is_it = |backing: &LoopBacking| {
         backing.inode == facts.ino()
             && split_device_number(backing.device) == split_device_number(facts.dev())
     };
-    backing.is_none_or(is_it).then_some(file)
+    if !facts.is_file() || !backing.is_none_or(is_it) {
+        return None;
+    }
+    // The file that was examined: to open another one, such as a watchdog, may have an effect.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    reopen_inode(found.as_fd(), flags).ok().map(File::from)
 }
 
-/// Opens the mount point of the file system that holds an image whose path leads nowhere, or that may
-/// not be read.
+/// Opens a directory on the file system that holds an image whose path leads nowhere, or that may not
+/// be read: a mount point with the device number of the image, or else the one of its path.
 fn open_file_system(roots: &SysPaths, path: &Path, backing: Option<&LoopBacking>) -> Option<File> {
     let mounts = mounts::mounts(roots).ok()?;
-    let holds = |mount: &&MountEntry| match backing {
-        Some(backing) => has_device(mount, split_device_number(backing.device)),
-        None => path.starts_with(&mount.path),
+    let wanted = backing.map(|backing| split_device_number(backing.device));
+    // The files of a subvolume of btrfs have a number of their own.
+    let may_have_it = |mount: &&MountEntry| {
+        wanted == Some(mount.device_id) || wanted.is_some() && mount.file_system == "btrfs"
     };
-    let candidates = mounts.iter().filter(holds);
-    // Of those that hold a path, the innermost, and of several there, the one mounted last.
-    let mount = candidates.max_by_key(|mount| mount.path.as_os_str().len())?;
-    open_path(&mount.path)
-}
-
-/// Whether the files of a mount have that device number: those of btrfs have one of their own for each
-/// subvolume.
-fn has_device(mount: &MountEntry, number: (u32, u32)) -> bool {
-    let of_files = || {
-        let facts = fs::metadata(&mount.path).ok()?;
-        Some(split_device_number(facts.dev()))
+    // What is mounted over a mount point is opened instead, and has another number.
+    let has_it = |place: &File| {
+        let number = place.metadata().map(|facts| facts.dev());
+        number.ok().map(split_device_number) == wanted
     };
-    mount.device_id == number || mount.file_system == "btrfs" && of_files() == Some(number)
+    let candidates = mounts.iter().filter(may_have_it);
+    let mut opened = candidates.filter_map(|mount| open_path(&mount.path));
+    let by_number = opened.find(has_it);
+    // The path may be one of another mount namespace.
+    let may_exist = |directory: &Path| directory.try_exists().unwrap_or(true);
+    let exists_here = || path.parent().is_some_and(may_exist);
+    let holds = |mount: &&MountEntry| path.starts_with(&mount.path);
+    let innermost = || {
+        let candidates = mounts.iter().filter(holds);
+        let mount = candidates.max_by_key(|mount| mount.path.as_os_str().len())?;
+        open_path(&mount.path)
+    };
+    by_number.or_else(|| exists_here().then(innermost)?)
 }
 
 /// All devices of the btrfs file system that has the device of that name.
@@ -215,7 +221,10 @@ fn open_path(path: &Path) -> Option<File> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::AtFlags;
+
     use super::*;
+    use crate::drive::free_space::upper_directory::STATX_MNT_ID;
     use crate::requirement::{Requirement, skip};
 
     #[test]

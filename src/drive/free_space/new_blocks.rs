@@ -25,7 +25,7 @@ pub(in crate::drive) fn new_block_bytes(
     if !is_written_in_place(roots, file) {
         return Some(range.end.saturating_sub(range.start));
     }
-    let found = extents::allocated_extents(file, range).ok()?;
+    let found = extents::placed_extents(file, range).ok()?;
     let encoded_or_shared = found.encoded_bytes.saturating_add(found.shared_bytes);
     Some(found.hole_bytes.saturating_add(encoded_or_shared))
 }

@@ -87,13 +87,13 @@ fn error_about_a_snapshot_names_it() {
         limit: Some(SpaceLimit::Store("the snapshot home-daily".to_owned())),
     };
     let text = room.clone().insufficient_space("/home", 32 << 20);
-    let expected = "/home needs space in the snapshot home-daily, which has 8 MiB left, and 5 MiB \
+    let expected = "/home may need space in the snapshot home-daily, which has 8 MiB left, and 5 MiB \
                     must stay free: not enough space for a scratch file of 32 MiB";
     assert_eq!(text.to_string(), expected);
     assert!(text.advice().contains("lvextend"));
     let text = room.insufficient_for_holes("/dev/vg/home", 4 << 20);
     let expected = "4 MiB of /dev/vg/home are copied, or get new blocks, when they are written: it \
-                    needs space in the snapshot home-daily, which has 8 MiB left, and 5 MiB must \
+                    may need space in the snapshot home-daily, which has 8 MiB left, and 5 MiB must \
                     stay free";
     assert_eq!(text.to_string(), expected);
 }

@@ -67,8 +67,11 @@ impl WriteWatch {
 
     /// Why writing must stop, when that came up since the last call.
     pub fn check_conflicts(&mut self) -> Option<Refusal> {
-        // Nobody else can reach it.
         if self.medium.target.kind == TargetKind::ScratchFile {
+            // Nobody else can reach it, but a snapshot may be made of what it is on.
+            if self.has_changed() {
+                self.space = None;
+            }
             return None;
         }
         if let Some(change) = self.changed_medium() {

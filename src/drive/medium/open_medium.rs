@@ -173,7 +173,10 @@ impl OpenMedium {
 
 /// Reopens the inode behind a descriptor with other flags (proc_pid_fd(5): the link refers to the
 /// open file itself, even after its name is removed).
-pub(super) fn reopen_inode(anchor: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+pub(in crate::drive) fn reopen_inode(
+    anchor: BorrowedFd<'_>,
+    flags: OFlags,
+) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(descriptor_path(anchor), flags, Permissions::empty())
 }
 

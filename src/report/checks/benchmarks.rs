@@ -103,7 +103,10 @@ pub(super) fn setting_not_changeable(obstacle: &SettingObstacle) -> CheckText {
                     "the drive's cache_type is \"{drive}\", but its queue/write_cache {kernel}: \
                      switching would lose what was set there"
                 ),
-                "to measure both states, first set both to \"write back\"".to_owned(),
+                "to measure both states, first set both to \"write back\", and set up the device-mapper \
+                 maps (LVM, LUKS) on the drive again: they send flushes only if the kernel knew of the \
+                 cache then"
+                    .to_owned(),
             )
         }
         (ObstacleCause::NotSupported, TestedSetting::ReadAhead) => (

@@ -379,13 +379,19 @@ fn keys_then_burst(keys: &str, burst: &str) -> EventStream {
 
 #[tokio::test(start_paused = true)]
 async fn keys_of_one_burst_answer_no_question() {
-    for (burst, is_open) in [("q y", true), ("q <Enter> y y", true), ("q <Esc> y", false)] {
+    // Whether to quit is the exception: it destroys nothing.
+    for (burst, ending) in [("q <Esc> y", LoopEnd::InputClosed), ("q y", LoopEnd::Quit)] {
         let (sources, feeds) = service_channels();
         let input = keys_then_burst("b <Enter> <Enter>", burst);
         let outcome = drive_loop_with(input, &[], sources, feeds).await;
+        assert_eq!(outcome.ending, ending, "{burst}");
+    }
+    for (burst, is_open) in [("w y", true), ("w <Enter> y y", true), ("w <Esc> y", false)] {
+        let (sources, feeds) = service_channels();
+        let input = keys_then_burst("1", burst);
+        let outcome = drive_loop_with(input, &[], sources, feeds).await;
         assert_eq!(outcome.ending, LoopEnd::InputClosed, "{burst}");
         assert_eq!(outcome.state.dialog.is_some(), is_open, "{burst}");
-        assert!(outcome.state.bench.is_running(), "{burst}");
     }
 }
 

@@ -84,7 +84,7 @@ fn device_in_sparse_image_without_room_below_is_refused() {
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    assert_refused(&run_overwrite(device.path()), "is in the image");
+    assert_refused(&run_overwrite(device.path()), "space below the image");
     drop(device);
     let image = directory.join("allocated");
     let size = IMAGE_BYTES.to_string();
@@ -108,7 +108,7 @@ fn scratch_file_in_sparse_image_without_room_below_is_refused() {
     let output = command.args(["--requests", "20"]).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("is in the image"), "{message}");
+    assert!(message.contains("space below the image"), "{message}");
 }
 
 fn free_bytes(directory: &Path) -> u64 {
@@ -133,7 +133,7 @@ fn device_in_image_on_copy_on_write_file_system_without_room_is_refused() {
     assert_refused(&run_overwrite(&image), "get new blocks");
     assert_written(&run_overwrite(&in_place));
     let attached = [&image, &in_place].map(|file| LoopDevice::attach(file, &[]).unwrap());
-    assert_refused(&run_overwrite(attached[0].path()), "is in the image");
+    assert_refused(&run_overwrite(attached[0].path()), "space below the image");
     assert_written(&run_overwrite(attached[1].path()));
 }
 
@@ -151,7 +151,7 @@ fn file_and_image_with_shared_blocks_are_refused_without_room_for_new_ones() {
     }
     assert_refused(&run_overwrite(&file), "get new blocks");
     let attached = LoopDevice::attach(&file, &[]).unwrap();
-    assert_refused(&run_overwrite(attached.path()), "is in the image");
+    assert_refused(&run_overwrite(attached.path()), "space below the image");
     std::fs::remove_file(&copy).unwrap();
     rustix::fs::syncfs(File::open(&directory).unwrap()).unwrap();
     assert_written(&run_overwrite(attached.path()));
@@ -171,7 +171,7 @@ fn written_file_in_sparse_image_without_room_below_is_refused() {
     // Its blocks are allocated, and nothing tells whether those of the image below them are.
     let file = point.join("file");
     write_image(&file);
-    assert_refused(&run_overwrite(&file), "is in the image");
+    assert_refused(&run_overwrite(&file), "space below the image");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn device_whose_image_was_deleted_is_refused_without_room_below() {
         return;
     };
     std::fs::remove_file(&image).unwrap();
-    assert_refused(&run_overwrite(device.path()), "is in the image");
+    assert_refused(&run_overwrite(device.path()), "space below the image");
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn run_on_a_device_in_a_sparse_image_stops_at_the_reserve_below() {
     let output = child.wait_with_output().unwrap();
     let message = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(message.contains("is in the image"), "{message}");
+    assert!(message.contains("space below the image"), "{message}");
     // The space of a few looks may be missing.
     std::thread::sleep(Duration::from_millis(100));
     let free = free_bytes(&directory);
