@@ -39,8 +39,8 @@ pub enum AppEvent {
     },
     /// A frame was drawn, after all input that was typed before it.
     FrameShown(DrawnFrame),
-    /// The terminal has another size, for which nothing is drawn yet.
-    Resized,
+    /// What was drawn is no longer on the terminal: it has another size, or showed something else.
+    ScreenLost,
     /// A service sent a message.
     Message(Message),
 }

@@ -47,7 +47,7 @@ impl AppState {
         }
     }
 
-    /// The terminal has another size: what was drawn is no longer there as it was.
+    /// What was drawn is no longer on the terminal.
     pub(super) fn forget_shown_question(&mut self) {
         if let ShownFrame::Screen(question) = &mut self.shown_frame {
             *question = None;

@@ -24,7 +24,7 @@ pub fn update(state: &mut AppState, event: AppEvent) -> Vec<Effect> {
             state.record_shown_frame(frame);
             Vec::new()
         }
-        AppEvent::Resized => {
+        AppEvent::ScreenLost => {
             state.forget_shown_question();
             Vec::new()
         }
@@ -86,7 +86,7 @@ fn apply_input(state: &mut AppState, event: AppEvent) -> Vec<Effect> {
                 Some(_) => handle_key(state, KeyPress::new(code)),
             }
         }
-        AppEvent::FrameShown(_) | AppEvent::Resized | AppEvent::Message(_) => Vec::new(),
+        AppEvent::FrameShown(_) | AppEvent::ScreenLost | AppEvent::Message(_) => Vec::new(),
     }
 }
 

@@ -362,28 +362,15 @@ fn bursts_of_writeback_that_delay_others_for_seconds_are_saturation() {
     assert_eq!(codes_of_bursts(&busy, 3), [], "nobody waits");
 }
 
-/// A unit without I/O of its own.
-fn unit(path: &str, name: &str) -> UnitView {
-    UnitView {
-        path: path.into(),
-        name: name.into(),
-        kind: UnitKind::Service,
-        read_bytes_per_s: None,
-        write_bytes_per_s: None,
-        read_ios_per_s: None,
-        write_ios_per_s: None,
-        pressure_some: None,
-        pressure_full: None,
-        limits: Vec::new(),
-    }
-}
-
 #[test]
 fn unit_of_a_user_is_not_limited_under_the_name_of_one_of_the_system() {
     let limits = |units: &[(&str, &str)]| {
         let mut scene = saturated();
         scene.processes[0].unit = Some("db.service".into());
-        scene.units = units.iter().map(|(path, name)| unit(path, name)).collect();
+        scene.units = units
+            .iter()
+            .map(|(path, name)| UnitView::without_io(path, name))
+            .collect();
         let diagnosis = scene.diagnosis();
         let mut remedies = diagnosis.causes[0].remedies.iter();
         remedies

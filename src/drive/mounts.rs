@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ use crate::roots::SysPaths;
 /// One mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountEntry {
-    /// Mount ID, as `statx` reports it (STATX_MNT_ID).
+    /// Mount ID, as `mnt_id` in proc_pid_fdinfo(5).
     pub id: u64,
     /// `st_dev` of its files; the number of a block device only if the file system has just one.
     pub device_id: (u32, u32),
@@ -71,6 +73,16 @@ pub fn mounts(roots: &SysPaths) -> io::Result<Vec<MountEntry>> {
     Ok(mountinfo_lines(&table)
         .filter_map(|line| mount_entry(roots, &line))
         .collect())
+}
+
+/// The mount through which a file was opened (`mnt_id` in proc_pid_fdinfo(5)).
+#[must_use]
+pub fn mount_of_file(roots: &SysPaths, file: &File) -> Option<MountEntry> {
+    let info = roots.proc.join(format!("self/fdinfo/{}", file.as_raw_fd()));
+    let info = fs::read_to_string(info).ok()?;
+    let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+    let id: u64 = id.trim().parse().ok()?;
+    mounts(roots).ok()?.into_iter().find(|mount| mount.id == id)
 }
 
 /// One process of each mount namespace, and of each root directory in it, other than those of this

@@ -135,8 +135,7 @@ where
             LoopStep::Draw => dirty = true,
             LoopStep::Redraw => {
                 invalidate_screen(terminal)?;
-                // What was drawn before is no longer there.
-                app::update(state, AppEvent::Resized);
+                app::update(state, AppEvent::ScreenLost);
                 dirty = true;
             }
             LoopStep::End(end) => return Ok(end),
@@ -208,7 +207,7 @@ fn handle_terminal_event<I, S: AppServices, D: TerminalDisplay>(
     state: &mut AppState,
 ) -> Result<LoopStep, LoopError> {
     if let Event::Resize(..) = event {
-        return handle_event(AppEvent::Resized, context, state);
+        return handle_event(AppEvent::ScreenLost, context, state);
     }
     match input::event_of(&event) {
         Some(event) => handle_event(event, context, state),

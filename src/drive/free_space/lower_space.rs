@@ -79,37 +79,33 @@ impl LowerSpace {
 
     /// The free space of all that writes can need space of.
     pub(in crate::drive) fn rooms(&self, roots: &SysPaths) -> Vec<LowerRoom> {
-        let images = self.images.iter().filter_map(|image| {
-            let bytes = image.new_block_bytes(roots);
-            let room = image_room(roots, image).filter(|_| bytes > 0)?;
-            let demand = SpaceDemand::NewBlocks { bytes };
-            Some(LowerRoom { room, demand })
-        });
-        images.chain(self.store_rooms(roots)).collect()
+        self.rooms_where(roots, |_| true)
     }
 
-    /// What of it has no usable space left. The blocks of an image are looked up only then, which
-    /// takes time for large ones.
+    /// What of it has no usable space left.
     pub(in crate::drive) fn exhausted(&self, roots: &SysPaths) -> Vec<LowerRoom> {
+        self.rooms_where(roots, |room| room.usable_bytes() == 0)
+    }
+
+    /// The blocks of an image are looked up only where its free space is wanted: that takes time for
+    /// large ones.
+    fn rooms_where(
+        &self,
+        roots: &SysPaths,
+        is_wanted: impl Fn(&FreeSpace) -> bool,
+    ) -> Vec<LowerRoom> {
         let images = self.images.iter().filter_map(|image| {
-            let room = image_room(roots, image).filter(|room| room.usable_bytes() == 0)?;
+            let room = image_room(roots, image).filter(&is_wanted)?;
             let bytes = image.new_block_bytes(roots);
             let demand = SpaceDemand::NewBlocks { bytes };
             (bytes > 0).then_some(LowerRoom { room, demand })
         });
-        let stores = self
-            .store_rooms(roots)
-            .filter(|lower| lower.room.usable_bytes() == 0);
+        let stores = self.stores.iter().filter_map(|store| {
+            let (room, unit_bytes) = FreeSpace::of_store(roots, store)?;
+            let demand = SpaceDemand::Units { unit_bytes };
+            is_wanted(&room).then_some(LowerRoom { room, demand })
+        });
         images.chain(stores).collect()
-    }
-
-    fn store_rooms(&self, roots: &SysPaths) -> impl Iterator<Item = LowerRoom> {
-        let rooms = self.stores.iter();
-        let rooms = rooms.filter_map(|store| FreeSpace::of_store(roots, store));
-        rooms.map(|(room, unit_bytes)| LowerRoom {
-            room,
-            demand: SpaceDemand::Units { unit_bytes },
-        })
     }
 }
 

@@ -41,8 +41,7 @@ pub struct WriteWatch {
     maps: Option<(Vec<u8>, MapTables)>,
     /// What was known when the permit was given.
     known_use: Arc<KnownUse>,
-    /// The images and the like below the medium; `None` before they are looked for, and again whenever the tables
-    /// change.
+    /// What is below the medium; `None` before it is looked for, and again whenever the tables change.
     space: Option<LowerSpace>,
     /// Looks in succession that took too long.
     consecutive_slow_checks: u32,

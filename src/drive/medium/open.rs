@@ -24,8 +24,6 @@ use crate::safe_text::printable::printable_bytes;
 
 /// `STATX_DIOALIGN`: `O_DIRECT` alignment of a file (kernel 6.1).
 const STATX_DIOALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2000);
-/// `STATX_MNT_ID`: ID of the mount that holds a file (kernel 5.8).
-const STATX_MNT_ID: StatxFlags = StatxFlags::from_bits_retain(0x1000);
 /// `O_DIRECT` alignment if it is unknown: sufficient for every drive in use.
 const FALLBACK_DIRECT_ALIGNMENT: u32 = 4096;
 
@@ -294,14 +292,12 @@ fn supports_direct_open(anchor: &File) -> bool {
 
 /// Type of the file system of an open file, if the mount table lists it.
 fn file_system_type(roots: &SysPaths, file: &File, metadata: &Metadata) -> Option<String> {
-    let mounts = mounts::mounts(roots).ok()?;
-    let id = statx(file, STATX_MNT_ID)
-        .filter(|facts| facts.stx_mask & STATX_MNT_ID.bits() != 0)
-        .map(|facts| facts.stx_mnt_id);
     let number = split_device_number(metadata.dev());
-    let by_id = mounts.iter().find(|mount| Some(mount.id) == id);
-    let by_number = || mounts.iter().rev().find(|mount| mount.device_id == number);
-    by_id
+    let by_number = || {
+        let mounts = mounts::mounts(roots).ok()?.into_iter();
+        mounts.rev().find(|mount| mount.device_id == number)
+    };
+    mounts::mount_of_file(roots, file)
         .or_else(by_number)
-        .map(|mount| mount.file_system.clone())
+        .map(|mount| mount.file_system)
 }

@@ -94,11 +94,10 @@ pub struct UnitLimit {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn is_of_system(path: &str, name: &str) -> bool {
-        let unit = UnitView {
+impl UnitView {
+    /// A service without I/O of its own.
+    pub(crate) fn without_io(path: &str, name: &str) -> Self {
+        Self {
             path: path.into(),
             name: name.into(),
             kind: UnitKind::Service,
@@ -109,8 +108,16 @@ mod tests {
             pressure_some: None,
             pressure_full: None,
             limits: Vec::new(),
-        };
-        unit.belongs_to_system_manager()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_of_system(path: &str, name: &str) -> bool {
+        UnitView::without_io(path, name).belongs_to_system_manager()
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::drive::OverwriteImpact;
 use crate::ui::bench::forecast::cost_lines;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_start, input_line, wrap_text};
+use crate::ui::widgets::text::{cut_start, prompted_input_line, wrap_text};
 
 /// Longer lines are hard to read.
 const MAX_WIDTH: u16 = 100;
@@ -255,15 +255,12 @@ fn prompt_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<L
 /// The prompt, the field and the last mistake.
 fn field_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let mut lines = prompt_lines(question, theme, width);
-    let mut field = Line::from(Span::styled(PROMPT, theme.role_style(StyleRole::Title)));
-    let room = width.saturating_sub(PROMPT.len() as u16);
-    field.extend(input_line(
+    lines.push(prompted_input_line(
+        PROMPT,
         &question.typed_path,
-        room,
+        width,
         theme,
-        theme.role_style(StyleRole::Plain),
     ));
-    lines.push(field);
     let mistake = if question.is_mistyped {
         "the path does not match: nothing was started"
     } else {

@@ -12,7 +12,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::form::ParameterForm;
@@ -24,7 +24,9 @@ use crate::ui::bench::forecast;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::with_side_margins;
 use crate::ui::widgets::table::{TableColumn, TableWidget};
-use crate::ui::widgets::text::{cut_end, cut_start, input_line, unknown_value, wrap_text};
+use crate::ui::widgets::text::{
+    cut_end, cut_start, input_line, prompted_input_line, unknown_value, wrap_text,
+};
 use crate::units;
 
 /// Minimum width for an explanation of the benchmark next to the form.
@@ -176,14 +178,7 @@ fn search_lines(
     } else {
         "search: "
     };
-    let mut line = Line::from(Span::styled(prompt, theme.role_style(StyleRole::Title)));
-    let room = width.saturating_sub(prompt.len() as u16);
-    line.extend(input_line(
-        &search.text,
-        room,
-        theme,
-        theme.role_style(StyleRole::Plain),
-    ));
+    let line = prompted_input_line(prompt, &search.text, width, theme);
     let (text, role) = match &search.error {
         Some(error) => (error.to_string(), StyleRole::Error),
         None if search.is_path() => ("Enter opens this path".to_owned(), StyleRole::Faint),

@@ -99,6 +99,21 @@ pub fn unknown_value(theme: Theme) -> Span<'static> {
     Span::styled("n/a", theme.role_style(StyleRole::Faint))
 }
 
+/// A prompt with the text that is typed behind it, in `width` columns.
+#[must_use]
+pub fn prompted_input_line(
+    prompt: &'static str,
+    text: &EditableText,
+    width: u16,
+    theme: Theme,
+) -> Line<'static> {
+    let room = width.saturating_sub(prompt.len() as u16);
+    let style = theme.role_style(StyleRole::Plain);
+    let mut line = Line::from(Span::styled(prompt, theme.role_style(StyleRole::Title)));
+    line.extend(input_line(text, room, theme, style));
+    line
+}
+
 /// An editable text with its cursor, scrolled to the end where text is inserted. A selected text
 /// has no cursor.
 #[must_use]

@@ -111,7 +111,7 @@ fn question_that_is_opened_again_has_to_be_shown_again() {
     }
     assert_eq!(state.key_context(), KeyContext::Deletion);
     canned::show_frame(&mut state, canned::SHOWN_SIZE);
-    update(&mut state, AppEvent::Resized);
+    update(&mut state, AppEvent::ScreenLost);
     assert!(press_unseen(&mut state, KeyPress::char('y')).is_empty());
 }
 

@@ -52,6 +52,14 @@ fn mount_file_system(
         .then_some((device, point))
 }
 
+/// Attaches a loop device to a sparse image of that size in that directory.
+fn attach_sparse_image(directory: &Path, size: u64) -> Option<(PathBuf, LoopDevice)> {
+    let image = directory.join("image");
+    File::create(&image).unwrap().set_len(size).unwrap();
+    let device = LoopDevice::attach(&image, &[])?;
+    Some((image, device))
+}
+
 /// Mounts a file system in a sparse image of 4 GiB in that directory; its directory.
 fn mount_sparse_image(sandbox: &mut GuardSandbox, directory: &Path) -> Option<PathBuf> {
     let image = directory.join("image");
@@ -79,9 +87,7 @@ fn device_in_sparse_image_without_room_below_is_refused() {
     let Some((_lower, directory)) = mount_small_file_system(&mut sandbox) else {
         return;
     };
-    let image = directory.join("image");
-    File::create(&image).unwrap().set_len(1 << 30).unwrap();
-    let Some(device) = LoopDevice::attach(&image, &[]) else {
+    let Some((_image, device)) = attach_sparse_image(&directory, 1 << 30) else {
         return;
     };
     assert_refused(&run_overwrite(device.path()), "space below the image");
@@ -181,9 +187,7 @@ fn device_whose_image_was_deleted_is_refused_without_room_below() {
     let Some((_lower, directory)) = mount_small_file_system(&mut sandbox) else {
         return;
     };
-    let image = directory.join("image");
-    File::create(&image).unwrap().set_len(1 << 30).unwrap();
-    let Some(device) = LoopDevice::attach(&image, &[]) else {
+    let Some((image, device)) = attach_sparse_image(&directory, 1 << 30) else {
         return;
     };
     std::fs::remove_file(&image).unwrap();
@@ -232,9 +236,7 @@ fn run_on_a_device_in_a_sparse_image_stops_at_the_reserve_below() {
     let Some((_lower, directory)) = mount_file_system(&mut sandbox, 1700 * MIB, &EXT4) else {
         return;
     };
-    let image = directory.join("image");
-    File::create(&image).unwrap().set_len(256 * MIB).unwrap();
-    let Some(device) = LoopDevice::attach(&image, &[]) else {
+    let Some((image, device)) = attach_sparse_image(&directory, 256 * MIB) else {
         return;
     };
     let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::outputs::sandbox::{
-    ORDINARY_USER, OutputSandbox, assert_refused, exit_code, is_root, stderr, stdout,
+    LONG_RUN, ORDINARY_USER, OutputSandbox, assert_refused, exit_code, is_root, stderr, stdout,
 };
 
 #[test]
@@ -123,12 +123,7 @@ fn output_file_created_during_run_is_not_overwritten() {
         if exists {
             fs::write(&path, "before").unwrap();
         }
-        let words = ["run", "random-read", "scratch", "--scratch-size", "16MiB"];
-        let more = ["--duration", "60s", "--json", "out.json"];
-        let child = sandbox
-            .command(&[&words[..], &more].concat())
-            .spawn()
-            .unwrap();
+        let child = sandbox.command(&LONG_RUN).spawn().unwrap();
         sandbox.wait_for_journal();
         fs::write(sandbox.join("theirs"), "theirs").unwrap();
         fs::rename(sandbox.join("theirs"), &path).unwrap();

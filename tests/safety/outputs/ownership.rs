@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::outputs::sandbox::{
-    ORDINARY_USER, OutputSandbox, assert_document, exit_code, is_root, stderr, stdout,
+    LONG_RUN, ORDINARY_USER, OutputSandbox, assert_document, exit_code, is_root, stderr, stdout,
 };
 use crate::requirement::{Requirement, skip};
 
@@ -173,12 +173,7 @@ fn attributes_that_change_during_the_run_are_kept() {
     for has_link in [false, true] {
         fs::write(&path, "before").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        let words = ["run", "random-read", "scratch", "--scratch-size", "16MiB"];
-        let more = ["--duration", "60s", "--json", "out.json"];
-        let child = sandbox
-            .command(&[&words[..], &more].concat())
-            .spawn()
-            .unwrap();
+        let child = sandbox.command(&LONG_RUN).spawn().unwrap();
         let journal = sandbox.wait_for_journal();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         if is_root() {

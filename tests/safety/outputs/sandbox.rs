@@ -20,6 +20,19 @@ pub const SHORT_RUN: [&str; 5] = [
     "100",
 ];
 
+/// A run that a test ends, on a scratch file in the directory `scratch`, with the output `out.json`.
+pub const LONG_RUN: [&str; 9] = [
+    "run",
+    "random-read",
+    "scratch",
+    "--scratch-size",
+    "16MiB",
+    "--duration",
+    "60s",
+    "--json",
+    "out.json",
+];
+
 /// How long anything may take on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 

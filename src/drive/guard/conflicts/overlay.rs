@@ -90,12 +90,12 @@ pub(super) fn underlying_file(roots: &SysPaths, file: &File) -> UnderlyingFile {
     if !is_overlay {
         let kind = rustix::fs::fstatfs(file).map_or(0, |facts| facts.f_type as u32);
         return stacked_file_system(kind).map_or(UnderlyingFile::NotOverlay, |file_system| {
-            let at = mount_point(mount_of_file(roots, file).as_ref());
+            let at = mount_point(mounts::mount_of_file(roots, file).as_ref());
             let file_system = file_system.to_owned();
             UnderlyingFile::Unknown(UnresolvedUse::StackedFile { at, file_system })
         });
     }
-    let mount = mount_of_file(roots, file).filter(|mount| mount.file_system == "overlay");
+    let mount = mounts::mount_of_file(roots, file).filter(|mount| mount.file_system == "overlay");
     let located = mount
         .as_ref()
         .and_then(|mount| locate_layer_file(roots, file, mount));
@@ -131,18 +131,6 @@ pub(super) fn has_metacopy<'a>(
         mount.file_system == "overlay" && mount.options.iter().any(has)
     };
     by_default || mounts.any(by_option)
-}
-
-/// The mount through which a descriptor was opened.
-pub(super) fn mount_of_file(roots: &SysPaths, file: &File) -> Option<MountEntry> {
-    let info = roots.proc.join(format!("self/fdinfo/{}", file.as_raw_fd()));
-    let info = fs::read_to_string(info).ok()?;
-    let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
-    let id: u64 = id.trim().parse().ok()?;
-    mounts::mounts(roots)
-        .ok()?
-        .into_iter()
-        .find(|mount| mount.id == id)
 }
 
 /// The layer that holds the file: the one with a file of the same size and times at that path.

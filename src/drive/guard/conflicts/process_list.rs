@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use rustix::event::EventfdFlags;
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 
-use crate::drive::guard::conflicts::overlay;
 use crate::drive::guard::conflicts::unseen_processes::UnseenProcesses;
 use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
@@ -136,8 +135,7 @@ pub(super) fn hidden(roots: &SysPaths) -> Option<UnseenProcesses> {
 fn procfs(roots: &SysPaths) -> Option<MountEntry> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(&roots.proc, flags, Mode::empty()).ok()?;
-    overlay::mount_of_file(roots, &File::from(directory))
-        .filter(|mount| mount.file_system == "proc")
+    mounts::mount_of_file(roots, &File::from(directory)).filter(|mount| mount.file_system == "proc")
 }
 
 fn is_procfs(roots: &SysPaths) -> bool {
