@@ -130,8 +130,31 @@ fn watch_window(duration: Duration, control: &CancellationToken) -> Option<Diagn
         }
         if now >= sample_due || is_over {
             recorder.add_snapshot(Arc::new(views.update(Arc::new(collector.collect()))));
-            sample_due = now + interval;
+            sample_due = next_sample(now, interval, end);
         }
     }
     diagnose(&recorder.finish())
+}
+
+/// When the next sample is due. On a busy machine the samples are late: the last interval is made
+/// longer, as one that is much shorter than the others can end before a slow request does.
+fn next_sample(now: Instant, interval: Duration, end: Instant) -> Instant {
+    let due = now + interval;
+    if due + interval / 2 > end { end } else { due }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_interval_is_never_much_shorter_than_the_others() {
+        let (begun, interval) = (Instant::now(), Duration::from_secs(1));
+        let end = begun + Duration::from_secs(10);
+        let next = |at: f64| next_sample(begun + Duration::from_secs_f64(at), interval, end);
+        assert_eq!(next(3.2), begun + Duration::from_secs_f64(4.2));
+        assert_eq!(next(8.4), begun + Duration::from_secs_f64(9.4));
+        assert_eq!(next(8.6), end);
+        assert_eq!(next(9.9), end);
+    }
 }

@@ -174,9 +174,8 @@ impl WindowRecorder {
             let details = self.facts.examine_blocked(&end, task);
             self.window.blocked.push(details);
         }
-        if let Some(last) = self.window.snapshots.last() {
-            self.window.read_files = self.read_files.read(&self.roots, last, end.at);
-        }
+        let snapshots = &self.window.snapshots;
+        self.window.read_files = self.read_files.read(&self.roots, snapshots, end.at);
         end.kernel_errors = joined_errors(self.logged.iter().map(|(_, errors)| errors));
         let begin = self.readings.front().cloned();
         self.window.facts = Some((begin.unwrap_or_default(), end));
