@@ -27,8 +27,9 @@ mod trusted_path;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, OFlags, fstat};
 
@@ -42,6 +43,12 @@ pub use self::error::{InputError, OutputError};
 pub use self::file_id::FileId;
 pub use self::kernel_files::acts_on_kernel;
 pub use self::trusted_path::{TrustError, resolve_trusted};
+
+/// How long the holder of a lease may take to release it. The kernel takes it away after
+/// `/proc/sys/fs/lease-break-time` seconds, 45 by default.
+const LEASE_RELEASE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval between two attempts to open a file with a lease.
+const LEASE_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Path that means stdout.
 const STDOUT_NAME: &str = "-";
@@ -89,12 +96,28 @@ impl DirectoryEntry {
     fn open_existing(&self, path: &Path, id: FileId) -> Result<File, OutputError> {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = self
-            .directory
-            .open(&self.name, flags)
+            .open_when_released(flags)
             .map_err(|error| OutputError::io("write", path, error))?;
         match fstat(&file) {
             Ok(stat) if FileId::of_stat(&stat) == id => Ok(file.into()),
             _ => Err(OutputError::changed(path)),
+        }
+    }
+
+    /// Opens the file. Where another process has a lease on it (an NFS or SMB server for a client that
+    /// caches it), this call asks for the lease, and the holder gets time to release it (fcntl(2),
+    /// "Leases").
+    fn open_when_released(&self, flags: OFlags) -> io::Result<OwnedFd> {
+        let deadline = Instant::now() + LEASE_RELEASE_TIMEOUT;
+        loop {
+            match self.directory.open(&self.name, flags) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < deadline =>
+                {
+                    std::thread::sleep(LEASE_POLL_INTERVAL);
+                }
+                opened => return opened,
+            }
         }
     }
 

@@ -330,6 +330,8 @@ impl Supervisor<'_> {
     fn abandon_worker(&self) -> WorkerEnd {
         // Its remaining threads end as soon as the kernel releases them.
         let _ = kill_process(self.worker, Signal::KILL);
+        let is_gone = self.reap_killed_worker();
+        // Only now no thread of it draws any more.
         self.restore_terminal();
         let mut lines = Vec::new();
         if self.delivered_status.is_none() && self.target.is_some() {
@@ -338,7 +340,6 @@ impl Supervisor<'_> {
                     .to_owned(),
             );
         }
-        let is_gone = self.reap_killed_worker();
         if !is_gone {
             lines.push(self.abandoned_message());
         }

@@ -43,10 +43,10 @@ impl SavedTerminal {
         if tcgetpgrp(&self.terminal).is_ok_and(|group| group != getpgrp()) {
             return;
         }
-        write_once(&self.terminal, &(self.leave_screen)());
         // Another process group may take the terminal at this moment; the kernel would then stop this
         // process.
         system::ignore_signal(Signal::TTOU);
+        write_once(&self.terminal, &(self.leave_screen)());
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.modes);
     }
 }

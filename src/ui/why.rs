@@ -6,7 +6,7 @@
 //!
 //!  postgres on vg0-data waits 41 ms per write because sda is saturated by cp.
 //!    evidence   sda: w_await 41 ms                         /proc/diskstats
-//!    do         (cd /proc/4711/task && ionice -c 3 -p *)
+//!    do         ps -L -p 4711 -o lwp= | xargs -n 1 ionice -c 3 -p
 //!    ruled out  ...
 //! ```
 

@@ -222,9 +222,10 @@ impl PassHook for CacheSwitch {
         if self.current_state == Some(word) {
             return true;
         }
-        // After an error the state is unknown.
+        // After an error the state is unknown. A cache that an administrator has switched off in the
+        // meantime stays off: see `CacheObstacle::Off`.
         self.current_state = None;
-        match self.guard.set(word) {
+        match self.guard.set_unless_changed_elsewhere(word) {
             Ok(()) => {
                 self.current_state = Some(word);
                 true

@@ -55,6 +55,14 @@ pub enum SettingError {
         /// ID of that process, if known.
         holder: Option<u32>,
     },
+    /// Another program has changed the setting while it was locked.
+    #[error("another program has changed {setting} to {value:?}")]
+    ChangedElsewhere {
+        /// The setting.
+        setting: SystemSetting,
+        /// The value that it set.
+        value: String,
+    },
     /// The path does not lead to a file of the kernel.
     #[error("{} is not a kernel file", path.display())]
     NotKernelFile {
@@ -124,6 +132,9 @@ impl SettingError {
                 Some(id) => format!("wait until process {id} has ended"),
                 None => "wait until it has ended; lslocks lists the locks".to_owned(),
             },
+            Self::ChangedElsewhere { setting, .. } => {
+                format!("run the benchmark again when nothing else changes {setting}")
+            }
             Self::NotKernelFile { .. } => "mount sysfs on /sys and procfs on /proc".to_owned(),
         }
     }

@@ -33,6 +33,26 @@ impl SettingLock {
     /// another one.
     pub fn set(&mut self, value: &str) -> Result<(), SettingError> {
         let before = self.file.read()?;
+        self.change(before, value)
+    }
+
+    /// Changes the setting, unless another program has changed it since it was locked.
+    ///
+    /// # Errors
+    /// When another program has changed it, and as [`SettingLock::set`].
+    pub fn set_unless_changed_elsewhere(&mut self, value: &str) -> Result<(), SettingError> {
+        let before = self.file.read()?;
+        if before != self.record.original() && !self.record.was_set_by_us(&before) {
+            let setting = self.record.setting().clone();
+            return Err(SettingError::ChangedElsewhere {
+                setting,
+                value: before,
+            });
+        }
+        self.change(before, value)
+    }
+
+    fn change(&mut self, before: String, value: &str) -> Result<(), SettingError> {
         self.record = self.valid(value, self.record.clone().before_write(before, value))?;
         self.write_record()?;
         self.file.write(value)?;

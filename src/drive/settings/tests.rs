@@ -150,6 +150,34 @@ fn setting_lock_drop_restores_original_value() {
 }
 
 #[test]
+fn setting_that_another_program_changes_is_left_alone() {
+    for value_of_run in [None, Some("4")] {
+        let location = TestLocation::new();
+        let mut guard = location.guard();
+        if let Some(value) = value_of_run {
+            guard.set_unless_changed_elsewhere(value).unwrap();
+        }
+        fs::write(&location.setting, "64\n").unwrap();
+        let error = guard.set_unless_changed_elsewhere("256").unwrap_err();
+        assert!(
+            matches!(&error, SettingError::ChangedElsewhere { value, .. } if value == "64"),
+            "{error}"
+        );
+        assert_eq!(location.current_value(), "64");
+        drop(guard);
+        assert_eq!(location.current_value(), "64");
+    }
+    // The value before the run, and those of the run, are as good as no change.
+    let location = TestLocation::new();
+    let mut guard = location.guard();
+    guard.set_unless_changed_elsewhere("4").unwrap();
+    fs::write(&location.setting, "128\n").unwrap();
+    guard.set_unless_changed_elsewhere("256").unwrap();
+    drop(guard);
+    assert_eq!(location.current_value(), "128");
+}
+
+#[test]
 fn setting_locked_by_another_process_is_refused() {
     let location = TestLocation::new();
     let mut guard = location.guard();

@@ -77,8 +77,9 @@ fn limit_command(unit: &str, device: &str, bytes_per_s: u64) -> Option<String> {
 pub fn remedy_text(remedy: &Remedy) -> RemedyText {
     match remedy {
         Remedy::IdleClass { pid, scheduler } => RemedyText::command(
-            // The kernel keeps an I/O class for each thread (ioprio_set(2)).
-            format!("(cd /proc/{pid}/task && ionice -c 3 -p *)"),
+            // The kernel keeps an I/O class for each thread (ioprio_set(2)). One call for each: ionice(1)
+            // stops at a thread that has ended.
+            format!("ps -L -p {pid} -o lwp= | xargs -n 1 ionice -c 3 -p"),
             format!(
                 "I/O class idle for all threads, which the scheduler {scheduler} heeds for reads and direct writes"
             ),

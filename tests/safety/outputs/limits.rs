@@ -3,7 +3,8 @@
 use std::fs;
 
 use crate::outputs::sandbox::{
-    LONG_RUN, ORDINARY_USER, OutputSandbox, assert_refused, exit_code, is_root, stderr, stdout,
+    LONG_RUN, ORDINARY_USER, OutputSandbox, assert_document, assert_refused, exit_code, is_root,
+    stderr, stdout,
 };
 
 #[test]
@@ -112,6 +113,35 @@ fn in_place_output_on_full_file_system_is_unchanged() {
             .unwrap()
             .contains("IOPS")
     );
+}
+
+/// A lease, as an NFS server holds it for a client that caches the file: it is released a while after
+/// it is asked for.
+#[test]
+fn output_with_a_lease_is_written_after_its_release() {
+    let sandbox = OutputSandbox::new();
+    // F_SETLEASE is 1024, F_WRLCK 1 and F_UNLCK 2.
+    let script = r#"
+        echo before > "$D/out.json"
+        perl -e '
+            open(my $file, "+<", "out.json") or die;
+            $SIG{IO} = sub { sleep 1; fcntl($file, 1024, 2); print "released\n"; exit };
+            fcntl($file, 1024, 1) or die;
+            $| = 1;
+            print "held\n";
+            sleep 100 while 1;
+        ' > "$D/said" &
+        until grep -q held "$D/said"; do sleep 0.1; done
+        "$P" $RUN --json "$D/out.json"
+        status=$?
+        wait
+        cat "$D/said"
+        exit $status
+    "#;
+    let output = sandbox.script(script).output().unwrap();
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
+    assert!(stdout(&output).ends_with("held\nreleased\n"));
+    assert_document(&fs::read_to_string(sandbox.join("out.json")).unwrap());
 }
 
 #[test]
