@@ -614,11 +614,6 @@ pub fn consent_state() -> AppState {
 /// Before random writes to a drive with more on it than there is room for.
 pub fn consent_with_many_facts() -> AppState {
     let mut state = overwrite_state("/dev/sdc");
-    let mut facts = vec![
-        "-> /dev/elsewhere/sdc, sdc (8:32), 8.00 TB".to_owned(),
-        "model ST8000NM000A-2KE101, serial WKD0A3C7".to_owned(),
-    ];
-    facts.extend((1..=40).map(|number| format!("partition sdc{number}, 200 GB, ext4")));
     let signatures = [
         "gpt",
         "ext4 (partitions 1-40)",
@@ -630,9 +625,39 @@ pub fn consent_with_many_facts() -> AppState {
         "unknown contents (byte 7990000000000 cannot be read: Input/output error (os error 5))",
     ];
     let impact = OverwriteImpact {
-        target_facts: facts,
+        target_facts: many_facts(),
         signatures: signatures.map(str::to_owned).to_vec(),
         medium: Ok(inspected_medium("/dev/sdc")),
+    };
+    send_impact(&mut state, impact);
+    state
+}
+
+/// A drive with 40 partitions.
+fn many_facts() -> Vec<String> {
+    let mut facts = vec![
+        "-> /dev/elsewhere/sdc, sdc (8:32), 8.00 TB".to_owned(),
+        "model ST8000NM000A-2KE101, serial WKD0A3C7".to_owned(),
+    ];
+    facts.extend((1..=40).map(|number| format!("partition sdc{number}, 200 GB, ext4")));
+    facts
+}
+
+/// Before random writes to a drive with more uses than there is room for.
+pub fn consent_for_target_with_many_uses() -> AppState {
+    let mut state = overwrite_state("/dev/sdc");
+    let conflicts = (1..=40).map(|number| UseConflict::Mounted {
+        device: format!("sdc{number}"),
+        at: format!("/srv/{number}"),
+    });
+    let refusal = Refusal::InUse {
+        name: "/dev/sdc".to_owned(),
+        conflicts: conflicts.collect(),
+    };
+    let impact = OverwriteImpact {
+        target_facts: many_facts(),
+        signatures: vec!["gpt".to_owned()],
+        medium: Err(Arc::new(refusal)),
     };
     send_impact(&mut state, impact);
     state

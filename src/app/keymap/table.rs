@@ -187,6 +187,12 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::OverwriteConsent, ESC, KeyCommand::Cancel, "cancel; nothing is written", "cancel"),
 
     binding(KeyContext::OverwriteRefused, ESC, KeyCommand::Cancel, "back; nothing is written", "back"),
+    binding(KeyContext::OverwriteRefused, DOWN, KeyCommand::Down, "scroll down", "scroll"),
+    binding(KeyContext::OverwriteRefused, UP, KeyCommand::Up, "scroll up", ""),
+    binding(KeyContext::OverwriteRefused, PAGE_DOWN, KeyCommand::PageDown, "one page down", ""),
+    binding(KeyContext::OverwriteRefused, PAGE_UP, KeyCommand::PageUp, "one page up", ""),
+    binding(KeyContext::OverwriteRefused, HOME, KeyCommand::GoToFirst, "to the first line", ""),
+    binding(KeyContext::OverwriteRefused, END, KeyCommand::GoToLast, "to the last line", ""),
 
     binding(KeyContext::TextEditing, LEFT, KeyCommand::EditText(TextEdit::Left), "one character to the left", "edit"),
     binding(KeyContext::TextEditing, RIGHT, KeyCommand::EditText(TextEdit::Right), "one character to the right", ""),

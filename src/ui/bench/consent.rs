@@ -24,7 +24,6 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::consent::{DrawnLines, OverwriteQuestion};
-use crate::drive::OverwriteImpact;
 use crate::ui::bench::forecast::cost_lines;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
@@ -48,14 +47,6 @@ const FIELD_HEIGHT: usize = 2;
 const SCROLL_ADVICE: &str = "The path can be typed once all that is lost was shown: scroll with \
                              Down or PageDown";
 
-/// What the question says about the path, as far as it is known.
-enum Answer {
-    /// The path can be typed, once all lines were shown that it consents to.
-    Field,
-    /// Why there is no field; empty while the target is examined.
-    Text(Vec<Line<'static>>),
-}
-
 /// The lines that scroll.
 struct ScrolledLines {
     lines: Vec<Line<'static>>,
@@ -71,19 +62,19 @@ pub(super) fn draw(question: &OverwriteQuestion, theme: Theme, area: Rect, buf: 
         ..area
     };
     let title = title_lines(question, theme, area.width);
-    let answer = answer(question, theme, area.width);
-    let answer_height = match &answer {
-        Answer::Field => prompt_lines(question, theme, area.width).len() + FIELD_HEIGHT,
-        Answer::Text(lines) => lines.len(),
+    let takes_path = question.impact.is_some() && !question.is_refused();
+    let field_height = match takes_path {
+        true => prompt_lines(question, theme, area.width).len() + FIELD_HEIGHT,
+        false => 0,
     };
     let scrolled = scrolled_lines(question, theme, area.width);
-    let room = usize::from(area.height).saturating_sub(title.len() + answer_height + 2);
+    let room = usize::from(area.height).saturating_sub(title.len() + field_height + 2);
     let [top, _, middle, _, bottom, _] = Layout::vertical([
         Constraint::Length(title.len() as u16),
         Constraint::Length(1),
         Constraint::Length(scrolled.lines.len().min(room) as u16),
         Constraint::Length(1),
-        Constraint::Length(answer_height as u16),
+        Constraint::Length(field_height as u16),
         Constraint::Fill(1),
     ])
     .areas(area);
@@ -91,20 +82,18 @@ pub(super) fn draw(question: &OverwriteQuestion, theme: Theme, area: Rect, buf: 
     let viewport = &question.facts.viewport;
     viewport.clear_extent();
     let drawn = scrolled::draw(scrolled.lines, viewport, theme, middle, buf);
-    let lines = match answer {
-        Answer::Text(lines) => lines,
-        Answer::Field => {
-            let is_shown = question.facts.record_drawn(DrawnLines {
-                width: area.width,
-                first: drawn.start,
-                end: drawn.end,
-                required: scrolled.required,
-            });
-            match is_shown {
-                true => field_lines(question, theme, area.width),
-                false => wrapped_lines(SCROLL_ADVICE, area.width, theme, StyleRole::Warning),
-            }
-        }
+    if !takes_path {
+        return;
+    }
+    let is_shown = question.facts.record_drawn(DrawnLines {
+        width: area.width,
+        first: drawn.start,
+        end: drawn.end,
+        required: scrolled.required,
+    });
+    let lines = match is_shown {
+        true => field_lines(question, theme, area.width),
+        false => wrapped_lines(SCROLL_ADVICE, area.width, theme, StyleRole::Warning),
     };
     draw_lines(lines, bottom, buf);
 }
@@ -139,9 +128,14 @@ fn is_cut(question: &OverwriteQuestion, width: u16) -> bool {
     wrap_text(&title, width).len() > MAX_TITLE_ROWS
 }
 
-/// What the benchmark will do, and what would be lost.
+/// Why it is refused, what the benchmark would do, and what would be lost.
 fn scrolled_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> ScrolledLines {
     let mut lines = forecast_lines(question, theme, width);
+    if let Some(refusal) = refusal(question) {
+        let mut refusal = wrapped_lines(&refusal, width, theme, StyleRole::Error);
+        refusal.push(Line::default());
+        lines.splice(0..0, refusal);
+    }
     if is_cut(question, width) {
         let path = format!("path {}", question.path());
         lines.splice(0..0, wrapped_lines(&path, width, theme, StyleRole::Plain));
@@ -229,17 +223,14 @@ fn impact_lines(question: &OverwriteQuestion, theme: Theme, width: u16) -> Scrol
     ScrolledLines { lines, required }
 }
 
-/// The field for the path, or why there is none.
-fn answer(question: &OverwriteQuestion, theme: Theme, width: u16) -> Answer {
-    let paragraph = |text: &str| Answer::Text(wrapped_lines(text, width, theme, StyleRole::Error));
-    match &question.impact {
-        None => Answer::Text(Vec::new()),
-        Some(Err(error)) => paragraph(&format!("{error}; {}", error.advice())),
-        Some(Ok(OverwriteImpact {
-            medium: Err(refusal),
-            ..
-        })) => paragraph(&format!("{refusal}; {}", refusal.advice())),
-        Some(Ok(_)) => Answer::Field,
+/// Why the target cannot be overwritten.
+fn refusal(question: &OverwriteQuestion) -> Option<String> {
+    match question.impact.as_ref()? {
+        Err(error) => Some(format!("{error}; {}", error.advice())),
+        Ok(impact) => {
+            let refusal = impact.medium.as_ref().err()?;
+            Some(format!("{refusal}; {}", refusal.advice()))
+        }
     }
 }
 

@@ -143,6 +143,8 @@ fn lists_and_pages() -> Vec<(String, AppState)> {
     recorded.live.timeline = canned::replay_state().live.timeline;
     led_to("recorded requests", recorded, &[]);
     led_to("why", why::long_state(), &[]);
+    let refused = canned::consent_for_target_with_many_uses();
+    led_to("consent, refused", refused, &[]);
     led_to("six checks", result_with_six_checks(), &[]);
     for pane in ['m', 'd', 'f'] {
         led_to(
