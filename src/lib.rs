@@ -28,6 +28,7 @@ pub mod entropy;
 pub mod file_trace;
 mod flight_recorder;
 mod format_version;
+mod inode_attributes;
 mod local_time;
 mod memory;
 pub mod model;

@@ -3,11 +3,17 @@
 //! The structures of these calls are arrays of 64-bit numbers with padding to a fixed size, and are
 //! used as such.
 
+mod quota;
+mod tree;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::ioctl::{Opcode, opcode};
+
+pub use self::quota::{QuotaGroupLimit, quota_limits};
+pub use self::tree::{ItemRange, read_items, search_tree};
 
 /// `BTRFS_IOCTL_MAGIC`.
 const MAGIC: u8 = 0x94;

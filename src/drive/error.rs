@@ -69,10 +69,9 @@ pub enum DriveError {
         },
         free = describe_free_space(.limit.as_ref(), *.free),
         reserve = crate::units::format_size(*.reserve),
-        place = if matches!(.limit, Some(SpaceLimit::Image(_) | SpaceLimit::Store(_))) {
-            "it"
-        } else {
-            "its file system"
+        place = match .limit {
+            Some(SpaceLimit::Image(_) | SpaceLimit::Store(_) | SpaceLimit::Quota(_)) => "it",
+            Some(SpaceLimit::Memory(_)) | None => "its file system",
         },
         missing = crate::units::format_size(*.missing)
     )]
@@ -121,6 +120,9 @@ fn describe_free_space(limit: Option<&SpaceLimit>, bytes: u64) -> String {
     match limit {
         Some(SpaceLimit::Memory(limit)) => {
             format!("is in memory, of which {limit} leaves {bytes}")
+        }
+        Some(SpaceLimit::Quota(owner)) => {
+            format!("counts for {owner}, which has {bytes} left")
         }
         Some(SpaceLimit::Image(path)) => {
             format!("may need space below the image {path}, whose file system has {bytes} free")

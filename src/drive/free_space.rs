@@ -1,10 +1,11 @@
 //! Bytes that may be written to the file system of a file: its free space, for an in-memory file
 //! system the available memory, for one in an image the free space below that, and for one on
-//! a snapshot, its origin or a thin volume what is left for that.
+//! a snapshot, its origin or a thin volume what is left for that. A quota may leave less.
 
 mod image;
 mod lower_space;
 mod new_blocks;
+mod quota;
 mod store;
 mod upper_directory;
 
@@ -98,11 +99,22 @@ impl FreeSpace {
             facts.f_blocks.saturating_mul(facts.f_frsize),
             facts.f_bavail.saturating_mul(facts.f_frsize),
         );
-        Ok(match is_memory_backed(roots, file) {
+        let own = match is_memory_backed(roots, file) {
             // The kernel reports no sizes for an in-memory file system without a size limit.
             true => own.limited_by_memory(facts.f_blocks > 0, memory::memory_limits(roots)),
             false => own,
-        })
+        };
+        Ok(own.limited_by(quota::quota_rooms(file)))
+    }
+
+    /// The minimum of this and of others.
+    fn limited_by(self, others: Vec<Self>) -> Self {
+        let least = others
+            .into_iter()
+            .min_by_key(|room| (room.usable_bytes(), room.free_bytes));
+        least
+            .filter(|other| other.usable_bytes() < self.usable_bytes())
+            .unwrap_or(self)
     }
 
     /// The minimum of the free space of the file system itself, if it has a limit, and of what each

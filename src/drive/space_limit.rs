@@ -5,6 +5,8 @@
 pub enum SpaceLimit {
     /// A memory limit, by its name: the file system is in memory.
     Memory(String),
+    /// A quota, by whose it is.
+    Quota(String),
     /// The file system of an image, by the path of the image.
     Image(String),
     /// A snapshot or a pool of device-mapper, by what it is and its name.

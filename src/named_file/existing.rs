@@ -13,7 +13,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::named_file::inode_attributes::InodeAttributes;
+use crate::inode_attributes::InodeAttributes;
 
 /// Maximum size of the list of names, and of a value, of extended attributes (xattr(7)).
 const MAX_XATTR_BYTES: usize = 1 << 16;

@@ -13,7 +13,6 @@ mod existing;
 mod file_id;
 mod file_type;
 mod found_file;
-mod inode_attributes;
 pub mod input;
 mod kernel_files;
 mod owner;

@@ -15,6 +15,7 @@ use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
 use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::diagnosis::{EvidenceWindow, diagnose};
+use diskscope::drive::btrfs::read_items;
 use diskscope::drive::guard::MediumContents;
 use diskscope::drive::guard::conflicts::{
     device_mapper, exports, lock_line, mappings as guard_mappings,
@@ -191,7 +192,7 @@ pub fn btrfs_items(bytes: &[u8]) {
     let (count, items) = bytes.split_at(bytes.len().min(1));
     let count = u32::from(count.first().copied().unwrap_or(0));
     let mut found = 0;
-    let last = btrfs::read_items(items, count, 228, &mut |_, _, item: &[u8]| {
+    let last = read_items(items, count, 228, &mut |_, _, item: &[u8]| {
         found += 1;
         assert!(item.len() <= items.len());
         true

@@ -2,9 +2,9 @@
 //! include/uapi/linux/btrfs_tree.h and include/uapi/linux/btrfs.h).
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-use linux_raw_sys::ioctl::BTRFS_IOC_TREE_SEARCH;
+use crate::drive::btrfs::{ItemRange, search_tree};
 
 /// Trees and item types.
 const ROOT_TREE: u64 = 1;
@@ -23,30 +23,9 @@ const STRIPE_LENGTH: u64 = 65_536;
 /// Sizes of `struct btrfs_chunk` without stripes, and of a stripe.
 const CHUNK_BYTES: usize = 48;
 const STRIPE_BYTES: usize = 32;
-/// Size of `struct btrfs_ioctl_search_header`.
-const HEADER_BYTES: usize = 32;
-const SEARCH_BUFFER_BYTES: usize = 4096 - 104;
 /// A file system of a petabyte has about a million chunks of a gigabyte.
 const MAX_CHUNKS: usize = 100_000;
 const MAX_SUBVOLUMES: usize = 1000;
-
-/// `struct btrfs_ioctl_search_args`.
-#[repr(C)]
-struct SearchArguments {
-    tree: u64,
-    min_object: u64,
-    max_object: u64,
-    min_offset: u64,
-    max_offset: u64,
-    min_transaction: u64,
-    max_transaction: u64,
-    min_type: u32,
-    max_type: u32,
-    item_count: u32,
-    unused: u32,
-    reserved: [u64; 4],
-    buffer: [u8; SEARCH_BUFFER_BYTES],
-}
 
 /// A stripe of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,104 +140,22 @@ impl Chunk {
     }
 }
 
-/// Items of a tree: object, offset and content of each.
-fn search_tree(
-    mount: BorrowedFd<'_>,
-    tree: u64,
-    item_type: u32,
-    objects: std::ops::RangeInclusive<u64>,
-    mut found: impl FnMut(u64, u64, &[u8]) -> bool,
-) -> io::Result<()> {
-    let mut arguments = Box::new(SearchArguments {
-        tree,
-        min_object: *objects.start(),
-        max_object: *objects.end(),
-        min_offset: 0,
-        max_offset: u64::MAX,
-        min_transaction: 0,
-        max_transaction: u64::MAX,
-        min_type: item_type,
-        max_type: item_type,
-        item_count: u32::MAX,
-        unused: 0,
-        reserved: [0; 4],
-        buffer: [0; SEARCH_BUFFER_BYTES],
-    });
-    loop {
-        arguments.item_count = 4096;
-        // SAFETY: BTRFS_IOC_TREE_SEARCH reads and writes one struct btrfs_ioctl_search_args of 4096
-        // bytes, which is the size of `arguments`.
-        let result = unsafe {
-            libc::ioctl(
-                mount.as_raw_fd(),
-                BTRFS_IOC_TREE_SEARCH as libc::Ioctl,
-                std::ptr::from_mut(&mut *arguments),
-            )
-        };
-        if result < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let Some((object, offset)) = read_items(
-            &arguments.buffer,
-            arguments.item_count,
-            item_type,
-            &mut found,
-        ) else {
-            return Ok(());
-        };
-        // The key after the last one.
-        (arguments.min_object, arguments.min_offset) = match offset.checked_add(1) {
-            Some(offset) => (object, offset),
-            None => (object.saturating_add(1), 0),
-        };
-        if arguments.min_object > *objects.end() {
-            return Ok(());
-        }
-    }
-}
-
-/// Passes on the items of one type in a response of BTRFS_IOC_TREE_SEARCH: object, offset and
-/// content of each. Returns the key of the last one; `None` where there is none or no further one is
-/// wanted.
-pub fn read_items(
-    mut rest: &[u8],
-    count: u32,
-    item_type: u32,
-    found: &mut impl FnMut(u64, u64, &[u8]) -> bool,
-) -> Option<(u64, u64)> {
-    let mut last = None;
-    for _ in 0..count {
-        let (header, after) = rest.split_at_checked(HEADER_BYTES)?;
-        let number = |at: usize| Some(u64::from_ne_bytes(header.get(at..at + 8)?.try_into().ok()?));
-        let short = |at: usize| Some(u32::from_ne_bytes(header.get(at..at + 4)?.try_into().ok()?));
-        let (object, offset) = (number(8)?, number(16)?);
-        let (item, after) = after.split_at_checked(short(28)? as usize)?;
-        // A range of keys contains other types too.
-        if short(24)? == item_type && !found(object, offset, item) {
-            return None;
-        }
-        last = Some((object, offset));
-        rest = after;
-    }
-    last
-}
-
 /// The chunks of a file system, in order of their addresses. `mount` is a directory of it.
 ///
 /// # Errors
 /// `EPERM` without CAP_SYS_ADMIN.
 pub fn chunks(mount: BorrowedFd<'_>) -> io::Result<Vec<Chunk>> {
     let mut found = Vec::new();
-    search_tree(
-        mount,
-        CHUNK_TREE,
-        CHUNK_ITEM,
-        FIRST_SUBVOLUME..=FIRST_SUBVOLUME,
-        |_, logical, item| {
-            found.extend(Chunk::parse(logical, item));
-            found.len() < MAX_CHUNKS
-        },
-    )?;
+    let range = ItemRange {
+        tree: CHUNK_TREE,
+        item_type: CHUNK_ITEM,
+        objects: FIRST_SUBVOLUME..=FIRST_SUBVOLUME,
+        first_offset: 0,
+    };
+    search_tree(mount, &range, |_, logical, item| {
+        found.extend(Chunk::parse(logical, item));
+        found.len() < MAX_CHUNKS
+    })?;
     Ok(found)
 }
 
@@ -268,16 +165,16 @@ pub fn chunks(mount: BorrowedFd<'_>) -> io::Result<Vec<Chunk>> {
 /// `EPERM` without CAP_SYS_ADMIN.
 pub fn subvolumes(mount: BorrowedFd<'_>) -> io::Result<Vec<u64>> {
     let mut found = vec![TOP_SUBVOLUME];
-    search_tree(
-        mount,
-        ROOT_TREE,
-        ROOT_ITEM,
-        FIRST_SUBVOLUME..=u64::MAX - FIRST_SUBVOLUME,
-        |subvolume, _, _| {
-            found.push(subvolume);
-            found.len() < MAX_SUBVOLUMES
-        },
-    )?;
+    let range = ItemRange {
+        tree: ROOT_TREE,
+        item_type: ROOT_ITEM,
+        objects: FIRST_SUBVOLUME..=u64::MAX - FIRST_SUBVOLUME,
+        first_offset: 0,
+    };
+    search_tree(mount, &range, |subvolume, _, _| {
+        found.push(subvolume);
+        found.len() < MAX_SUBVOLUMES
+    })?;
     found.dedup();
     Ok(found)
 }
@@ -313,11 +210,6 @@ mod tests {
     }
 
     #[test]
-    fn arguments_have_the_size_of_the_kernel() {
-        assert_eq!(size_of::<SearchArguments>(), 4096);
-    }
-
-    #[test]
     fn mirrored_range_has_a_place_on_each_device() {
         let mirrored = chunk(1 << 4, 1, &[(1, 1000), (2, 5000)]);
         assert_eq!(ranges(&mirrored, 100, 50), [(1, 1100, 50), (2, 5100, 50)]);
@@ -344,19 +236,6 @@ mod tests {
                 prop_assert!(CHUNK_BYTES + chunk.stripes.len() * STRIPE_BYTES <= bytes.len());
                 let _ = chunk.device_ranges(0, 1 << 16);
             }
-        }
-
-        #[test]
-        fn search_response_parser_accepts_any_bytes(
-            bytes in proptest::collection::vec(any::<u8>(), 0..400),
-            count in 0_u32..50,
-        ) {
-            let mut total = 0;
-            read_items(&bytes, count, 0, &mut |_, _, item: &[u8]| {
-                total += item.len();
-                true
-            });
-            prop_assert!(total <= bytes.len());
         }
     }
 }

@@ -117,6 +117,51 @@ fn scratch_file_in_sparse_image_without_room_below_is_refused() {
     assert!(message.contains("space below the image"), "{message}");
 }
 
+/// Limits what a subvolume of a new btrfs may hold; its directory.
+fn mount_limited_subvolume(
+    sandbox: &mut GuardSandbox,
+    limit: u64,
+) -> Option<(LoopDevice, PathBuf)> {
+    let (device, directory) = mount_file_system(sandbox, 4 << 30, &BTRFS)?;
+    let subvolume = directory.join("limited");
+    let name = subvolume.to_str().unwrap();
+    let point = directory.to_str().unwrap();
+    if command_output("btrfs", &["quota", "enable", point]).is_none() {
+        skip(Requirement::Btrfs, "no quotas of btrfs");
+        return None;
+    }
+    assert!(command_output("btrfs", &["subvolume", "create", name]).is_some());
+    let bytes = limit.to_string();
+    assert!(command_output("btrfs", &["qgroup", "limit", &bytes, name]).is_some());
+    Some((device, subvolume))
+}
+
+#[test]
+fn scratch_file_and_image_leave_half_of_a_small_quota() {
+    // An image that cannot be compared with a file of an overlay of another test counts as in use.
+    let mut sandbox = GuardSandbox::exclusive();
+    let Some((_lower, directory)) = mount_limited_subvolume(&mut sandbox, 96 * MIB) else {
+        return;
+    };
+    let run = |size: &str| {
+        let mut command = overwrite_command(directory.as_os_str(), &["--scratch-size", size]);
+        command.args(["--requests", "20"]).output().unwrap()
+    };
+    let output = run("64MiB");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("the quota group 0/"), "{message}");
+    assert_written(&run("16MiB"));
+    let Some((_image, device)) = attach_sparse_image(&directory, 64 * MIB) else {
+        return;
+    };
+    assert_written(&run_overwrite(device.path()));
+    let others = directory.join("others");
+    std::fs::write(&others, vec![7; 60 * MIB as usize]).unwrap();
+    assert!(command_output("sync", &["-f", others.to_str().unwrap()]).is_some());
+    assert_refused(&run_overwrite(device.path()), "the quota group 0/");
+}
+
 fn free_bytes(directory: &Path) -> u64 {
     let facts = rustix::fs::statvfs(directory).unwrap();
     facts.f_bavail * facts.f_frsize

@@ -23,18 +23,18 @@ struct FsXattr {
 
 /// What chattr(1) and xfs_io(8) set for a file, except the flags of `FS_IOC_GETFLAGS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct InodeAttributes {
+pub(crate) struct InodeAttributes {
     /// `FS_XFLAG_...`.
     flags: u32,
-    /// The project whose quota the file counts for.
-    project_id: u32,
+    /// The project whose quota the file counts for; 0: none.
+    pub(crate) project_id: u32,
     /// Hints for the size of extents in bytes.
     extent_sizes: [u32; 2],
 }
 
 impl InodeAttributes {
     /// Those of an open file; `None` on a file system that does not have them.
-    pub(super) fn of_file(file: impl AsFd) -> Option<Self> {
+    pub(crate) fn of_file(file: impl AsFd) -> Option<Self> {
         // SAFETY: the kernel writes a structure of this type for this request, and any bytes are a
         // value of it.
         let answer = unsafe { ioctl(file, Getter::<FS_IOC_FSGETXATTR, FsXattr>::new()) };

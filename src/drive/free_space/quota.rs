@@ -1,0 +1,186 @@
+//! What quotas leave for a file: those of its owner, its group and its project (quotactl(2)), and on
+//! btrfs those of its subvolume.
+//!
+//! A quota that is used up refuses the writes of others who share it as a full file system does: an
+//! image that counts for the same project loses data that the kernel has accepted.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+
+use rustix::fs::{CWD, Mode, OFlags};
+
+use super::{FreeSpace, RESERVE_BYTES, RESERVE_DIVISOR};
+use crate::drive::btrfs;
+use crate::drive::space_limit::SpaceLimit;
+use crate::inode_attributes::InodeAttributes;
+
+/// `Q_GETQUOTA` (include/uapi/linux/quota.h).
+const Q_GETQUOTA: u32 = 0x80_0007;
+/// Bytes of the blocks in which limits are counted (`QIF_DQBLKSIZE`).
+const LIMIT_BLOCK_BYTES: u64 = 1024;
+
+/// `struct if_dqblk`.
+#[repr(C)]
+#[derive(Default)]
+struct QuotaBlock {
+    hard_limit: u64,
+    soft_limit: u64,
+    used_bytes: u64,
+    inode_hard_limit: u64,
+    inode_soft_limit: u64,
+    used_inodes: u64,
+    grace: u64,
+    inode_grace: u64,
+    valid: u32,
+}
+
+/// Whose quota it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QuotaKind {
+    User,
+    Group,
+    Project,
+}
+
+impl QuotaKind {
+    /// `USRQUOTA`, `GRPQUOTA` and `PRJQUOTA`.
+    fn number(self) -> u32 {
+        match self {
+            Self::User => 0,
+            Self::Group => 1,
+            Self::Project => 2,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Group => "group",
+            Self::Project => "project",
+        }
+    }
+}
+
+/// What each quota leaves that a file counts for, as far as this user may know them.
+pub(super) fn quota_rooms(file: &File) -> Vec<FreeSpace> {
+    let Ok(facts) = file.metadata() else {
+        return Vec::new();
+    };
+    let mut rooms = Vec::new();
+    for (kind, id) in [
+        (QuotaKind::User, facts.uid()),
+        (QuotaKind::Group, facts.gid()),
+    ] {
+        rooms.extend(quota(file, kind, id).ok().flatten());
+    }
+    let project = InodeAttributes::of_file(file).map_or(0, |attributes| attributes.project_id);
+    rooms.extend(match quota(file, QuotaKind::Project, project) {
+        Ok(room) => room,
+        Err(_) if project != 0 => project_of_directory(file, project),
+        Err(_) => None,
+    });
+    let groups = btrfs::quota_limits(file).unwrap_or_default();
+    rooms.extend(groups.iter().map(|group| {
+        let owner = format!("the quota group {}", group.name());
+        room(owner, group.limit_bytes, group.used_bytes)
+    }));
+    rooms
+}
+
+/// What a quota leaves; `None` without a limit.
+///
+/// # Errors
+/// `ESRCH` where there are no quotas, `EPERM` for one that this user may not read, `ENOSYS` before Linux
+/// 5.14 and on file systems without quotas.
+fn quota(file: &File, kind: QuotaKind, id: u32) -> io::Result<Option<FreeSpace>> {
+    // The limits of 0 are not enforced: of root, and of no project.
+    if id == 0 {
+        return Ok(None);
+    }
+    let command = (Q_GETQUOTA << 8) | kind.number();
+    let mut block = QuotaBlock::default();
+    // SAFETY: the command writes a `struct if_dqblk` to the address given; any bytes are a value of it.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_quotactl_fd,
+            file.as_raw_fd(),
+            command,
+            id,
+            &raw mut block,
+        )
+    };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let owner = format!("the quota of {} {id}", kind.name());
+    Ok(limit_bytes(&block).map(|limit| room(owner, limit, block.used_bytes)))
+}
+
+/// The lower one of both limits: beyond the soft one, writes are refused some time later.
+fn limit_bytes(block: &QuotaBlock) -> Option<u64> {
+    let limits = [block.hard_limit, block.soft_limit].into_iter();
+    let lowest = limits.filter(|limit| *limit > 0).min()?;
+    Some(lowest.saturating_mul(LIMIT_BLOCK_BYTES))
+}
+
+/// What the quota of a project leaves by statfs(2) of the directory of a file: XFS and ext4 report it
+/// there to everybody.
+fn project_of_directory(file: &File, project: u32) -> Option<FreeSpace> {
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let directory = rustix::fs::openat(CWD, path.parent()?, flags, Mode::empty()).ok()?;
+    let of_directory = InodeAttributes::of_file(&directory)?;
+    let (own, whole) = (
+        rustix::fs::fstatvfs(&directory).ok()?,
+        rustix::fs::fstatvfs(file).ok()?,
+    );
+    // Without a limit, or without inheritance of the project, it is that of the file system.
+    if of_directory.project_id != project || own.f_blocks == whole.f_blocks {
+        return None;
+    }
+    let limit = own.f_blocks.saturating_mul(own.f_frsize);
+    let free = own.f_bavail.saturating_mul(own.f_frsize);
+    let owner = format!("the quota of project {project}");
+    Some(room(owner, limit, limit.saturating_sub(free)))
+}
+
+fn room(owner: String, limit: u64, used: u64) -> FreeSpace {
+    // That of a file system, but at most half of the quota.
+    let least = RESERVE_BYTES.min(limit / 2);
+    FreeSpace {
+        free_bytes: limit.saturating_sub(used),
+        reserve_bytes: least.max(limit / RESERVE_DIVISOR),
+        limit: Some(SpaceLimit::Quota(owner)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lower_limit_of_a_quota_counts() {
+        let of = |hard_limit, soft_limit| {
+            limit_bytes(&QuotaBlock {
+                hard_limit,
+                soft_limit,
+                ..QuotaBlock::default()
+            })
+        };
+        assert_eq!(of(0, 0), None);
+        assert_eq!(of(2048, 0), Some(2 << 20));
+        assert_eq!(of(2048, 1024), Some(1 << 20));
+        assert_eq!(of(0, 1024), Some(1 << 20));
+    }
+
+    #[test]
+    fn reserve_of_a_quota_is_at_most_half_of_it() {
+        let room_of = |limit, used| room("the quota of user 7".to_owned(), limit, used);
+        assert_eq!(room_of(100 << 20, 40 << 20).usable_bytes(), 10 << 20);
+        assert_eq!(room_of(4 << 30, 1 << 30).reserve_bytes, 1 << 30);
+        assert_eq!(room_of(40 << 30, 1 << 30).reserve_bytes, 2 << 30);
+        assert_eq!(room_of(1 << 30, 2 << 30).free_bytes, 0);
+    }
+}
