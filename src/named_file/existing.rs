@@ -13,7 +13,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::inode_attributes::InodeAttributes;
+use crate::inode_attributes::{InodeAttributes, dos_attributes};
 
 /// Maximum size of the list of names, and of a value, of extended attributes (xattr(7)).
 const MAX_XATTR_BYTES: usize = 1 << 16;
@@ -53,7 +53,7 @@ fn set_ownership(file: &File, of: &Stat) -> io::Result<()> {
 
 /// Whether a replacement, which already has owner and mode, would have all attributes of the file:
 /// a single link, the same extended attributes (including ACLs, capabilities, security labels), the
-/// same flags and project ID, and no mount on it.
+/// same flags, attributes of FAT and project ID, and no mount on it.
 fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> bool {
     if stat.st_nlink != 1 || stat.st_mode & SPECIAL_MODE_BITS != 0 || is_mount_root(file) {
         return false;
@@ -65,6 +65,13 @@ fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> bool {
     same_attributes
         && inode_flags(file) == inode_flags(replacement)
         && InodeAttributes::of_file(file) == InodeAttributes::of_file(replacement)
+        && dos_attributes(file) == dos_attributes(replacement)
+}
+
+/// Whether a file has capabilities, which the kernel removes at every write (capabilities(7)).
+pub(super) fn has_file_capabilities(file: &File) -> bool {
+    let mut value = [0; 64];
+    fgetxattr(file, "security.capability", &mut value[..]).is_ok()
 }
 
 fn is_mount_root(file: &File) -> bool {
@@ -118,7 +125,21 @@ fn overwrite_synchronized(
     bytes: &[u8],
     synchronize: &mut dyn FnMut(&File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let before = fstat(file)?.st_size as u64;
+    let stat = fstat(file)?;
+    let replaced = replace_content(file, bytes, stat.st_size as u64, synchronize);
+    // For a user without CAP_FSETID the kernel removes the set-user-ID and set-group-ID bits at a write.
+    if fstat(file).is_ok_and(|now| now.st_mode != stat.st_mode) {
+        let _ = fchmod(file, Mode::from_raw_mode(stat.st_mode & 0o7777));
+    }
+    replaced
+}
+
+fn replace_content(
+    file: &File,
+    bytes: &[u8],
+    before: u64,
+    synchronize: &mut dyn FnMut(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let old = read_prefix(file, before.min(bytes.len() as u64));
     if let Err(error) = reserve_space(file, before, bytes.len() as u64) {
         // It may have grown by the reserved space.

@@ -502,6 +502,12 @@ fn existing_destination(
         return Ok((OutputDestination::Stream(file), Some(id)));
     }
     let file = entry.open_existing(path, id)?;
+    if existing::has_file_capabilities(&file) {
+        return Err(OutputError::unsuitable(
+            path,
+            "a program with file capabilities, which a write removes",
+        ));
+    }
     // A directory that accepts no new files, or keeps every name, does not prevent writing an existing
     // file in place.
     let new_file = || {

@@ -6,14 +6,15 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use rustix::fs::{FallocateFlags, Mode, SeekFrom, fallocate, fchmod, fstatvfs, seek};
+use rustix::fs::{FallocateFlags, Mode, SeekFrom, fallocate, fchmod, seek};
 use rustix::io::Errno;
 
 use super::frame::MAGIC;
+use super::free_room::RecordingSpace;
 use super::ring::{
     RING_FORMAT_VERSION, RING_HEADER_FIELDS_BYTES, RING_MAGIC, RingGeometry, version_of,
 };
-use super::writer::{RecordingWriteError, io_failure, reserve_bytes};
+use super::writer::{RecordingWriteError, io_failure};
 use crate::format_version::UnsupportedVersion;
 use crate::named_file;
 use crate::named_file::OutputError;
@@ -162,9 +163,9 @@ pub(super) fn not_a_ring(path: &Path, reason: &'static str) -> RecordingWriteErr
 
 /// Reserves the space, and writes the header.
 fn initialize(path: &Path, file: &File, geometry: RingGeometry) -> Result<(), RecordingWriteError> {
+    reserve_space(path, file, 0, geometry.file_bytes())?;
     // An empty file that was there may have another mode. Not every file system has modes.
     let _ = fchmod(file, Mode::RUSR | Mode::WUSR);
-    reserve_space(path, file, 0, geometry.file_bytes())?;
     file.write_all_at(&geometry.encode(), 0)
         .and_then(|()| file.sync_all())
         .map_err(io_failure(path, "write to"))?;
@@ -184,7 +185,8 @@ fn reserve_space(
     begin: u64,
     size: u64,
 ) -> Result<(), RecordingWriteError> {
-    if !has_room(file, size.saturating_sub(begin)) {
+    let needed = size.saturating_sub(begin);
+    if !RecordingSpace::below_file(file).has_room(file, needed) {
         return Err(RecordingWriteError::NoRoomForRing {
             path: path.to_owned(),
             bytes: size,
@@ -200,16 +202,6 @@ fn reserve_space(
             Err(io_failure(path, "reserve space for")(error.into()))
         }
     }
-}
-
-/// Whether the file system keeps its reserve after `bytes` bytes; true if its size is unknown.
-fn has_room(file: &File, bytes: u64) -> bool {
-    let Ok(facts) = fstatvfs(file) else {
-        return true;
-    };
-    let total = facts.f_blocks.saturating_mul(facts.f_frsize);
-    let free = facts.f_bavail.saturating_mul(facts.f_frsize);
-    total == 0 || free >= bytes.saturating_add(reserve_bytes(total))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 use super::frame::{
     FRAME_HEADER_BYTES, FrameKind, FrameMark, MAX_CONTENT_BYTES, encode_file_header, encode_frame,
 };
+use super::free_room::RecordingSpace;
 use super::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
 use crate::format_version::UnsupportedVersion;
 use crate::model::Snapshot;
@@ -24,11 +25,6 @@ const MAX_REASON_CHARS: usize = 40;
 /// Space reserved for the frame with that reason: its header, up to 4 bytes per character, and the
 /// overhead of deflate for incompressible data.
 const END_FRAME_RESERVE: u64 = (FRAME_HEADER_BYTES + 4 * MAX_REASON_CHARS + 64) as u64;
-
-/// Bytes that stay free on the file system of a recording, whatever its size.
-const RESERVE_BYTES: u64 = 64 << 20;
-/// On a small file system, only 1 in this many bytes stays free.
-const RESERVE_SHARE: u64 = 20;
 
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -152,6 +148,7 @@ pub enum AppendResult {
 pub struct RecordingWriter {
     path: PathBuf,
     file: File,
+    space: RecordingSpace,
     max_bytes: u64,
     written_bytes: u64,
     compress: Compress,
@@ -164,8 +161,10 @@ impl RecordingWriter {
     /// # Errors
     /// If the file exists already, or cannot be created.
     pub fn create(path: &Path, limit: Option<u64>) -> Result<Self, RecordingWriteError> {
+        let file = named_file::create_private(path)?;
         let mut recorder = Self {
-            file: named_file::create_private(path)?,
+            space: RecordingSpace::below_file(&file),
+            file,
             path: path.to_owned(),
             max_bytes: limit.unwrap_or(u64::MAX),
             written_bytes: 0,
@@ -225,30 +224,14 @@ impl RecordingWriter {
             self.since_restart = 0;
             return Ok(AppendResult::LimitReached);
         }
-        if !self.has_room(frame.len() as u64 + END_FRAME_RESERVE) {
+        let needed = frame.len() as u64 + END_FRAME_RESERVE;
+        if !self.space.has_room(&self.file, needed) {
             self.since_restart = 0;
             return Ok(AppendResult::NoRoom);
         }
         self.since_restart = (self.since_restart + 1) % RESTART_INTERVAL_FRAMES;
         self.write_all(&frame)?;
         Ok(AppendResult::Written)
-    }
-
-    /// Whether the file system keeps its reserve after another `bytes` bytes; true if its size is
-    /// unknown.
-    fn has_room(&self, bytes: u64) -> bool {
-        let Ok(facts) = rustix::fs::fstatvfs(&self.file) else {
-            return true;
-        };
-        // An unlimited file system in memory, and some in user space, report no sizes.
-        if facts.f_blocks == 0 {
-            return true;
-        }
-        let total = facts.f_blocks.saturating_mul(facts.f_frsize);
-        let free = facts.f_bavail.saturating_mul(facts.f_frsize);
-        // A byte more than what a block holds takes a whole block.
-        let needed = bytes.next_multiple_of(facts.f_frsize.max(1)) + facts.f_frsize;
-        free >= needed.saturating_add(reserve_bytes(total))
     }
 
     /// Appends a whole frame, or nothing: a partial frame would be damage.
@@ -307,11 +290,6 @@ pub(super) fn io_failure(
         path,
         source,
     }
-}
-
-/// Bytes that stay free on a file system of this size.
-pub(super) fn reserve_bytes(total: u64) -> u64 {
-    RESERVE_BYTES.min(total / RESERVE_SHARE)
 }
 
 /// Compresses the next part of the stream, flushed to a byte boundary.

@@ -247,17 +247,14 @@ impl Supervisor<'_> {
                 status: u8::try_from(code).unwrap_or(1),
                 signal: None,
                 // A second signal ends it at once.
-                needs_clean_up: self.was_interrupted(),
+                needs_clean_up: self.end_requested_at.is_some(),
             });
         }
         if let Some(number) = status.terminating_signal() {
             return Some(WorkerEnd {
                 status: u8::try_from(128 + number).unwrap_or(1),
                 signal: Signal::from_named_raw(number),
-                // A signal that was passed on may end it before it has changed anything.
-                needs_clean_up: self.end_requested_at.is_none()
-                    || number == libc::SIGKILL
-                    || self.was_interrupted(),
+                needs_clean_up: true,
             });
         }
         let just_continued = self
@@ -275,11 +272,6 @@ impl Supervisor<'_> {
             _ => {}
         }
         None
-    }
-
-    /// Whether the worker used a target and was asked to end, and did not get to report its result.
-    fn was_interrupted(&self) -> bool {
-        self.end_requested_at.is_some() && self.target.is_some() && self.delivered_status.is_none()
     }
 
     /// Whether the worker has exceeded its time to end.
@@ -352,7 +344,7 @@ impl Supervisor<'_> {
             status: self.delivered_status.unwrap_or(INTERRUPTED_STATUS),
             signal: None,
             // A worker that stays behind still holds what it changed.
-            needs_clean_up: self.was_interrupted() && is_gone,
+            needs_clean_up: is_gone,
         }
     }
 

@@ -11,6 +11,9 @@ use crate::model::Snapshot;
 use crate::recording::{AppendResult, FrameMark, RecordingWriteError, RecordingWriter, RingWriter};
 use crate::roots::SysPaths;
 
+/// Bytes of the requests in one frame: a fast drive completes more in an interval than a frame may hold.
+const MAX_REQUESTS_BYTES: usize = 4 << 20;
+
 /// A recording in progress.
 pub(super) enum RecordingFile {
     /// It grows until it ends.
@@ -64,11 +67,18 @@ impl RecordingFile {
         mark: FrameMark,
         lines: &[u8],
     ) -> Result<AppendResult, CommandFailure> {
-        let appended = match self {
-            Self::Log(writer) => writer.append_requests(mark, lines),
-            Self::Ring { writer, .. } => writer.append_requests(mark, lines),
-        };
-        self.report_omission(appended)
+        let mut result = AppendResult::Written;
+        for part in line_parts(lines, MAX_REQUESTS_BYTES) {
+            let appended = match self {
+                Self::Log(writer) => writer.append_requests(mark, part),
+                Self::Ring { writer, .. } => writer.append_requests(mark, part),
+            };
+            result = self.report_omission(appended)?;
+            if result != AppendResult::Written {
+                break;
+            }
+        }
+        Ok(result)
     }
 
     /// Appends a trigger and its requests; only to a ring.
@@ -123,6 +133,25 @@ impl RecordingFile {
     }
 }
 
+/// Whole lines of at most `limit` bytes together, unless one line is longer. At least one part.
+fn line_parts(mut lines: &[u8], limit: usize) -> Vec<&[u8]> {
+    let mut parts = Vec::new();
+    while lines.len() > limit {
+        let is_end = |byte: &u8| *byte == b'\n';
+        let within = lines[..limit].iter().rposition(is_end);
+        let Some(end) = within.or_else(|| lines.iter().position(is_end)) else {
+            break;
+        };
+        let (part, rest) = lines.split_at(end + 1);
+        parts.push(part);
+        lines = rest;
+    }
+    if parts.is_empty() || !lines.is_empty() {
+        parts.push(lines);
+    }
+    parts
+}
+
 fn recording_failure(error: RecordingWriteError) -> CommandFailure {
     match error {
         RecordingWriteError::Output(_)
@@ -133,4 +162,20 @@ fn recording_failure(error: RecordingWriteError) -> CommandFailure {
         _ => CommandFailure::failed(&error),
     }
     .with_advice(error.advice())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_consist_of_whole_lines() {
+        let parts = |limit| line_parts(b"one\ntwo\nthree\n", limit);
+        assert_eq!(parts(100), [b"one\ntwo\nthree\n"]);
+        assert_eq!(parts(8), [&b"one\ntwo\n"[..], b"three\n"]);
+        assert_eq!(parts(7), [&b"one\n"[..], b"two\n", b"three\n"]);
+        assert_eq!(parts(2), [&b"one\n"[..], b"two\n", b"three\n"]);
+        assert_eq!(line_parts(b"", 2), [b""]);
+        assert_eq!(line_parts(b"endless", 2), [b"endless"]);
+    }
 }

@@ -43,7 +43,8 @@ pub(in crate::drive) enum SpaceDemand {
 
 impl LowerSpace {
     /// What is below the file system of a file.
-    pub(in crate::drive) fn below_file(roots: &SysPaths, file: &File) -> Self {
+    #[must_use]
+    pub fn below_file(roots: &SysPaths, file: &File) -> Self {
         Self::below_devices(roots, image::devices_below_file(roots, file))
     }
 
@@ -85,6 +86,17 @@ impl LowerSpace {
     /// What of it has no usable space left.
     pub(in crate::drive) fn exhausted(&self, roots: &SysPaths) -> Vec<LowerRoom> {
         self.rooms_where(roots, |room| room.usable_bytes() == 0)
+    }
+
+    /// Whether all that writes can need space of has that many bytes free beside a reserve, or beside its
+    /// own reserve if that is less.
+    #[must_use]
+    pub fn has_free(&self, roots: &SysPaths, bytes: u64, reserve: u64) -> bool {
+        let lacks = |room: &FreeSpace| {
+            let reserve = reserve.min(room.reserve_bytes);
+            room.free_bytes < bytes.saturating_add(reserve)
+        };
+        self.rooms_where(roots, lacks).is_empty()
     }
 
     /// The blocks of an image are looked up only where its free space is wanted: that takes time for

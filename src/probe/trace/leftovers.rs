@@ -149,7 +149,7 @@ fn pid_namespace(roots: &SysPaths, process: &str) -> Option<u64> {
 }
 
 /// Whether a PID namespace is empty, as seen from the initial one, which sees all processes. A
-/// process that cannot be examined counts as part of it.
+/// process that cannot be examined counts as part of it, except process 1, which is in the initial one.
 fn is_namespace_empty(roots: &SysPaths, other: u64) -> bool {
     let Ok(entries) = fs::read_dir(&roots.proc) else {
         return false;
@@ -158,7 +158,8 @@ fn is_namespace_empty(roots: &SysPaths, other: u64) -> bool {
         .flatten()
         .filter(|entry| {
             let name = entry.file_name();
-            name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
+            let name = name.as_encoded_bytes();
+            name.iter().all(u8::is_ascii_digit) && name != b"1"
         })
         .all(|entry| match fs::read_link(entry.path().join("ns/pid")) {
             Ok(link) => link.as_os_str() != OsStr::new(&format!("pid:[{other}]")),

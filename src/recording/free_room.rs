@@ -1,0 +1,52 @@
+//! Whether the file system of a recording, and what is below it, keeps its reserve.
+
+use std::fs::File;
+
+use rustix::fs::fstatvfs;
+
+use crate::drive::LowerSpace;
+use crate::roots::SysPaths;
+
+/// Bytes that stay free on the file system of a recording, whatever its size.
+const RESERVE_BYTES: u64 = 64 << 20;
+/// On a small file system, only 1 in this many bytes stays free.
+const RESERVE_SHARE: u64 = 20;
+
+/// What a recording takes its space of.
+#[derive(Debug)]
+pub(super) struct RecordingSpace {
+    roots: SysPaths,
+    /// The images, snapshots and pools below its file system: when one of them is full, data of others
+    /// is lost that the kernel has accepted.
+    lower: LowerSpace,
+}
+
+impl RecordingSpace {
+    pub(super) fn below_file(file: &File) -> Self {
+        let roots = SysPaths::default();
+        Self {
+            lower: LowerSpace::below_file(&roots, file),
+            roots,
+        }
+    }
+
+    /// Whether the reserve is kept after another `bytes` bytes; true where the size is unknown.
+    pub(super) fn has_room(&self, file: &File, bytes: u64) -> bool {
+        let Ok(facts) = fstatvfs(file) else {
+            return true;
+        };
+        // A byte more than what a block holds takes a whole block.
+        let block = facts.f_frsize.max(1);
+        let needed = bytes.next_multiple_of(block).saturating_add(block);
+        let total = facts.f_blocks.saturating_mul(facts.f_frsize);
+        let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+        // An unlimited file system in memory, and some in user space, report no sizes.
+        let has_own = total == 0 || free >= needed.saturating_add(reserve_bytes(total));
+        has_own && self.lower.has_free(&self.roots, needed, RESERVE_BYTES)
+    }
+}
+
+/// Bytes that stay free on a file system of this size.
+fn reserve_bytes(total: u64) -> u64 {
+    RESERVE_BYTES.min(total / RESERVE_SHARE)
+}
