@@ -18,6 +18,15 @@ impl AppState {
         }
     }
 
+    /// The question on the frame that the user was shown last.
+    #[must_use]
+    pub fn shown_question(&self) -> Option<&OpenQuestion> {
+        match &self.shown_frame {
+            ShownFrame::Screen(question) => question.as_ref(),
+            ShownFrame::TooSmall => None,
+        }
+    }
+
     /// Whether a key answers the question that is open: the user was shown it, or was asked whether to
     /// quit, which destroys nothing and has to work on a terminal that takes no frames.
     pub(super) fn may_answer_question(&self) -> bool {

@@ -3,7 +3,8 @@
 //!
 //! The event loop draws a frame when no earlier input is left, and reports it
 //! ([`AppEvent::FrameShown`]). A question that was opened since then, or exchanged for another one, is
-//! not shown.
+//! not shown. A key that arrives within a tenth of a second was typed before: the loop then reports
+//! that the frame is lost, and draws another one.
 //!
 //! [`AppEvent::FrameShown`]: super::AppEvent::FrameShown
 

@@ -22,6 +22,10 @@ use crate::ui::Theme;
 
 /// Minimum time between two frames: limits the output on a slow connection.
 pub const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(33);
+/// How long a question must have been on the screen before a key answers it. What was typed before it
+/// was drawn may arrive later: over a slow line, or because crossterm reads several keys at once and
+/// hands them out one by one, with no way to tell that there are more.
+pub const ANSWER_DELAY: Duration = Duration::from_millis(100);
 /// How long the first frame waits for the first sample, which arrives in time on a small machine: an
 /// empty screen would be replaced at once.
 const FIRST_SAMPLE_TIMEOUT: Duration = Duration::from_millis(5);
@@ -89,19 +93,30 @@ where
 {
     let mut dirty = true;
     let mut next_frame = Instant::now() + FIRST_SAMPLE_TIMEOUT;
+    // When the question that is on the screen was drawn first.
+    let mut asked_at = None;
     loop {
         let step = tokio::select! {
             biased;
             Some(notice) = context.signal_notices.recv() => handle_signal(notice, &mut context.display)?,
             event = context.input.next() => match event {
                 None => LoopStep::End(LoopEnd::InputClosed),
-                Some(event) => handle_terminal_event(event?, context, state)?,
+                Some(event) => {
+                    if asked_at.is_some_and(|at: Instant| at.elapsed() < ANSWER_DELAY) {
+                        app::update(state, AppEvent::ScreenLost);
+                    }
+                    handle_terminal_event(event?, context, state)?
+                }
             },
             // After the input: no key that was typed before a frame is taken for an answer to it.
             () = frame_due(next_frame, &context.display), if dirty => {
                 let theme = *context.theme.borrow_and_update();
                 let frame = draw_frame(terminal, state, &theme)?;
+                let before = state.shown_question().cloned();
                 app::update(state, AppEvent::FrameShown(frame));
+                if state.shown_question() != before.as_ref() {
+                    asked_at = Some(Instant::now());
+                }
                 dirty = false;
                 next_frame = Instant::now() + interval_after_frame(state);
                 LoopStep::Continue

@@ -3,6 +3,7 @@
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::pty::PtyTerminal;
 use crate::{setsid_is_available, start_diskscope, state_directory};
@@ -25,6 +26,8 @@ fn wait_for_question(terminal: &mut PtyTerminal, is_open: bool) {
     terminal.wait_until("the question", |screen| {
         screen.contents().contains("y delete") == is_open
     });
+    // Until a key counts as typed after it.
+    std::thread::sleep(Duration::from_millis(200));
 }
 
 #[test]
@@ -38,8 +41,17 @@ fn session_is_deleted_only_by_a_key_after_the_question() {
     terminal.wait_for_text("DEVICES");
     terminal.send_keys("4");
     terminal.wait_for_text("random-read");
-    // In one burst: the second key was typed before the question was there.
-    terminal.send_keys("dy");
+    // In one burst: the second key was typed before the question was there. A frame is due at once
+    // when nothing happened for a while.
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(200));
+        terminal.send_keys("dy");
+        wait_for_question(&mut terminal, true);
+        terminal.send_keys("n");
+        wait_for_question(&mut terminal, false);
+    }
+    assert!(path.exists());
+    terminal.send_keys("d");
     wait_for_question(&mut terminal, true);
     // Typed as a word: the second letter is no answer.
     terminal.send_keys("a");
@@ -54,7 +66,7 @@ fn session_is_deleted_only_by_a_key_after_the_question() {
     terminal.wait_for_text("too small");
     for key in ["d", "y"] {
         terminal.send_keys(key);
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(100));
     }
     terminal.resize(24, 80);
     terminal.wait_for_text("random-read");

@@ -158,11 +158,11 @@ struct LoopOutcome {
 
 type EventStream = Pin<Box<dyn Stream<Item = io::Result<Event>>>>;
 
-/// One event every 40 ms, then some time to draw, then the end of the input.
+/// One event every 150 ms, then some time to draw, then the end of the input.
 fn timed_events(events: Vec<Event>) -> EventStream {
     let pause = |time| async move { tokio::time::sleep(Duration::from_millis(time)).await };
     let events = stream::iter(events).then(move |event| async move {
-        pause(40).await;
+        pause(150).await;
         Ok(event)
     });
     let rest = stream::once(pause(200)).filter_map(|()| async { None });
@@ -369,7 +369,7 @@ async fn quit_during_benchmark_asks_for_confirmation() {
 fn keys_then_burst(keys: &str, burst: &str) -> EventStream {
     let pause = |time| async move { tokio::time::sleep(Duration::from_millis(time)).await };
     let keys = stream::iter(parse_keys(keys)).then(move |event| async move {
-        pause(40).await;
+        pause(150).await;
         Ok(event)
     });
     let gap = || stream::once(pause(200)).filter_map(|()| async { None });
