@@ -72,11 +72,24 @@ fn add_value_hints(program: Command) -> Command {
         names.map(|name| PossibleValue::new(*name).help(test.summary))
     });
     let tests = PossibleValuesParser::new(tests);
-    program.mut_subcommand("run", |run| {
-        run.mut_arg("test", |arg| arg.value_parser(tests))
-            .mut_arg("target", |arg| arg.value_hint(ValueHint::AnyPath))
-            .mut_arg("json", |arg| arg.value_hint(ValueHint::FilePath))
-    })
+    program
+        .mut_subcommand("run", |run| {
+            run.mut_arg("test", |arg| arg.value_parser(tests))
+                .mut_arg("target", |arg| arg.value_hint(ValueHint::AnyPath))
+        })
+        .mut_args(with_value_hint)
+        .mut_subcommands(|command| command.mut_args(with_value_hint))
+}
+
+/// Without a hint, the script for bash completes names of files as they are: blanks split them, and a
+/// shell expands what else is in them. The hint that lets it quote them is `FilePath`.
+fn with_value_hint(arg: Arg) -> Arg {
+    match arg.get_value_hint() {
+        _ if arg.is_positional() || !arg.get_action().takes_values() => arg,
+        ValueHint::AnyPath => arg.value_hint(ValueHint::FilePath),
+        ValueHint::Unknown => arg.value_hint(ValueHint::Other),
+        _ => arg,
+    }
 }
 
 #[cfg(test)]
@@ -100,6 +113,15 @@ mod unit_tests {
                 assert!(text.contains(name), "{shell:?}: {name}");
             }
         }
+    }
+
+    #[test]
+    fn bash_completion_quotes_file_names() {
+        let script = completion_script(Shell::Bash, crate::cli::command());
+        let files = script.matches("compgen -f").count();
+        let quoted = script.matches("compopt -o filenames").count();
+        assert_eq!(files, quoted);
+        assert!(files > 10, "{files} options are files");
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     // Searched only where an answer is printed: it looks at all processes.
     let users = LazyCell::new(|| users_of_drives(&roots, &drives));
     let unplug_of =
-        |drive: &BlockDevice| unplug_answer_of(drive, &drives, users.as_ref(), &counters);
+        |drive: &BlockDevice| unplug_answer_of(&roots, drive, &drives, users.as_ref(), &counters);
     let listings = || {
         drives
             .iter()
@@ -118,6 +118,7 @@ fn users_of_drives(roots: &SysPaths, drives: &[BlockDevice]) -> Option<DeviceUse
 
 /// Whether a drive can be unplugged, as far as one reading of its counters says.
 fn unplug_answer_of(
+    roots: &SysPaths,
     drive: &BlockDevice,
     drives: &[BlockDevice],
     users: Option<&DeviceUsers>,
@@ -130,7 +131,8 @@ fn unplug_answer_of(
         let flushes = disk.flushes.map(|flushes| flushes.completed);
         FlushState::of_counters(disk.writes.sectors, flushes)
     });
-    unplug::unplug_answer(drive, drives, users, None, flush)
+    let answer = unplug::unplug_answer(drive, drives, users, None, flush)?;
+    Some(unplug::with_exclusive_use(roots, drive, answer))
 }
 
 /// The text where there is no device.

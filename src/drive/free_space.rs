@@ -104,7 +104,7 @@ impl FreeSpace {
             true => own.limited_by_memory(facts.f_blocks > 0, memory::memory_limits(roots)),
             false => own,
         };
-        Ok(own.limited_by(quota::quota_rooms(file)))
+        Ok(own.limited_by(quota::quota_rooms(roots, file)))
     }
 
     /// The minimum of this and of others.

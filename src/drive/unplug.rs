@@ -3,9 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::DeviceUsers;
+use super::guard::{DeviceUsers, siblings};
 use super::{BlockDevice, DeviceUse, DriveKind, UseConflict};
+use crate::roots::SysPaths;
 
+/// What uses a drive that cannot be opened exclusively.
+const EXCLUSIVE_HOLDER: &str = "a file system or program that holds it exclusively";
 /// Signature of a member of a ZFS pool, as udev names it.
 const ZFS_MEMBER_SIGNATURE: &str = "zfs_member";
 
@@ -195,6 +198,17 @@ pub struct UnplugAnswer {
     pub obstacles: Vec<UnplugObstacle>,
 }
 
+impl UnplugAnswer {
+    fn of_obstacles(obstacles: Vec<UnplugObstacle>) -> Self {
+        let safe = match obstacles.iter().all(UnplugObstacle::is_unknown) {
+            true if obstacles.is_empty() => Some(true),
+            true => None,
+            false => Some(false),
+        };
+        Self { safe, obstacles }
+    }
+}
+
 /// Whether it is a drive with a medium, and so has an answer.
 #[must_use]
 pub fn can_be_unplugged(drive: &BlockDevice) -> bool {
@@ -241,12 +255,31 @@ pub fn unplug_answer(
         FlushState::NotFlushed => obstacles.push(UnplugObstacle::NotFlushed),
         state => obstacles.push(UnplugObstacle::FlushUnknown { state }),
     }
-    let safe = match obstacles.iter().all(UnplugObstacle::is_unknown) {
-        true if obstacles.is_empty() => Some(true),
-        true => None,
-        false => Some(false),
-    };
-    Some(UnplugAnswer { safe, obstacles })
+    Some(UnplugAnswer::of_obstacles(obstacles))
+}
+
+/// The answer after an attempt to open the drive exclusively, unless it was "no": a file system holds
+/// its device also where no mount table lists it, as after `umount -l`, or one that a file keeps.
+#[must_use]
+pub fn with_exclusive_use(
+    roots: &SysPaths,
+    drive: &BlockDevice,
+    answer: UnplugAnswer,
+) -> UnplugAnswer {
+    if answer.safe == Some(false) {
+        return answer;
+    }
+    let mut obstacles = answer.obstacles;
+    match siblings::open_exclusively(roots, &drive.name).map_err(|error| error.raw_os_error()) {
+        Ok(()) | Err(Some(libc::ENOMEDIUM)) => {}
+        Err(Some(libc::EBUSY)) => obstacles.push(UnplugObstacle::UsedBy {
+            device: drive.name.clone(),
+            by: EXCLUSIVE_HOLDER.to_owned(),
+        }),
+        Err(_) if obstacles.contains(&UnplugObstacle::UsersNotExamined) => {}
+        Err(_) => obstacles.push(UnplugObstacle::UsersNotExamined),
+    }
+    UnplugAnswer::of_obstacles(obstacles)
 }
 
 /// Mounts of this namespace and swap areas; each once.

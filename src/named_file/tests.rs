@@ -394,6 +394,29 @@ fn special_mode_bits_are_preserved() {
     assert_eq!((after.ino(), after.mode()), (before.ino(), before.mode()));
 }
 
+#[test]
+fn program_with_file_capabilities_is_no_output() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("program");
+    fs::write(&path, "before").unwrap();
+    // `struct vfs_cap_data`: revision 2, CAP_NET_RAW permitted.
+    let mut capabilities = [0_u8; 20];
+    capabilities[3] = 2;
+    capabilities[5] = 0x20;
+    let flags = rustix::fs::XattrFlags::empty();
+    if rustix::fs::setxattr(&path, "security.capability", &capabilities, flags).is_err() {
+        let skip = crate::requirement::skip;
+        skip(
+            crate::requirement::Requirement::Root,
+            "setting capabilities of a file",
+        );
+        return;
+    }
+    let error = write_output(&path, b"text").unwrap_err();
+    assert!(error.to_string().contains("file capabilities"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), b"before");
+}
+
 /// Another user keeps exchanging two links: one of root that leads to a harmless file, and one of
 /// the user that leads to a file of root. Owner and target must belong to the same link.
 #[test]

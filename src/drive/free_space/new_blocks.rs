@@ -10,7 +10,6 @@ use crate::roots::SysPaths;
 
 /// File systems that write no block in place (statfs(2), linux/magic.h): btrfs, ZFS, bcachefs, NILFS.
 const COPY_ON_WRITE_MAGIC: [u32; 4] = [0x9123_683e, 0x2fc1_2fc1, 0xca45_1a4e, 0x3434];
-const OVERLAYFS_MAGIC: u32 = 0x794c_7630;
 /// `FS_NOCOW_FL` (linux/fs.h): btrfs writes the blocks of this file in place (chattr +C).
 const FS_NOCOW_FL: u32 = 0x0080_0000;
 
@@ -41,10 +40,8 @@ pub(in crate::drive) fn is_written_in_place(roots: &SysPaths, file: &File) -> bo
 /// of the upper directory where it is known.
 pub(super) fn file_system_magic(roots: &SysPaths, file: &File) -> Option<u32> {
     let magic = |found: rustix::fs::StatFs| found.f_type as u32;
-    let own = rustix::fs::fstatfs(file).ok().map(magic)?;
-    if own != OVERLAYFS_MAGIC {
-        return Some(own);
+    match overlay_upper_directory(roots, file) {
+        Some(upper) => rustix::fs::statfs(upper).ok().map(magic),
+        None => rustix::fs::fstatfs(file).ok().map(magic),
     }
-    let upper = overlay_upper_directory(roots, file)?;
-    rustix::fs::statfs(upper).ok().map(magic)
 }

@@ -11,10 +11,12 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{CWD, Mode, OFlags};
 
+use super::upper_directory::overlay_upper_directory;
 use super::{FreeSpace, RESERVE_BYTES, RESERVE_DIVISOR};
 use crate::drive::btrfs;
 use crate::drive::space_limit::SpaceLimit;
 use crate::inode_attributes::InodeAttributes;
+use crate::roots::SysPaths;
 
 /// `Q_GETQUOTA` (include/uapi/linux/quota.h).
 const Q_GETQUOTA: u32 = 0x80_0007;
@@ -63,30 +65,37 @@ impl QuotaKind {
     }
 }
 
-/// What each quota leaves that a file counts for, as far as this user may know them.
-pub(super) fn quota_rooms(file: &File) -> Vec<FreeSpace> {
+/// What each quota leaves that a file counts for, as far as this user may know them. Below an overlay,
+/// the quotas are those of the file system of its upper directory.
+pub(super) fn quota_rooms(roots: &SysPaths, file: &File) -> Vec<FreeSpace> {
     let Ok(facts) = file.metadata() else {
         return Vec::new();
     };
-    let mut rooms = Vec::new();
-    for (kind, id) in [
+    let upper = overlay_upper_directory(roots, file).and_then(|path| File::open(path).ok());
+    let place = upper.as_ref().unwrap_or(file);
+    let owners = [
         (QuotaKind::User, facts.uid()),
         (QuotaKind::Group, facts.gid()),
-    ] {
-        rooms.extend(quota(file, kind, id).ok().flatten());
-    }
-    let project = InodeAttributes::of_file(file).map_or(0, |attributes| attributes.project_id);
-    rooms.extend(match quota(file, QuotaKind::Project, project) {
-        Ok(room) => room,
-        Err(_) if project != 0 => project_of_directory(file, project),
-        Err(_) => None,
-    });
-    let groups = btrfs::quota_limits(file).unwrap_or_default();
-    rooms.extend(groups.iter().map(|group| {
+    ];
+    let owned = owners
+        .into_iter()
+        .filter_map(|(kind, id)| quota(place, kind, id).ok().flatten());
+    let groups = btrfs::quota_limits(place).unwrap_or_default();
+    let groups = groups.iter().map(|group| {
         let owner = format!("the quota group {}", group.name());
         room(owner, group.limit_bytes, group.used_bytes)
-    }));
-    rooms
+    });
+    owned.chain(project_room(place)).chain(groups).collect()
+}
+
+/// What the quota of the project leaves that a file or directory belongs to.
+fn project_room(place: &File) -> Option<FreeSpace> {
+    let project = InodeAttributes::of_file(place)?.project_id;
+    match quota(place, QuotaKind::Project, project) {
+        Ok(room) => room,
+        Err(_) if project == 0 => None,
+        Err(_) => project_of_directory(place, project),
+    }
 }
 
 /// What a quota leaves; `None` without a limit.

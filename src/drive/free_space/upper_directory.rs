@@ -6,8 +6,16 @@ use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
 use crate::roots::SysPaths;
 
-/// Upper directory of the overlay that holds a file; `None` where it is unknown, as in a container.
+/// File system type, as statfs(2) reports it.
+const OVERLAYFS_MAGIC: u32 = 0x794c_7630;
+
+/// Upper directory of the overlay that holds a file; `None` if it is on no overlay, or where it is
+/// unknown, as in a container.
 pub(super) fn overlay_upper_directory(roots: &SysPaths, file: &File) -> Option<String> {
+    let magic = rustix::fs::fstatfs(file).ok()?.f_type as u32;
+    if magic != OVERLAYFS_MAGIC {
+        return None;
+    }
     upper_directory(&mounts::mount_of_file(roots, file)?).map(str::to_owned)
 }
 

@@ -1,6 +1,7 @@
 //! Other block devices that share bytes with a medium, and the dirty pages in their page caches.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -109,16 +110,32 @@ fn loop_devices_on_same_file(roots: &SysPaths, directory: &Path, device: &File) 
 
 /// Opens the usual node of a device, if it belongs to the device of that name.
 pub(in crate::drive) fn open_device_by_name(roots: &SysPaths, name: &str) -> Option<File> {
+    open_node(roots, name, OFlags::empty()).ok()
+}
+
+/// Opens a device with `O_EXCL` for a moment, for reading.
+///
+/// # Errors
+/// `EBUSY` when something holds it, or a partition of it, exclusively; `NotFound` without its usual node.
+pub(in crate::drive) fn open_exclusively(roots: &SysPaths, name: &str) -> io::Result<()> {
+    open_node(roots, name, OFlags::EXCL).map(drop)
+}
+
+fn open_node(roots: &SysPaths, name: &str, flags: OFlags) -> io::Result<File> {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    let number = read_device_number(&roots.sys.join("class/block").join(name))?;
+    let number = read_device_number(&roots.sys.join("class/block").join(name));
     let path: PathBuf = roots.dev.join(name.replace('!', "/"));
     let is_it = |facts: &std::fs::Metadata| {
-        facts.file_type().is_block_device() && split_device_number(facts.rdev()) == number
+        facts.file_type().is_block_device() && Some(split_device_number(facts.rdev())) == number
     };
-    std::fs::metadata(&path).ok().filter(|facts| is_it(facts))?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(&path, flags, Mode::empty()).ok()?);
-    file.metadata()
-        .is_ok_and(|facts| is_it(&facts))
-        .then_some(file)
+    let not_it = || io::Error::from(io::ErrorKind::NotFound);
+    if !is_it(&std::fs::metadata(&path)?) {
+        return Err(not_it());
+    }
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
+    match is_it(&file.metadata()?) {
+        true => Ok(file),
+        false => Err(not_it()),
+    }
 }

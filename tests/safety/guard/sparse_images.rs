@@ -143,15 +143,30 @@ fn scratch_file_and_image_leave_half_of_a_small_quota() {
     let Some((_lower, directory)) = mount_limited_subvolume(&mut sandbox, 96 * MIB) else {
         return;
     };
-    let run = |size: &str| {
-        let mut command = overwrite_command(directory.as_os_str(), &["--scratch-size", size]);
-        command.args(["--requests", "20"]).output().unwrap()
-    };
-    let output = run("64MiB");
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("the quota group 0/"), "{message}");
-    assert_written(&run("16MiB"));
+    let [lower, upper, work] = ["lower", "upper", "work"].map(|name| {
+        let path = directory.join(name);
+        std::fs::create_dir(&path).unwrap();
+        path.display().to_string()
+    });
+    let merged = sandbox.path("merged");
+    let layers = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+    let words = ["-t", "overlay", "overlay", "-o", &layers];
+    let words = [&words[..], &[merged.to_str().unwrap()]].concat();
+    let has_overlay = sandbox.mount(&words, Requirement::Overlay);
+    for place in [Some(&directory), has_overlay.then_some(&merged)]
+        .into_iter()
+        .flatten()
+    {
+        let run = |size: &str| {
+            let mut command = overwrite_command(place.as_os_str(), &["--scratch-size", size]);
+            command.args(["--requests", "20"]).output().unwrap()
+        };
+        let output = run("64MiB");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(message.contains("the quota group 0/"), "{message}");
+        assert_written(&run("16MiB"));
+    }
     let Some((_image, device)) = attach_sparse_image(&directory, 64 * MIB) else {
         return;
     };
@@ -313,4 +328,37 @@ fn run_on_a_device_in_a_sparse_image_stops_at_the_reserve_below() {
     std::thread::sleep(Duration::from_millis(100));
     let free = free_bytes(&directory);
     assert!(free > RESERVE_BYTES - 32 * MIB, "{free} bytes are free");
+}
+
+#[test]
+fn recording_ends_before_the_file_system_below_an_image_is_full() {
+    let mut sandbox = GuardSandbox::new();
+    let Some((_lower, directory)) = mount_small_file_system(&mut sandbox) else {
+        return;
+    };
+    let Some(point) = mount_sparse_image(&mut sandbox, &directory) else {
+        return;
+    };
+    let record = |name: &str, words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+            .arg("record")
+            .arg(point.join(name))
+            .args(["--interval", "0.1", "--duration", "1s"])
+            .args(words)
+            .output()
+            .unwrap();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        (message.contains("almost full"), message)
+    };
+    let (is_full, message) = record("before", &[]);
+    assert!(!is_full, "{message}");
+    let left = free_bytes(&directory) - 40 * MIB;
+    let filler = File::create(directory.join("filler")).unwrap();
+    rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, left).unwrap();
+    assert!(command_output("sync", &["-f", directory.to_str().unwrap()]).is_some());
+    for words in [&[][..], &["--ring", "4MB"]] {
+        let name = format!("after-{}", words.len());
+        let (is_full, message) = record(&name, words);
+        assert!(is_full, "{words:?}: {message}");
+    }
 }

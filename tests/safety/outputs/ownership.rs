@@ -222,3 +222,22 @@ fn file_in_directory_without_write_permission_is_written_in_place() {
         ORDINARY_USER
     );
 }
+
+#[test]
+fn set_user_id_bit_is_kept_for_its_owner() {
+    if !is_root() {
+        return;
+    }
+    let sandbox = OutputSandbox::new();
+    let script = r#"
+        mount -t tmpfs -o mode=755 none "$D"
+        cd "$D" && cp "$P" program && mkdir state && chown 1000:1000 state
+        echo before > out.json && chown 1000:1000 out.json && chmod 6755 out.json
+        setpriv --reuid 1000 --regid 1000 --clear-groups ./program $RUN --json out.json >/dev/null
+        stat -c %a out.json
+        head -c 1 out.json
+    "#;
+    if let Some(output) = sandbox.script_in_mount_namespace(script) {
+        assert_eq!(stdout(&output), "6755\n{", "{}", stderr(&output));
+    }
+}
