@@ -80,7 +80,7 @@ fn file_system(device: (u32, u32)) -> MountedFileSystem {
         device_id: device,
         block_device: device,
         mount_point: "/srv".to_owned(),
-        mount_point_is_exact: true,
+        path: Some("/srv".into()),
         kind: "xfs".to_owned(),
         options: ["rw", "strictatime", "discard"].map(str::to_owned).to_vec(),
         usage: Some(FileSystemUsage {
