@@ -75,6 +75,13 @@ impl FileSystemUsage {
 }
 
 impl MountedFileSystem {
+    /// Whether its mount point has these bytes, and leads to it.
+    #[must_use]
+    pub fn is_at(&self, mount_point: &[u8]) -> bool {
+        let own = self.path.as_ref();
+        own.is_some_and(|path| path.as_os_str().as_encoded_bytes() == mount_point)
+    }
+
     /// Whether it is mounted with an option.
     #[must_use]
     pub fn has_option(&self, option: &str) -> bool {
@@ -224,6 +231,7 @@ mod tests {
         assert_eq!(found[0].mount_point, "/a?b");
         assert_eq!(found[0].path.as_deref(), Some(&*Path::new("/").join(name)));
         assert!(found[0].usage.is_some());
+        assert!(found[0].is_at(b"/a\tb ") && !found[0].is_at(b"/a?b"));
     }
 
     #[test]

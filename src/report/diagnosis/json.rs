@@ -156,3 +156,23 @@ fn parties(parties: &[Party]) -> Vec<PartyEntry> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_is_an_element_of_its_own() {
+        let elements: Vec<String> = advice(&Remedy::Pause { pid: 7 })
+            .map(|element| element.to_string())
+            .collect();
+        assert_eq!(
+            elements,
+            [
+                "pauses it, until kill -CONT 7 continues it:",
+                "kill -STOP 7"
+            ]
+        );
+        assert_eq!(advice(&Remedy::GroupCommits).count(), 1);
+    }
+}
