@@ -6,6 +6,8 @@
 pub(crate) struct MountinfoLine<'a> {
     /// Mount ID.
     pub(crate) id: &'a [u8],
+    /// ID of the mount that it is mounted on.
+    pub(crate) parent: &'a [u8],
     /// `st_dev` of its files, `MAJOR:MINOR`.
     pub(crate) device_number: &'a [u8],
     /// Root of the mount within the file system.
@@ -30,7 +32,8 @@ impl<'a> MountinfoLine<'a> {
         let mut back = line[separator + 3..].split(|byte| *byte == b' ');
         Some(Self {
             id: front.next()?,
-            device_number: front.nth(1)?,
+            parent: front.next()?,
+            device_number: front.next()?,
             root: front.next()?,
             mount_point: front.next()?,
             options: front.next()?,
@@ -84,7 +87,8 @@ mod tests {
         let [line] = mountinfo_lines(table).collect::<Vec<_>>()[..] else {
             panic!("one line is complete");
         };
-        assert_eq!((line.id, line.device_number), (&b"36"[..], &b"98:0"[..]));
+        assert_eq!((line.id, line.parent), (&b"36"[..], &b"35"[..]));
+        assert_eq!(line.device_number, b"98:0");
         assert_eq!(
             (line.root, line.options),
             (&b"/mnt1"[..], &b"rw,noatime"[..])

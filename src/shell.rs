@@ -5,13 +5,68 @@
 //! terminal would not display literally is written as `"$(printf '\033')"`, which every POSIX shell
 //! converts to the original byte. A word that ends in a line break has no such form, because a
 //! substitution drops line breaks at its end: there is no command with it.
+//!
+//! A command is stored, and compared, with characters that are not ASCII as they are. Where it is
+//! printed, [`for_terminal`] writes these in the same way, if the terminal cannot take them.
 
 use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use unicode_width::UnicodeWidthStr;
 
 use crate::safe_text::printable::printable_bytes;
 
 /// What encloses the octal escapes of bytes that a terminal would not display literally.
 const SUBSTITUTION: [&str; 2] = ["\"$(printf '", "')\""];
+/// What stands behind a line of a command that the next line continues.
+const CONTINUATION: &str = " \\";
+
+/// Whether the terminal of this process takes ASCII only.
+static IS_ASCII_TERMINAL: AtomicBool = AtomicBool::new(false);
+
+/// From now on [`for_terminal`] writes commands in ASCII. It is called at the start of the program,
+/// where the encoding of the terminal is known, before anything is printed.
+pub fn use_ascii() {
+    IS_ASCII_TERMINAL.store(true, Ordering::Relaxed);
+}
+
+/// A command line, or words of one, as the terminal of this process can take it. Every place that prints
+/// a command calls this: an escape for display, put in later, would change what the command names.
+/// The interface, which may use ASCII only on any terminal, calls [`ascii_command`] itself.
+#[must_use]
+pub fn for_terminal(command: String) -> String {
+    match IS_ASCII_TERMINAL.load(Ordering::Relaxed) {
+        true => ascii_command(&command),
+        false => command,
+    }
+}
+
+/// The command with every character that is not ASCII as octal escapes, which a shell converts back.
+#[must_use]
+pub fn ascii_command(command: &str) -> String {
+    let mut ascii = String::with_capacity(command.len());
+    let mut state = QuoteState::default();
+    let mut rest = command;
+    while let Some(letter) = rest.chars().next() {
+        let end = rest.find(|it: char| it.is_ascii()).unwrap_or(rest.len());
+        if end == 0 {
+            state.advance(letter);
+            ascii.push(letter);
+            rest = &rest[1..];
+            continue;
+        }
+        let mut escapes = String::new();
+        push_octal_escapes(&mut escapes, &rest.as_bytes()[..end]);
+        match state.quote {
+            None => ascii.push_str(&escapes),
+            Some('\'') => ascii.extend(["'", &escapes, "'"]),
+            // In these quotes a substitution needs none of its own.
+            Some(_) => ascii.push_str(escapes.trim_matches('"')),
+        }
+        rest = &rest[end..];
+    }
+    ascii
+}
 
 /// Joins words to a command line and quotes each; `None` where [`quote_word`] cannot quote one.
 #[must_use]
@@ -83,26 +138,32 @@ fn octal_bytes(escapes: &str) -> Option<Vec<u8>> {
 }
 
 /// Folds a command line into lines of at most `width` columns, which a shell joins again: all but
-/// the last end in a backslash. Only blanks outside of quotes are places to fold, so that a long
-/// word stays whole.
+/// the last end in a backslash. Only blanks outside of quotes are places to fold; `None` where a word
+/// and its backslash are wider than a line, which would end within the word.
 #[must_use]
-pub fn fold_command(command: &str, width: usize) -> Vec<String> {
+pub fn fold_command(command: &str, width: usize) -> Option<Vec<String>> {
+    if command.width() <= width {
+        return Some(vec![command.to_owned()]);
+    }
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     for word in unquoted_words(command) {
-        // Two columns for the backslash.
-        if !line.is_empty() && line.chars().count() + word.chars().count() + 3 > width {
-            lines.push(format!("{line} \\"));
-            line = format!("  {word}");
+        let longer = match line.is_empty() {
+            true => word.to_owned(),
+            false => format!("{line} {word}"),
+        };
+        if line.is_empty() || longer.width() + CONTINUATION.width() <= width {
+            line = longer;
         } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
+            lines.push(line + CONTINUATION);
+            line = format!("  {word}");
+        }
+        if line.width() + CONTINUATION.width() > width {
+            return None;
         }
     }
     lines.push(line);
-    lines
+    Some(lines)
 }
 
 /// The parts of a command line between blanks that are not quoted.
@@ -122,22 +183,35 @@ fn unquoted_words(command: &str) -> Vec<&str> {
 
 /// The positions of the characters that are neither quoted nor escaped, opening quotes included.
 fn positions_outside_quotes(command: &str) -> Vec<usize> {
-    let mut positions = Vec::new();
-    let (mut quote, mut escaped) = (None, false);
-    for (index, letter) in command.char_indices() {
-        match (quote, letter) {
-            _ if escaped => escaped = false,
-            (None | Some('"'), '\\') => escaped = true,
+    let mut state = QuoteState::default();
+    let indices = command.char_indices();
+    let outside = indices.filter(|(_, letter)| state.advance(*letter));
+    outside.map(|(index, _)| index).collect()
+}
+
+/// Which quotes are open at a place of a command line.
+#[derive(Debug, Default)]
+struct QuoteState {
+    quote: Option<char>,
+    is_escaped: bool,
+}
+
+impl QuoteState {
+    /// Takes the next character; true if it is neither quoted nor escaped, as are opening quotes.
+    fn advance(&mut self, letter: char) -> bool {
+        match (self.quote, letter) {
+            _ if self.is_escaped => self.is_escaped = false,
+            (None | Some('"'), '\\') => self.is_escaped = true,
             (None, '\'' | '"') => {
-                positions.push(index);
-                quote = Some(letter);
+                self.quote = Some(letter);
+                return true;
             }
-            (None, _) => positions.push(index),
-            (Some(open), letter) if open == letter => quote = None,
+            (None, _) => return true,
+            (Some(open), letter) if open == letter => self.quote = None,
             _ => {}
         }
+        false
     }
-    positions
 }
 
 /// The path of a device node from its name in sysfs, where `!` replaces `/`; `None` for what is no
@@ -195,10 +269,11 @@ fn push_run(runs: &mut Vec<(bool, Vec<u8>)>, shown: bool, bytes: &[u8]) {
 }
 
 /// Whether a word needs no quotes in any shell: `shlex` also quotes every `=` and `,`, which makes
-/// a list of options hard to read. A leading `=` is special in zsh.
+/// a list of options hard to read. A leading `=` is special in zsh, and a leading `%` in fish, which
+/// replaces `%self` by the number of its process.
 fn needs_no_quotes(run: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:=,%+@".contains(byte);
-    run.iter().all(plain) && run.first() != Some(&b'=')
+    run.iter().all(plain) && !matches!(run.first(), Some(b'=' | b'%'))
 }
 
 /// Quotes text without a NUL byte, the only byte that `shlex` rejects.
@@ -247,8 +322,15 @@ mod tests {
         let limit = "IOReadBandwidthMax=/dev/sda 41000000";
         let words = ["systemctl", "set-property", "--runtime", unit, limit];
         let command = command_line(words).unwrap();
-        for width in [20, 40, 60, 200] {
-            let folded = fold_command(&command, width);
+        for width in [20, 43, 60, 200] {
+            let Some(folded) = fold_command(&command, width) else {
+                assert_eq!(width, 20);
+                continue;
+            };
+            assert!(
+                folded.iter().all(|line| line.width() <= width),
+                "{folded:?}"
+            );
             let script = format!("printf '%s\\n' {}", folded.join("\n"));
             let output = std::process::Command::new("sh")
                 .args(["-c", &script])
@@ -257,7 +339,43 @@ mod tests {
             let text = String::from_utf8(output.stdout).unwrap();
             assert_eq!(text.lines().collect::<Vec<_>>(), words, "{width}");
         }
-        assert_eq!(fold_command(&command, 200), [command]);
+        assert_eq!(fold_command(&command, 200), Some(vec![command]));
+    }
+
+    #[test]
+    fn command_is_not_folded_where_a_word_would_be_cut() {
+        let fold = |command, width| fold_command(command, width);
+        assert_eq!(fold("cat /0123456789", 14), None);
+        assert_eq!(fold("cat /01234", 12).unwrap(), ["cat /01234"]);
+        assert_eq!(
+            fold("ls -la /01234", 12).unwrap(),
+            ["ls -la \\", "  /01234"]
+        );
+        // Two columns each.
+        let wide = "ls -la \u{6f22}\u{6f22}\u{6f22}\u{6f22}\u{6f22}";
+        assert_eq!(fold(wide, 13), None);
+        assert_eq!(fold(wide, 14).unwrap().len(), 2);
+        assert_eq!(fold(wide, 17).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn command_in_ascii_has_the_same_words() {
+        for (command, ascii) in [
+            ("ls /a 'b c'", "ls /a 'b c'"),
+            (
+                "ls '/gr\u{f6}\u{df}e x' \u{f6}",
+                r#"ls '/gr'"$(printf '\303\266\303\237')"'e x' "$(printf '\303\266')""#,
+            ),
+            ("ls \"it's \u{f6}\"", r#"ls "it's $(printf '\303\266')""#),
+        ] {
+            assert_eq!(ascii_command(command), ascii);
+        }
+    }
+
+    #[test]
+    fn word_that_is_special_at_its_start_in_another_shell_is_quoted() {
+        assert_eq!(quote_word("%self").unwrap(), "'%self'");
+        assert_eq!(quote_word("=ls").unwrap(), "'=ls'");
     }
 
     #[test]
@@ -377,6 +495,25 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn word_in_ascii_is_read_back(word in "(\\PC|['\"\\\\$` ]|\u{f6}\u{6f22}){0,9}") {
+            let quoted = ascii_command(&quote_word(&word).unwrap());
+            prop_assert!(quoted.is_ascii());
+            let output = Command::new("sh").args(["-c", &format!("printf %s {quoted}")]).output();
+            prop_assert_eq!(output.unwrap().stdout, word.into_bytes());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn folded_command_fits_the_width(words in proptest::collection::vec(any_word(), 1..6), width in 1..60_usize) {
+            let folded = command_line(words).and_then(|line| fold_command(&line, width));
+            for line in folded.unwrap_or_default() {
+                prop_assert!(line.width() <= width, "{line:?}");
+            }
+        }
+
         #[test]
         fn line_shown_as_safe_text_is_split_into_its_words(
             words in proptest::collection::vec(any_word(), 1..4)

@@ -20,6 +20,7 @@ use crate::probe::system::diskstats;
 use crate::report;
 use crate::report::csv::CsvTable;
 use crate::roots::SysPaths;
+use crate::shell;
 use crate::units;
 
 /// Formats of this command.
@@ -206,7 +207,7 @@ fn devices_text(
     }
     for (drive, advice) in advice {
         let _ = writeln!(text, "  {}: {}", drive.name, advice.reason);
-        let _ = writeln!(text, "    {}", advice.command);
+        let _ = writeln!(text, "    {}", shell::for_terminal(advice.command));
     }
     text
 }

@@ -24,6 +24,7 @@ use crate::report::csv::CsvTable;
 use crate::report::files::SCRATCH_FILE_NOTE;
 use crate::report::hot_files::hot_files_text;
 use crate::roots::SysPaths;
+use crate::shell;
 use crate::units;
 
 /// Formats of this command.
@@ -262,7 +263,8 @@ fn deleted_files_text(files: &[DeletedView]) -> String {
         let _ = match (&file.truncate_command, &file.copy_command) {
             (Some(truncate), Some(copy)) => writeln!(
                 text,
-                "           end or restart it, or empty it: {truncate}\n           copy it out: {copy}"
+                "           end or restart it, or empty it: {truncate}\n           copy it out: {}",
+                shell::for_terminal(copy.to_string())
             ),
             _ => writeln!(text, "           {SCRATCH_FILE_NOTE}"),
         };

@@ -48,9 +48,11 @@ use self::output::print_status_line;
 use crate::bench;
 use crate::drive::ioctl;
 use crate::safe_text::printable::{printable_bytes, printable_str};
+use crate::shell;
 use crate::supervisor;
 use crate::supervisor::ProcessRole;
 use crate::tui::terminal::leave_screen_sequences;
+use crate::tui::terminal_kind::decodes_utf8;
 
 pub use self::failure::ExitStatus;
 pub use self::format::OutputFormat;
@@ -261,6 +263,9 @@ pub fn main() -> ExitCode {
     abort_on_panic();
     // Exceeding a limit on the file size then fails the write instead of killing the program.
     ioctl::ignore_sigxfsz();
+    if (io::stdout().is_terminal() || io::stderr().is_terminal()) && !decodes_utf8() {
+        shell::use_ascii();
+    }
     let matches = match parse_arguments(std::env::args_os()) {
         Ok(matches) => matches,
         Err(exit) => return ExitCode::from(exit as u8),

@@ -1,5 +1,7 @@
 //! Each rule on literal windows, for its cause and for its absence.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -723,6 +725,7 @@ fn fragmented(pieces: u64, request: f64) -> Scene {
     scene.read_files = vec![FileLayout {
         pid: 9,
         path: "/srv/db".to_owned(),
+        path_is_valid_here: true,
         device_number: (8, 0),
         bytes: 64 << 20,
         pieces,
@@ -750,6 +753,28 @@ fn file_in_many_pieces_is_a_cause_only_when_a_rotational_disk_seeks_between_them
     let mut patient = fragmented(1024, 64e3);
     patient.blocked.clear();
     assert_eq!(patient.codes(), []);
+}
+
+#[test]
+fn file_whose_path_is_one_of_another_namespace_has_no_program() {
+    let program = |is_valid| {
+        let mut scene = fragmented(1024, 64e3);
+        scene.file_systems = vec![MountedFileSystem {
+            device_id: (8, 0),
+            block_device: (8, 0),
+            mount_point: "/srv".to_owned(),
+            path: Some("/srv".into()),
+            kind: "ext4".to_owned(),
+            options: Vec::new(),
+            usage: None,
+        }];
+        scene.read_files[0].path_is_valid_here = is_valid;
+        match scene.diagnosis().causes.remove(0).remedies.remove(0) {
+            Remedy::Defragment { program, .. } => program,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((program(true), program(false)), (Some("e4defrag"), None));
 }
 
 #[test]
@@ -915,14 +940,15 @@ fn stack_tells_that_a_wait_for_pages_is_one_for_a_server() {
 }
 
 /// The measure against a server that does not answer, with file systems mounted at these places in this
-/// order; the process has a file open on `/mnt/a`.
-fn unmount_with(places: &[&str]) -> Remedy {
-    let mount = |place: &&str| MountEntry {
-        id: 0,
+/// order, each with the place of the mount below it; the process has a file open on the second one.
+fn unmount_with(places: &[(usize, &[u8])]) -> Remedy {
+    let mount = |(index, (parent, place)): (usize, &(usize, &[u8]))| MountEntry {
+        id: index as u64,
+        parent: *parent as u64,
         device_id: (0, 40),
         root: "/".to_owned(),
-        mount_point: (*place).to_owned(),
-        path: (*place).into(),
+        mount_point: String::from_utf8_lossy(place).into_owned(),
+        path: OsStr::from_bytes(place).into(),
         file_system: "nfs4".to_owned(),
         source: "server:/a".to_owned(),
         source_number: None,
@@ -931,15 +957,15 @@ fn unmount_with(places: &[&str]) -> Remedy {
     let channel = Some("nfs_wait_bit_killable");
     let mut scene = Scene::quiet().with_process(20, "dd of=/mnt/a/b", 0.0, channel);
     scene.blocked[0].switches = Some(7);
-    scene.facts.mounts = places.iter().map(mount).collect();
+    scene.facts.mounts = places.iter().enumerate().map(mount).collect();
     let mut window = scene.window();
     window.blocked = vec![BlockedDetails {
         pid: 20,
         tid: 20,
         mounts: vec![UsedMount {
+            id: 1,
             device_id: (0, 40),
             kind: "nfs4".to_owned(),
-            mount_point: "/mnt/a".to_owned(),
         }],
         ..BlockedDetails::default()
     }];
@@ -956,13 +982,25 @@ fn file_system_below_another_one_is_not_unmounted_by_its_path() {
     };
     let upper_first = Remedy::UnmountUpperFirst { mount_point };
     for (places, expected) in [
-        (&["/", "/mnt", "/mnt/a"][..], &own),
-        (&["/", "/mnt/a", "/mnt/a/b", "/mnt/ab"], &own),
-        (&["/", "/mnt/a", "/mnt/a"], &upper_first),
-        (&["/", "/mnt/a", "/mnt"], &upper_first),
+        (&[(9, &b"/"[..]), (0, b"/mnt/a")][..], &own),
+        (
+            &[(9, b"/"), (0, b"/mnt/a"), (1, b"/mnt/a/b"), (0, b"/mnt/ab")],
+            &own,
+        ),
+        (&[(9, b"/"), (0, b"/mnt/a"), (1, b"/mnt/a")], &upper_first),
+        (&[(9, b"/"), (0, b"/mnt/a"), (0, b"/mnt")], &upper_first),
     ] {
         assert_eq!(unmount_with(places), *expected, "{places:?}");
     }
+}
+
+#[test]
+fn mount_point_that_is_no_utf8_is_known_by_its_bytes() {
+    let mount_point = SafeText::from_bytes(b"/mnt/gr\xf6");
+    assert_eq!(
+        unmount_with(&[(9, b"/"), (0, b"/mnt/gr\xf6")]),
+        Remedy::LazyUnmount { mount_point }
+    );
 }
 
 #[test]

@@ -223,10 +223,10 @@ fn access_time_advice(file_system: &MountedFileSystem) -> Option<TuningAdvice> {
 }
 
 /// Remounts a file system with the options that it has now: by itself, mount(8) takes those of
-/// /etc/fstab, which may lack `nosuid`, or contain `strictatime`. `None` for a mount point whose name was
-/// changed for display, which would name another file.
+/// /etc/fstab, which may lack `nosuid`, or contain `strictatime`. `None` where another file system is
+/// mounted over it, which the command would remount.
 fn relatime_command(file_system: &MountedFileSystem) -> Option<String> {
-    let mount_point = &file_system.mount_point;
+    let mount_point = file_system.path.as_ref()?.as_os_str();
     let remount = [
         "mount",
         "--options-source",
@@ -234,11 +234,8 @@ fn relatime_command(file_system: &MountedFileSystem) -> Option<String> {
         "-o",
         "remount,relatime",
     ];
-    let words = remount.into_iter().chain([mount_point.as_str()]);
-    let command = file_system
-        .mount_point_is_exact
-        .then(|| shell::command_line(words));
-    command.flatten()
+    let words = remount.map(str::as_bytes).into_iter();
+    shell::command_line(words.chain([mount_point.as_encoded_bytes()]))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! File systems on block devices: usage and mount options.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -18,12 +18,13 @@ pub struct MountedFileSystem {
     /// Number of the block device that holds it.
     #[serde(skip)]
     pub block_device: (u32, u32),
-    /// Its mount point; the first of several.
+    /// Its mount point as it is displayed; the first of several that lead to it.
     #[serde(rename = "at")]
     pub mount_point: String,
-    /// Whether `mount_point` is the exact name. A name that cannot be displayed is changed.
+    /// The same byte for byte; `None` where it does not lead to this file system, because another one
+    /// is mounted over it.
     #[serde(skip)]
-    pub mount_point_is_exact: bool,
+    pub path: Option<PathBuf>,
     /// File system type.
     pub kind: String,
     /// Mount options, then the options of the file system.
@@ -74,6 +75,13 @@ impl FileSystemUsage {
 }
 
 impl MountedFileSystem {
+    /// Whether its mount point has these bytes, and leads to it.
+    #[must_use]
+    pub fn is_at(&self, mount_point: &[u8]) -> bool {
+        let own = self.path.as_ref();
+        own.is_some_and(|path| path.as_os_str().as_encoded_bytes() == mount_point)
+    }
+
     /// Whether it is mounted with an option.
     #[must_use]
     pub fn has_option(&self, option: &str) -> bool {
@@ -95,33 +103,44 @@ impl MountedFileSystem {
 #[must_use]
 pub fn list_file_systems(roots: &SysPaths) -> Vec<MountedFileSystem> {
     let mut found: Vec<MountedFileSystem> = Vec::new();
-    for mount in mounts::mounts(roots).unwrap_or_default() {
+    let mounts = mounts::mounts(roots).unwrap_or_default();
+    for mount in &mounts {
         let Some(device) = mount.block_device(roots) else {
             continue;
         };
-        if found.iter().all(|known| known.block_device != device) {
-            found.push(describe_mount(roots, &mount, device));
+        let is_reachable = mounts::is_reachable(&mounts, mount);
+        let mut known = found.iter_mut().filter(|it| it.block_device == device);
+        match known.next() {
+            None => found.push(describe_mount(roots, mount, device, is_reachable)),
+            Some(known) if known.path.is_none() && is_reachable => {
+                *known = describe_mount(roots, mount, device, is_reachable);
+            }
+            Some(_) => {}
         }
     }
     found
 }
 
-fn describe_mount(roots: &SysPaths, mount: &MountEntry, device: (u32, u32)) -> MountedFileSystem {
-    let below = mount.mount_point.trim_start_matches('/');
+fn describe_mount(
+    roots: &SysPaths,
+    mount: &MountEntry,
+    device: (u32, u32),
+    is_reachable: bool,
+) -> MountedFileSystem {
+    let below = mount.path.strip_prefix("/").unwrap_or(&mount.path);
     let here = roots.proc.join("self/root").join(below);
     MountedFileSystem {
         device_id: mount.device_id,
         block_device: device,
         mount_point: sanitized(&mount.mount_point),
-        mount_point_is_exact: sanitized(&mount.mount_point) == mount.mount_point
-            && !mount.mount_point.contains('\u{fffd}'),
+        path: is_reachable.then(|| mount.path.clone()),
         kind: sanitized(&mount.file_system),
         options: mount
             .options
             .iter()
             .map(|option| sanitized(option))
             .collect(),
-        usage: (!mount.file_system.starts_with("fuse"))
+        usage: (is_reachable && !mount.file_system.starts_with("fuse"))
             .then(|| statvfs_usage(&here))
             .flatten(),
     }
@@ -189,5 +208,43 @@ mod tests {
         );
         assert_eq!(found[0].options, ["rw", "relatime", "errors=remount-ro"]);
         assert!(!found[0].has_strictatime());
+    }
+
+    /// Lists the file systems of a mount table, with this directory where the first one is mounted.
+    fn listed(table: &str, directory: &std::ffi::OsStr) -> Vec<MountedFileSystem> {
+        let root = tempfile::tempdir().unwrap();
+        let proc = root.path().join("proc/self");
+        std::fs::create_dir_all(proc.join("root").join(directory)).unwrap();
+        for number in ["8:1", "8:2"] {
+            let device = root.path().join("sys/dev/block").join(number);
+            std::fs::create_dir_all(device).unwrap();
+        }
+        std::fs::write(proc.join("mountinfo"), table).unwrap();
+        list_file_systems(&SysPaths::under_root(root.path()))
+    }
+
+    #[test]
+    fn usage_is_that_of_the_exact_mount_point() {
+        use std::os::unix::ffi::OsStrExt;
+        let name = std::ffi::OsStr::from_bytes(b"a\tb ");
+        let found = listed("21 1 8:1 / /a\\011b\\040 rw - ext4 /dev/sda1 rw\n", name);
+        assert_eq!(found[0].mount_point, "/a?b");
+        assert_eq!(found[0].path.as_deref(), Some(&*Path::new("/").join(name)));
+        assert!(found[0].usage.is_some());
+        assert!(found[0].is_at(b"/a\tb ") && !found[0].is_at(b"/a?b"));
+    }
+
+    #[test]
+    fn file_system_below_another_one_has_no_path_and_no_usage() {
+        let table = "21 1 8:1 / /m rw - ext4 /dev/sda1 rw\n\
+                     22 21 8:2 / /m rw - ext4 /dev/sda2 rw\n";
+        let found = listed(table, "m".as_ref());
+        assert_eq!((&found[0].path, found[0].usage), (&None, None));
+        assert_eq!(found[1].path.as_deref(), Some(Path::new("/m")));
+        // It is also mounted where nothing covers it.
+        let table = table.to_owned() + "23 1 8:1 / /n rw - ext4 /dev/sda1 rw\n";
+        let found = listed(&table, "n".as_ref());
+        assert_eq!(found[0].path.as_deref(), Some(Path::new("/n")));
+        assert_eq!((found[0].mount_point.as_str(), found.len()), ("/n", 2));
     }
 }

@@ -20,6 +20,8 @@ use crate::roots::SysPaths;
 pub struct MountEntry {
     /// Mount ID, as `mnt_id` in proc_pid_fdinfo(5).
     pub id: u64,
+    /// ID of the mount that it is mounted on.
+    pub parent: u64,
     /// `st_dev` of its files; the number of a block device only if the file system has just one.
     pub device_id: (u32, u32),
     /// Root of the mount within the file system: `/` except for bind mounts.
@@ -73,6 +75,32 @@ pub fn mounts(roots: &SysPaths) -> io::Result<Vec<MountEntry>> {
     Ok(mountinfo_lines(&table)
         .filter_map(|line| mount_entry(roots, &line))
         .collect())
+}
+
+/// Whether the path of a mount of this table leads to it: no other one is mounted over it, or over a
+/// directory above it.
+#[must_use]
+pub fn is_reachable(mounts: &[MountEntry], mount: &MountEntry) -> bool {
+    let is_on_it = |it: &MountEntry| it.parent == mount.id && it.path == mount.path;
+    let mut is_hidden = mounts.iter().any(|it| it.id != mount.id && is_on_it(it));
+    let mut lower = mount;
+    // There are no more levels than mounts, even in a table whose parents form a circle. The first mount
+    // of all is its own parent.
+    for _ in mounts {
+        if lower.parent == lower.id {
+            break;
+        }
+        let hides = |it: &MountEntry| {
+            let is_beside = it.parent == lower.parent && it.id != lower.id && it.id != lower.parent;
+            is_beside && lower.path.starts_with(&it.path)
+        };
+        is_hidden |= mounts.iter().any(hides);
+        let Some(parent) = mounts.iter().find(|it| it.id == lower.parent) else {
+            break;
+        };
+        lower = parent;
+    }
+    !is_hidden
 }
 
 /// The mount through which a file was opened (`mnt_id` in proc_pid_fdinfo(5)).
@@ -170,6 +198,7 @@ fn mount_entry(roots: &SysPaths, line: &MountinfoLine<'_>) -> Option<MountEntry>
     }
     Some(MountEntry {
         id: number(line.id)?.parse().ok()?,
+        parent: number(line.parent)?.parse().ok()?,
         device_id: parse_device_number(number(line.device_number)?)?,
         root: plain_text(line.root),
         mount_point: plain_text(line.mount_point),
@@ -233,6 +262,48 @@ mod tests {
         let areas = swaps(&roots).unwrap();
         assert_eq!(areas.len(), 1);
         assert_eq!(areas[0].path.as_os_str().as_bytes(), b"/srv/\xfe b");
+    }
+
+    #[test]
+    fn mount_below_another_one_is_not_reachable_by_its_path() {
+        let roots = SysPaths::under_root(Path::new("/nonexistent"));
+        let table = |rows: &[(u64, u64, &str)]| -> Vec<MountEntry> {
+            let line = |(id, parent, at): &(u64, u64, &str)| {
+                let line = format!("{id} {parent} 8:1 / {at} rw - ext4 /dev/sda1 rw");
+                parse_mount(&roots, line.as_bytes()).unwrap()
+            };
+            rows.iter().map(line).collect()
+        };
+        for (rows, hidden) in [
+            (
+                &[(1, 0, "/"), (2, 1, "/m"), (3, 2, "/m/a"), (4, 1, "/mb")][..],
+                &[][..],
+            ),
+            (&[(1, 0, "/"), (2, 1, "/m"), (3, 2, "/m")], &[2]),
+            (
+                &[(1, 0, "/"), (2, 1, "/m/a"), (3, 2, "/m/a/b"), (4, 1, "/m")],
+                &[2, 3],
+            ),
+            // The initial file system below the root, and one that was moved there before it.
+            (
+                &[(5, 7, "/proc"), (1, 1, "/"), (7, 1, "/"), (8, 7, "/home")],
+                &[1],
+            ),
+            // A recursive bind mount of the root on itself.
+            (
+                &[(1, 0, "/"), (2, 1, "/h"), (3, 1, "/"), (4, 3, "/h")],
+                &[1, 2],
+            ),
+            (&[(1, 2, "/a"), (2, 1, "/b")], &[]),
+        ] {
+            let table = table(rows);
+            let found = table.iter().filter(|it| !is_reachable(&table, it));
+            assert_eq!(
+                found.map(|it| it.id).collect::<Vec<_>>(),
+                hidden,
+                "{rows:?}"
+            );
+        }
     }
 
     #[test]

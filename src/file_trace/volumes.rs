@@ -224,7 +224,7 @@ impl Volumes {
             device_name: device.name.clone(),
             backing_name: Vec::new(),
             uuid: None,
-            mount_point: PathBuf::from(&mount.mount_point),
+            mount_point: mount.path.clone(),
             kind,
             parts: devices.part(1, number).into_iter().collect(),
         };

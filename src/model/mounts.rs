@@ -76,8 +76,7 @@ fn mount_view(
         disks.find(|disk| disk.device_number == number)
     });
     let system = sample.file_systems.iter().find(|system| {
-        system.mount_point.as_bytes() == mount.mount_point
-            && Some(system.block_device) == mount.device
+        system.is_at(&mount.mount_point) && Some(system.block_device) == mount.device
     });
     let usage = system.and_then(|system| system.usage);
     let requests = change.as_ref().map(MountChange::operations);

@@ -38,7 +38,7 @@ pub fn lines(run: &BenchmarkRun) -> Vec<String> {
             ),
         },
     }
-    lines
+    lines.into_iter().map(shell::for_terminal).collect()
 }
 
 /// The benchmark of a run, by its own name; `None` for one that this version does not know.

@@ -241,6 +241,7 @@ fn mismatch_text(mismatch: &UnmatchedMeasurement) -> String {
     let differences = mismatch.differences.iter();
     let options: Vec<String> = differences
         .filter_map(|it| shell::command_line(["--ignore", &it.parameter]))
+        .map(shell::for_terminal)
         .collect();
     if options.is_empty() {
         return sentence;

@@ -6,7 +6,8 @@
 //!
 //!  postgres on vg0-data waits 41 ms per write because sda is saturated by cp.
 //!    evidence   sda: w_await 41 ms                         /proc/diskstats
-//!    do         ps -L -p 4711 -o lwp= | xargs -n 1 ionice -c 3 -p
+//!    do         I/O class idle for all threads, which the scheduler bfq heeds ...:
+//!                 ps -L -p 4711 -o lwp= | xargs -n 1 ionice -c 3 -p
 //!    ruled out  ...
 //! ```
 
@@ -26,6 +27,7 @@ use crate::report::diagnosis::{
 use crate::ui::live::timeline;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::{split_heading, with_side_margins};
+use crate::ui::widgets::command::command_lines;
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, right_aligned, wrap_text};
 use crate::units;
@@ -142,7 +144,7 @@ fn cause_row(cause: &Cause, is_selected: bool, width: u16, theme: Theme) -> Line
 
 /// The entries; a title stands before the first of its kind.
 fn entry_lines(entries: &[Entry], width: u16, theme: Theme) -> Vec<Line<'static>> {
-    let room = usize::from(width.saturating_sub(INDENT));
+    let room = width.saturating_sub(INDENT);
     let mut lines = Vec::new();
     let mut last = None;
     for entry in entries {
@@ -151,25 +153,39 @@ fn entry_lines(entries: &[Entry], width: u16, theme: Theme) -> Vec<Line<'static>
             false => entry.kind.title(),
         };
         last = Some(entry.kind);
-        let style = entry_style(entry.kind, theme);
-        for text in entry.folded_lines(room) {
+        for mut line in value_lines(entry, room, theme) {
             let blank = usize::from(INDENT) - 2;
-            lines.push(Line::from(vec![
-                Span::styled(
-                    format!("  {title:<blank$}"),
-                    theme.role_style(StyleRole::Faint),
-                ),
-                Span::styled(text, style),
-            ]));
+            let before = format!("  {title:<blank$}");
+            let before = Span::styled(before, theme.role_style(StyleRole::Faint));
+            line.spans.insert(0, before);
+            lines.push(line);
             title = "";
         }
     }
     lines
 }
 
+/// The lines of one entry, of a command with what it does above.
+fn value_lines(entry: &Entry, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let style = entry_style(entry.kind, theme);
+    let styled = |text: String| Line::from(Span::styled(text, style));
+    let Some(remedy) = entry.remedy() else {
+        let lines = entry.lines(usize::from(width)).into_iter();
+        return lines.map(styled).collect();
+    };
+    let sentence = wrap_text(&remedy.sentence(), width).into_iter();
+    let mut lines: Vec<Line> = sentence.map(styled).collect();
+    let command_style = theme.role_style(StyleRole::Title);
+    lines.extend(
+        remedy.command.iter().flat_map(|command| {
+            command_lines(command, "diskscope why", width, command_style, theme)
+        }),
+    );
+    lines
+}
+
 fn entry_style(kind: EntryKind, theme: Theme) -> Style {
     theme.role_style(match kind {
-        EntryKind::Remedy => StyleRole::Title,
         EntryKind::RuledOut | EntryKind::NotExamined => StyleRole::Faint,
         _ => StyleRole::Plain,
     })

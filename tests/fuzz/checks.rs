@@ -283,9 +283,9 @@ pub fn device_tables(root: &Path, bytes: &[u8]) {
     for system in &file_systems {
         shown(&system.mount_point);
         shown(&system.kind);
-        let is_known = |mount: &drive_mounts::MountEntry| mount.mount_point == system.mount_point;
+        let is_known = |mount: &drive_mounts::MountEntry| Some(&mount.path) == system.path.as_ref();
         assert!(
-            !system.mount_point_is_exact || mounts.iter().any(is_known),
+            system.path.is_none() || mounts.iter().any(is_known),
             "{system:?}"
         );
     }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod ascii_commands;
 mod background;
 mod demo;
 mod few_keys;

@@ -61,7 +61,7 @@ fn examined_file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemUse> {
             let mut drives = analysis.last().drives.iter();
             let drive = drives.find(|drive| drive.number == it.block_device);
             Some(FileSystemUse {
-                mount_point: SafeText::from(&it.mount_point),
+                mount_point: SafeText::from_path(it.path.as_ref()?),
                 device: drive.map(|drive| SafeText::from(&drive.name)),
                 size_bytes: usage.size_bytes as f64,
                 available_bytes: usage.available_bytes as f64,

@@ -84,7 +84,7 @@ fn cause(analysis: &Analysis<'_>, layout: &FileLayout) -> Option<Cause> {
     cause.evidence.push(blocked);
     cause.victims = parties(&[waiter]);
     cause.remedies = vec![Remedy::Defragment {
-        program: program(analysis, layout),
+        program: program(analysis, layout).filter(|_| layout.path_is_valid_here),
         path,
     }];
     Some(cause)

@@ -1,6 +1,5 @@
 //! The server of a FUSE or network file system does not answer.
 
-use std::path::Path;
 use std::time::Duration;
 
 use super::examination::Examination;
@@ -10,6 +9,7 @@ use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
+use crate::drive::mounts::{MountEntry, is_reachable};
 use crate::safe_text::SafeText;
 
 /// Sleep in one request from which the server does not answer; in a shorter window this fraction
@@ -48,10 +48,10 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
             fuse_waiting(analysis).map(|it| Measurement::of_machine(Quantity::FuseWaiting, it));
         return Examination::RuledOut(evidence.into_iter().collect());
     };
-    let (kind, mount_point) = mount_of(analysis, first).unzip();
+    let mount = mount_of(analysis, first);
     let detail = CauseDetail::Stalled {
-        kind,
-        mount_point: mount_point.clone(),
+        kind: mount.as_ref().map(|it| it.kind.clone()),
+        mount_point: mount.as_ref().map(|it| it.mount_point.clone()),
     };
     let mut cause = Cause::new(detail, Severity::Critical, analysis.begin());
     cause.certainty = Certainty::Confirmed;
@@ -67,13 +67,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
             .map(|count| Measurement::of_machine(Quantity::FuseWaiting, count)),
     );
     cause.victims = parties(&stalled);
-    cause.remedies = mount_point
-        .map(|mount_point| match is_covered(analysis, &mount_point) {
-            true => Remedy::UnmountUpperFirst { mount_point },
-            false => Remedy::LazyUnmount { mount_point },
-        })
-        .into_iter()
-        .collect();
+    cause.remedies = mount.map(ServedMount::remedy).into_iter().collect();
     Examination::Problem(vec![cause])
 }
 
@@ -88,53 +82,71 @@ fn fuse_waiting(analysis: &Analysis<'_>) -> Option<f64> {
     Some(connections.iter().map(|it| it.waiting).sum::<u64>() as f64)
 }
 
-/// Whether the path of a mount point may lead to another file system: one more is mounted there, or one
-/// was mounted later on a directory above it. The kernel lists mounts in the order in which they were
-/// made; a recording has each file system once.
-fn is_covered(analysis: &Analysis<'_>, mount_point: &str) -> bool {
-    let Some((_, facts)) = &analysis.window.facts else {
-        let mounts = analysis.last().mounts.iter().flatten();
-        return mounts.filter(|it| it.mount_point == mount_point).count() > 1;
-    };
-    let places = facts.mounts.iter().map(|it| it.mount_point.as_str());
-    let mut later = places.skip_while(|place| *place != mount_point).skip(1);
-    later.any(|place| Path::new(mount_point).starts_with(place))
+/// A served file system.
+struct ServedMount {
+    kind: SafeText,
+    mount_point: SafeText,
+    /// Whether its mount point leads to it, and not to what is mounted over it.
+    is_reachable: bool,
 }
 
-/// Type and mount point of the served file system that the process uses. A process that hangs in
-/// open(2) has no file there yet: then the only connection with waiting requests is meant.
-fn mount_of(analysis: &Analysis<'_>, waiter: &Waiter) -> Option<(SafeText, SafeText)> {
-    let served = |kind: &str| SERVED.iter().any(|known| kind.starts_with(known));
-    let details = analysis
-        .window
-        .blocked
-        .iter()
-        .find(|it| it.pid == waiter.pid);
-    let used = details.and_then(|it| it.mounts.iter().find(|mount| served(&mount.kind)));
-    if let Some(mount) = used {
-        return Some((
-            SafeText::from(&mount.kind),
-            SafeText::from(&mount.mount_point),
-        ));
+impl ServedMount {
+    fn of_table(mounts: &[MountEntry], mount: &MountEntry) -> Self {
+        Self {
+            kind: SafeText::from(&mount.file_system),
+            mount_point: SafeText::from_path(&mount.path),
+            is_reachable: is_reachable(mounts, mount),
+        }
     }
+
+    fn remedy(self) -> Remedy {
+        let mount_point = self.mount_point;
+        match self.is_reachable {
+            true => Remedy::LazyUnmount { mount_point },
+            false => Remedy::UnmountUpperFirst { mount_point },
+        }
+    }
+}
+
+/// The served file system that the process uses. A process that hangs in open(2) has no file there
+/// yet: then the only connection with waiting requests is meant.
+fn mount_of(analysis: &Analysis<'_>, waiter: &Waiter) -> Option<ServedMount> {
     let Some((_, facts)) = &analysis.window.facts else {
-        let mounts = analysis.last().mounts.as_ref()?;
-        let mut waiting = mounts
-            .iter()
-            .filter(|it| it.waiting.is_some_and(|it| it > 0));
-        let (only, None) = (waiting.next()?, waiting.next()) else {
-            return None;
-        };
-        return Some((only.file_system.clone(), only.mount_point.clone()));
+        return recorded_mount(analysis);
     };
-    let mut waiting = facts.fuse.as_ref()?.iter().filter(|it| it.waiting > 0);
+    let served = |kind: &str| SERVED.iter().any(|known| kind.starts_with(known));
+    let mut blocked = analysis.window.blocked.iter();
+    let details = blocked.find(|it| it.pid == waiter.pid);
+    let used = details.and_then(|it| it.mounts.iter().find(|mount| served(&mount.kind)));
+    let mut mounts = facts.mounts.iter();
+    let mount = match used {
+        Some(used) => mounts.find(|mount| mount.id == used.id)?,
+        None => {
+            let mut waiting = facts.fuse.as_ref()?.iter().filter(|it| it.waiting > 0);
+            let (only, None) = (waiting.next()?, waiting.next()) else {
+                return None;
+            };
+            mounts.find(|mount| mount.device_id == (0, only.minor))?
+        }
+    };
+    Some(ServedMount::of_table(&facts.mounts, mount))
+}
+
+/// The only file system of a recording with waiting requests. A recording has each one once, without
+/// the order of the mounts.
+fn recorded_mount(analysis: &Analysis<'_>) -> Option<ServedMount> {
+    let mounts = analysis.last().mounts.as_ref()?;
+    let is_waiting = |count: Option<u64>| count.is_some_and(|count| count > 0);
+    let mut waiting = mounts.iter().filter(|it| is_waiting(it.waiting));
     let (only, None) = (waiting.next()?, waiting.next()) else {
         return None;
     };
-    let mut mounts = facts.mounts.iter();
-    let mount = mounts.find(|mount| mount.device_id == (0, only.minor))?;
-    Some((
-        SafeText::from(&mount.file_system),
-        SafeText::from(&mount.mount_point),
-    ))
+    let mut same_place = mounts
+        .iter()
+        .filter(|it| it.mount_point == only.mount_point);
+    Some(ServedMount {
+        kind: only.file_system.clone(),
+        mount_point: only.mount_point.clone(),
+        is_reachable: same_place.nth(1).is_none(),
+    })
 }

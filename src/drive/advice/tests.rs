@@ -1,5 +1,8 @@
 //! Advice for constructed drives.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use super::*;
 use crate::drive::identity::DeviceDetails;
 
@@ -166,7 +169,7 @@ fn strictatime_mount_gets_advice() {
         device_id: (8, 0),
         block_device: (8, 0),
         mount_point: "/srv/it's".to_owned(),
-        mount_point_is_exact: true,
+        path: Some("/srv/it's".into()),
         kind: "xfs".to_owned(),
         options: vec!["rw".to_owned()],
         usage: None,
@@ -176,7 +179,14 @@ fn strictatime_mount_gets_advice() {
         commands(&advice),
         ["mount --options-source mtab -o remount,relatime \"/srv/it's\""]
     );
-    file_system.mount_point_is_exact = false;
+    file_system.path = Some(OsStr::from_bytes(b"/srv/a\tb ").into());
+    let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);
+    assert_eq!(
+        commands(&advice),
+        ["mount --options-source mtab -o remount,relatime /srv/a\"$(printf '\\011')\"'b '"]
+    );
+    // Another one is mounted over it.
+    file_system.path = None;
     let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);
     assert_eq!(commands(&advice), ["findmnt --real --options strictatime"]);
     file_system.options.push("noatime".to_owned());

@@ -136,6 +136,7 @@ fn overwrite_option(name: &str) -> String {
             true => shell::quote_word(format!("--overwrite={name}")),
             false => shell::command_line(["--overwrite", name]),
         });
+    let option = option.map(shell::for_terminal);
     option.unwrap_or_else(|| "--overwrite with the name of the target".to_owned())
 }
 

@@ -18,8 +18,8 @@ pub(super) fn operations(sources: &OperationSources<'_>) -> Vec<OperationSample>
     let pid = process.identity.pid;
     let systems = sources.file_systems.iter();
     systems
-        .filter(|system| system.kind == "btrfs" && system.mount_point_is_exact)
-        .filter_map(|system| Some((system, File::open(&system.mount_point).ok()?)))
+        .filter(|system| system.kind == "btrfs")
+        .filter_map(|system| Some((system, File::open(system.path.as_ref()?).ok()?)))
         .flat_map(|(system, directory)| {
             let mut found = scrubs(system, &directory, pid);
             found.extend(balance(system, &directory, pid));

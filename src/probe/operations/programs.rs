@@ -96,7 +96,7 @@ fn swapoff(sources: &OperationSources<'_>, process: &ProcessSample) -> Option<Op
 fn fstrim(sources: &OperationSources<'_>, process: &ProcessSample) -> Option<OperationSample> {
     let mount_point = sources.arguments(process).pop()?;
     let mut systems = sources.file_systems.iter();
-    let system = systems.find(|system| system.mount_point.as_bytes() == mount_point)?;
+    let system = systems.find(|system| system.is_at(&mount_point))?;
     let progress = OperationProgress::Counter {
         bytes: discarded_bytes(sources, system.block_device)?,
         at_most: system.usage.map(|usage| usage.free_bytes),

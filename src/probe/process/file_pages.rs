@@ -246,7 +246,7 @@ mod tests {
             device_id,
             block_device: device_id,
             mount_point: "/".to_owned(),
-            mount_point_is_exact: true,
+            path: Some("/".into()),
             kind: kind.to_owned(),
             options: vec![option.to_owned()],
             usage: None,

@@ -112,12 +112,12 @@ pub fn kernel_stack(roots: &SysPaths, pid: u32, tid: u32) -> Option<Vec<String>>
 /// A file system that a process has files open on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsedMount {
+    /// Mount ID.
+    pub id: u64,
     /// Device number of its files.
     pub device_id: (u32, u32),
     /// File system type.
     pub kind: String,
-    /// Mount point.
-    pub mount_point: String,
 }
 
 /// Paths below `/dev` that a process has open, among them its block devices. The links are read,
@@ -153,9 +153,9 @@ pub fn used_mounts(roots: &SysPaths, mounts: &[MountEntry], pid: u32) -> Vec<Use
         let id = line.and_then(|line| parse_number(line.trim_ascii()));
         let mount = mounts.iter().find(|mount| Some(mount.id) == id);
         let used = mount.map(|mount| UsedMount {
+            id: mount.id,
             device_id: mount.device_id,
             kind: mount.file_system.clone(),
-            mount_point: mount.mount_point.clone(),
         });
         found.extend(used.filter(|used| !found.contains(used)));
     }

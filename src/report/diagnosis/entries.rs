@@ -6,7 +6,7 @@ use super::sentences::not_examined_reason;
 use super::values::measurement_text;
 use crate::diagnosis::{Cause, CauseDetail, Certainty, Diagnosis, Measurement, Party};
 use crate::privilege;
-use crate::shell::fold_command;
+use crate::shell::for_terminal;
 use crate::units;
 use crate::wrap::wrap_text;
 
@@ -74,25 +74,13 @@ enum Content {
 }
 
 impl Entry {
-    /// Its lines in `width` columns; a long command is folded as a shell reads it.
+    /// What helps, if it is about that: a screen shows a command in its own way.
     #[must_use]
-    pub fn folded_lines(&self, width: usize) -> Vec<String> {
-        let Content::Remedy(RemedyText {
-            command: Some(command),
-            note,
-        }) = &self.content
-        else {
-            return self.lines(width);
-        };
-        let mut lines = fold_command(command, width);
-        let notes = wrap_text(note, width.saturating_sub(4));
-        match &mut lines[..] {
-            [only] if only.chars().count() + note.chars().count() + 5 <= width => {
-                only.push_str(&format!("   # {note}"));
-            }
-            _ => lines.extend(notes.into_iter().map(|note| format!("  # {note}"))),
+    pub fn remedy(&self) -> Option<&RemedyText> {
+        match &self.content {
+            Content::Remedy(remedy) => Some(remedy),
+            Content::Text(_) | Content::Value { .. } => None,
         }
-        lines
     }
 
     fn text(kind: EntryKind, text: String) -> Self {
@@ -131,18 +119,12 @@ fn value_lines(value: &str, source: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A command stays whole; what it does has a line of its own where both do not fit one.
+/// What a command does, and below it the command, which stays whole.
 fn remedy_lines(remedy: &RemedyText, width: usize) -> Vec<String> {
-    let line = remedy.line();
-    match &remedy.command {
-        Some(command) if line.chars().count() > width => {
-            let notes = wrap_text(&remedy.note, width.saturating_sub(4));
-            let notes = notes.into_iter().map(|note| format!("  # {note}"));
-            std::iter::once(command.clone()).chain(notes).collect()
-        }
-        Some(_) => vec![line],
-        None => wrap_text(&line, width),
-    }
+    let mut lines = wrap_text(&remedy.sentence(), width);
+    let command = remedy.command.clone().map(for_terminal);
+    lines.extend(command.map(|command| format!("  {command}")));
+    lines
 }
 
 /// The proof of a cause, who causes it and who suffers, since when, and what helps. `traced` is the

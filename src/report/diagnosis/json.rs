@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::remedies::remedy_text;
 use super::sentences::{cause_sentence, conclusion, not_examined_reason};
+use crate::diagnosis::remedy::Remedy;
 use crate::diagnosis::{Cause, CauseCode, Certainty, Diagnosis, Measurement, Party, Severity};
 use crate::safe_text::SafeText;
 
@@ -118,12 +119,16 @@ fn cause_entry(cause: &Cause) -> CauseEntry {
         file: None,
         since: cause.since.clone(),
         consequence_of: cause.consequence_of,
-        advice: cause
-            .remedies
-            .iter()
-            .map(|remedy| remedy_text(remedy).line().into())
-            .collect(),
+        advice: cause.remedies.iter().flat_map(advice).collect(),
     }
+}
+
+/// What a command does, and the command as an element of its own.
+fn advice(remedy: &Remedy) -> impl Iterator<Item = SafeText> {
+    let text = remedy_text(remedy);
+    let sentence = text.sentence();
+    let lines = std::iter::once(sentence).chain(text.command);
+    lines.map(SafeText::from)
 }
 
 fn evidence(values: &[Measurement]) -> Vec<EvidenceEntry> {
@@ -150,4 +155,24 @@ fn parties(parties: &[Party]) -> Vec<PartyEntry> {
             share: party.share,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_is_an_element_of_its_own() {
+        let elements: Vec<String> = advice(&Remedy::Pause { pid: 7 })
+            .map(|element| element.to_string())
+            .collect();
+        assert_eq!(
+            elements,
+            [
+                "pauses it, until kill -CONT 7 continues it:",
+                "kill -STOP 7"
+            ]
+        );
+        assert_eq!(advice(&Remedy::GroupCommits).count(), 1);
+    }
 }

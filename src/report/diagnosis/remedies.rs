@@ -9,7 +9,7 @@ use crate::shell;
 pub struct RemedyText {
     /// The command line; `None` where no command helps.
     pub command: Option<String>,
-    /// What it does, and what to mind.
+    /// What it does, and what to mind; without a command, what to do.
     pub note: String,
 }
 
@@ -40,20 +40,23 @@ impl RemedyText {
         }
     }
 
-    /// As one line.
+    /// The sentence before the command. It is no comment behind it: a shell may take the words of a
+    /// comment as arguments (zshoptions(1), `INTERACTIVE_COMMENTS`).
     #[must_use]
-    pub fn line(&self) -> String {
+    pub fn sentence(&self) -> String {
         match &self.command {
-            Some(command) => format!("{command}   # {}", self.note),
+            Some(_) => format!("{}:", self.note),
             None => self.note.clone(),
         }
     }
 }
 
 /// The path, if a command can name it: it is absolute, and what the kernel has. One with control
-/// characters is shown with backslashes, and a command would name another file.
+/// characters is shown with backslashes, and a command would name another file; so does a recording
+/// that has the sign for what is no character.
 fn exact_path(path: &SafeText) -> Option<&str> {
-    path.original().filter(|path| path.starts_with('/'))
+    let is_exact = |path: &&str| path.starts_with('/') && !path.contains('\u{fffd}');
+    path.original().filter(is_exact)
 }
 
 /// Limits the throughput of a unit until the next boot.
@@ -71,8 +74,7 @@ fn limit_command(unit: &str, device: &str, bytes_per_s: u64) -> Option<String> {
     ])
 }
 
-/// The command and what it does. The note follows the command as a comment, which some shells execute
-/// all the same: names in it are quoted, and it contains nothing else that has a meaning in a shell.
+/// The command and what it does.
 #[must_use]
 pub fn remedy_text(remedy: &Remedy) -> RemedyText {
     match remedy {
@@ -95,7 +97,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
         ),
         Remedy::Pause { pid } => RemedyText::command(
             format!("kill -STOP {pid}"),
-            format!("pauses it. kill -CONT {pid} continues it"),
+            format!("pauses it, until kill -CONT {pid} continues it"),
         ),
         Remedy::RaiseLimit {
             group,
@@ -106,15 +108,14 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
                 shell::command_line([
                     "systemctl",
                     "show",
-                    "--property",
-                    "IOReadBandwidthMax,IOWriteBandwidthMax,IOReadIOPSMax,IOWriteIOPSMax",
+                    "--property=IOReadBandwidthMax",
+                    "--property=IOWriteBandwidthMax",
+                    "--property=IOReadIOPSMax",
+                    "--property=IOWriteIOPSMax",
                     "--",
                     unit.as_str(),
                 ]),
-                format!(
-                    "raise the limit of {} with systemctl set-property",
-                    shell::quote_word(device.as_str()).unwrap_or_default()
-                ),
+                format!("the present limits; systemctl set-property raises that of {device}"),
                 format!("raise the limit of {device} with systemctl set-property"),
             ),
             None => RemedyText::advice(format!(
@@ -130,7 +131,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
         ),
         Remedy::LowerDirtyLimits => RemedyText::command(
             "sysctl vm.dirty_background_bytes=67108864 vm.dirty_bytes=268435456".to_owned(),
-            "a slow device then holds up less memory. The defaults are 20 and 10 percent of the memory",
+            "a slow device then holds up less memory; the defaults are 20 and 10 percent of it",
         ),
         Remedy::ShowDiskUsage { mount_point } => RemedyText::command_or(
             exact_path(mount_point)
@@ -166,7 +167,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
         Remedy::LazyUnmount { mount_point } => RemedyText::command_or(
             exact_path(mount_point)
                 .and_then(|path| shell::command_line(["umount", "-f", "-l", "--", path])),
-            "after a look at the server: ends the waiting, and open files there are lost",
+            "after a look at the server, ends the waiting; open files there are lost",
             format!(
                 "after a look at the server, umount -f -l of {mount_point} ends the waiting, and open files there are lost"
             ),
@@ -189,7 +190,10 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
         Remedy::MoreParallelRequests => RemedyText::advice(
             "more requests in flight: several threads, asynchronous I/O, or read-ahead; `diskscope run concurrency-read` shows what the device gains from it",
         ),
-        Remedy::Command { line } => RemedyText::command(line.to_string(), "see diskscope devices"),
+        Remedy::Command { line } => RemedyText::command(
+            line.to_string(),
+            "a setting of the drive, for the reason that diskscope devices prints",
+        ),
     }
 }
 
@@ -199,7 +203,7 @@ mod tests {
 
     #[test]
     fn path_that_is_not_absolute_is_in_no_command() {
-        for path in ["-a", "--all", "relative", "/a\\x0ab", ""] {
+        for path in ["-a", "--all", "relative", "/a\\x0ab", "/gr\u{fffd}", ""] {
             let remedies = [
                 Remedy::LazyUnmount {
                     mount_point: path.into(),
@@ -254,13 +258,14 @@ mod tests {
     }
 
     #[test]
-    fn name_of_a_device_is_quoted_in_the_note_too() {
-        let remedy = Remedy::RaiseLimit {
-            group: "/a".into(),
-            unit: Some("a.service".into()),
-            device: "sda; touch x;".into(),
-        };
-        let line = remedy_text(&remedy).line();
-        assert!(line.contains("'sda; touch x;'"), "{line}");
+    fn command_has_no_comment_behind_it() {
+        let remedy = remedy_text(&Remedy::LazyUnmount {
+            mount_point: "/x".into(),
+        });
+        assert_eq!(remedy.command.as_deref(), Some("umount -f -l -- /x"));
+        assert_eq!(
+            remedy.sentence(),
+            "after a look at the server, ends the waiting; open files there are lost:"
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
@@ -18,6 +18,7 @@ use crate::session::document::MetricUnit;
 use crate::ui::live::charts::{ChartHistory, ChartTime, HistoryCurve, draw_history};
 use crate::ui::live::rows::{fact_line, wrap_facts};
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::command::command_lines;
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{grouped_thousands, wrap_text};
 use crate::units;
@@ -131,8 +132,9 @@ fn description_lines(
                 theme.role_style(StyleRole::Warning),
             ));
             lines.extend(wrap_text(&advice.reason, width).into_iter().map(Line::raw));
-            let command = Span::styled(advice.command, theme.role_style(StyleRole::Title));
-            lines.push(Line::from(vec![Span::raw("  "), command]));
+            let style = theme.role_style(StyleRole::Title);
+            let command = command_lines(&advice.command, "diskscope devices", width, style, theme);
+            lines.extend(command);
         }
     }
     lines

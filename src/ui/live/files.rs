@@ -12,6 +12,7 @@ use crate::app::viewport::Viewport;
 use crate::model::files::{DeletedView, FileView};
 use crate::report::files::SCRATCH_FILE_NOTE;
 use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::command::command_lines;
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, cut_start, wrap_text};
 use crate::units;
@@ -133,11 +134,25 @@ fn deleted_file_lines(file: &DeletedView, width: u16, theme: Theme) -> Vec<Line<
         faint(format!("    open in {}", holders.join(", "))),
     ];
     match (&file.truncate_command, &file.copy_command) {
-        (Some(truncate), Some(copy)) => lines.extend([
-            faint(format!("    truncate: {truncate}")),
-            faint(format!("    copy: {copy}")),
-        ]),
+        (Some(truncate), Some(copy)) => {
+            for (effect, command) in [("truncate", truncate), ("copy", copy)] {
+                lines.push(faint(format!("    {effect}:")));
+                lines.extend(indented_command(command, width, theme));
+            }
+        }
         _ => lines.push(faint(format!("    {SCRATCH_FILE_NOTE}"))),
+    }
+    lines
+}
+
+/// A command below what it does.
+fn indented_command(command: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    const INDENT: &str = "    ";
+    let room = width.saturating_sub(INDENT.len() as u16);
+    let style = theme.role_style(StyleRole::Faint);
+    let mut lines = command_lines(command, "diskscope files", room, style, theme);
+    for line in &mut lines {
+        line.spans.insert(0, Span::raw(INDENT));
     }
     lines
 }

@@ -2,6 +2,7 @@
 
 pub mod areas;
 pub mod bar;
+pub mod command;
 pub mod digits;
 pub mod histogram;
 pub mod plot;

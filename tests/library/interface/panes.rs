@@ -80,7 +80,7 @@ fn file_system(device: (u32, u32)) -> MountedFileSystem {
         device_id: device,
         block_device: device,
         mount_point: "/srv".to_owned(),
-        mount_point_is_exact: true,
+        path: Some("/srv".into()),
         kind: "xfs".to_owned(),
         options: ["rw", "strictatime", "discard"].map(str::to_owned).to_vec(),
         usage: Some(FileSystemUsage {
@@ -191,6 +191,24 @@ fn device_pane_shows_stack_and_advice() {
     canned::press_code(&mut state, KeySymbol::PageDown);
     canned::press_code(&mut state, KeySymbol::PageDown);
     assert_snapshots("pane-device-below", &state);
+}
+
+#[test]
+fn device_pane_shows_the_command_of_an_advice_whole_or_not_at_all() {
+    let mut state = volume_selected();
+    let mut snapshot = snapshot_at(120);
+    let long = "/srv/archive".repeat(7);
+    snapshot.file_systems = vec![MountedFileSystem {
+        path: Some(long.into()),
+        ..file_system((253, 0))
+    }]
+    .into();
+    send_message(&mut state, Message::Snapshot(Arc::new(snapshot)));
+    canned::press_code(&mut state, KeySymbol::Enter);
+    let shown = buffer_text(&draw_to_buffer(&state, Theme::FULL, 80, 60));
+    assert!(!shown.contains("remount"), "{shown}");
+    let sentence = "(a command too wide for this screen: diskscope devices prints it)";
+    assert!(shown.contains(sentence), "{shown}");
 }
 
 #[test]

@@ -131,6 +131,37 @@ fn why_screen_shows_conclusion_proof_and_remedy() {
 }
 
 #[test]
+fn why_screen_shows_a_command_whole_or_not_at_all() {
+    let mut cause = saturated();
+    let unmount = |mount_point: &str| Remedy::LazyUnmount {
+        mount_point: mount_point.into(),
+    };
+    cause.remedies = vec![
+        unmount(&"/srv/archive".repeat(5)),
+        unmount("/gr\u{f6}\u{df}e"),
+    ];
+    cause.evidence.clear();
+    let state = why_state(&[cause]);
+    let screen = |theme| buffer_text(&draw_to_buffer(&state, theme, 80, 24));
+    let shown = screen(Theme::FULL);
+    assert!(!shown.contains("/srv/archive"), "{shown}");
+    assert!(
+        shown.contains("(a command too wide for this screen: diskscope why prints it)"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("umount -f -l -- '/gr\u{f6}\u{df}e'"),
+        "{shown}"
+    );
+    let shown = screen(Theme {
+        ascii: true,
+        ..Theme::FULL
+    });
+    let command = r#"umount -f -l -- '/gr'"$(printf '\303\266\303\237')"'e'"#;
+    assert!(shown.contains(command), "{shown}");
+}
+
+#[test]
 fn why_screen_lists_several_causes_and_shows_the_selected_one() {
     let mut state = why_state(&[saturated(), dirty()]);
     press(&mut state, KeySymbol::Tab);

@@ -172,7 +172,11 @@ fn strictatime_advice_command_remounts_named_mount_point() {
     }
     let place = tempfile::tempdir().unwrap();
     let name = device.name();
-    for (directory, command) in [("it's $(here) a\\b", "mount "), ("line\nbreak", "findmnt ")] {
+    for (directory, command) in [
+        ("it's $(here) a\\b", "mount "),
+        ("line\nbreak ", "mount "),
+        ("covered", "findmnt "),
+    ] {
         let at = place.path().join(directory);
         fs::create_dir(&at).unwrap();
         // /etc/fstab has other options than the mount: it is neither to lose one nor to get one.
@@ -181,7 +185,8 @@ fn strictatime_advice_command_remounts_named_mount_point() {
             .to_str()
             .unwrap()
             .replace('\\', "\\134")
-            .replace(' ', "\\040");
+            .replace(' ', "\\040")
+            .replace('\n', "\\012");
         let line = format!(
             "{} {mount_point} ext4 strictatime,nodiratime 0 2\n",
             device.path()
@@ -190,9 +195,14 @@ fn strictatime_advice_command_remounts_named_mount_point() {
         // In a mount namespace of its own: nothing of it is seen outside.
         let mounted = |script: &str| {
             let mount = "mount --bind \"$3\" /etc/fstab; mount -o strictatime,nosuid \"$1\" \"$2\"";
+            // By its mount point, a command would remount the file system above it.
+            let cover = match directory {
+                "covered" => "; mount -t tmpfs above \"$2\"",
+                _ => "",
+            };
             let output = Command::new("unshare")
                 .args(["--mount", "sh", "-e", "-c"])
-                .arg(format!("{mount}; {script}"))
+                .arg(format!("{mount}{cover}; {script}"))
                 .args(["sh", device.path(), at.to_str().unwrap()])
                 .arg(&table)
                 .output()

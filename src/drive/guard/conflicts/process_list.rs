@@ -196,6 +196,7 @@ mod tests {
     fn mount(at: &str, options: &[&str]) -> MountEntry {
         MountEntry {
             id: 1,
+            parent: 0,
             device_id: (0, 20),
             root: "/".to_owned(),
             mount_point: at.to_owned(),

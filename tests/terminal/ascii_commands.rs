@@ -1,0 +1,23 @@
+//! Commands on a terminal that does not decode UTF-8.
+
+use std::path::Path;
+
+use super::pty::{PtyTerminal, setsid_is_available};
+use super::state_directory;
+
+/// The option that the advice of a refusal names is copied into a shell, which reads an escape for
+/// display such as `\u{f6}` as other characters.
+#[test]
+fn printed_option_names_the_same_file_in_ascii() {
+    if !setsid_is_available() {
+        return;
+    }
+    let directory = state_directory();
+    let name = "gr\u{f6}\u{df}e";
+    std::fs::write(directory.path().join(name), vec![0; 1 << 20]).unwrap();
+    let program = env!("CARGO_BIN_EXE_diskscope");
+    let arguments = ["LC_ALL=C", program, "run", "random-write", name];
+    let mut terminal = PtyTerminal::start(Path::new("/usr/bin/env"), &arguments, directory.path());
+    terminal.wait_for_text(r#"--overwrite 'gr'"$(printf '\303\266\303\237')"'e'"#);
+    assert_eq!(terminal.wait_for_exit().code(), Some(3));
+}
