@@ -80,29 +80,24 @@ for time in 1.3 2.1 3.4 4.2 5.7 6.3; do
     unchanged "settings after kill -9 at $time s and the next start ($(grep -c again /tmp/out) restored)"
 done
 
-# As left by a kill between the write of cache_type and the writes back.
-run --duration 60s &
-for i in $(seq 100); do
-    [ -e $records/write-cache@$disk.json ] && [ "$(cat $scsi/cache_type)" = "write through" ] && break
-    sleep 0.1
-done
-kill -9 $(pidof diskscope)
-sleep 1
+# leave_unfinished STATE: as a kill between the write of cache_type and the writes back leaves it.
 values='"provisioning_mode":"writesame_16","max_write_same_blocks":"100","zeroing_mode":"write","discard_max_bytes":"1048576","max_sectors_kb":"64","rotational":"0","add_random":"0","read_ahead_kb":"16"'
-sed -i "s/}\$/,\"revalidated\":{$values}}/" $records/write-cache@$disk.json
-echo "write through" >$scsi/cache_type
-diskscope devices >/tmp/out 2>&1
+leave_unfinished() {
+    record=$records/write-cache@$disk.json
+    run --duration 60s &
+    for i in $(seq 100); do
+        [ -e $record ] && [ "$(cat $scsi/cache_type)" = "write through" ] && break
+        sleep 0.1
+    done
+    kill -9 $(pidof diskscope)
+    sleep 1
+    grep -q revalidated $record || sed -i "s/}\$/,\"revalidated\":{$values}}/" $record
+    echo "$1" >$scsi/cache_type
+    diskscope devices >/tmp/out 2>&1
+}
+leave_unfinished "write through"
 unchanged "settings after a kill between the writes, cache off"
-run --duration 60s &
-for i in $(seq 100); do
-    [ -e $records/write-cache@$disk.json ] && [ "$(cat $scsi/cache_type)" = "write through" ] && break
-    sleep 0.1
-done
-kill -9 $(pidof diskscope)
-sleep 1
-sed -i "s/}\$/,\"revalidated\":{$values}}/" $records/write-cache@$disk.json
-echo "write back" >$scsi/cache_type
-diskscope devices >/tmp/out 2>&1
+leave_unfinished "write back"
 unchanged "settings after a kill between the writes, cache on"
 contains "restoration is reported" "have their old values again"
 

@@ -458,6 +458,19 @@ mod tests {
     }
 
     #[test]
+    fn write_cache_of_drive_with_discards_switched_off_is_left_alone() {
+        let drive = CachedDrive::new("write back", "write back");
+        for (file, value) in [("provisioning_mode", "full"), ("thin_provisioning", "1")] {
+            fs::write(drive.cache_type.with_file_name(file), format!("{value}\n")).unwrap();
+        }
+        let (finished, executed) = drive.run();
+        let expected = cache_not_switchable(false, ObstacleCause::DiscardsOff);
+        assert_eq!(finished.findings.verdicts[0].facts, Some(expected));
+        assert_eq!(drive.cache_type(), "write back\n");
+        assert_eq!(executed, 8);
+    }
+
+    #[test]
     fn write_cache_not_switchable_measures_current_state() {
         let finished = run_on_simulated(
             find_benchmark("write-cache").unwrap(),
