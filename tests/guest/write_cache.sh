@@ -2,16 +2,20 @@
 # Which settings of a disk `run write-cache` leaves changed: the kernel resets some of them when the cache is
 # switched. Run by hand, as root, in a virtual machine.
 #
-# usage: write_cache.sh DISK     name without /dev, of a SCSI drive with its write cache on that supports
-#                                discards; WHAT IS ON IT IS LOST
+# usage: write_cache.sh DISK [MODULE]
+#   DISK     name without /dev, of a SCSI drive with its write cache on that supports discards; WHAT IS ON IT
+#            IS LOST
+#   MODULE   file of the module scsi_debug, for a drive that is slow to answer
 #
 # Wanted: kernel modules sd_mod and that of the host adapter; diskscope in the PATH. Prints one line for every
 # check; its exit status is the number of those that failed.
 
-disk=$1
 failed=0
-queue=/sys/block/$disk/queue
-scsi=$(echo /sys/block/$disk/device/scsi_disk/*)
+use_disk() {
+    disk=$1
+    queue=/sys/block/$disk/queue
+    scsi=$(echo /sys/block/$disk/device/scsi_disk/*)
+}
 records=/run/diskscope/settings
 export XDG_STATE_HOME=/tmp/state
 
@@ -61,6 +65,7 @@ contains() {
 run() { COLUMNS=400 diskscope run write-cache /dev/$disk --overwrite /dev/$disk --seed 1 "$@" >/tmp/out 2>&1; }
 
 uname -r
+use_disk $1
 # No signature of an earlier file system.
 dd if=/dev/zero of=/dev/$disk bs=1M count=4 2>/dev/null
 own_mode=$(cat $scsi/provisioning_mode)
@@ -111,6 +116,35 @@ change_settings $own_mode 0
 run --duration 4s
 unchanged "settings of a drive with discard_max_bytes 0"
 contains "cache of a drive with discard_max_bytes 0 is not switched" "discards (TRIM) are switched off"
+
+# Ended while a drive answers late: the process stays until the write of cache_type returns, and a later
+# start writes back what that reset.
+if [ -n "$2" ]; then
+    insmod $2 delay=150 dev_size_mb=32 lbpu=1
+    for i in $(seq 60); do
+        slow=$(grep -l scsi_debug /sys/block/*/device/model | cut -d/ -f4)
+        [ -n "$slow" ] && [ -e /dev/$slow ] && break
+        sleep 1
+    done
+    sleep 10
+    use_disk $slow
+    change_settings writesame_16 1048576
+    COLUMNS=400 diskscope run write-cache /dev/$disk --overwrite /dev/$disk --requests 40 --duration 60s >/tmp/out 2>&1 &
+    run=$!
+    for i in $(seq 400); do
+        grep -q revalidated $records/write-cache@$disk.json 2>/dev/null && break
+        sleep 0.1
+    done
+    kill -TERM $run
+    wait $run
+    contains "process that waits for a slow drive is named" "continues to run"
+    for i in $(seq 60); do
+        pidof diskscope >/dev/null || break
+        sleep 1
+    done
+    diskscope devices >/tmp/out 2>&1
+    unchanged "settings of a slow drive after the end of the process and the next start"
+fi
 
 echo "$failed failed"
 exit $failed
