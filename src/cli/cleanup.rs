@@ -42,6 +42,10 @@ fn restore_leftovers() -> Vec<String> {
             "diskscope: {} is {value} again: a run that was killed had changed it",
             path.display()
         )],
+        Ok(LeftoverSetting::Revalidated { setting }) => vec![format!(
+            "diskscope: settings of the disk that the kernel resets with {setting} have their old \
+             values again: a run was killed before it could write them back"
+        )],
         Ok(LeftoverSetting::OtherDevice { setting }) => vec![format!(
             "diskscope: {setting} was left as it is: a run that was killed had changed it, but \
              another device has that name now"

@@ -5,6 +5,9 @@
 //! record remains; the next start restores the value ([`SettingsManager::restore_leftovers`]), and
 //! so does the next process that changes the setting.
 //!
+//! A write of one setting can make the kernel reset others ([`RevalidatedSetting`]). Their values
+//! are in the record too, from before the write until they are written back.
+//!
 //! A record comes from a file and is not trusted. It names one of the settings of
 //! [`SystemSetting`], never a path. Its values are validated. It is valid only in a directory that
 //! no one else can write to (`PrivateDirectory`), for the same boot and the same device.
@@ -13,7 +16,9 @@ mod error;
 mod guard;
 mod kernel_file;
 mod record;
+mod revalidated;
 mod setting;
+mod setting_file;
 mod store;
 mod write_cache;
 
@@ -22,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::drive::settings::error::io_error;
-use crate::drive::settings::kernel_file::SettingFile;
+use crate::drive::settings::setting_file::SettingFile;
 use crate::drive::settings::store::{
     RECORD_SUFFIX, read_record, remove_record, restore_from_record, take_setting_lock,
 };
@@ -33,7 +38,9 @@ use crate::roots::SysPaths;
 pub use self::error::{RecordError, SettingError};
 pub use self::guard::SettingLock;
 pub use self::record::{BootId, DeviceIdentity, SettingRecord};
+pub use self::revalidated::{RevalidatedSetting, RevalidatedValues};
 pub use self::setting::{DeviceName, InvalidDeviceName, SystemSetting};
+pub use self::store::LeftoverSetting;
 pub use self::write_cache::{CacheObstacle, CacheStates};
 
 /// Directory of the records, relative to the base directory.
@@ -88,23 +95,6 @@ impl Default for SettingsManager {
             record_directories: bases.into_iter().map(location).collect(),
         }
     }
-}
-
-/// Result of restoring a setting that a killed process left changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeftoverSetting {
-    /// The old value is restored.
-    Restored {
-        /// Path of the setting's file.
-        path: PathBuf,
-        /// The old value.
-        value: String,
-    },
-    /// The name now belongs to another device. Nothing was changed.
-    OtherDevice {
-        /// The setting.
-        setting: SystemSetting,
-    },
 }
 
 impl SettingsManager {
@@ -300,11 +290,7 @@ impl SettingsManager {
             remove_record(directory, &setting)?;
             return Ok(Some(LeftoverSetting::OtherDevice { setting }));
         }
-        let restored = restore_from_record(directory, record, file)?;
-        Ok(restored.then(|| LeftoverSetting::Restored {
-            path: file.path().to_owned(),
-            value: record.original().to_owned(),
-        }))
+        restore_from_record(directory, record, file)
     }
 
     /// Identity of the setting's device; `None` for a system-wide setting.

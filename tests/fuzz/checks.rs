@@ -397,6 +397,10 @@ pub fn settings_record(bytes: &[u8]) {
     let value = record.original();
     assert!(setting.accepts(value) && value.len() < 32);
     assert!(!value.contains(char::is_control), "{value:?}");
+    for (setting, value) in record.revalidated() {
+        assert!(setting.accepts(value) && value.len() < 32);
+        assert!(!value.contains(char::is_control), "{value:?}");
+    }
     let written = serde_json::to_vec(&record).expect("what was read can be written");
     assert_eq!(SettingRecord::parse(&written).ok(), Some(record));
 }

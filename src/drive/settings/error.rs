@@ -94,6 +94,12 @@ pub enum RecordError {
     /// A device identity for a system-wide setting, or none for a device setting.
     #[error("the device's identity does not match {0}")]
     UnexpectedIdentity(SystemSetting),
+    /// Values of other settings, although a write of this setting resets none.
+    #[error("a write of {0} resets no other setting")]
+    UnexpectedRevalidated(SystemSetting),
+    /// Not a valid value of another setting of the disk.
+    #[error("a setting of the disk cannot be {0:?}")]
+    InvalidRevalidated(String),
     /// Larger, or with more values, than any record that this program writes.
     #[error("it is too large")]
     TooLarge,

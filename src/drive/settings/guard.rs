@@ -1,12 +1,11 @@
 //! A locked setting, restored when the guard is dropped.
 
 use std::fs::File;
-use std::io;
 
-use crate::drive::settings::error::{RecordError, SettingError, io_error};
-use crate::drive::settings::kernel_file::SettingFile;
+use crate::drive::settings::error::{RecordError, SettingError};
 use crate::drive::settings::record::SettingRecord;
-use crate::drive::settings::store::{record_name, restore_from_record};
+use crate::drive::settings::setting_file::SettingFile;
+use crate::drive::settings::store::{restore_from_record, write_and_put_back, write_record};
 use crate::private_directory::PrivateDirectory;
 
 /// A setting that only this process may change, during the lifetime of this guard.
@@ -29,8 +28,8 @@ impl SettingLock {
     /// Changes the setting. The old value is written to disk first.
     ///
     /// # Errors
-    /// When the old value cannot be recorded, or when the kernel rejects the new value or sets
-    /// another one.
+    /// When the old value cannot be recorded, when the kernel rejects the new value or sets another
+    /// one, or when a setting that the kernel resets as a result cannot be written back.
     pub fn set(&mut self, value: &str) -> Result<(), SettingError> {
         let before = self.file.read()?;
         self.change(before, value)
@@ -53,18 +52,19 @@ impl SettingLock {
     }
 
     fn change(&mut self, before: String, value: &str) -> Result<(), SettingError> {
-        self.record = self.valid(value, self.record.clone().before_write(before, value))?;
+        let record = self.valid(value, self.record.clone().before_write(before, value))?;
+        self.record = record.with_revalidated(self.file.read_revalidated()?);
         self.write_record()?;
-        self.file.write(value)?;
+        let resets_others = !self.record.revalidated().is_empty();
+        write_and_put_back(&mut self.record, &self.file, value)?;
         let now = self.file.read()?;
         self.record = self.valid(&now, self.record.clone().after_write(now.clone()))?;
-        if now != value {
-            // The kernel set another value as a result of this write.
+        // The kernel may have set another value as a result of this write. What others set from now
+        // on is not replaced after a kill.
+        if resets_others || now != value {
             self.write_record()?;
-            let refused = io::Error::other(format!("it did not accept {value:?}"));
-            return Err(io_error("change", self.file.path())(refused));
         }
-        Ok(())
+        self.file.expect_value(value)
     }
 
     /// Restores the setting and reports errors; drop does the same but ignores errors.
@@ -92,12 +92,7 @@ impl SettingLock {
     }
 
     fn write_record(&self) -> Result<(), SettingError> {
-        let name = record_name(self.record.setting());
-        let path = self.directory.path().join(&name);
-        let text = serde_json::to_vec(&self.record)
-            .map_err(|error| io_error("write", &path)(error.into()))?;
-        self.directory.replace_file(&name, &text)?;
-        Ok(())
+        write_record(&self.directory, &self.record)
     }
 }
 

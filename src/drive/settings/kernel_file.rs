@@ -1,5 +1,4 @@
-//! The file of a setting in sysfs or procfs: opened once, then read, written and locked by
-//! descriptor.
+//! A file in sysfs or procfs: opened once, then read, written and locked by descriptor.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,7 +11,6 @@ use rustix::fs::{FlockOperation, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::drive::settings::error::{SettingError, io_error};
-use crate::drive::settings::setting::{DeviceName, SystemSetting};
 use crate::roots::SysPaths;
 
 /// The kernel file system that holds a setting.
@@ -39,46 +37,6 @@ impl KernelTree {
     }
 }
 
-impl SystemSetting {
-    /// Its file: the tree, and the path relative to the root of that tree.
-    pub(super) fn file_path(
-        &self,
-        roots: &SysPaths,
-    ) -> Result<(KernelTree, PathBuf), SettingError> {
-        let device = |device: &DeviceName| Path::new("class/block").join(device.as_str());
-        match self {
-            Self::ReadAhead(name) => {
-                Ok((KernelTree::Sysfs, device(name).join("queue/read_ahead_kb")))
-            }
-            Self::WriteCache(name) => {
-                let disks = device(name).join("device/scsi_disk");
-                let address = scsi_address(&roots.sys.join(&disks))?;
-                let file = disks.join(address).join("cache_type");
-                Ok((KernelTree::Sysfs, file))
-            }
-            Self::DelayAccounting => Ok((
-                KernelTree::Procfs,
-                PathBuf::from("sys/kernel/task_delayacct"),
-            )),
-        }
-    }
-}
-
-/// The only entry of `scsi_disk`: host, channel, target and LUN, as `2:0:0:0`.
-fn scsi_address(disks: &Path) -> Result<String, SettingError> {
-    let is_address = |name: &str| {
-        let numbers: Vec<&str> = name.split(':').collect();
-        let number = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        numbers.len() == 4 && numbers.iter().all(number)
-    };
-    std::fs::read_dir(disks)
-        .map_err(io_error("list", disks))?
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .find(|name| is_address(name))
-        .ok_or_else(|| io_error("find a drive in", disks)(std::io::ErrorKind::NotFound.into()))
-}
-
 /// How long to retry opening a setting that concurrent renames interrupt.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 const OPEN_RETRY_INTERVAL: Duration = Duration::from_micros(100);
@@ -87,22 +45,26 @@ const MAX_LINKS: u32 = 40;
 /// Maximum size of a value in bytes.
 const MAX_VALUE_BYTES: usize = 4096;
 
-/// The open file of a setting. It belongs to the device that had the name at open time. Once that
+/// An open file of the kernel. It belongs to the device that had the name at open time. Once that
 /// device is gone, reads and writes fail with ENODEV.
 #[derive(Debug)]
-pub(super) struct SettingFile {
+pub(super) struct KernelFile {
     file: File,
     path: PathBuf,
 }
 
-impl SettingFile {
-    /// Opens a setting for reading and writing. The path is anchored: no link can leave the tree.
-    pub(super) fn open(roots: &SysPaths, setting: &SystemSetting) -> Result<Self, SettingError> {
-        let (tree, relative) = setting.file_path(roots)?;
+impl KernelFile {
+    /// Opens a file for reading and writing. The path is relative to the root of the tree and
+    /// anchored there: no link can leave the tree.
+    pub(super) fn open(
+        roots: &SysPaths,
+        tree: KernelTree,
+        relative: &Path,
+    ) -> Result<Self, SettingError> {
         let root = tree.root(roots);
-        let path = root.join(&relative);
+        let path = root.join(relative);
         let file =
-            open_beneath(root, &relative).map_err(|error| io_error("open", &path)(error.into()))?;
+            open_beneath(root, relative).map_err(|error| io_error("open", &path)(error.into()))?;
         // Tests use ordinary files in place of kernel files.
         if *roots == SysPaths::default() && !is_in_tree(&file, tree) {
             return Err(SettingError::NotKernelFile { path });
@@ -136,13 +98,31 @@ impl SettingFile {
         Ok(chosen.unwrap_or(text.trim()).to_owned())
     }
 
-    /// Changes the setting.
+    /// Changes the value.
     pub(super) fn write(&self, value: &str) -> Result<(), SettingError> {
         // No effect on kernel files, where a write replaces the value anyway.
         let _ = self.file.set_len(0);
         self.file
             .write_all_at(value.as_bytes(), 0)
             .map_err(io_error("change", &self.path))
+    }
+
+    /// Changes the value unless it is the current one; whether it did.
+    pub(super) fn write_if_different(&self, value: &str) -> Result<bool, SettingError> {
+        let differs = self.read()? != value;
+        if differs {
+            self.write(value)?;
+        }
+        Ok(differs)
+    }
+
+    /// That the kernel has not accepted a value, unless it is the current one.
+    pub(super) fn expect_value(&self, value: &str) -> Result<(), SettingError> {
+        if self.read()? == value {
+            return Ok(());
+        }
+        let refused = io::Error::other(format!("it did not accept {value:?}"));
+        Err(io_error("change", &self.path)(refused))
     }
 }
 

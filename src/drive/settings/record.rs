@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::drive::settings::error::RecordError;
+use crate::drive::settings::revalidated::RevalidatedValues;
 use crate::drive::settings::setting::{DeviceName, SystemSetting};
 use crate::roots::SysPaths;
 
@@ -31,6 +32,10 @@ pub struct SettingRecord {
     /// set by someone else and is kept. Earlier versions of the program listed every value that they
     /// had set.
     changed_to: Vec<String>,
+    /// The values that other settings of the disk had before the last write, until they are written
+    /// back. Records of earlier versions do not have the field.
+    #[serde(default, skip_serializing_if = "RevalidatedValues::is_empty")]
+    revalidated: RevalidatedValues,
 }
 
 impl SettingRecord {
@@ -48,6 +53,7 @@ impl SettingRecord {
             device,
             original,
             changed_to: Vec::new(),
+            revalidated: RevalidatedValues::new(),
         };
         record.validated()
     }
@@ -81,7 +87,19 @@ impl SettingRecord {
                 setting: self.setting.clone(),
             });
         }
-        Ok(self)
+        self.with_valid_revalidated()
+    }
+
+    fn with_valid_revalidated(self) -> Result<Self, RecordError> {
+        let resets_others = matches!(self.setting, SystemSetting::WriteCache(_));
+        if !self.revalidated.is_empty() && !resets_others {
+            return Err(RecordError::UnexpectedRevalidated(self.setting));
+        }
+        let mut values = self.revalidated.iter();
+        match values.find(|(setting, value)| !setting.accepts(value)) {
+            Some((_, value)) => Err(RecordError::InvalidRevalidated(value.clone())),
+            None => Ok(self),
+        }
     }
 
     /// The setting.
@@ -122,6 +140,30 @@ impl SettingRecord {
     pub(super) fn after_write(self, now: String) -> Result<Self, RecordError> {
         let changed_to = vec![now];
         Self { changed_to, ..self }.validated()
+    }
+
+    /// The values of other settings of the disk that are still to be written back.
+    #[must_use]
+    pub fn revalidated(&self) -> &RevalidatedValues {
+        &self.revalidated
+    }
+
+    /// The record before a write that may reset other settings, which have these values. Those that
+    /// an earlier write has reset, and that are not written back yet, keep the values before that.
+    pub(super) fn with_revalidated(mut self, mut now: RevalidatedValues) -> Self {
+        now.append(&mut self.revalidated);
+        Self {
+            revalidated: now,
+            ..self
+        }
+    }
+
+    /// The record after other settings are written back.
+    pub(super) fn without_revalidated(self) -> Self {
+        Self {
+            revalidated: RevalidatedValues::new(),
+            ..self
+        }
     }
 
     pub(super) fn boot(&self) -> &BootId {

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 use crate::drive::settings::error::{RecordError, SettingError, io_error};
-use crate::drive::settings::kernel_file::SettingFile;
 use crate::drive::settings::record::SettingRecord;
 use crate::drive::settings::setting::SystemSetting;
+use crate::drive::settings::setting_file::SettingFile;
 use crate::drive::settings::{kernel_file, record};
 use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
 
@@ -17,6 +18,28 @@ pub(super) const RECORD_SUFFIX: &str = ".json";
 /// Suffix of a lock's file name. Lock files are never removed: otherwise two processes could each
 /// lock a file of the same name.
 const LOCK_SUFFIX: &str = ".lock";
+
+/// Result of restoring a setting that a killed process left changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftoverSetting {
+    /// The old value is restored.
+    Restored {
+        /// Path of the setting's file.
+        path: PathBuf,
+        /// The old value.
+        value: String,
+    },
+    /// Other settings of the disk, which the kernel had reset with this one, have their old values.
+    Revalidated {
+        /// The setting that was written.
+        setting: SystemSetting,
+    },
+    /// The name now belongs to another device. Nothing was changed.
+    OtherDevice {
+        /// The setting.
+        setting: SystemSetting,
+    },
+}
 
 /// Takes the lock of a setting and writes the process ID of the holder to it.
 pub(super) fn take_setting_lock(
@@ -85,24 +108,70 @@ pub(super) fn remove_record(
     }
 }
 
-/// Restores a setting and removes its record. `false` if there was nothing to restore: the device
-/// is gone, or someone else has changed the setting since.
+/// Writes a record.
+pub(super) fn write_record(
+    directory: &PrivateDirectory,
+    record: &SettingRecord,
+) -> Result<(), SettingError> {
+    let name = record_name(record.setting());
+    let path = directory.path().join(&name);
+    let text =
+        serde_json::to_vec(record).map_err(|error| io_error("write", &path)(error.into()))?;
+    directory.replace_file(&name, &text)?;
+    Ok(())
+}
+
+/// Writes a setting, and writes back what the kernel resets as a result. The record has the values
+/// of these settings, until they are written back.
+pub(super) fn write_and_put_back(
+    record: &mut SettingRecord,
+    file: &SettingFile,
+    value: &str,
+) -> Result<(), SettingError> {
+    let written = file.write(value);
+    // Whatever the outcome: the kernel may have reset them before the write failed.
+    let put_back = file.write_back(record.revalidated());
+    if put_back.is_ok() {
+        *record = record.clone().without_revalidated();
+    }
+    written.and(put_back.map(|_| ()))
+}
+
+/// Restores a setting, and those that the kernel has reset with it, and removes its record. `None`
+/// if there was nothing to restore: the device is gone, or someone else has changed the setting
+/// since.
 pub(super) fn restore_from_record(
     directory: &PrivateDirectory,
     record: &SettingRecord,
     file: &SettingFile,
-) -> Result<bool, SettingError> {
-    let put_back = file.read().and_then(|now| {
-        let ours = record.was_set_by_us(&now) && now != record.original();
-        if ours {
-            file.write(record.original())?;
-        }
-        Ok(ours)
-    });
-    let ours = match put_back {
-        Err(error) if error.is_not_found() => false,
-        put_back => put_back?,
+) -> Result<Option<LeftoverSetting>, SettingError> {
+    let restored = match restore_values(directory, record, file) {
+        Err(error) if error.is_not_found() => None,
+        restored => restored?,
     };
     remove_record(directory, record.setting())?;
-    Ok(ours)
+    Ok(restored)
+}
+
+fn restore_values(
+    directory: &PrivateDirectory,
+    record: &SettingRecord,
+    file: &SettingFile,
+) -> Result<Option<LeftoverSetting>, SettingError> {
+    let now = file.read()?;
+    if !record.was_set_by_us(&now) || now == record.original() {
+        // The process may have been killed after its write and before it wrote these back.
+        let setting = record.setting().clone();
+        let written = file.write_back(record.revalidated())?;
+        return Ok(written.then_some(LeftoverSetting::Revalidated { setting }));
+    }
+    let mut record = record.clone().with_revalidated(file.read_revalidated()?);
+    if !record.revalidated().is_empty() {
+        // Without it only a kill during the restoration is not repaired.
+        let _ = write_record(directory, &record);
+    }
+    let value = record.original().to_owned();
+    write_and_put_back(&mut record, file, &value)?;
+    let path = file.path().to_owned();
+    Ok(Some(LeftoverSetting::Restored { path, value }))
 }

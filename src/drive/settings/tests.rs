@@ -1,3 +1,5 @@
+mod revalidation;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -730,7 +732,7 @@ fn setting_opens_despite_concurrent_renames() {
             });
         }
         let failed: Vec<_> = (0..5000)
-            .filter_map(|_| kernel_file::SettingFile::open(&roots, &setting).err())
+            .filter_map(|_| setting_file::SettingFile::open(&roots, &setting).err())
             .map(|error| error.to_string())
             .collect();
         ended.store(true, Ordering::Relaxed);
@@ -750,7 +752,7 @@ fn symlink_leaving_sysfs_is_not_followed() {
     ] {
         symlink(target, root.join("sys/class/block").join(device)).unwrap();
         let setting = SystemSetting::read_ahead(device).unwrap();
-        let opened = kernel_file::SettingFile::open(&SysPaths::under_root(root), &setting);
+        let opened = setting_file::SettingFile::open(&SysPaths::under_root(root), &setting);
         assert!(opened.is_err(), "{device}");
     }
 }

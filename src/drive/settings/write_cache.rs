@@ -1,9 +1,11 @@
 //! Which states of a drive's write cache a benchmark may switch between.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::drive::settings::SettingsManager;
 use crate::drive::settings::guard::SettingLock;
+use crate::drive::settings::revalidated::RevalidatedSetting;
 
 /// The values of `cache_type` for a cache that is on and off (drivers/scsi/sd.c,
 /// `sd_cache_types`). Both have the same cache for reads.
@@ -46,19 +48,34 @@ pub enum CacheObstacle {
         /// `queue/write_cache`, by which the kernel sends flushes; `None` if it cannot be read.
         kernel: Option<String>,
     },
+    /// Discards are switched off although the drive supports them. Writing `cache_type` switches them
+    /// on until the old setting is written back: a file system that is mounted with `discard` could
+    /// discard blocks in between.
+    DiscardsOff,
 }
+
+/// Values of `provisioning_mode` with which the kernel discards nothing.
+const MODES_WITHOUT_DISCARD: [&str; 2] = ["full", "disabled"];
+/// Byte of the Logical Block Provisioning VPD page that says which commands discard blocks (SBC-4).
+const PROVISIONING_COMMANDS_BYTE: usize = 5;
+/// Its bits for UNMAP, WRITE SAME (16) and WRITE SAME (10): LBPU, LBPWS, LBPWS10.
+const PROVISIONING_COMMANDS: u8 = 0x80 | 0x40 | 0x20;
 
 impl SettingsManager {
     /// The states of a drive's write cache that may be switched. `lock`: the drive's
     /// [`SystemSetting::WriteCache`](super::SystemSetting::WriteCache).
     ///
     /// # Errors
-    /// When the cache is not on, or when the kernel's state is another one or cannot be read.
+    /// When the cache is not on, when the kernel's state is another one or cannot be read, or when
+    /// discards are switched off.
     pub fn switchable_cache(&self, lock: &SettingLock) -> Result<CacheStates, CacheObstacle> {
         let drive = lock.original_value();
         let kernel = self.queue_write_cache(lock);
         let on = CACHE_STATES.iter().find(|states| states.on == drive);
         match (on, kernel.as_deref()) {
+            (Some(_), Some(QUEUE_WRITE_BACK)) if self.discards_are_switched_off(lock) => {
+                Err(CacheObstacle::DiscardsOff)
+            }
             (Some(states), Some(QUEUE_WRITE_BACK)) => Ok(*states),
             (None, Some(QUEUE_WRITE_THROUGH)) => Err(CacheObstacle::Off),
             _ => Err(CacheObstacle::Overridden {
@@ -70,11 +87,49 @@ impl SettingsManager {
 
     /// The state of the cache by which the kernel decides whether to send flushes to the drive.
     fn queue_write_cache(&self, lock: &SettingLock) -> Option<String> {
-        let device = lock.record.setting().device()?;
-        let directory = self.sys_paths.sys.join("class/block").join(device.as_str());
-        let text = fs::read_to_string(directory.join("queue/write_cache")).ok()?;
-        Some(text.trim().to_owned())
+        read_text(&self.device_directory(lock)?.join("queue/write_cache"))
     }
+
+    /// Whether the kernel discards nothing on a drive on which it can. A revalidation of the disk
+    /// switches discards on.
+    fn discards_are_switched_off(&self, lock: &SettingLock) -> bool {
+        let Some(device) = self.device_directory(lock) else {
+            return false;
+        };
+        let mode = lock
+            .file
+            .revalidated_value(RevalidatedSetting::ProvisioningMode);
+        let maximum = lock
+            .file
+            .revalidated_value(RevalidatedSetting::DiscardMaxBytes);
+        let of_hardware = read_text(&device.join("queue/discard_max_hw_bytes"));
+        let mode_is_off = mode.is_some_and(|mode| MODES_WITHOUT_DISCARD.contains(&mode.as_str()));
+        let maximum_is_off = maximum.as_deref() == Some("0") && of_hardware.as_deref() != Some("0");
+        (mode_is_off || maximum_is_off) && supports_discard(&device, lock.file.path())
+    }
+
+    fn device_directory(&self, lock: &SettingLock) -> Option<PathBuf> {
+        let device = lock.record.setting().device()?;
+        Some(self.sys_paths.sys.join("class/block").join(device.as_str()))
+    }
+}
+
+/// Whether the kernel would discard blocks of a drive if nothing switched that off
+/// (drivers/scsi/sd.c, `sd_discard_mode`).
+fn supports_discard(device: &Path, cache_type: &Path) -> bool {
+    // LBPME of READ CAPACITY (16). It decides: libata has a provisioning page for every drive, also
+    // for one without TRIM.
+    let thin = read_text(&cache_type.with_file_name("thin_provisioning"));
+    // Without the page, or before Linux 5.18, which does not show it, the kernel uses what it can.
+    let commands = fs::read(device.join("device/vpd_pgb2"))
+        .ok()
+        .and_then(|page| page.get(PROVISIONING_COMMANDS_BYTE).copied());
+    thin.as_deref() != Some("0")
+        && commands.is_none_or(|commands| commands & PROVISIONING_COMMANDS != 0)
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -85,6 +140,15 @@ mod tests {
 
     /// What may be switched on a drive with these values of `cache_type` and `queue/write_cache`.
     fn switchable(drive: &str, kernel: Option<&str>) -> Result<CacheStates, CacheObstacle> {
+        switchable_with(drive, kernel, &[])
+    }
+
+    /// The same with other files of the block device.
+    fn switchable_with(
+        drive: &str,
+        kernel: Option<&str>,
+        files: &[(&str, &str)],
+    ) -> Result<CacheStates, CacheObstacle> {
         let tree = tempfile::tempdir().unwrap();
         let roots = SysPaths::under_root(tree.path());
         let write = |path: &str, text: &str| {
@@ -100,6 +164,9 @@ mod tests {
         write(&cache_type, &format!("{drive}\n"));
         if let Some(kernel) = kernel {
             write(&format!("{disk}/queue/write_cache"), &format!("{kernel}\n"));
+        }
+        for (file, text) in files {
+            write(&format!("{disk}/{file}"), text);
         }
         let settings = SettingsManager::new(roots, &tree.path().join("records"));
         let setting = SystemSetting::write_cache("sda").unwrap();
@@ -135,6 +202,54 @@ mod tests {
                 kernel: kernel.map(str::to_owned),
             };
             assert_eq!(switchable(drive, kernel), Err(overridden));
+        }
+    }
+    const MODE: &str = "device/scsi_disk/2:0:0:0/provisioning_mode";
+    const THIN: &str = "device/scsi_disk/2:0:0:0/thin_provisioning";
+    const PAGE: &str = "device/vpd_pgb2";
+    const MAXIMUM: &str = "queue/discard_max_bytes";
+    const HARDWARE_MAXIMUM: &str = "queue/discard_max_hw_bytes";
+    /// A provisioning page with WRITE SAME (16), as libata makes it for every drive.
+    const PAGE_OF_LIBATA: &str = "\0\x02\0\x04\0\x40\0\0";
+    const PAGE_WITHOUT_COMMANDS: &str = "\0\x02\0\x04\0\0\0\0";
+
+    #[test]
+    fn write_cache_of_drive_with_discards_switched_off_is_not_switched() {
+        let cases: [&[(&str, &str)]; 6] = [
+            &[(MODE, "full\n"), (THIN, "1\n"), (PAGE, PAGE_OF_LIBATA)],
+            &[(MODE, "disabled\n"), (THIN, "1\n"), (PAGE, PAGE_OF_LIBATA)],
+            &[(MODE, "full\n"), (PAGE, PAGE_OF_LIBATA)],
+            &[(MODE, "full\n"), (THIN, "1\n")],
+            &[(MODE, "unmap\n"), (THIN, "1\n"), (MAXIMUM, "0\n")],
+            &[
+                (MAXIMUM, "0\n"),
+                (HARDWARE_MAXIMUM, "1073741824\n"),
+                (THIN, "1\n"),
+            ],
+        ];
+        for files in cases {
+            let switchable = switchable_with("write back", Some("write back"), files);
+            assert_eq!(switchable, Err(CacheObstacle::DiscardsOff), "{files:?}");
+        }
+    }
+
+    #[test]
+    fn write_cache_of_drive_with_discards_or_without_support_is_switched() {
+        let cases: [&[(&str, &str)]; 5] = [
+            &[(MODE, "unmap\n"), (THIN, "1\n"), (PAGE, PAGE_OF_LIBATA)],
+            &[(MODE, "unmap\n"), (MAXIMUM, "4096\n"), (THIN, "1\n")],
+            // A hard disk on SATA.
+            &[(MODE, "full\n"), (THIN, "0\n"), (PAGE, PAGE_OF_LIBATA)],
+            &[
+                (MODE, "disabled\n"),
+                (THIN, "1\n"),
+                (PAGE, PAGE_WITHOUT_COMMANDS),
+            ],
+            &[(MAXIMUM, "0\n"), (HARDWARE_MAXIMUM, "0\n"), (THIN, "1\n")],
+        ];
+        for files in cases {
+            let switchable = switchable_with("write back", Some("write back"), files);
+            assert!(switchable.is_ok(), "{files:?}: {switchable:?}");
         }
     }
 }

@@ -109,6 +109,14 @@ pub(super) fn setting_not_changeable(obstacle: &SettingObstacle) -> CheckText {
                     .to_owned(),
             )
         }
+        (ObstacleCause::DiscardsOff, _) => (
+            "discards (TRIM) are switched off although the drive supports them, and the kernel would \
+             switch them on for a moment"
+                .to_owned(),
+            "use another drive; or, where nothing on the drive uses discards, first write the mode that \
+             the drive supports (unmap, writesame_16) to its provisioning_mode in /sys/class/scsi_disk"
+                .to_owned(),
+        ),
         (ObstacleCause::NotSupported, TestedSetting::ReadAhead) => (
             "no block device is known for this target".to_owned(),
             "name a block device, or a directory on one".to_owned(),

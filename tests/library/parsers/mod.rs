@@ -98,7 +98,7 @@ fn check_settings_records(cases: u32) {
     let seeds = seeds::seed_files("tests/safety/settings/records", |path| {
         path.ends_with(".json")
     });
-    assert_eq!(seeds.len(), 3);
+    assert_eq!(seeds.len(), 4);
     for seed in &seeds {
         SettingRecord::parse(seed).unwrap();
     }

@@ -245,6 +245,9 @@ pub enum ObstacleCause {
         /// The kernel's: `queue/write_cache`, if it can be read.
         kernel: Option<SafeText>,
     },
+    /// Discards are switched off on a drive that supports them: when its write cache is switched, the
+    /// kernel would switch them on for a moment.
+    DiscardsOff,
 }
 
 /// A setting that could not be restored.

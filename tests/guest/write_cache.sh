@@ -1,0 +1,150 @@
+#!/bin/sh
+# Which settings of a disk `run write-cache` leaves changed: the kernel resets some of them when the cache is
+# switched. Run by hand, as root, in a virtual machine.
+#
+# usage: write_cache.sh DISK [MODULE]
+#   DISK     name without /dev, of a SCSI drive with its write cache on that supports discards; WHAT IS ON IT
+#            IS LOST
+#   MODULE   file of the module scsi_debug, for a drive that is slow to answer
+#
+# Wanted: kernel modules sd_mod and that of the host adapter; diskscope in the PATH. Prints one line for every
+# check; its exit status is the number of those that failed.
+
+failed=0
+use_disk() {
+    disk=$1
+    queue=/sys/block/$disk/queue
+    scsi=$(echo /sys/block/$disk/device/scsi_disk/*)
+}
+records=/run/diskscope/settings
+export XDG_STATE_HOME=/tmp/state
+
+# The settings that can be written, except those of the write cache itself.
+settings() {
+    for file in $queue/* $scsi/*; do
+        case $file in
+        */uevent | */cache_type) continue ;;
+        esac
+        [ -f $file ] && [ -n "$(find $file -perm -200)" ] && echo "${file##*/} $(cat $file 2>/dev/null)"
+    done
+    echo "cache_type $(cat $scsi/cache_type)"
+}
+# set FILE VALUE: where this kernel has the setting.
+set_value() { [ -e $1 ] && echo $2 >$1; }
+# Values that the kernel does not choose by itself. In this order: a write of the first ones changes the others.
+change_settings() {
+    set_value $scsi/provisioning_mode $1
+    set_value $scsi/max_write_same_blocks 100
+    set_value $scsi/zeroing_mode write
+    set_value $queue/discard_max_bytes $2
+    set_value $queue/max_sectors_kb 64
+    set_value $queue/rotational 0
+    set_value $queue/add_random 0
+    set_value $queue/read_ahead_kb 16
+    settings >/tmp/before
+}
+# unchanged WHAT: the settings are those of change_settings, and no record is left.
+unchanged() {
+    settings >/tmp/after
+    if diff /tmp/before /tmp/after >/tmp/difference && ! ls $records/*.json >/dev/null 2>&1; then
+        echo "ok      $1"
+    else
+        echo "FAILED  $1: $(tr '\n' ' ' </tmp/difference) $(ls $records)"
+        failed=$((failed + 1))
+    fi
+}
+# contains WHAT TEXT: the output of the last run.
+contains() {
+    if grep -q -e "$2" /tmp/out; then
+        echo "ok      $1"
+    else
+        echo "FAILED  $1: no '$2' in: $(tail -n 20 /tmp/out)"
+        failed=$((failed + 1))
+    fi
+}
+run() { COLUMNS=400 diskscope run write-cache /dev/$disk --overwrite /dev/$disk --seed 1 "$@" >/tmp/out 2>&1; }
+
+uname -r
+use_disk $1
+# No signature of an earlier file system.
+dd if=/dev/zero of=/dev/$disk bs=1M count=4 2>/dev/null
+own_mode=$(cat $scsi/provisioning_mode)
+
+change_settings writesame_16 1048576
+run --duration 4s
+contains "both states measured" "cache off, plain"
+unchanged "settings after a run"
+
+# Killed at different times, also while the cache is being switched.
+for time in 1.3 2.1 3.4 4.2 5.7 6.3; do
+    run --duration 4s &
+    sleep $time
+    kill -9 $(pidof diskscope) 2>/dev/null
+    sleep 1
+    diskscope devices >/tmp/out 2>&1
+    unchanged "settings after kill -9 at $time s and the next start ($(grep -c again /tmp/out) restored)"
+done
+
+# leave_unfinished STATE: as a kill between the write of cache_type and the writes back leaves it.
+values='"provisioning_mode":"writesame_16","max_write_same_blocks":"100","zeroing_mode":"write","discard_max_bytes":"1048576","max_sectors_kb":"64","rotational":"0","add_random":"0","read_ahead_kb":"16"'
+leave_unfinished() {
+    record=$records/write-cache@$disk.json
+    run --duration 60s &
+    for i in $(seq 100); do
+        [ -e $record ] && [ "$(cat $scsi/cache_type)" = "write through" ] && break
+        sleep 0.1
+    done
+    kill -9 $(pidof diskscope)
+    sleep 1
+    grep -q revalidated $record || sed -i "s/}\$/,\"revalidated\":{$values}}/" $record
+    echo "$1" >$scsi/cache_type
+    diskscope devices >/tmp/out 2>&1
+}
+leave_unfinished "write through"
+unchanged "settings after a kill between the writes, cache off"
+leave_unfinished "write back"
+unchanged "settings after a kill between the writes, cache on"
+contains "restoration is reported" "have their old values again"
+
+for mode in full disabled; do
+    change_settings $mode 0
+    run --duration 4s
+    unchanged "settings of a drive with provisioning_mode $mode"
+    contains "cache of a drive with provisioning_mode $mode is not switched" "discards (TRIM) are switched off"
+done
+change_settings $own_mode 0
+run --duration 4s
+unchanged "settings of a drive with discard_max_bytes 0"
+contains "cache of a drive with discard_max_bytes 0 is not switched" "discards (TRIM) are switched off"
+
+# Ended while a drive answers late: the process stays until the write of cache_type returns, and a later
+# start writes back what that reset.
+if [ -n "$2" ]; then
+    insmod $2 delay=150 dev_size_mb=32 lbpu=1
+    for i in $(seq 60); do
+        slow=$(grep -l scsi_debug /sys/block/*/device/model | cut -d/ -f4)
+        [ -n "$slow" ] && [ -e /dev/$slow ] && break
+        sleep 1
+    done
+    sleep 10
+    use_disk $slow
+    change_settings writesame_16 1048576
+    COLUMNS=400 diskscope run write-cache /dev/$disk --overwrite /dev/$disk --requests 40 --duration 60s >/tmp/out 2>&1 &
+    run=$!
+    for i in $(seq 400); do
+        grep -q revalidated $records/write-cache@$disk.json 2>/dev/null && break
+        sleep 0.1
+    done
+    kill -TERM $run
+    wait $run
+    contains "process that waits for a slow drive is named" "continues to run"
+    for i in $(seq 60); do
+        pidof diskscope >/dev/null || break
+        sleep 1
+    done
+    diskscope devices >/tmp/out 2>&1
+    unchanged "settings of a slow drive after the end of the process and the next start"
+fi
+
+echo "$failed failed"
+exit $failed
