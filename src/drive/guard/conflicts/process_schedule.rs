@@ -1,6 +1,6 @@
 //! When to examine which process while a medium is written.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::drive::guard::conflicts::process_list::ListedProcess;
@@ -26,6 +26,7 @@ pub(super) struct ProcessSchedule {
 #[derive(Debug, Clone, Copy)]
 struct ProcessState {
     first_listed: Instant,
+    last_listed: Instant,
     /// `None` while it is new.
     examined: Option<Instant>,
     /// Examinations in succession that failed.
@@ -41,6 +42,7 @@ impl ProcessSchedule {
         let recent: VecDeque<_> = processes.into_iter().collect();
         let state = ProcessState {
             first_listed: now,
+            last_listed: now,
             examined: Some(now),
             failures: 0,
         };
@@ -54,17 +56,18 @@ impl ProcessSchedule {
     /// Adds those of these processes that are new, and forgets those that are not among them.
     pub(super) fn update(&mut self, listed: &[ListedProcess], now: Instant) {
         for process in listed {
-            self.known.entry(*process).or_insert_with(|| {
+            let state = self.known.entry(*process).or_insert_with(|| {
                 self.new.push_back(*process);
                 ProcessState {
                     first_listed: now,
+                    last_listed: now,
                     examined: None,
                     failures: 0,
                 }
             });
+            state.last_listed = now;
         }
-        let listed: HashSet<_> = listed.iter().collect();
-        self.known.retain(|process, _| listed.contains(process));
+        self.known.retain(|_, state| state.last_listed == now);
     }
 
     /// The next process that has never been examined.
