@@ -216,9 +216,11 @@ impl OpenedTarget {
         }
         let permit = guard::permit_writing(&real.sys_paths, &real.medium, consent)
             .map_err(DriveError::from)?;
-        let watch = WriteWatch::new(&real.sys_paths, &real.medium, Arc::clone(permit.known()));
+        let mut watch = WriteWatch::new(&real.sys_paths, &real.medium, Arc::clone(permit.known()));
         let name = &real.medium.target.name;
-        let keeper = GateKeeper::start(watch, name)
+        let keeper = watch
+            .watch_processes()
+            .and_then(|()| GateKeeper::start(watch, name))
             .map_err(drive::io_error_context("start a thread that watches", name))?;
         let gate = Arc::clone(keeper.gate());
         real.keeper = Some(keeper);

@@ -1,9 +1,10 @@
 //! Exclusive access to a medium while it is written.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::time::Instant;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -12,6 +13,8 @@ use rustix::io::Errno;
 use crate::drive::fcntl;
 use crate::drive::guard::busy_retry::retry_while_busy;
 use crate::drive::guard::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
+use crate::drive::guard::conflicts::medium_usage::ImageFile;
+use crate::drive::guard::conflicts::same_file;
 use crate::drive::guard::conflicts::use_conflict::UseConflict;
 use crate::drive::guard::obstacles;
 use crate::drive::guard::refusal::Refusal;
@@ -27,7 +30,7 @@ pub(super) struct ExclusiveHold {
     /// Open for writing and locked.
     medium: File,
     /// The usual node of the device, locked, if the device was opened by another node; other
-    /// devices with the same bytes.
+    /// devices with the same bytes; the images of loop devices below it, locked.
     _aliases: Vec<OwnedFd>,
 }
 
@@ -63,6 +66,26 @@ impl ExclusiveHold {
     /// The descriptor that holds the medium exclusively.
     pub(super) fn file(&self) -> &File {
         &self.medium
+    }
+
+    /// Locks the images of loop devices below the medium: programs that lock what they open, as the
+    /// monitors of virtual machines do, may open these. One that can no longer be opened is left out.
+    pub(super) fn lock_images(&mut self, images: &[ImageFile]) -> Result<(), Refusal> {
+        let mut locked = HashSet::new();
+        for image in images {
+            let Ok(file) = same_file::reopen_for_locking(&image.file) else {
+                continue;
+            };
+            // A second descriptor of the same file would not get the lock.
+            if file
+                .metadata()
+                .is_ok_and(|facts| locked.insert((facts.dev(), facts.ino())))
+            {
+                lock_medium(&file, &image.name)?;
+                self._aliases.push(file.into());
+            }
+        }
+        Ok(())
     }
 
     /// Holds other devices as well.
@@ -104,7 +127,6 @@ fn open_exclusively(medium: &OpenMedium, access: OFlags) -> Result<File, Refusal
 /// The usual node of a device, if it was opened by another node. Locks belong to the node, not to
 /// the device.
 fn usual_node(medium: &OpenMedium, opened: &File) -> Option<File> {
-    use std::os::unix::fs::MetadataExt;
     medium.device_number()?;
     let name = medium.target.drive.as_ref()?.name.replace('!', "/");
     let path = medium.roots().dev.join(name);

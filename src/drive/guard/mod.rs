@@ -22,6 +22,7 @@ mod obstacles;
 mod overwrite_impact;
 mod partition_table;
 mod permission;
+mod process_watch;
 mod refusal;
 pub(super) mod siblings;
 mod signatures;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::drive::free_space::FreeSpace;
 use crate::drive::guard::conflicts::medium_usage::SearchDepth;
+use crate::drive::guard::conflicts::process_list::ProcessList;
 use crate::drive::guard::consent::Consent;
 use crate::drive::guard::hold::ExclusiveHold;
 use crate::drive::guard::refusal::Refusal;
@@ -48,13 +49,16 @@ pub fn permit_writing(
         aliases: Vec::new(),
         own_devices,
         own_tables,
+        processes: ProcessList::default(),
     };
     super::consent::check_path(medium, consent)?;
     check_copy(roots, medium, consent)?;
     let mut hold = ExclusiveHold::acquire(medium)?;
     // Detects users that appeared between the first check and the exclusive open.
     let held = check_unused(roots, medium, SearchDepth::HeldMedium, &known)?;
+    hold.lock_images(&held.images)?;
     known.aliases = held.aliases.into_iter().map(|one| one.name).collect();
+    known.processes = held.processes;
     let others = held.alias_holds;
     siblings::write_back_held_aliases(&others);
     hold.add_aliases(others);

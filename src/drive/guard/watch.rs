@@ -1,6 +1,6 @@
 //! Notices that a medium comes into use while it is written, or that it is another one. A block
 //! device is held, but nothing keeps anybody from attaching a loop device to a regular file, from
-//! mounting it, or from changing the medium in a drive.
+//! mounting it, from opening either for writing, or from changing the medium in a drive.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,6 +18,7 @@ use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
 use crate::drive::guard::device_keys::{self, DeviceKey, read_if_present};
 use crate::drive::guard::map_tables::{DeviceHolders, MapTable, MapTables, read_stack};
 use crate::drive::guard::medium_change::MediumChange;
+use crate::drive::guard::process_watch::ProcessWatch;
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::guard::usage_check::check_unused;
 use crate::drive::guard::write_permit::KnownUse;
@@ -45,6 +46,8 @@ pub struct WriteWatch {
     space: Option<LowerSpace>,
     /// Looks in succession that took too long.
     consecutive_slow_checks: u32,
+    /// Looks for processes that open the medium; `None` where nobody else can.
+    processes: Option<ProcessWatch>,
 }
 
 impl WriteWatch {
@@ -61,7 +64,21 @@ impl WriteWatch {
             known_use: known,
             space: None,
             consecutive_slow_checks: 0,
+            processes: None,
         }
+    }
+
+    /// Begins to look for processes that open the medium. A scratch file has no name by which they
+    /// could.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(crate) fn watch_processes(&mut self) -> io::Result<()> {
+        if self.medium.target.kind != TargetKind::ScratchFile {
+            let watch = ProcessWatch::start(&self.sys_paths, &self.medium, &self.known_use)?;
+            self.processes = Some(watch);
+        }
+        Ok(())
     }
 
     /// Why writing must stop, when that came up since the last call.
@@ -76,8 +93,14 @@ impl WriteWatch {
         if let Some(change) = self.changed_medium() {
             return Some(self.medium_changed(change));
         }
+        if let Some(refusal) = self.processes.as_mut().and_then(ProcessWatch::check) {
+            return Some(refusal);
+        }
         if !self.has_changed() {
             return None;
+        }
+        if let Some(processes) = &self.processes {
+            processes.tables_changed();
         }
         self.space = None;
         if let Some(change) = self.changed_device() {

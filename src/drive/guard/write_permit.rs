@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::drive::guard::conflicts::process_list::ProcessList;
 use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
 use crate::drive::guard::device_keys::DeviceKey;
 use crate::drive::guard::hold::ExclusiveHold;
@@ -44,6 +45,8 @@ pub(crate) struct KnownUse {
     pub(super) own_devices: Vec<DeviceKey>,
     /// The tables of the device-mapper devices that the medium consists of.
     pub(super) own_tables: Vec<MapTable>,
+    /// The processes that were examined.
+    pub(super) processes: ProcessList,
 }
 
 /// The permit of a scratch file: it has no name, so no one else can have opened it.

@@ -4,6 +4,7 @@
 mod locks;
 mod mounted_files;
 mod namespaces;
+mod new_openers;
 mod obstacles;
 mod other_ways;
 mod overlay;

@@ -76,8 +76,8 @@ impl fmt::Display for UseConflict {
                 command,
             } => write!(
                 formatter,
-                "process {process} ({command}) reads {device} and may serve a file system \
-                 or a block device from it"
+                "process {process} ({command}) reads {device} and may serve a file system, \
+                 a block device or the disk of a virtual machine from it"
             ),
             Self::OpenByNfsClient { device, client } => write!(
                 formatter,

@@ -17,7 +17,7 @@ use crate::drive::guard::conflicts::alias::{Alias, AliasKind};
 use crate::drive::guard::conflicts::device_mapper::MappedRange;
 use crate::drive::guard::conflicts::exports::ExportedTarget;
 use crate::drive::guard::conflicts::loop_devices::AttachedLoop;
-use crate::drive::guard::conflicts::medium_usage::{MediumUsage, unreadable_table};
+use crate::drive::guard::conflicts::medium_usage::{ImageFile, MediumUsage, unreadable_table};
 use crate::drive::guard::conflicts::mount_tables::{MountTables, PlacedMount};
 use crate::drive::guard::conflicts::nfs_clients::NfsOpenFile;
 use crate::drive::guard::conflicts::overlay::UnderlyingFile;
@@ -352,6 +352,23 @@ impl<'a> StackSearch<'a> {
         files
             .filter(|known| matches!(known.id, FileId::Inode(..)))
             .map(|known| (known.id, known.file.clone()))
+            .collect()
+    }
+
+    /// The images of loop devices below a target that is a block device, as far as they were found.
+    pub(super) fn images(&self) -> Vec<ImageFile> {
+        if !matches!(self.target_id, Some(FileId::Device(..))) {
+            return Vec::new();
+        }
+        let files = self.shared_files.iter();
+        files
+            .filter(|known| matches!(known.id, FileId::Inode(..)))
+            .filter_map(|known| {
+                Some(ImageFile {
+                    name: known.name.clone(),
+                    file: Rc::clone(known.file.as_ref()?),
+                })
+            })
             .collect()
     }
 

@@ -1,9 +1,12 @@
 //! Users of a medium.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 use crate::drive::guard::conflicts::alias::Alias;
+use crate::drive::guard::conflicts::process_list::ProcessList;
 use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 use crate::drive::guard::refusal::Refusal;
 
@@ -21,6 +24,19 @@ pub(in crate::drive::guard) struct MediumUsage {
     /// Descriptors of other devices with the same bytes, held exclusively so that nothing can be
     /// mounted or stacked on them.
     pub alias_holds: Vec<OwnedFd>,
+    /// Regular files that contain the device: images of loop devices below it.
+    pub images: Vec<ImageFile>,
+    /// Processes that were examined.
+    pub processes: ProcessList,
+}
+
+/// A regular file that contains a block device.
+#[derive(Debug)]
+pub(in crate::drive::guard) struct ImageFile {
+    /// Its path, as text for display.
+    pub name: String,
+    /// Open with `O_PATH`.
+    pub file: Rc<File>,
 }
 
 /// Extent of the search.

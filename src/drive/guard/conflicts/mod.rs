@@ -18,16 +18,18 @@ mod loop_devices;
 pub mod mappings;
 pub(super) mod medium_usage;
 mod mount_tables;
+pub(super) mod new_openers;
 mod nfs_clients;
 mod open_file;
 pub mod open_users;
 mod overlay;
 mod partition_layout;
 mod passthrough;
-mod process_list;
+pub(super) mod process_list;
 mod process_numbers;
+mod process_schedule;
 mod same_disk;
-mod same_file;
+pub(super) mod same_file;
 mod sector_extent;
 mod sole_opener;
 mod storage_servers;
@@ -82,6 +84,7 @@ pub(super) fn find_medium_usage(
             collect_openers(roots, medium, &mut search, depth);
         }
         search.usage.unresolved.extend(unwatchable);
+        search.usage.images = search.images();
     }
     Ok(search.into_usage())
 }
@@ -177,6 +180,7 @@ fn collect_openers(
     }
     let mut questions = search.collect_nfs_clients();
     let found = persistent_users(roots, search);
+    search.usage.processes = found.processes;
     for user in found.users {
         let device = search.shared_name(user.id, name);
         search.usage.conflicts.extend(user.into_conflict(device));

@@ -21,7 +21,8 @@ pub(super) enum OpenKind {
     Locked,
     /// By any other mapping, such as that of a program or library.
     Mapped,
-    /// For reading, by a process that serves a file system or a block device, perhaps from it.
+    /// For reading, by a process that serves a file system, a block device or the disk of a virtual
+    /// machine, perhaps from it.
     Served,
     /// In any of these ways, perhaps: what is open cannot be compared with what is wanted.
     Incomparable,

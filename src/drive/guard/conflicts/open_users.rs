@@ -73,6 +73,76 @@ struct SpecialFiles<'a> {
     servers: StorageServers<'a>,
 }
 
+/// Examines processes one by one.
+pub(super) struct ProcessExaminer<'a> {
+    roots: &'a SysPaths,
+    special: SpecialFiles<'a>,
+    others: IgnoredFiles,
+}
+
+/// What one process has open of what is wanted.
+#[derive(Debug, Default)]
+pub(super) struct ProcessUses {
+    /// Its uses.
+    pub users: Vec<OpenUser>,
+    /// Whether it has something open that cannot be compared with what is wanted.
+    pub incomparable: bool,
+    /// What could not be read.
+    pub errors: Vec<io::Error>,
+}
+
+impl<'a> ProcessExaminer<'a> {
+    pub(super) fn new(roots: &'a SysPaths) -> Self {
+        Self {
+            roots,
+            special: SpecialFiles::new(roots),
+            others: HashSet::new(),
+        }
+    }
+
+    /// Forgets what character devices stand for: their numbers are used again, and network block
+    /// devices are connected meanwhile.
+    pub(super) fn renew_special_files(&mut self) {
+        self.special = SpecialFiles::new(self.roots);
+    }
+
+    /// What a process has open of what `is_wanted`.
+    pub(super) fn examine(
+        &mut self,
+        listed: &ListedProcess,
+        is_wanted: &IsWanted<'_>,
+    ) -> ProcessUses {
+        let directory = self.roots.proc.join(listed.process.to_string());
+        let examined = examine_process(&directory, is_wanted, &self.special, &mut self.others);
+        let mut uses = ProcessUses {
+            errors: examined.errors,
+            ..ProcessUses::default()
+        };
+        for (kind, id) in examined.open_files {
+            if kind == OpenKind::Incomparable {
+                uses.incomparable = true;
+                continue;
+            }
+            uses.users.push(OpenUser {
+                process: listed.process,
+                command: process_command(&directory),
+                id,
+                kind,
+            });
+        }
+        uses
+    }
+}
+
+impl<'a> SpecialFiles<'a> {
+    fn new(roots: &'a SysPaths) -> Self {
+        Self {
+            passthrough: Passthrough::new(roots),
+            servers: StorageServers::new(roots),
+        }
+    }
+}
+
 /// What an examination of all processes gave.
 #[derive(Debug)]
 pub(super) struct OpenUsers {
@@ -82,6 +152,8 @@ pub(super) struct OpenUsers {
     pub incomparable: bool,
     /// Why there may be more.
     pub unseen: Option<UnseenProcesses>,
+    /// The processes that were examined.
+    pub processes: ProcessList,
 }
 
 /// Everybody who has open for writing, locked or mapped what `is_wanted`. Processes that are started
@@ -89,12 +161,8 @@ pub(super) struct OpenUsers {
 pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> OpenUsers {
     let (mut users, mut incomparable) = (Vec::new(), false);
     let mut unexamined = UnexaminedProcesses::default();
-    let mut others = HashSet::new();
-    let special = SpecialFiles {
-        passthrough: Passthrough::new(roots),
-        servers: StorageServers::new(roots),
-    };
-    let mut list = ProcessList::new();
+    let mut examiner = ProcessExaminer::new(roots);
+    let mut list = ProcessList::default();
     let is_changing = loop {
         let new = match list.new_processes(roots) {
             Ok(new) => new,
@@ -111,22 +179,12 @@ pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> Ope
         }
         for listed in new {
             let directory = roots.proc.join(listed.process.to_string());
-            let examined = examine_process(&directory, is_wanted, &special, &mut others);
-            for error in examined.errors {
+            let found = examiner.examine(&listed, is_wanted);
+            for error in found.errors {
                 unexamined.add(&listed, &directory, &error);
             }
-            for (kind, id) in examined.open_files {
-                if kind == OpenKind::Incomparable {
-                    incomparable = true;
-                    continue;
-                }
-                users.push(OpenUser {
-                    process: listed.process,
-                    command: process_command(&directory),
-                    id,
-                    kind,
-                });
-            }
+            incomparable |= found.incomparable;
+            users.extend(found.users);
         }
     };
     let changing = is_changing.then_some(UnseenProcesses::Changing);
@@ -137,12 +195,13 @@ pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> Ope
         users,
         incomparable,
         unseen,
+        processes: list,
     }
 }
 
 /// Processes that may have it open, for they could not be examined.
 #[derive(Debug, Default)]
-struct UnexaminedProcesses {
+pub(super) struct UnexaminedProcesses {
     forbidden: Vec<u32>,
     failed: Vec<(u32, String)>,
 }
@@ -150,7 +209,7 @@ struct UnexaminedProcesses {
 impl UnexaminedProcesses {
     /// Counts a process of which something could not be read. Only one that has ended has nothing
     /// open: an error for want of memory or descriptors says nothing about the process.
-    fn add(&mut self, listed: &ListedProcess, directory: &Path, error: &io::Error) {
+    pub(super) fn add(&mut self, listed: &ListedProcess, directory: &Path, error: &io::Error) {
         if error.kind() == io::ErrorKind::PermissionDenied {
             if self.forbidden.last() != Some(&listed.process) {
                 self.forbidden.push(listed.process);
@@ -167,7 +226,10 @@ impl UnexaminedProcesses {
 
     /// The first process does not count where this program may examine all: some virtual machines
     /// let nobody look into it. It starts the others and works on no device itself.
-    fn into_unseen(mut self, may_examine_all: impl Fn() -> bool) -> Option<UnseenProcesses> {
+    pub(super) fn into_unseen(
+        mut self,
+        may_examine_all: impl Fn() -> bool,
+    ) -> Option<UnseenProcesses> {
         if let Some((process, reason)) = self.failed.first() {
             return Some(UnseenProcesses::ExaminationFailed {
                 count: self.failed.len(),
@@ -431,7 +493,10 @@ mod tests {
         let roots = SysPaths::under_root(tree.path());
         let directory = roots.proc.join("7");
         fs::create_dir_all(&directory).unwrap();
-        let listed = ProcessList::new().new_processes(&roots).unwrap().remove(0);
+        let listed = ProcessList::default()
+            .new_processes(&roots)
+            .unwrap()
+            .remove(0);
         let unseen = |error: rustix::io::Errno| {
             let mut unexamined = UnexaminedProcesses::default();
             unexamined.add(&listed, &directory, &error.into());

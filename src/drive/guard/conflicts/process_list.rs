@@ -31,8 +31,8 @@ const PROCFS: u64 = 0x9fa0;
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// Processes already listed.
-#[derive(Debug)]
-pub(super) struct ProcessList {
+#[derive(Debug, Default)]
+pub(in crate::drive::guard) struct ProcessList {
     /// By process ID and inode of the directory in /proc, because IDs are reused.
     known: HashSet<(u32, u64)>,
     /// End of the first pass over all processes.
@@ -40,7 +40,7 @@ pub(super) struct ProcessList {
 }
 
 /// A process that was listed.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ListedProcess {
     /// Its number.
     pub process: u32,
@@ -49,6 +49,14 @@ pub(super) struct ListedProcess {
 }
 
 impl ListedProcess {
+    #[cfg(test)]
+    pub(super) fn with_inode(process: u32, inode: u64) -> Self {
+        Self {
+            process,
+            inode: Some(inode),
+        }
+    }
+
     /// Whether it has ended: its directory is gone, or another process has its number, which is
     /// listed by itself.
     pub(super) fn has_ended(&self, directory: &Path) -> bool {
@@ -60,11 +68,13 @@ impl ListedProcess {
 }
 
 impl ProcessList {
-    pub(super) fn new() -> Self {
-        Self {
-            known: HashSet::new(),
-            first_pass: None,
-        }
+    /// The processes.
+    pub(super) fn listed(&self) -> impl Iterator<Item = ListedProcess> {
+        let known = self.known.iter();
+        known.map(|&(process, inode)| ListedProcess {
+            process,
+            inode: Some(inode),
+        })
     }
 
     /// Processes not listed before, except this one. When there are none, every process was started
@@ -77,20 +87,13 @@ impl ProcessList {
         if !self.known.is_empty() {
             self.first_pass.get_or_insert_with(Instant::now);
         }
-        let listed = super::process_numbers::list_processes(roots)?;
-        let listed = listed.into_iter().map(|process| {
-            let facts = fs::symlink_metadata(roots.proc.join(process.to_string()));
-            ListedProcess {
-                process,
-                inode: facts.ok().map(|facts| facts.ino()),
-            }
-        });
+        let listed = list_identified(roots)?;
         // A process that exits while it is listed may have started another.
         let is_new = |one: &ListedProcess| {
             one.inode
                 .is_none_or(|inode| self.known.insert((one.process, inode)))
         };
-        Ok(listed.filter(is_new).collect())
+        Ok(listed.into_iter().filter(is_new).collect())
     }
 
     /// Whether new processes were examined for the maximum time.
@@ -98,6 +101,22 @@ impl ProcessList {
         self.first_pass
             .is_some_and(|since| since.elapsed() > LONGEST)
     }
+}
+
+/// All processes but this one.
+///
+/// # Errors
+/// When the processes cannot all be listed.
+pub(super) fn list_identified(roots: &SysPaths) -> io::Result<Vec<ListedProcess>> {
+    let listed = super::process_numbers::list_processes(roots)?.into_iter();
+    let identified = listed.map(|process| {
+        let facts = fs::symlink_metadata(roots.proc.join(process.to_string()));
+        ListedProcess {
+            process,
+            inode: facts.ok().map(|facts| facts.ino()),
+        }
+    });
+    Ok(identified.collect())
 }
 
 /// Whether some processes are not listed at all.
@@ -234,7 +253,7 @@ mod tests {
         let roots = SysPaths::under_root(tree.path());
         let seven = roots.proc.join("7");
         fs::create_dir_all(&seven).unwrap();
-        let mut list = ProcessList::new();
+        let mut list = ProcessList::default();
         let new = |list: &mut ProcessList| -> Vec<u32> {
             let new = list.new_processes(&roots).unwrap();
             new.into_iter().map(|one| one.process).collect()

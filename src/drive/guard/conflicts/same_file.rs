@@ -111,6 +111,14 @@ pub(super) fn reopen_for_reading(file: &File) -> io::Result<File> {
     reopen_with_flags(file, OFlags::RDONLY | OFlags::NONBLOCK)
 }
 
+/// Reopens a file for writing, or where that is not possible for reading. Does not wait for the
+/// holder of a lease.
+pub(in crate::drive::guard) fn reopen_for_locking(file: &File) -> io::Result<File> {
+    let nonblocking = OFlags::NONBLOCK;
+    reopen_with_flags(file, OFlags::RDWR | nonblocking)
+        .or_else(|_| reopen_with_flags(file, OFlags::RDONLY | nonblocking))
+}
+
 fn reopen_with_flags(file: &File, flags: OFlags) -> io::Result<File> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())?.into())

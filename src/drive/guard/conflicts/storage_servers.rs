@@ -1,4 +1,5 @@
-//! Processes that serve a file system or a block device: what they only read may be in use through it.
+//! Processes that serve a file system or a block device, or run a virtual machine: what they only read
+//! may be in use through it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,6 +12,9 @@ use crate::roots::SysPaths;
 
 /// `/dev/fuse` (kernel Documentation/admin-guide/devices.txt).
 const FUSE: (u32, u32) = (10, 229);
+/// `/dev/kvm`, which the monitor of a virtual machine has open (kernel
+/// Documentation/admin-guide/devices.txt).
+const KVM: (u32, u32) = (10, 232);
 /// Major number of network block devices (kernel Documentation/admin-guide/devices.txt).
 const NBD_MAJOR: u32 = 43;
 /// Classes of the character devices by which processes serve block devices: ublk, SCSI targets in user
@@ -41,7 +45,8 @@ impl<'a> StorageServers<'a> {
         }
     }
 
-    /// Whether a process that has this open may serve a file system or a block device by it.
+    /// Whether a process that has this open may serve a file system or a block device by it, or a disk
+    /// to a virtual machine.
     pub(super) fn is_channel(&self, opened: &Facts) -> bool {
         if opened.is_socket && self.has_network_device {
             return true;
@@ -55,7 +60,7 @@ impl<'a> StorageServers<'a> {
         let mut known = self.known.borrow_mut();
         *known
             .entry(number)
-            .or_insert_with(|| number == FUSE || self.is_server_class(number))
+            .or_insert_with(|| matches!(number, FUSE | KVM) || self.is_server_class(number))
     }
 
     fn is_server_class(&self, (major, minor): (u32, u32)) -> bool {
@@ -92,7 +97,7 @@ mod tests {
             symlink(class, directory.join("subsystem")).unwrap();
         }
         let servers = StorageServers::new(&roots);
-        for number in [FUSE, (240, 0), (241, 3)] {
+        for number in [FUSE, KVM, (240, 0), (241, 3)] {
             assert!(servers.is_channel(&character_device(number)), "{number:?}");
         }
         for number in [(4, 1), (1, 3)] {

@@ -106,7 +106,8 @@ pub enum UseConflict {
         /// Name of the process.
         command: String,
     },
-    /// A process reads it and serves a file system or a block device, possibly from it.
+    /// A process reads it and serves a file system, a block device or the disk of a virtual machine,
+    /// possibly from it.
     Served {
         /// The device or file.
         device: String,
