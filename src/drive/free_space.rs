@@ -2,6 +2,7 @@
 //! system the available memory, for one in an image the free space below that, and for one on
 //! a snapshot, its origin or a thin volume what is left for that. A quota may leave less.
 
+mod file_system;
 mod image;
 mod lower_space;
 mod new_blocks;
@@ -9,12 +10,8 @@ mod quota;
 mod store;
 mod upper_directory;
 
-use std::fs::File;
-
-use crate::drive::error::{DriveError, io_error_context};
+use crate::drive::error::DriveError;
 use crate::drive::space_limit::SpaceLimit;
-use crate::memory;
-use crate::memory::MemoryLimit;
 use crate::roots::SysPaths;
 
 pub use self::lower_space::LowerSpace;
@@ -35,9 +32,6 @@ const STORE_RESERVE_BYTES: u64 = 64 << 20;
 const DEFAULT_SCRATCH_BYTES: u64 = 1 << 30;
 /// A smaller file fits into the cache of the drive, so its results say nothing about the medium.
 pub(super) const MIN_SCRATCH_BYTES: u64 = 16 << 20;
-/// File system type, as statfs(2) reports it.
-const TMPFS_MAGIC: u32 = 0x0102_1994;
-const RAMFS_MAGIC: u32 = 0x8584_58f6;
 
 /// Free space of a file system and the reserve that must stay free.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,50 +81,6 @@ impl FreeSpace {
         Some((room, space.unit_bytes))
     }
 
-    /// The same without what is below it.
-    pub(super) fn of_file_system(
-        roots: &SysPaths,
-        file: &File,
-        directory: &str,
-    ) -> Result<Self, DriveError> {
-        let facts = rustix::fs::fstatvfs(file)
-            .map_err(io_error_context("get the free space of", directory))?;
-        let own = Self::new(
-            facts.f_blocks.saturating_mul(facts.f_frsize),
-            facts.f_bavail.saturating_mul(facts.f_frsize),
-        );
-        let own = match is_memory_backed(roots, file) {
-            // The kernel reports no sizes for an in-memory file system without a size limit.
-            true => own.limited_by_memory(facts.f_blocks > 0, memory::memory_limits(roots)),
-            false => own,
-        };
-        Ok(own.limited_by(quota::quota_rooms(roots, file)))
-    }
-
-    /// The minimum of this and of others.
-    fn limited_by(self, others: Vec<Self>) -> Self {
-        let least = others
-            .into_iter()
-            .min_by_key(|room| (room.usable_bytes(), room.free_bytes));
-        least
-            .filter(|other| other.usable_bytes() < self.usable_bytes())
-            .unwrap_or(self)
-    }
-
-    /// The minimum of the free space of the file system itself, if it has a limit, and of what each
-    /// memory limit leaves.
-    fn limited_by_memory(self, has_own_limit: bool, limits: Vec<MemoryLimit>) -> Self {
-        let by_memory = limits.into_iter().map(|limit| Self {
-            limit: Some(SpaceLimit::Memory(limit.limit_name)),
-            ..Self::new(limit.total_bytes, limit.available_bytes)
-        });
-        let own = has_own_limit.then(|| self.clone());
-        own.into_iter()
-            .chain(by_memory)
-            .min_by_key(|room| (room.usable_bytes(), room.free_bytes))
-            .unwrap_or(self)
-    }
-
     pub(super) fn insufficient_for_holes(self, name: &str, missing: u64) -> DriveError {
         DriveError::InsufficientSpaceForHoles {
             name: name.to_owned(),
@@ -150,12 +100,6 @@ impl FreeSpace {
             limit: self.limit,
         }
     }
-}
-
-/// Whether data written to a file uses memory: tmpfs and ramfs, also below an overlay.
-fn is_memory_backed(roots: &SysPaths, file: &File) -> bool {
-    let magic = new_blocks::file_system_magic(roots, file);
-    matches!(magic, Some(TMPFS_MAGIC | RAMFS_MAGIC))
 }
 
 #[cfg(test)]

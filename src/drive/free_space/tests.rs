@@ -1,7 +1,11 @@
 //! Free space from given sizes, and on in-memory file systems that are larger than the memory.
 
+use std::fs::File;
+
 use super::*;
 use crate::drive::medium;
+use crate::memory;
+use crate::memory::MemoryLimit;
 use crate::requirement::{Requirement, skip};
 
 const GIB: u64 = 1 << 30;
