@@ -4,8 +4,8 @@
 # usage: quotas.sh DISK      name without /dev, of 1 GB or more; WHAT IS ON IT IS LOST
 #
 # Wanted: kernel modules xfs, ext4, quota_v2, loop; diskscope, mkfs.xfs, mkfs.ext4, xfs_quota, setquota,
-# chattr, setpriv in the PATH. Prints one line for every check; its exit status is the number of those that
-# failed.
+# chattr, setpriv of util-linux (or SETPRIV=) in the PATH. Prints one line for every check; its exit status is
+# the number of those that failed.
 
 disk=$1
 failed=0
@@ -32,7 +32,7 @@ scratch() {
     shift
     "$@" diskscope run random-read /tmp/point/customer --scratch-size $size --requests 20
 }
-as_user() { setpriv --reuid 1000 --regid 1000 --clear-groups env XDG_STATE_HOME=/tmp/state/user "$@"; }
+as_user() { ${SETPRIV:-setpriv} --reuid 1000 --regid 1000 --clear-groups env XDG_STATE_HOME=/tmp/state/user "$@"; }
 # The image of somebody else in the same project.
 image() {
     truncate -s 200M /tmp/point/customer/image
