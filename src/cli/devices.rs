@@ -133,7 +133,7 @@ fn unplug_answer_of(
         FlushState::of_counters(disk.writes.sectors, flushes)
     });
     let answer = unplug::unplug_answer(drive, drives, users, None, flush)?;
-    Some(unplug::with_exclusive_use(roots, drive, answer))
+    Some(unplug::with_exclusive_use(roots, drive, drives, answer))
 }
 
 /// The text where there is no device.

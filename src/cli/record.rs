@@ -121,7 +121,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         path.display()
     ));
     if reason == NO_ROOM {
-        let message = "the recording ended early: its file system is almost full";
+        let message = "the recording ended early: its file system, or an image or pool below it, is almost full";
         return Err(CommandFailure::failed(message).with_advice(
             "free some space, name a file on another file system, or set --limit; the part recorded so far can be replayed",
         ));
@@ -153,7 +153,7 @@ fn condition_options(matches: &ArgMatches) -> Result<ConditionSet, CommandFailur
 }
 
 /// The reason for ending a recording whose file system is full.
-const NO_ROOM: &str = "the file system is almost full";
+const NO_ROOM: &str = "the file system, or an image or pool below it, is almost full";
 
 /// The reason for ending the recording, if a frame was omitted.
 fn end_of(appended: AppendResult) -> Option<&'static str> {

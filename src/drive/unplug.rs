@@ -258,28 +258,45 @@ pub fn unplug_answer(
     Some(UnplugAnswer::of_obstacles(obstacles))
 }
 
-/// The answer after an attempt to open the drive exclusively, unless it was "no": a file system holds
-/// its device also where no mount table lists it, as after `umount -l`, or one that a file keeps.
+/// The answer after an attempt to open what is on the drive exclusively, unless it was "no": a file
+/// system holds its device also where no mount table lists it, as after `umount -l`, or one that a file
+/// keeps. The devices with others on them are held by these, which says nothing.
 #[must_use]
 pub fn with_exclusive_use(
     roots: &SysPaths,
     drive: &BlockDevice,
+    drives: &[BlockDevice],
     answer: UnplugAnswer,
 ) -> UnplugAnswer {
     if answer.safe == Some(false) {
         return answer;
     }
+    let mut devices = drive.devices_above(drives);
+    devices.insert(0, drive);
+    let has_others_on_it = |device: &&BlockDevice| {
+        let name = &device.name;
+        let mut others = devices.iter();
+        others.any(|other| other.parent.as_ref() == Some(name) || other.slaves.contains(name))
+    };
     let mut obstacles = answer.obstacles;
-    match siblings::open_exclusively(roots, &drive.name).map_err(|error| error.raw_os_error()) {
-        Ok(()) | Err(Some(libc::ENOMEDIUM)) => {}
-        Err(Some(libc::EBUSY)) => obstacles.push(UnplugObstacle::UsedBy {
-            device: drive.name.clone(),
-            by: EXCLUSIVE_HOLDER.to_owned(),
-        }),
-        Err(_) if obstacles.contains(&UnplugObstacle::UsersNotExamined) => {}
-        Err(_) => obstacles.push(UnplugObstacle::UsersNotExamined),
+    for device in devices.iter().filter(|device| !has_others_on_it(device)) {
+        let obstacle = exclusive_use(roots, &device.name);
+        obstacles.extend(obstacle.filter(|obstacle| !obstacles.contains(obstacle)));
     }
     UnplugAnswer::of_obstacles(obstacles)
+}
+
+/// Whether something holds a device exclusively.
+fn exclusive_use(roots: &SysPaths, name: &str) -> Option<UnplugObstacle> {
+    let opened = siblings::open_exclusively(roots, name);
+    match opened.map_err(|error| error.raw_os_error()) {
+        Ok(()) | Err(Some(libc::ENOMEDIUM)) => None,
+        Err(Some(libc::EBUSY)) => Some(UnplugObstacle::UsedBy {
+            device: name.to_owned(),
+            by: EXCLUSIVE_HOLDER.to_owned(),
+        }),
+        Err(_) => Some(UnplugObstacle::UsersNotExamined),
+    }
 }
 
 /// Mounts of this namespace and swap areas; each once.

@@ -102,10 +102,8 @@ where
             event = context.input.next() => match event {
                 None => LoopStep::End(LoopEnd::InputClosed),
                 Some(event) => {
-                    if asked_at.is_some_and(|at: Instant| at.elapsed() < ANSWER_DELAY) {
-                        app::update(state, AppEvent::ScreenLost);
-                    }
-                    handle_terminal_event(event?, context, state)?
+                    let is_early = asked_at.is_some_and(|at: Instant| at.elapsed() < ANSWER_DELAY);
+                    handle_terminal_event(event?, is_early, context, state)?
                 }
             },
             // After the input: no key that was typed before a frame is taken for an answer to it.
@@ -218,6 +216,7 @@ fn handle_signal(
 
 fn handle_terminal_event<I, S: AppServices, D: TerminalDisplay>(
     event: Event,
+    is_early: bool,
     context: &mut LoopContext<I, S, D>,
     state: &mut AppState,
 ) -> Result<LoopStep, LoopError> {
@@ -225,7 +224,12 @@ fn handle_terminal_event<I, S: AppServices, D: TerminalDisplay>(
         return handle_event(AppEvent::ScreenLost, context, state);
     }
     match input::event_of(&event) {
-        Some(event) => handle_event(event, context, state),
+        Some(event) => {
+            if is_early {
+                app::update(state, AppEvent::ScreenLost);
+            }
+            handle_event(event, context, state)
+        }
         None => Ok(LoopStep::Continue),
     }
 }

@@ -13,7 +13,7 @@ use diskscope::roots::SysPaths;
 use serde_json::Value;
 
 use crate::loop_device::LoopDevice;
-use crate::process::run_dd;
+use crate::process::{run_dd, wait_until, worker_id};
 use crate::requirement::{Requirement, skip};
 
 const BLOCK_BYTES: u64 = 4096;
@@ -289,12 +289,15 @@ fn start_trace(device: &str, words: &[&str]) -> Child {
         .unwrap()
 }
 
-fn wait_for_instance(pid: u32) {
-    let begin = Instant::now();
-    while instances_of(pid).is_empty() {
-        assert!(begin.elapsed() < WAIT_TIMEOUT, "it does not begin");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+/// Waits until a program traces; the number of the process that does it.
+fn wait_for_instance(program: &Child) -> u32 {
+    let mut tracing = None;
+    wait_until("it traces", || {
+        let worker = worker_id(program).and_then(|id| u32::try_from(id).ok());
+        tracing = worker.filter(|pid| !instances_of(*pid).is_empty());
+        tracing.is_some()
+    });
+    tracing.unwrap()
 }
 
 fn send_signal(child: &Child, signal: rustix::process::Signal) {
@@ -310,28 +313,42 @@ fn trace_prints_summary_on_signal_and_removes_leftovers_of_kill() {
     };
     drop(sampler);
     let mut killed = start_trace(disk.path(), &["--duration", "1h"]);
-    wait_for_instance(killed.id());
+    let worker = wait_for_instance(&killed);
     send_signal(&killed, rustix::process::Signal::KILL);
     killed.wait().unwrap();
-    assert!(!instances_of(killed.id()).is_empty());
+    assert!(!instances_of(worker).is_empty());
+    wait_until("the worker ends too", || {
+        !Path::new(&format!("/proc/{worker}")).exists()
+    });
     let next = Command::new(env!("CARGO_BIN_EXE_diskscope"))
         .args(["tests", "--json"])
         .output()
         .unwrap();
     assert!(next.status.success());
-    assert_eq!(instances_of(killed.id()), Vec::<String>::new());
+    assert_eq!(instances_of(worker), Vec::<String>::new());
 
     let ended = start_trace(disk.path(), &["--duration", "1h", "--json"]);
-    wait_for_instance(ended.id());
-    assert_eq!(instances_of(killed.id()), Vec::<String>::new());
+    let worker = wait_for_instance(&ended);
     send_signal(&ended, rustix::process::Signal::TERM);
-    let pid = ended.id();
     let output = ended.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    assert_eq!(instances_of(pid), Vec::<String>::new());
+    assert_eq!(instances_of(worker), Vec::<String>::new());
     let last = String::from_utf8(output.stdout).unwrap();
     let last: Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
     assert_eq!(last["summary"]["lost"], 0);
+}
+
+#[test]
+fn trace_that_is_quit_at_once_leaves_no_instance() {
+    let Some(disk) = loop_device() else { return };
+    if CollectingCapture::start(disk.path()).is_none() {
+        return;
+    }
+    let mut quit = start_trace(disk.path(), &["--duration", "1h"]);
+    let worker = wait_for_instance(&quit);
+    send_signal(&quit, rustix::process::Signal::QUIT);
+    assert!(!quit.wait().unwrap().success());
+    assert_eq!(instances_of(worker), Vec::<String>::new());
 }
 
 #[test]

@@ -20,6 +20,8 @@ use crate::roots::SysPaths;
 
 /// `Q_GETQUOTA` (include/uapi/linux/quota.h).
 const Q_GETQUOTA: u32 = 0x80_0007;
+/// `Q_XGETQSTAT` (include/uapi/linux/dqblk_xfs.h).
+const Q_XGETQSTAT: u32 = 0x5805;
 /// Bytes of the blocks in which limits are counted (`QIF_DQBLKSIZE`).
 const LIMIT_BLOCK_BYTES: u64 = 1024;
 
@@ -104,8 +106,8 @@ fn project_room(place: &File) -> Option<FreeSpace> {
 /// `ESRCH` where there are no quotas, `EPERM` for one that this user may not read, `ENOSYS` before Linux
 /// 5.14 and on file systems without quotas.
 fn quota(file: &File, kind: QuotaKind, id: u32) -> io::Result<Option<FreeSpace>> {
-    // The limits of 0 are not enforced: of root, and of no project.
-    if id == 0 {
+    // Root, its group and files without a project: XFS keeps the limits there that others get by default.
+    if id == 0 || is_unenforced(file, kind) {
         return Ok(None);
     }
     let command = (Q_GETQUOTA << 8) | kind.number();
@@ -125,6 +127,26 @@ fn quota(file: &File, kind: QuotaKind, id: u32) -> io::Result<Option<FreeSpace>>
     }
     let owner = format!("the quota of {} {id}", kind.name());
     Ok(limit_bytes(&block).map(|limit| room(owner, limit, block.used_bytes)))
+}
+
+/// Whether the kernel only counts what is used, without limits.
+fn is_unenforced(file: &File, kind: QuotaKind) -> bool {
+    let command = (Q_XGETQSTAT << 8) | kind.number();
+    // `struct fs_quota_stat` has 80 bytes, of which the third and fourth are flags: for each kind whether
+    // it is counted and whether it is enforced.
+    let mut state = [0_u8; 128];
+    // SAFETY: the command writes a `struct fs_quota_stat` to the address given, which has room for it.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_quotactl_fd,
+            file.as_raw_fd(),
+            command,
+            0,
+            state.as_mut_ptr(),
+        )
+    };
+    let flags = u16::from_ne_bytes([state[2], state[3]]);
+    answer == 0 && flags & 1 << (2 * kind.number() + 1) == 0
 }
 
 /// The lower one of both limits: beyond the soft one, writes are refused some time later.

@@ -122,14 +122,17 @@ impl WatchState {
         while self.goes_on() {
             let changes = self.table_changes.load(Ordering::Acquire);
             let mut search = OpenerSearch::new(roots, medium)?;
-            // Not more often than the processes are listed: a search reads many tables.
-            while self.goes_on()
-                && !(self.table_changes.load(Ordering::Acquire) != changes
-                    && OpenerSearch::is_list_due(&progress))
-            {
+            // At least one look for each search, which lists the processes where that is due: tables that
+            // change all the time do not prevent it. And not more searches than lists: a search reads many
+            // tables.
+            loop {
                 search.look(&mut progress, &|| self.goes_on())?;
                 if self.goes_on() {
                     thread::park_timeout(LOOK_INTERVAL);
+                }
+                let has_changed = self.table_changes.load(Ordering::Acquire) != changes;
+                if !self.goes_on() || has_changed && OpenerSearch::is_list_due(&progress) {
+                    break;
                 }
             }
         }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::drive::guard::busy_retry::retry_while_busy;
 use crate::drive::identity::sysfs::{directory_entries, read_device_number};
 use crate::drive::ioctl;
 use crate::drive::medium::open_medium::OpenMedium;
@@ -118,7 +119,7 @@ pub(in crate::drive) fn open_device_by_name(roots: &SysPaths, name: &str) -> Opt
 /// # Errors
 /// `EBUSY` when something holds it, or a partition of it, exclusively; `NotFound` without its usual node.
 pub(in crate::drive) fn open_exclusively(roots: &SysPaths, name: &str) -> io::Result<()> {
-    open_node(roots, name, OFlags::EXCL).map(drop)
+    retry_while_busy(|| open_node(roots, name, OFlags::EXCL)).map(drop)
 }
 
 fn open_node(roots: &SysPaths, name: &str, flags: OFlags) -> io::Result<File> {

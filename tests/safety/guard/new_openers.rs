@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -226,6 +227,14 @@ fn processes_that_read_a_device_do_not_end_a_run() {
     };
     let mut run = start_run(&device, "4s");
     let readers = [device.path().as_ref(), sandbox.path("image").as_path()].map(File::open);
+    // As udev locks the disk of a partition that is written: the run holds the lock of its node only.
+    let number = std::fs::metadata(device.path()).unwrap().rdev();
+    let node = sandbox.path("node");
+    let kind = rustix::fs::FileType::BlockDevice;
+    let mode = rustix::fs::Mode::RUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &node, kind, mode, number).unwrap();
+    let locked = File::open(&node).unwrap();
+    rustix::fs::flock(&locked, FlockOperation::NonBlockingLockShared).unwrap();
     for _ in 0..5 {
         // As udev does with a device that changes.
         let _ = command_output("blkid", &["-p", device.path()]);

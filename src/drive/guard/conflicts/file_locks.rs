@@ -126,6 +126,7 @@ fn lock_holder(roots: &SysPaths, lock: &LockLine) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drive::guard::conflicts::lock_line::HeldLock;
 
     #[test]
     fn lock_line_is_parsed_with_process_and_inode() {
@@ -134,10 +135,13 @@ mod tests {
             process: Some(3568),
             device: (0xfd, 0x0a),
             inode: 2_531_452,
+            held: HeldLock::Other,
         };
         assert_eq!(parse_lock_line(line), Some(expected));
         let line = "lock:\t1: OFDLCK ADVISORY  READ -1 fd:0a:2531452 100 201";
         assert_eq!(parse_lock_line(line).unwrap().process, None);
+        let line = "lock:\t1: FLOCK  ADVISORY  READ 3568 fd:0a:2531452 0 EOF";
+        assert_eq!(parse_lock_line(line).unwrap().held, HeldLock::SharedFlock);
         for other in [
             "3: LEASE  ACTIVE    READ 3568 fd:0a:2531452 0 EOF",
             "3: -> FLOCK  ADVISORY  WRITE 3568 fd:0a:2531452 0 EOF",

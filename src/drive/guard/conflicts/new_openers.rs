@@ -7,6 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::drive::guard::conflicts::device_stack::StackSearch;
 use crate::drive::guard::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
+use crate::drive::guard::conflicts::open_file::OpenKind;
 use crate::drive::guard::conflicts::open_users::{
     ProcessExaminer, ProcessUses, UnexaminedProcesses,
 };
@@ -25,6 +26,10 @@ const LIST_INTERVAL: Duration = Duration::from_secs(1);
 /// CPU time per look for processes that were examined before. Asked ten times a second, that is 1 %
 /// of one CPU.
 const LOOK_CPU_TIME: Duration = Duration::from_millis(1);
+
+/// Most CPU time that looks without an examination make up for: processes that are started all the time
+/// do not keep the others from being examined.
+const MAX_DEBT_NS: i64 = -100_000_000;
 
 /// Where the examination of processes is; kept while what is searched for changes.
 #[derive(Debug)]
@@ -114,7 +119,7 @@ impl<'a> OpenerSearch<'a> {
             let before = thread_cpu_time();
             let examined = self.examine(process, progress);
             let spent = nanoseconds(thread_cpu_time().saturating_sub(before));
-            progress.budget_ns = progress.budget_ns.saturating_sub(spent);
+            progress.budget_ns = progress.budget_ns.saturating_sub(spent).max(MAX_DEBT_NS);
             examined?;
         }
         Ok(())
@@ -171,9 +176,13 @@ impl<'a> OpenerSearch<'a> {
         let began = Instant::now();
         let shared = &self.shared;
         loop {
-            let found = self
+            let mut found = self
                 .examiner
                 .examine(process, &|id, path| shared.compare_with_all(id, path));
+            // udev examines a disk after each change of one of its partitions.
+            found
+                .users
+                .retain(|user| user.kind != OpenKind::LockedByReader);
             let is_unused = found.users.is_empty() && !found.incomparable;
             if is_unused || began.elapsed() > LOCK_TIMEOUT {
                 return found;

@@ -19,6 +19,9 @@ pub(super) enum OpenKind {
     MappedForWriting,
     /// By a descriptor with a lock.
     Locked,
+    /// By a descriptor that only reads a block device, with a shared flock(2) lock: as udev does while it
+    /// examines the device.
+    LockedByReader,
     /// By any other mapping, such as that of a program or library.
     Mapped,
     /// For reading, by a process that serves a file system, a block device or the disk of a virtual

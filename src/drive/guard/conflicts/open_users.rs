@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::drive::fcntl;
-use crate::drive::guard::conflicts::lock_line::parse_lock_line;
+use crate::drive::guard::conflicts::lock_line::{HeldLock, parse_lock_line};
 use crate::drive::guard::conflicts::mappings::{IgnoredFiles, MapBudget};
 use crate::drive::guard::conflicts::open_file::{IsWanted, OpenFiles, OpenKind, facts};
 use crate::drive::guard::conflicts::passthrough::Passthrough;
@@ -58,7 +58,7 @@ impl OpenUser {
                 process,
                 command,
             },
-            OpenKind::Locked => UseConflict::Locked {
+            OpenKind::Locked | OpenKind::LockedByReader => UseConflict::Locked {
                 device,
                 by: Some((process, command)),
             },
@@ -404,9 +404,11 @@ fn examine_descriptors(
             read = Some((id, sameness));
         }
         let info = table.with_file_name("fdinfo").join(entry.file_name());
-        match descriptor_has_lock(&info) {
-            Ok(true) => add(OpenKind::Locked),
-            Ok(false) => {}
+        let is_reader_of_device = !writes && matches!(id, FileId::Device(..));
+        match lock_of_descriptor(&info) {
+            Ok(Some(HeldLock::SharedFlock)) if is_reader_of_device => add(OpenKind::LockedByReader),
+            Ok(Some(_)) => add(OpenKind::Locked),
+            Ok(None) => {}
             Err(error) => forbidden = Some(error),
         }
     }
@@ -417,14 +419,18 @@ fn examine_descriptors(
     forbidden.map_or(Ok(()), Err)
 }
 
-/// Whether a lock was taken by that descriptor, whatever number the file has in the table of locks.
-fn descriptor_has_lock(info: &Path) -> io::Result<bool> {
+/// The strongest lock that was taken by that descriptor, whatever number the file has in the table of
+/// locks.
+fn lock_of_descriptor(info: &Path) -> io::Result<Option<HeldLock>> {
     let info = match fs::read_to_string(info) {
-        Err(error) if is_gone(&error) => return Ok(false),
+        Err(error) if is_gone(&error) => return Ok(None),
         info => info?,
     };
-    let mut locks = info.lines().filter(|line| line.starts_with("lock:"));
-    Ok(locks.any(|line| parse_lock_line(line).is_some()))
+    let locks = info.lines().filter(|line| line.starts_with("lock:"));
+    Ok(locks
+        .filter_map(parse_lock_line)
+        .map(|line| line.held)
+        .max())
 }
 
 #[cfg(test)]
