@@ -13,6 +13,8 @@ export XDG_STATE_HOME=/tmp/state
 mkdir -p /tmp/point /tmp/state /tmp/run
 ln -sf /proc/self/mounts /etc/mtab
 chmod 1777 /tmp/state
+# An ordinary user runs programs here too.
+chmod 755 / /bin /lib /lib64
 
 # expect STATUS REASON COMMAND...: ends like that, and says so.
 expect() {
@@ -63,7 +65,7 @@ expect 0 "" scratch 80MiB
 umount /tmp/point
 
 mkfs.ext4 -q -F -O quota,project -E quotatype=usrquota:prjquota /dev/$disk
-mount -t ext4 -o prjquota /dev/$disk /tmp/point || exit 99
+mount -t ext4 -o usrquota,prjquota /dev/$disk /tmp/point || exit 99
 mkdir /tmp/point/customer
 chattr -p 42 +P /tmp/point/customer
 setquota -P 42 0 307200 0 0 /tmp/point
