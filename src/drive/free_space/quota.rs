@@ -95,7 +95,6 @@ fn project_room(place: &File) -> Option<FreeSpace> {
     let project = InodeAttributes::of_file(place)?.project_id;
     match quota(place, QuotaKind::Project, project) {
         Ok(room) => room,
-        Err(_) if project == 0 => None,
         Err(_) => project_of_directory(place, project),
     }
 }
@@ -110,43 +109,50 @@ fn quota(file: &File, kind: QuotaKind, id: u32) -> io::Result<Option<FreeSpace>>
     if id == 0 || is_unenforced(file, kind) {
         return Ok(None);
     }
-    let command = (Q_GETQUOTA << 8) | kind.number();
     let mut block = QuotaBlock::default();
-    // SAFETY: the command writes a `struct if_dqblk` to the address given; any bytes are a value of it.
-    let answer = unsafe {
-        libc::syscall(
-            libc::SYS_quotactl_fd,
-            file.as_raw_fd(),
-            command,
-            id,
-            &raw mut block,
-        )
-    };
-    if answer < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    // SAFETY: the command writes a `struct if_dqblk`; any bytes are a value of it.
+    unsafe { quotactl(file, Q_GETQUOTA, kind, id, &mut block) }?;
     let owner = format!("the quota of {} {id}", kind.name());
     Ok(limit_bytes(&block).map(|limit| room(owner, limit, block.used_bytes)))
 }
 
 /// Whether the kernel only counts what is used, without limits.
 fn is_unenforced(file: &File, kind: QuotaKind) -> bool {
-    let command = (Q_XGETQSTAT << 8) | kind.number();
     // `struct fs_quota_stat` has 80 bytes, of which the third and fourth are flags: for each kind whether
     // it is counted and whether it is enforced.
     let mut state = [0_u8; 128];
-    // SAFETY: the command writes a `struct fs_quota_stat` to the address given, which has room for it.
-    let answer = unsafe {
+    // SAFETY: the command writes a `struct fs_quota_stat`, for which there is room.
+    let answer = unsafe { quotactl(file, Q_XGETQSTAT, kind, 0, &mut state) };
+    let flags = u16::from_ne_bytes([state[2], state[3]]);
+    answer.is_ok() && flags & 1 << (2 * kind.number() + 1) == 0
+}
+
+/// Has the kernel write the answer to a command of quotactl_fd(2).
+///
+/// # Safety
+/// What the command writes fits into `T`, and any bytes are a value of it.
+unsafe fn quotactl<T>(
+    file: &File,
+    command: u32,
+    kind: QuotaKind,
+    id: u32,
+    answer: &mut T,
+) -> io::Result<()> {
+    let command = (command << 8) | kind.number();
+    // SAFETY: the caller promises that the answer fits.
+    let result = unsafe {
         libc::syscall(
             libc::SYS_quotactl_fd,
             file.as_raw_fd(),
             command,
-            0,
-            state.as_mut_ptr(),
+            id,
+            std::ptr::from_mut(answer),
         )
     };
-    let flags = u16::from_ne_bytes([state[2], state[3]]);
-    answer == 0 && flags & 1 << (2 * kind.number() + 1) == 0
+    match result {
+        0.. => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The lower one of both limits: beyond the soft one, writes are refused some time later.

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::guard::sandbox::{
     Background, GuardSandbox, assert_refused, command_output, is_root, overwrite_arguments,
-    run_overwrite, test_content, wait_until,
+    run_overwrite, start_in_mount_namespace, test_content,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
@@ -24,26 +24,7 @@ fn mount_in_other_namespace(sandbox: &GuardSandbox, device: &LoopDevice) -> Opti
         point.display(),
         done.display()
     );
-    let child = Command::new("unshare")
-        .args(["--mount", "--propagation", "private", "sh", "-c", &command])
-        .stdin(Stdio::null())
-        .spawn();
-    let Ok(child) = child else {
-        skip(Requirement::Namespaces, "no unshare");
-        return None;
-    };
-    let mut child = Background(child);
-    wait_until("it is mounted in the other namespace", || {
-        done.exists() || child.0.try_wait().unwrap().is_some()
-    });
-    if !done.exists() {
-        skip(
-            Requirement::Namespaces,
-            "no mount in a namespace of its own",
-        );
-        return None;
-    }
-    Some(child)
+    start_in_mount_namespace(&command, &[], &done, "no mount in a namespace of its own")
 }
 
 #[test]

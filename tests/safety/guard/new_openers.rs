@@ -11,7 +11,7 @@ use rustix::fs::FlockOperation;
 
 use crate::guard::sandbox::{
     Background, GuardSandbox, assert_refused, assert_written, command_output, is_root,
-    overwrite_command, run_overwrite, test_content, wait_until,
+    overwrite_command, run_overwrite, start_in_mount_namespace, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
@@ -58,25 +58,8 @@ fn in_namespace_with_node(
 ) -> Option<Background> {
     let number = device.path().trim_start_matches("/dev/loop");
     let all = format!("mount -t tmpfs none \"$0\" && mknod \"$0/disk\" b 7 {number} && {script}");
-    let child = Command::new("unshare")
-        .args(["--mount", "--propagation", "private", "sh", "-c", &all])
-        .arg(directory)
-        .arg(ready)
-        .stdin(Stdio::null())
-        .spawn();
-    let Ok(child) = child else {
-        skip(Requirement::Namespaces, "no unshare");
-        return None;
-    };
-    let mut child = Background(child);
-    wait_until("the process is ready", || {
-        ready.exists() || child.0.try_wait().unwrap().is_some()
-    });
-    if !ready.exists() {
-        skip(Requirement::Namespaces, "no node in a mount namespace");
-        return None;
-    }
-    Some(child)
+    let words = [directory.as_os_str(), ready.as_os_str()];
+    start_in_mount_namespace(&all, &words, ready, "no node in a mount namespace")
 }
 
 /// A device in an image, and the directories for a mount and for what else is needed.

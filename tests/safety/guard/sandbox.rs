@@ -193,3 +193,31 @@ impl Drop for Background {
         let _ = self.0.wait();
     }
 }
+
+/// Starts a script of the shell in a mount namespace of its own, with these words as `$0` and so on, and
+/// waits until the file `ready` exists. `missing`: what there is not when the script ends before that.
+pub fn start_in_mount_namespace(
+    script: &str,
+    words: &[&OsStr],
+    ready: &Path,
+    missing: &'static str,
+) -> Option<Background> {
+    let child = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", script])
+        .args(words)
+        .stdin(Stdio::null())
+        .spawn();
+    let Ok(child) = child else {
+        skip(Requirement::Namespaces, "no unshare");
+        return None;
+    };
+    let mut child = Background(child);
+    wait_until("the script is ready", || {
+        ready.exists() || child.0.try_wait().unwrap().is_some()
+    });
+    if !ready.exists() {
+        skip(Requirement::Namespaces, missing);
+        return None;
+    }
+    Some(child)
+}
