@@ -42,7 +42,13 @@ impl RecordingSpace {
         let free = facts.f_bavail.saturating_mul(facts.f_frsize);
         // An unlimited file system in memory, and some in user space, report no sizes.
         let has_own = total == 0 || free >= needed.saturating_add(reserve_bytes(total));
-        has_own && self.lower.has_free(&self.roots, needed, RESERVE_BYTES)
+        has_own && self.has_lower_room(needed)
+    }
+
+    /// Whether what is below the file system keeps its reserve after another `bytes` bytes. Space that
+    /// is reserved in the file system is not reserved there.
+    pub(super) fn has_lower_room(&self, bytes: u64) -> bool {
+        self.lower.has_free(&self.roots, bytes, RESERVE_BYTES)
     }
 }
 

@@ -22,6 +22,9 @@ use crate::named_file::OutputError;
 /// Bytes that are compared with zero at a time.
 const ZERO_CHECK_BYTES: usize = 1 << 20;
 
+/// Unit of `st_blocks` (stat(3type)).
+const STAT_BLOCK_BYTES: u64 = 512;
+
 /// A file that may be a ring.
 pub(super) struct OpenedRing {
     /// Open for reading and writing.
@@ -87,7 +90,7 @@ pub(super) fn prepare_ring_file(
     // A power cut before the header was synced, which is before anything else is written.
     let has_ring_size = size == 0 || size == geometry.file_bytes();
     if is_new || (has_ring_size && holds_only_zeros(file, size).map_err(failed("read"))?) {
-        return initialize(path, file, geometry);
+        return initialize(path, file, size, geometry);
     }
     if head[..8] == MAGIC {
         return Err(not_a_ring(path, "it is a recording without --ring"));
@@ -161,9 +164,14 @@ pub(super) fn not_a_ring(path: &Path, reason: &'static str) -> RecordingWriteErr
     }
 }
 
-/// Reserves the space, and writes the header.
-fn initialize(path: &Path, file: &File, geometry: RingGeometry) -> Result<(), RecordingWriteError> {
-    reserve_space(path, file, 0, geometry.file_bytes())?;
+/// Reserves the space of a file of the size `found`, and writes the header.
+fn initialize(
+    path: &Path,
+    file: &File,
+    found: u64,
+    geometry: RingGeometry,
+) -> Result<(), RecordingWriteError> {
+    reserve_space(path, file, found, geometry.file_bytes())?;
     // An empty file that was there may have another mode. Not every file system has modes.
     let _ = fchmod(file, Mode::RUSR | Mode::WUSR);
     file.write_all_at(&geometry.encode(), 0)
@@ -177,15 +185,17 @@ fn initialize(path: &Path, file: &File, geometry: RingGeometry) -> Result<(), Re
     Ok(())
 }
 
-/// Reserves the space of a file from `begin` to `size`, so that the ring never finds its file system
+/// Reserves `size` bytes for a file of the size `found`, so that the ring never finds its file system
 /// full.
 fn reserve_space(
     path: &Path,
     file: &File,
-    begin: u64,
+    found: u64,
     size: u64,
 ) -> Result<(), RecordingWriteError> {
-    let needed = size.saturating_sub(begin);
+    // A file that has its size may have holes.
+    let metadata = file.metadata().map_err(io_failure(path, "examine"))?;
+    let needed = size.saturating_sub(metadata.blocks().saturating_mul(STAT_BLOCK_BYTES));
     if !RecordingSpace::below_file(file).has_room(file, needed) {
         return Err(RecordingWriteError::NoRoomForRing {
             path: path.to_owned(),
@@ -198,7 +208,7 @@ fn reserve_space(
         Err(Errno::OPNOTSUPP) => file.set_len(size).map_err(io_failure(path, "extend")),
         Err(error) => {
             // The space that was reserved until then.
-            let _ = file.set_len(begin);
+            let _ = file.set_len(found);
             Err(io_failure(path, "reserve space for")(error.into()))
         }
     }

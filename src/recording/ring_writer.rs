@@ -10,6 +10,7 @@ use flate2::{Compress, Compression};
 use rustix::fs::{FlockOperation, flock};
 
 use super::frame::{FRAME_HEADER_BYTES, FrameKind, FrameMark, MAX_CONTENT_BYTES, encode_frame};
+use super::free_room::RecordingSpace;
 use super::ring::{
     MAX_SEQUENCE, RingGeometry, SEGMENT_END_BYTES, SEGMENT_HEADER_BYTES, encode_segment_header,
     scan_ring,
@@ -55,6 +56,7 @@ pub struct RingWriter {
     compress: Compress,
     since_restart: u32,
     sync: SyncThread,
+    space: RecordingSpace,
 }
 
 impl RingWriter {
@@ -88,6 +90,13 @@ impl RingWriter {
             error => io_failure(path, "lock")(error.into()),
         })?;
         prepare_ring_file(path, &file, is_new, geometry)?;
+        let space = RecordingSpace::below_file(&file);
+        if !space.has_lower_room(u64::from(geometry.segment_bytes)) {
+            return Err(RecordingWriteError::NoRoomForRing {
+                path: path.to_owned(),
+                bytes: geometry.file_bytes(),
+            });
+        }
         let scanned = scan_ring(&file, geometry, usize::MAX).map_err(io_failure(path, "read"))?;
         if scanned
             .segments
@@ -110,6 +119,7 @@ impl RingWriter {
             file,
             geometry,
             sync,
+            space,
         };
         match scanned.segments.last() {
             Some(last) => {
@@ -227,8 +237,9 @@ impl RingWriter {
         content: &[u8],
     ) -> Result<AppendResult, RecordingWriteError> {
         let end = u64::from(self.geometry.segment_bytes) - SEGMENT_END_BYTES;
-        if self.append_before(end, kind, mark, content)? == AppendResult::Written {
-            return Ok(AppendResult::Written);
+        let appended = self.append_before(end, kind, mark, content)?;
+        if appended != AppendResult::TooLarge {
+            return Ok(appended);
         }
         if !self.fits_alone(end, content)? {
             return Ok(AppendResult::TooLarge);
@@ -269,6 +280,11 @@ impl RingWriter {
         let frame = encode_frame(kind, is_restart, mark, &payload, Some(self.previous));
         if self.offset + frame.len() as u64 > end {
             return Ok(AppendResult::TooLarge);
+        }
+        // The reason of the end is written from the reserve.
+        let is_end = kind == FrameKind::EndOfRecording;
+        if !is_end && !self.space.has_lower_room(frame.len() as u64) {
+            return Ok(AppendResult::NoRoom);
         }
         self.write_frame(&frame)?;
         self.segments.note_frame(self.current, kind, mark.time_ms);

@@ -39,9 +39,13 @@ impl TracefsMount {
     ///
     /// When it is not mounted and cannot be.
     pub fn open(roots: &SysPaths) -> Result<Self, TraceError> {
+        let automounted = roots.sys.join("kernel/debug/tracing");
         let paths = [
             roots.tracing.clone(),
-            roots.sys.join("kernel/debug/tracing"),
+            automounted.clone(),
+            // The one of the first mount namespace: there is one tracefs, and a further mount resets
+            // its options for all (kernel fs/super.c, `mount_single`).
+            roots.proc.join("1/root/sys/kernel/tracing"),
         ];
         if let Some(root) = paths.iter().find(|path| is_tracefs(path)) {
             let root = root.clone();
@@ -61,7 +65,6 @@ impl TracefsMount {
             }
             Err(error) => error,
         };
-        let [_, automounted] = paths;
         if automounts_tracefs(&automounted) {
             return Ok(Self {
                 root: automounted,

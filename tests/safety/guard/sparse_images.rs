@@ -350,15 +350,34 @@ fn recording_ends_before_the_file_system_below_an_image_is_full() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         (message.contains("almost full"), message)
     };
-    let (is_full, message) = record("before", &[]);
-    assert!(!is_full, "{message}");
+    for (name, words) in [("before", &[][..]), ("day", &["--ring", "4MB"])] {
+        let (is_full, message) = record(name, words);
+        assert!(!is_full, "{message}");
+    }
+    // Written while others use up the space.
+    let running = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .arg("record")
+        .arg(point.join("running"))
+        .args(["--ring", "4MB", "--interval", "0.1", "--duration", "60s"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the ring", || point.join("running").exists());
     let left = free_bytes(&directory) - 40 * MIB;
     let filler = File::create(directory.join("filler")).unwrap();
     rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, left).unwrap();
     assert!(command_output("sync", &["-f", directory.to_str().unwrap()]).is_some());
-    for words in [&[][..], &["--ring", "4MB"]] {
-        let name = format!("after-{}", words.len());
-        let (is_full, message) = record(&name, words);
-        assert!(is_full, "{words:?}: {message}");
+    let began = std::time::Instant::now();
+    let output = running.wait_with_output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("almost full"), "{message}");
+    assert!(began.elapsed().as_secs() < 30);
+    for (name, words) in [
+        ("after", &[][..]),
+        ("after-ring", &["--ring", "4MB"]),
+        ("day", &["--ring", "4MB"]),
+    ] {
+        let (is_full, message) = record(name, words);
+        assert!(is_full, "{name}: {message}");
     }
 }
