@@ -369,3 +369,23 @@ fn not_io(cause: &Cause, memory: bool) -> String {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_that_are_possible_are_listed_up_to_a_few() {
+        let listed = |count: usize| {
+            let name = |number| format!("/{number} (nfs4)");
+            alternatives((1..=count).map(name).collect())
+        };
+        assert_eq!(listed(0), "");
+        assert_eq!(listed(1), ": possibly /1 (nfs4)");
+        assert_eq!(listed(2), ": possibly /1 (nfs4) or /2 (nfs4)");
+        let four = ": possibly /1 (nfs4), /2 (nfs4), /3 (nfs4) or /4 (nfs4)";
+        assert_eq!(listed(4), four);
+        let more = ": possibly /1 (nfs4), /2 (nfs4), /3 (nfs4) or one of 2 others";
+        assert_eq!(listed(5), more);
+    }
+}
