@@ -21,7 +21,7 @@ use crate::model::files::{DeletedView, FileView};
 use crate::privilege;
 use crate::probe::process::open_files;
 use crate::report::csv::CsvTable;
-use crate::report::files::SCRATCH_FILE_NOTE;
+use crate::report::files::needed_content_note;
 use crate::report::hot_files::hot_files_text;
 use crate::roots::SysPaths;
 use crate::shell;
@@ -260,14 +260,19 @@ fn deleted_files_text(files: &[DeletedView]) -> String {
                 holder.pid, holder.command, holder.descriptor
             );
         }
-        let _ = match (&file.truncate_command, &file.copy_command) {
-            (Some(truncate), Some(copy)) => writeln!(
+        if let Some(truncate) = &file.truncate_command {
+            let _ = writeln!(
                 text,
-                "           end or restart it, or empty it: {truncate}\n           copy it out: {}",
-                shell::for_terminal(copy.to_string())
-            ),
-            _ => writeln!(text, "           {SCRATCH_FILE_NOTE}"),
-        };
+                "           end or restart it, or empty it (its content is lost): {truncate}"
+            );
+        }
+        if let Some(user) = file.needed_by {
+            let _ = writeln!(text, "           {}", needed_content_note(user));
+        }
+        if let Some(copy) = &file.copy_command {
+            let copy = shell::for_terminal(copy.to_string());
+            let _ = writeln!(text, "           copy it out: {copy}");
+        }
     }
     text
 }

@@ -4,11 +4,13 @@ mod devices;
 mod processes;
 mod waiters;
 
+use super::file_server::FileServerClient;
 use super::measurement::{Measurement, Quantity};
-use super::wait_kind::{WaitKind, leads_to_server};
+use super::wait_kind::{WaitKind, client_in_stack};
 use super::window::EvidenceWindow;
 use crate::model::Snapshot;
 use crate::model::snapshot::{HostView, UnitView, is_first_version_notice};
+use crate::probe::facts::BlockedDetails;
 use crate::safe_text::SafeText;
 
 pub use self::devices::{DeviceSummary, IntervalLoad};
@@ -77,9 +79,29 @@ impl<'w> Analysis<'w> {
     #[must_use]
     pub fn waits_for_server(&self, waiter: &Waiter) -> bool {
         let kinds = [WaitKind::FuseServer, WaitKind::NetworkServer];
-        let details = self.window.blocked.iter().find(|it| it.pid == waiter.pid);
-        let stack = details.and_then(|it| it.stack.as_deref());
-        waiter.waits_for(&kinds) > 0.0 || stack.is_some_and(leads_to_server)
+        let in_stack = || {
+            self.details(waiter)?
+                .stack
+                .as_deref()
+                .and_then(client_in_stack)
+        };
+        waiter.waits_for(&kinds) > 0.0 || in_stack().is_some()
+    }
+
+    /// The client of file servers that a task waits in at the end of the window. Its stack shows it best.
+    #[must_use]
+    pub fn server_client(&self, waiter: &Waiter) -> Option<FileServerClient> {
+        match self.details(waiter).and_then(|it| it.stack.as_deref()) {
+            Some(stack) => client_in_stack(stack),
+            None => FileServerClient::of_function(waiter.wait_channel.as_deref()?),
+        }
+    }
+
+    /// The details of a blocked task.
+    #[must_use]
+    pub fn details(&self, waiter: &Waiter) -> Option<&BlockedDetails> {
+        let mut blocked = self.window.blocked.iter();
+        blocked.find(|it| (it.pid, it.tid) == (waiter.pid, waiter.tid))
     }
 
     /// The last snapshot.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::code::{CauseCode, Certainty, Severity};
+use super::file_server::AwaitedServer;
 use super::measurement::{Measurement, Quantity};
 use super::remedy::Remedy;
 use crate::probe::system::device_health::RaidAction;
@@ -183,10 +184,8 @@ pub enum CauseDetail {
     },
     /// A file system's server does not answer.
     Stalled {
-        /// File system type, where known.
-        kind: Option<SafeText>,
-        /// Mount point, where known.
-        mount_point: Option<SafeText>,
+        /// The server.
+        server: AwaitedServer,
     },
     /// A file in many pieces.
     Fragmented {

@@ -8,6 +8,7 @@ pub mod analysis;
 pub mod blame;
 pub mod cause;
 pub mod code;
+pub mod file_server;
 pub mod measurement;
 pub mod mitigation;
 pub mod ranking;

@@ -74,6 +74,9 @@ pub enum Remedy {
         /// Where it is mounted.
         mount_point: SafeText,
     },
+    /// An unmount of the file system whose server does not answer, where it is not certain which one that
+    /// is: a command would end the requests of another one.
+    UnmountUnanswering,
     /// Fewer flushes: transactions combined.
     GroupCommits,
     /// A copy of a file that lies in one piece.

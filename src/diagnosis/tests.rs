@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::file_server::{AwaitedServer, ServedMount};
 use super::remedy::Remedy;
 use super::*;
 use crate::drive::identity::list_block_devices;
@@ -20,6 +21,7 @@ use crate::probe::files::layout::FileLayout;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan, UsedMount};
 use crate::probe::sample::UnitKind;
 use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
+use crate::probe::system::fuse::FuseConnection;
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
 use crate::roots::SysPaths;
 use crate::safe_text::SafeText;
@@ -919,8 +921,7 @@ fn stack_tells_that_a_wait_for_pages_is_one_for_a_server() {
             pid: 20,
             tid: 20,
             stack: Some(innermost.iter().map(ToString::to_string).collect()),
-            mounts: Vec::new(),
-            device_paths: Vec::new(),
+            ..BlockedDetails::default()
         }];
         let diagnosis = diagnose(&window).unwrap();
         diagnosis.causes.iter().map(Cause::code).collect::<Vec<_>>()
@@ -939,39 +940,233 @@ fn stack_tells_that_a_wait_for_pages_is_one_for_a_server() {
     assert_eq!(local, [CauseCode::HungIo]);
 }
 
-/// The measure against a server that does not answer, with file systems mounted at these places in this
-/// order, each with the place of the mount below it; the process has a file open on the second one.
-fn unmount_with(places: &[(usize, &[u8])]) -> Remedy {
-    let mount = |(index, (parent, place)): (usize, &(usize, &[u8]))| MountEntry {
-        id: index as u64,
-        parent: *parent as u64,
-        device_id: (0, 40),
+/// A mounted file system.
+fn mount(id: u64, parent: u64, minor: u32, kind: &str, place: &[u8]) -> MountEntry {
+    MountEntry {
+        id,
+        parent,
+        device_id: (0, minor),
         root: "/".to_owned(),
         mount_point: String::from_utf8_lossy(place).into_owned(),
         path: OsStr::from_bytes(place).into(),
-        file_system: "nfs4".to_owned(),
+        file_system: kind.to_owned(),
         source: "server:/a".to_owned(),
         source_number: None,
         options: Vec::new(),
-    };
-    let channel = Some("nfs_wait_bit_killable");
-    let mut scene = Scene::quiet().with_process(20, "dd of=/mnt/a/b", 0.0, channel);
+    }
+}
+
+/// A window in which a process waits for a server, with these file systems mounted. It has a file open on the
+/// second one.
+fn waiting_for_server(channel: &str, mounts: Vec<MountEntry>) -> EvidenceWindow {
+    let mut scene = Scene::quiet().with_process(20, "cp /mnt/a", 0.0, Some(channel));
     scene.blocked[0].switches = Some(7);
-    scene.facts.mounts = places.iter().enumerate().map(mount).collect();
-    let mut window = scene.window();
-    window.blocked = vec![BlockedDetails {
+    scene.facts.at = Duration::from_secs(100 + LENGTH as u64);
+    scene.facts.mounts = mounts;
+    let used = &scene.facts.mounts[1];
+    let details = BlockedDetails {
         pid: 20,
         tid: 20,
         mounts: vec![UsedMount {
-            id: 1,
-            device_id: (0, 40),
-            kind: "nfs4".to_owned(),
+            id: used.id,
+            device_id: used.device_id,
+            kind: used.file_system.clone(),
         }],
         ..BlockedDetails::default()
-    }];
-    let mut causes = diagnose(&window).unwrap().causes;
-    assert_eq!(causes[0].code(), CauseCode::FuseOrNetworkStalled);
-    causes.remove(0).remedies.remove(0)
+    };
+    let mut window = scene.window();
+    window.blocked = vec![details];
+    window
+}
+
+/// What is said of the server, and the measure.
+fn awaited(window: &EvidenceWindow) -> (AwaitedServer, Remedy) {
+    let mut cause = diagnose(window).unwrap().causes.remove(0);
+    let CauseDetail::Stalled { server } = cause.detail else {
+        panic!("{cause:?}");
+    };
+    (server, cause.remedies.remove(0))
+}
+
+/// Two served file systems and the root.
+fn two_served(kind: &str) -> Vec<MountEntry> {
+    vec![
+        mount(0, 9, 1, "ext4", b"/"),
+        mount(1, 0, 40, kind, b"/home"),
+        mount(2, 0, 41, kind, b"/mnt/b"),
+    ]
+}
+
+/// The server of one of these.
+fn among(kind: &str, places: &[&str]) -> (AwaitedServer, Remedy) {
+    let mount = |place: &&str| ServedMount {
+        kind: kind.into(),
+        mount_point: (*place).into(),
+    };
+    let mounts = places.iter().map(mount).collect();
+    (AwaitedServer::Among(mounts), Remedy::UnmountUnanswering)
+}
+
+/// The server of this one.
+fn of(kind: &str, place: &str) -> (AwaitedServer, Remedy) {
+    let mount_point = SafeText::from(place);
+    let server = AwaitedServer::Of(ServedMount {
+        kind: kind.into(),
+        mount_point: mount_point.clone(),
+    });
+    (server, Remedy::LazyUnmount { mount_point })
+}
+
+#[test]
+fn open_file_on_a_served_file_system_does_not_make_it_the_one_that_is_waited_for() {
+    let connections = |counts: [Option<u64>; 2]| {
+        let minors = 40..;
+        let connection = |(minor, waiting)| FuseConnection {
+            device_id: (0, minor),
+            waiting,
+        };
+        Some(minors.zip(counts).map(connection).collect())
+    };
+    let mut window = waiting_for_server("request_wait_answer", two_served("fuse.sshfs"));
+    let both = among("fuse.sshfs", &["/home", "/mnt/b"]);
+    for (counts, expected) in [
+        (None, &both),
+        (Some(Vec::new()), &both),
+        (connections([Some(1), Some(1)]), &both),
+        (connections([None, Some(1)]), &both),
+        (
+            connections([Some(0), None]),
+            &among("fuse.sshfs", &["/mnt/b"]),
+        ),
+        (connections([Some(0), Some(1)]), &of("fuse.sshfs", "/mnt/b")),
+    ] {
+        window.facts.as_mut().unwrap().1.fuse = counts;
+        assert_eq!(awaited(&window), *expected);
+    }
+    // One that is mounted in another namespace, or not any more.
+    window.facts.as_mut().unwrap().1.mounts.pop();
+    assert_eq!(awaited(&window), among("fuse.sshfs", &[]));
+}
+
+#[test]
+fn waiting_connection_is_that_of_a_task_that_waited_before_it_was_read_and_still_does() {
+    let connection = FuseConnection {
+        device_id: (0, 41),
+        waiting: Some(1),
+    };
+    let mut window = waiting_for_server("request_wait_answer", two_served("fuse.sshfs"));
+    window.facts.as_mut().unwrap().1.fuse = Some(vec![connection]);
+    assert_eq!(awaited(&window), of("fuse.sshfs", "/mnt/b"));
+    let uncertain = among("fuse.sshfs", &["/mnt/b"]);
+    let mut earlier = window.clone();
+    earlier.facts.as_mut().unwrap().1.at = Duration::from_secs(99);
+    assert_eq!(awaited(&earlier), uncertain);
+    // It was answered, and sleeps again, or waits in something else.
+    let mut answered = window.clone();
+    answered.scans[LENGTH].blocked[0].switches = Some(8);
+    assert_eq!(awaited(&answered), uncertain);
+    answered.scans[LENGTH].blocked.clear();
+    assert_eq!(awaited(&answered), uncertain);
+    window.blocked[0].stack = Some(vec!["pipe_read".to_owned()]);
+    assert_eq!(awaited(&window), among("fuse.sshfs", &[]));
+}
+
+#[test]
+fn network_file_system_is_known_by_the_file_that_the_task_reads_or_writes_only() {
+    let mut window = waiting_for_server("rpc_wait_bit_killable", two_served("nfs4"));
+    assert_eq!(awaited(&window), among("nfs4", &["/home", "/mnt/b"]));
+    window.blocked[0].used_mount_id = Some(2);
+    assert_eq!(awaited(&window), of("nfs4", "/mnt/b"));
+    // A file of another kind, as of an overlay; one that is not mounted any more.
+    window.blocked[0].used_mount_id = Some(0);
+    assert_eq!(awaited(&window), among("nfs4", &["/home", "/mnt/b"]));
+    window.facts.as_mut().unwrap().1.mounts.pop();
+    assert_eq!(awaited(&window), among("nfs4", &["/home"]));
+}
+
+#[test]
+fn server_is_known_only_if_all_tasks_wait_for_the_same_one() {
+    let mut window = waiting_for_server("rpc_wait_bit_killable", two_served("nfs4"));
+    window.blocked[0].used_mount_id = Some(2);
+    for scan in &mut window.scans {
+        let other = BlockedTask {
+            pid: 21,
+            tid: 21,
+            ..scan.blocked[0].clone()
+        };
+        scan.blocked.push(other);
+    }
+    window.blocked.push(BlockedDetails {
+        pid: 21,
+        tid: 21,
+        ..window.blocked[0].clone()
+    });
+    assert_eq!(awaited(&window), of("nfs4", "/mnt/b"));
+    window.blocked[1].used_mount_id = Some(1);
+    assert_eq!(awaited(&window), among("nfs4", &["/mnt/b", "/home"]));
+}
+
+#[test]
+fn root_and_file_system_of_the_host_are_not_unmounted() {
+    for (kind, place) in [("nfs4", &b"/"[..]), ("virtiofs", b"/srv")] {
+        let channel = match kind {
+            "nfs4" => "rpc_wait_bit_killable",
+            _ => "request_wait_answer",
+        };
+        let mounts = vec![mount(0, 9, 1, "tmpfs", b"/"), mount(1, 0, 40, kind, place)];
+        let mut window = waiting_for_server(channel, mounts);
+        window.blocked[0].used_mount_id = Some(1);
+        let (server, remedy) = awaited(&window);
+        assert!(matches!(server, AwaitedServer::Of(_)), "{server:?}");
+        assert_eq!(remedy, Remedy::UnmountUnanswering);
+    }
+}
+
+#[test]
+fn recording_names_the_file_systems_that_a_task_may_have_waited_for() {
+    let mounts = |channel: &str| {
+        let task = |second: usize| BlockedTaskView {
+            pid: 40,
+            tid: 40,
+            command: "ls /mnt".into(),
+            blocked_ns: 1_000_000_000 * second as u64,
+            wait_channel: Some(channel.into()),
+            ..BlockedTaskView::default()
+        };
+        let view = |mount_point: &str, kind: &str, waiting| MountView {
+            mount_point: mount_point.into(),
+            file_system: kind.into(),
+            waiting,
+            ..MountView::default()
+        };
+        let mut diagnosis = recorded(|second, it| {
+            it.blocked = Some(vec![task(second)]);
+            it.mounts = Some(vec![
+                view("/a", "fuse.sshfs", Some(0)),
+                view("/b", "fuse.sshfs", Some(2)),
+                view("/c", "nfs4", None),
+            ]);
+        });
+        let mut cause = diagnosis.causes.remove(0);
+        let CauseDetail::Stalled { server } = cause.detail else {
+            panic!("{cause:?}");
+        };
+        (server, cause.remedies.remove(0))
+    };
+    assert_eq!(mounts("request_wait_answer"), among("fuse.sshfs", &["/b"]));
+    assert_eq!(mounts("rpc_wait_bit_killable"), among("nfs4", &["/c"]));
+}
+
+/// The measure against a server that does not answer, with file systems mounted at these places in this
+/// order, each with the place of the mount below it; the process reads a file on the second one.
+fn unmount_with(places: &[(usize, &[u8])]) -> Remedy {
+    let mounts = places
+        .iter()
+        .enumerate()
+        .map(|(index, (parent, place))| mount(index as u64, *parent as u64, 40, "nfs4", place));
+    let mut window = waiting_for_server("nfs_wait_bit_killable", mounts.collect());
+    window.blocked[0].used_mount_id = Some(1);
+    awaited(&window).1
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What a blocked task waits for, by the kernel function that it waits in.
 
+use super::file_server::FileServerClient;
 use crate::model::transfers::waits::{WaitPlace, wait_place};
 
 /// What a blocked task waits for.
@@ -32,7 +33,7 @@ pub enum WaitKind {
 /// What a wait channel stands for (names since kernel 4.15).
 #[must_use]
 pub fn wait_kind(channel: Option<&str>) -> WaitKind {
-    const KINDS: [(WaitKind, &[&str]); 8] = [
+    const KINDS: [(WaitKind, &[&str]); 6] = [
         (
             WaitKind::NotIo,
             &[
@@ -87,24 +88,6 @@ pub fn wait_kind(channel: Option<&str>) -> WaitKind {
             ],
         ),
         (
-            WaitKind::FuseServer,
-            &["request_wait_answer", "fuse_", "__fuse_"],
-        ),
-        (
-            WaitKind::NetworkServer,
-            &[
-                "rpc_wait_bit_killable",
-                "rpc_",
-                "nfs",
-                "cifs_",
-                "smb2_",
-                "smb_",
-                "wait_for_response",
-                "ceph_",
-                "p9_client_rpc",
-            ],
-        ),
-        (
             WaitKind::Lock,
             &[
                 "rwsem_down",
@@ -137,6 +120,11 @@ pub fn wait_kind(channel: Option<&str>) -> WaitKind {
     let Some(channel) = channel else {
         return WaitKind::Unknown;
     };
+    match FileServerClient::of_function(channel) {
+        Some(FileServerClient::Fuse) => return WaitKind::FuseServer,
+        Some(_) => return WaitKind::NetworkServer,
+        None => {}
+    }
     let begins = |names: &&[&str]| names.iter().any(|name| channel.starts_with(name));
     if let Some((kind, _)) = KINDS.iter().find(|(_, names)| begins(names)) {
         return *kind;
@@ -150,12 +138,12 @@ pub fn wait_kind(channel: Option<&str>) -> WaitKind {
     }
 }
 
-/// Whether a kernel stack leads through a file system that a server answers: the innermost function is
-/// often that of a wait for pages, as for any file system.
+/// The client of file servers that a kernel stack leads through, innermost function first: that function
+/// itself is often that of a wait for pages, as for any file system.
 #[must_use]
-pub fn leads_to_server(stack: &[String]) -> bool {
-    let mut kinds = stack.iter().map(|function| wait_kind(Some(function)));
-    kinds.any(|kind| matches!(kind, WaitKind::FuseServer | WaitKind::NetworkServer))
+pub fn client_in_stack(stack: &[String]) -> Option<FileServerClient> {
+    let mut functions = stack.iter();
+    functions.find_map(|function| FileServerClient::of_function(function))
 }
 
 #[cfg(test)]

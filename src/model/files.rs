@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::drive::{BlockDevice, MountedFileSystem};
-use crate::probe::process::open_files::{DeletedFile, OpenDescriptor};
+use crate::probe::process::open_files::{ContentAccess, DeletedFile, OpenDescriptor};
 use crate::safe_text::SafeText;
 use crate::shell;
 
@@ -40,14 +40,27 @@ pub struct DeletedView {
     pub size_bytes: u64,
     /// Processes that have it open.
     pub holders: Vec<FileHolder>,
+    /// Who needs the content; `None` where it may be truncated.
+    pub needed_by: Option<ContentUser>,
     /// Command that frees the space at once without ending a process: it truncates the file, so the
-    /// content is lost. `None` for the scratch file of a benchmark of this program, which must stay
-    /// as it is and is freed when the benchmark ends.
+    /// content is lost. `None` where the content is needed.
     #[serde(rename = "release")]
     pub truncate_command: Option<SafeText>,
-    /// Command that copies its content; `None` for a scratch file.
+    /// Command that copies its content; `None` for a scratch file, and where no command can name the copy.
     #[serde(rename = "rescue")]
     pub copy_command: Option<SafeText>,
+}
+
+/// Who needs the content of a deleted file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContentUser {
+    /// A benchmark of this program, whose scratch file it is.
+    Benchmark,
+    /// The kernel: it is the image of a loop device, or swap, or exported; or that is unknown.
+    Kernel,
+    /// A process, which may read what it has written: not only a log.
+    Process,
 }
 
 /// A process that has a file open.
@@ -126,11 +139,13 @@ pub fn deleted_file_views(
                 .find(|system| system.device_id == file.device_number);
             let number = system.map_or(file.device_number, |system| system.block_device);
             let drive = drives.iter().find(|drive| drive.number == number);
-            let (pid, _, descriptor) = file.holders.first().cloned().unwrap_or_default();
+            let first = file.holders.first();
+            let (pid, descriptor) = first.map_or((0, 0), |it| (it.pid, it.descriptor));
             let link = format!("/proc/{pid}/fd/{descriptor}");
             let same = same_file_condition(&link, file);
-            let is_scratch = file.holders.iter().any(|(_, name, _)| name == OWN_NAME);
-            let offered = |command: String| (!is_scratch).then(|| SafeText::from(command));
+            let needed_by = content_user(file);
+            let copy = shell::quote_word(copy_destination(&file.path))
+                .filter(|_| needed_by != Some(ContentUser::Benchmark));
             DeletedView {
                 path: SafeText::from_bytes(&file.path),
                 device: drive.map(|drive| drive.name.clone()).map(Into::into),
@@ -139,22 +154,38 @@ pub fn deleted_file_views(
                     .map(Into::into),
                 held_bytes: file.held_bytes,
                 size_bytes: file.size,
-                truncate_command: offered(format!("{same} && truncate -cs 0 {link}")),
-                copy_command: shell::quote_word(copy_destination(&file.path)).and_then(|copy| {
-                    offered(format!("{same} && cp -n --sparse=always {link} {copy}"))
-                }),
+                needed_by,
+                truncate_command: needed_by
+                    .is_none()
+                    .then(|| format!("{same} && truncate -cs 0 {link}").into()),
+                copy_command: copy
+                    .map(|copy| format!("{same} && cp -n --sparse=always {link} {copy}").into()),
                 holders: file
                     .holders
                     .iter()
-                    .map(|(pid, name, descriptor)| FileHolder {
-                        pid: *pid,
-                        command: SafeText::from_bytes(name),
-                        descriptor: *descriptor,
+                    .map(|holder| FileHolder {
+                        pid: holder.pid,
+                        command: SafeText::from_bytes(&holder.name),
+                        descriptor: holder.descriptor,
                     })
                     .collect(),
             }
         })
         .collect()
+}
+
+/// Who needs the content of a deleted file. Any process may have the name of this program: a scratch file
+/// is one that nobody else has open.
+fn content_user(file: &DeletedFile) -> Option<ContentUser> {
+    let mut holders = file.holders.iter();
+    let is_scratch =
+        holders.all(|it| it.name == OWN_NAME && it.access == Some(ContentAccess::Update));
+    match file.is_medium {
+        _ if is_scratch => Some(ContentUser::Benchmark),
+        _ if !file.is_log() => Some(ContentUser::Process),
+        Some(false) => None,
+        _ => Some(ContentUser::Kernel),
+    }
 }
 
 /// A shell condition that checks whether a link still refers to the deleted file: the process may
@@ -178,6 +209,7 @@ fn copy_destination(path: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::process::open_files::DeletedFileHolder;
 
     #[test]
     fn open_flags_are_described() {
@@ -189,18 +221,36 @@ mod tests {
         assert_eq!(describe_flags(0o4_010_001), "w dsync sync");
     }
 
-    #[test]
-    fn deleted_file_commands_escape_hostile_names() {
+    fn holder(pid: u32, name: &[u8], access: ContentAccess) -> DeletedFileHolder {
+        DeletedFileHolder {
+            pid,
+            name: name.to_vec(),
+            descriptor: 3,
+            access: Some(access),
+        }
+    }
+
+    fn view(path: &[u8], holders: &[DeletedFileHolder], is_medium: Option<bool>) -> DeletedView {
         let file = DeletedFile {
-            path: b"/tmp/\x1b[2J\n\xff".to_vec(),
+            path: path.to_vec(),
             device_number: (8, 1),
             device_id: 2049,
             inode: 131,
             held_bytes: 4096,
             size: 10,
-            holders: vec![(7, b"ev\x07il".to_vec(), 3), (8, b"b".to_vec(), 4)],
+            holders: holders.to_vec(),
+            is_medium,
         };
-        let view = deleted_file_views(&[file], &[], &[]).remove(0);
+        deleted_file_views(&[file], &[], &[]).remove(0)
+    }
+
+    #[test]
+    fn deleted_file_commands_escape_hostile_names() {
+        let holders = [
+            holder(7, b"ev\x07il", ContentAccess::Log),
+            holder(8, b"b", ContentAccess::Read),
+        ];
+        let view = view(b"/tmp/\x1b[2J\n\xff", &holders, Some(false));
         assert_eq!(view.path, "/tmp/\\x1b[2J\\n\\xff");
         assert_eq!(
             view.truncate_command.as_deref().unwrap(),
@@ -220,17 +270,37 @@ mod tests {
 
     #[test]
     fn scratch_file_of_a_benchmark_is_not_to_be_truncated() {
-        let file = DeletedFile {
-            path: b"/srv/#4711".to_vec(),
-            device_number: (8, 1),
-            device_id: 2049,
-            inode: 131,
-            held_bytes: 1 << 30,
-            size: 1 << 30,
-            holders: vec![(7, b"diskscope".to_vec(), 3)],
-        };
-        let view = deleted_file_views(&[file], &[], &[]).remove(0);
-        assert_eq!((view.truncate_command, view.copy_command), (None, None));
-        assert_eq!(view.held_bytes, 1 << 30);
+        let benchmark = holder(7, OWN_NAME, ContentAccess::Update);
+        let scratch = view(b"/srv/#4711", std::slice::from_ref(&benchmark), None);
+        assert_eq!(scratch.needed_by, Some(ContentUser::Benchmark));
+        assert_eq!(
+            (scratch.truncate_command, scratch.copy_command),
+            (None, None)
+        );
+        // Another process has it open, too, under whatever name.
+        let of_two = [benchmark, holder(8, b"db", ContentAccess::Update)];
+        let shared = view(b"/srv/#4711", &of_two, None);
+        assert_eq!(shared.needed_by, Some(ContentUser::Process));
+        let of_two = [
+            holder(7, OWN_NAME, ContentAccess::Read),
+            holder(8, b"nginx", ContentAccess::Log),
+        ];
+        assert_eq!(view(b"/srv/log", &of_two, Some(false)).needed_by, None);
+    }
+
+    #[test]
+    fn only_a_log_that_is_no_medium_is_offered_to_be_truncated() {
+        for (access, is_medium, needed_by) in [
+            (ContentAccess::Log, Some(false), None),
+            (ContentAccess::Log, Some(true), Some(ContentUser::Kernel)),
+            (ContentAccess::Log, None, Some(ContentUser::Kernel)),
+            (ContentAccess::Update, None, Some(ContentUser::Process)),
+            (ContentAccess::Read, None, Some(ContentUser::Process)),
+        ] {
+            let view = view(b"/srv/a", &[holder(7, b"qemu", access)], is_medium);
+            assert_eq!(view.needed_by, needed_by, "{access:?}");
+            assert_eq!(view.truncate_command.is_some(), needed_by.is_none());
+            assert!(view.copy_command.is_some());
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::collector::boot_time;
+use super::process::system_call::mount_of_used_file;
 use super::process::task_scan::{
     TaskScan, UsedMount, kernel_stack, open_device_paths, used_mounts,
 };
@@ -68,7 +69,7 @@ impl FactsReader {
     /// a few short files, cheap enough for every sample.
     pub fn read_signals(&mut self) -> (u64, NewErrors) {
         let connections = read_connections(&self.roots).unwrap_or_default();
-        let waiting = connections.iter().map(|it| it.waiting).sum();
+        let waiting = connections.iter().filter_map(|it| it.waiting).sum();
         (waiting, self.kernel_log.new_errors())
     }
 
@@ -79,10 +80,11 @@ impl FactsReader {
             return None;
         }
         let fuse = read_connections(&self.roots).unwrap_or_default();
-        // Without a mounted fusectl nothing is listed.
-        let waiting = match fuse.is_empty() {
-            true => self.has_fuse_mounts,
-            false => fuse.iter().any(|connection| connection.waiting > 0),
+        // Without a mounted fusectl nothing is listed, and only the owner of a connection may read it.
+        let mut counts = fuse.iter().filter_map(|it| it.waiting).peekable();
+        let waiting = match counts.peek() {
+            None => self.has_fuse_mounts,
+            Some(_) => counts.any(|waiting| waiting > 0),
         };
         Some(self.tasks.scan(&self.roots, begun, waiting))
     }
@@ -95,6 +97,7 @@ impl FactsReader {
             pid,
             tid,
             stack: kernel_stack(&self.roots, pid, tid),
+            used_mount_id: mount_of_used_file(&self.roots, (pid, tid)),
             mounts: used_mounts(&self.roots, &facts.mounts, pid),
             device_paths: open_device_paths(&self.roots, pid),
         }
@@ -110,6 +113,9 @@ pub struct BlockedDetails {
     pub tid: u32,
     /// Functions of its kernel stack, innermost first; `None` without root.
     pub stack: Option<Vec<String>>,
+    /// ID of the mount of the file that it reads, writes or flushes at this moment; `None` where that is not
+    /// known, as in a call with a path.
+    pub used_mount_id: Option<u64>,
     /// File systems that its process has files open on.
     pub mounts: Vec<UsedMount>,
     /// Paths below `/dev` that its process has open.

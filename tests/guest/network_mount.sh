@@ -69,11 +69,20 @@ echo 0 >/proc/fs/nfsd/threads
 diskscope why --duration 12s >/tmp/why 2>&1
 expect "a server that does not answer is the cause" "does not answer\|has not answered" /tmp/why
 expect "with its mount" "/tmp/mounted" /tmp/why
+expect "whose unmount ends the waiting" "umount -f -l -- /tmp/mounted" /tmp/why
+head -n 12 /tmp/why
+# A process that is given a path may wait for any server.
+cat /tmp/mounted/nothing >/tmp/output 2>&1 &
+reader=$!
+diskscope why --duration 12s >/tmp/why 2>&1
+expect "of a process that is given a path, the mount is possible only" "possibly" /tmp/why
+grep "umount -f -l --" /tmp/why >/tmp/command && echo umount >>/tmp/command || echo none >/tmp/command
+expect "and no unmount is offered" "^none" /tmp/command
 head -n 12 /tmp/why
 timeout 20 diskscope watch --count 1 >/tmp/text 2>&1
 expect "the list still answers" "DEVICE" /tmp/text
 
-kill $copies
+kill -9 $copies $reader
 echo 2 >/proc/fs/nfsd/threads
 echo "failed: $failed"
 exit $failed

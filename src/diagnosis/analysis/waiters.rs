@@ -29,6 +29,8 @@ pub struct Waiter {
     pub kinds: BTreeMap<WaitKind, f64>,
     /// Longest time without a context switch, as far as the window shows.
     pub longest: Duration,
+    /// Length of the sleep that it is in at the end of the window; 0 where it is not blocked then.
+    pub asleep: Duration,
     /// Whether it was blocked, without a context switch, up to the end of the window.
     pub is_still_blocked: bool,
     /// Last wait channel.
@@ -100,6 +102,7 @@ struct ThreadWaits {
     /// In how many looks it was blocked, by what it waited for.
     kinds: BTreeMap<WaitKind, usize>,
     longest: Duration,
+    asleep: Duration,
     is_still_blocked: bool,
     is_kernel_thread: bool,
     /// Name of the thread, or command line of its process.
@@ -147,8 +150,12 @@ fn threads_of_scans(window: &EvidenceWindow) -> ThreadTable {
             asleep.insert(key, (since, task.switches));
             let waits = table.threads.entry(key).or_default();
             waits.count_wait(task.wait_channel.as_deref());
-            waits.longest = waits.longest.max(scan.at.saturating_sub(since));
+            let slept = scan.at.saturating_sub(since);
+            waits.longest = waits.longest.max(slept);
             waits.is_still_blocked = index + 1 == window.scans.len();
+            if waits.is_still_blocked {
+                waits.asleep = slept;
+            }
             waits.is_kernel_thread = task.is_kernel_thread;
             waits.name = SafeText::from_bytes(&task.name);
             waits.wait_channel = task.wait_channel.as_ref().map(SafeText::from);
@@ -166,8 +173,12 @@ fn threads_of_snapshots(window: &EvidenceWindow) -> ThreadTable {
         for task in tasks.into_iter().flatten() {
             let waits = table.threads.entry((task.pid, task.tid)).or_default();
             waits.count_wait(task.wait_channel.as_deref());
-            waits.longest = waits.longest.max(Duration::from_nanos(task.blocked_ns));
+            let slept = Duration::from_nanos(task.blocked_ns);
+            waits.longest = waits.longest.max(slept);
             waits.is_still_blocked = index + 1 == window.snapshots.len();
+            if waits.is_still_blocked {
+                waits.asleep = slept;
+            }
             waits.name = task.command.clone();
             waits.wait_channel.clone_from(&task.wait_channel);
         }
@@ -199,6 +210,7 @@ fn summaries(table: &ThreadTable, processes: &[ProcessSummary]) -> Vec<Waiter> {
                 .map(|(kind, count)| (*kind, *count as f64 / looks))
                 .collect(),
             longest: waits.longest,
+            asleep: waits.asleep,
             is_still_blocked: waits.is_still_blocked,
             wait_channel: waits.wait_channel.clone(),
             devices: process

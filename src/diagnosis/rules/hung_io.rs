@@ -73,10 +73,7 @@ fn stuck_device<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
 
 fn cause(analysis: &Analysis<'_>, hung: &[&Waiter], stuck: Option<&DeviceSummary>) -> Cause {
     let first = hung.first();
-    let details = first.and_then(|waiter| {
-        let mut blocked = analysis.window.blocked.iter();
-        blocked.find(|details| details.tid == waiter.tid)
-    });
+    let details = first.and_then(|waiter| analysis.details(waiter));
     let stack = details.and_then(|details| details.stack.as_ref());
     let detail = CauseDetail::HungIo {
         wait_channel: first.and_then(|waiter| waiter.wait_channel.clone()),

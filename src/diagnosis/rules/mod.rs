@@ -1,5 +1,6 @@
 //! One rule for each cause, with its thresholds.
 
+mod awaited_server;
 mod cache_thrashing;
 mod cgroup_throttled;
 mod device_saturated;

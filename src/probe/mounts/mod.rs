@@ -16,7 +16,8 @@ use self::nfs::{NfsMount, NfsOperation};
 use crate::drive::MountedFileSystem;
 use crate::drive::btrfs::{self, BtrfsErrors};
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
-use crate::probe::text::{parse_number, read_file, read_word};
+use crate::probe::system::fuse::waiting_requests;
+use crate::probe::text::{parse_number, read_file};
 use crate::roots::SysPaths;
 
 /// The error counters of btrfs devices are read once in this time: they need the mount to be open.
@@ -213,7 +214,7 @@ impl StatisticSources {
             Family::Zfs => self.add_zfs(sample, roots),
             Family::Fuse => {
                 sample.waiting = parse_device_number(line.device_number)
-                    .and_then(|number| fuse_waiting(roots, number));
+                    .and_then(|number| waiting_requests(roots, number));
                 sample.waiting.is_some()
             }
             Family::Overlay => {
@@ -300,17 +301,6 @@ fn read_datasets(roots: &SysPaths) -> Vec<zfs::ZfsDataset> {
         .filter(|file| file.file_name().as_encoded_bytes().starts_with(b"objset-"))
         .filter_map(|file| zfs::parse_objset(&read_file(&file.path())?))
         .collect()
-}
-
-/// Requests that wait for the process behind a FUSE mount. The connection has the number of the
-/// mount's device (fs/fuse/control.c); only its owner may read it.
-fn fuse_waiting(roots: &SysPaths, (major, minor): (u32, u32)) -> Option<u64> {
-    /// Bits of the minor number (include/linux/kdev_t.h).
-    const MINOR_BITS: u32 = 20;
-    let connection = u64::from(major) << MINOR_BITS | u64::from(minor);
-    let directory = roots.sys.join("fs/fuse/connections");
-    let waiting = read_word(&directory.join(connection.to_string()).join("waiting"))?;
-    parse_number(waiting.as_bytes())
 }
 
 /// Device of the mount that holds the upper directory of an overlay, or of its first lower one.
@@ -444,7 +434,7 @@ mod tests {
         std::fs::create_dir_all(&connection).unwrap();
         std::fs::write(connection.join("waiting"), "1\n").unwrap();
         let roots = SysPaths::under_root(root.path());
-        assert_eq!(fuse_waiting(&roots, (8, 17)), Some(1));
-        assert_eq!(fuse_waiting(&roots, (0, 17)), None);
+        assert_eq!(waiting_requests(&roots, (8, 17)), Some(1));
+        assert_eq!(waiting_requests(&roots, (0, 17)), None);
     }
 }

@@ -13,6 +13,7 @@ pub mod open_files;
 pub(crate) mod reused_file;
 pub mod scanned_tasks;
 pub mod stat;
+pub mod system_call;
 pub(crate) mod table;
 pub mod task_scan;
 pub mod task_scanner;

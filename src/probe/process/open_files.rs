@@ -7,7 +7,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use super::stat::{DescriptorInfo, parse_descriptor_info};
+use crate::drive::guard;
+use crate::drive::medium::FileId;
 use crate::drive::mounts::split_device_number;
 use crate::probe::text::{parse_number, read_file};
 use crate::roots::SysPaths;
@@ -15,6 +19,8 @@ use crate::sorting::SortList as _;
 
 /// Suffix that the kernel appends to the link of a deleted file.
 const DELETED_SUFFIX: &[u8] = b" (deleted)";
+/// Deleted files of which it is examined what the kernel uses them for, the largest ones.
+const MAX_EXAMINED: usize = 64;
 
 /// An open file of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +54,62 @@ pub struct DeletedFile {
     pub held_bytes: u64,
     /// Its length in bytes.
     pub size: u64,
-    /// Processes that have it open: process id, program name, descriptor.
-    pub holders: Vec<(u32, Vec<u8>, u32)>,
+    /// Processes that have it open.
+    pub holders: Vec<DeletedFileHolder>,
+    /// Whether the kernel uses it as a medium: for a loop device, as swap, for an export. `None` where that
+    /// was not examined or cannot be determined.
+    pub is_medium: Option<bool>,
+}
+
+/// A process that has a deleted file open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeletedFileHolder {
+    /// Process id.
+    pub pid: u32,
+    /// Name of the program.
+    pub name: Vec<u8>,
+    /// File descriptor number.
+    pub descriptor: u32,
+    /// Access to the content; `None` if unknown.
+    pub access: Option<ContentAccess>,
+}
+
+/// What a descriptor permits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContentAccess {
+    /// Neither: it refers to a path only (`O_PATH`).
+    None,
+    /// Reading.
+    Read,
+    /// Writing only, or appending, as to a log.
+    Log,
+    /// Reading, and writing anywhere, as in a database or the image of a virtual machine.
+    Update,
+}
+
+impl ContentAccess {
+    /// Of flags of open(2), as fdinfo reports them.
+    #[must_use]
+    pub fn of_flags(flags: u32) -> Self {
+        let flags = OFlags::from_bits_retain(flags);
+        match flags & OFlags::RWMODE {
+            _ if flags.contains(OFlags::PATH) => Self::None,
+            OFlags::RDONLY => Self::Read,
+            OFlags::RDWR if !flags.contains(OFlags::APPEND) => Self::Update,
+            _ => Self::Log,
+        }
+    }
+}
+
+impl DeletedFile {
+    /// Whether it is written as a log is: nobody who has it open for writing can read what it
+    /// has written somewhere in it.
+    #[must_use]
+    pub fn is_log(&self) -> bool {
+        let accesses = || self.holders.iter().map(|holder| holder.access);
+        let is_harmless = |access| !matches!(access, None | Some(ContentAccess::Update));
+        accesses().all(is_harmless) && accesses().any(|it| it == Some(ContentAccess::Log))
+    }
 }
 
 /// All open files of a process, by descriptor.
@@ -96,7 +156,20 @@ pub fn deleted_files(roots: &SysPaths) -> Vec<DeletedFile> {
     }
     let mut found: Vec<DeletedFile> = found.into_values().collect();
     found.sort_list_by_key(|file| std::cmp::Reverse(file.held_bytes));
+    let logs = found.iter_mut().filter(|file| file.is_log());
+    for file in logs.take(MAX_EXAMINED) {
+        file.is_medium = is_medium(roots, file);
+    }
     found
+}
+
+/// Whether the kernel uses a file as a medium; `None` if that cannot be determined.
+fn is_medium(roots: &SysPaths, file: &DeletedFile) -> Option<bool> {
+    let id = FileId::Inode(file.device_id, file.inode);
+    // The name that the kernel has for the image of a loop device.
+    let name = [&file.path, DELETED_SUFFIX].concat();
+    let uses = guard::find_file_uses(roots, id, &String::from_utf8_lossy(&name), None);
+    uses.ok().map(|uses| !uses.conflicts.is_empty())
 }
 
 fn collect_deleted(process: &Path, pid: u32, found: &mut BTreeMap<(u64, u64), DeletedFile>) {
@@ -112,7 +185,13 @@ fn collect_deleted(process: &Path, pid: u32, found: &mut BTreeMap<(u64, u64), De
             continue;
         }
         let name = read_file(&process.join("comm")).unwrap_or_default();
-        let holder = (pid, name.trim_ascii().to_vec(), descriptor);
+        let info = read_descriptor_info(process, descriptor);
+        let holder = DeletedFileHolder {
+            pid,
+            name: name.trim_ascii().to_vec(),
+            descriptor,
+            access: info.map(|info| ContentAccess::of_flags(info.flags)),
+        };
         found
             .entry((metadata.dev(), metadata.ino()))
             .or_insert_with(|| DeletedFile {
@@ -123,6 +202,7 @@ fn collect_deleted(process: &Path, pid: u32, found: &mut BTreeMap<(u64, u64), De
                 held_bytes: metadata.blocks().saturating_mul(512),
                 size: metadata.len(),
                 holders: Vec::new(),
+                is_medium: None,
             })
             .holders
             .push(holder);
@@ -177,7 +257,7 @@ mod tests {
         assert_eq!(found.size, 1 << 20);
         assert!(found.held_bytes >= 1 << 20);
         let own = std::process::id();
-        assert!(found.holders.iter().any(|(pid, ..)| *pid == own));
+        assert!(found.holders.iter().any(|holder| holder.pid == own));
 
         let files = files_of_process(&SysPaths::default(), own).unwrap();
         let opened = files
@@ -191,6 +271,44 @@ mod tests {
         );
         drop(file);
         assert_eq!(find(), None);
+    }
+
+    #[test]
+    fn file_that_is_only_written_or_appended_to_is_a_log() {
+        let is_log = |flags: &[Option<u32>]| {
+            let holder = |flags: &Option<u32>| DeletedFileHolder {
+                pid: 7,
+                name: b"a".to_vec(),
+                descriptor: 3,
+                access: flags.map(ContentAccess::of_flags),
+            };
+            let file = DeletedFile {
+                path: b"/a".to_vec(),
+                device_number: (8, 1),
+                device_id: 2049,
+                inode: 131,
+                held_bytes: 0,
+                size: 0,
+                holders: flags.iter().map(holder).collect(),
+                is_medium: None,
+            };
+            file.is_log()
+        };
+        // As fdinfo has them, O_LARGEFILE included.
+        let (read, write, update) = (Some(0o100_000), Some(0o100_001), Some(0o100_002));
+        let (append, read_append, path) = (Some(0o102_001), Some(0o102_002), Some(0o10_000_000));
+        assert!(is_log(&[write]) && is_log(&[append]) && is_log(&[read_append]));
+        assert!(is_log(&[append, read, path]));
+        for flags in [
+            &[read][..],
+            &[update],
+            &[append, update],
+            &[append, None],
+            &[path],
+            &[],
+        ] {
+            assert!(!is_log(flags), "{flags:?}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use super::stat::parse_stat;
+use super::system_call::mount_id;
 use crate::drive::mounts::MountEntry;
 use crate::probe::text::{nonempty_lines, parse_number, read_file, read_small_file, read_word};
 use crate::roots::SysPaths;
@@ -148,9 +149,7 @@ pub fn used_mounts(roots: &SysPaths, mounts: &[MountEntry], pid: u32) -> Vec<Use
     };
     let mut found: Vec<UsedMount> = Vec::new();
     for descriptor in descriptors.flatten().take(MAX_FILES) {
-        let text = read_file(&descriptor.path()).unwrap_or_default();
-        let line = nonempty_lines(&text).find_map(|line| line.strip_prefix(b"mnt_id:"));
-        let id = line.and_then(|line| parse_number(line.trim_ascii()));
+        let id = mount_id(&descriptor.path());
         let mount = mounts.iter().find(|mount| Some(mount.id) == id);
         let used = mount.map(|mount| UsedMount {
             id: mount.id,

@@ -3,6 +3,7 @@
 use super::parties::program;
 use super::sentences::cause_sentence;
 use super::values::value_text;
+use crate::diagnosis::file_server::AwaitedServer;
 use crate::diagnosis::{Cause, CauseDetail, Party, Quantity};
 
 /// The cause in a few words, without a full stop.
@@ -35,9 +36,13 @@ pub fn headline(cause: &Cause) -> String {
             Some(victim) => format!("{} hangs in I/O on {device}", program(victim)),
             None => format!("requests of {device} do not complete"),
         },
-        CauseDetail::Stalled { mount_point, .. } => match mount_point {
-            Some(place) => format!("{who}: the server of {place} does not answer"),
-            None => format!("{who}: the server of a file system does not answer"),
+        CauseDetail::Stalled { server } => match server {
+            AwaitedServer::Of(mount) => {
+                format!("{who}: the server of {} does not answer", mount.mount_point)
+            }
+            AwaitedServer::Among(_) => {
+                format!("{who}: the server of a file system does not answer")
+            }
         },
         CauseDetail::DriveErrors { .. } => format!("{device} reports I/O errors"),
         CauseDetail::FileSystemFull { mount_point, .. } => format!("{mount_point} is full"),

@@ -2,11 +2,15 @@
 
 use super::parties::{name, names, program};
 use super::values::value_text;
+use crate::diagnosis::file_server::{AwaitedServer, ServedMount};
 use crate::diagnosis::{
     Cause, CauseCode, CauseDetail, Certainty, Diagnosis, NotExamined, Quantity, Severity,
 };
 use crate::probe::system::device_health::RaidAction;
 use crate::units;
+
+/// File systems that are named where it is not known which one is meant.
+const MAX_ALTERNATIVES: usize = 3;
 
 /// The first cause in one sentence, or that nothing is wrong.
 #[must_use]
@@ -86,9 +90,7 @@ pub fn cause_sentence(cause: &Cause) -> String {
             value(cause, Quantity::LinkSupported)
         ),
         CauseDetail::HungIo { wait_channel, .. } => hung(cause, wait_channel.as_deref()),
-        CauseDetail::Stalled { kind, mount_point } => {
-            stalled(cause, kind.as_deref(), mount_point.as_deref())
-        }
+        CauseDetail::Stalled { server } => stalled(cause, server),
         CauseDetail::Fragmented { path } => format!(
             "{} reads {path} in pieces of {}, and {device}, a rotational disk, seeks between them:{} at {}.",
             victim(cause, "A process"),
@@ -316,16 +318,35 @@ fn hung(cause: &Cause, channel: Option<&str>) -> String {
     }
 }
 
-fn stalled(cause: &Cause, kind: Option<&str>, mount_point: Option<&str>) -> String {
-    let place = match (kind, mount_point) {
-        (Some(kind), Some(place)) => format!("the server of {place} ({kind})"),
-        _ => "the server of a FUSE or network file system".to_owned(),
+fn stalled(cause: &Cause, server: &AwaitedServer) -> String {
+    let of = |mount: &ServedMount| format!("{} ({})", mount.mount_point, mount.kind);
+    let (place, candidates) = match server {
+        AwaitedServer::Of(mount) => (format!("the server of {}", of(mount)), String::new()),
+        AwaitedServer::Among(mounts) => (
+            "the server of a FUSE or network file system".to_owned(),
+            alternatives(mounts.iter().map(of).collect()),
+        ),
     };
     format!(
-        "{} waits for {place}, which has not answered for {}.",
+        "{} waits for {place}, which has not answered for {}{candidates}.",
         victims(cause),
         value(cause, Quantity::BlockedFor)
     )
+}
+
+/// `: possibly /a, /b or one of 3 others`.
+fn alternatives(mut names: Vec<String>) -> String {
+    if names.len() > MAX_ALTERNATIVES + 1 {
+        let others = names.split_off(MAX_ALTERNATIVES).len();
+        names.push(format!("one of {others} others"));
+    }
+    let Some(last) = names.pop() else {
+        return String::new();
+    };
+    match names.is_empty() {
+        true => format!(": possibly {last}"),
+        false => format!(": possibly {} or {last}", names.join(", ")),
+    }
 }
 
 fn not_io(cause: &Cause, memory: bool) -> String {
@@ -346,5 +367,25 @@ fn not_io(cause: &Cause, memory: bool) -> String {
                     units::format_percent(party.share.unwrap_or(0.0))
                 ))
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_that_are_possible_are_listed_up_to_a_few() {
+        let listed = |count: usize| {
+            let name = |number| format!("/{number} (nfs4)");
+            alternatives((1..=count).map(name).collect())
+        };
+        assert_eq!(listed(0), "");
+        assert_eq!(listed(1), ": possibly /1 (nfs4)");
+        assert_eq!(listed(2), ": possibly /1 (nfs4) or /2 (nfs4)");
+        let four = ": possibly /1 (nfs4), /2 (nfs4), /3 (nfs4) or /4 (nfs4)";
+        assert_eq!(listed(4), four);
+        let more = ": possibly /1 (nfs4), /2 (nfs4), /3 (nfs4) or one of 2 others";
+        assert_eq!(listed(5), more);
     }
 }

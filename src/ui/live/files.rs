@@ -10,7 +10,7 @@ use crate::app::error::OpenFilesError;
 use crate::app::live::LiveState;
 use crate::app::viewport::Viewport;
 use crate::model::files::{DeletedView, FileView};
-use crate::report::files::SCRATCH_FILE_NOTE;
+use crate::report::files::needed_content_note;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::command::command_lines;
 use crate::ui::widgets::scrolled;
@@ -133,14 +133,17 @@ fn deleted_file_lines(file: &DeletedView, width: u16, theme: Theme) -> Vec<Line<
         ]),
         faint(format!("    open in {}", holders.join(", "))),
     ];
-    match (&file.truncate_command, &file.copy_command) {
-        (Some(truncate), Some(copy)) => {
-            for (effect, command) in [("truncate", truncate), ("copy", copy)] {
-                lines.push(faint(format!("    {effect}:")));
-                lines.extend(indented_command(command, width, theme));
-            }
+    let notes = file.needed_by.map(needed_content_note);
+    lines.extend(notes.map(|note| faint(format!("    {note}"))));
+    let commands = [
+        ("truncate, its content is lost", &file.truncate_command),
+        ("copy", &file.copy_command),
+    ];
+    for (effect, command) in commands {
+        if let Some(command) = command {
+            lines.push(faint(format!("    {effect}:")));
+            lines.extend(indented_command(command, width, theme));
         }
-        _ => lines.push(faint(format!("    {SCRATCH_FILE_NOTE}"))),
     }
     lines
 }

@@ -297,6 +297,7 @@ fn deleted_files() {
             held_bytes: 41_000_000_000,
             size_bytes: 41_000_000_001,
             holders: vec![holder(1207, "nginx"), holder(1208, "nginx")],
+            needed_by: None,
             truncate_command: Some(": > /proc/1207/fd/7".into()),
             copy_command: Some("cp --sparse=always /proc/1207/fd/7 /where/there/is/room".into()),
         }]),

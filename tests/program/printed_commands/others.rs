@@ -47,7 +47,7 @@ fn deleted_file_commands_copy_and_truncate_only_that_file() {
     let path = place.path().join(name);
     let content = b"content ".repeat(5000);
     fs::write(&path, &content).unwrap();
-    let held = fs::File::open(&path).unwrap();
+    let held = fs::File::options().append(true).open(&path).unwrap();
     fs::remove_file(&path).unwrap();
     let room = place.path().join("room");
     fs::create_dir(&room).unwrap();
@@ -80,6 +80,29 @@ fn deleted_file_commands_copy_and_truncate_only_that_file() {
     let output = run_pasted_command(release, &room);
     assert!(output.status.success(), "{release}: {output:?}");
     assert_eq!(aside.metadata().unwrap().len(), 0);
+}
+
+#[test]
+fn deleted_file_whose_content_is_needed_is_not_to_be_truncated() {
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = place.path().join("image");
+    fs::write(&path, vec![0; 1 << 20]).unwrap();
+    let Some(device) = LoopDevice::attach(&path, &[]) else {
+        return;
+    };
+    let needed_by = |held: &fs::File| {
+        let file = deleted_file_report(held);
+        assert_eq!(file["needed_by"].is_null(), file["release"].is_string());
+        file["needed_by"].as_str().map(str::to_owned)
+    };
+    let log = fs::File::options().append(true).open(&path).unwrap();
+    let update = fs::File::options().read(true).write(true).open(&path);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(needed_by(&log).as_deref(), Some("process"));
+    drop(update);
+    assert_eq!(needed_by(&log).as_deref(), Some("kernel"));
+    drop(device);
+    wait_until("the loop device is detached", || needed_by(&log).is_none());
 }
 
 #[test]

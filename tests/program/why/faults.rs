@@ -2,6 +2,9 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
 
 use super::{Load, codes_of_device, diagnosis, draw, first_code};
 use crate::control_group::TestCgroup;
@@ -152,6 +155,37 @@ fn server_that_does_not_answer_is_stalled() {
         victims.iter().any(|victim| victim["pid"] == pid),
         "{document:#}"
     );
+}
+
+#[test]
+fn server_that_does_not_answer_is_the_one_whose_file_is_read() {
+    let (Some(healthy), Some(slow)) = (SlowDisk::mount(), SlowDisk::mount()) else {
+        return;
+    };
+    slow.serve_in_parallel(Duration::from_secs(15));
+    let load = Load::shell([format!(
+        "exec dd if={} of=/dev/null bs=4k 3<{}",
+        slow.file().display(),
+        healthy.file().display()
+    )]);
+    let document = diagnosis("7s");
+    let pid = load.pids()[0];
+    slow.be_quick();
+    drop(load);
+    let causes = document["causes"].as_array().unwrap();
+    let is_stalled = |cause: &&Value| cause["code"] == "fuse-or-network-stalled";
+    let stalled = causes.iter().find(is_stalled).unwrap();
+    let advice = stalled["advice"].to_string();
+    let unmounts = |disk: &SlowDisk| {
+        let directory = disk.directory();
+        advice.contains(&format!("umount -f -l -- {}", directory.display()))
+    };
+    assert!(!unmounts(&healthy), "{document:#}");
+    // The servers of other tests may be slow at the same time.
+    let victims = stalled["victims"].as_array().unwrap();
+    if victims.iter().all(|victim| victim["pid"] == pid) {
+        assert!(unmounts(&slow), "{document:#}");
+    }
 }
 
 #[test]
