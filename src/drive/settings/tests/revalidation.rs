@@ -6,7 +6,7 @@ const SCSI_DISK: &str = "device/scsi_disk/2:0:0:0";
 
 /// The files of a disk, with the values that an administrator has set and those that the kernel
 /// resets them to.
-const VALUES: [(&str, &str, &str); 9] = [
+const VALUES: [(&str, &str, &str); 11] = [
     (
         "device/scsi_disk/2:0:0:0/provisioning_mode",
         "writesame_16",
@@ -23,6 +23,8 @@ const VALUES: [(&str, &str, &str); 9] = [
         "writesame",
     ),
     ("device/scsi_disk/2:0:0:0/protection_type", "0", "1"),
+    ("integrity/read_verify", "0", "1"),
+    ("integrity/write_generate", "0", "1"),
     ("queue/discard_max_bytes", "1048576", "1073741824"),
     ("queue/max_sectors_kb", "64", "1280"),
     ("queue/rotational", "0", "1"),
@@ -41,6 +43,7 @@ impl Disk {
         let location = TestLocation::new();
         let path = location.directory.path().join("sys/class/block/sda");
         fs::create_dir_all(path.join(SCSI_DISK)).unwrap();
+        fs::create_dir(path.join("integrity")).unwrap();
         let disk = Self { location, path };
         disk.write("device/scsi_disk/2:0:0:0/cache_type", "write back");
         for (file, value, _) in VALUES {
@@ -257,6 +260,8 @@ fn record_with_invalid_values_of_other_settings_is_refused() {
         ("provisioning_mode", "../victim"),
         ("zeroing_mode", ""),
         ("rotational", "2"),
+        ("read_verify", "2"),
+        ("write_generate", ""),
         ("read_ahead_kb", "-1"),
         ("discard_max_bytes", "0x10"),
         ("../../victim", "0"),
