@@ -255,7 +255,7 @@ fn group_outside_of_the_user_namespace_is_kept() {
         for try in $(seq 300); do
             [ $(readlink /proc/$!/ns/user) != $(readlink /proc/self/ns/user) ] && break || sleep 0.1
         done
-        for map in uid_map gid_map; do printf '0 1000 1\n1 100000 65535\n' > /proc/$!/$map; done
+        for map in uid_map gid_map; do env printf '0 1000 1\n1 100000 65535\n' > /proc/$!/$map; done
         export XDG_STATE_HOME=/nonexistent
         nsenter --user --target $! --setuid 0 --setgid 0 ./program $RUN --json out/file > text
         kill $!
