@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::safe_text::printable::printable_bytes;
+use crate::safe_text::printable::{is_blank, printable_bytes};
 
 /// What encloses the octal escapes of bytes that a terminal would not display literally.
 const SUBSTITUTION: [&str; 2] = ["\"$(printf '", "')\""];
@@ -242,15 +242,20 @@ pub fn device_name(name: &str) -> Option<&str> {
 fn split_printable_runs(word: &[u8]) -> Vec<(bool, Vec<u8>)> {
     let mut runs: Vec<(bool, Vec<u8>)> = Vec::new();
     for chunk in word.utf8_chunks() {
+        let mut previous = None;
         for character in chunk.valid().chars() {
             let mut buffer = [0; 4];
             let bytes = character.encode_utf8(&mut buffer).as_bytes();
             let after_break = runs
                 .last()
                 .is_some_and(|(shown, run)| !shown && run.ends_with(b"\n"));
+            // As in every name that is displayed.
+            let is_second_blank = is_blank(character) && previous.is_some_and(is_blank);
+            previous = Some(character);
+            let is_printable = printable_bytes(bytes).as_bytes() == bytes;
             push_run(
                 &mut runs,
-                !after_break && printable_bytes(bytes).as_bytes() == bytes,
+                is_printable && !after_break && !is_second_blank,
                 bytes,
             );
         }

@@ -14,7 +14,7 @@ mod registry;
 pub mod suites;
 pub mod sweeps;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use self::framework::benchmark::{Benchmark, BenchmarkGroup, Description};
 pub use self::framework::context::RunContext;

@@ -33,6 +33,7 @@ mod watch;
 mod why;
 mod why_recorded;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
@@ -44,10 +45,10 @@ use clap::{ArgMatches, Command};
 use textwrap::{Options, fill};
 
 use self::failure::{CommandFailure, CommandResult};
-use self::output::print_status_line;
+use self::output::{print_status_line, text_for};
 use crate::bench;
 use crate::drive::ioctl;
-use crate::safe_text::printable::{printable_bytes, printable_str};
+use crate::safe_text::printable::{printable_bytes, printable_name};
 use crate::shell;
 use crate::supervisor;
 use crate::supervisor::ProcessRole;
@@ -347,9 +348,10 @@ fn run_subcommand(matches: &ArgMatches) -> ExitStatus {
 /// is printed for the escaped arguments.
 fn print_clap_error(error: &clap::Error, arguments: &[OsString]) {
     let is_plain = |argument: &OsString| {
-        argument
-            .to_str()
-            .is_some_and(|text| printable_str(text) == text)
+        argument.to_str().is_some_and(|text| {
+            let printable = printable_name(text);
+            shown_by(error, &printable) == text
+        })
     };
     // A closed stderr or stdout is no error.
     if arguments.iter().all(is_plain) {
@@ -359,12 +361,21 @@ fn print_clap_error(error: &clap::Error, arguments: &[OsString]) {
         }
         return;
     }
-    let escaped = arguments
-        .iter()
-        .map(|argument| printable_bytes(argument.as_encoded_bytes()));
+    let escaped = arguments.iter().map(|argument| {
+        let printable = printable_bytes(argument.as_encoded_bytes());
+        shown_by(error, &printable).into_owned()
+    });
     match command().try_get_matches_from(escaped) {
         Err(same) if same.kind() == error.kind() => drop(same.print()),
         _ => print_status_line(&format!("error: {}", error.kind())),
+    }
+}
+
+/// Printable text as the stream of clap's message can take it.
+fn shown_by<'t>(error: &clap::Error, text: &'t str) -> Cow<'t, str> {
+    match error.use_stderr() {
+        true => text_for(&io::stderr(), text),
+        false => text_for(&io::stdout(), text),
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn print_status_line(line: &str) {
 }
 
 /// Printable text as a stream can take it.
-fn text_for<'t>(stream: &impl IsTerminal, text: &'t str) -> Cow<'t, str> {
+pub(super) fn text_for<'t>(stream: &impl IsTerminal, text: &'t str) -> Cow<'t, str> {
     match stream.is_terminal() {
         true => terminal_text(text),
         false => Cow::Borrowed(text),

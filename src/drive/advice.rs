@@ -84,7 +84,9 @@ fn misaligned_partition_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
             "it starts at byte {start}, not at a multiple of the physical block size of {physical} bytes: every write reads two blocks first; save the data, and create the partition again at a multiple of 1 MiB"
         ),
         command: shell::command_line([
+            // Without `--script` it asks whether to repair a table, and the next line pasted answers.
             "parted",
+            "--script",
             &shell::device_node(parent)?,
             "align-check",
             "minimal",
@@ -223,8 +225,9 @@ fn access_time_advice(file_system: &MountedFileSystem) -> Option<TuningAdvice> {
 }
 
 /// Remounts a file system with the options that it has now: by itself, mount(8) takes those of
-/// /etc/fstab, which may lack `nosuid`, or contain `strictatime`. `None` where another file system is
-/// mounted over it, which the command would remount.
+/// /etc/fstab, which may lack `nosuid`, or contain `strictatime`. Only this mount (`bind`): otherwise an
+/// option of it would become one of the file system, and of its other mounts. `None` where another file
+/// system is mounted over it, which the command would remount.
 fn relatime_command(file_system: &MountedFileSystem) -> Option<String> {
     let mount_point = file_system.path.as_ref()?.as_os_str();
     let remount = [
@@ -232,7 +235,7 @@ fn relatime_command(file_system: &MountedFileSystem) -> Option<String> {
         "--options-source",
         "mtab",
         "-o",
-        "remount,relatime",
+        "remount,bind,relatime",
     ];
     let words = remount.map(str::as_bytes).into_iter();
     shell::command_line(words.chain([mount_point.as_encoded_bytes()]))

@@ -92,7 +92,11 @@ impl MountedFileSystem {
     /// lists only the options that relax this.
     #[must_use]
     pub fn has_strictatime(&self) -> bool {
-        self.has_option("rw") && !self.has_option("noatime") && !self.has_option("relatime")
+        // The mount or its file system may be read-only.
+        let is_relaxed = ["ro", "noatime", "relatime"]
+            .iter()
+            .any(|it| self.has_option(it));
+        self.has_option("rw") && !is_relaxed
     }
 }
 

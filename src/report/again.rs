@@ -128,8 +128,11 @@ fn has_parameter(benchmark: &Description, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::framework::fio::{FioFile, FioJob};
+    use crate::bench::tests::fake;
     use crate::safe_text::SafeLines;
     use crate::session::compare::sample;
+    use std::os::unix::ffi::OsStrExt;
 
     fn run(diskscope: &str) -> BenchmarkRun {
         let mut run = sample::sample_run("iops", 1000.0, 10.0);
@@ -216,13 +219,7 @@ mod tests {
                 b"4",
             ];
             let line = shell::command_line(words).unwrap();
-            let file = [b"--filename=", name].concat();
-            let fio = shell::command_line(
-                [b"fio", &b"--ioengine=io_uring"[..], b"--rw=randread"]
-                    .into_iter()
-                    .chain([KEEPS.as_bytes(), b"--readonly", &file]),
-            )
-            .unwrap();
+            let fio = fio_lines("random-read", name);
             let mut named = run(&line);
             named.target.path = SafeText::from_bytes(name);
             named.reproduce.fio = Some(SafeLines::from(fio.clone()));
@@ -244,43 +241,41 @@ mod tests {
         assert!(lines(&run("")).is_empty());
     }
 
-    /// fio's options for 100 random requests of 4 KiB between byte 0 and byte 8192.
-    const RANDOM: &str = "--name=diskscope --ioengine=io_uring --bs=4096 --iodepth=1 --numjobs=1 \
-                          --offset=0 --size=8192 --io_size=819200 --number_ios=100";
+    /// The lines for 100 random requests of 4 KiB between byte 0 and byte 8192 of a file.
+    fn fio_lines(benchmark: &str, path: &[u8]) -> String {
+        let path = std::path::PathBuf::from(std::ffi::OsStr::from_bytes(path));
+        fio_job(benchmark)
+            .command_lines(&FioFile::File(path))
+            .unwrap()
+    }
 
-    /// fio's option that creates no file.
-    const KEEPS: &str = "--allow_file_create=0";
-
-    /// A comment, and a command that creates its own file.
-    fn scratch_lines(comment: &str, fio: &str) -> String {
-        format!(
-            "{comment}\n(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && \
-             cd -- '/srv/a disk' && file=$(mktemp diskscope-fio.XXXXXXXXXX) && {fio} \
-             --filename=\"$file\")"
-        )
+    fn fio_job(benchmark: &str) -> FioJob {
+        let target = fake::simulated_target(8192);
+        let test = find_benchmark(benchmark).unwrap();
+        let set = [("requests", "100"), ("depth", "1")];
+        test.fio(&target, &fake::parameters(test, &target, &set))
+            .unwrap()
     }
 
     #[test]
     fn fio_lines_of_this_program_are_kept() {
-        let read =
-            format!("fio --rw=randread {RANDOM} {KEEPS} --readonly '--filename=/srv/a disk'");
-        let filled = scratch_lines(
-            "# overwrites 0 bytes of '/srv/a disk': fills a new file of 9 bytes there, reads it, \
-             deletes it",
-            &format!("fio --rw=randread {RANDOM} --filesize=9 --overwrite=1"),
-        );
-        let written = scratch_lines(
-            "# overwrites 0 bytes of '/srv/a disk': fills a new file of 9 bytes there, writes at \
-             most 409600 bytes to it, deletes it",
-            &format!("fio --rw=randwrite {RANDOM} --filesize=9 --overwrite=1"),
-        );
-        for line in [read, filled, written] {
-            assert_eq!(with_fio(&line).join("\n"), line);
+        let read = fio_lines("random-read", b"/srv/a disk");
+        assert!(read.ends_with("--allow_file_create=0 --readonly '--filename=/srv/a disk'"));
+        assert_eq!(with_fio(&read).join("\n"), read);
+        for benchmark in ["random-read", "random-write"] {
+            let scratch = FioFile::Scratch {
+                directory: "/srv/a disk".into(),
+                bytes: 9,
+            };
+            let lines = fio_job(benchmark).command_lines(&scratch).unwrap();
+            assert!(lines.starts_with("# overwrites 0 bytes of '/srv/a disk': fills a new file"));
+            assert_eq!(with_fio(&lines).join("\n"), lines);
         }
-        let overwriting = format!(
-            "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 8192\n\
-             fio --rw=randwrite {RANDOM} --zero_buffers {KEEPS} '--filename=/srv/a disk'"
-        );
+        let overwriting = fio_lines("random-write", b"/srv/a disk");
+        assert!(overwriting.starts_with(
+            "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 8192, \
+             and nothing of a shorter file\n[ $(stat -Lc %s '/srv/a disk') -ge 8192 ] && fio "
+        ));
         assert_eq!(fio_of("random-write", &overwriting).join("\n"), overwriting);
         assert!(
             is_left_out(&with_fio(&overwriting)),
@@ -302,22 +297,22 @@ mod tests {
 
     #[test]
     fn comment_that_is_not_that_of_its_command_is_left_out() {
-        let command = format!("fio --rw=randwrite {RANDOM} {KEEPS} '--filename=/srv/a disk'");
+        let own = fio_lines("random-write", b"/srv/a disk");
+        let (own_comment, command) = own.split_once('\n').unwrap();
         for comment in [
             "# overwrites nothing: reads only",
-            "# overwrites 4096 bytes of '/srv/a disk' at most, between byte 0 and byte 8192",
-            "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 4096",
-            "# overwrites 8192 bytes of /srv/a disk at most, between byte 0 and byte 8192",
-            "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 8192; id",
+            &own_comment.replacen("8192", "4096", 1),
+            &own_comment.replacen("byte 8192", "byte 4096", 1),
+            &own_comment.replacen("'/srv/a disk'", "/srv/a disk", 1),
+            &own_comment.replacen(", and nothing of a shorter file", "", 1),
+            &format!("{own_comment}; id"),
         ] {
             let text = format!("{comment}\n{command}");
             assert!(is_left_out(&fio_of("random-write", &text)), "{comment}");
         }
-        assert!(is_left_out(&fio_of("random-write", &command)));
-        let read = format!(
-            "# a comment\nfio --rw=randread {RANDOM} {KEEPS} --readonly '--filename=/srv/a disk'"
-        );
-        assert!(is_left_out(&with_fio(&read)));
+        assert!(is_left_out(&fio_of("random-write", command)));
+        let read = fio_lines("random-read", b"/srv/a disk");
+        assert!(is_left_out(&with_fio(&format!("# a comment\n{read}"))));
         assert!(is_left_out(&with_fio("# no fio command: anything; id")));
     }
 
@@ -336,9 +331,7 @@ mod tests {
 
     #[test]
     fn other_fio_lines_are_left_out() {
-        let plain = format!(
-            "fio --ioengine=io_uring --rw=randread {KEEPS} --readonly '--filename=/srv/a disk'"
-        );
+        let plain = fio_lines("random-read", b"/srv/a disk");
         assert_eq!(
             with_fio(&plain),
             [&*plain],
@@ -356,8 +349,8 @@ mod tests {
             ("'--filename=/srv/a disk'", "--filename=/dev/sda"),
             ("=/srv", "=/etc/passwd:/srv"),
             // fio would lengthen a file that is too short.
-            (KEEPS, ""),
-            (KEEPS, "--allow_file_create=1"),
+            ("--allow_file_create=0 ", ""),
+            ("create=0", "create=1"),
             ("--readonly", ""),
             ("--readonly", "--readonly=0"),
         ] {

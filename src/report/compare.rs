@@ -9,7 +9,7 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 use self::words::session_letter;
 use super::checks::describe_verdicts;
 use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
-use crate::safe_text::printable::{printable_bytes, printable_lines};
+use crate::safe_text::printable::{printable_lines, printable_str};
 use crate::session::compare;
 use crate::session::compare::{
     BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, ComparisonInput,
@@ -63,9 +63,9 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     printable_lines(&text).into_owned()
 }
 
-/// Escapes untrusted text for a terminal.
+/// Escapes a line for a terminal.
 pub(super) fn escape_for_terminal(text: &str) -> String {
-    printable_bytes(text.as_bytes())
+    printable_str(text).into_owned()
 }
 
 fn benchmark_section(text: &mut String, test: &ComparedBenchmark) {

@@ -17,7 +17,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use self::printable::{printable_bytes, printable_lines, printable_str};
+use self::printable::{printable_bytes, printable_lines, printable_name, printable_str};
 
 /// Maximum length in characters of a name read from a file: of a metric, a column, a benchmark.
 const LONGEST_NAME: usize = 200;
@@ -25,7 +25,7 @@ const LONGEST_NAME: usize = 200;
 const MAX_READ_BYTES: usize = 64 << 10;
 
 /// One line of text without control characters, line breaks, invisible characters, bidirectional
-/// controls, or long sequences of combining marks. Each of them is escaped in the form `\n`,
+/// controls, long sequences of combining marks, or blanks in succession. Each of them is escaped in the form `\n`,
 /// `\x1b`, `\u{202e}`. Every constructor escapes its input; text that is already safe is unchanged.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SafeText(String);
@@ -100,13 +100,13 @@ impl fmt::Debug for SafeText {
 
 impl From<&str> for SafeText {
     fn from(text: &str) -> Self {
-        Self(printable_str(text).into_owned())
+        Self(printable_name(text).into_owned())
     }
 }
 
 impl From<String> for SafeText {
     fn from(text: String) -> Self {
-        match printable_str(&text) {
+        match printable_name(&text) {
             Cow::Owned(escaped) => Self(escaped),
             Cow::Borrowed(_) => Self(text),
         }
@@ -222,6 +222,17 @@ impl Visitor<'_> for ReadText {
         let end = (0..=MAX_READ_BYTES - 3).rev().find(fits).unwrap_or(0);
         Ok(format!("{}...", &text[..end]).into())
     }
+}
+
+/// Deserialises a command line, for `#[serde(deserialize_with = "safe_text::command_line")]`. Blanks in
+/// succession are kept: they are in a name that is quoted, and with escapes for display the command would
+/// name another file.
+///
+/// # Errors
+/// When it is not a string.
+pub fn command_line<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SafeText, D::Error> {
+    let text = SafeLines::deserialize(deserializer)?;
+    Ok(SafeText(printable_str(&text).into_owned()))
 }
 
 /// Deserialises a name, for `#[serde(deserialize_with = "safe_text::name")]`. A name longer than

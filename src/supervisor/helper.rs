@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-use crate::safe_text::printable::printable_bytes;
+use crate::safe_text::printable::printable_str;
 use crate::supervisor::system;
 
 /// Most that a helper process may print.
@@ -55,7 +55,9 @@ pub fn run_in_child(limit: Duration, work: impl FnOnce() -> Vec<String>) -> Help
 /// in a name would be taken for the end of a line there.
 fn escaped(lines: Vec<String>) -> Vec<String> {
     let lines = lines.into_iter();
-    lines.map(|line| printable_bytes(line.as_bytes())).collect()
+    lines
+        .map(|line| printable_str(&line).into_owned())
+        .collect()
 }
 
 fn run_here(work: impl FnOnce() -> Vec<String>) -> HelperOutcome {

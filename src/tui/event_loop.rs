@@ -26,6 +26,8 @@ pub const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(33);
 /// was drawn may arrive later: over a slow line, or because crossterm reads several keys at once and
 /// hands them out one by one, with no way to tell that there are more.
 pub const ANSWER_DELAY: Duration = Duration::from_millis(100);
+/// How long signals take that were sent with the one by which the program continues.
+const PENDING_SIGNAL_TIME: Duration = Duration::from_millis(200);
 /// How long the first frame waits for the first sample, which arrives in time on a small machine: an
 /// empty screen would be replaced at once.
 const FIRST_SAMPLE_TIMEOUT: Duration = Duration::from_millis(5);
@@ -73,6 +75,9 @@ enum LoopStep {
     Continue,
     Draw,
     Redraw,
+    Suspend,
+    /// The program was stopped by another process, and continues.
+    Resume,
     End(LoopEnd),
 }
 
@@ -98,7 +103,7 @@ where
     loop {
         let step = tokio::select! {
             biased;
-            Some(notice) = context.signal_notices.recv() => handle_signal(notice, &mut context.display)?,
+            Some(notice) = context.signal_notices.recv() => handle_signal(notice),
             event = context.input.next() => match event {
                 None => LoopStep::End(LoopEnd::InputClosed),
                 Some(event) => {
@@ -143,10 +148,18 @@ where
                 handle_message(event.map(Message::BenchmarkEvent), context, state)?
             }
         };
+        let step = match step {
+            LoopStep::Suspend => {
+                context.display.suspend()?;
+                resume(context).await?
+            }
+            LoopStep::Resume => resume(context).await?,
+            step => step,
+        };
         match step {
             LoopStep::Continue => {}
             LoopStep::Draw => dirty = true,
-            LoopStep::Redraw => {
+            LoopStep::Redraw | LoopStep::Suspend | LoopStep::Resume => {
                 invalidate_screen(terminal)?;
                 app::update(state, AppEvent::ScreenLost);
                 dirty = true;
@@ -197,21 +210,40 @@ fn draw_error(error: impl std::fmt::Display) -> LoopError {
     LoopError::Draw(error.to_string())
 }
 
-fn handle_signal(
-    notice: SignalNotice,
-    display: &mut impl TerminalDisplay,
-) -> Result<LoopStep, LoopError> {
-    Ok(match notice {
+fn handle_signal(notice: SignalNotice) -> LoopStep {
+    match notice {
         SignalNotice::Terminate(signal) => LoopStep::End(LoopEnd::Signal(signal)),
-        SignalNotice::Suspend => {
-            display.suspend()?;
-            LoopStep::Redraw
+        SignalNotice::Suspend => LoopStep::Suspend,
+        SignalNotice::Resume => LoopStep::Resume,
+    }
+}
+
+/// Goes on after the program was stopped: in the foreground with the terminal set up again; in the
+/// background it ends where a signal asks for that, and stops again otherwise.
+async fn resume<I, S, D: TerminalDisplay>(
+    context: &mut LoopContext<I, S, D>,
+) -> Result<LoopStep, LoopError> {
+    while !context.display.is_in_foreground() {
+        if let Some(signal) = terminating_signal(&mut context.signal_notices).await {
+            return Ok(LoopStep::End(LoopEnd::Signal(signal)));
         }
-        SignalNotice::Resume => {
-            display.resume()?;
-            LoopStep::Redraw
+        context.display.suspend()?;
+    }
+    context.display.resume()?;
+    Ok(LoopStep::Redraw)
+}
+
+/// The signal that asks the program to end, if one arrived with that by which it continues.
+async fn terminating_signal(notices: &mut mpsc::Receiver<SignalNotice>) -> Option<i32> {
+    let terminating = async {
+        loop {
+            if let SignalNotice::Terminate(signal) = notices.recv().await? {
+                return Some(signal);
+            }
         }
-    })
+    };
+    let signal = tokio::time::timeout(PENDING_SIGNAL_TIME, terminating).await;
+    signal.ok().flatten()
 }
 
 fn handle_terminal_event<I, S: AppServices, D: TerminalDisplay>(
@@ -255,10 +287,7 @@ fn handle_event<I, S: AppServices, D: TerminalDisplay>(
         match effect {
             Effect::Quit => step = LoopStep::End(LoopEnd::Quit),
             Effect::Redraw => step = LoopStep::Redraw,
-            Effect::Suspend => {
-                context.display.suspend()?;
-                step = LoopStep::Redraw;
-            }
+            Effect::Suspend => step = LoopStep::Suspend,
             effect => context.services.perform_effect(effect),
         }
     }

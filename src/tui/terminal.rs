@@ -10,6 +10,7 @@ use crossterm::event::{
 };
 use crossterm::{cursor, queue, terminal};
 use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
+use rustix::termios::tcgetpgrp;
 
 use crate::supervisor;
 use crate::supervisor::ScreenUse;
@@ -17,15 +18,20 @@ use crate::terminal_output::TerminalOutput;
 
 /// Operations of the loop on the terminal, except for drawing.
 pub trait TerminalDisplay {
-    /// Restores the terminal, stops the program with job control of its shell, and sets the
-    /// terminal up again when it continues.
+    /// Restores the terminal, and stops the program with job control of its shell. Returns when it
+    /// continues.
     ///
     /// # Errors
     ///
-    /// When the terminal cannot be configured.
+    /// When the program cannot be stopped.
     fn suspend(&mut self) -> io::Result<()>;
 
-    /// Sets the terminal up again after another process stopped the program.
+    /// Whether the program may use the terminal: a shell continues a program in the background by `bg`,
+    /// and for a signal that ends it (`kill %1`).
+    fn is_in_foreground(&self) -> bool;
+
+    /// Sets the terminal up again after the program was stopped. In the background that would stop it
+    /// again.
     ///
     /// # Errors
     ///
@@ -42,6 +48,8 @@ pub trait TerminalDisplay {
 pub struct TerminalGuard {
     output: TerminalOutput,
     mouse: bool,
+    /// Whether it is set up; not while the program is stopped.
+    is_set_up: bool,
 }
 
 impl TerminalGuard {
@@ -52,12 +60,17 @@ impl TerminalGuard {
     /// When standard output is no terminal, or it cannot be configured.
     pub fn enter_screen(output: TerminalOutput, mouse: bool) -> io::Result<Self> {
         // From here on, dropping the guard restores everything set before a failure.
-        let guard = Self { output, mouse };
+        let mut guard = Self {
+            output,
+            mouse,
+            is_set_up: false,
+        };
         guard.set_modes()?;
         Ok(guard)
     }
 
-    fn set_modes(&self) -> io::Result<()> {
+    fn set_modes(&mut self) -> io::Result<()> {
+        self.is_set_up = true;
         // Before it is true: the supervisor may only restore too much.
         supervisor::report_screen(ScreenUse::SetUp);
         terminal::enable_raw_mode()?;
@@ -78,7 +91,7 @@ impl TerminalGuard {
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
         // A panic has restored it, and has been reported on it.
-        if !thread::panicking() {
+        if self.is_set_up && !thread::panicking() {
             leave_screen(&self.output);
         }
     }
@@ -86,12 +99,19 @@ impl Drop for TerminalGuard {
 
 impl TerminalDisplay for TerminalGuard {
     fn suspend(&mut self) -> io::Result<()> {
-        leave_screen(&self.output);
+        if std::mem::take(&mut self.is_set_up) {
+            leave_screen(&self.output);
+        }
         // The process group of a session leader has no shell that could continue it.
         if getsid(None)? != getpgrp() {
             kill_current_process_group(Signal::STOP)?;
         }
-        self.set_modes()
+        Ok(())
+    }
+
+    fn is_in_foreground(&self) -> bool {
+        // Without a controlling terminal there is no background.
+        tcgetpgrp(rustix::stdio::stdin()).map_or(true, |foreground| foreground == getpgrp())
     }
 
     fn resume(&mut self) -> io::Result<()> {

@@ -197,6 +197,38 @@ fn suspend_restores_the_terminal_and_fg_redraws() {
     }
 }
 
+#[test]
+fn stopped_interface_is_ended_by_the_shell_and_leaves_the_terminal_alone() {
+    if !setsid_is_available() {
+        return;
+    }
+    let directory = state_directory();
+    let mut terminal =
+        PtyTerminal::start(Path::new("/bin/bash"), &["--norc", "-i"], directory.path());
+    terminal.send_keys("PS1='ready> '; set -m\n");
+    terminal.wait_for_text("ready> ");
+    terminal.send_keys(concat!(env!("CARGO_BIN_EXE_diskscope"), "\n"));
+    terminal.wait_for_text("DEVICES");
+    terminal.send_keys("\x1a");
+    terminal.wait_for_text("Stopped");
+    // In the background it stops again, and does not draw.
+    terminal.send_keys("bg\n");
+    terminal.send_keys("sleep 1; jobs -s | grep -c Stopped | tr 1 I\n");
+    terminal.wait_for_text("I");
+    assert!(
+        !terminal.screen_text().contains("DEVICES"),
+        "{}",
+        terminal.screen_text()
+    );
+    // The shell sends SIGTERM and SIGCONT.
+    terminal.send_keys("kill %1; wait %1; echo \"ended $?\"\n");
+    terminal.wait_for_text("ended 130");
+    terminal.send_keys("stty -a | tr ' ' '\\n' | grep -x icanon; echo its \"$?\"\n");
+    terminal.wait_for_text("its 0");
+    terminal.send_keys("exit\n");
+    terminal.wait_for_exit();
+}
+
 /// Sends SIGTSTP to the program that the shell has started.
 fn suspend_child(shell: &PtyTerminal) {
     let children = format!("/proc/{0}/task/{0}/children", shell.id());

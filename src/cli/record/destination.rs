@@ -68,14 +68,23 @@ impl RecordingFile {
         lines: &[u8],
     ) -> Result<AppendResult, CommandFailure> {
         let mut result = AppendResult::Written;
-        for part in line_parts(lines, MAX_REQUESTS_BYTES) {
+        let mut parts = line_parts(lines, MAX_REQUESTS_BYTES);
+        parts.reverse();
+        while let Some(part) = parts.pop() {
             let appended = match self {
                 Self::Log(writer) => writer.append_requests(mark, part),
                 Self::Ring { writer, .. } => writer.append_requests(mark, part),
             };
-            result = self.report_omission(appended)?;
-            if result != AppendResult::Written {
-                break;
+            match appended {
+                Ok(AppendResult::Written) => {}
+                // Too large for a segment of this ring: its halves may not be.
+                Ok(AppendResult::TooLarge) if part.len() > 1 => {
+                    match line_parts(part, part.len() / 2).as_slice() {
+                        [_] => result = self.report_omission(appended)?,
+                        halves => parts.extend(halves.iter().rev()),
+                    }
+                }
+                _ => return self.report_omission(appended),
             }
         }
         Ok(result)
@@ -126,7 +135,7 @@ impl RecordingFile {
             && !std::mem::replace(is_omission_reported, true)
         {
             print_status_line(
-                "note: a snapshot is larger than 1/32 of the ring and was left out: use a larger --ring",
+                "note: a snapshot, or a request with its names, is larger than 1/32 of the ring and was left out: use a larger --ring",
             );
         }
         Ok(appended)
@@ -166,7 +175,50 @@ fn recording_failure(error: RecordingWriteError) -> CommandFailure {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::model::ViewBuilder;
+    use crate::recording::Recording;
+
+    #[test]
+    fn requests_that_exceed_a_segment_of_the_ring_are_written_in_parts() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ring");
+        let mut ring = RecordingFile::open_ring(&path, 4_000_000).unwrap();
+        // About 60 bytes of each are left after compression, in segments of about 125 kB.
+        let mut random = 1_u64;
+        let lines: Vec<String> = (0..10_000)
+            .map(|_| {
+                let mut number = || {
+                    random = random
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1);
+                    random >> 16
+                };
+                let numbers = [number(), number(), number(), number(), number()];
+                format!("{{\"numbers\":{numbers:?}}}")
+            })
+            .collect();
+        let mark = FrameMark {
+            time_ms: 1,
+            bytes_per_s: None,
+        };
+        let text = lines.join("\n") + "\n";
+        let written = ring.append_requests(mark, text.as_bytes()).unwrap();
+        assert_eq!(written, AppendResult::Written);
+        let live = ViewBuilder::default().update(Arc::default());
+        ring.append_view(&live).unwrap();
+        drop(ring);
+        let mut read = Vec::new();
+        let mut recording = Recording::open(&path).unwrap();
+        let mut each = |line: &str| {
+            read.push(line.to_owned());
+            true
+        };
+        recording.for_each_request(0, &mut each).unwrap();
+        assert!(read == lines, "{} of {}", read.len(), lines.len());
+    }
 
     #[test]
     fn parts_consist_of_whole_lines() {

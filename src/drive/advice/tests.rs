@@ -98,7 +98,7 @@ fn misaligned_partition_gets_advice() {
     assert!(advice[0].reason.contains("32256") && advice[0].reason.contains("4096"));
     assert_eq!(
         advice[0].command,
-        "parted /dev/nvme0n1 align-check minimal 12"
+        "parted --script /dev/nvme0n1 align-check minimal 12"
     );
     part.aligned = None;
     assert!(
@@ -177,14 +177,21 @@ fn strictatime_mount_gets_advice() {
     let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);
     assert_eq!(
         commands(&advice),
-        ["mount --options-source mtab -o remount,relatime \"/srv/it's\""]
+        ["mount --options-source mtab -o remount,bind,relatime \"/srv/it's\""]
     );
     file_system.path = Some(OsStr::from_bytes(b"/srv/a\tb ").into());
     let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);
     assert_eq!(
         commands(&advice),
-        ["mount --options-source mtab -o remount,relatime /srv/a\"$(printf '\\011')\"'b '"]
+        ["mount --options-source mtab -o remount,bind,relatime /srv/a\"$(printf '\\011')\"'b '"]
     );
+    for read_only in [["ro", "rw"], ["rw", "ro"]] {
+        let file_system = MountedFileSystem {
+            options: read_only.map(str::to_owned).to_vec(),
+            ..file_system.clone()
+        };
+        assert!(!file_system.has_strictatime(), "{read_only:?}");
+    }
     // Another one is mounted over it.
     file_system.path = None;
     let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);

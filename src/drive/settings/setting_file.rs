@@ -124,15 +124,28 @@ impl SettingFile {
     }
 
     /// The values of the settings that the kernel may reset when this one is written.
+    ///
+    /// # Errors
+    /// When one of them cannot be read, or has a value that could not be written back.
     pub(super) fn read_revalidated(&self) -> Result<RevalidatedValues, SettingError> {
-        let read = |(setting, file): (&RevalidatedSetting, &KernelFile)| {
+        self.each_revalidated().collect()
+    }
+
+    /// Those of these values that can be read and could be written back.
+    pub(super) fn known_revalidated(&self) -> RevalidatedValues {
+        self.each_revalidated().flatten().collect()
+    }
+
+    fn each_revalidated(
+        &self,
+    ) -> impl Iterator<Item = Result<(RevalidatedSetting, String), SettingError>> {
+        self.revalidated.iter().map(|(setting, file)| {
             let value = file.read()?;
             match setting.accepts(&value) {
                 true => Ok((*setting, value)),
                 false => Err(unknown_value(file.path(), &value)),
             }
-        };
-        self.revalidated.iter().map(read).collect()
+        })
     }
 
     /// The value of one of these settings; `None` if it cannot be read.

@@ -165,7 +165,8 @@ fn restore_values(
         let written = file.write_back(record.revalidated())?;
         return Ok(written.then_some(LeftoverSetting::Revalidated { setting }));
     }
-    let mut record = record.clone().with_revalidated(file.read_revalidated()?);
+    // One that cannot be read does not keep the setting itself from being restored.
+    let mut record = record.clone().with_revalidated(file.known_revalidated());
     if !record.revalidated().is_empty() {
         // Without it only a kill during the restoration is not repaired.
         let _ = write_record(directory, &record);

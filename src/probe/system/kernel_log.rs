@@ -93,46 +93,86 @@ pub enum NewErrors {
 }
 
 /// The error in a record `PRIORITY,SEQUENCE,TIME,FLAGS;MESSAGE`; lines that begin with a blank are
-/// its properties.
+/// its properties. Other programs can write to the log too: the priority of their records contains the
+/// number of a facility, which is 0 for the kernel.
 #[must_use]
 pub fn parse_record(line: &[u8]) -> Option<KernelIoError> {
     let text = String::from_utf8_lossy(line);
-    let (_, message) = text.split_once(';').filter(|_| !text.starts_with(' '))?;
-    parse_message(message)
+    let (header, message) = text.split_once(';').filter(|_| !text.starts_with(' '))?;
+    let priority: u32 = header.split(',').next()?.parse().ok()?;
+    (priority < LEVELS).then(|| parse_message(message))?
 }
 
-/// The device of an error message (block/blk-core.c, `blk_print_req_error`; fs/buffer.c,
-/// `buffer_io_error`; drivers/nvme/host/pci.c, `nvme_timeout`; fs/ext4/super.c; fs/xfs/xfs_log.c).
+/// Number of levels; a priority is a level plus this times the facility (include/linux/syslog.h).
+const LEVELS: u32 = 8;
+
+/// What older kernels write before the message of a failed request: the name of a function.
+const FUNCTIONS: [&str; 3] = ["blk_update_request: ", "print_req_error: ", "end_request: "];
+/// What failed, in the message of a failed request (block/blk-core.c, `blk_errors`). `critical target`
+/// and `operation not supported` are not among them: requests that a drive does not support fail in
+/// normal use.
+const FAILURES: [&str; 16] = [
+    "I/O",
+    "timeout",
+    "recoverable transport",
+    "critical nexus",
+    "reservation conflict",
+    "critical medium",
+    "critical space allocation",
+    "protection",
+    "kernel resource",
+    "device resource",
+    "nonblocking retry",
+    "dm internal retry",
+    "device offline",
+    "open zones exceeded",
+    "active zones exceeded",
+    "invalid",
+];
+/// Other messages: what precedes the name of the device, what follows it, and what the message contains
+/// besides (fs/buffer.c, `buffer_io_error`; fs/ext4/super.c; fs/xfs/xfs_message.c; fs/btrfs/volumes.c).
+const PATTERNS: [(&str, &[char], &str); 5] = [
+    ("Buffer I/O error on dev ", &[','], " logical block "),
+    ("Buffer I/O error on device ", &[','], " logical block "),
+    ("EXT4-fs error (device ", &[')'], ""),
+    ("XFS (", &[')'], "I/O error"),
+    ("BTRFS error (device ", &[')', ' '], "bdev"),
+];
+
+/// The device of an error message. The message begins with what the kernel writes: within it there may
+/// be text of somebody else, such as the name of a process or of a USB device.
 fn parse_message(message: &str) -> Option<KernelIoError> {
-    /// What precedes the name of the device, and what the message contains besides.
-    const PATTERNS: [(&str, &str); 6] = [
-        (" error, dev ", ""),
-        ("Buffer I/O error on dev ", ""),
-        ("Buffer I/O error on device ", ""),
-        ("EXT4-fs error (device ", ""),
-        ("XFS (", "I/O error"),
-        ("BTRFS error (device ", "bdev"),
-    ];
-    let device = PATTERNS.iter().find_map(|(before, with)| {
-        let (_, rest) = message.split_once(before)?;
-        message.contains(with).then(|| device_name(rest))?
-    });
-    // Drives without a medium, and requests that a drive does not support, fail in normal use.
-    let harmless = |name: &str| name.starts_with("fd") || name.starts_with("sr");
-    let unsupported =
-        message.contains("critical target error") || message.contains("operation not supported");
-    device
-        .filter(|name| !harmless(name) && !unsupported)
-        .map(|device| KernelIoError {
-            device,
-            message: message.trim().to_owned(),
+    let other = || {
+        PATTERNS.iter().find_map(|(before, after, with)| {
+            let (name, rest) = device_name(message.strip_prefix(before)?)?;
+            (rest.starts_with(*after) && rest.contains(with)).then_some(name)
         })
+    };
+    let device = failed_request(message).or_else(other)?;
+    // Drives without a medium fail in normal use.
+    let harmless = device.starts_with("fd") || device.starts_with("sr");
+    (!harmless).then(|| KernelIoError {
+        device: device.to_owned(),
+        message: message.trim().to_owned(),
+    })
 }
 
-fn device_name(text: &str) -> Option<String> {
+/// The device of the message of a failed request (block/blk-core.c, `blk_print_req_error`).
+fn failed_request(message: &str) -> Option<&str> {
+    let mut functions = FUNCTIONS.iter();
+    let message = functions
+        .find_map(|function| message.strip_prefix(function))
+        .unwrap_or(message);
+    let (failure, rest) = message.split_once(" error, dev ")?;
+    let (device, rest) = device_name(rest)?;
+    (FAILURES.contains(&failure) && rest.starts_with(", sector ")).then_some(device)
+}
+
+/// The name at the beginning of a text, and what follows it.
+fn device_name(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|letter: char| !(letter.is_ascii_alphanumeric() || "-_!".contains(letter)));
-    let name = &text[..end.unwrap_or(text.len())];
-    (!name.is_empty()).then(|| name.to_owned())
+    let (name, rest) = text.split_at(end.unwrap_or(text.len()));
+    (!name.is_empty()).then_some((name, rest))
 }
 
 #[cfg(test)]
@@ -171,9 +211,26 @@ mod tests {
             "I/O error, dev fd0, sector 0 op 0x0:(READ)",
             "critical target error, dev sdc, sector 8 op 0x3:(DISCARD)",
             "loop1: detected capacity change from 0 to 8192",
+            "operation not supported error, dev sdc, sector 8 op 0x9:(WRITE_ZEROES)",
+            // Names that users have given to a process and to a USB device.
+            " error, dev vda[1491]: segfault at 0 ip 0000000000401106",
+            "I/O error, dev [1491]: segfault at 0 ip 0000000000401106",
+            "usb 1-1: Product: I/O error, dev sda, sector 1",
+            "usb 1-1: Product: Buffer I/O error on dev sda, logical block 1",
+            "usb 1-1: Product: EXT4-fs error (device sda1): x",
             "",
         ] {
             assert_eq!(parse_message(message), None, "{message}");
+        }
+    }
+
+    #[test]
+    fn record_of_another_program_is_no_error_of_the_kernel() {
+        let error = "1,10,-;I/O error, dev sda, sector 1";
+        assert!(parse_record(format!("3,{error}").as_bytes()).is_some());
+        for facility in 1..24 {
+            let record = format!("{},{error}", facility * LEVELS + 3);
+            assert_eq!(parse_record(record.as_bytes()), None, "{record}");
         }
     }
 

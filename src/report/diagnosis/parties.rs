@@ -28,12 +28,14 @@ pub(super) fn name(party: &Party) -> String {
     }
 }
 
-/// Name of the program: the command line up to the first blank, without directories.
+/// Name of the program: the command line up to the first blank, without directories. A longer one is
+/// cut: its user can choose it so that a line that is broken within it begins like one of this program.
 pub(super) fn program(party: &Party) -> String {
     let first = party.command.split(' ').next().unwrap_or_default();
     let base = first.rsplit('/').next().filter(|base| !base.is_empty());
     // Programs that set their title end its first word in a colon.
-    base.unwrap_or(first).trim_end_matches(':').to_owned()
+    let name = base.unwrap_or(first).trim_end_matches(':');
+    SafeText::from(name).cut(COMMAND_CHARACTERS).into()
 }
 
 /// `cp --sparse=always /srv/img (pid 4711, nightly-backup.service)`.
@@ -43,5 +45,24 @@ pub(super) fn line(party: &Party) -> String {
     match &party.unit {
         Some(unit) => format!("{command} (pid {}, {unit})", party.pid),
         None => format!("{command} (pid {})", party.pid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn program_with_a_long_name_is_cut() {
+        let party = |command: &str| Party {
+            pid: 1,
+            command: command.into(),
+            unit: None,
+            share: None,
+        };
+        assert_eq!(program(&party("/usr/bin/cp -a x y")), "cp");
+        assert_eq!(program(&party("nginx: worker")), "nginx");
+        let long = program(&party(&"x".repeat(200)));
+        assert_eq!(long.len(), COMMAND_CHARACTERS, "{long}");
     }
 }

@@ -135,6 +135,10 @@ impl TerminalDisplay for FakeDisplay {
         Ok(())
     }
 
+    fn is_in_foreground(&self) -> bool {
+        true
+    }
+
     fn resume(&mut self) -> io::Result<()> {
         Ok(())
     }

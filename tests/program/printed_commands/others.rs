@@ -12,6 +12,7 @@ use diskscope::report::diagnosis::remedy_text;
 use serde_json::Value;
 
 use crate::file_system::make_file_system;
+use crate::fio::has_fio;
 use crate::loop_device::LoopDevice;
 use crate::printed_commands::medium::run_pasted_command;
 use crate::process::wait_until;
@@ -149,6 +150,84 @@ fn idle_class_command_sets_all_threads() {
     process.wait().unwrap();
 }
 
+/// The lines of fio that repeat a run that writes on a target.
+fn writing_fio_lines(target: &str) -> String {
+    let state = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["run", "random-write", target, "--requests", "100"])
+        .args(["--overwrite", target, "--json", "-"])
+        .env("XDG_STATE_HOME", state.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let lines = document["runs"][0]["reproduce"]["fio"].as_str();
+    lines.unwrap().to_owned()
+}
+
+#[test]
+fn fio_line_that_writes_leaves_a_shorter_file_alone() {
+    if !has_fio() {
+        return;
+    }
+    let place = tempfile::tempdir_in("/dev/shm").unwrap();
+    let (file, link) = (place.path().join("it's"), place.path().join("link"));
+    let content = vec![0xa5; 1 << 20];
+    fs::write(&file, &content).unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let lines = writing_fio_lines(link.to_str().unwrap());
+    let run = || run_pasted_command(&lines, Path::new("/"));
+    let shorter = &content[..512 << 10];
+    fs::write(&file, shorter).unwrap();
+    assert!(!run().status.success());
+    assert!(fs::read(&link).unwrap() == shorter, "{lines}");
+    fs::remove_file(&file).unwrap();
+    assert!(!run().status.success());
+    assert!(fs::symlink_metadata(&link).is_ok(), "{lines}");
+    // The condition is the only obstacle.
+    fs::write(&file, &content).unwrap();
+    let output = run();
+    assert!(output.status.success(), "{lines}: {output:?}");
+    assert!(fs::read(&file).unwrap() != content);
+}
+
+#[test]
+fn fio_line_that_writes_leaves_a_device_in_use_alone() {
+    if !has_fio() {
+        return;
+    }
+    let Some(device) = LoopDevice::with(&vec![0; 8 << 20]) else {
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(device.path(), &link).unwrap();
+    let lines = [device.path(), link.to_str().unwrap()].map(writing_fio_lines);
+    for line in &lines {
+        let output = run_pasted_command(line, Path::new("/"));
+        assert!(output.status.success(), "{line}: {output:?}");
+    }
+    if !make_file_system(&device, "ext4", &[], Requirement::Ext4) {
+        return;
+    }
+    for line in &lines {
+        // In a mount namespace of its own: nothing of it is seen outside.
+        let script = format!("mount \"$1\" \"$2\"; ! {{\n{line}\n}}");
+        let output = Command::new("unshare")
+            .args(["--mount", "sh", "-e", "-c", &script, "sh", device.path()])
+            .arg(place.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+        assert!(output.stdout.is_empty(), "fio has run: {output:?}");
+    }
+    let check = Command::new("fsck.ext4")
+        .args(["-fn", device.path()])
+        .output();
+    let check = check.unwrap();
+    assert!(check.status.success(), "{check:?}");
+}
+
 /// The command of one piece of advice on a drive, from what `diskscope devices --json` printed.
 fn advice_command(devices: &[u8], name: &str, code: &str) -> Option<String> {
     let listed: Value = serde_json::from_slice(devices).unwrap();
@@ -219,5 +298,15 @@ fn strictatime_advice_command_remounts_named_mount_point() {
         let has = |option| after.contains(option);
         assert_eq!(has("relatime"), command == "mount ", "{advised}: {after}");
         assert!(has("nosuid") && !has("nodiratime"), "{advised}: {after}");
+        if command == "findmnt " {
+            continue;
+        }
+        // Another mount of the file system stays as it is.
+        let other = "mkdir -p \"$2/../other\"; mount --bind \"$2\" \"$2/../other\"; \
+                     mount -o remount,bind,ro \"$2\"";
+        let readonly = mounted(&format!("{other}; '{binary}' devices --json"));
+        assert_eq!(advice_command(&readonly, name, "access-time"), None);
+        let after = mounted(&format!("{other}; {advised} >&2; : > \"$2/../other/x\""));
+        assert_eq!(after, b"");
     }
 }

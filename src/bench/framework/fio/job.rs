@@ -177,12 +177,13 @@ impl FioJob {
     #[must_use]
     pub fn max_bytes(&self) -> Option<u64> {
         let largest = u64::from(self.block_size.max_bytes());
-        let of_requests = self.limits.requests.map(|requests| requests * largest);
-        let of_bytes = self.limits.bytes.map(|bytes| match self.block_size {
-            BlockSize::Fixed(_) => bytes,
-            // The last request may extend beyond the limit.
-            BlockSize::Range(..) => bytes + largest - 1,
-        });
+        let of_requests = self.limits.requests.map(|it| it.saturating_mul(largest));
+        // The last request of a job with several block sizes may extend beyond the limit.
+        let beyond = match self.block_size {
+            BlockSize::Fixed(_) => 0,
+            BlockSize::Range(..) => largest.saturating_sub(1),
+        };
+        let of_bytes = self.limits.bytes.map(|bytes| bytes.saturating_add(beyond));
         let each = [of_requests, of_bytes].into_iter().flatten().min()?;
         Some(each.saturating_mul(u64::from(self.numjobs)))
     }
@@ -194,6 +195,43 @@ impl FioJob {
             return 0;
         }
         self.max_bytes().unwrap_or(u64::MAX).min(self.size)
+    }
+
+    /// The byte after the last one of the address range; `None` for a range that no file can have.
+    #[must_use]
+    pub fn end(&self) -> Option<u64> {
+        self.offset.checked_add(self.size)
+    }
+
+    /// Whether [`FioJob::random_job`] or [`FioJob::sequential_job`] can have made it. With other limits
+    /// or zones fio would leave the address range.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        if !self.sequential {
+            return self.zones.is_none() && self.limits != FioLimits::default();
+        }
+        let bytes_in_ranges = match self.zones {
+            None => Some(self.size),
+            Some(zones) => zones.measured_bytes(self.size),
+        };
+        let limits = FioLimits {
+            bytes: bytes_in_ranges,
+            ..FioLimits::default()
+        };
+        bytes_in_ranges.is_some() && self.limits == limits
+    }
+}
+
+impl FioZones {
+    /// Bytes to read or write in an address range of that size; `None` if it does not end with the last
+    /// of them.
+    fn measured_bytes(self, size: u64) -> Option<u64> {
+        let is_valid = self.zone_bytes > 0 && self.zone_stride >= self.zone_bytes;
+        let before_last = size.checked_sub(self.zone_bytes).filter(|_| is_valid)?;
+        let zones = before_last.checked_div(self.zone_stride)? + 1;
+        before_last
+            .is_multiple_of(self.zone_stride)
+            .then(|| zones.checked_mul(self.zone_bytes))?
     }
 }
 

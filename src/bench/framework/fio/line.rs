@@ -1,6 +1,5 @@
 //! Shell command lines of a fio job.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,8 +13,10 @@ use crate::shell;
 /// The file that a job reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FioFile {
-    /// An existing device or file.
-    Existing(PathBuf),
+    /// An existing block device.
+    Device(PathBuf),
+    /// An existing file.
+    File(PathBuf),
     /// A file created for the job in a directory and deleted afterwards.
     Scratch {
         /// The directory.
@@ -44,7 +45,8 @@ impl FioFile {
             TargetKind::BlockDevice | TargetKind::File if !is_accepted_by_fio(&path) => {
                 Err(FioGap::TargetName)
             }
-            TargetKind::BlockDevice | TargetKind::File => Ok(Self::Existing(path)),
+            TargetKind::BlockDevice => Ok(Self::Device(path)),
+            TargetKind::File => Ok(Self::File(path)),
         }
     }
 }
@@ -52,11 +54,21 @@ impl FioFile {
 /// The parts of a command that creates its own file, around its directory and fio's words. It clears
 /// `file` first: an inherited variable of that name would be deleted as a file. Not `--unlink=1`: a job
 /// that ends early would remove the file before another job opens it.
-pub const SCRATCH_COMMAND: [&str; 3] = [
+pub(super) const SCRATCH_COMMAND: [&str; 3] = [
     "(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- ",
     " && file=$(mktemp diskscope-fio.XXXXXXXXXX) && ",
     " --filename=\"$file\")",
 ];
+
+/// The beginning of a command that runs only if a file is long enough. fio deletes a file that ends
+/// before the range that it writes, in order to lay it out anew, also with `--allow_file_create=0` and
+/// with `--overwrite=1` (filesetup.c, `extend_file`).
+pub(super) const FILE_CONDITION: &str = "[ $(stat -Lc %s ";
+/// A command that fails if a block device, or a part of it, is mounted, swap or a part of another device:
+/// these hold it exclusively. fio itself compares names with those in the mount table, and with no
+/// others. Its package requires Python on most distributions; where there is none, nothing is written.
+const OPEN_EXCLUSIVELY: &str =
+    "python3 -Ic 'import os, sys; os.open(sys.argv[1], os.O_RDWR | os.O_EXCL)'";
 
 /// Whether fio opens exactly this file: it cuts names at `#` and `;`, which begin comments in a job
 /// file, and strips trailing white space.
@@ -78,34 +90,68 @@ impl FioJob {
     /// When no command on one line can contain the name of the file.
     pub fn command_lines(&self, file: &FioFile) -> Result<String, FioGap> {
         let lines = match file {
-            FioFile::Existing(path) => {
-                let mut words = self.arguments();
-                words.push("--allow_file_create=0".to_owned());
-                if !self.is_write() {
-                    words.push("--readonly".to_owned());
-                }
-                let mut words: Vec<Vec<u8>> = words.into_iter().map(Vec::from).collect();
-                words.push([b"--filename=", &*escaped_filename(path)].concat());
-                let line = shell::command_line(words);
+            FioFile::Device(path) | FioFile::File(path) => {
+                let line = self.existing_file_line(path);
                 match self.is_write() {
-                    true => join_lines(self.overwrite_comment(path), line),
+                    true => join_lines(self.overwrite_comment(file), self.condition(file), line),
                     false => line,
                 }
             }
             FioFile::Scratch { directory, bytes } => {
                 let directory = directory.as_os_str().as_encoded_bytes();
                 let comment = scratch_comment(directory, *bytes, self.is_write(), self.max_bytes());
-                join_lines(comment, self.scratch_file_line(directory, *bytes))
+                let line = self.scratch_file_line(directory, *bytes);
+                join_lines(comment, Some(String::new()), line)
             }
         };
         lines.ok_or(FioGap::TargetName)
     }
 
-    /// The comment that tells what the job overwrites of an existing file.
-    fn overwrite_comment(&self, path: &Path) -> Option<String> {
-        let path = path.as_os_str().as_encoded_bytes();
-        let range = self.offset..self.offset + self.size;
-        overwrite_comment(self.max_overwritten_bytes(), path, range)
+    fn existing_file_line(&self, path: &Path) -> Option<String> {
+        let mut words = self.arguments();
+        words.push("--allow_file_create=0".to_owned());
+        if !self.is_write() {
+            words.push("--readonly".to_owned());
+        }
+        let mut words: Vec<Vec<u8>> = words.into_iter().map(Vec::from).collect();
+        words.push([b"--filename=", &*escaped_filename(path)].concat());
+        shell::command_line(words)
+    }
+
+    /// What must be true of an existing file, as the beginning of a shell command: that it is still what
+    /// it was, and has all bytes of the range, or that nothing holds the device.
+    fn condition(&self, file: &FioFile) -> Option<String> {
+        let quote = |path: &Path| shell::quote_word(path.as_os_str().as_encoded_bytes());
+        Some(match file {
+            FioFile::Device(path) => {
+                let node = quote(path)?;
+                format!("[ -b {node} ] && {OPEN_EXCLUSIVELY} {node} && ")
+            }
+            FioFile::File(path) => format!(
+                "{FILE_CONDITION}{}) -ge {} ] && ",
+                quote(path)?,
+                self.end()?
+            ),
+            FioFile::Scratch { .. } => String::new(),
+        })
+    }
+
+    /// The comment that tells what the job overwrites of an existing file, for example
+    /// `# overwrites 4096 bytes of /dev/sda at most, between byte 0 and byte 8192`. The path is quoted:
+    /// some shells execute a comment that is typed.
+    fn overwrite_comment(&self, file: &FioFile) -> Option<String> {
+        let (path, shorter) = match file {
+            FioFile::Device(path) => (path, ""),
+            FioFile::File(path) => (path, ", and nothing of a shorter file"),
+            FioFile::Scratch { .. } => return None,
+        };
+        Some(format!(
+            "# overwrites {} bytes of {} at most, between byte {} and byte {}{shorter}",
+            self.max_overwritten_bytes(),
+            shell::quote_word(path.as_os_str().as_encoded_bytes())?,
+            self.offset,
+            self.end()?,
+        ))
     }
 
     /// A file of its own in the directory: mktemp never returns an existing one.
@@ -204,12 +250,7 @@ impl FioJob {
         if !self.ramp.is_zero() {
             words.push(format!("--ramp_time={}", runtime_argument(self.ramp)));
         }
-        // Otherwise fio ends a job with a request limit after the size of the window.
-        let room = requests.map(|requests| {
-            requests
-                .saturating_mul(u64::from(self.block_size.max_bytes()))
-                .saturating_mul(2)
-        });
+        let room = requests.map(|requests| Self::room_for_requests(requests, self.block_size));
         if let Some(bytes) = bytes.or(room) {
             words.push(format!("--io_size={bytes}"));
         }
@@ -217,6 +258,14 @@ impl FioJob {
             words.push(format!("--number_ios={requests}"));
         }
         words
+    }
+
+    /// A limit in bytes that no job with a limit of requests reaches. Without one fio ends such a job
+    /// after the size of the window.
+    pub(super) fn room_for_requests(requests: u64, block_size: BlockSize) -> u64 {
+        requests
+            .saturating_mul(u64::from(block_size.max_bytes()))
+            .saturating_mul(2)
     }
 
     fn cache_arguments(&self) -> Vec<String> {
@@ -251,23 +300,9 @@ impl FioJob {
     }
 }
 
-/// The comment before a command that writes on an existing file, for example
-/// `# overwrites 4096 bytes of /dev/sda at most, between byte 0 and byte 8192`. The path is quoted: some
-/// shells execute a comment that is typed. `None` for a path that cannot be quoted.
-#[must_use]
-pub fn overwrite_comment(most_bytes: u64, path: &[u8], range: Range<u64>) -> Option<String> {
-    Some(format!(
-        "# overwrites {most_bytes} bytes of {} at most, between byte {} and byte {}",
-        shell::quote_word(path)?,
-        range.start,
-        range.end
-    ))
-}
-
 /// The comment before a command with a file of its own in a directory. `max_bytes`: the most that it
 /// reads or writes, if known. `None` for a directory that cannot be quoted.
-#[must_use]
-pub fn scratch_comment(
+fn scratch_comment(
     directory: &[u8],
     file_bytes: u64,
     writes: bool,
@@ -284,9 +319,13 @@ pub fn scratch_comment(
     ))
 }
 
-/// A comment and the command that it is about.
-fn join_lines(comment: Option<String>, command: Option<String>) -> Option<String> {
-    Some(format!("{}\n{}", comment?, command?))
+/// A comment and the command that it is about, which runs under a condition.
+fn join_lines(
+    comment: Option<String>,
+    condition: Option<String>,
+    command: Option<String>,
+) -> Option<String> {
+    Some(format!("{}\n{}{}", comment?, condition?, command?))
 }
 
 /// Escapes a path for fio's `filename`, where a colon separates files.

@@ -12,8 +12,10 @@
 
 mod job;
 mod line;
+mod parse;
 #[cfg(test)]
 mod tests;
 
 pub use self::job::{FioJob, FioLimits, FioZones};
-pub use self::line::{FioFile, SCRATCH_COMMAND, overwrite_comment, scratch_comment};
+pub use self::line::FioFile;
+pub use self::parse::parse_command_lines;

@@ -17,7 +17,7 @@ fn fio_job(name: &str, set: &[(&str, &str)]) -> Result<FioJob, FioGap> {
 }
 
 fn fio_command_line(name: &str, set: &[(&str, &str)]) -> String {
-    let file = FioFile::Existing("/dev/sdx".into());
+    let file = FioFile::Device("/dev/sdx".into());
     fio_job(name, set).unwrap().command_lines(&file).unwrap()
 }
 
@@ -33,7 +33,14 @@ fn fio_line_that_writes_begins_with_overwrite_comment() {
         let (comment, command) = line.split_once('\n').unwrap();
         let wanted = format!("# overwrites {bytes} bytes of /dev/sdx at most, ");
         assert!(comment.starts_with(&wanted), "{comment}");
-        assert!(command.starts_with("fio "), "{command}");
+        assert!(
+            command.starts_with("[ -b /dev/sdx ] && python3 "),
+            "{command}"
+        );
+        assert!(
+            command.contains("os.O_EXCL)' /dev/sdx && fio "),
+            "{command}"
+        );
     }
     assert!(fio_command_line("random-read", &[]).starts_with("fio "));
     assert!(fio_command_line("random-read", &[]).contains(" --readonly "));
@@ -122,6 +129,152 @@ fn fio_conversion_of_every_default_benchmark_yields_job_or_gap() {
 }
 
 #[test]
+fn job_of_command_lines_is_the_one_they_were_written_for() {
+    let files = [
+        FioFile::Device("/dev/sdx".into()),
+        FioFile::File("/srv/a ] && fio b:c".into()),
+        FioFile::File("/srv/\u{e4}'\nb".into()),
+        FioFile::Scratch {
+            directory: "/srv/a b".into(),
+            bytes: 1 << 20,
+        },
+    ];
+    for (name, set) in [
+        ("random-read", &[("bytes", "1MiB"), ("workers", "2")][..]),
+        ("random-read", &[("duration", "2500ms"), ("ramp", "7us")]),
+        ("random-read", &[("requests", "5"), ("pattern", "zipf")]),
+        (
+            "random-read",
+            &[("block-size", "4KiB-64KiB"), ("requests", "5")],
+        ),
+        (
+            "random-read",
+            &[("block-size", "4KiB-64KiB"), ("bytes", "1MiB")],
+        ),
+        ("random-read", &[("align", "8KiB"), ("cache", "drop")]),
+        ("random-write", &[("sync", "dsync"), ("data", "zero")]),
+        (
+            "random-write",
+            &[("sync", "sync"), ("data", "repeat"), ("seed", "9")],
+        ),
+        ("random-write", &[("data", "30%"), ("window-begin", "1MiB")]),
+        ("mixed", &[("reads", "29%"), ("cache", "keep")]),
+        ("sequential-read", &[]),
+        (
+            "sequential-read",
+            &[("bytes", "8MiB"), ("zone-bytes", "1MiB")],
+        ),
+        ("sequential-write", &[]),
+    ] {
+        let job = fio_job(name, set).unwrap_or_else(|gap| panic!("{name} {set:?}: {gap:?}"));
+        for file in &files {
+            let lines = job.command_lines(file).unwrap();
+            let parsed = parse_command_lines(&lines);
+            let (parsed_file, parsed_job) = parsed.unwrap_or_else(|| panic!("{lines}"));
+            assert_eq!(parsed_job.command_lines(&parsed_file), Ok(lines));
+            if job.is_write() {
+                assert_eq!(parsed_file, *file);
+            }
+        }
+    }
+}
+
+#[test]
+fn job_that_leaves_its_range_is_not_parsed() {
+    let sequential = fio_job(
+        "sequential-write",
+        &[("bytes", "8MiB"), ("zone-bytes", "1MiB")],
+    )
+    .unwrap();
+    let random = fio_job("random-write", &[("bytes", "1MiB")]).unwrap();
+    let zones = Some(FioZones {
+        zone_bytes: 4096,
+        zone_stride: 1 << 20,
+    });
+    let runtime = Some(std::time::Duration::from_secs(2));
+    let file = FioFile::File("/srv/a".into());
+    let is_parsed = |job: &FioJob| {
+        let lines = job.command_lines(&file);
+        lines.is_ok_and(|lines| parse_command_lines(&lines).is_some())
+    };
+    assert!(is_parsed(&sequential) && is_parsed(&random));
+    let mut others = vec![
+        FioJob {
+            zones,
+            ..sequential.clone()
+        },
+        FioJob {
+            zones,
+            ..random.clone()
+        },
+        FioJob {
+            size: sequential.size + 4096,
+            ..sequential.clone()
+        },
+        FioJob {
+            size: u64::MAX,
+            offset: 1,
+            ..random.clone()
+        },
+        FioJob {
+            limits: FioLimits::default(),
+            ..random
+        },
+    ];
+    for limits in [
+        FioLimits {
+            runtime,
+            ..FioLimits::default()
+        },
+        FioLimits {
+            runtime,
+            ..sequential.limits
+        },
+        FioLimits {
+            bytes: Some(1 << 40),
+            ..FioLimits::default()
+        },
+        FioLimits {
+            requests: Some(1 << 40),
+            ..FioLimits::default()
+        },
+    ] {
+        others.push(FioJob {
+            limits,
+            ..sequential.clone()
+        });
+    }
+    for job in others {
+        assert!(!is_parsed(&job), "{job:?}");
+    }
+}
+
+#[test]
+fn command_lines_with_other_options_are_not_parsed() {
+    let lines = fio_command_line("random-write", &[("bytes", "1MiB")]);
+    assert!(parse_command_lines(&lines).is_some());
+    for (part, other) in [
+        ("--direct=1", "--direct=1 --filesize=33554432"),
+        ("--direct=1", "--direct=1 --overwrite=1"),
+        ("--direct=1", "--direct=1 --time_based"),
+        ("--direct=1", "--direct=1 --direct=1"),
+        ("--offset=0", "--offset=00"),
+        (" --allow_file_create=0", ""),
+        ("[ -b /dev/sdx ] && ", ""),
+        ("[ -b /dev/sdx ]", "[ -b /dev/sdx ] && id"),
+        ("[ -b /dev/sdx ]", "[ -b /dev/sdy ]"),
+        ("O_EXCL)' /dev/sdx", "O_EXCL)' /dev/sdy"),
+        (" | os.O_EXCL", ""),
+        (" && fio ", " && fio && fio "),
+        (" of /dev/sdx at most", " of /dev/sdy at most"),
+    ] {
+        let line = lines.replacen(part, other, 1);
+        assert_ne!(line, lines);
+        assert_eq!(parse_command_lines(&line), None, "{line}");
+    }
+}
+
+#[test]
 fn name_that_fio_would_cut_has_no_line() {
     let simulated = fake::simulated_target(1 << 20);
     let mut target = simulated.clone();
@@ -142,7 +295,7 @@ fn name_that_fio_would_cut_has_no_line() {
 
 #[test]
 fn fio_comment_escapes_line_break_in_path() {
-    let file = FioFile::Existing(Path::new("/srv/a\nreboot\n#b").to_owned());
+    let file = FioFile::File(Path::new("/srv/a\nreboot\n#b").to_owned());
     let lines = fio_job("random-write", &[])
         .unwrap()
         .command_lines(&file)
@@ -151,7 +304,7 @@ fn fio_comment_escapes_line_break_in_path() {
     assert!(
         lines
             .lines()
-            .all(|line| line.starts_with("# ") || line.starts_with("fio "))
+            .all(|line| line.starts_with("# ") || line.starts_with("[ $(stat "))
     );
 }
 

@@ -213,6 +213,20 @@ fn setting_that_cannot_be_written_back_is_an_error_and_the_others_are_written() 
 }
 
 #[test]
+fn setting_that_can_no_longer_be_read_does_not_keep_the_cache_off() {
+    let disk = Disk::new();
+    let mut lock = disk.lock();
+    lock.set("write through").unwrap();
+    disk.write("device/scsi_disk/2:0:0:0/provisioning_mode", "later");
+    lock.restore_original().unwrap();
+    assert_eq!(disk.cache_type(), "write back");
+    assert_eq!(
+        disk.changed(),
+        ["device/scsi_disk/2:0:0:0/provisioning_mode"]
+    );
+}
+
+#[test]
 fn setting_with_unknown_value_prevents_the_switch() {
     let disk = Disk::new();
     disk.write("device/scsi_disk/2:0:0:0/provisioning_mode", "later");
