@@ -3,8 +3,8 @@
 # switched. Run by hand, as root, in a virtual machine.
 #
 # usage: write_cache.sh DISK [MODULE]
-#   DISK     name without /dev, of a SCSI drive with its write cache on that supports discards; WHAT IS ON IT
-#            IS LOST
+#   DISK     name without /dev, of a SCSI or SATA drive (AHCI: revalidated twice) with its write cache on that
+#            supports discards; WHAT IS ON IT IS LOST
 #   MODULE   file of the module scsi_debug, for a drive with protection information and one that is slow to
 #            answer
 #
@@ -139,13 +139,13 @@ if [ -n "$2" ]; then
     run --duration 4s
     contains "both states measured on a drive with protection information" "cache off, plain"
     unchanged "settings of a drive with protection information"
-    for file in read_verify write_generate; do
-        echo 0 >$integrity/$file
+    for switch in read_verify write_generate; do
+        echo 0 >$integrity/$switch
         settings >/tmp/before
         run --duration 4s
-        unchanged "settings of a drive with $file off"
-        contains "cache of a drive with $file off is not switched" "protection information (T10 DIF) is switched off"
-        echo 1 >$integrity/$file
+        unchanged "settings of a drive with $switch off"
+        contains "cache of a drive with $switch off is not switched" "protection information (T10 DIF) is switched off"
+        echo 1 >$integrity/$switch
     done
     # Switched off during the run: written back after each switch.
     change_settings writesame_16 1048576

@@ -129,6 +129,29 @@ fn settings_that_the_kernel_resets_with_the_write_cache_are_written_back() {
     assert_eq!(disk.location.records(), 0);
 }
 
+/// libata revalidates the disk by itself a while after the write.
+#[test]
+fn settings_that_the_kernel_resets_later_are_written_back() {
+    let disk = Disk::new();
+    disk.write("device/vendor", "ATA     ");
+    let mut lock = disk.lock();
+    lock.file.on_write = Some(|cache_type| {
+        reset(cache_type);
+        let cache_type = cache_type.to_owned();
+        std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            reset(&cache_type);
+        });
+    });
+    let later = || std::thread::sleep(std::time::Duration::from_millis(300));
+    lock.set("write through").unwrap();
+    later();
+    assert_eq!(disk.changed(), [""; 0]);
+    lock.restore_original().unwrap();
+    later();
+    assert_eq!(disk.changed(), [""; 0]);
+}
+
 #[test]
 fn settings_are_written_back_when_the_kernel_rejects_the_state_of_the_cache() {
     let disk = Disk::new();
