@@ -193,8 +193,9 @@ pub(super) enum ExistingFile<'a> {
     Replace(&'a Stat),
 }
 
-/// Sets owner and mode of a file before it is written, and again before it gets its name: those of the
-/// file that it replaces may have changed meanwhile.
+/// Sets owner and mode of a file before it is written, before it gets its name, and after it has got it:
+/// those of the file that it replaces may have changed meanwhile. Fails if that file has other
+/// attributes.
 pub(super) type SetOwnership<'a> = &'a dyn Fn(&File) -> io::Result<()>;
 
 /// A file without its final name.
@@ -232,7 +233,7 @@ impl TemporaryFile {
             return Ok(file);
         };
         let random = directory.link_random(&file)?;
-        directory.exchange(&file, (&random, name), replaced)?;
+        directory.exchange(&file, (&random, name), (replaced, settle))?;
         Ok(file)
     }
 
@@ -258,7 +259,7 @@ impl TemporaryFile {
         match existing {
             ExistingFile::Keep => directory.rename_new(&file, (&random, name))?,
             ExistingFile::Replace(replaced) => {
-                directory.exchange(&file, (&random, name), replaced)?;
+                directory.exchange(&file, (&random, name), (replaced, settle))?;
             }
         }
         Ok(file)
@@ -279,13 +280,13 @@ impl OpenDirectory {
     }
 
     /// Replaces another file by exchanging both names, so that the replaced file can be checked:
-    /// another process may have put a different file there just before. In that case the names are
-    /// exchanged back.
+    /// another process may have put a different file there just before, or changed its attributes. In
+    /// these cases the names are exchanged back.
     fn exchange(
         &self,
         file: &File,
         (from, to): (&OsStr, &OsStr),
-        replaced: &Stat,
+        (replaced, settle): (&Stat, SetOwnership<'_>),
     ) -> io::Result<()> {
         let here = &self.descriptor;
         let swap = || renameat_with(here, from, here, to, RenameFlags::EXCHANGE);
@@ -300,7 +301,9 @@ impl OpenDirectory {
             Err(error) => return Err(self.remove_own(file, from, error)),
         }
         match self.stat_entry(from)? {
-            Some(found) if is_same(&found, replaced) => return self.remove(from),
+            Some(found) if is_same(&found, replaced) && settle(file).is_ok() => {
+                return self.remove(from);
+            }
             // Another process has removed it.
             None => return Ok(()),
             Some(_) => {}

@@ -58,6 +58,17 @@ pub enum OutputError {
         /// Path as the user gave it.
         path: PathBuf,
     },
+    /// A write in place failed, and the old content could not be put back.
+    #[error(
+        "cannot write {}: {source}; its old content is partly overwritten and could not be put back",
+        path.display()
+    )]
+    Mixed {
+        /// Path as the user gave it.
+        path: PathBuf,
+        /// The error of the kernel.
+        source: io::Error,
+    },
     /// A system call failed.
     #[error("cannot {tried} {}: {source}", path.display())]
     Io {
@@ -89,7 +100,9 @@ impl OutputError {
             Self::PathChanged { .. } => {
                 "find out which other program writes it, or name another file".to_owned()
             }
-            Self::Io { source, path, .. } => io_error_advice(source, path),
+            Self::Io { source, path, .. } | Self::Mixed { source, path } => {
+                io_error_advice(source, path)
+            }
         }
     }
 

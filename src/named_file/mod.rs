@@ -9,14 +9,15 @@
 
 mod directory;
 mod error;
-mod existing;
 mod file_id;
 mod file_type;
 mod found_file;
+mod in_place;
 pub mod input;
 mod kernel_files;
 mod owner;
 mod redirect;
+mod replacement;
 mod resolve;
 mod stream;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use rustix::fs::{FileType, OFlags, fstat};
 
 use crate::named_file::directory::{ExistingFile, NewFileAccess, OpenDirectory, TemporaryFile};
 use crate::named_file::found_file::FoundFile;
+use crate::named_file::in_place::OverwriteError;
 use crate::named_file::owner::FileOwner;
 use crate::named_file::resolve::ResolvedPath;
 use crate::shared_directory::is_shared;
@@ -138,6 +140,7 @@ impl OutputFile {
             let stat =
                 fstat(io::stdout()).map_err(|error| OutputError::io("write", path, error))?;
             kernel_files::refuse_kernel_file_system(path, io::stdout())?;
+            replacement::refuse_file_capabilities(path, io::stdout())?;
             (OutputDestination::Stdout, Some(FileId::of_stat(&stat)))
         } else {
             resolve_destination(path)?
@@ -238,6 +241,10 @@ impl OutputFile {
                     .map_err(|error| OutputError::io("examine", &path, error))?;
                 existing_destination(&path, entry, FoundFile { stat, ..held })?.0
             }
+            OutputDestination::InPlace(file, entry) => {
+                replacement::refuse_file_capabilities(&path, &file)?;
+                OutputDestination::InPlace(file, entry)
+            }
             other => other,
         };
         Ok(Self {
@@ -277,7 +284,7 @@ impl OutputFile {
             OutputDestination::ReplaceFile(entry, temporary, held) => {
                 entry.check_same(&path, id)?;
                 let existing = entry.open_existing(&path, FileId::of_stat(&held.stat))?;
-                let settle = |file: &File| match existing::make_equal(&existing, file)? {
+                let settle = |file: &File| match replacement::make_equal(&existing, file)? {
                     true => Ok(()),
                     false => Err(io::ErrorKind::AlreadyExists.into()),
                 };
@@ -295,7 +302,10 @@ impl OutputFile {
                 if let Some(entry) = &entry {
                     entry.check_same(&path, id)?;
                 }
-                existing::overwrite_in_place(&file, bytes)
+                return in_place::overwrite_in_place(&file, bytes).map_err(|error| match error {
+                    OverwriteError::Whole(error) => OutputError::io("write", &path, error),
+                    OverwriteError::Mixed(source) => OutputError::Mixed { path, source },
+                });
             }
         };
         written.map_err(|error| match error.kind() {
@@ -482,6 +492,7 @@ fn opened_destination(
         rustix::fs::Mode::empty(),
     )
     .map_err(|error| OutputError::io("open", path, error))?;
+    replacement::refuse_file_capabilities(path, &file)?;
     Ok((OutputDestination::InPlace(file.into(), None), id))
 }
 
@@ -502,12 +513,7 @@ fn existing_destination(
         return Ok((OutputDestination::Stream(file), Some(id)));
     }
     let file = entry.open_existing(path, id)?;
-    if existing::has_file_capabilities(&file) {
-        return Err(OutputError::unsuitable(
-            path,
-            "a program with file capabilities, which a write removes",
-        ));
-    }
+    replacement::refuse_file_capabilities(path, &file)?;
     // A directory that accepts no new files, or keeps every name, does not prevent writing an existing
     // file in place.
     let new_file = || {
@@ -516,11 +522,11 @@ fn existing_destination(
             .create_temporary(NewFileAccess::Private)
             .ok()
     };
-    let replacement = (!existing::is_append_only(entry.directory.descriptor()))
+    let temporary = (!replacement::is_append_only(entry.directory.descriptor()))
         .then(new_file)
         .flatten()
-        .filter(|new| existing::make_equal(&file, &new.file).is_ok_and(|equal| equal));
-    let destination = match replacement {
+        .filter(|new| replacement::make_equal(&file, &new.file).is_ok_and(|equal| equal));
+    let destination = match temporary {
         Some(temporary) => OutputDestination::ReplaceFile(entry, temporary, found),
         None => OutputDestination::InPlace(file, Some(entry)),
     };

@@ -16,6 +16,7 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_op
 use crate::named_file::error::OutputError;
 use crate::named_file::file_type::file_type_name;
 use crate::named_file::kernel_files;
+use crate::named_file::replacement;
 
 /// How long to wait for the reader of a named pipe to open it: it may have been started by the same
 /// line of a script.
@@ -88,7 +89,8 @@ pub(super) fn duplicate_inherited(path: &Path, number: i32) -> Result<(File, Sta
     let stat = fstat(&file).map_err(failed)?;
     kernel_files::refuse_kernel_file_system(path, &file)?;
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile | FileType::Socket => {}
+        FileType::RegularFile => replacement::refuse_file_capabilities(path, &file)?,
+        FileType::Socket => {}
         _ => check_stream_type(path, &stat)?,
     }
     Ok((file, stat))

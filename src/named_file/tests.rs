@@ -359,6 +359,80 @@ fn owner_that_changes_after_preparation_is_kept() {
     assert_eq!((now.uid(), now.gid()), (1000, 1000));
 }
 
+/// The number stands for all users, or groups, that have none here, and a new file would belong to
+/// another one.
+#[test]
+fn file_whose_owner_or_group_may_have_no_number_is_written_in_place() {
+    if !rustix::process::geteuid().is_root() {
+        let skip = crate::requirement::skip;
+        return skip(crate::requirement::Requirement::Root, "chown".to_owned());
+    }
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("file");
+    for (owner, group, is_same) in [(0, 65534, true), (65534, 0, true), (1000, 1000, false)] {
+        fs::write(&path, "before").unwrap();
+        std::os::unix::fs::chown(&path, Some(owner), Some(group)).unwrap();
+        let id = written_after(&path, || {});
+        let now = fs::metadata(&path).unwrap();
+        assert_eq!((now.uid(), now.gid()), (owner, group));
+        assert_eq!(FileId::of_metadata(&now) == id, is_same, "{owner}:{group}");
+    }
+}
+
+/// Replaces a file; `change` is called with the number of calls before it when the attributes of the
+/// new one are set, and tells whether it has all attributes of the old one.
+fn replaced_while(path: &Path, change: &dyn Fn(u32) -> bool) -> io::Result<File> {
+    let directory = open_directory(path.parent().unwrap());
+    let old = File::open(path).unwrap();
+    let stat = fstat(&old).unwrap();
+    let temporary = directory.create_temporary(NewFileAccess::Private).unwrap();
+    let calls = std::cell::Cell::new(0);
+    let settle = |new: &File| {
+        let is_equal =
+            replacement::make_equal(&old, new)? && change(calls.replace(calls.get() + 1));
+        is_equal
+            .then_some(())
+            .ok_or(io::ErrorKind::AlreadyExists.into())
+    };
+    let existing = ExistingFile::Replace(&stat);
+    temporary.publish(
+        &directory,
+        path.file_name().unwrap(),
+        b"new",
+        existing,
+        &settle,
+    )
+}
+
+#[test]
+fn mode_that_changes_in_the_moment_of_the_replacement_is_kept() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("file");
+    fs::write(&path, "before").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let close = |calls| {
+        if calls == 1 {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        true
+    };
+    replaced_while(&path, &close).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn attributes_that_change_in_the_moment_of_the_replacement_leave_the_file_alone() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("file");
+    fs::write(&path, "before").unwrap();
+    let refused = replaced_while(&path, &|calls| calls < 2).unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists, "{refused}");
+    assert_eq!(fs::read(&path).unwrap(), b"before");
+    assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+}
+
 #[test]
 fn second_name_after_preparation_gets_the_new_content() {
     let base = tempfile::tempdir().unwrap();
@@ -412,8 +486,25 @@ fn program_with_file_capabilities_is_no_output() {
         );
         return;
     }
-    let error = write_output(&path, b"text").unwrap_err();
-    assert!(error.to_string().contains("file capabilities"), "{error}");
+    // Another process has it open, and this one has inherited it.
+    let mut sleeping = std::process::Command::new("sleep")
+        .arg("60")
+        .stdin(File::open(&path).unwrap())
+        .spawn()
+        .unwrap();
+    let inherited = rustix::fs::open(&path, OFlags::WRONLY, Mode::empty()).unwrap();
+    let paths = [
+        path.clone(),
+        format!("/proc/{}/fd/0", sleeping.id()).into(),
+        format!("/dev/fd/{}", inherited.as_raw_fd()).into(),
+    ];
+    let results = paths.map(|path| write_output(&path, b"text"));
+    sleeping.kill().unwrap();
+    sleeping.wait().unwrap();
+    for result in results {
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("file capabilities"), "{error}");
+    }
     assert_eq!(fs::read(&path).unwrap(), b"before");
 }
 

@@ -3,9 +3,10 @@
 # switched. Run by hand, as root, in a virtual machine.
 #
 # usage: write_cache.sh DISK [MODULE]
-#   DISK     name without /dev, of a SCSI drive with its write cache on that supports discards; WHAT IS ON IT
-#            IS LOST
-#   MODULE   file of the module scsi_debug, for a drive that is slow to answer
+#   DISK     name without /dev, of a SCSI or SATA drive (AHCI: revalidated twice) with its write cache on that
+#            supports discards; WHAT IS ON IT IS LOST
+#   MODULE   file of the module scsi_debug, for a drive with protection information and one that is slow to
+#            answer
 #
 # Wanted: kernel modules sd_mod and that of the host adapter; diskscope in the PATH. Prints one line for every
 # check; its exit status is the number of those that failed.
@@ -21,7 +22,7 @@ export XDG_STATE_HOME=/tmp/state
 
 # The settings that can be written, except those of the write cache itself.
 settings() {
-    for file in $queue/* $scsi/*; do
+    for file in $queue/* $scsi/* /sys/block/$disk/integrity/*; do
         case $file in
         */uevent | */cache_type) continue ;;
         esac
@@ -117,17 +118,55 @@ run --duration 4s
 unchanged "settings of a drive with discard_max_bytes 0"
 contains "cache of a drive with discard_max_bytes 0 is not switched" "discards (TRIM) are switched off"
 
-# Ended while a drive answers late: the process stays until the write of cache_type returns, and a later
-# start writes back what that reset.
-if [ -n "$2" ]; then
-    insmod $2 delay=150 dev_size_mb=32 lbpu=1
+# attach_debug_disk PARAMETERS...: a drive of the module scsi_debug.
+attach_debug_disk() {
+    insmod "$@"
     for i in $(seq 60); do
-        slow=$(grep -l scsi_debug /sys/block/*/device/model | cut -d/ -f4)
-        [ -n "$slow" ] && [ -e /dev/$slow ] && break
+        added=$(grep -l scsi_debug /sys/block/*/device/model | cut -d/ -f4)
+        [ -n "$added" ] && [ -e /dev/$added ] && break
         sleep 1
     done
     sleep 10
-    use_disk $slow
+    use_disk $added
+}
+
+# Verification and generation of protection information, both on, and one of them off.
+if [ -n "$2" ]; then
+    attach_debug_disk $2 dev_size_mb=32 dif=1 dix=1 lbpu=1
+    integrity=/sys/block/$disk/integrity
+    echo "protection information: $(cat $integrity/format)"
+    change_settings writesame_16 1048576
+    run --duration 4s
+    contains "both states measured on a drive with protection information" "cache off, plain"
+    unchanged "settings of a drive with protection information"
+    for switch in read_verify write_generate; do
+        echo 0 >$integrity/$switch
+        settings >/tmp/before
+        run --duration 4s
+        unchanged "settings of a drive with $switch off"
+        contains "cache of a drive with $switch off is not switched" "protection information (T10 DIF) is switched off"
+        echo 1 >$integrity/$switch
+    done
+    # Switched off during the run: written back after each switch.
+    change_settings writesame_16 1048576
+    run --duration 8s &
+    for i in $(seq 200); do
+        [ "$(cat $scsi/cache_type)" = "write through" ] && break
+        sleep 0.1
+    done
+    echo 0 >$integrity/read_verify
+    echo 0 >$integrity/write_generate
+    settings | grep -v cache_type >/tmp/before
+    echo "cache_type write back" >>/tmp/before
+    wait $!
+    unchanged "protection information that is switched off during a run"
+    rmmod scsi_debug
+fi
+
+# Ended while a drive answers late: the process stays until the write of cache_type returns, and a later
+# start writes back what that reset.
+if [ -n "$2" ]; then
+    attach_debug_disk $2 delay=150 dev_size_mb=32 lbpu=1
     change_settings writesame_16 1048576
     COLUMNS=400 diskscope run write-cache /dev/$disk --overwrite /dev/$disk --requests 40 --duration 60s >/tmp/out 2>&1 &
     run=$!

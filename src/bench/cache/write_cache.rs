@@ -69,8 +69,9 @@ The cache can be switched off on SCSI and SATA drives, and this needs root. It i
 the benchmark ends for any reason, or at the next start. A reset or a power failure in between may leave \
 it off: the drive is slower then, but loses nothing. Do not set up device-mapper maps (LVM, LUKS) on the drive \
 during the run: a map that was set up while the cache is off sends no flushes later. A cache that is off at \
-the start is never switched on, for the same reason. There, where drive and kernel disagree, where discards (TRIM) are \
-switched off although the drive supports them, and on other drives, only the current state is measured.
+the start is never switched on, for the same reason. There, where drive and kernel disagree, where discards (TRIM) or \
+the verification or generation of protection information are switched off although the drive supports them, and \
+on other drives, only the current state is measured.
 
 The kernel reads the drive's properties again when the cache is switched, and resets what udev rules or an \
 administrator have set: among others rotational, read_ahead_kb and provisioning_mode. The benchmark writes these \
@@ -142,6 +143,7 @@ fn lock_cache(
         .map_err(|obstacle| match obstacle {
             CacheObstacle::Off => ObstacleCause::CacheOff,
             CacheObstacle::DiscardsOff => ObstacleCause::DiscardsOff,
+            CacheObstacle::ProtectionOff => ObstacleCause::ProtectionOff,
             CacheObstacle::Overridden { drive, kernel } => ObstacleCause::CacheOverridden {
                 drive: drive.into(),
                 kernel: kernel.map(SafeText::from),
@@ -465,6 +467,21 @@ mod tests {
         }
         let (finished, executed) = drive.run();
         let expected = cache_not_switchable(false, ObstacleCause::DiscardsOff);
+        assert_eq!(finished.findings.verdicts[0].facts, Some(expected));
+        assert_eq!(drive.cache_type(), "write back\n");
+        assert_eq!(executed, 8);
+    }
+
+    #[test]
+    fn write_cache_of_drive_with_protection_switched_off_is_left_alone() {
+        let drive = CachedDrive::new("write back", "write back");
+        let device = drive.cache_type.ancestors().nth(4).unwrap();
+        fs::create_dir(device.join("integrity")).unwrap();
+        for (file, value) in [("format", "T10-DIF-TYPE1-CRC"), ("read_verify", "0")] {
+            fs::write(device.join("integrity").join(file), format!("{value}\n")).unwrap();
+        }
+        let (finished, executed) = drive.run();
+        let expected = cache_not_switchable(false, ObstacleCause::ProtectionOff);
         assert_eq!(finished.findings.verdicts[0].facts, Some(expected));
         assert_eq!(drive.cache_type(), "write back\n");
         assert_eq!(executed, 8);

@@ -33,8 +33,8 @@ const ZEROING_MODES: [&str; 4] = [
 ///
 /// The order is that in which they are written back, because a write of one can change another:
 /// `provisioning_mode` sets `discard_max_bytes`, `max_write_same_blocks` sets `zeroing_mode`, and
-/// each write of a limit of the queue can raise `read_ahead_kb` (block/blk-settings.c,
-/// `blk_apply_bdi_limits`).
+/// each write of a limit of the queue, to which those of the protection information belong, can raise
+/// `read_ahead_kb` (block/blk-settings.c, `blk_apply_bdi_limits`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RevalidatedSetting {
@@ -46,6 +46,10 @@ pub enum RevalidatedSetting {
     ZeroingMode,
     /// Type of the protection information, 0 to 3.
     ProtectionType,
+    /// Whether the kernel verifies the protection information of what it reads.
+    ReadVerify,
+    /// Whether the kernel generates the protection information of what it writes.
+    WriteGenerate,
     /// Maximum size of a discard in bytes; 0 if discards are switched off.
     DiscardMaxBytes,
     /// Maximum size of a request in KiB.
@@ -60,11 +64,13 @@ pub enum RevalidatedSetting {
 
 impl RevalidatedSetting {
     /// All, in the order of the writes.
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::ProvisioningMode,
         Self::MaxWriteSameBlocks,
         Self::ZeroingMode,
         Self::ProtectionType,
+        Self::ReadVerify,
+        Self::WriteGenerate,
         Self::DiscardMaxBytes,
         Self::MaxSectorsKb,
         Self::Rotational,
@@ -75,11 +81,14 @@ impl RevalidatedSetting {
     /// Its file. `device`: the directory of the block device; `scsi_disk`: that of its SCSI disk.
     pub(super) fn file_path(self, device: &Path, scsi_disk: &Path) -> PathBuf {
         let queue = |file: &str| device.join("queue").join(file);
+        let integrity = |file: &str| device.join("integrity").join(file);
         match self {
             Self::ProvisioningMode => scsi_disk.join("provisioning_mode"),
             Self::MaxWriteSameBlocks => scsi_disk.join("max_write_same_blocks"),
             Self::ZeroingMode => scsi_disk.join("zeroing_mode"),
             Self::ProtectionType => scsi_disk.join("protection_type"),
+            Self::ReadVerify => integrity("read_verify"),
+            Self::WriteGenerate => integrity("write_generate"),
             Self::DiscardMaxBytes => queue("discard_max_bytes"),
             Self::MaxSectorsKb => queue("max_sectors_kb"),
             Self::Rotational => queue("rotational"),
@@ -94,7 +103,9 @@ impl RevalidatedSetting {
         match self {
             Self::ProvisioningMode => PROVISIONING_MODES.contains(&value),
             Self::ZeroingMode => ZEROING_MODES.contains(&value),
-            Self::Rotational | Self::AddRandom => matches!(value, "0" | "1"),
+            Self::ReadVerify | Self::WriteGenerate | Self::Rotational | Self::AddRandom => {
+                matches!(value, "0" | "1")
+            }
             Self::ProtectionType => matches!(value, "0" | "1" | "2" | "3"),
             // In the kernel's format: no sign, no leading zero.
             Self::MaxWriteSameBlocks

@@ -4,12 +4,24 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::drive::settings::error::{SettingError, io_error};
 use crate::drive::settings::kernel_file::{KernelFile, KernelTree};
 use crate::drive::settings::revalidated::{RevalidatedSetting, RevalidatedValues};
 use crate::drive::settings::setting::{DeviceName, SystemSetting};
 use crate::roots::SysPaths;
+
+/// Vendor of the drives that libata passes on (drivers/ata/libata-scsi.c, `ata_scsiop_inq_std`).
+const LIBATA_VENDOR: &str = "ATA";
+/// How long the settings of such a drive must keep their values after a write of `cache_type`. The
+/// command that the write sends makes libata revalidate the disk once more, later and by itself
+/// (drivers/ata/libata-core.c, `ata_qc_complete`; libata-eh.c, `ata_eh_revalidate_and_attach`).
+const QUIET_TIME: Duration = Duration::from_millis(500);
+/// How long to wait for that at most.
+const MAX_QUIET_WAIT: Duration = Duration::from_secs(5);
+/// Interval between two looks at the values.
+const QUIET_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl SystemSetting {
     /// Its file: the tree, and the path relative to the root of that tree.
@@ -67,6 +79,8 @@ pub(super) struct SettingFile {
     file: KernelFile,
     /// Those that this kernel has.
     revalidated: BTreeMap<RevalidatedSetting, KernelFile>,
+    /// How long these must keep their values after a write.
+    quiet_time: Duration,
     /// What the kernel does as a result of a write, in tests, which use ordinary files.
     #[cfg(test)]
     pub(super) on_write: Option<fn(&Path)>,
@@ -82,6 +96,10 @@ impl SettingFile {
             revalidated: match setting {
                 SystemSetting::WriteCache(name) => open_revalidated(roots, name)?,
                 SystemSetting::ReadAhead(_) | SystemSetting::DelayAccounting => BTreeMap::new(),
+            },
+            quiet_time: match setting {
+                SystemSetting::WriteCache(name) if is_libata_drive(roots, name) => QUIET_TIME,
+                _ => Duration::ZERO,
             },
             #[cfg(test)]
             on_write: None,
@@ -153,6 +171,33 @@ impl SettingFile {
         self.revalidated.get(&setting)?.read().ok()
     }
 
+    /// Writes back the values after a write, until the kernel resets none of them any more; whether
+    /// there were any.
+    ///
+    /// # Errors
+    /// As [`SettingFile::write_back`], if that still fails at the end.
+    pub(super) fn write_back_until_quiet(
+        &self,
+        values: &RevalidatedValues,
+    ) -> Result<bool, SettingError> {
+        let began = Instant::now();
+        let mut changed = began;
+        let mut any = false;
+        loop {
+            let written = self.write_back(values);
+            if !matches!(written, Ok(false)) {
+                changed = Instant::now();
+            }
+            any |= matches!(written, Ok(true));
+            let is_gone = matches!(&written, Err(error) if error.is_not_found());
+            let is_quiet = values.is_empty() || changed.elapsed() >= self.quiet_time;
+            if is_quiet || is_gone || began.elapsed() >= MAX_QUIET_WAIT {
+                return written.map(|_| any);
+            }
+            std::thread::sleep(QUIET_POLL_INTERVAL);
+        }
+    }
+
     /// Writes back the values that are not the current ones; whether there were any. All are tried,
     /// whatever becomes of the ones before.
     ///
@@ -175,6 +220,12 @@ impl SettingFile {
         }
         written
     }
+}
+
+/// Whether a drive may be one of libata. Also a SATA drive behind a SAS adapter has this vendor.
+fn is_libata_drive(roots: &SysPaths, name: &DeviceName) -> bool {
+    let vendor = roots.sys.join(device_directory(name)).join("device/vendor");
+    std::fs::read_to_string(vendor).is_ok_and(|vendor| vendor.trim() == LIBATA_VENDOR)
 }
 
 /// The files of a disk's revalidated settings that this kernel has.

@@ -52,8 +52,16 @@ pub enum CacheObstacle {
     /// on until the old setting is written back: a file system that is mounted with `discard` could
     /// discard blocks in between.
     DiscardsOff,
+    /// The kernel does not verify or does not generate the protection information of the drive's
+    /// blocks, although it could. Writing `cache_type` switches both on until the old settings are
+    /// written back (`sd_config_protection`): a read of blocks whose information is not valid would
+    /// fail in between.
+    ProtectionOff,
 }
 
+/// `integrity/format` of a disk for which the kernel handles no protection information
+/// (block/blk-integrity.c, `format_show`).
+const NO_PROTECTION_FORMAT: &str = "none";
 /// Values of `provisioning_mode` with which the kernel discards nothing.
 const MODES_WITHOUT_DISCARD: [&str; 2] = ["full", "disabled"];
 /// Byte of the Logical Block Provisioning VPD page that says which commands discard blocks (SBC-4).
@@ -67,7 +75,7 @@ impl SettingsManager {
     ///
     /// # Errors
     /// When the cache is not on, when the kernel's state is another one or cannot be read, or when
-    /// discards are switched off.
+    /// discards, or the verification or generation of protection information, are switched off.
     pub fn switchable_cache(&self, lock: &SettingLock) -> Result<CacheStates, CacheObstacle> {
         let drive = lock.original_value();
         let kernel = self.queue_write_cache(lock);
@@ -75,6 +83,9 @@ impl SettingsManager {
         match (on, kernel.as_deref()) {
             (Some(_), Some(QUEUE_WRITE_BACK)) if self.discards_are_switched_off(lock) => {
                 Err(CacheObstacle::DiscardsOff)
+            }
+            (Some(_), Some(QUEUE_WRITE_BACK)) if self.protection_is_switched_off(lock) => {
+                Err(CacheObstacle::ProtectionOff)
             }
             (Some(states), Some(QUEUE_WRITE_BACK)) => Ok(*states),
             (None, Some(QUEUE_WRITE_THROUGH)) => Err(CacheObstacle::Off),
@@ -106,6 +117,19 @@ impl SettingsManager {
         let mode_is_off = mode.is_some_and(|mode| MODES_WITHOUT_DISCARD.contains(&mode.as_str()));
         let maximum_is_off = maximum.as_deref() == Some("0") && of_hardware.as_deref() != Some("0");
         (mode_is_off || maximum_is_off) && supports_discard(&device, lock.file.path())
+    }
+
+    /// Whether the kernel does not verify, or does not generate, protection information that the disk
+    /// has. A revalidation of the disk switches both on.
+    fn protection_is_switched_off(&self, lock: &SettingLock) -> bool {
+        let Some(device) = self.device_directory(lock) else {
+            return false;
+        };
+        // For a disk without protection information both are 0 all the time.
+        let format = read_text(&device.join("integrity/format"));
+        let is_off = |setting| lock.file.revalidated_value(setting).as_deref() == Some("0");
+        format.as_deref() != Some(NO_PROTECTION_FORMAT)
+            && (is_off(RevalidatedSetting::ReadVerify) || is_off(RevalidatedSetting::WriteGenerate))
     }
 
     fn device_directory(&self, lock: &SettingLock) -> Option<PathBuf> {
@@ -246,6 +270,45 @@ mod tests {
                 (PAGE, PAGE_WITHOUT_COMMANDS),
             ],
             &[(MAXIMUM, "0\n"), (HARDWARE_MAXIMUM, "0\n"), (THIN, "1\n")],
+        ];
+        for files in cases {
+            let switchable = switchable_with("write back", Some("write back"), files);
+            assert!(switchable.is_ok(), "{files:?}: {switchable:?}");
+        }
+    }
+
+    const FORMAT: &str = "integrity/format";
+    const READ_VERIFY: &str = "integrity/read_verify";
+    const WRITE_GENERATE: &str = "integrity/write_generate";
+
+    #[test]
+    fn write_cache_of_drive_with_protection_switched_off_is_not_switched() {
+        let format = (FORMAT, "T10-DIF-TYPE1-CRC\n");
+        let cases: [&[(&str, &str)]; 4] = [
+            &[format, (READ_VERIFY, "0\n"), (WRITE_GENERATE, "0\n")],
+            &[format, (READ_VERIFY, "0\n"), (WRITE_GENERATE, "1\n")],
+            &[format, (READ_VERIFY, "1\n"), (WRITE_GENERATE, "0\n")],
+            &[(READ_VERIFY, "0\n"), (WRITE_GENERATE, "1\n")],
+        ];
+        for files in cases {
+            let switchable = switchable_with("write back", Some("write back"), files);
+            assert_eq!(switchable, Err(CacheObstacle::ProtectionOff), "{files:?}");
+        }
+    }
+
+    #[test]
+    fn write_cache_of_drive_with_or_without_protection_is_switched() {
+        let cases: [&[(&str, &str)]; 2] = [
+            &[
+                (FORMAT, "T10-DIF-TYPE1-CRC\n"),
+                (READ_VERIFY, "1\n"),
+                (WRITE_GENERATE, "1\n"),
+            ],
+            &[
+                (FORMAT, "none\n"),
+                (READ_VERIFY, "0\n"),
+                (WRITE_GENERATE, "0\n"),
+            ],
         ];
         for files in cases {
             let switchable = switchable_with("write back", Some("write back"), files);

@@ -117,6 +117,14 @@ pub(super) fn setting_not_changeable(obstacle: &SettingObstacle) -> CheckText {
              the drive supports (unmap, writesame_16) to its provisioning_mode in /sys/class/scsi_disk"
                 .to_owned(),
         ),
+        (ObstacleCause::ProtectionOff, _) => (
+            "the verification or generation of protection information (T10 DIF) is switched off, and the \
+             kernel would switch it on for a moment: reads could fail"
+                .to_owned(),
+            "use another drive; or, where all protection information on the drive is valid, first write \
+             1 to read_verify and write_generate in the directory integrity of the drive in /sys/block"
+                .to_owned(),
+        ),
         (ObstacleCause::NotSupported, TestedSetting::ReadAhead) => (
             "no block device is known for this target".to_owned(),
             "name a block device, or a directory on one".to_owned(),

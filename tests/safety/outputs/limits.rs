@@ -219,3 +219,37 @@ fn in_place_output_without_fallocate_is_unchanged_on_failure() {
         }
     }
 }
+
+/// btrfs writes no block in place: writing over what is there needs space too, and so does putting it
+/// back.
+#[test]
+fn in_place_output_on_almost_full_copy_on_write_file_system_is_unchanged() {
+    let sandbox = OutputSandbox::new();
+    let script = r#"
+        "$P" run survey sim:ssd --json 1 > text
+        for copy in $(seq 2 30); do cp 1 $copy; done
+        truncate -s 200M image && mkdir m && mkfs.btrfs -q image > text && mount -o loop image m || exit 9
+        mountpoint -q m
+        head -c 16M /dev/urandom > m/one && ln m/one m/two && cp m/one before
+        sync
+        head -c 1M /dev/zero > m/room && sync
+        dd if=/dev/zero of=m/filler bs=64k 2> text || true
+        dd if=/dev/zero of=m/filler2 bs=4k 2> text || true
+        sync
+        rm m/room && sync && btrfs filesystem sync m > text
+        status=0
+        "$P" report $(seq 30) -o m/one || status=$?
+        cmp before m/two
+        umount m
+        exit $status
+    "#;
+    let Some(output) = sandbox.script_in_mount_namespace(script) else {
+        return;
+    };
+    if exit_code(&output) == 9 {
+        return crate::requirement::skip(crate::requirement::Requirement::Btrfs, stderr(&output));
+    }
+    assert_eq!(stdout(&output), "", "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 1, "{}", stderr(&output));
+    assert!(stderr(&output).contains("No space"), "{}", stderr(&output));
+}

@@ -241,3 +241,117 @@ fn set_user_id_bit_is_kept_for_its_owner() {
         assert_eq!(stdout(&output), "6755\n{", "{}", stderr(&output));
     }
 }
+
+/// As in a container of an ordinary user: a group without a number in the user namespace has that of
+/// the group nobody, which is another one outside of it.
+#[test]
+fn group_outside_of_the_user_namespace_is_kept() {
+    let sandbox = OutputSandbox::new();
+    let script = r#"
+        mount -t tmpfs -o mode=755 none "$D"
+        cd "$D" && cp "$P" program && mkdir out && echo before > out/file
+        chown -R 1000:1000 out && chgrp 33 out/file && chmod 640 out/file
+        unshare --user sleep 60 &
+        for try in $(seq 300); do
+            [ $(readlink /proc/$!/ns/user) != $(readlink /proc/self/ns/user) ] && break || sleep 0.1
+        done
+        for map in uid_map gid_map; do env printf '0 1000 1\n1 100000 65535\n' > /proc/$!/$map; done
+        export XDG_STATE_HOME=/nonexistent
+        nsenter --user --target $! --setuid 0 --setgid 0 ./program $RUN --json out/file > text
+        kill $!
+        stat -c '%u:%g %a' out/file
+        head -c 1 out/file
+    "#;
+    let Some(output) = sandbox.script_in_mount_namespace(script) else {
+        return;
+    };
+    if stderr(&output).contains("unshare:") {
+        return skip(Requirement::Namespaces, stderr(&output));
+    }
+    assert_eq!(stdout(&output), "1000:33 640\n{", "{}", stderr(&output));
+}
+
+/// Flags that chattr(1) sets for a file, and that of an encrypted file that was moved out of its
+/// directory.
+#[test]
+fn flags_of_the_file_are_kept() {
+    let uncompressed = ("chattr +m out", "mkfs.btrfs -q", Requirement::Btrfs);
+    let encrypted = (
+        "key=$(head -c 64 /dev/zero | xfs_io -c add_enckey . | grep -o '[0-9a-f]\\{32\\}')
+         mkdir safe && xfs_io -c \"set_encpolicy -v 2 $key\" safe
+         echo before > safe/out && mv safe/out out && lsattr out | cut -d' ' -f1 | grep -q E",
+        "mkfs.ext4 -q -O encrypt",
+        Requirement::Kernel,
+    );
+    for (set_flag, make, requirement) in [uncompressed, encrypted] {
+        let sandbox = OutputSandbox::new();
+        let script = format!(
+            r#"
+            truncate -s 200M "$D/image" && mkdir "$D/m"
+            {make} "$D/image" > "$D/text" && mount -o loop "$D/image" "$D/m" || exit 9
+            cd "$D/m" && echo before > out && {set_flag} || exit 9
+            lsattr out
+            "$P" $RUN --json out > "$D/text"
+            lsattr out
+            cp out "$D/out"
+            cd "$D" && umount m
+            "#
+        );
+        let Some(output) = sandbox.script_in_mount_namespace(&script) else {
+            return;
+        };
+        if exit_code(&output) == 9 {
+            skip(requirement, stderr(&output));
+            continue;
+        }
+        let listed = stdout(&output);
+        let mut flags = listed.lines();
+        assert!(
+            flags
+                .next()
+                .is_some_and(|before| Some(before) == flags.next()),
+            "{listed}"
+        );
+        assert_document(&fs::read_to_string(sandbox.join("out")).unwrap());
+    }
+}
+
+/// The driver does not list them.
+#[test]
+fn windows_attributes_and_access_control_list_of_a_file_on_ntfs_are_kept() {
+    let sandbox = OutputSandbox::new();
+    // Archive, system, hidden; an access control list with one entry.
+    let script = r#"
+        truncate -s 64M "$D/image" && mkdir "$D/m"
+        mkfs.ntfs -q -F -Q "$D/image" > "$D/text" 2>&1 || exit 9
+        ntfs-3g "$D/image" "$D/m" || exit 9
+        mountpoint -q "$D/m"
+        cd "$D/m" && echo before > out
+        setfattr -n system.ntfs_attrib_be -v "$ATTRIBUTES" out || exit 9
+        setfattr -n system.ntfs_acl -v "$ACL" out || exit 9
+        show() {
+            getfattr -e hex -n system.ntfs_attrib_be out
+            getfattr -e hex -n system.ntfs_acl out
+        }
+        show > "$D/before"
+        "$P" $RUN --json out > "$D/text"
+        show > "$D/after"
+        cp out "$D/out"
+        cd "$D" && umount m
+    "#;
+    let acl = "0x0100048014000000200000000000000030000000010100000000000512000000010200000000000520000000\
+        200200000200340002000000000014008900120001010000000000010000000000001800ff011f00010200000000000520\
+        00000020020000";
+    let script = format!("ATTRIBUTES=0x00000026\nACL={acl}\n{script}");
+    let Some(output) = sandbox.script_in_mount_namespace(&script) else {
+        return;
+    };
+    if exit_code(&output) == 9 {
+        return skip(Requirement::Program, stderr(&output));
+    }
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
+    let [before, after] = ["before", "after"].map(|file| fs::read(sandbox.join(file)).unwrap());
+    assert!(!before.is_empty());
+    assert_eq!(before, after);
+    assert_document(&fs::read_to_string(sandbox.join("out")).unwrap());
+}

@@ -6,7 +6,7 @@ const SCSI_DISK: &str = "device/scsi_disk/2:0:0:0";
 
 /// The files of a disk, with the values that an administrator has set and those that the kernel
 /// resets them to.
-const VALUES: [(&str, &str, &str); 9] = [
+const VALUES: [(&str, &str, &str); 11] = [
     (
         "device/scsi_disk/2:0:0:0/provisioning_mode",
         "writesame_16",
@@ -23,6 +23,8 @@ const VALUES: [(&str, &str, &str); 9] = [
         "writesame",
     ),
     ("device/scsi_disk/2:0:0:0/protection_type", "0", "1"),
+    ("integrity/read_verify", "0", "1"),
+    ("integrity/write_generate", "0", "1"),
     ("queue/discard_max_bytes", "1048576", "1073741824"),
     ("queue/max_sectors_kb", "64", "1280"),
     ("queue/rotational", "0", "1"),
@@ -41,6 +43,7 @@ impl Disk {
         let location = TestLocation::new();
         let path = location.directory.path().join("sys/class/block/sda");
         fs::create_dir_all(path.join(SCSI_DISK)).unwrap();
+        fs::create_dir(path.join("integrity")).unwrap();
         let disk = Self { location, path };
         disk.write("device/scsi_disk/2:0:0:0/cache_type", "write back");
         for (file, value, _) in VALUES {
@@ -124,6 +127,29 @@ fn settings_that_the_kernel_resets_with_the_write_cache_are_written_back() {
     assert_eq!(disk.cache_type(), "write back");
     assert_eq!(disk.changed(), [""; 0]);
     assert_eq!(disk.location.records(), 0);
+}
+
+/// libata revalidates the disk by itself a while after the write.
+#[test]
+fn settings_that_the_kernel_resets_later_are_written_back() {
+    let disk = Disk::new();
+    disk.write("device/vendor", "ATA     ");
+    let mut lock = disk.lock();
+    lock.file.on_write = Some(|cache_type| {
+        reset(cache_type);
+        let cache_type = cache_type.to_owned();
+        std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            reset(&cache_type);
+        });
+    });
+    let later = || std::thread::sleep(std::time::Duration::from_millis(300));
+    lock.set("write through").unwrap();
+    later();
+    assert_eq!(disk.changed(), [""; 0]);
+    lock.restore_original().unwrap();
+    later();
+    assert_eq!(disk.changed(), [""; 0]);
 }
 
 #[test]
@@ -271,6 +297,8 @@ fn record_with_invalid_values_of_other_settings_is_refused() {
         ("provisioning_mode", "../victim"),
         ("zeroing_mode", ""),
         ("rotational", "2"),
+        ("read_verify", "2"),
+        ("write_generate", ""),
         ("read_ahead_kb", "-1"),
         ("discard_max_bytes", "0x10"),
         ("../../victim", "0"),

@@ -248,6 +248,9 @@ pub enum ObstacleCause {
     /// Discards are switched off on a drive that supports them: when its write cache is switched, the
     /// kernel would switch them on for a moment.
     DiscardsOff,
+    /// The kernel does not verify or generate the protection information of the drive: when its write
+    /// cache is switched, the kernel would do both for a moment.
+    ProtectionOff,
 }
 
 /// A setting that could not be restored.
