@@ -1,6 +1,6 @@
 //! A medium opened for a plan, with or without its cached pages.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use rustix::fs::Advice;
@@ -24,6 +24,27 @@ pub struct IoTarget {
     pub gate: Option<Arc<WriteGate>>,
 }
 
+/// A descriptor of a medium for one plan. Everything that has it has the permit as well: a write that hangs in
+/// the kernel keeps others from the device.
+#[derive(Debug)]
+pub struct PlanFile {
+    /// Closed before the permit ends.
+    file: OwnedFd,
+    _permit: Option<Arc<WritePermit>>,
+}
+
+impl AsFd for PlanFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl AsRawFd for PlanFile {
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}
+
 impl IoTarget {
     /// Checks that the plan fits the medium, opens the medium for it and drops its cached pages if
     /// the plan requests that.
@@ -31,7 +52,7 @@ impl IoTarget {
     /// # Errors
     /// [`EngineError::InvalidPlan`] when the plan does not fit or writes without a permit;
     /// [`EngineError::OpenMedium`] when the medium cannot be opened.
-    pub fn open(&self, plan: &Plan) -> Result<OwnedFd, EngineError> {
+    pub fn open(&self, plan: &Plan) -> Result<PlanFile, EngineError> {
         plan.validate(&self.medium.target)?;
         self.check_memory(plan)?;
         let mode = match (&self.write_permit, plan.operation.writes()) {
@@ -57,7 +78,10 @@ impl IoTarget {
         if plan.cache_mode == CacheMode::Drop {
             self.drop_cached_pages(&file);
         }
-        Ok(file)
+        Ok(PlanFile {
+            file,
+            _permit: self.write_permit.clone(),
+        })
     }
 
     /// The kernel kills a program whose buffers exceed the limit of its control group.

@@ -15,8 +15,8 @@ use super::{CancellationToken, Engine};
 use crate::drive;
 use crate::drive::guard::WriteWatch;
 use crate::drive::{
-    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind, guard,
-    scratch,
+    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind,
+    WritePermit, guard, scratch,
 };
 use crate::named_file::FileId;
 use crate::roots::SysPaths;
@@ -84,6 +84,18 @@ struct RealTarget {
     medium: Arc<OpenMedium>,
     /// Watches the target while it is written; `None` where no other process can reach it.
     keeper: Option<GateKeeper>,
+    /// The permission to write it.
+    permit: Option<Arc<WritePermit>>,
+}
+
+impl Drop for RealTarget {
+    /// A worker that hangs in the kernel has the permit as well, and may not come to its end: the process ends
+    /// before that.
+    fn drop(&mut self) {
+        if let Some(permit) = &self.permit {
+            permit.write_back();
+        }
+    }
 }
 
 /// Opens a target: a block device, a file, a directory, or `sim:...`. In a directory it creates a
@@ -141,6 +153,7 @@ pub fn open_medium(
             engine_choice: choice,
             medium,
             keeper: None,
+            permit: None,
         }),
     })
 }
@@ -224,9 +237,11 @@ impl OpenedTarget {
             .map_err(drive::io_error_context("start a thread that watches", name))?;
         let gate = Arc::clone(keeper.gate());
         real.keeper = Some(keeper);
+        let permit = Arc::new(permit);
+        real.permit = Some(Arc::clone(&permit));
         let source = IoTarget {
             medium: Arc::clone(&real.medium),
-            write_permit: Some(Arc::new(permit)),
+            write_permit: Some(permit),
             gate: Some(gate),
         };
         self.engine = create_engine(&real.sys_paths, real.engine_choice, source)?;
@@ -245,6 +260,7 @@ impl OpenedTarget {
     ) -> Result<(), DriveError> {
         match &self.real_target {
             Some(real) if real.medium.target.kind != TargetKind::ScratchFile => {
+                scratch::lower_space(&real.medium).settle(&real.sys_paths);
                 scratch::check_space_for_holes(&real.medium, window, most)
             }
             _ => Ok(()),
@@ -257,6 +273,19 @@ impl OpenedTarget {
     pub fn take_refusal(&self) -> Option<DriveError> {
         let keeper = self.real_target.as_ref()?.keeper.as_ref()?;
         keeper.gate().take_reason()
+    }
+
+    /// Begins to write back what was written to a block device by way of its page cache, without waiting for it.
+    /// The device stays held until it is written, also when the process is asked to end before: the kernel does
+    /// not interrupt the thread.
+    pub fn start_write_back(&self) {
+        let permit = self.real_target.as_ref().and_then(|it| it.permit.clone());
+        let Some(permit) = permit else {
+            return;
+        };
+        let thread = std::thread::Builder::new().name("write-back".to_owned());
+        // Without a thread, it is written back when the target is closed.
+        let _ = thread.spawn(move || permit.write_back());
     }
 
     /// Fills a scratch file with random bytes, once; does nothing for any other target. Calls

@@ -1,13 +1,12 @@
 //! The engine of synchronous system calls: one thread for each request in flight. For kernels,
 //! containers and sysctls that do not allow io_uring.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::buffers::RequestBuffers;
 use super::execution;
-use super::io_target::{IoTarget, transferred_bytes};
+use super::io_target::{IoTarget, PlanFile, transferred_bytes};
 use super::plan_error::{PlanError, PlanField, PlanProblem};
 use super::request_generator::{NextStep, ScheduledRequest, WorkerId};
 use super::worker::{Submitter, WorkerContext, WorkerFactory};
@@ -101,7 +100,7 @@ impl Engine for PreadEngine {
 
 /// Executes the system calls of one thread, one after the other.
 struct SyncWorker {
-    file: Arc<OwnedFd>,
+    file: Arc<PlanFile>,
     buffers: RequestBuffers,
     target: String,
     has_arrival_rate: bool,

@@ -34,7 +34,7 @@ pub(super) struct BackingImage {
     /// The image, or the mount point of its file system: its free space is that of the image.
     pub place: File,
     /// Size of the image where it cannot be read: any of its blocks may be missing.
-    unread_bytes: Option<u64>,
+    pub unread_bytes: Option<u64>,
 }
 
 impl BackingImage {
@@ -153,6 +153,20 @@ pub(super) fn backing_image(roots: &SysPaths, name: &str) -> Option<BackingImage
         place: open_file_system(roots, path, backing.as_ref())?,
         unread_bytes: Some(sectors.saturating_mul(SECTOR_BYTES)),
     })
+}
+
+/// Whether the file system of a file has the image of a loop device that can be written.
+pub(super) fn is_below_an_image(roots: &SysPaths, file: &File) -> bool {
+    let Ok(own) = file.metadata().map(|facts| split_device_number(facts.dev())) else {
+        return false;
+    };
+    let names = directory_entries(&roots.sys.join("class/block")).into_iter();
+    let images = names.filter_map(|name| backing_image(roots, &name));
+    // The files of a subvolume of btrfs have a number of their own, and so have those of an overlay.
+    let may_be_there = |number: (u32, u32)| number == own || number.0 == 0 && own.0 == 0;
+    images
+        .filter_map(|image| image.place.metadata().ok())
+        .any(|facts| may_be_there(split_device_number(facts.dev())))
 }
 
 /// Opens the image of a loop device for reading, if that path still leads to it.

@@ -11,7 +11,9 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::drive::fcntl;
+use crate::drive::ioctl;
 use crate::drive::guard::busy_retry::retry_while_busy;
+use crate::drive::guard::conflicts::alias::{Alias, AliasKind};
 use crate::drive::guard::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
 use crate::drive::guard::conflicts::medium_usage::ImageFile;
 use crate::drive::guard::conflicts::same_file;
@@ -25,13 +27,31 @@ use crate::drive::medium::open_medium::OpenMedium;
 /// that no file system can be mounted and no device stacked on it (open(2)). Files and devices are
 /// also locked, which is effective against programs that check locks (flock(2), and open file
 /// description locks in fcntl(2)).
+///
+/// It ends after what was written to a block device by way of its page cache is on the drive. A partition of the
+/// device and other devices with its bytes have page caches of their own: what the kernel writes back
+/// later would replace what others have written there meanwhile. The kernel itself writes it back when the last
+/// process closes the device, which may be another one.
 #[derive(Debug)]
 pub(super) struct ExclusiveHold {
     /// Open for writing and locked.
     medium: File,
+    /// What is in page caches when writing ends.
+    caches: WrittenCaches,
     /// The usual node of the device, locked, if the device was opened by another node; other
     /// devices with the same bytes; the images of loop devices below it, locked.
     _aliases: Vec<OwnedFd>,
+}
+
+/// Where the kernel may keep what was written to a medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WrittenCaches {
+    /// In the page cache of a file, which everybody shares who uses the file.
+    File,
+    /// In the page cache of the device.
+    Device,
+    /// Also in those of devices that loop devices below it are attached to.
+    LowerDevices,
 }
 
 impl ExclusiveHold {
@@ -54,6 +74,10 @@ impl ExclusiveHold {
         }
         Ok(Self {
             medium: file,
+            caches: match medium.target.kind {
+                TargetKind::BlockDevice => WrittenCaches::Device,
+                _ => WrittenCaches::File,
+            },
             _aliases: node.map(OwnedFd::from).into_iter().collect(),
         })
     }
@@ -88,9 +112,32 @@ impl ExclusiveHold {
         Ok(())
     }
 
-    /// Holds other devices as well.
-    pub(super) fn add_aliases(&mut self, others: Vec<OwnedFd>) {
+    /// Holds other devices as well: those in `aliases`.
+    pub(super) fn add_aliases(&mut self, aliases: &[Alias], others: Vec<OwnedFd>) {
+        let is_below = |alias: &Alias| matches!(alias.kind, AliasKind::BackingDevice { .. });
+        if self.caches == WrittenCaches::Device && aliases.iter().any(is_below) {
+            self.caches = WrittenCaches::LowerDevices;
+        }
         self._aliases.extend(others);
+    }
+
+    /// Writes back what was written to a block device, and waits for it.
+    pub(super) fn write_back(&self) {
+        // An error is one of the drive: what it did not store is lost, and not dirty any more.
+        let _ = match self.caches {
+            WrittenCaches::File => Ok(()),
+            WrittenCaches::Device => ioctl::sync_file_data(&self.medium),
+            // A flush has a loop device write back what it is attached to.
+            WrittenCaches::LowerDevices => {
+                rustix::fs::fdatasync(&self.medium).map_err(io::Error::from)
+            }
+        };
+    }
+}
+
+impl Drop for ExclusiveHold {
+    fn drop(&mut self) {
+        self.write_back();
     }
 }
 

@@ -17,7 +17,7 @@ pub struct WritePermit {
     pub(super) id: FileId,
     pub(super) known_use: Arc<KnownUse>,
     /// Excludes other users for the lifetime of the permit; `None` for a scratch file.
-    pub(super) _hold: Option<ExclusiveHold>,
+    pub(super) hold: Option<ExclusiveHold>,
 }
 
 impl WritePermit {
@@ -25,6 +25,14 @@ impl WritePermit {
     #[must_use]
     pub fn id(&self) -> FileId {
         self.id
+    }
+
+    /// Writes back what was written to a block device by way of its page cache, and waits for it. The end
+    /// of the permit does the same, before others can use the device.
+    pub(crate) fn write_back(&self) {
+        if let Some(hold) = &self.hold {
+            hold.write_back();
+        }
     }
 
     /// The users known when the permit was given.
@@ -63,6 +71,6 @@ pub(super) fn permit_without_hold(medium: &OpenMedium) -> WritePermit {
     WritePermit {
         id: medium.file_id(),
         known_use: Arc::default(),
-        _hold: None,
+        hold: None,
     }
 }

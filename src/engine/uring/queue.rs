@@ -1,6 +1,6 @@
 //! The ring of one worker: submits requests, waits for completions and records them.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::completion_batch::{CompletionBatch, MAX_WAIT, max_batch_size};
 use super::ring;
 use super::ring::CompletionMode;
 use crate::engine::buffers::RequestBuffers;
-use crate::engine::io_target::{IoTarget, transferred_bytes};
+use crate::engine::io_target::{IoTarget, PlanFile, transferred_bytes};
 use crate::engine::plan::Plan;
 use crate::engine::request_generator::{NextStep, ScheduledRequest};
 use crate::engine::worker::{STOP_GRACE_PERIOD, Submitter, WorkerContext};
@@ -45,7 +45,7 @@ pub struct UringWorker {
     /// Declared before the buffers, so that the kernel releases them first.
     ring: IoUring,
     buffers: RequestBuffers,
-    file: Arc<OwnedFd>,
+    file: Arc<PlanFile>,
     target: String,
     /// Whether requests are `IORING_OP_NOP`.
     is_nop: bool,
@@ -86,7 +86,7 @@ impl UringWorker {
         nop: bool,
         plan: &Plan,
         source: &IoTarget,
-        file: Arc<OwnedFd>,
+        file: Arc<PlanFile>,
     ) -> Result<Self, EngineError> {
         let mut buffers = RequestBuffers::new(plan, plan.depth as usize)?;
         let ring = setup
