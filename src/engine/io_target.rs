@@ -4,13 +4,16 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use rustix::fs::Advice;
+use rustix::io::ReadWriteFlags;
 
 use super::EngineError;
 use super::plan::{CacheMode, Plan, SyncMode};
 use super::plan_error::{BufferDemand, PlanError, PlanField, PlanProblem};
 use super::request_generator::ScheduledRequest;
 use super::write_gate::WriteGate;
-use crate::drive::{MediumAccess, OpenMedium, WriteDurability, WriteMode, WritePermit};
+use crate::drive::{
+    HeldDescriptor, MediumAccess, OpenMedium, WriteDurability, WriteMode, WritePermit,
+};
 use crate::memory;
 
 /// A medium and its write permit, if any.
@@ -29,19 +32,39 @@ pub struct IoTarget {
 #[derive(Debug)]
 pub struct PlanFile {
     /// Closed before the permit ends.
-    file: OwnedFd,
+    file: PlanDescriptor,
+    /// Flags of each write (pwritev2(2)).
+    write_flags: ReadWriteFlags,
     _permit: Option<Arc<WritePermit>>,
+}
+
+#[derive(Debug)]
+enum PlanDescriptor {
+    /// Opened for the plan.
+    Own(OwnedFd),
+    /// Of the open file that holds a block device.
+    Held(HeldDescriptor),
+}
+
+impl PlanFile {
+    /// Flags that each write needs.
+    pub fn write_flags(&self) -> ReadWriteFlags {
+        self.write_flags
+    }
 }
 
 impl AsFd for PlanFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+        match &self.file {
+            PlanDescriptor::Own(file) => file.as_fd(),
+            PlanDescriptor::Held(held) => held.file.as_fd(),
+        }
     }
 }
 
 impl AsRawFd for PlanFile {
     fn as_raw_fd(&self) -> RawFd {
-        self.file.as_raw_fd()
+        self.as_fd().as_raw_fd()
     }
 }
 
@@ -66,22 +89,36 @@ impl IoTarget {
                 }));
             }
         };
-        let file = self.medium.open(MediumAccess {
-            mode,
-            direct: plan.cache_mode == CacheMode::Bypass,
-            durability: match plan.sync_mode {
-                SyncMode::None => WriteDurability::None,
-                SyncMode::DataSync => WriteDurability::Dsync,
-                SyncMode::Sync => WriteDurability::Sync,
+        let direct = plan.cache_mode == CacheMode::Bypass;
+        let held = match mode {
+            WriteMode::Write(permit) => self.medium.held_descriptor(permit, direct)?,
+            WriteMode::Read => None,
+        };
+        let (durability, write_flags) = match plan.sync_mode {
+            SyncMode::None => (WriteDurability::None, ReadWriteFlags::empty()),
+            SyncMode::DataSync => (WriteDurability::Dsync, ReadWriteFlags::DSYNC),
+            SyncMode::Sync => (WriteDurability::Sync, ReadWriteFlags::SYNC),
+        };
+        let file = match held {
+            Some(held) => PlanFile {
+                file: PlanDescriptor::Held(held),
+                write_flags,
+                _permit: self.write_permit.clone(),
             },
-        })?;
+            None => PlanFile {
+                file: PlanDescriptor::Own(self.medium.open(MediumAccess {
+                    mode,
+                    direct,
+                    durability,
+                })?),
+                write_flags: ReadWriteFlags::empty(),
+                _permit: self.write_permit.clone(),
+            },
+        };
         if plan.cache_mode == CacheMode::Drop {
             self.drop_cached_pages(&file);
         }
-        Ok(PlanFile {
-            file,
-            _permit: self.write_permit.clone(),
-        })
+        Ok(file)
     }
 
     /// The kernel kills a program whose buffers exceed the limit of its control group.
@@ -98,7 +135,7 @@ impl IoTarget {
 
     /// Asks the kernel to drop the cached pages of the target. Not by BLKFLSBUF: a RAM disk of kernels
     /// before 5.10 drops its content with them. The check `served-from-cache` reports what stays cached.
-    fn drop_cached_pages(&self, file: &OwnedFd) {
+    fn drop_cached_pages(&self, file: &PlanFile) {
         let _ = rustix::fs::fdatasync(file);
         let _ = rustix::fs::fadvise(file, 0, None, Advice::DontNeed);
     }

@@ -2,7 +2,10 @@
 
 use std::ffi::OsStr;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use super::auto::AutoEngine;
 use super::io_target::IoTarget;
@@ -20,6 +23,9 @@ use crate::drive::{
 };
 use crate::named_file::FileId;
 use crate::roots::SysPaths;
+
+/// How long the end of a run waits for what is in the page cache of its target: a slow drive takes minutes.
+const WRITE_BACK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The engine that the user requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,10 +98,25 @@ impl Drop for RealTarget {
     /// A worker that hangs in the kernel has the permit as well, and may not come to its end: the process ends
     /// before that.
     fn drop(&mut self) {
-        if let Some(permit) = &self.permit {
-            permit.write_back();
+        if let Some(permit) = self.permit.take() {
+            let _ = write_back_on_thread(permit).recv_timeout(WRITE_BACK_TIMEOUT);
         }
     }
+}
+
+/// Writes back what was written to a block device by way of its page cache. The device stays held until that is
+/// done, also when the process is to end before: the kernel does not interrupt the thread. The channel is
+/// closed at the end.
+fn write_back_on_thread(permit: Arc<WritePermit>) -> Receiver<()> {
+    let (done, end) = mpsc::channel();
+    let thread = thread::Builder::new().name("write-back".to_owned());
+    // Without a thread the permit may end here, which waits for the same.
+    let _ = thread.spawn(move || {
+        permit.write_back();
+        drop(permit);
+        drop(done);
+    });
+    end
 }
 
 /// Opens a target: a block device, a file, a directory, or `sim:...`. In a directory it creates a
@@ -276,16 +297,11 @@ impl OpenedTarget {
     }
 
     /// Begins to write back what was written to a block device by way of its page cache, without waiting for it.
-    /// The device stays held until it is written, also when the process is asked to end before: the kernel does
-    /// not interrupt the thread.
     pub fn start_write_back(&self) {
         let permit = self.real_target.as_ref().and_then(|it| it.permit.clone());
-        let Some(permit) = permit else {
-            return;
-        };
-        let thread = std::thread::Builder::new().name("write-back".to_owned());
-        // Without a thread, it is written back when the target is closed.
-        let _ = thread.spawn(move || permit.write_back());
+        if let Some(permit) = permit {
+            drop(write_back_on_thread(permit));
+        }
     }
 
     /// Fills a scratch file with random bytes, once; does nothing for any other target. Calls

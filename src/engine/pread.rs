@@ -1,6 +1,7 @@
 //! The engine of synchronous system calls: one thread for each request in flight. For kernels,
 //! containers and sysctls that do not allow io_uring.
 
+use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -98,6 +99,15 @@ impl Engine for PreadEngine {
     }
 }
 
+/// pwrite(2), with flags where the file was not opened with them.
+fn write_at(file: &PlanFile, buffer: &[u8], offset: u64) -> rustix::io::Result<usize> {
+    let flags = file.write_flags();
+    match flags.is_empty() {
+        true => rustix::io::pwrite(file, buffer, offset),
+        false => rustix::io::pwritev2(file, &[IoSlice::new(buffer)], offset, flags),
+    }
+}
+
 /// Executes the system calls of one thread, one after the other.
 struct SyncWorker {
     file: Arc<PlanFile>,
@@ -146,7 +156,7 @@ impl SyncWorker {
         }
         let answer = loop {
             let answer = match job.writes {
-                true => rustix::io::pwrite(&*self.file, buffer, job.offset),
+                true => write_at(&self.file, buffer, job.offset),
                 false => rustix::io::pread(&*self.file, &mut *buffer, job.offset),
             };
             if answer != Err(rustix::io::Errno::INTR) {

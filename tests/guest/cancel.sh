@@ -58,7 +58,7 @@ leave() {
         echo "        $what: no process continues to run"
     fi
     case $what in
-    *"the cache"*)
+    writing*)
         # What is not written yet must not replace what others write.
         dmsetup create --noudevsync other --table "0 8 linear $target 0" 2>/dev/null && held=no || held=yes
         check $held "$what: nobody else can use the device before all is written"
@@ -88,6 +88,7 @@ leave "signatures" TERM 0 -- random-write $target
 leave "reading, system calls" TERM 3 -- random-read $target --engine pread --depth 4 --duration 60s
 leave "reading, io_uring" HUP 3 -- random-read $target --engine uring --depth 4 --duration 60s
 leave "writing, system calls" TERM 3 -- random-write $target --engine pread --depth 4 --duration 60s --overwrite $target
+leave "writing, io_uring" HUP 3 -- random-write $target --engine uring --depth 4 --duration 60s --overwrite $target
 leave "writing through the cache" HUP 3 -- sequential-write $target --engine pread --cache keep --duration 60s --overwrite $target
 
 READER=yes leave "writing through the cache, others read" TERM 3 -- sequential-write $target --engine pread --cache keep --duration 60s --overwrite $target

@@ -107,7 +107,9 @@ mod tests {
     use super::*;
 
     fn stats(dirty: u64, writeback: u64) -> String {
-        format!("BdiWriteback:  {writeback:8} kB\nBdiReclaimable: {dirty:8} kB\nBdiDirtyThresh: 9 kB\n")
+        format!(
+            "BdiWriteback:  {writeback:8} kB\nBdiReclaimable: {dirty:8} kB\nBdiDirtyThresh: 9 kB\n"
+        )
     }
 
     #[test]
@@ -148,6 +150,9 @@ mod tests {
             ("proc/vmstat", "nr_dirty 3\nnr_writeback_temp 1\n"),
             ("sys/kernel/debug/bdi/7:0/stats", &stats(0, 0)),
         ]);
-        assert_eq!(unwritten_bytes(&roots), 4 * rustix::param::page_size() as u64);
+        assert_eq!(
+            unwritten_bytes(&roots),
+            4 * rustix::param::page_size() as u64
+        );
     }
 }

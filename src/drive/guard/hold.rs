@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use crate::drive::fcntl;
-use crate::drive::ioctl;
 use crate::drive::guard::busy_retry::retry_while_busy;
 use crate::drive::guard::conflicts::alias::{Alias, AliasKind};
 use crate::drive::guard::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
@@ -20,6 +20,7 @@ use crate::drive::guard::conflicts::same_file;
 use crate::drive::guard::conflicts::use_conflict::UseConflict;
 use crate::drive::guard::obstacles;
 use crate::drive::guard::refusal::Refusal;
+use crate::drive::ioctl;
 use crate::drive::medium::TargetKind;
 use crate::drive::medium::open_medium::OpenMedium;
 
@@ -38,9 +39,21 @@ pub(super) struct ExclusiveHold {
     medium: File,
     /// What is in page caches when writing ends.
     caches: WrittenCaches,
+    /// Whether descriptors of plans bypass the page cache, and whether there are any.
+    sharing: Mutex<(bool, Weak<()>)>,
     /// The usual node of the device, locked, if the device was opened by another node; other
     /// devices with the same bytes; the images of loop devices below it, locked.
     _aliases: Vec<OwnedFd>,
+}
+
+/// A descriptor of the open file that holds a block device exclusively. A request that the kernel has not completed
+/// keeps that file open: others cannot use the device before, also when this process has ended.
+#[derive(Debug)]
+pub struct HeldDescriptor {
+    /// The descriptor, open for reading and writing.
+    pub file: OwnedFd,
+    /// Alive while there is such a descriptor: the flags of the file belong to all.
+    _sharing: Arc<()>,
 }
 
 /// Where the kernel may keep what was written to a medium.
@@ -78,6 +91,7 @@ impl ExclusiveHold {
                 TargetKind::BlockDevice => WrittenCaches::Device,
                 _ => WrittenCaches::File,
             },
+            sharing: Mutex::default(),
             _aliases: node.map(OwnedFd::from).into_iter().collect(),
         })
     }
@@ -119,6 +133,31 @@ impl ExclusiveHold {
             self.caches = WrittenCaches::LowerDevices;
         }
         self._aliases.extend(others);
+    }
+
+    /// Another descriptor of the open file that holds a block device, with or without `O_DIRECT`. `None` for a
+    /// regular file, where the device may not be written, and while there are descriptors with the other flag.
+    pub(super) fn descriptor(&self, direct: bool) -> Option<HeldDescriptor> {
+        let is_writable = fcntl_getfl(&self.medium).is_ok_and(|flags| flags.contains(OFlags::RDWR));
+        if self.caches == WrittenCaches::File || !is_writable {
+            return None;
+        }
+        let mut sharing = self.sharing.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = match sharing.1.upgrade() {
+            Some(shared) if sharing.0 == direct => shared,
+            Some(_) => return None,
+            None => Arc::default(),
+        };
+        // Also without `O_NONBLOCK`, which it was opened with.
+        let mut flags = OFlags::empty();
+        flags.set(OFlags::DIRECT, direct);
+        fcntl_setfl(&self.medium, flags).ok()?;
+        let file = self.medium.try_clone().ok()?.into();
+        *sharing = (direct, Arc::downgrade(&shared));
+        Some(HeldDescriptor {
+            file,
+            _sharing: shared,
+        })
     }
 
     /// Writes back what was written to a block device, and waits for it.

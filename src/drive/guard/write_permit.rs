@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::drive::guard::conflicts::process_list::ProcessList;
 use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
 use crate::drive::guard::device_keys::DeviceKey;
-use crate::drive::guard::hold::ExclusiveHold;
+use crate::drive::guard::hold::{ExclusiveHold, HeldDescriptor};
 use crate::drive::guard::map_tables::MapTable;
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::medium::open_medium::OpenMedium;
@@ -25,6 +25,11 @@ impl WritePermit {
     #[must_use]
     pub fn id(&self) -> FileId {
         self.id
+    }
+
+    /// A descriptor that keeps others from a block device as long as a request in the kernel uses it.
+    pub(super) fn held_descriptor(&self, direct: bool) -> Option<HeldDescriptor> {
+        self.hold.as_ref()?.descriptor(direct)
     }
 
     /// Writes back what was written to a block device by way of its page cache, and waits for it. The end

@@ -46,6 +46,8 @@ pub struct UringWorker {
     ring: IoUring,
     buffers: RequestBuffers,
     file: Arc<PlanFile>,
+    /// Flags of each write (pwritev2(2)).
+    write_flags: i32,
     target: String,
     /// Whether requests are `IORING_OP_NOP`.
     is_nop: bool,
@@ -104,6 +106,7 @@ impl UringWorker {
         Ok(Self {
             ring,
             buffers,
+            write_flags: file.write_flags().bits().cast_signed(),
             file,
             target: source.medium.target.name.clone(),
             is_nop: nop,
@@ -195,27 +198,31 @@ impl UringWorker {
         let buffer = self.buffers.area().buffer_pointer(index);
         let (fixed, plain) = (Fixed(0), Fd(self.file.as_raw_fd()));
         macro_rules! build {
-            ($fixed_op:ident, $op:ident, $buffer:expr) => {
+            ($fixed_op:ident, $op:ident, $buffer:expr, $flags:expr) => {
                 match (self.are_buffers_registered, self.is_file_registered) {
                     (true, true) => opcode::$fixed_op::new(fixed, $buffer, job.length, 0)
                         .offset(job.offset)
+                        .rw_flags($flags)
                         .build(),
                     (true, false) => opcode::$fixed_op::new(plain, $buffer, job.length, 0)
                         .offset(job.offset)
+                        .rw_flags($flags)
                         .build(),
                     (false, true) => opcode::$op::new(fixed, $buffer, job.length)
                         .offset(job.offset)
+                        .rw_flags($flags)
                         .build(),
                     (false, false) => opcode::$op::new(plain, $buffer, job.length)
                         .offset(job.offset)
+                        .rw_flags($flags)
                         .build(),
                 }
             };
         }
         let entry = match job.writes {
             _ if self.is_nop => opcode::Nop::new().build(),
-            true => build!(WriteFixed, Write, buffer.cast_const()),
-            false => build!(ReadFixed, Read, buffer),
+            true => build!(WriteFixed, Write, buffer.cast_const(), self.write_flags),
+            false => build!(ReadFixed, Read, buffer, 0),
         };
         entry.user_data(u64::from(slot))
     }
