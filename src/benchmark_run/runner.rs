@@ -167,6 +167,10 @@ fn measure_repeats(
         let mut finished = measure(job, subject, span, &mut |event| {
             recorder.handle_event(event);
         });
+        if job.cancellation.is_cancelled() {
+            // The thread that waits for this one gives it up soon, and then the process may end.
+            opened.start_write_back();
+        }
         if let Some(refusal) = opened.take_refusal() {
             finished.state = RunState::Failed;
             finished.error = Some(EngineError::from(refusal).into());

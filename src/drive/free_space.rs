@@ -1,6 +1,7 @@
 //! Bytes that may be written to the file system of a file: its free space, for an in-memory file
 //! system the available memory, for one in an image the free space below that, and for one on
-//! a snapshot, its origin or a thin volume what is left for that. A quota may leave less.
+//! a snapshot, its origin or a thin volume what is left for that. A quota may leave less, and so does what
+//! others have written to an image, a snapshot or a pool and the kernel has not written back yet.
 
 mod file_system;
 mod image;
@@ -8,6 +9,7 @@ mod lower_space;
 mod new_blocks;
 mod quota;
 mod store;
+mod unwritten;
 mod upper_directory;
 
 use crate::drive::error::DriveError;
@@ -36,7 +38,7 @@ pub(super) const MIN_SCRATCH_BYTES: u64 = 16 << 20;
 /// Free space of a file system and the reserve that must stay free.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreeSpace {
-    /// Bytes that this user can still write.
+    /// Bytes that this user can still write, without those that others have been promised.
     pub free_bytes: u64,
     /// Bytes that always stay free: 1 GiB or 5 % of the total size, whichever is larger.
     pub reserve_bytes: u64,
@@ -68,6 +70,15 @@ impl FreeSpace {
         let size = DEFAULT_SCRATCH_BYTES.min(self.usable_bytes() / 2) / SIZE_GRANULARITY
             * SIZE_GRANULARITY;
         (size >= MIN_SCRATCH_BYTES).then_some(size)
+    }
+
+    /// Without bytes that others have been promised.
+    #[must_use]
+    pub(super) fn without(self, bytes: u64) -> Self {
+        Self {
+            free_bytes: self.free_bytes.saturating_sub(bytes),
+            ..self
+        }
     }
 
     fn of_store(roots: &SysPaths, store: &SpaceStore) -> Option<(Self, u64)> {

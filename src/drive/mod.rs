@@ -21,6 +21,7 @@ pub mod scratch;
 pub mod settings;
 mod space_limit;
 pub mod unplug;
+mod user_namespace;
 
 pub use self::advice::TuningAdvice;
 pub use self::error::DriveError;
@@ -29,8 +30,8 @@ pub use self::error_kind::ErrorKind;
 pub use self::file_systems::MountedFileSystem;
 pub use self::free_space::LowerSpace;
 pub use self::guard::{
-    Consent, InspectedMedium, Inspection, MediumAccess, OverwriteImpact, Refusal, UseConflict,
-    WriteDurability, WriteMode, WritePermit,
+    Consent, HeldDescriptor, InspectedMedium, Inspection, MediumAccess, OverwriteImpact, Refusal,
+    UseConflict, WriteDurability, WriteMode, WritePermit,
 };
 pub use self::identity::{BlockDevice, DeviceUse, DriveKind, VolumeKind};
 pub use self::medium::{OpenMedium, Target, TargetKind};

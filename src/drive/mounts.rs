@@ -191,9 +191,9 @@ fn mount_entry(roots: &SysPaths, line: &MountinfoLine<'_>) -> Option<MountEntry>
     let mut options: Vec<String> = Vec::new();
     let all = [line.options, line.super_options];
     for option in all.iter().flat_map(|all| all.split(|byte| *byte == b',')) {
-        let option = String::from_utf8_lossy(option);
+        let option = plain_text(option);
         if !option.is_empty() && options.iter().all(|known| *known != option) {
-            options.push(option.into_owned());
+            options.push(option);
         }
     }
     Some(MountEntry {
@@ -248,6 +248,14 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     use super::*;
+
+    #[test]
+    fn options_of_a_mount_are_plain_text() {
+        let (_root, roots) = SysPaths::with_files(&[]);
+        let line = br"36 35 0:40 / /merged rw - overlay overlay rw,lowerdir=/a\134:b,upperdir=/my\040\054\075disk/up";
+        let options = parse_mount(&roots, line).unwrap().options;
+        assert_eq!(options, ["rw", r"lowerdir=/a\:b", "upperdir=/my ,=disk/up"]);
+    }
 
     #[test]
     fn paths_of_mounts_and_swap_files_keep_their_bytes() {

@@ -65,6 +65,7 @@ pub(super) fn scratch_size(
     directory: &str,
     wanted: Option<u64>,
 ) -> Result<u64, DriveError> {
+    LowerSpace::below_file(roots, file).settle(roots);
     let room = FreeSpace::of_file(roots, file, directory)?;
     let Some(wanted) = wanted else {
         return room
@@ -159,18 +160,19 @@ pub fn check_space_for_holes(
 ) -> Result<(), DriveError> {
     let length = window.end.saturating_sub(window.start);
     let written = length.min(most.unwrap_or(u64::MAX));
-    let name = &medium.target.name;
+    let (name, below) = (&medium.target.name, lower_space(medium));
     let check = |room: FreeSpace, missing: u64| match missing > room.usable_bytes() {
         true if missing > 0 => Err(room.insufficient_for_holes(name, missing)),
         _ => Ok(()),
     };
     if medium.device_number().is_none() {
         let room = FreeSpace::of_file_system(medium.roots(), medium.anchor(), name)?;
+        let room = room.without(below.promised_bytes(medium.roots()));
         // Where the allocation is unknown, the check of the free space during the run still applies.
         let missing = new_block_bytes(medium.roots(), medium.anchor(), window).unwrap_or(0);
         check(room, missing.min(written))?;
     }
-    for lower in lower_space(medium).rooms(medium.roots()) {
+    for lower in below.rooms(medium.roots()) {
         let missing = match lower.demand {
             SpaceDemand::NewBlocks { bytes } => bytes.min(written),
             SpaceDemand::Units { unit_bytes } => store_bytes(length, most, unit_bytes),
@@ -200,6 +202,7 @@ pub fn space_shortage(medium: &OpenMedium, below: &LowerSpace) -> Option<DriveEr
     let (name, size) = (&medium.target.name, medium.target.size_bytes);
     if medium.device_number().is_none() {
         let room = FreeSpace::of_file_system(medium.roots(), medium.anchor(), name);
+        let room = room.map(|room| room.without(below.promised_bytes(medium.roots())));
         if let Some(room) = room.ok().filter(|room| room.usable_bytes() == 0) {
             let missing = new_block_bytes(medium.roots(), medium.anchor(), 0..size).unwrap_or(0);
             if missing > 0 {

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::EngineError;
+use super::io_target::PlanFile;
 use super::outcome::{EndReason, ExecutionOutcome, FinishTimes};
 use super::plan::{FlushMethod, Plan};
 
@@ -14,7 +15,7 @@ use super::plan::{FlushMethod, Plan};
 /// for a plan that was cancelled or has failed.
 pub(super) fn flush_and_close(
     plan: &Plan,
-    file: Arc<OwnedFd>,
+    file: Arc<PlanFile>,
     target: &str,
     outcome: &mut ExecutionOutcome,
 ) {
@@ -48,7 +49,7 @@ fn flush_description(method: FlushMethod) -> &'static str {
     }
 }
 
-fn flush_file(method: FlushMethod, file: &OwnedFd, window: &Range<u64>) -> io::Result<()> {
+fn flush_file(method: FlushMethod, file: &PlanFile, window: &Range<u64>) -> io::Result<()> {
     match method {
         FlushMethod::CloseOnly => Ok(()),
         FlushMethod::Fsync => Ok(rustix::fs::fsync(file)?),
@@ -58,7 +59,7 @@ fn flush_file(method: FlushMethod, file: &OwnedFd, window: &Range<u64>) -> io::R
 }
 
 /// Writes back a range's dirty pages and waits for them (sync_file_range(2)).
-fn sync_file_range(file: &OwnedFd, window: &Range<u64>) -> io::Result<()> {
+fn sync_file_range(file: &PlanFile, window: &Range<u64>) -> io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
         | libc::SYNC_FILE_RANGE_WAIT_AFTER;

@@ -1,16 +1,19 @@
 //! A medium opened for a plan, with or without its cached pages.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use rustix::fs::Advice;
+use rustix::io::ReadWriteFlags;
 
 use super::EngineError;
 use super::plan::{CacheMode, Plan, SyncMode};
 use super::plan_error::{BufferDemand, PlanError, PlanField, PlanProblem};
 use super::request_generator::ScheduledRequest;
 use super::write_gate::WriteGate;
-use crate::drive::{MediumAccess, OpenMedium, WriteDurability, WriteMode, WritePermit};
+use crate::drive::{
+    HeldDescriptor, MediumAccess, OpenMedium, WriteDurability, WriteMode, WritePermit,
+};
 use crate::memory;
 
 /// A medium and its write permit, if any.
@@ -24,6 +27,47 @@ pub struct IoTarget {
     pub gate: Option<Arc<WriteGate>>,
 }
 
+/// A descriptor of a medium for one plan. Everything that has it has the permit as well: a write that hangs in
+/// the kernel keeps others from the device.
+#[derive(Debug)]
+pub struct PlanFile {
+    /// Closed before the permit ends.
+    file: PlanDescriptor,
+    /// Flags of each write (pwritev2(2)).
+    write_flags: ReadWriteFlags,
+    _permit: Option<Arc<WritePermit>>,
+}
+
+#[derive(Debug)]
+enum PlanDescriptor {
+    /// Opened for the plan.
+    Own(OwnedFd),
+    /// Of the open file that holds a block device.
+    Held(HeldDescriptor),
+}
+
+impl PlanFile {
+    /// Flags that each write needs.
+    pub fn write_flags(&self) -> ReadWriteFlags {
+        self.write_flags
+    }
+}
+
+impl AsFd for PlanFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.file {
+            PlanDescriptor::Own(file) => file.as_fd(),
+            PlanDescriptor::Held(held) => held.file.as_fd(),
+        }
+    }
+}
+
+impl AsRawFd for PlanFile {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
 impl IoTarget {
     /// Checks that the plan fits the medium, opens the medium for it and drops its cached pages if
     /// the plan requests that.
@@ -31,7 +75,7 @@ impl IoTarget {
     /// # Errors
     /// [`EngineError::InvalidPlan`] when the plan does not fit or writes without a permit;
     /// [`EngineError::OpenMedium`] when the medium cannot be opened.
-    pub fn open(&self, plan: &Plan) -> Result<OwnedFd, EngineError> {
+    pub fn open(&self, plan: &Plan) -> Result<PlanFile, EngineError> {
         plan.validate(&self.medium.target)?;
         self.check_memory(plan)?;
         let mode = match (&self.write_permit, plan.operation.writes()) {
@@ -45,15 +89,32 @@ impl IoTarget {
                 }));
             }
         };
-        let file = self.medium.open(MediumAccess {
-            mode,
-            direct: plan.cache_mode == CacheMode::Bypass,
-            durability: match plan.sync_mode {
-                SyncMode::None => WriteDurability::None,
-                SyncMode::DataSync => WriteDurability::Dsync,
-                SyncMode::Sync => WriteDurability::Sync,
+        let direct = plan.cache_mode == CacheMode::Bypass;
+        let held = match mode {
+            WriteMode::Write(permit) => self.medium.held_descriptor(permit, direct)?,
+            WriteMode::Read => None,
+        };
+        let (durability, write_flags) = match plan.sync_mode {
+            SyncMode::None => (WriteDurability::None, ReadWriteFlags::empty()),
+            SyncMode::DataSync => (WriteDurability::Dsync, ReadWriteFlags::DSYNC),
+            SyncMode::Sync => (WriteDurability::Sync, ReadWriteFlags::SYNC),
+        };
+        let file = match held {
+            Some(held) => PlanFile {
+                file: PlanDescriptor::Held(held),
+                write_flags,
+                _permit: self.write_permit.clone(),
             },
-        })?;
+            None => PlanFile {
+                file: PlanDescriptor::Own(self.medium.open(MediumAccess {
+                    mode,
+                    direct,
+                    durability,
+                })?),
+                write_flags: ReadWriteFlags::empty(),
+                _permit: self.write_permit.clone(),
+            },
+        };
         if plan.cache_mode == CacheMode::Drop {
             self.drop_cached_pages(&file);
         }
@@ -74,7 +135,7 @@ impl IoTarget {
 
     /// Asks the kernel to drop the cached pages of the target. Not by BLKFLSBUF: a RAM disk of kernels
     /// before 5.10 drops its content with them. The check `served-from-cache` reports what stays cached.
-    fn drop_cached_pages(&self, file: &OwnedFd) {
+    fn drop_cached_pages(&self, file: &PlanFile) {
         let _ = rustix::fs::fdatasync(file);
         let _ = rustix::fs::fadvise(file, 0, None, Advice::DontNeed);
     }

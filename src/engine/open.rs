@@ -2,7 +2,10 @@
 
 use std::ffi::OsStr;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use super::auto::AutoEngine;
 use super::io_target::IoTarget;
@@ -15,11 +18,14 @@ use super::{CancellationToken, Engine};
 use crate::drive;
 use crate::drive::guard::WriteWatch;
 use crate::drive::{
-    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind, guard,
-    scratch,
+    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind,
+    WritePermit, guard, scratch,
 };
 use crate::named_file::FileId;
 use crate::roots::SysPaths;
+
+/// How long the end of a run waits for what is in the page cache of its target: a slow drive takes minutes.
+const WRITE_BACK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The engine that the user requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,6 +90,33 @@ struct RealTarget {
     medium: Arc<OpenMedium>,
     /// Watches the target while it is written; `None` where no other process can reach it.
     keeper: Option<GateKeeper>,
+    /// The permission to write it.
+    permit: Option<Arc<WritePermit>>,
+}
+
+impl Drop for RealTarget {
+    /// A worker that hangs in the kernel has the permit as well, and may not come to its end: the process ends
+    /// before that.
+    fn drop(&mut self) {
+        if let Some(permit) = self.permit.take() {
+            let _ = write_back_on_thread(permit).recv_timeout(WRITE_BACK_TIMEOUT);
+        }
+    }
+}
+
+/// Writes back what was written to a block device by way of its page cache. The device stays held until that is
+/// done, also when the process is to end before: the kernel does not interrupt the thread. The channel is
+/// closed at the end.
+fn write_back_on_thread(permit: Arc<WritePermit>) -> Receiver<()> {
+    let (done, end) = mpsc::channel();
+    let thread = thread::Builder::new().name("write-back".to_owned());
+    // Without a thread the permit may end here, which waits for the same.
+    let _ = thread.spawn(move || {
+        permit.write_back();
+        drop(permit);
+        drop(done);
+    });
+    end
 }
 
 /// Opens a target: a block device, a file, a directory, or `sim:...`. In a directory it creates a
@@ -141,6 +174,7 @@ pub fn open_medium(
             engine_choice: choice,
             medium,
             keeper: None,
+            permit: None,
         }),
     })
 }
@@ -224,9 +258,11 @@ impl OpenedTarget {
             .map_err(drive::io_error_context("start a thread that watches", name))?;
         let gate = Arc::clone(keeper.gate());
         real.keeper = Some(keeper);
+        let permit = Arc::new(permit);
+        real.permit = Some(Arc::clone(&permit));
         let source = IoTarget {
             medium: Arc::clone(&real.medium),
-            write_permit: Some(Arc::new(permit)),
+            write_permit: Some(permit),
             gate: Some(gate),
         };
         self.engine = create_engine(&real.sys_paths, real.engine_choice, source)?;
@@ -245,6 +281,7 @@ impl OpenedTarget {
     ) -> Result<(), DriveError> {
         match &self.real_target {
             Some(real) if real.medium.target.kind != TargetKind::ScratchFile => {
+                scratch::lower_space(&real.medium).settle(&real.sys_paths);
                 scratch::check_space_for_holes(&real.medium, window, most)
             }
             _ => Ok(()),
@@ -257,6 +294,14 @@ impl OpenedTarget {
     pub fn take_refusal(&self) -> Option<DriveError> {
         let keeper = self.real_target.as_ref()?.keeper.as_ref()?;
         keeper.gate().take_reason()
+    }
+
+    /// Begins to write back what was written to a block device by way of its page cache, without waiting for it.
+    pub fn start_write_back(&self) {
+        let permit = self.real_target.as_ref().and_then(|it| it.permit.clone());
+        if let Some(permit) = permit {
+            drop(write_back_on_thread(permit));
+        }
     }
 
     /// Fills a scratch file with random bytes, once; does nothing for any other target. Calls

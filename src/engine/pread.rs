@@ -1,13 +1,13 @@
 //! The engine of synchronous system calls: one thread for each request in flight. For kernels,
 //! containers and sysctls that do not allow io_uring.
 
-use std::os::fd::OwnedFd;
+use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::buffers::RequestBuffers;
 use super::execution;
-use super::io_target::{IoTarget, transferred_bytes};
+use super::io_target::{IoTarget, PlanFile, transferred_bytes};
 use super::plan_error::{PlanError, PlanField, PlanProblem};
 use super::request_generator::{NextStep, ScheduledRequest, WorkerId};
 use super::worker::{Submitter, WorkerContext, WorkerFactory};
@@ -99,9 +99,18 @@ impl Engine for PreadEngine {
     }
 }
 
+/// pwrite(2), with flags where the file was not opened with them.
+fn write_at(file: &PlanFile, buffer: &[u8], offset: u64) -> rustix::io::Result<usize> {
+    let flags = file.write_flags();
+    match flags.is_empty() {
+        true => rustix::io::pwrite(file, buffer, offset),
+        false => rustix::io::pwritev2(file, &[IoSlice::new(buffer)], offset, flags),
+    }
+}
+
 /// Executes the system calls of one thread, one after the other.
 struct SyncWorker {
-    file: Arc<OwnedFd>,
+    file: Arc<PlanFile>,
     buffers: RequestBuffers,
     target: String,
     has_arrival_rate: bool,
@@ -147,7 +156,7 @@ impl SyncWorker {
         }
         let answer = loop {
             let answer = match job.writes {
-                true => rustix::io::pwrite(&*self.file, buffer, job.offset),
+                true => write_at(&self.file, buffer, job.offset),
                 false => rustix::io::pread(&*self.file, &mut *buffer, job.offset),
             };
             if answer != Err(rustix::io::Errno::INTR) {

@@ -28,12 +28,13 @@ now() { cut -d' ' -f1 /proc/uptime | tr -d .; }
 # (SIGINT would not do: a shell has its background jobs ignore it.)
 # leave WHAT SIGNAL SECONDS -- WORDS...: starts `diskscope run WORDS`, suspends the device after so
 # many seconds (0: before the start), sends the signal two seconds later, and measures how long the
-# program takes to end.
+# program takes to end. With READER set, another process reads the device.
 leave() {
     what=$1 signal=$2 after=$3
     shift 4
     rm -rf /tmp/state
     dmsetup create --noudevsync hangs --table "0 1000000 linear /dev/$disk 0" && dmsetup mknodes
+    [ -n "$READER" ] && exec 9<$target
     [ "$after" = 0 ] && dmsetup suspend --noflush --nolockfs hangs
     diskscope run "$@" >/tmp/out.txt 2>/tmp/err.txt &
     program=$!
@@ -56,6 +57,14 @@ leave() {
     else
         echo "        $what: no process continues to run"
     fi
+    case $what in
+    writing*)
+        # What is not written yet must not replace what others write.
+        dmsetup create --noudevsync other --table "0 8 linear $target 0" 2>/dev/null && held=no || held=yes
+        check $held "$what: nobody else can use the device before all is written"
+        [ $held = yes ] || dmsetup remove --noudevsync other
+        ;;
+    esac
     sed 's/^/        /' /tmp/err.txt
     ls /tmp/state/diskscope/sessions 2>/dev/null | sed "s/^/        saved: /"
     dmsetup resume hangs
@@ -67,6 +76,7 @@ leave() {
     done
     [ -n "$stays" ] && [ -e /proc/"$stays" ] && gone=no || gone=yes
     check $gone "$what: nothing stays once the drive answers"
+    [ -n "$READER" ] && exec 9<&-
     for wait in 1 2 3 4 5 6 7 8 9 10; do
         dmsetup remove --noudevsync hangs 2>/dev/null && break
         sleep 0.2
@@ -78,7 +88,10 @@ leave "signatures" TERM 0 -- random-write $target
 leave "reading, system calls" TERM 3 -- random-read $target --engine pread --depth 4 --duration 60s
 leave "reading, io_uring" HUP 3 -- random-read $target --engine uring --depth 4 --duration 60s
 leave "writing, system calls" TERM 3 -- random-write $target --engine pread --depth 4 --duration 60s --overwrite $target
+leave "writing, io_uring" HUP 3 -- random-write $target --engine uring --depth 4 --duration 60s --overwrite $target
 leave "writing through the cache" HUP 3 -- sequential-write $target --engine pread --cache keep --duration 60s --overwrite $target
+
+READER=yes leave "writing through the cache, others read" TERM 3 -- sequential-write $target --engine pread --cache keep --duration 60s --overwrite $target
 
 # The processor is not waited for by a program that was stopped.
 diskscope run random-read /dev/"$disk" --duration 12s --depth 2 >/tmp/out.txt 2>/tmp/err.txt &

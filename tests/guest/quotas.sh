@@ -4,7 +4,7 @@
 # usage: quotas.sh DISK      name without /dev, of 1 GB or more; WHAT IS ON IT IS LOST
 #
 # Wanted: kernel modules xfs, ext4, quota_v2, loop; diskscope, mkfs.xfs, mkfs.ext4, xfs_quota, setquota,
-# chattr, setpriv of util-linux (or SETPRIV=) in the PATH. Prints one line for every check; its exit status is
+# chattr, setpriv and unshare of util-linux (or SETPRIV=, UNSHARE=) in the PATH. Prints one line for every check; its exit status is
 # the number of those that failed.
 
 disk=$1
@@ -62,6 +62,9 @@ what="XFS, user"
 xfs_quota -x -c 'limit -p bhard=0 42' -c 'limit -u bsoft=100m 1000' /tmp/point
 expect 1 "counts for the quota of user 1000" scratch 80MiB as_user
 expect 0 "" scratch 80MiB
+what="XFS, user who is root in a user namespace"
+as_root_of_namespace() { as_user ${UNSHARE:-unshare} -r "$@"; }
+expect 1 "counts for the quota of user 0" scratch 80MiB as_root_of_namespace
 umount /tmp/point
 
 mkfs.ext4 -q -F -O quota,project -E quotatype=usrquota:prjquota /dev/$disk

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -34,7 +35,7 @@ pub(super) struct BackingImage {
     /// The image, or the mount point of its file system: its free space is that of the image.
     pub place: File,
     /// Size of the image where it cannot be read: any of its blocks may be missing.
-    unread_bytes: Option<u64>,
+    pub unread_bytes: Option<u64>,
 }
 
 impl BackingImage {
@@ -80,7 +81,7 @@ impl DeviceOfFile {
                 Some(upper) => Self::of(roots, &upper),
                 None => Self::NotTold,
             },
-            name if is_on_unnamed_devices(name) => Self::NotTold,
+            name if is_on_unnamed_devices(name) || is_served_here(&mount) => Self::NotTold,
             _ => Self::None,
         }
     }
@@ -93,6 +94,14 @@ fn is_on_unnamed_devices(file_system: &str) -> bool {
         file_system,
         "fuse" | "ecryptfs" | "wrapfs" | "aufs" | "zfs" | "btrfs" | "bcachefs"
     ) || file_system.starts_with("fuse.")
+}
+
+/// Whether the server of a network file system is this machine: an address can be bound only there.
+fn is_served_here(mount: &MountEntry) -> bool {
+    let mut options = mount.options.iter();
+    let address = options.find_map(|option| option.strip_prefix("addr="));
+    let address = address.and_then(|it| it.parse::<IpAddr>().ok());
+    address.is_some_and(|address| UdpSocket::bind((address, 0)).is_ok())
 }
 
 /// The block devices that a write to a file reaches, by name: all of the machine where its file system
@@ -153,6 +162,23 @@ pub(super) fn backing_image(roots: &SysPaths, name: &str) -> Option<BackingImage
         place: open_file_system(roots, path, backing.as_ref())?,
         unread_bytes: Some(sectors.saturating_mul(SECTOR_BYTES)),
     })
+}
+
+/// Whether the file system of a file has the image of a loop device that can be written.
+pub(super) fn is_below_an_image(roots: &SysPaths, file: &File) -> bool {
+    let Ok(own) = file
+        .metadata()
+        .map(|facts| split_device_number(facts.dev()))
+    else {
+        return false;
+    };
+    let names = directory_entries(&roots.sys.join("class/block")).into_iter();
+    let images = names.filter_map(|name| backing_image(roots, &name));
+    // The files of a subvolume of btrfs have a number of their own, and so have those of an overlay.
+    let may_be_there = |number: (u32, u32)| number == own || number.0 == 0 && own.0 == 0;
+    images
+        .filter_map(|image| image.place.metadata().ok())
+        .any(|facts| may_be_there(split_device_number(facts.dev())))
 }
 
 /// Opens the image of a loop device for reading, if that path still leads to it.
@@ -233,8 +259,8 @@ mod tests {
             return skip(Requirement::Tmpfs, "no /dev/shm");
         };
         let info = format!("proc/self/fdinfo/{}", file.as_raw_fd());
-        let below = |file_system: &str| {
-            let line = format!("77 1 0:50 / /mnt rw - {file_system} source rw\n");
+        let below_with = |file_system: &str, options: &str| {
+            let line = format!("77 1 0:50 / /mnt rw - {file_system} source {options}\n");
             let (_root, roots) = SysPaths::with_files(&[
                 ("proc/self/mountinfo", &line),
                 (&info, "pos:\t0\nmnt_id:\t77\n"),
@@ -245,12 +271,18 @@ mod tests {
             names.sort();
             names
         };
+        let below = |file_system: &str| below_with(file_system, "rw");
         for kind in ["fuse.bindfs", "fuse", "ecryptfs", "zfs", "overlay"] {
             assert_eq!(below(kind), ["loop0", "sda"], "{kind}");
         }
         for kind in ["tmpfs", "nfs4"] {
             assert!(below(kind).is_empty(), "{kind}");
         }
+        let own = below_with("nfs4", "rw,vers=4.2,addr=127.0.0.1");
+        assert_eq!(own, ["loop0", "sda"]);
+        // An address for documentation (RFC 5737), which no machine has.
+        let options = "rw,vers=4.2,clientaddr=127.0.0.1,addr=192.0.2.1";
+        assert!(below_with("nfs4", options).is_empty());
     }
 
     #[test]

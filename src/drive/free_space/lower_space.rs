@@ -6,6 +6,7 @@ use std::fs::File;
 use super::FreeSpace;
 use super::image::{self, BackingImage};
 use super::store::SpaceStore;
+use super::unwritten;
 use crate::drive::error::DriveError;
 use crate::drive::space_limit::SpaceLimit;
 use crate::roots::SysPaths;
@@ -15,6 +16,8 @@ use crate::roots::SysPaths;
 pub struct LowerSpace {
     images: Vec<BackingImage>,
     stores: Vec<SpaceStore>,
+    /// Whether the file system of the medium has the image of a loop device, of whatever medium.
+    has_images_above: bool,
 }
 
 /// The free space of something below a medium.
@@ -45,7 +48,10 @@ impl LowerSpace {
     /// What is below the file system of a file.
     #[must_use]
     pub fn below_file(roots: &SysPaths, file: &File) -> Self {
-        Self::below_devices(roots, image::devices_below_file(roots, file))
+        Self {
+            has_images_above: image::is_below_an_image(roots, file),
+            ..Self::below_devices(roots, image::devices_below_file(roots, file))
+        }
     }
 
     /// What is below a block device.
@@ -70,6 +76,27 @@ impl LowerSpace {
             next += 1;
         }
         found
+    }
+
+    /// Has the kernel write back what others have written, where it may need the same space as the
+    /// medium: then the free space is what is left.
+    pub fn settle(&self, roots: &SysPaths) {
+        if self.has_images_above || self.has_any() {
+            unwritten::write_back_all(roots);
+        }
+    }
+
+    /// Bytes of the file system of the medium itself that have been promised to others: the kernel has not
+    /// written them to an image there yet. What was written to its files is no longer free.
+    pub(in crate::drive) fn promised_bytes(&self, roots: &SysPaths) -> u64 {
+        match self.has_images_above {
+            true => unwritten::unwritten_bytes(roots),
+            false => 0,
+        }
+    }
+
+    fn has_any(&self) -> bool {
+        !self.images.is_empty() || !self.stores.is_empty()
     }
 
     /// Whether a write can need space below the medium.
@@ -106,14 +133,20 @@ impl LowerSpace {
         roots: &SysPaths,
         is_wanted: impl Fn(&FreeSpace) -> bool,
     ) -> Vec<LowerRoom> {
+        if !self.has_any() {
+            return Vec::new();
+        }
+        let promised = unwritten::unwritten_bytes(roots);
         let images = self.images.iter().filter_map(|image| {
-            let room = image_room(roots, image).filter(&is_wanted)?;
+            let room = image_room(roots, image)?.without(promised);
+            let room = Some(room).filter(&is_wanted)?;
             let bytes = image.new_block_bytes(roots);
             let demand = SpaceDemand::NewBlocks { bytes };
             (bytes > 0).then_some(LowerRoom { room, demand })
         });
         let stores = self.stores.iter().filter_map(|store| {
             let (room, unit_bytes) = FreeSpace::of_store(roots, store)?;
+            let room = room.without(promised);
             let demand = SpaceDemand::Units { unit_bytes };
             is_wanted(&room).then_some(LowerRoom { room, demand })
         });
@@ -131,8 +164,10 @@ impl FreeSpace {
         file: &File,
         directory: &str,
     ) -> Result<Self, DriveError> {
+        let lower = LowerSpace::below_file(roots, file);
         let own = Self::of_file_system(roots, file, directory)?;
-        let below = LowerSpace::below_file(roots, file).rooms(roots).into_iter();
+        let own = own.without(lower.promised_bytes(roots));
+        let below = lower.rooms(roots).into_iter();
         // When the file system of an image is full, this one loses data of others that the kernel has
         // accepted.
         let limits = |lower: &LowerRoom| match lower.demand {
@@ -154,4 +189,50 @@ fn image_room(roots: &SysPaths, image: &BackingImage) -> Option<FreeSpace> {
     let limit = room.limit.clone();
     let limit = limit.or_else(|| Some(SpaceLimit::Image(image.path.clone())));
     Some(FreeSpace { limit, ..room })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promised_bytes_are_not_free_below_a_medium() {
+        let directory = tempfile::tempdir().unwrap();
+        let image = || BackingImage {
+            path: "/image".to_owned(),
+            place: File::open(directory.path()).unwrap(),
+            unread_bytes: Some(1 << 20),
+        };
+        let lower = LowerSpace {
+            images: vec![image()],
+            ..LowerSpace::default()
+        };
+        let (_root, roots) = SysPaths::with_files(&[]);
+        assert!(lower.exhausted(&roots).is_empty());
+        let before = lower.rooms(&roots)[0].room.free_bytes;
+        assert!(before > 0 && lower.has_free(&roots, 1, 0));
+        let (_root, roots) = SysPaths::with_files(&[("proc/vmstat", "nr_dirty 99999999999\n")]);
+        assert_eq!(lower.rooms(&roots)[0].room.free_bytes, 0);
+        assert_eq!(lower.exhausted(&roots).len(), 1);
+        assert!(!lower.has_free(&roots, 1, 0));
+    }
+
+    #[test]
+    fn bytes_of_a_file_system_are_promised_where_it_has_an_image() {
+        let directory = tempfile::tempdir().unwrap();
+        let image = directory.path().join("image");
+        std::fs::write(&image, [0; 4096]).unwrap();
+        let file = tempfile::tempfile_in(directory.path()).unwrap();
+        let promised = |read_only: &str| {
+            let backing = format!("{}\n", image.display());
+            let (_root, roots) = SysPaths::with_files(&[
+                ("proc/vmstat", "nr_dirty 2\n"),
+                ("sys/class/block/loop0/loop/backing_file", &backing),
+                ("sys/class/block/loop0/ro", read_only),
+            ]);
+            LowerSpace::below_file(&roots, &file).promised_bytes(&roots)
+        };
+        assert_eq!(promised("0\n"), 2 * rustix::param::page_size() as u64);
+        assert_eq!(promised("1\n"), 0, "nothing is written to it");
+    }
 }

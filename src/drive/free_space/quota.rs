@@ -15,6 +15,7 @@ use super::upper_directory::overlay_upper_directory;
 use super::{FreeSpace, RESERVE_BYTES, RESERVE_DIVISOR};
 use crate::drive::btrfs;
 use crate::drive::space_limit::SpaceLimit;
+use crate::drive::user_namespace;
 use crate::inode_attributes::InodeAttributes;
 use crate::roots::SysPaths;
 
@@ -79,8 +80,10 @@ pub(super) fn quota_rooms(roots: &SysPaths, file: &File) -> Vec<FreeSpace> {
         (QuotaKind::User, facts.uid()),
         (QuotaKind::Group, facts.gid()),
     ];
+    let is_first = user_namespace::is_first(roots);
     let owned = owners
         .into_iter()
+        .filter(|(_, id)| may_have_limits(*id, is_first))
         .filter_map(|(kind, id)| quota(place, kind, id).ok().flatten());
     let groups = btrfs::quota_limits(place).unwrap_or_default();
     let groups = groups.iter().map(|group| {
@@ -93,10 +96,21 @@ pub(super) fn quota_rooms(roots: &SysPaths, file: &File) -> Vec<FreeSpace> {
 /// What the quota of the project leaves that a file or directory belongs to.
 fn project_room(place: &File) -> Option<FreeSpace> {
     let project = InodeAttributes::of_file(place)?.project_id;
+    // Files without a project.
+    if project == 0 {
+        return None;
+    }
     match quota(place, QuotaKind::Project, project) {
         Ok(room) => room,
         Err(_) => project_of_directory(place, project),
     }
+}
+
+/// Whether a user or a group may have limits: not root and its group, for which XFS keeps the limits that others
+/// get by default. In another user namespace than the first, these are an ordinary user and group under other
+/// numbers, which the kernel translates.
+fn may_have_limits(id: u32, is_first_namespace: bool) -> bool {
+    id != 0 || !is_first_namespace
 }
 
 /// What a quota leaves; `None` without a limit.
@@ -105,8 +119,7 @@ fn project_room(place: &File) -> Option<FreeSpace> {
 /// `ESRCH` where there are no quotas, `EPERM` for one that this user may not read, `ENOSYS` before Linux
 /// 5.14 and on file systems without quotas.
 fn quota(file: &File, kind: QuotaKind, id: u32) -> io::Result<Option<FreeSpace>> {
-    // Root, its group and files without a project: XFS keeps the limits there that others get by default.
-    if id == 0 || is_unenforced(file, kind) {
+    if is_unenforced(file, kind) {
         return Ok(None);
     }
     let mut block = QuotaBlock::default();
@@ -210,6 +223,13 @@ mod tests {
         assert_eq!(of(2048, 0), Some(2 << 20));
         assert_eq!(of(2048, 1024), Some(1 << 20));
         assert_eq!(of(0, 1024), Some(1 << 20));
+    }
+
+    #[test]
+    fn root_of_a_user_namespace_may_have_limits() {
+        assert!(!may_have_limits(0, true));
+        assert!(may_have_limits(0, false));
+        assert!(may_have_limits(1000, true));
     }
 
     #[test]

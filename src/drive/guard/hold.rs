@@ -5,19 +5,22 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use crate::drive::fcntl;
 use crate::drive::guard::busy_retry::retry_while_busy;
+use crate::drive::guard::conflicts::alias::{Alias, AliasKind};
 use crate::drive::guard::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
 use crate::drive::guard::conflicts::medium_usage::ImageFile;
 use crate::drive::guard::conflicts::same_file;
 use crate::drive::guard::conflicts::use_conflict::UseConflict;
 use crate::drive::guard::obstacles;
 use crate::drive::guard::refusal::Refusal;
+use crate::drive::ioctl;
 use crate::drive::medium::TargetKind;
 use crate::drive::medium::open_medium::OpenMedium;
 
@@ -25,13 +28,43 @@ use crate::drive::medium::open_medium::OpenMedium;
 /// that no file system can be mounted and no device stacked on it (open(2)). Files and devices are
 /// also locked, which is effective against programs that check locks (flock(2), and open file
 /// description locks in fcntl(2)).
+///
+/// It ends after what was written to a block device by way of its page cache is on the drive. A partition of the
+/// device and other devices with its bytes have page caches of their own: what the kernel writes back
+/// later would replace what others have written there meanwhile. The kernel itself writes it back when the last
+/// process closes the device, which may be another one.
 #[derive(Debug)]
 pub(super) struct ExclusiveHold {
     /// Open for writing and locked.
     medium: File,
+    /// What is in page caches when writing ends.
+    caches: WrittenCaches,
+    /// Whether descriptors of plans bypass the page cache, and whether there are any.
+    sharing: Mutex<(bool, Weak<()>)>,
     /// The usual node of the device, locked, if the device was opened by another node; other
     /// devices with the same bytes; the images of loop devices below it, locked.
     _aliases: Vec<OwnedFd>,
+}
+
+/// A descriptor of the open file that holds a block device exclusively. A request that the kernel has not completed
+/// keeps that file open: others cannot use the device before, also when this process has ended.
+#[derive(Debug)]
+pub struct HeldDescriptor {
+    /// The descriptor, open for reading and writing.
+    pub file: OwnedFd,
+    /// Alive while there is such a descriptor: the flags of the file belong to all.
+    _sharing: Arc<()>,
+}
+
+/// Where the kernel may keep what was written to a medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WrittenCaches {
+    /// In the page cache of a file, which everybody shares who uses the file.
+    File,
+    /// In the page cache of the device.
+    Device,
+    /// Also in those of devices that loop devices below it are attached to.
+    LowerDevices,
 }
 
 impl ExclusiveHold {
@@ -54,6 +87,11 @@ impl ExclusiveHold {
         }
         Ok(Self {
             medium: file,
+            caches: match medium.target.kind {
+                TargetKind::BlockDevice => WrittenCaches::Device,
+                _ => WrittenCaches::File,
+            },
+            sharing: Mutex::default(),
             _aliases: node.map(OwnedFd::from).into_iter().collect(),
         })
     }
@@ -88,9 +126,57 @@ impl ExclusiveHold {
         Ok(())
     }
 
-    /// Holds other devices as well.
-    pub(super) fn add_aliases(&mut self, others: Vec<OwnedFd>) {
+    /// Holds other devices as well: those in `aliases`.
+    pub(super) fn add_aliases(&mut self, aliases: &[Alias], others: Vec<OwnedFd>) {
+        let is_below = |alias: &Alias| matches!(alias.kind, AliasKind::BackingDevice { .. });
+        if self.caches == WrittenCaches::Device && aliases.iter().any(is_below) {
+            self.caches = WrittenCaches::LowerDevices;
+        }
         self._aliases.extend(others);
+    }
+
+    /// Another descriptor of the open file that holds a block device, with or without `O_DIRECT`. `None` for a
+    /// regular file, where the device may not be written, and while there are descriptors with the other flag.
+    pub(super) fn descriptor(&self, direct: bool) -> Option<HeldDescriptor> {
+        let is_writable = fcntl_getfl(&self.medium).is_ok_and(|flags| flags.contains(OFlags::RDWR));
+        if self.caches == WrittenCaches::File || !is_writable {
+            return None;
+        }
+        let mut sharing = self.sharing.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = match sharing.1.upgrade() {
+            Some(shared) if sharing.0 == direct => shared,
+            Some(_) => return None,
+            None => Arc::default(),
+        };
+        // Also without `O_NONBLOCK`, which it was opened with.
+        let mut flags = OFlags::empty();
+        flags.set(OFlags::DIRECT, direct);
+        fcntl_setfl(&self.medium, flags).ok()?;
+        let file = self.medium.try_clone().ok()?.into();
+        *sharing = (direct, Arc::downgrade(&shared));
+        Some(HeldDescriptor {
+            file,
+            _sharing: shared,
+        })
+    }
+
+    /// Writes back what was written to a block device, and waits for it.
+    pub(super) fn write_back(&self) {
+        // An error is one of the drive: what it did not store is lost, and not dirty any more.
+        let _ = match self.caches {
+            WrittenCaches::File => Ok(()),
+            WrittenCaches::Device => ioctl::sync_file_data(&self.medium),
+            // A flush has a loop device write back what it is attached to.
+            WrittenCaches::LowerDevices => {
+                rustix::fs::fdatasync(&self.medium).map_err(io::Error::from)
+            }
+        };
+    }
+}
+
+impl Drop for ExclusiveHold {
+    fn drop(&mut self) {
+        self.write_back();
     }
 }
 

@@ -39,6 +39,7 @@ pub use self::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 pub use self::consent::{Consent, InspectedMedium};
 pub use self::contents::MediumContents;
 pub use self::file_uses::{FileUses, find_file_uses};
+pub use self::hold::HeldDescriptor;
 pub use self::inspect::{Inspection, TargetPartition, inspect_target};
 pub use self::medium_change::MediumChange;
 pub use self::obstacle::Obstacle;

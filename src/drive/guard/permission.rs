@@ -57,11 +57,11 @@ pub fn permit_writing(
     // Detects users that appeared between the first check and the exclusive open.
     let held = check_unused(roots, medium, SearchDepth::HeldMedium, &known)?;
     hold.lock_images(&held.images)?;
-    known.aliases = held.aliases.into_iter().map(|one| one.name).collect();
     known.processes = held.processes;
     let others = held.alias_holds;
     siblings::write_back_held_aliases(&others);
-    hold.add_aliases(others);
+    hold.add_aliases(&held.aliases, others);
+    known.aliases = held.aliases.into_iter().map(|one| one.name).collect();
     // From here on no file system can be mounted on the medium or on another device with its bytes:
     // the contents no longer change.
     if let Some(consent) = consent {
@@ -70,7 +70,7 @@ pub fn permit_writing(
     Ok(WritePermit {
         id: medium.file_id(),
         known_use: Arc::new(known),
-        _hold: Some(hold),
+        hold: Some(hold),
     })
 }
 

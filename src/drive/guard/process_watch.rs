@@ -15,7 +15,7 @@ use crate::roots::SysPaths;
 
 /// Interval between two looks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// Priority of the thread (nice(2)): that of the workers is 0.
+/// Priority of the thread (nice(2)), unless the process has a lower one: that of the workers is 0.
 const NICE_VALUE: i32 = 10;
 /// How long to wait for the thread to end; the examination of a process can hang in the kernel.
 const END_TIMEOUT: Duration = Duration::from_millis(50);
@@ -65,7 +65,9 @@ impl ProcessWatch {
             .name("process-watch".to_owned())
             .spawn(move || {
                 // Workers that wake up go first: listing thousands of processes takes milliseconds.
-                let _ = rustix::process::setpriority_process(None, NICE_VALUE);
+                if rustix::process::getpriority_process(None).is_ok_and(|own| own < NICE_VALUE) {
+                    let _ = rustix::process::setpriority_process(None, NICE_VALUE);
+                }
                 if let Err(refusal) = state.watch(&paths, &target, &known) {
                     state.stop(refusal);
                 }

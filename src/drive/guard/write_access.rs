@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::OFlags;
 
 use crate::drive::error::DriveError;
+use crate::drive::guard::hold::HeldDescriptor;
 use crate::drive::guard::usage_check;
 use crate::drive::guard::write_permit::WritePermit;
 use crate::drive::medium::open_medium::OpenMedium;
@@ -59,6 +60,27 @@ impl MediumAccess<'_> {
 }
 
 impl OpenMedium {
+    /// A descriptor of a block device for writing with this permit, by the open file that holds it exclusively:
+    /// requests with other durability have to say so themselves. The checks that forbid writing run again.
+    /// `None` where [`open`](Self::open) has to be used.
+    ///
+    /// # Errors
+    /// When writing has become unsafe since the permit was given.
+    pub fn held_descriptor(
+        &self,
+        permit: &WritePermit,
+        direct: bool,
+    ) -> Result<Option<HeldDescriptor>, DriveError> {
+        if permit.id() != self.file_id() || self.device_changed_since_opened().is_some() {
+            return Err(self.changed_error());
+        }
+        let held = permit.held_descriptor(direct);
+        if held.is_some() {
+            usage_check::check_after_open(self.roots(), self, permit)?;
+        }
+        Ok(held)
+    }
+
     /// Opens another descriptor of the same inode, for reading or, with a permit for this medium,
     /// for writing. The checks that forbid writing run again after opening.
     ///

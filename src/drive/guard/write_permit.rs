@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::drive::guard::conflicts::process_list::ProcessList;
 use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
 use crate::drive::guard::device_keys::DeviceKey;
-use crate::drive::guard::hold::ExclusiveHold;
+use crate::drive::guard::hold::{ExclusiveHold, HeldDescriptor};
 use crate::drive::guard::map_tables::MapTable;
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::medium::open_medium::OpenMedium;
@@ -17,7 +17,7 @@ pub struct WritePermit {
     pub(super) id: FileId,
     pub(super) known_use: Arc<KnownUse>,
     /// Excludes other users for the lifetime of the permit; `None` for a scratch file.
-    pub(super) _hold: Option<ExclusiveHold>,
+    pub(super) hold: Option<ExclusiveHold>,
 }
 
 impl WritePermit {
@@ -25,6 +25,19 @@ impl WritePermit {
     #[must_use]
     pub fn id(&self) -> FileId {
         self.id
+    }
+
+    /// A descriptor that keeps others from a block device as long as a request in the kernel uses it.
+    pub(super) fn held_descriptor(&self, direct: bool) -> Option<HeldDescriptor> {
+        self.hold.as_ref()?.descriptor(direct)
+    }
+
+    /// Writes back what was written to a block device by way of its page cache, and waits for it. The end
+    /// of the permit does the same, before others can use the device.
+    pub(crate) fn write_back(&self) {
+        if let Some(hold) = &self.hold {
+            hold.write_back();
+        }
     }
 
     /// The users known when the permit was given.
@@ -63,6 +76,6 @@ pub(super) fn permit_without_hold(medium: &OpenMedium) -> WritePermit {
     WritePermit {
         id: medium.file_id(),
         known_use: Arc::default(),
-        _hold: None,
+        hold: None,
     }
 }

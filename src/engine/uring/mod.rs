@@ -6,7 +6,6 @@ mod queue;
 mod ring;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -117,7 +116,7 @@ impl Engine for UringEngine {
         cancellation: &CancellationToken,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
-        let file: Arc<OwnedFd> = Arc::new(self.source.open(plan)?);
+        let file = Arc::new(self.source.open(plan)?);
         self.used
             .file_not_registered
             .store(false, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! The ring of one worker: submits requests, waits for completions and records them.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::completion_batch::{CompletionBatch, MAX_WAIT, max_batch_size};
 use super::ring;
 use super::ring::CompletionMode;
 use crate::engine::buffers::RequestBuffers;
-use crate::engine::io_target::{IoTarget, transferred_bytes};
+use crate::engine::io_target::{IoTarget, PlanFile, transferred_bytes};
 use crate::engine::plan::Plan;
 use crate::engine::request_generator::{NextStep, ScheduledRequest};
 use crate::engine::worker::{STOP_GRACE_PERIOD, Submitter, WorkerContext};
@@ -45,7 +45,9 @@ pub struct UringWorker {
     /// Declared before the buffers, so that the kernel releases them first.
     ring: IoUring,
     buffers: RequestBuffers,
-    file: Arc<OwnedFd>,
+    file: Arc<PlanFile>,
+    /// Flags of each write (pwritev2(2)).
+    write_flags: i32,
     target: String,
     /// Whether requests are `IORING_OP_NOP`.
     is_nop: bool,
@@ -86,7 +88,7 @@ impl UringWorker {
         nop: bool,
         plan: &Plan,
         source: &IoTarget,
-        file: Arc<OwnedFd>,
+        file: Arc<PlanFile>,
     ) -> Result<Self, EngineError> {
         let mut buffers = RequestBuffers::new(plan, plan.depth as usize)?;
         let ring = setup
@@ -104,6 +106,7 @@ impl UringWorker {
         Ok(Self {
             ring,
             buffers,
+            write_flags: file.write_flags().bits().cast_signed(),
             file,
             target: source.medium.target.name.clone(),
             is_nop: nop,
@@ -195,27 +198,31 @@ impl UringWorker {
         let buffer = self.buffers.area().buffer_pointer(index);
         let (fixed, plain) = (Fixed(0), Fd(self.file.as_raw_fd()));
         macro_rules! build {
-            ($fixed_op:ident, $op:ident, $buffer:expr) => {
+            ($fixed_op:ident, $op:ident, $buffer:expr, $flags:expr) => {
                 match (self.are_buffers_registered, self.is_file_registered) {
                     (true, true) => opcode::$fixed_op::new(fixed, $buffer, job.length, 0)
                         .offset(job.offset)
+                        .rw_flags($flags)
                         .build(),
                     (true, false) => opcode::$fixed_op::new(plain, $buffer, job.length, 0)
                         .offset(job.offset)
+                        .rw_flags($flags)
                         .build(),
                     (false, true) => opcode::$op::new(fixed, $buffer, job.length)
                         .offset(job.offset)
+                        .rw_flags($flags)
                         .build(),
                     (false, false) => opcode::$op::new(plain, $buffer, job.length)
                         .offset(job.offset)
+                        .rw_flags($flags)
                         .build(),
                 }
             };
         }
         let entry = match job.writes {
             _ if self.is_nop => opcode::Nop::new().build(),
-            true => build!(WriteFixed, Write, buffer.cast_const()),
-            false => build!(ReadFixed, Read, buffer),
+            true => build!(WriteFixed, Write, buffer.cast_const(), self.write_flags),
+            false => build!(ReadFixed, Read, buffer, 0),
         };
         entry.user_data(u64::from(slot))
     }

@@ -7,6 +7,8 @@ use std::process::{Child, Output};
 use std::time::{Duration, Instant};
 
 use diskscope::session::document::{MetricId, RunState};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::loop_device::LoopDevice;
@@ -289,4 +291,39 @@ fn killed_program_stops_its_io_load() {
     wait_until("the journal", || !sandbox.saved_sessions().is_empty());
     assert!(worker(&child).is_some());
     kill_and_wait(&mut child);
+}
+
+/// Whether anybody may mount a device or stack another one on it.
+fn is_held(device: &LoopDevice) -> bool {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    match rustix::fs::open(device.path(), flags, Mode::empty()) {
+        Ok(_) => false,
+        Err(error) => error == Errno::BUSY,
+    }
+}
+
+#[test]
+fn device_stays_held_until_writes_of_a_cancelled_run_are_complete() {
+    for engine in ["uring", "pread"] {
+        let Some(disk) = SlowDisk::mount() else {
+            return;
+        };
+        let Some(device) = slow_device(&disk) else {
+            return;
+        };
+        let sandbox = RunSandbox::new();
+        let options = ["--duration", "60s", "--depth", "4", "--engine", engine];
+        let run = ["run", "random-write", device.path(), "--overwrite"];
+        let run = [&run[..], &[device.path()], &options].concat();
+        let child = sandbox.command(&run).spawn().unwrap();
+        wait_until("a metric in the journal", || journal_has_metric(&sandbox));
+        disk.slow_down(Operation::Write);
+        wait_until("a slow write", || disk.is_waited_for(Operation::Write));
+        let (output, took) = signal_and_wait(child, Signal::INT);
+        assert_exits_promptly(&output, took, engine);
+        assert!(disk.is_waited_for(Operation::Write), "{engine}");
+        assert!(is_held(&device), "{engine}");
+        disk.be_quick();
+        wait_until("the end of the writes", || !is_held(&device));
+    }
 }

@@ -117,6 +117,29 @@ fn scratch_file_in_sparse_image_without_room_below_is_refused() {
     assert!(message.contains("space below the image"), "{message}");
 }
 
+#[test]
+fn space_that_others_need_when_their_data_is_written_back_is_not_taken() {
+    let mut sandbox = GuardSandbox::new();
+    let Some((_lower, directory)) = mount_file_system(&mut sandbox, 1700 * MIB, &EXT4) else {
+        return;
+    };
+    let Some(point) = mount_sparse_image(&mut sandbox, &directory) else {
+        return;
+    };
+    let usable = (free_bytes(&directory) - RESERVE_BYTES) / MIB;
+    // In the file system of the image, and not in the image yet.
+    let others = vec![7; (usable / 2 * MIB) as usize];
+    std::fs::write(point.join("others"), others).unwrap();
+    let size = format!("{}MiB", usable * 3 / 4);
+    for place in [&point, &directory] {
+        let mut command = overwrite_command(place.as_os_str(), &["--scratch-size", &size]);
+        let output = command.args(["--requests", "20"]).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{place:?}: {message}");
+        assert!(message.contains("must stay free"), "{place:?}: {message}");
+    }
+}
+
 /// Limits what a subvolume of a new btrfs may hold; its directory.
 fn mount_limited_subvolume(
     sandbox: &mut GuardSandbox,

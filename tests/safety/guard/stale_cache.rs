@@ -1,10 +1,14 @@
-//! A file system made through another name of the same bytes, behind the back of the page cache.
+//! Other names of the same bytes have page caches of their own: a file system made by one of them, and what a run
+//! leaves in that of its target.
 
 use std::fs::File;
 use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::guard::sandbox::{
-    GuardSandbox, assert_refused, command_output, run_overwrite, test_content,
+    Background, GuardSandbox, assert_refused, assert_written, command_output, overwrite_command,
+    run_overwrite, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
@@ -30,4 +34,81 @@ fn file_system_made_through_second_loop_device_is_not_overwritten() {
         assert_refused(&run_overwrite(first.path()), "holds ext4");
         assert!(test_content(&image) == before);
     }
+}
+
+/// Bytes of a device by its page cache, and those of the image below it.
+fn device_and_image(device: &LoopDevice, sandbox: &GuardSandbox) -> (Vec<u8>, Vec<u8>) {
+    let image = test_content(&sandbox.path("image"));
+    (test_content(device.path().as_ref()), image)
+}
+
+#[test]
+fn written_pages_of_a_device_that_others_read_are_written_back_at_the_end() {
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    // The kernel writes nothing back when the run closes the device, which is not the last one to do so.
+    let _reader = File::open(device.path()).unwrap();
+    assert_written(&run_overwrite(device.path()));
+    let (written, stored) = device_and_image(&device, &sandbox);
+    assert!(written.iter().any(|byte| *byte != 0));
+    assert!(written == stored);
+}
+
+#[test]
+fn written_pages_of_devices_below_a_loop_device_are_written_back_at_the_end() {
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(lower) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let Some(device) = LoopDevice::attach(lower.path().as_ref(), &[]) else {
+        return;
+    };
+    let _readers = [&lower, &device].map(|one| File::open(one.path()).unwrap());
+    for cache in ["keep", "bypass"] {
+        let before = test_content(&image);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
+        command.args(["run", "random-write", device.path(), "--cache", cache]);
+        command.args(["--overwrite", device.path(), "--requests", "20"]);
+        command.args(["--ramp", "0s", "--json", "-"]);
+        command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        assert_written(&command.output().unwrap());
+        let (_, stored) = device_and_image(&lower, &sandbox);
+        assert!(stored != before, "{cache}");
+        assert!(test_content(device.path().as_ref()) == stored, "{cache}");
+    }
+}
+
+#[test]
+fn written_pages_of_a_device_are_written_back_after_an_interruption() {
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let _reader = File::open(device.path()).unwrap();
+    let words = ["--duration", "30s", "--rate", "100/s"];
+    let mut command = overwrite_command(device.path().as_ref(), &words);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = Background(command.spawn().unwrap());
+    wait_until("it writes", || {
+        let (written, _) = device_and_image(&device, &sandbox);
+        written.iter().any(|byte| *byte != 0)
+    });
+    let pid = rustix::process::Pid::from_child(&run.0);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(run.0.wait().unwrap().code(), Some(130));
+    // Another process may still be at it.
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(5) {
+        let (written, stored) = device_and_image(&device, &sandbox);
+        if written == stored {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("what was written is in the page cache only");
 }

@@ -94,7 +94,8 @@ impl<'a> OpenerSearch<'a> {
         listed.is_none_or(|at| at.elapsed() >= LIST_INTERVAL)
     }
 
-    /// Examines new processes, and some of the others. `go_on` is asked before each.
+    /// Examines new processes, and some of the others. `go_on` is asked before each, and while a use is
+    /// waited for.
     ///
     /// # Errors
     /// The use that forbids writing.
@@ -117,7 +118,7 @@ impl<'a> OpenerSearch<'a> {
                 break;
             };
             let before = thread_cpu_time();
-            let examined = self.examine(process, progress);
+            let examined = self.examine(process, progress, go_on);
             let spent = nanoseconds(thread_cpu_time().saturating_sub(before));
             progress.budget_ns = progress.budget_ns.saturating_sub(spent).max(MAX_DEBT_NS);
             examined?;
@@ -153,8 +154,9 @@ impl<'a> OpenerSearch<'a> {
         &mut self,
         process: ListedProcess,
         progress: &mut OpenerProgress,
+        go_on: &dyn Fn() -> bool,
     ) -> Result<(), Refusal> {
-        let found = self.lasting_uses(&process);
+        let found = self.lasting_uses(&process, go_on);
         let directory = self.roots.proc.join(process.process.to_string());
         let mut unexamined = UnexaminedProcesses::default();
         for error in &found.errors {
@@ -171,8 +173,8 @@ impl<'a> OpenerSearch<'a> {
         }
     }
 
-    /// What a process uses for more than a brief moment.
-    fn lasting_uses(&mut self, process: &ListedProcess) -> ProcessUses {
+    /// What a process uses for more than a brief moment. Nothing lasts when there is nothing more to examine.
+    fn lasting_uses(&mut self, process: &ListedProcess, go_on: &dyn Fn() -> bool) -> ProcessUses {
         let began = Instant::now();
         let shared = &self.shared;
         loop {
@@ -187,7 +189,10 @@ impl<'a> OpenerSearch<'a> {
             if is_unused || began.elapsed() > LOCK_TIMEOUT {
                 return found;
             }
-            std::thread::sleep(LOCK_RETRY_INTERVAL);
+            if !go_on() {
+                return ProcessUses::default();
+            }
+            std::thread::park_timeout(LOCK_RETRY_INTERVAL);
         }
     }
 

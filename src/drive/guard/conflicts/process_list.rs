@@ -17,12 +17,11 @@ use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
+use crate::drive::user_namespace;
 use crate::roots::SysPaths;
 
-/// Inode numbers of the initial PID namespace and the initial user namespace (kernel
-/// include/linux/proc_ns.h).
+/// Inode number of the initial PID namespace (kernel include/linux/proc_ns.h).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
-const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 /// CAP_SYS_PTRACE (include/uapi/linux/capability.h): allows every process to be examined.
 const CAP_SYS_PTRACE: u32 = 19;
 /// `f_type` of procfs (statfs(2)).
@@ -181,14 +180,12 @@ fn hides_processes(option: &str) -> bool {
 /// Whether this program has CAP_SYS_PTRACE over all processes, which overrides `hidepid`. In a user
 /// namespace other than the initial one a capability is valid for that namespace only.
 pub(super) fn may_examine_all(roots: &SysPaths) -> bool {
-    let namespace = fs::read_link(roots.proc.join("self/ns/user"));
-    let is_first = namespace.is_ok_and(|link| link.as_os_str() == FIRST_USER_NAMESPACE);
     let status = fs::read_to_string(roots.proc.join("self/status")).unwrap_or_default();
     let effective = status
         .lines()
         .find_map(|line| line.strip_prefix("CapEff:"))
         .and_then(|value| u64::from_str_radix(value.trim(), 16).ok());
-    is_first && effective.is_some_and(|bits| bits >> CAP_SYS_PTRACE & 1 == 1)
+    user_namespace::is_first(roots) && effective.is_some_and(|bits| bits >> CAP_SYS_PTRACE & 1 == 1)
 }
 
 /// Whether a file is in the kernel's internal mount for shared memory and unnamed objects. No
