@@ -274,7 +274,7 @@ mod tests {
         let overwriting = fio_lines("random-write", b"/srv/a disk");
         assert!(overwriting.starts_with(
             "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 8192, \
-             and nothing of a shorter file\n[ $(stat -Lc %s '/srv/a disk') -ge 8192 ] && fio "
+             and nothing of a shorter file\n[ -f '/srv/a disk' ] && [ $(stat -Lc %s '/srv/a disk') -ge 8192 ] && fio "
         ));
         assert_eq!(fio_of("random-write", &overwriting).join("\n"), overwriting);
         assert!(

@@ -10,7 +10,7 @@ use crate::drive::identity::device_details::DeviceDetails;
 use crate::drive::identity::sysfs::{
     SysfsLocation, directory_entries, read_flag, read_line, read_number,
 };
-use crate::drive::identity::text::sanitized;
+use crate::drive::identity::text::{drive_text, sanitized};
 use crate::drive::identity::udev::UdevProperties;
 use crate::drive::identity::volume::{VolumeName, by_id_name};
 use crate::drive::mounts;
@@ -223,26 +223,26 @@ struct ModelNames {
 
 impl ModelNames {
     fn read(location: &SysfsLocation, udev: &UdevProperties) -> Self {
-        let kernels = read_line(&location.hardware_attribute("model"))
-            .or_else(|| read_line(&location.hardware_attribute("name")));
+        let kernels = read_drive_text(&location.hardware_attribute("model"))
+            .or_else(|| read_drive_text(&location.hardware_attribute("name")));
         // A SCSI model name ends after 16 characters: udev has the full name of an ATA drive.
         let disk = udev
             .model()
             .filter(|_| udev.get("ID_BUS").as_deref() == Some("ata"));
         Self {
-            vendor: read_line(&location.hardware_attribute("vendor"))
+            vendor: read_drive_text(&location.hardware_attribute("vendor"))
                 // The kernel sets "ATA", and a number comes from the bus; neither is a vendor.
                 .filter(|vendor| vendor != "ATA" && !vendor.starts_with("0x"))
                 .or_else(|| udev.get("ID_VENDOR").filter(|vendor| vendor != "ATA")),
             model: disk.or(kernels).or_else(|| udev.model()),
-            serial: read_line(&location.hardware_attribute("serial"))
-                .or_else(|| read_line(&location.disk_directory.join("serial")))
+            serial: read_drive_text(&location.hardware_attribute("serial"))
+                .or_else(|| read_drive_text(&location.disk_directory.join("serial")))
                 .or_else(|| udev.get("ID_SCSI_SERIAL"))
                 .or_else(|| udev.get("ID_SERIAL_SHORT"))
                 .or_else(|| vpd_unit_serial(&location.hardware_attribute("vpd_pg80"))),
-            firmware: read_line(&location.hardware_attribute("firmware_rev"))
+            firmware: read_drive_text(&location.hardware_attribute("firmware_rev"))
                 .or_else(|| udev.get("ID_REVISION"))
-                .or_else(|| read_line(&location.hardware_attribute("rev"))),
+                .or_else(|| read_drive_text(&location.hardware_attribute("rev"))),
         }
     }
 }
@@ -251,7 +251,7 @@ impl ModelNames {
 /// the text.
 fn vpd_unit_serial(path: &Path) -> Option<String> {
     let page = fs::read(path).ok()?;
-    let text = sanitized(&String::from_utf8_lossy(page.get(4..)?));
+    let text = drive_text(&String::from_utf8_lossy(page.get(4..)?));
     (!text.is_empty()).then_some(text)
 }
 

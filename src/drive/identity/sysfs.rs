@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::drive::identity::text::sanitized;
+use crate::drive::identity::text::{drive_text, sanitized};
 use crate::drive::mounts::parse_device_number;
 use crate::roots::SysPaths;
 
@@ -44,6 +44,12 @@ pub(crate) fn list_directory(directory: &Path) -> std::io::Result<Vec<String>> {
 /// Content of a one-line file, sanitised; `None` if it is missing or empty.
 pub(in crate::drive) fn read_line(path: &Path) -> Option<String> {
     let text = sanitized(&String::from_utf8_lossy(&fs::read(path).ok()?));
+    (!text.is_empty()).then_some(text)
+}
+
+/// As above for a file with a text of a drive.
+pub(in crate::drive) fn read_drive_text(path: &Path) -> Option<String> {
+    let text = drive_text(&String::from_utf8_lossy(&fs::read(path).ok()?));
     (!text.is_empty()).then_some(text)
 }
 

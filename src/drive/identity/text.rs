@@ -1,22 +1,27 @@
 //! Makes text reported by drives and files safe for display.
 
-use crate::safe_text::printable::{is_blank, is_invisible};
+use crate::safe_text::printable::{is_invisible, printable_name};
 
 /// Trims the text and replaces everything that could move the cursor, change colours or change the
-/// writing direction: a drive can report any name. Of blanks in succession, with which drives pad their
-/// names, one is kept.
+/// writing direction: a drive can report any name. Blanks in succession become escapes, as in every name.
 #[must_use]
 pub fn sanitized(text: &str) -> String {
-    let trimmed = text.trim_matches(|letter: char| letter.is_whitespace() || letter == '\0');
-    let mut shown = String::with_capacity(trimmed.len());
-    for letter in trimmed.chars() {
-        if letter.is_control() || is_invisible(letter) {
-            shown.push('?');
-        } else if !(is_blank(letter) && shown.chars().next_back().is_some_and(is_blank)) {
-            shown.push(letter);
-        }
-    }
-    shown
+    let visible: String = text
+        .trim_matches(|letter: char| letter.is_whitespace() || letter == '\0')
+        .chars()
+        .map(|letter| match letter.is_control() || is_invisible(letter) {
+            true => '?',
+            false => letter,
+        })
+        .collect();
+    printable_name(&visible).into_owned()
+}
+
+/// As above for a text of a drive, whose parts are padded with blanks: one is kept of several.
+#[must_use]
+pub fn drive_text(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    sanitized(&words.join(" "))
 }
 
 #[cfg(test)]
@@ -29,6 +34,7 @@ mod tests {
         assert_eq!(sanitized("evil\x1b[2Jdisk\u{9b}1m"), "evil?[2Jdisk?1m");
         assert_eq!(sanitized("right\u{202e}left"), "right?left");
         assert_eq!(sanitized("padded\0\0\0"), "padded");
-        assert_eq!(sanitized("ATA     WDC  WD40 "), "ATA WDC WD40");
+        assert_eq!(drive_text("ATA     WDC  WD40 "), "ATA WDC WD40");
+        assert_eq!(sanitized("/srv/a  b"), "/srv/a \\x20b");
     }
 }

@@ -56,7 +56,7 @@ impl UdevProperties {
     pub(super) fn get(&self, name: &str) -> Option<String> {
         self.values
             .get(name)
-            .map(|value| super::text::sanitized(value))
+            .map(|value| super::text::drive_text(value))
             .filter(|value| !value.is_empty())
     }
 

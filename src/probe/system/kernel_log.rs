@@ -111,7 +111,7 @@ const FUNCTIONS: [&str; 3] = ["blk_update_request: ", "print_req_error: ", "end_
 /// What failed, in the message of a failed request (block/blk-core.c, `blk_errors`). `critical target`
 /// and `operation not supported` are not among them: requests that a drive does not support fail in
 /// normal use.
-const FAILURES: [&str; 16] = [
+const FAILURES: [&str; 17] = [
     "I/O",
     "timeout",
     "recoverable transport",
@@ -127,6 +127,7 @@ const FAILURES: [&str; 16] = [
     "device offline",
     "open zones exceeded",
     "active zones exceeded",
+    "duration limit exceeded",
     "invalid",
 ];
 /// Other messages: what precedes the name of the device, what follows it, and what the message contains

@@ -204,9 +204,20 @@ impl FioJob {
     }
 
     /// Whether [`FioJob::random_job`] or [`FioJob::sequential_job`] can have made it. With other limits
-    /// or zones fio would leave the address range.
+    /// or zones fio would leave the address range, and a value of 0 has a meaning of its own: a size of 0
+    /// is the whole file.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
+        let block = u64::from(self.block_size.min_bytes());
+        let has_zero = self.size < block
+            || [block, self.depth.into(), self.numjobs.into()].contains(&0)
+            || self.block_align == Some(0)
+            || self.limits.bytes == Some(0)
+            || self.limits.requests == Some(0)
+            || self.limits.runtime.is_some_and(|runtime| runtime.is_zero());
+        if has_zero {
+            return false;
+        }
         if !self.sequential {
             return self.zones.is_none() && self.limits != FioLimits::default();
         }

@@ -60,10 +60,10 @@ pub(super) const SCRATCH_COMMAND: [&str; 3] = [
     " --filename=\"$file\")",
 ];
 
-/// The beginning of a command that runs only if a file is long enough. fio deletes a file that ends
-/// before the range that it writes, in order to lay it out anew, also with `--allow_file_create=0` and
-/// with `--overwrite=1` (filesetup.c, `extend_file`).
-pub(super) const FILE_CONDITION: &str = "[ $(stat -Lc %s ";
+/// The beginning of a command that runs only if there is a regular file, and one that is long enough. fio
+/// deletes a file that ends before the range that it writes, in order to lay it out anew, also with
+/// `--allow_file_create=0` and with `--overwrite=1` (filesetup.c, `extend_file`).
+pub(super) const FILE_CONDITION: &str = "[ -f ";
 /// A command that fails if a block device, or a part of it, is mounted, swap or a part of another device:
 /// these hold it exclusively. fio itself compares names with those in the mount table, and with no
 /// others. Its package requires Python on most distributions; where there is none, nothing is written.
@@ -127,11 +127,10 @@ impl FioJob {
                 let node = quote(path)?;
                 format!("[ -b {node} ] && {OPEN_EXCLUSIVELY} {node} && ")
             }
-            FioFile::File(path) => format!(
-                "{FILE_CONDITION}{}) -ge {} ] && ",
-                quote(path)?,
-                self.end()?
-            ),
+            FioFile::File(path) => {
+                let (file, end) = (quote(path)?, self.end()?);
+                format!("{FILE_CONDITION}{file} ] && [ $(stat -Lc %s {file}) -ge {end} ] && ")
+            }
             FioFile::Scratch { .. } => String::new(),
         })
     }

@@ -217,6 +217,15 @@ fn job_that_leaves_its_range_is_not_parsed() {
             ..random.clone()
         },
         FioJob {
+            // For fio the whole file.
+            size: 0,
+            ..random.clone()
+        },
+        FioJob {
+            numjobs: 0,
+            ..random.clone()
+        },
+        FioJob {
             limits: FioLimits::default(),
             ..random
         },
@@ -304,7 +313,7 @@ fn fio_comment_escapes_line_break_in_path() {
     assert!(
         lines
             .lines()
-            .all(|line| line.starts_with("# ") || line.starts_with("[ $(stat "))
+            .all(|line| line.starts_with("# ") || line.starts_with("[ -f "))
     );
 }
 
