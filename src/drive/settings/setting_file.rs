@@ -171,30 +171,35 @@ impl SettingFile {
         self.revalidated.get(&setting)?.read().ok()
     }
 
-    /// Writes back the values after a write, until the kernel resets none of them any more; whether
+    /// Writes back the values after a write, when the kernel resets none of them any more; whether
     /// there were any.
     ///
     /// # Errors
-    /// As [`SettingFile::write_back`], if that still fails at the end.
-    pub(super) fn write_back_until_quiet(
+    /// As [`SettingFile::write_back`].
+    pub(super) fn write_back_when_quiet(
         &self,
         values: &RevalidatedValues,
     ) -> Result<bool, SettingError> {
+        if !values.is_empty() {
+            self.wait_until_quiet();
+        }
+        self.write_back(values)
+    }
+
+    /// Waits until the settings have kept their values for the quiet time. They are only read: Linux
+    /// 6.11 to 6.13 can deadlock when a limit of a queue is written while the disk is revalidated
+    /// (`queue_attr_store` freezes the queue and waits for the lock that `sd_revalidate_disk` holds).
+    fn wait_until_quiet(&self) {
         let began = Instant::now();
         let mut changed = began;
-        let mut any = false;
-        loop {
-            let written = self.write_back(values);
-            if !matches!(written, Ok(false)) {
-                changed = Instant::now();
-            }
-            any |= matches!(written, Ok(true));
-            let is_gone = matches!(&written, Err(error) if error.is_not_found());
-            let is_quiet = values.is_empty() || changed.elapsed() >= self.quiet_time;
-            if is_quiet || is_gone || began.elapsed() >= MAX_QUIET_WAIT {
-                return written.map(|_| any);
-            }
+        let mut values = self.known_revalidated();
+        while changed.elapsed() < self.quiet_time && began.elapsed() < MAX_QUIET_WAIT {
             std::thread::sleep(QUIET_POLL_INTERVAL);
+            let now = self.known_revalidated();
+            if now != values {
+                changed = Instant::now();
+                values = now;
+            }
         }
     }
 

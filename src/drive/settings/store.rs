@@ -130,7 +130,7 @@ pub(super) fn write_and_put_back(
 ) -> Result<(), SettingError> {
     let written = file.write(value);
     // Whatever the outcome: the kernel may have reset them before the write failed.
-    let put_back = file.write_back_until_quiet(record.revalidated());
+    let put_back = file.write_back_when_quiet(record.revalidated());
     if put_back.is_ok() {
         *record = record.clone().without_revalidated();
     }
@@ -162,7 +162,7 @@ fn restore_values(
     if !record.was_set_by_us(&now) || now == record.original() {
         // The process may have been killed after its write and before it wrote these back.
         let setting = record.setting().clone();
-        let written = file.write_back_until_quiet(record.revalidated())?;
+        let written = file.write_back_when_quiet(record.revalidated())?;
         return Ok(written.then_some(LeftoverSetting::Revalidated { setting }));
     }
     // One that cannot be read does not keep the setting itself from being restored.
