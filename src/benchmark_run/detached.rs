@@ -13,7 +13,8 @@ use crate::engine::{CancellationToken, EngineError, simulated};
 use crate::roots::SysPaths;
 use crate::supervisor;
 
-/// How long a stopped run may take to end before it is abandoned.
+/// How long a stopped run may take to end before it is abandoned, in addition to the time in which it
+/// restores settings.
 const STOP_TIMEOUT: Duration = Duration::from_millis(400);
 /// Poll interval after a run was stopped.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -33,7 +34,7 @@ struct DetachedState {
 }
 
 /// Runs a benchmark to its end, as [`run_benchmark`](super::runner::run_benchmark) does, or until
-/// 0.4 s after it was stopped. Then a thread that still waits for the device is abandoned, and the
+/// 0.4 s after it was stopped, or later where its benchmark restores settings. Then a thread that still waits for the device is abandoned, and the
 /// metrics measured so far are saved and returned. The code that stops the run has to wake the
 /// calling thread ([`Thread::unpark`]).
 ///
@@ -47,6 +48,7 @@ pub fn run_detached(
     sink: Box<dyn FnMut(RunEvent) + Send>,
 ) -> Result<RunReport, StartError> {
     let target = spec.spec.target_name.clone();
+    let stop_timeout = STOP_TIMEOUT + spec.spec.benchmark.restore_time();
     // A simulated drive always responds, so what hangs is a file.
     if !target.starts_with(simulated::NAME_PREFIX) {
         supervisor::report_target(&target);
@@ -75,7 +77,7 @@ pub fn run_detached(
         if cancellation.is_cancelled() {
             stopped.get_or_insert_with(Instant::now);
         }
-        if stopped.is_some_and(|at| at.elapsed() > STOP_TIMEOUT) {
+        if stopped.is_some_and(|at| at.elapsed() > stop_timeout) {
             return shared.take_partial_result(&target);
         }
         // The run wakes this thread just before its own thread ends.

@@ -8,7 +8,8 @@ use crate::probe::trace::remove_leftovers as trace_leftovers;
 use crate::roots::SysPaths;
 use crate::supervisor;
 
-/// Maximum time for which a command waits for the clean-up after killed runs.
+/// Maximum time for which a command waits for the clean-up after killed runs. A SATA disk whose write
+/// cache is switched back takes more than half of it: of several disks the others follow at the next start.
 const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Removes what killed runs left behind, and reports it. The wait is bounded: a file system that
@@ -24,8 +25,8 @@ pub(super) fn clean_up_leftovers() {
     }
     if cleaned.killed_helper.is_some() {
         print_status_line(&format!(
-            "diskscope: the clean-up after killed runs was stopped after {} s: /run, /sys or \
-             tracefs does not respond",
+            "diskscope: the clean-up after killed runs was stopped after {} s: /run, /sys, tracefs or \
+             a disk does not respond",
             CLEAN_UP_TIMEOUT.as_secs()
         ));
         print_status_line(

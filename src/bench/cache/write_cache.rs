@@ -27,6 +27,10 @@ use crate::session::document::check::{
 };
 use crate::session::document::{MetricId, MetricKind, MetricTable, VariantKey};
 
+/// A SATA disk revalidates itself once more when its cache is switched back, and what that resets is
+/// written back afterwards.
+const CACHE_RESTORE_TIME: Duration = Duration::from_millis(600);
+
 /// Plain and synchronous writes with the drive's write cache on and off.
 pub struct WriteCacheBenchmark;
 
@@ -181,6 +185,10 @@ fn set_table(bench: &mut RunContext<'_>, variants: &[Variant]) {
 impl Benchmark for WriteCacheBenchmark {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn restore_time(&self) -> Duration {
+        CACHE_RESTORE_TIME
     }
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::drive::identity::block_device::{BlockDevice, DeviceUse, DriveKind};
 use crate::drive::identity::device_details::DeviceDetails;
 use crate::drive::identity::sysfs::{
-    SysfsLocation, directory_entries, read_flag, read_line, read_number,
+    SysfsLocation, directory_entries, read_drive_text, read_flag, read_line, read_number,
 };
 use crate::drive::identity::text::{drive_text, sanitized};
 use crate::drive::identity::udev::UdevProperties;
