@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::drive::guard;
+use crate::drive::guard::FileChange;
 use crate::named_file::{FileId, OutputError, OutputFile};
 use crate::roots::SysPaths;
 
@@ -48,26 +49,28 @@ pub fn check_file_unused(roots: &SysPaths, path: &Path, file: &File) -> Result<(
     let metadata = file
         .metadata()
         .map_err(|error: io::Error| in_use(path, error))?;
-    check_unused_as(roots, path, FileId::of_metadata(&metadata), Some(file))
+    let change = FileChange::InPlace(file);
+    check_unused_as(roots, path, FileId::of_metadata(&metadata), change)
 }
 
 fn check_unused(roots: &SysPaths, output: &OutputFile) -> Result<(), OutputError> {
     let Some(id) = output.existing_file() else {
         return Ok(());
     };
-    check_unused_as(roots, output.path(), id, output.in_place_file())
+    let in_place = output.in_place_file();
+    let change = in_place.map_or(FileChange::Replaced, FileChange::InPlace);
+    check_unused_as(roots, output.path(), id, change)
 }
 
-/// `written`: the file, open for writing, if it is written in place.
 fn check_unused_as(
     roots: &SysPaths,
     path: &Path,
     id: FileId,
-    written: Option<&File>,
+    change: FileChange<'_>,
 ) -> Result<(), OutputError> {
     let name = path.display().to_string();
-    let uses = guard::find_file_uses(roots, id, &name, written)
-        .map_err(|refusal| in_use(path, refusal))?;
+    let uses =
+        guard::find_file_uses(roots, id, &name, change).map_err(|refusal| in_use(path, refusal))?;
     if !uses.conflicts.is_empty() {
         return Err(in_use(path, join_lines(&uses.conflicts)));
     }

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use crate::drive::{BlockDevice, MountedFileSystem};
-use crate::probe::process::open_files::{ContentAccess, DeletedFile, OpenDescriptor};
+use crate::probe::process::open_files::{
+    ContentAccess, DeletedFile, DeletedFileHolder, OpenDescriptor,
+};
 use crate::safe_text::SafeText;
 use crate::shell;
 
@@ -55,11 +57,11 @@ pub struct DeletedView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContentUser {
-    /// A benchmark of this program, whose scratch file it is.
+    /// A benchmark of this program, whose scratch or output file it is.
     Benchmark,
     /// The kernel: it is the image of a loop device, or swap, or exported; or that is unknown.
     Kernel,
-    /// A process, which may read what it has written: not only a log.
+    /// A process: it may read what it has written, or give the file a name.
     Process,
 }
 
@@ -175,14 +177,18 @@ pub fn deleted_file_views(
 }
 
 /// Who needs the content of a deleted file. Any process may have the name of this program: a scratch file
-/// is one that nobody else has open.
+/// is one that nobody else has open. What this program only writes may be an output that was created
+/// where the file system has no `O_TMPFILE`.
 fn content_user(file: &DeletedFile) -> Option<ContentUser> {
-    let mut holders = file.holders.iter();
-    let is_scratch =
-        holders.all(|it| it.name == OWN_NAME && it.access == Some(ContentAccess::Update));
+    let holders = || file.holders.iter();
+    let is_own = holders().all(|it| it.name == OWN_NAME);
+    let is_update = |it: &DeletedFileHolder| it.access == Some(ContentAccess::Update);
+    let is_scratch = is_own
+        && holders().any(is_update)
+        && !holders().any(|it| matches!(it.access, None | Some(ContentAccess::Log)));
     match file.is_medium {
         _ if is_scratch => Some(ContentUser::Benchmark),
-        _ if !file.is_log() => Some(ContentUser::Process),
+        _ if is_own || !file.is_log() => Some(ContentUser::Process),
         Some(false) => None,
         _ => Some(ContentUser::Kernel),
     }
@@ -209,7 +215,6 @@ fn copy_destination(path: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::process::open_files::DeletedFileHolder;
 
     #[test]
     fn open_flags_are_described() {
@@ -277,6 +282,14 @@ mod tests {
             (scratch.truncate_command, scratch.copy_command),
             (None, None)
         );
+        // While it is read it has two descriptors.
+        let reader = holder(7, OWN_NAME, ContentAccess::Read);
+        let measured = view(b"/srv/#4711", &[benchmark.clone(), reader.clone()], None);
+        assert_eq!(measured.needed_by, Some(ContentUser::Benchmark));
+        for output in [reader, holder(7, OWN_NAME, ContentAccess::Log)] {
+            let view = view(b"/srv/#4711", &[output], Some(false));
+            assert_eq!(view.needed_by, Some(ContentUser::Process));
+        }
         // Another process has it open, too, under whatever name.
         let of_two = [benchmark, holder(8, b"db", ContentAccess::Update)];
         let shared = view(b"/srv/#4711", &of_two, None);

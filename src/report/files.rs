@@ -6,8 +6,10 @@ use crate::model::files::ContentUser;
 #[must_use]
 pub const fn needed_content_note(user: ContentUser) -> &'static str {
     match user {
-        ContentUser::Benchmark => "scratch file of a running benchmark, freed when that ends",
-        ContentUser::Kernel => "a device, swap or an export may be on it, which needs its content",
+        ContentUser::Benchmark => {
+            "scratch or output file of a running benchmark, which needs it until it ends"
+        }
+        ContentUser::Kernel => "the kernel may use it for a loop device, as swap or for an export",
         ContentUser::Process => "end or restart it; it may need the content",
     }
 }

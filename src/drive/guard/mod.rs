@@ -35,6 +35,7 @@ mod write_permit;
 
 pub use self::bytes::ReadFailure;
 pub use self::conflicts::device_users::{DeviceUsers, find_device_users};
+pub use self::conflicts::file_change::FileChange;
 pub use self::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 pub use self::consent::{Consent, InspectedMedium};
 pub use self::contents::MediumContents;

@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 
 use super::stat::{DescriptorInfo, parse_descriptor_info};
 use crate::drive::guard;
+use crate::drive::guard::FileChange;
 use crate::drive::medium::FileId;
 use crate::drive::mounts::split_device_number;
 use crate::probe::text::{parse_number, read_file};
@@ -81,9 +82,10 @@ pub enum ContentAccess {
     None,
     /// Reading.
     Read,
-    /// Writing only, or appending, as to a log.
+    /// Writing only, as to a log.
     Log,
-    /// Reading, and writing anywhere, as in a database or the image of a virtual machine.
+    /// Writing what is needed: by reading and writing, as in a database or the image of a virtual machine,
+    /// or in a file that was created without a name and may get one (`O_TMPFILE`).
     Update,
 }
 
@@ -95,20 +97,30 @@ impl ContentAccess {
         match flags & OFlags::RWMODE {
             _ if flags.contains(OFlags::PATH) => Self::None,
             OFlags::RDONLY => Self::Read,
-            OFlags::RDWR if !flags.contains(OFlags::APPEND) => Self::Update,
-            _ => Self::Log,
+            OFlags::WRONLY if !flags.contains(OFlags::TMPFILE) => Self::Log,
+            _ => Self::Update,
         }
     }
 }
 
+impl DeletedFileHolder {
+    fn is_log_writer(&self) -> bool {
+        self.access == Some(ContentAccess::Log)
+    }
+}
+
 impl DeletedFile {
-    /// Whether it is written as a log is: nobody who has it open for writing can read what it
-    /// has written somewhere in it.
+    /// Whether it is written as a log is: no process that has it open for writing also has it open for
+    /// reading.
     #[must_use]
     pub fn is_log(&self) -> bool {
-        let accesses = || self.holders.iter().map(|holder| holder.access);
-        let is_harmless = |access| !matches!(access, None | Some(ContentAccess::Update));
-        accesses().all(is_harmless) && accesses().any(|it| it == Some(ContentAccess::Log))
+        let mut writers = self.holders.iter().filter(|holder| holder.is_log_writer());
+        let is_harmless = |holder: &DeletedFileHolder| match holder.access {
+            None | Some(ContentAccess::Update) => false,
+            Some(ContentAccess::Read) => !writers.clone().any(|writer| writer.pid == holder.pid),
+            Some(ContentAccess::None | ContentAccess::Log) => true,
+        };
+        self.holders.iter().all(is_harmless) && writers.next().is_some()
     }
 }
 
@@ -168,8 +180,10 @@ fn is_medium(roots: &SysPaths, file: &DeletedFile) -> Option<bool> {
     let id = FileId::Inode(file.device_id, file.inode);
     // The name that the kernel has for the image of a loop device.
     let name = [&file.path, DELETED_SUFFIX].concat();
-    let uses = guard::find_file_uses(roots, id, &String::from_utf8_lossy(&name), None);
-    uses.ok().map(|uses| !uses.conflicts.is_empty())
+    let name = String::from_utf8_lossy(&name);
+    let uses = guard::find_file_uses(roots, id, &name, FileChange::Emptied).ok()?;
+    let is_used = !uses.conflicts.is_empty();
+    (is_used || uses.unresolved.is_empty()).then_some(is_used)
 }
 
 fn collect_deleted(process: &Path, pid: u32, found: &mut BTreeMap<(u64, u64), DeletedFile>) {
@@ -274,10 +288,10 @@ mod tests {
     }
 
     #[test]
-    fn file_that_is_only_written_or_appended_to_is_a_log() {
-        let is_log = |flags: &[Option<u32>]| {
-            let holder = |flags: &Option<u32>| DeletedFileHolder {
-                pid: 7,
+    fn file_that_no_writer_can_read_is_a_log() {
+        let is_log = |holders: &[(u32, Option<u32>)]| {
+            let holder = |(pid, flags): &(u32, Option<u32>)| DeletedFileHolder {
+                pid: *pid,
                 name: b"a".to_vec(),
                 descriptor: 3,
                 access: flags.map(ContentAccess::of_flags),
@@ -289,7 +303,7 @@ mod tests {
                 inode: 131,
                 held_bytes: 0,
                 size: 0,
-                holders: flags.iter().map(holder).collect(),
+                holders: holders.iter().map(holder).collect(),
                 is_medium: None,
             };
             file.is_log()
@@ -297,17 +311,22 @@ mod tests {
         // As fdinfo has them, O_LARGEFILE included.
         let (read, write, update) = (Some(0o100_000), Some(0o100_001), Some(0o100_002));
         let (append, read_append, path) = (Some(0o102_001), Some(0o102_002), Some(0o10_000_000));
-        assert!(is_log(&[write]) && is_log(&[append]) && is_log(&[read_append]));
-        assert!(is_log(&[append, read, path]));
-        for flags in [
-            &[read][..],
-            &[update],
-            &[append, update],
-            &[append, None],
-            &[path],
+        let (unnamed, ioctls_only) = (Some(0o22_300_001), Some(0o100_003));
+        assert!(is_log(&[(7, write)]) && is_log(&[(7, append)]));
+        assert!(is_log(&[(7, append), (8, write), (9, read), (7, path)]));
+        for holders in [
+            &[(7, read)][..],
+            &[(7, update)],
+            &[(7, read_append)],
+            &[(7, unnamed)],
+            &[(7, ioctls_only)],
+            &[(7, append), (8, update)],
+            &[(7, append), (8, None)],
+            &[(7, write), (8, read), (7, read)],
+            &[(7, path)],
             &[],
         ] {
-            assert!(!is_log(flags), "{flags:?}");
+            assert!(!is_log(holders), "{holders:?}");
         }
     }
 

@@ -176,7 +176,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             "after a look at the server: another file system is mounted over {mount_point}, as findmnt shows. Without that one, umount -f -l ends the waiting, and open files there are lost"
         )),
         Remedy::UnmountUnanswering => RemedyText::advice(
-            "look which server does not answer: umount -f -l of its file system ends the waiting, and open files there are lost",
+            "find out which server does not answer: umount -f -l of its file system ends the waiting, and open files there are lost",
         ),
         Remedy::Defragment { path, program } => RemedyText::command_or(
             (*program)

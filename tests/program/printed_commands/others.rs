@@ -1,5 +1,6 @@
 //! Commands for deleted files, and advice on drives.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -18,8 +19,8 @@ use crate::printed_commands::medium::run_pasted_command;
 use crate::process::wait_until;
 use crate::requirement::Requirement;
 
-/// What the program says of one of this test's deleted files.
-fn deleted_file_report(of: &fs::File) -> Value {
+/// What the program says of the deleted files.
+fn deleted_files() -> Vec<Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
         .args(["files", "--json"])
         .output()
@@ -29,6 +30,11 @@ fn deleted_file_report(of: &fs::File) -> Value {
         .as_array()
         .cloned()
         .or_else(|| listed["files"].as_array().cloned());
+    listed.unwrap()
+}
+
+/// What the program says of one of this test's deleted files.
+fn deleted_file_report(of: &fs::File) -> Value {
     let pid = u64::from(std::process::id());
     let descriptor = u64::try_from(of.as_raw_fd()).unwrap();
     let is_ours = |file: &&Value| {
@@ -37,7 +43,7 @@ fn deleted_file_report(of: &fs::File) -> Value {
             .iter()
             .any(|h| h["pid"] == pid && h["descriptor"] == descriptor)
     };
-    listed.unwrap().iter().find(is_ours).cloned().unwrap()
+    deleted_files().iter().find(is_ours).cloned().unwrap()
 }
 
 #[test]
@@ -101,8 +107,36 @@ fn deleted_file_whose_content_is_needed_is_not_to_be_truncated() {
     assert_eq!(needed_by(&log).as_deref(), Some("process"));
     drop(update);
     assert_eq!(needed_by(&log).as_deref(), Some("kernel"));
+    let reader = fs::File::open(format!("/proc/self/fd/{}", log.as_raw_fd())).unwrap();
+    assert_eq!(needed_by(&log).as_deref(), Some("process"));
+    drop(reader);
     drop(device);
     wait_until("the loop device is detached", || needed_by(&log).is_none());
+}
+
+#[test]
+fn scratch_and_output_file_of_a_benchmark_are_shown_as_such_throughout() {
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["run", "random-read", "--duration", "3s", "--json"])
+        .args([place.path().join("output"), place.path().to_owned()])
+        .env("XDG_STATE_HOME", place.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let (mut shown, mut measured) = (HashSet::new(), false);
+    while run.try_wait().unwrap().is_none() {
+        for file in deleted_files() {
+            let path = file["path"].as_str().unwrap().to_owned();
+            if Path::new(&path).starts_with(place.path()) {
+                assert_eq!(file["needed_by"], "benchmark", "{file}");
+                measured |= file["holders"].as_array().unwrap().len() > 1;
+                shown.insert(path);
+            }
+        }
+    }
+    assert!(measured && shown.len() > 1, "{shown:?}");
 }
 
 #[test]

@@ -130,6 +130,18 @@ impl<'a> StackSearch<'a> {
         })
     }
 
+    /// Excludes images of loop devices and swap files that have a name: a file that was deleted is none
+    /// of them, even where they cannot be compared with it.
+    pub(super) fn exclude_files_with_names(&mut self, deleted: FileId) {
+        self.loops.retain(|one| {
+            one.may_be_deleted() || one.backing.as_ref().is_ok_and(|id| *id == deleted)
+        });
+        self.swaps.retain(|swap| {
+            let facts = fs::metadata(&swap.path);
+            facts.is_ok_and(|facts| FileId::of_metadata(&facts) == deleted)
+        });
+    }
+
     /// Searches everything that leads to the bytes of the target with that identity.
     pub(super) fn search_target(
         &mut self,

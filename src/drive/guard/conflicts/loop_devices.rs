@@ -34,6 +34,12 @@ pub(super) struct AttachedLoop {
 }
 
 impl AttachedLoop {
+    /// Whether the image may be a file that was deleted: the kernel appends a word to the path of one.
+    pub(super) fn may_be_deleted(&self) -> bool {
+        let path = self.backing_path.as_os_str().as_bytes();
+        path.is_empty() || path.ends_with(b" (deleted)")
+    }
+
     /// Description in an unresolved use. It differs for another attachment of the same name and
     /// path.
     pub(super) fn description(&self) -> String {

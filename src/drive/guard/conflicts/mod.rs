@@ -11,6 +11,7 @@ mod device_stack;
 pub mod device_users;
 mod exported_path;
 pub mod exports;
+pub mod file_change;
 pub mod file_locks;
 mod flash_memory;
 pub mod lock_line;
@@ -36,10 +37,10 @@ mod storage_servers;
 pub mod unseen_processes;
 pub mod use_conflict;
 
-use std::fs::File;
 use std::time::Instant;
 
 use crate::drive::guard::conflicts::device_stack::StackSearch;
+use crate::drive::guard::conflicts::file_change::FileChange;
 use crate::drive::guard::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
 use crate::drive::guard::conflicts::medium_usage::{MediumUsage, SearchDepth};
 use crate::drive::guard::conflicts::open_users::OpenUsers;
@@ -90,23 +91,29 @@ pub(super) fn find_medium_usage(
 }
 
 /// Uses of a file as a medium by the kernel: it backs a loop device or file system, it is swap or
-/// exported. Most unresolved uses do not count: the file was named as an output, and few outputs
-/// are a medium. `written`: the file, open for writing, if its contents will change. Then an
-/// unresolved file system mounted from a file counts unless no one else has this file open, because
-/// no table lists all of its files. A loop device that may not be queried counts only if someone
-/// else has the file open.
+/// exported. Of a file that is written in place most unresolved uses do not count, either: it was
+/// named as an output. An unresolved file system mounted from a file counts unless no one else has
+/// this file open, because no table lists all of its files. A loop device that may not be queried
+/// counts only if someone else has the file open.
 pub(super) fn find_file_usage(
     roots: &SysPaths,
     id: FileId,
     name: &str,
-    written: Option<&File>,
+    change: FileChange<'_>,
 ) -> Result<MediumUsage, Refusal> {
     let mut search = StackSearch::new(roots, name)?;
-    search.search_target(id, name, written)?;
+    if matches!(change, FileChange::Emptied) {
+        search.exclude_files_with_names(id);
+    }
+    search.search_target(id, name, change.descriptor())?;
     search.collect_loops_by_path(name);
-    let Some(written) = written else {
-        search.usage.unresolved.clear();
-        return Ok(search.into_usage());
+    let written = match change {
+        FileChange::InPlace(written) => written,
+        FileChange::Emptied => return Ok(search.into_usage()),
+        FileChange::Replaced => {
+            search.usage.unresolved.clear();
+            return Ok(search.into_usage());
+        }
     };
     let mut answer = None;
     let mut is_open_elsewhere =
