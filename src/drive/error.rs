@@ -55,6 +55,8 @@ pub enum DriveError {
         reserve: u64,
         /// Bytes requested.
         wanted: u64,
+        /// Bytes that others have written, not among the free ones: they may need the space later.
+        unwritten: u64,
         /// What determines the free space, if not the file system of the directory.
         limit: Option<SpaceLimit>,
     },
@@ -84,6 +86,8 @@ pub enum DriveError {
         free: u64,
         /// Bytes that must stay free.
         reserve: u64,
+        /// Bytes that others have written, not among the free ones: they may need the space later.
+        unwritten: u64,
         /// What determines the free space, if not the file system of the file.
         limit: Option<SpaceLimit>,
     },
@@ -175,6 +179,28 @@ impl DriveError {
                 );
             }
             Self::InsufficientSpace {
+                wanted: bytes,
+                free,
+                reserve,
+                unwritten,
+                ..
+            }
+            | Self::InsufficientSpaceForHoles {
+                missing: bytes,
+                free,
+                reserve,
+                unwritten,
+                ..
+            } if *unwritten > 0
+                && bytes.saturating_add(*reserve) <= free.saturating_add(*unwritten) =>
+            {
+                let unwritten = crate::units::format_size(*unwritten);
+                return format!(
+                    "run `sync` and start again: {unwritten} that programs have written may need \
+                     this space until the kernel has written them back"
+                );
+            }
+            Self::InsufficientSpace {
                 limit: Some(SpaceLimit::Store(_)),
                 ..
             }
@@ -237,6 +263,7 @@ mod unit_tests {
             missing: 1 << 30,
             free,
             reserve,
+            unwritten: 0,
             limit,
         }
         .to_string();

@@ -1,7 +1,8 @@
 //! Bytes that may be written to the file system of a file: its free space, for an in-memory file
 //! system the available memory, for one in an image the free space below that, and for one on
-//! a snapshot, its origin or a thin volume what is left for that. A quota may leave less, and so does what
-//! others have written to an image, a snapshot or a pool and the kernel has not written back yet.
+//! a snapshot, its origin or a thin volume what is left for that. A quota may leave less. Before anything is
+//! written, so does what others have written to an image, a snapshot or a pool and the kernel has not written
+//! back yet.
 
 mod file_system;
 mod image;
@@ -17,7 +18,7 @@ use crate::drive::space_limit::SpaceLimit;
 use crate::roots::SysPaths;
 
 pub use self::lower_space::LowerSpace;
-pub(super) use self::lower_space::SpaceDemand;
+pub(super) use self::lower_space::{SpaceDemand, promised_bytes};
 pub(super) use self::new_blocks::{is_written_in_place, new_block_bytes};
 use self::store::SpaceStore;
 
@@ -35,6 +36,16 @@ const DEFAULT_SCRATCH_BYTES: u64 = 1 << 30;
 /// A smaller file fits into the cache of the drive, so its results say nothing about the medium.
 pub(super) const MIN_SCRATCH_BYTES: u64 = 16 << 20;
 
+/// When free space is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SpaceCount {
+    /// Once, before a run begins or a scratch file is filled: what others have written and the kernel has
+    /// not written back yet is not free.
+    BeforeWriting,
+    /// Again and again while the medium is written: a moment's unwritten data of others must not end the run.
+    WhileWriting,
+}
+
 /// Free space of a file system and the reserve that must stay free.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreeSpace {
@@ -44,6 +55,9 @@ pub struct FreeSpace {
     pub reserve_bytes: u64,
     /// What determines the free space, if not the file system itself.
     pub limit: Option<SpaceLimit>,
+    /// Bytes that others have been promised, not among the free bytes: they may need the space when the
+    /// kernel writes them back.
+    pub unwritten_bytes: u64,
 }
 
 impl FreeSpace {
@@ -54,6 +68,7 @@ impl FreeSpace {
             free_bytes: free,
             reserve_bytes: RESERVE_BYTES.max(total / RESERVE_DIVISOR),
             limit: None,
+            unwritten_bytes: 0,
         }
     }
 
@@ -77,6 +92,7 @@ impl FreeSpace {
     pub(super) fn without(self, bytes: u64) -> Self {
         Self {
             free_bytes: self.free_bytes.saturating_sub(bytes),
+            unwritten_bytes: bytes.min(self.free_bytes),
             ..self
         }
     }
@@ -88,6 +104,7 @@ impl FreeSpace {
             free_bytes: space.free_bytes,
             reserve_bytes: least.max(space.total_bytes / RESERVE_DIVISOR),
             limit: Some(SpaceLimit::Store(store.description.clone())),
+            unwritten_bytes: 0,
         };
         Some((room, space.unit_bytes))
     }
@@ -98,6 +115,7 @@ impl FreeSpace {
             missing,
             free: self.free_bytes,
             reserve: self.reserve_bytes,
+            unwritten: self.unwritten_bytes,
             limit: self.limit,
         }
     }
@@ -108,6 +126,7 @@ impl FreeSpace {
             free: self.free_bytes,
             reserve: self.reserve_bytes,
             wanted,
+            unwritten: self.unwritten_bytes,
             limit: self.limit,
         }
     }

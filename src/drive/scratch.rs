@@ -12,8 +12,8 @@ use rustix::io::Errno;
 
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::free_space::{
-    FreeSpace, LowerSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY, SpaceDemand, is_written_in_place,
-    new_block_bytes,
+    FreeSpace, LowerSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY, SpaceCount, SpaceDemand,
+    is_written_in_place, new_block_bytes, promised_bytes,
 };
 use crate::drive::guard;
 use crate::drive::guard::{MediumAccess, WriteMode};
@@ -65,8 +65,7 @@ pub(super) fn scratch_size(
     directory: &str,
     wanted: Option<u64>,
 ) -> Result<u64, DriveError> {
-    LowerSpace::below_file(roots, file).settle(roots);
-    let room = FreeSpace::of_file(roots, file, directory)?;
+    let room = FreeSpace::of_file(roots, file, directory, SpaceCount::BeforeWriting)?;
     let Some(wanted) = wanted else {
         return room
             .default_scratch_bytes()
@@ -166,13 +165,15 @@ pub fn check_space_for_holes(
         _ => Ok(()),
     };
     if medium.device_number().is_none() {
+        // First, since what is written back in between counts in the free space.
+        let promised = promised_bytes(medium.roots(), medium.anchor());
         let room = FreeSpace::of_file_system(medium.roots(), medium.anchor(), name)?;
-        let room = room.without(below.promised_bytes(medium.roots()));
+        let room = room.without(promised);
         // Where the allocation is unknown, the check of the free space during the run still applies.
         let missing = new_block_bytes(medium.roots(), medium.anchor(), window).unwrap_or(0);
         check(room, missing.min(written))?;
     }
-    for lower in below.rooms(medium.roots()) {
+    for lower in below.rooms(medium.roots(), SpaceCount::BeforeWriting) {
         let missing = match lower.demand {
             SpaceDemand::NewBlocks { bytes } => bytes.min(written),
             SpaceDemand::Units { unit_bytes } => store_bytes(length, most, unit_bytes),
@@ -202,7 +203,6 @@ pub fn space_shortage(medium: &OpenMedium, below: &LowerSpace) -> Option<DriveEr
     let (name, size) = (&medium.target.name, medium.target.size_bytes);
     if medium.device_number().is_none() {
         let room = FreeSpace::of_file_system(medium.roots(), medium.anchor(), name);
-        let room = room.map(|room| room.without(below.promised_bytes(medium.roots())));
         if let Some(room) = room.ok().filter(|room| room.usable_bytes() == 0) {
             let missing = new_block_bytes(medium.roots(), medium.anchor(), 0..size).unwrap_or(0);
             if missing > 0 {
@@ -241,7 +241,7 @@ fn check_free_space(
     directory: &str,
     left: u64,
 ) -> Result<(), DriveError> {
-    let room = FreeSpace::of_file(roots, file, directory)?;
+    let room = FreeSpace::of_file(roots, file, directory, SpaceCount::WhileWriting)?;
     if left > room.usable_bytes() {
         return Err(room.insufficient_space(directory, left));
     }

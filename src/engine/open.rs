@@ -281,7 +281,6 @@ impl OpenedTarget {
     ) -> Result<(), DriveError> {
         match &self.real_target {
             Some(real) if real.medium.target.kind != TargetKind::ScratchFile => {
-                scratch::lower_space(&real.medium).settle(&real.sys_paths);
                 scratch::check_space_for_holes(&real.medium, window, most)
             }
             _ => Ok(()),

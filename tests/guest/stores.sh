@@ -46,6 +46,8 @@ check() {
     fi
 }
 holds() { dmsetup status "$1" | grep -q "$2"; }
+# Tells apart what is written to drives.
+mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 dd if=/dev/zero of=/dev/$disk bs=1M count=900 2>/dev/null
 
 # snapshot SECTORS: of a file system of 3 GB that is mounted, as LVM does it.
@@ -87,6 +89,7 @@ check "the snapshot is valid" holds snapshot "/100000"
 remove 2>/dev/null
 what="snapshot with space"
 snapshot 400000
+sync
 expect 0 "" /tmp/point --scratch-size 16MiB --requests 20
 check "the snapshot is valid" holds snapshot "/400000"
 remove
@@ -101,9 +104,9 @@ map volume "0 8000000 thin /dev/mapper/pool 0"
 mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=1 -O ^has_journal /dev/mapper/volume
 mount -t ext4 /dev/mapper/volume /tmp/point
 expect 1 "may need space in the thin pool pool, which has" /tmp/point --scratch-size 200MiB --requests 20
+sync
 expect 0 "" /tmp/point --scratch-size 16MiB --requests 20
 # What others have written, and is in the page cache: it needs blocks of the pool when it is written back.
-mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 dd if=/dev/zero of=/tmp/point/others bs=1M count=40 2>/dev/null
 expect 1 "may need space in the thin pool pool, which has" /tmp/point --scratch-size 32MiB --requests 20
 rm /tmp/point/others
@@ -111,6 +114,7 @@ sync
 fstrim /tmp/point
 umount /tmp/point
 overwrite 3 "may need space in the thin pool pool, which has" /dev/mapper/volume --bytes 300MiB
+sync
 overwrite 0 "" /dev/mapper/volume --requests 20
 # While it is written, others use the pool up.
 dmsetup message pool 0 "create_thin 1"

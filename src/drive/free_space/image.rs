@@ -1,13 +1,13 @@
 //! Images that a file system or a block device lies in, through loop devices, and the devices on the
 //! way to them. A write to an image may need space on its file system.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 
@@ -96,12 +96,27 @@ fn is_on_unnamed_devices(file_system: &str) -> bool {
     ) || file_system.starts_with("fuse.")
 }
 
-/// Whether the server of a network file system is this machine: an address can be bound only there.
+/// Whether the server of a network file system is this machine.
 fn is_served_here(mount: &MountEntry) -> bool {
     let mut options = mount.options.iter();
     let address = options.find_map(|option| option.strip_prefix("addr="));
     let address = address.and_then(|it| it.parse::<IpAddr>().ok());
-    address.is_some_and(|address| UdpSocket::bind((address, 0)).is_ok())
+    address.is_some_and(|address| address.is_loopback() || is_own_address(address) == Some(true))
+}
+
+/// Whether the kernel takes an address as that of the sender of what is sent to it, as it does with those of
+/// this machine. To connect a UDP socket sends nothing, and to bind one proves nothing: where
+/// `ip_nonlocal_bind` is on, any address can be bound.
+fn is_own_address(address: IpAddr) -> Option<bool> {
+    /// Any number does (RFC 863).
+    const DISCARD_PORT: u16 = 9;
+    let any: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((address, DISCARD_PORT)).ok()?;
+    Some(socket.local_addr().ok()?.ip() == address)
 }
 
 /// The block devices that a write to a file reaches, by name: all of the machine where its file system
@@ -141,11 +156,8 @@ pub(super) fn devices_below(roots: &SysPaths, number: (u32, u32)) -> Vec<String>
 /// the image nor its file system is found in this mount namespace.
 pub(super) fn backing_image(roots: &SysPaths, name: &str) -> Option<BackingImage> {
     let device = roots.sys.join("class/block").join(name);
-    let path = fs::read(device.join("loop/backing_file")).ok()?;
-    if read_line(&device.join("ro")).as_deref() == Some("1") {
-        return None;
-    }
-    let path = Path::new(OsStr::from_bytes(path.strip_suffix(b"\n").unwrap_or(&path)));
+    let path = image_path(&device)?;
+    let path = path.as_path();
     let shown = sanitized(&path.to_string_lossy());
     let backing = siblings::open_device_by_name(roots, name)
         .and_then(|device| ioctl::loop_backing(&device).ok());
@@ -164,21 +176,44 @@ pub(super) fn backing_image(roots: &SysPaths, name: &str) -> Option<BackingImage
     })
 }
 
-/// Whether the file system of a file has the image of a loop device that can be written.
+/// Path in sysfs of the image of a loop device that can be written.
+fn image_path(device: &Path) -> Option<PathBuf> {
+    let mut path = fs::read(device.join("loop/backing_file")).ok()?;
+    if read_line(&device.join("ro")).as_deref() == Some("1") {
+        return None;
+    }
+    if path.ends_with(b"\n") {
+        path.pop();
+    }
+    Some(OsString::from_vec(path).into())
+}
+
+/// Whether the file system of a file has the image of a loop device that can be written. No image is opened,
+/// and no loop device is asked (the kernel asks the file system of the image then): an image that has
+/// nothing to do with the file may be on a server that does not respond. The mount table tells where it is.
 pub(super) fn is_below_an_image(roots: &SysPaths, file: &File) -> bool {
-    let Ok(own) = file
-        .metadata()
-        .map(|facts| split_device_number(facts.dev()))
-    else {
+    let Ok(mounts) = mounts::mounts(roots) else {
         return false;
     };
-    let names = directory_entries(&roots.sys.join("class/block")).into_iter();
-    let images = names.filter_map(|name| backing_image(roots, &name));
-    // The files of a subvolume of btrfs have a number of their own, and so have those of an overlay.
-    let may_be_there = |number: (u32, u32)| number == own || number.0 == 0 && own.0 == 0;
-    images
-        .filter_map(|image| image.place.metadata().ok())
-        .any(|facts| may_be_there(split_device_number(facts.dev())))
+    let Some(mount) = mounts::mount_of_file(roots, file) else {
+        return false;
+    };
+    let own = number_of_file_system(&mounts, &mount);
+    let directory = roots.sys.join("class/block");
+    let names = directory_entries(&directory).into_iter();
+    names
+        .filter_map(|name| image_path(&directory.join(name)))
+        .filter_map(|path| innermost_mount(&mounts, &path))
+        .any(|mount| number_of_file_system(&mounts, mount) == own)
+}
+
+/// Number of the file system that stores the files of a mount; of an overlay, that of the upper directory. All
+/// subvolumes of btrfs have one in the mount table.
+fn number_of_file_system(mounts: &[MountEntry], mount: &MountEntry) -> (u32, u32) {
+    let is_overlay = mount.file_system == "overlay";
+    let upper = is_overlay.then(|| upper_directory(mount)).flatten();
+    let mount_of_upper = upper.and_then(|path| innermost_mount(mounts, Path::new(path)));
+    mount_of_upper.unwrap_or(mount).device_id
 }
 
 /// Opens the image of a loop device for reading, if that path still leads to it.
@@ -217,13 +252,14 @@ fn open_file_system(roots: &SysPaths, path: &Path, backing: Option<&LoopBacking>
     // The path may be one of another mount namespace.
     let may_exist = |directory: &Path| directory.try_exists().unwrap_or(true);
     let exists_here = || path.parent().is_some_and(may_exist);
-    let holds = |mount: &&MountEntry| path.starts_with(&mount.path);
-    let innermost = || {
-        let candidates = mounts.iter().filter(holds);
-        let mount = candidates.max_by_key(|mount| mount.path.as_os_str().len())?;
-        open_path(&mount.path)
-    };
+    let innermost = || open_path(&innermost_mount(&mounts, path)?.path);
     by_number.or_else(|| exists_here().then(innermost)?)
+}
+
+/// The mount that has what is at a path, of several at the same mount point the last one.
+fn innermost_mount<'a>(mounts: &'a [MountEntry], path: &Path) -> Option<&'a MountEntry> {
+    let candidates = mounts.iter().filter(|mount| path.starts_with(&mount.path));
+    candidates.max_by_key(|mount| mount.path.as_os_str().len())
 }
 
 /// All devices of the btrfs file system that has the device of that name.
@@ -283,6 +319,26 @@ mod tests {
         // An address for documentation (RFC 5737), which no machine has.
         let options = "rw,vers=4.2,clientaddr=127.0.0.1,addr=192.0.2.1";
         assert!(below_with("nfs4", options).is_empty());
+    }
+
+    #[test]
+    fn address_that_any_socket_can_bind_is_not_of_this_machine() {
+        // An address for documentation (RFC 5737), which no machine has.
+        let foreign: IpAddr = Ipv4Addr::new(192, 0, 2, 1).into();
+        // A network namespace of this thread alone, with the setting of a machine that takes over addresses.
+        let thread = std::thread::spawn(move || {
+            // SAFETY: unshare takes flags and no pointer; a network namespace is no memory of other threads.
+            let is_alone = unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0;
+            let setting = "/proc/sys/net/ipv4/ip_nonlocal_bind";
+            if !is_alone || fs::write(setting, "1").is_err() {
+                skip(Requirement::Namespaces, "no network namespace");
+                return;
+            }
+            assert!(UdpSocket::bind((foreign, 0)).is_ok());
+            assert_ne!(is_own_address(foreign), Some(true));
+        });
+        thread.join().unwrap();
+        assert_eq!(is_own_address(Ipv4Addr::LOCALHOST.into()), Some(true));
     }
 
     #[test]

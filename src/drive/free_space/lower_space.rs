@@ -3,10 +3,10 @@
 
 use std::fs::File;
 
-use super::FreeSpace;
 use super::image::{self, BackingImage};
 use super::store::SpaceStore;
 use super::unwritten;
+use super::{FreeSpace, SpaceCount};
 use crate::drive::error::DriveError;
 use crate::drive::space_limit::SpaceLimit;
 use crate::roots::SysPaths;
@@ -16,8 +16,6 @@ use crate::roots::SysPaths;
 pub struct LowerSpace {
     images: Vec<BackingImage>,
     stores: Vec<SpaceStore>,
-    /// Whether the file system of the medium has the image of a loop device, of whatever medium.
-    has_images_above: bool,
 }
 
 /// The free space of something below a medium.
@@ -48,10 +46,7 @@ impl LowerSpace {
     /// What is below the file system of a file.
     #[must_use]
     pub fn below_file(roots: &SysPaths, file: &File) -> Self {
-        Self {
-            has_images_above: image::is_below_an_image(roots, file),
-            ..Self::below_devices(roots, image::devices_below_file(roots, file))
-        }
+        Self::below_devices(roots, image::devices_below_file(roots, file))
     }
 
     /// What is below a block device.
@@ -78,23 +73,6 @@ impl LowerSpace {
         found
     }
 
-    /// Has the kernel write back what others have written, where it may need the same space as the
-    /// medium: then the free space is what is left.
-    pub fn settle(&self, roots: &SysPaths) {
-        if self.has_images_above || self.has_any() {
-            unwritten::write_back_all(roots);
-        }
-    }
-
-    /// Bytes of the file system of the medium itself that have been promised to others: the kernel has not
-    /// written them to an image there yet. What was written to its files is no longer free.
-    pub(in crate::drive) fn promised_bytes(&self, roots: &SysPaths) -> u64 {
-        match self.has_images_above {
-            true => unwritten::unwritten_bytes(roots),
-            false => 0,
-        }
-    }
-
     fn has_any(&self) -> bool {
         !self.images.is_empty() || !self.stores.is_empty()
     }
@@ -106,13 +84,17 @@ impl LowerSpace {
     }
 
     /// The free space of all that writes can need space of.
-    pub(in crate::drive) fn rooms(&self, roots: &SysPaths) -> Vec<LowerRoom> {
-        self.rooms_where(roots, |_| true)
+    pub(in crate::drive) fn rooms(&self, roots: &SysPaths, count: SpaceCount) -> Vec<LowerRoom> {
+        let promised = match count {
+            SpaceCount::BeforeWriting if self.has_any() => unwritten::unwritten_bytes(roots),
+            SpaceCount::BeforeWriting | SpaceCount::WhileWriting => 0,
+        };
+        self.rooms_where(roots, promised, |_| true)
     }
 
     /// What of it has no usable space left.
     pub(in crate::drive) fn exhausted(&self, roots: &SysPaths) -> Vec<LowerRoom> {
-        self.rooms_where(roots, |room| room.usable_bytes() == 0)
+        self.rooms_where(roots, 0, |room| room.usable_bytes() == 0)
     }
 
     /// Whether all that writes can need space of has that many bytes free beside a reserve, or beside its
@@ -123,20 +105,17 @@ impl LowerSpace {
             let reserve = reserve.min(room.reserve_bytes);
             room.free_bytes < bytes.saturating_add(reserve)
         };
-        self.rooms_where(roots, lacks).is_empty()
+        self.rooms_where(roots, 0, lacks).is_empty()
     }
 
-    /// The blocks of an image are looked up only where its free space is wanted: that takes time for
-    /// large ones.
+    /// The free space without the bytes that are promised to others. The blocks of an image are looked up only
+    /// where its free space is wanted: that takes time for large ones.
     fn rooms_where(
         &self,
         roots: &SysPaths,
+        promised: u64,
         is_wanted: impl Fn(&FreeSpace) -> bool,
     ) -> Vec<LowerRoom> {
-        if !self.has_any() {
-            return Vec::new();
-        }
-        let promised = unwritten::unwritten_bytes(roots);
         let images = self.images.iter().filter_map(|image| {
             let room = image_room(roots, image)?.without(promised);
             let room = Some(room).filter(&is_wanted)?;
@@ -154,6 +133,15 @@ impl LowerSpace {
     }
 }
 
+/// Bytes of the file system of a file that have been promised to others: the kernel has not written them to
+/// an image there yet. What was written to its files is no longer free.
+pub(in crate::drive) fn promised_bytes(roots: &SysPaths, file: &File) -> u64 {
+    match image::is_below_an_image(roots, file) {
+        true => unwritten::unwritten_bytes(roots),
+        false => 0,
+    }
+}
+
 impl FreeSpace {
     /// Free space on the file system of an open file.
     ///
@@ -163,11 +151,16 @@ impl FreeSpace {
         roots: &SysPaths,
         file: &File,
         directory: &str,
+        count: SpaceCount,
     ) -> Result<Self, DriveError> {
         let lower = LowerSpace::below_file(roots, file);
-        let own = Self::of_file_system(roots, file, directory)?;
-        let own = own.without(lower.promised_bytes(roots));
-        let below = lower.rooms(roots).into_iter();
+        // First, since what is written back in between counts in the free space.
+        let promised = match count {
+            SpaceCount::BeforeWriting => promised_bytes(roots, file),
+            SpaceCount::WhileWriting => 0,
+        };
+        let own = Self::of_file_system(roots, file, directory)?.without(promised);
+        let below = lower.rooms(roots, count).into_iter();
         // When the file system of an image is full, this one loses data of others that the kernel has
         // accepted.
         let limits = |lower: &LowerRoom| match lower.demand {
@@ -193,10 +186,12 @@ fn image_room(roots: &SysPaths, image: &BackingImage) -> Option<FreeSpace> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     #[test]
-    fn promised_bytes_are_not_free_below_a_medium() {
+    fn promised_bytes_are_free_below_a_medium_only_once_it_is_written() {
         let directory = tempfile::tempdir().unwrap();
         let image = || BackingImage {
             path: "/image".to_owned(),
@@ -209,30 +204,51 @@ mod tests {
         };
         let (_root, roots) = SysPaths::with_files(&[]);
         assert!(lower.exhausted(&roots).is_empty());
-        let before = lower.rooms(&roots)[0].room.free_bytes;
-        assert!(before > 0 && lower.has_free(&roots, 1, 0));
+        let count = SpaceCount::BeforeWriting;
+        assert!(lower.rooms(&roots, count)[0].room.free_bytes > 0);
         let (_root, roots) = SysPaths::with_files(&[("proc/vmstat", "nr_dirty 99999999999\n")]);
-        assert_eq!(lower.rooms(&roots)[0].room.free_bytes, 0);
-        assert_eq!(lower.exhausted(&roots).len(), 1);
-        assert!(!lower.has_free(&roots, 1, 0));
+        let room = lower.rooms(&roots, count).remove(0).room;
+        assert!(room.free_bytes == 0 && room.unwritten_bytes > 0, "{room:?}");
+        let room = lower.rooms(&roots, SpaceCount::WhileWriting).remove(0).room;
+        assert!(room.free_bytes > 0 && room.unwritten_bytes == 0, "{room:?}");
+        assert!(lower.exhausted(&roots).is_empty());
+        assert!(lower.has_free(&roots, 1, 0));
     }
 
     #[test]
     fn bytes_of_a_file_system_are_promised_where_it_has_an_image() {
-        let directory = tempfile::tempdir().unwrap();
-        let image = directory.path().join("image");
-        std::fs::write(&image, [0; 4096]).unwrap();
-        let file = tempfile::tempfile_in(directory.path()).unwrap();
-        let promised = |read_only: &str| {
-            let backing = format!("{}\n", image.display());
+        let file = tempfile::tempfile().unwrap();
+        let info = format!("proc/self/fdinfo/{}", file.as_raw_fd());
+        let table = "1 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
+                     2 1 0:40 / /data rw - btrfs /dev/sdb rw\n\
+                     3 1 0:50 / /server rw - nfs4 server:/ rw\n\
+                     4 1 0:60 / /merged rw - overlay overlay rw,upperdir=/data/upper\n\
+                     5 1 8:1 / /data/bound rw - ext4 /dev/sda1 rw\n";
+        // No file has any of these paths.
+        let promised = |mount: u32, image: &str, read_only: &str| {
             let (_root, roots) = SysPaths::with_files(&[
                 ("proc/vmstat", "nr_dirty 2\n"),
-                ("sys/class/block/loop0/loop/backing_file", &backing),
+                ("proc/self/mountinfo", table),
+                (&info, &format!("mnt_id:\t{mount}\n")),
+                ("sys/class/block/loop0/loop/backing_file", image),
                 ("sys/class/block/loop0/ro", read_only),
             ]);
-            LowerSpace::below_file(&roots, &file).promised_bytes(&roots)
+            promised_bytes(&roots, &file)
         };
-        assert_eq!(promised("0\n"), 2 * rustix::param::page_size() as u64);
-        assert_eq!(promised("1\n"), 0, "nothing is written to it");
+        let all = 2 * rustix::param::page_size() as u64;
+        assert_eq!(promised(1, "/srv/image\n", "0\n"), all);
+        assert_eq!(
+            promised(1, "/srv/image\n", "1\n"),
+            0,
+            "nothing is written to it"
+        );
+        assert_eq!(promised(1, "/data/bound/image (deleted)\n", "0\n"), all);
+        assert_eq!(promised(2, "/data/subvolume/image\n", "0\n"), all);
+        assert_eq!(promised(2, "/merged/image\n", "0\n"), all);
+        assert_eq!(promised(4, "/data/image\n", "0\n"), all);
+        assert_eq!(promised(3, "/server/image\n", "0\n"), all);
+        for mount in [1, 2, 4] {
+            assert_eq!(promised(mount, "/server/image\n", "0\n"), 0, "{mount}");
+        }
     }
 }

@@ -203,6 +203,7 @@ fn room(owner: String, limit: u64, used: u64) -> FreeSpace {
         free_bytes: limit.saturating_sub(used),
         reserve_bytes: least.max(limit / RESERVE_DIVISOR),
         limit: Some(SpaceLimit::Quota(owner)),
+        unwritten_bytes: 0,
     }
 }
 

@@ -89,6 +89,7 @@ fn error_about_a_snapshot_names_it() {
         free_bytes: 8 << 20,
         reserve_bytes: 5 << 20,
         limit: Some(SpaceLimit::Store("the snapshot home-daily".to_owned())),
+        unwritten_bytes: 0,
     };
     let text = room.clone().insufficient_space("/home", 32 << 20);
     let expected = "/home may need space in the snapshot home-daily, which has 8 MiB left, and 5 MiB \
@@ -100,6 +101,22 @@ fn error_about_a_snapshot_names_it() {
                     may need space in the snapshot home-daily, which has 8 MiB left, and 5 MiB must \
                     stay free";
     assert_eq!(text.to_string(), expected);
+}
+
+#[test]
+fn advice_names_sync_where_unwritten_data_alone_takes_the_space() {
+    let room = FreeSpace::new(20 * GIB, 4 * GIB).without(2 * GIB);
+    assert_eq!(room.usable_bytes(), GIB);
+    let fits = room.clone().insufficient_space("/srv", 3 * GIB);
+    assert!(fits.advice().contains("`sync`"), "{}", fits.advice());
+    assert!(fits.advice().contains("2 GiB"), "{}", fits.advice());
+    let larger = room.clone().insufficient_space("/srv", 4 * GIB);
+    assert!(!larger.advice().contains("sync"), "{}", larger.advice());
+    let fits = room.clone().insufficient_for_holes("/srv/image", 3 * GIB);
+    assert!(fits.advice().contains("`sync`"), "{}", fits.advice());
+    let room = FreeSpace::new(20 * GIB, 4 * GIB);
+    let other = room.insufficient_for_holes("/srv/image", 4 * GIB);
+    assert!(!other.advice().contains("sync"), "{}", other.advice());
 }
 
 /// A file system mounted by the shell at `$at`, in its own directory, and unmounted on drop.

@@ -5,9 +5,6 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
 use crate::drive::identity::sysfs::{directory_entries, read_line};
 use crate::roots::SysPaths;
@@ -18,8 +15,6 @@ const UNWRITTEN_COUNTERS: [&str; 3] = ["nr_dirty", "nr_writeback", "nr_writeback
 /// Bytes from which on the devices are read: the kernel walks a device's list of dirty inodes for each
 /// reading.
 const MIN_READ_BYTES: u64 = 16 << 20;
-/// How long to wait for the kernel to write back: what remains counts as written to what is below.
-const WRITE_BACK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes in the page cache that may need space below a file system: all of the machine, or without those
 /// of drives where debugfs tells them apart.
@@ -78,25 +73,6 @@ fn device_bytes(path: &Path) -> Option<u64> {
     };
     let kibibytes = value("BdiReclaimable:")?.saturating_add(value("BdiWriteback:")?);
     Some(kibibytes.saturating_mul(1024))
-}
-
-/// Has the kernel write back all that programs have written, and waits for it a bounded time: a drive or a
-/// server that has nothing to do with the medium may not respond.
-pub(super) fn write_back_all(roots: &SysPaths) {
-    if unwritten_bytes(roots) < MIN_READ_BYTES {
-        return;
-    }
-    let (done, end) = mpsc::channel();
-    let started = thread::Builder::new()
-        .name("write-back".to_owned())
-        .spawn(move || {
-            rustix::fs::sync();
-            // Nobody may wait for it any more.
-            let _ = done.send(());
-        });
-    if started.is_ok() {
-        let _ = end.recv_timeout(WRITE_BACK_TIMEOUT);
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::drive::free_space::FreeSpace;
+use crate::drive::free_space::{FreeSpace, SpaceCount};
 use crate::drive::guard::conflicts::medium_usage::SearchDepth;
 use crate::drive::guard::conflicts::process_list::ProcessList;
 use crate::drive::guard::consent::Consent;
@@ -88,7 +88,7 @@ pub(super) fn check_copy(
         super::consent::check_medium(roots, medium, consent, None)?;
     }
     let (name, size) = (&medium.target.name, medium.target.size_bytes);
-    match FreeSpace::of_file(roots, medium.anchor(), name) {
+    match FreeSpace::of_file(roots, medium.anchor(), name, SpaceCount::BeforeWriting) {
         Ok(room) if room.usable_bytes() < size => Err(Refusal::NoRoomForCopy {
             name: name.clone(),
             size,
