@@ -1,7 +1,7 @@
 #!/bin/sh
 # What quotas of users and projects leave on XFS and ext4. Run by hand, as root, in a virtual machine.
 #
-# usage: quotas.sh DISK      name without /dev, of 1 GB or more; WHAT IS ON IT IS LOST
+# usage: quotas.sh DISK      name without /dev, of 4 GB or more; WHAT IS ON IT IS LOST
 #
 # Wanted: kernel modules xfs, ext4, quota_v2, loop; diskscope, mkfs.xfs, mkfs.ext4, xfs_quota, setquota,
 # chattr, setpriv and unshare of util-linux (or SETPRIV=, UNSHARE=) in the PATH. Prints one line for every check; its exit status is
