@@ -34,9 +34,9 @@ struct DetachedState {
 }
 
 /// Runs a benchmark to its end, as [`run_benchmark`](super::runner::run_benchmark) does, or until
-/// 0.4 s after it was stopped, or later where its benchmark restores settings. Then a thread that still waits for the device is abandoned, and the
-/// metrics measured so far are saved and returned. The code that stops the run has to wake the
-/// calling thread ([`Thread::unpark`]).
+/// 0.4 s after it was stopped, or later where its benchmark restores settings. Then a thread that still
+/// waits for the device is abandoned, and the metrics measured so far are saved and returned. The code
+/// that stops the run has to wake the calling thread ([`Thread::unpark`]).
 ///
 /// # Errors
 ///

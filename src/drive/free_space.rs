@@ -18,7 +18,7 @@ use crate::drive::space_limit::SpaceLimit;
 use crate::roots::SysPaths;
 
 pub use self::lower_space::LowerSpace;
-pub(super) use self::lower_space::{SpaceDemand, promised_bytes};
+pub(super) use self::lower_space::SpaceDemand;
 pub(super) use self::new_blocks::{is_written_in_place, new_block_bytes};
 use self::store::SpaceStore;
 

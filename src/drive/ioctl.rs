@@ -157,11 +157,20 @@ pub fn move_loop_device(device: &File, offset: u64) -> io::Result<()> {
 /// # Errors
 /// When the write-back fails, or when it is neither a file nor a block device.
 pub fn sync_file_data(file: impl AsFd) -> io::Result<()> {
+    sync_file_range(file, 0, 0)
+}
+
+/// As [`sync_file_data`] for `length` bytes from `offset`; a length of 0 means up to the end.
+///
+/// # Errors
+/// As [`sync_file_data`].
+pub fn sync_file_range(file: impl AsFd, offset: u64, length: u64) -> io::Result<()> {
     let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
         | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-    // SAFETY: sync_file_range takes numbers and no pointer; a length of 0 means up to the end.
-    check_ioctl(unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), 0, 0, all) })
+    let [offset, length] = [offset, length].map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+    // SAFETY: sync_file_range takes numbers and no pointer.
+    check_ioctl(unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), offset, length, all) })
 }
 
 /// The backing file of a loop device.

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::free_space::{
     FreeSpace, LowerSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY, SpaceCount, SpaceDemand,
-    is_written_in_place, new_block_bytes, promised_bytes,
+    is_written_in_place, new_block_bytes,
 };
 use crate::drive::guard;
 use crate::drive::guard::{MediumAccess, WriteMode};
@@ -165,10 +165,8 @@ pub fn check_space_for_holes(
         _ => Ok(()),
     };
     if medium.device_number().is_none() {
-        // First, since what is written back in between counts in the free space.
-        let promised = promised_bytes(medium.roots(), medium.anchor());
-        let room = FreeSpace::of_file_system(medium.roots(), medium.anchor(), name)?;
-        let room = room.without(promised);
+        let count = SpaceCount::BeforeWriting;
+        let room = FreeSpace::of_own_file_system(medium.roots(), medium.anchor(), name, count)?;
         // Where the allocation is unknown, the check of the free space during the run still applies.
         let missing = new_block_bytes(medium.roots(), medium.anchor(), window).unwrap_or(0);
         check(room, missing.min(written))?;

@@ -40,6 +40,7 @@ pub use self::guard::SettingLock;
 pub use self::record::{BootId, DeviceIdentity, SettingRecord};
 pub use self::revalidated::{RevalidatedSetting, RevalidatedValues};
 pub use self::setting::{DeviceName, InvalidDeviceName, SystemSetting};
+pub use self::setting_file::QUIET_TIME;
 pub use self::store::LeftoverSetting;
 pub use self::write_cache::{CacheObstacle, CacheStates};
 

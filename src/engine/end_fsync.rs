@@ -2,7 +2,6 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,6 +9,7 @@ use super::EngineError;
 use super::io_target::PlanFile;
 use super::outcome::{EndReason, ExecutionOutcome, FinishTimes};
 use super::plan::{FlushMethod, Plan};
+use crate::drive::ioctl;
 
 /// Flushes and closes as the plan requests, and records the durations in the outcome. Does nothing
 /// for a plan that was cancelled or has failed.
@@ -54,24 +54,9 @@ fn flush_file(method: FlushMethod, file: &PlanFile, window: &Range<u64>) -> io::
         FlushMethod::CloseOnly => Ok(()),
         FlushMethod::Fsync => Ok(rustix::fs::fsync(file)?),
         FlushMethod::Fdatasync => Ok(rustix::fs::fdatasync(file)?),
-        FlushMethod::SyncFileRange => sync_file_range(file, window),
-    }
-}
-
-/// Writes back a range's dirty pages and waits for them (sync_file_range(2)).
-fn sync_file_range(file: &PlanFile, window: &Range<u64>) -> io::Result<()> {
-    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
-        | libc::SYNC_FILE_RANGE_WRITE
-        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-    let offset = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
-    let length = offset(window.end - window.start);
-    // SAFETY: the descriptor stays open while it is borrowed; the call takes no pointers.
-    let answer =
-        unsafe { libc::sync_file_range(file.as_raw_fd(), offset(window.start), length, flags) };
-    if answer == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
+        FlushMethod::SyncFileRange => {
+            ioctl::sync_file_range(file, window.start, window.end - window.start)
+        }
     }
 }
 

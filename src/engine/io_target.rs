@@ -99,21 +99,21 @@ impl IoTarget {
             SyncMode::DataSync => (WriteDurability::Dsync, ReadWriteFlags::DSYNC),
             SyncMode::Sync => (WriteDurability::Sync, ReadWriteFlags::SYNC),
         };
-        let file = match held {
-            Some(held) => PlanFile {
-                file: PlanDescriptor::Held(held),
-                write_flags,
-                _permit: self.write_permit.clone(),
-            },
-            None => PlanFile {
-                file: PlanDescriptor::Own(self.medium.open(MediumAccess {
+        let (file, write_flags) = match held {
+            Some(held) => (PlanDescriptor::Held(held), write_flags),
+            None => {
+                let own = self.medium.open(MediumAccess {
                     mode,
                     direct,
                     durability,
-                })?),
-                write_flags: ReadWriteFlags::empty(),
-                _permit: self.write_permit.clone(),
-            },
+                })?;
+                (PlanDescriptor::Own(own), ReadWriteFlags::empty())
+            }
+        };
+        let file = PlanFile {
+            file,
+            write_flags,
+            _permit: self.write_permit.clone(),
         };
         if plan.cache_mode == CacheMode::Drop {
             self.drop_cached_pages(&file);

@@ -72,6 +72,7 @@ fn check_owner(path: &Path, file: &File) -> Result<(), RecordingWriteError> {
 pub(super) fn prepare_ring_file(
     path: &Path,
     file: &File,
+    space: &RecordingSpace,
     is_new: bool,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
@@ -90,7 +91,7 @@ pub(super) fn prepare_ring_file(
     // A power cut before the header was synced, which is before anything else is written.
     let has_ring_size = size == 0 || size == geometry.file_bytes();
     if is_new || (has_ring_size && holds_only_zeros(file, size).map_err(failed("read"))?) {
-        return initialize(path, file, size, geometry);
+        return initialize(path, file, space, size, geometry);
     }
     if head[..8] == MAGIC {
         return Err(not_a_ring(path, "it is a recording without --ring"));
@@ -108,7 +109,7 @@ pub(super) fn prepare_ring_file(
         }));
     }
     match RingGeometry::decode(&head) {
-        Some(found) if found == geometry => restore_size(path, file, size, geometry),
+        Some(found) if found == geometry => restore_size(path, file, space, size, geometry),
         Some(found) => Err(RecordingWriteError::OtherRingSize {
             path: path.to_owned(),
             found: found.file_bytes(),
@@ -123,13 +124,14 @@ pub(super) fn prepare_ring_file(
 fn restore_size(
     path: &Path,
     file: &File,
+    space: &RecordingSpace,
     found: u64,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
     let size = geometry.file_bytes();
     match found.cmp(&size) {
         Ordering::Equal => Ok(()),
-        Ordering::Less => reserve_space(path, file, found, size),
+        Ordering::Less => reserve_space(path, file, space, found, size),
         Ordering::Greater => Err(not_a_ring(path, "it is longer than its header says")),
     }
 }
@@ -168,10 +170,11 @@ pub(super) fn not_a_ring(path: &Path, reason: &'static str) -> RecordingWriteErr
 fn initialize(
     path: &Path,
     file: &File,
+    space: &RecordingSpace,
     found: u64,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
-    reserve_space(path, file, found, geometry.file_bytes())?;
+    reserve_space(path, file, space, found, geometry.file_bytes())?;
     // An empty file that was there may have another mode. Not every file system has modes.
     let _ = fchmod(file, Mode::RUSR | Mode::WUSR);
     file.write_all_at(&geometry.encode(), 0)
@@ -190,13 +193,14 @@ fn initialize(
 fn reserve_space(
     path: &Path,
     file: &File,
+    space: &RecordingSpace,
     found: u64,
     size: u64,
 ) -> Result<(), RecordingWriteError> {
     // A file that has its size may have holes.
     let metadata = file.metadata().map_err(io_failure(path, "examine"))?;
     let needed = size.saturating_sub(metadata.blocks().saturating_mul(STAT_BLOCK_BYTES));
-    if !RecordingSpace::below_file(file).has_room(file, needed) {
+    if !space.has_room(file, needed) {
         return Err(RecordingWriteError::NoRoomForRing {
             path: path.to_owned(),
             bytes: size,
@@ -246,7 +250,8 @@ mod tests {
                 if let Ok(OpenedRing { file, is_new }) = opened {
                     let mut before = [0; PRECIOUS.len()];
                     let is_precious = file.read_exact_at(&mut before, 0).is_ok();
-                    let prepared = prepare_ring_file(&ring, &file, is_new, geometry);
+                    let space = RecordingSpace::below_file(&file);
+                    let prepared = prepare_ring_file(&ring, &file, &space, is_new, geometry);
                     assert!(!is_precious || prepared.is_err());
                 }
             }

@@ -89,8 +89,8 @@ impl RingWriter {
             },
             error => io_failure(path, "lock")(error.into()),
         })?;
-        prepare_ring_file(path, &file, is_new, geometry)?;
         let space = RecordingSpace::below_file(&file);
+        prepare_ring_file(path, &file, &space, is_new, geometry)?;
         if !space.has_lower_room(u64::from(geometry.segment_bytes)) {
             return Err(RecordingWriteError::NoRoomForRing {
                 path: path.to_owned(),

@@ -14,6 +14,7 @@ use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, Description, FioGap, FioJob, Forecast, ParameterSet,
     RunContext,
 };
+use crate::drive::settings;
 use crate::drive::settings::{
     CacheObstacle, CacheStates, SettingError, SettingLock, SystemSetting,
 };
@@ -28,8 +29,9 @@ use crate::session::document::check::{
 use crate::session::document::{MetricId, MetricKind, MetricTable, VariantKey};
 
 /// A SATA disk revalidates itself once more when its cache is switched back, and what that resets is
-/// written back afterwards.
-const CACHE_RESTORE_TIME: Duration = Duration::from_millis(600);
+/// written back afterwards, which takes some milliseconds.
+const CACHE_RESTORE_TIME: Duration =
+    settings::QUIET_TIME.saturating_add(Duration::from_millis(100));
 
 /// Plain and synchronous writes with the drive's write cache on and off.
 pub struct WriteCacheBenchmark;

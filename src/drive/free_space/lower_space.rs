@@ -135,7 +135,7 @@ impl LowerSpace {
 
 /// Bytes of the file system of a file that have been promised to others: the kernel has not written them to
 /// an image there yet. What was written to its files is no longer free.
-pub(in crate::drive) fn promised_bytes(roots: &SysPaths, file: &File) -> u64 {
+fn promised_bytes(roots: &SysPaths, file: &File) -> u64 {
     match image::is_below_an_image(roots, file) {
         true => unwritten::unwritten_bytes(roots),
         false => 0,
@@ -143,7 +143,25 @@ pub(in crate::drive) fn promised_bytes(roots: &SysPaths, file: &File) -> u64 {
 }
 
 impl FreeSpace {
-    /// Free space on the file system of an open file.
+    /// Free space on the file system of an open file, whatever is below it.
+    ///
+    /// # Errors
+    /// When the kernel does not report it.
+    pub(in crate::drive) fn of_own_file_system(
+        roots: &SysPaths,
+        file: &File,
+        directory: &str,
+        count: SpaceCount,
+    ) -> Result<Self, DriveError> {
+        // First, since what is written back in between counts in the free space.
+        let promised = match count {
+            SpaceCount::BeforeWriting => promised_bytes(roots, file),
+            SpaceCount::WhileWriting => 0,
+        };
+        Ok(Self::of_file_system(roots, file, directory)?.without(promised))
+    }
+
+    /// Free space on the file system of an open file and below it.
     ///
     /// # Errors
     /// When the kernel does not report it.
@@ -154,12 +172,7 @@ impl FreeSpace {
         count: SpaceCount,
     ) -> Result<Self, DriveError> {
         let lower = LowerSpace::below_file(roots, file);
-        // First, since what is written back in between counts in the free space.
-        let promised = match count {
-            SpaceCount::BeforeWriting => promised_bytes(roots, file),
-            SpaceCount::WhileWriting => 0,
-        };
-        let own = Self::of_file_system(roots, file, directory)?.without(promised);
+        let own = Self::of_own_file_system(roots, file, directory, count)?;
         let below = lower.rooms(roots, count).into_iter();
         // When the file system of an image is full, this one loses data of others that the kernel has
         // accepted.

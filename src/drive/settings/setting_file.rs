@@ -17,7 +17,7 @@ const LIBATA_VENDOR: &str = "ATA";
 /// How long the settings of such a drive must keep their values after a write of `cache_type`. The
 /// command that the write sends makes libata revalidate the disk once more, later and by itself
 /// (drivers/ata/libata-core.c, `ata_qc_complete`; libata-eh.c, `ata_eh_revalidate_and_attach`).
-const QUIET_TIME: Duration = Duration::from_millis(500);
+pub const QUIET_TIME: Duration = Duration::from_millis(500);
 /// How long to wait for that at most.
 const MAX_QUIET_WAIT: Duration = Duration::from_secs(5);
 /// Interval between two looks at the values.

@@ -209,13 +209,13 @@ impl FioJob {
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         let block = u64::from(self.block_size.min_bytes());
-        let has_zero = self.size < block
+        let has_unusable_value = self.size < block
             || [block, self.depth.into(), self.numjobs.into()].contains(&0)
             || self.block_align == Some(0)
             || self.limits.bytes == Some(0)
             || self.limits.requests == Some(0)
             || self.limits.runtime.is_some_and(|runtime| runtime.is_zero());
-        if has_zero {
+        if has_unusable_value {
             return false;
         }
         if !self.sequential {

@@ -93,7 +93,7 @@ impl FioJob {
             FioFile::Device(path) | FioFile::File(path) => {
                 let line = self.existing_file_line(path);
                 match self.is_write() {
-                    true => join_lines(self.overwrite_comment(file), self.condition(file), line),
+                    true => join_lines(self.overwrite_comment(file), self.conditional(file, line)),
                     false => line,
                 }
             }
@@ -101,7 +101,7 @@ impl FioJob {
                 let directory = directory.as_os_str().as_encoded_bytes();
                 let comment = scratch_comment(directory, *bytes, self.is_write(), self.max_bytes());
                 let line = self.scratch_file_line(directory, *bytes);
-                join_lines(comment, Some(String::new()), line)
+                join_lines(comment, line)
             }
         };
         lines.ok_or(FioGap::TargetName)
@@ -118,11 +118,11 @@ impl FioJob {
         shell::command_line(words)
     }
 
-    /// What must be true of an existing file, as the beginning of a shell command: that it is still what
-    /// it was, and has all bytes of the range, or that nothing holds the device.
-    fn condition(&self, file: &FioFile) -> Option<String> {
+    /// A command on an existing file that runs only if this is still what it was, and has all bytes of the
+    /// range, or if nothing holds the device.
+    fn conditional(&self, file: &FioFile, command: Option<String>) -> Option<String> {
         let quote = |path: &Path| shell::quote_word(path.as_os_str().as_encoded_bytes());
-        Some(match file {
+        let condition = match file {
             FioFile::Device(path) => {
                 let node = quote(path)?;
                 format!("[ -b {node} ] && {OPEN_EXCLUSIVELY} {node} && ")
@@ -131,8 +131,9 @@ impl FioJob {
                 let (file, end) = (quote(path)?, self.end()?);
                 format!("{FILE_CONDITION}{file} ] && [ $(stat -Lc %s {file}) -ge {end} ] && ")
             }
-            FioFile::Scratch { .. } => String::new(),
-        })
+            FioFile::Scratch { .. } => return None,
+        };
+        Some(condition + &command?)
     }
 
     /// The comment that tells what the job overwrites of an existing file, for example
@@ -318,13 +319,9 @@ fn scratch_comment(
     ))
 }
 
-/// A comment and the command that it is about, which runs under a condition.
-fn join_lines(
-    comment: Option<String>,
-    condition: Option<String>,
-    command: Option<String>,
-) -> Option<String> {
-    Some(format!("{}\n{}{}", comment?, condition?, command?))
+/// A comment and the command that it is about.
+fn join_lines(comment: Option<String>, command: Option<String>) -> Option<String> {
+    Some(format!("{}\n{}", comment?, command?))
 }
 
 /// Escapes a path for fio's `filename`, where a colon separates files.
