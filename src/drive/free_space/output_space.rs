@@ -1,28 +1,31 @@
-//! Whether the file system of a recording, and what is below it, keeps its reserve.
+//! Whether the file system of a file that grows while others work, such as a recording, and what is
+//! below it, keeps its reserve.
 
 use std::fs::File;
 
 use rustix::fs::fstatvfs;
 
-use crate::drive::LowerSpace;
+use super::LowerSpace;
 use crate::roots::SysPaths;
 
-/// Bytes that stay free on the file system of a recording, whatever its size.
+/// Bytes that stay free on the file system of an output, whatever its size.
 const RESERVE_BYTES: u64 = 64 << 20;
 /// On a small file system, only 1 in this many bytes stays free.
 const RESERVE_SHARE: u64 = 20;
 
-/// What a recording takes its space of.
+/// What an output takes its space of.
 #[derive(Debug)]
-pub(super) struct RecordingSpace {
+pub struct OutputSpace {
     roots: SysPaths,
     /// The images, snapshots and pools below its file system: when one of them is full, data of others
     /// is lost that the kernel has accepted.
     lower: LowerSpace,
 }
 
-impl RecordingSpace {
-    pub(super) fn below_file(file: &File) -> Self {
+impl OutputSpace {
+    /// What a file on a mounted file system takes its space of.
+    #[must_use]
+    pub fn below_file(file: &File) -> Self {
         let roots = SysPaths::default();
         Self {
             lower: LowerSpace::below_file(&roots, file),
@@ -31,7 +34,8 @@ impl RecordingSpace {
     }
 
     /// Whether the reserve is kept after another `bytes` bytes; true where the size is unknown.
-    pub(super) fn has_room(&self, file: &File, bytes: u64) -> bool {
+    #[must_use]
+    pub fn has_room(&self, file: &File, bytes: u64) -> bool {
         let Ok(facts) = fstatvfs(file) else {
             return true;
         };
@@ -47,7 +51,8 @@ impl RecordingSpace {
 
     /// Whether what is below the file system keeps its reserve after another `bytes` bytes. Space that
     /// is reserved in the file system is not reserved there.
-    pub(super) fn has_lower_room(&self, bytes: u64) -> bool {
+    #[must_use]
+    pub fn has_lower_room(&self, bytes: u64) -> bool {
         self.lower.has_free(&self.roots, bytes, RESERVE_BYTES)
     }
 }
