@@ -62,6 +62,9 @@ pub struct UringWorker {
     batch_timer: BatchTimer,
     /// Submission entries that never reach the kernel because writing was forbidden first.
     unsent: usize,
+    /// Whether the requests in flight are being cancelled: the submission queue holds no requests any
+    /// more, only their cancellations.
+    is_cancelling: bool,
     has_arrival_rate: bool,
     spin_wait: bool,
 }
@@ -119,6 +122,7 @@ impl UringWorker {
             completion_batch: CompletionBatch::new(plan.depth, plan.arrival_rate.is_some()),
             batch_timer: BatchTimer::new(),
             unsent: 0,
+            is_cancelling: false,
             has_arrival_rate: plan.arrival_rate.is_some(),
             // As many polling threads as cores would compete for the CPU.
             spin_wait: (plan.workers as usize) < cores.max(2),
@@ -359,7 +363,7 @@ impl UringWorker {
     /// Withholds permanently what the kernel has not received when writing may have been forbidden.
     fn keep_unsent(&mut self, worker: &WorkerContext) {
         let forbidden = worker.shared.is_stopped() || !worker.may_write(worker.elapsed_ns());
-        if worker.gate.is_some() && forbidden && self.unsent == 0 {
+        if worker.gate.is_some() && forbidden && self.unsent == 0 && !self.is_cancelling {
             self.unsent = self.queued_requests();
         }
     }
@@ -386,6 +390,7 @@ impl UringWorker {
     /// `IORING_OP_ASYNC_CANCEL`). The kernel can cancel requests that wait for a thread, but not
     /// those that the drive has.
     fn cancel_all(&mut self) {
+        self.is_cancelling = true;
         let mut in_flight = vec![true; self.in_flight_requests.len()];
         for slot in &self.free_slots {
             in_flight[usize::from(*slot)] = false;

@@ -327,3 +327,24 @@ fn device_stays_held_until_writes_of_a_cancelled_run_are_complete() {
         wait_until("the end of the writes", || !is_held(&device));
     }
 }
+
+/// The requests that are being cancelled, and those that never reach the kernel, are counted.
+#[test]
+fn every_request_of_a_cancelled_writing_run_is_accounted_for() {
+    let Some(device) = LoopDevice::with(&vec![0x5a; 64 << 20]) else {
+        return;
+    };
+    for sync in ["none", "dsync", "none", "dsync", "none", "dsync"] {
+        let sandbox = RunSandbox::new();
+        let options = ["--duration", "60s", "--depth", "32", "--sync", sync];
+        let run = ["run", "random-write", device.path(), "--overwrite"];
+        let run = [&run[..], &[device.path()], &options].concat();
+        let child = sandbox.command(&run).spawn().unwrap();
+        wait_until("a metric in the journal", || journal_has_metric(&sandbox));
+        let (output, took) = signal_and_wait(child, Signal::INT);
+        assert_exits_promptly(&output, took, sync);
+        assert_interrupted(&sandbox, sync);
+        assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+        assert!(!is_held(&device), "{sync}");
+    }
+}
