@@ -9,11 +9,15 @@ use clap::ArgMatches;
 
 use super::failure::{CommandFailure, output_refused};
 use crate::benchmark_run::output;
+use crate::drive::OutputSpace;
 use crate::named_file::{self, FileId, OutputFile};
 use crate::roots::SysPaths;
 use crate::safe_text::json;
 use crate::safe_text::printable::{ascii_lines, printable_lines, printable_str};
 use crate::tui::terminal_kind::decodes_utf8;
+
+/// Why a file that grows is not continued.
+pub(super) const NO_ROOM: &str = "the file system, or an image or pool below it, is almost full";
 
 /// Prints one line to stderr. A line break in a name is shown as `\n`, so that the rest of the name
 /// cannot look like another message. A closed stderr is no error.
@@ -130,7 +134,14 @@ impl ResultOutput {
 /// file is refused: what it contains would be lost with the first line.
 pub(super) enum StreamOutput {
     Stdout,
-    File(PathBuf, File),
+    File(Box<StreamFile>),
+}
+
+/// A file that grows by each result.
+pub(super) struct StreamFile {
+    path: PathBuf,
+    file: File,
+    space: OutputSpace,
 }
 
 impl StreamOutput {
@@ -138,7 +149,7 @@ impl StreamOutput {
     pub(super) fn from_options(matches: &ArgMatches) -> Result<Self, CommandFailure> {
         match matches.get_one::<PathBuf>("output") {
             Some(path) if path != Path::new("-") => named_file::create_private(path)
-                .map(|file| Self::File(path.clone(), file))
+                .map(|file| Self::File(Box::new(StreamFile::new(path, file))))
                 .map_err(output_refused),
             _ => Ok(Self::Stdout),
         }
@@ -148,14 +159,30 @@ impl StreamOutput {
     pub(super) fn write(&mut self, text: &str) -> Result<bool, CommandFailure> {
         match self {
             Self::Stdout => print_result(text),
-            Self::File(path, file) => match file.write_all(printable_lines(text).as_bytes()) {
-                Ok(()) => Ok(true),
-                Err(error) => Err(CommandFailure::failed(format!(
-                    "cannot write to {}: {error}",
-                    path.display()
-                ))
-                .with_advice("what was written until then is kept")),
-            },
+            Self::File(file) => file.write(printable_lines(text).as_bytes()).map(|()| true),
         }
+    }
+}
+
+impl StreamFile {
+    fn new(path: &Path, file: File) -> Self {
+        Self {
+            path: path.to_owned(),
+            space: OutputSpace::below_file(&file),
+            file,
+        }
+    }
+
+    /// Appends all of the bytes, or none of them where a file system would become full by them.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), CommandFailure> {
+        let written = match self.space.has_room(&self.file, bytes.len() as u64) {
+            true => self.file.write_all(bytes),
+            false => Err(io::Error::other(NO_ROOM)),
+        };
+        written.map_err(|error| {
+            let path = self.path.display();
+            CommandFailure::failed(format!("cannot write to {path}: {error}"))
+                .with_advice("what was written until then is kept")
+        })
     }
 }

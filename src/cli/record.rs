@@ -15,7 +15,7 @@ use self::requests::RequestRecording;
 use self::triggers::TriggerWatch;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::time_option;
-use super::output::print_status_line;
+use super::output::{NO_ROOM, print_status_line};
 use super::{pace, signals};
 use crate::condition::ConditionSet;
 use crate::engine::CancellationToken;
@@ -151,9 +151,6 @@ fn condition_options(matches: &ArgMatches) -> Result<ConditionSet, CommandFailur
     ConditionSet::parse(&texts)
         .map_err(|error| CommandFailure::usage_error(format!("--on: {error}")))
 }
-
-/// The reason for ending a recording whose file system is full.
-const NO_ROOM: &str = "the file system, or an image or pool below it, is almost full";
 
 /// The reason for ending the recording, if a frame was omitted.
 fn end_of(appended: AppendResult) -> Option<&'static str> {

@@ -8,6 +8,7 @@ mod file_system;
 mod image;
 mod lower_space;
 mod new_blocks;
+mod output_space;
 mod quota;
 mod store;
 mod unwritten;
@@ -20,6 +21,7 @@ use crate::roots::SysPaths;
 pub use self::lower_space::LowerSpace;
 pub(super) use self::lower_space::SpaceDemand;
 pub(super) use self::new_blocks::{is_written_in_place, new_block_bytes};
+pub use self::output_space::OutputSpace;
 use self::store::SpaceStore;
 
 /// Sizes are multiples of this, which is a multiple of every drive's block size.

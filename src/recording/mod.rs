@@ -6,7 +6,6 @@
 //! recording that overwrites its oldest part.
 
 pub mod frame;
-mod free_room;
 mod index;
 mod inflate;
 mod reader;

@@ -10,11 +10,11 @@ use rustix::fs::{FallocateFlags, Mode, SeekFrom, fallocate, fchmod, seek};
 use rustix::io::Errno;
 
 use super::frame::MAGIC;
-use super::free_room::RecordingSpace;
 use super::ring::{
     RING_FORMAT_VERSION, RING_HEADER_FIELDS_BYTES, RING_MAGIC, RingGeometry, version_of,
 };
 use super::writer::{RecordingWriteError, io_failure};
+use crate::drive::OutputSpace;
 use crate::format_version::UnsupportedVersion;
 use crate::named_file;
 use crate::named_file::OutputError;
@@ -72,7 +72,7 @@ fn check_owner(path: &Path, file: &File) -> Result<(), RecordingWriteError> {
 pub(super) fn prepare_ring_file(
     path: &Path,
     file: &File,
-    space: &RecordingSpace,
+    space: &OutputSpace,
     is_new: bool,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
@@ -124,7 +124,7 @@ pub(super) fn prepare_ring_file(
 fn restore_size(
     path: &Path,
     file: &File,
-    space: &RecordingSpace,
+    space: &OutputSpace,
     found: u64,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
@@ -170,7 +170,7 @@ pub(super) fn not_a_ring(path: &Path, reason: &'static str) -> RecordingWriteErr
 fn initialize(
     path: &Path,
     file: &File,
-    space: &RecordingSpace,
+    space: &OutputSpace,
     found: u64,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
@@ -193,7 +193,7 @@ fn initialize(
 fn reserve_space(
     path: &Path,
     file: &File,
-    space: &RecordingSpace,
+    space: &OutputSpace,
     found: u64,
     size: u64,
 ) -> Result<(), RecordingWriteError> {
@@ -250,7 +250,7 @@ mod tests {
                 if let Ok(OpenedRing { file, is_new }) = opened {
                     let mut before = [0; PRECIOUS.len()];
                     let is_precious = file.read_exact_at(&mut before, 0).is_ok();
-                    let space = RecordingSpace::below_file(&file);
+                    let space = OutputSpace::below_file(&file);
                     let prepared = prepare_ring_file(&ring, &file, &space, is_new, geometry);
                     assert!(!is_precious || prepared.is_err());
                 }

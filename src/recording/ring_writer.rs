@@ -10,7 +10,6 @@ use flate2::{Compress, Compression};
 use rustix::fs::{FlockOperation, flock};
 
 use super::frame::{FRAME_HEADER_BYTES, FrameKind, FrameMark, MAX_CONTENT_BYTES, encode_frame};
-use super::free_room::RecordingSpace;
 use super::ring::{
     MAX_SEQUENCE, RingGeometry, SEGMENT_END_BYTES, SEGMENT_HEADER_BYTES, encode_segment_header,
     scan_ring,
@@ -23,6 +22,7 @@ use super::writer::{
     AppendResult, RESTART_INTERVAL_FRAMES, RecordingWriteError, compress_frame, io_failure,
     mark_of_view, to_json,
 };
+use crate::drive::OutputSpace;
 use crate::model::Snapshot;
 
 /// The requests of a trigger take at most 1 in this many of a segment's bytes.
@@ -56,7 +56,7 @@ pub struct RingWriter {
     compress: Compress,
     since_restart: u32,
     sync: SyncThread,
-    space: RecordingSpace,
+    space: OutputSpace,
 }
 
 impl RingWriter {
@@ -89,7 +89,7 @@ impl RingWriter {
             },
             error => io_failure(path, "lock")(error.into()),
         })?;
-        let space = RecordingSpace::below_file(&file);
+        let space = OutputSpace::below_file(&file);
         prepare_ring_file(path, &file, &space, is_new, geometry)?;
         if !space.has_lower_room(u64::from(geometry.segment_bytes)) {
             return Err(RecordingWriteError::NoRoomForRing {

@@ -9,8 +9,8 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 use super::frame::{
     FRAME_HEADER_BYTES, FrameKind, FrameMark, MAX_CONTENT_BYTES, encode_file_header, encode_frame,
 };
-use super::free_room::RecordingSpace;
 use super::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
+use crate::drive::OutputSpace;
 use crate::format_version::UnsupportedVersion;
 use crate::model::Snapshot;
 use crate::named_file;
@@ -148,7 +148,7 @@ pub enum AppendResult {
 pub struct RecordingWriter {
     path: PathBuf,
     file: File,
-    space: RecordingSpace,
+    space: OutputSpace,
     max_bytes: u64,
     written_bytes: u64,
     compress: Compress,
@@ -163,7 +163,7 @@ impl RecordingWriter {
     pub fn create(path: &Path, limit: Option<u64>) -> Result<Self, RecordingWriteError> {
         let file = named_file::create_private(path)?;
         let mut recorder = Self {
-            space: RecordingSpace::below_file(&file),
+            space: OutputSpace::below_file(&file),
             file,
             path: path.to_owned(),
             max_bytes: limit.unwrap_or(u64::MAX),

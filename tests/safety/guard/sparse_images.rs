@@ -369,7 +369,7 @@ fn run_on_a_device_in_a_sparse_image_stops_at_the_reserve_below() {
 }
 
 #[test]
-fn recording_ends_before_the_file_system_below_an_image_is_full() {
+fn growing_outputs_end_before_the_file_system_below_an_image_is_full() {
     let mut sandbox = GuardSandbox::new();
     let Some((_lower, directory)) = mount_small_file_system(&mut sandbox) else {
         return;
@@ -388,10 +388,18 @@ fn recording_ends_before_the_file_system_below_an_image_is_full() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         (message.contains("almost full"), message)
     };
+    let watch = |file: &Path| {
+        Command::new(env!("CARGO_BIN_EXE_diskscope"))
+            .args(["watch", "--json", "--interval", "0.1", "--count", "3", "-o"])
+            .arg(file)
+            .output()
+            .unwrap()
+    };
     for (name, words) in [("before", &[][..]), ("day", &["--ring", "4MB"])] {
         let (is_full, message) = record(name, words);
         assert!(!is_full, "{message}");
     }
+    assert!(watch(&point.join("lines-before")).status.success());
     // Written while others use up the space.
     let running = Command::new(env!("CARGO_BIN_EXE_diskscope"))
         .arg("record")
@@ -418,4 +426,10 @@ fn recording_ends_before_the_file_system_below_an_image_is_full() {
         let (is_full, message) = record(name, words);
         assert!(is_full, "{name}: {message}");
     }
+    let lines = point.join("lines");
+    let watched = watch(&lines);
+    let message = String::from_utf8_lossy(&watched.stderr);
+    assert!(message.contains("almost full"), "{message}");
+    assert_eq!(watched.status.code(), Some(1));
+    assert_eq!(std::fs::metadata(&lines).unwrap().len(), 0);
 }
