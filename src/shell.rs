@@ -18,8 +18,8 @@ use crate::safe_text::printable::{is_blank, printable_bytes};
 
 /// What encloses the octal escapes of bytes that a terminal would not display literally.
 const SUBSTITUTION: [&str; 2] = ["\"$(printf '", "')\""];
-/// What stands behind a line of a command that the next line continues.
-const CONTINUATION: &str = " \\";
+/// Operators behind which a line break is none for a shell (POSIX, 2.10.2).
+const OPERATORS: [&str; 2] = ["&& ", "| "];
 
 /// Whether the terminal of this process takes ASCII only.
 static IS_ASCII_TERMINAL: AtomicBool = AtomicBool::new(false);
@@ -137,33 +137,41 @@ fn octal_bytes(escapes: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Folds a command line into lines of at most `width` columns, which a shell joins again: all but
-/// the last end in a backslash. Only blanks outside of quotes are places to fold; `None` where a word
-/// and its backslash are wider than a line, which would end within the word.
+/// Folds a command line into lines of at most `width` columns behind its operators `&&` and `|`, where a
+/// shell reads on by itself. A backslash at the end of a line would not do: terminals copy the blanks
+/// behind it, and the shell would take what follows for a command of its own. `None` where a part is
+/// wider than a line.
 #[must_use]
 pub fn fold_command(command: &str, width: usize) -> Option<Vec<String>> {
-    if command.width() <= width {
-        return Some(vec![command.to_owned()]);
-    }
     let mut lines: Vec<String> = Vec::new();
-    let mut line = String::new();
-    for word in unquoted_words(command) {
-        let longer = match line.is_empty() {
-            true => word.to_owned(),
-            false => format!("{line} {word}"),
-        };
-        if line.is_empty() || longer.width() + CONTINUATION.width() <= width {
-            line = longer;
-        } else {
-            lines.push(line + CONTINUATION);
-            line = format!("  {word}");
-        }
-        if line.width() + CONTINUATION.width() > width {
-            return None;
+    for part in parts_of_command(command) {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + part.width() <= width => {
+                line.push(' ');
+                line.push_str(part);
+            }
+            Some(_) => lines.push(format!("  {part}")),
+            None => lines.push(part.to_owned()),
         }
     }
-    lines.push(line);
-    Some(lines)
+    let fits = lines.iter().all(|line| line.width() <= width);
+    fits.then_some(lines)
+}
+
+/// The parts of a command line, each with the operator behind it.
+fn parts_of_command(command: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut begin = 0;
+    for index in positions_outside_quotes(command) {
+        let is_operator = |it: &&str| command[index..].starts_with(*it);
+        if let Some(operator) = OPERATORS.iter().copied().find(is_operator) {
+            let end = index + operator.len();
+            parts.push(command[begin..end].trim_end());
+            begin = end;
+        }
+    }
+    parts.push(&command[begin..]);
+    parts
 }
 
 /// The parts of a command line between blanks that are not quoted.
@@ -322,45 +330,43 @@ mod tests {
     }
 
     #[test]
-    fn folded_command_is_the_same_for_a_shell() {
-        let unit = "a b'c.service";
-        let limit = "IOReadBandwidthMax=/dev/sda 41000000";
-        let words = ["systemctl", "set-property", "--runtime", unit, limit];
-        let command = command_line(words).unwrap();
-        for width in [20, 43, 60, 200] {
-            let Some(folded) = fold_command(&command, width) else {
-                assert_eq!(width, 20);
+    fn folded_command_is_the_same_for_a_shell_also_with_blanks_behind_its_lines() {
+        let command = r#"[ "$(printf 'a && b | c')" = 'a && b | c' ] && printf '%s\n' one 'two | three' | cat"#;
+        for width in [40, 60, 75, 200] {
+            let Some(folded) = fold_command(command, width) else {
+                assert_eq!(width, 40);
                 continue;
             };
-            assert!(
-                folded.iter().all(|line| line.width() <= width),
-                "{folded:?}"
-            );
-            let script = format!("printf '%s\\n' {}", folded.join("\n"));
-            let output = std::process::Command::new("sh")
-                .args(["-c", &script])
-                .output()
-                .unwrap();
-            let text = String::from_utf8(output.stdout).unwrap();
-            assert_eq!(text.lines().collect::<Vec<_>>(), words, "{width}");
+            let is_narrow = folded.iter().all(|line| line.width() <= width);
+            assert!(is_narrow, "{folded:?}");
+            for shell in ["sh", "bash"] {
+                let output = Command::new(shell)
+                    .args(["-c", &folded.join("   \n")])
+                    .output()
+                    .unwrap();
+                let text = String::from_utf8(output.stdout).unwrap();
+                assert_eq!(text, "one\ntwo | three\n", "{shell} {width}");
+            }
         }
-        assert_eq!(fold_command(&command, 200), Some(vec![command]));
+        assert_eq!(fold_command(command, 200).unwrap(), [command]);
     }
 
     #[test]
-    fn command_is_not_folded_where_a_word_would_be_cut() {
+    fn command_is_folded_behind_operators_only() {
         let fold = |command, width| fold_command(command, width);
         assert_eq!(fold("cat /0123456789", 14), None);
         assert_eq!(fold("cat /01234", 12).unwrap(), ["cat /01234"]);
+        assert_eq!(fold("ls -la /01234", 12), None);
+        assert_eq!(fold("true && ls /01", 12).unwrap(), ["true &&", "  ls /01"]);
         assert_eq!(
-            fold("ls -la /01234", 12).unwrap(),
-            ["ls -la \\", "  /01234"]
+            fold("a | b | c && d", 7).unwrap(),
+            ["a | b |", "  c &&", "  d"]
         );
         // Two columns each.
-        let wide = "ls -la \u{6f22}\u{6f22}\u{6f22}\u{6f22}\u{6f22}";
-        assert_eq!(fold(wide, 13), None);
-        assert_eq!(fold(wide, 14).unwrap().len(), 2);
-        assert_eq!(fold(wide, 17).unwrap().len(), 1);
+        let wide = "a | ls \u{6f22}\u{6f22}\u{6f22}";
+        assert_eq!(fold(wide, 10), None);
+        assert_eq!(fold(wide, 11).unwrap().len(), 2);
+        assert_eq!(fold(wide, 13).unwrap().len(), 1);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Chooses what helps: only what has an effect on the device in question.
 
-use super::analysis::{Analysis, DeviceSummary};
+use super::analysis::{Analysis, DeviceSummary, ProcessSummary};
 use super::cause::Party;
 use super::remedy::Remedy;
 use crate::drive::DriveKind;
@@ -25,13 +25,12 @@ pub fn against(culprit: &Party, device: &DeviceSummary, analysis: &Analysis<'_>)
     let mut remedies = Vec::new();
     // Writeback is done by kernel threads, and only bfq knows for whom: the class has an effect on
     // reads and direct writes.
-    if let Some(scheduler) = device
-        .scheduler
-        .as_ref()
-        .filter(|name| matches!(name.as_str(), "bfq" | "mq-deadline"))
-    {
+    let scheduler = device.scheduler.as_ref();
+    let scheduler = scheduler.filter(|name| matches!(name.as_str(), "bfq" | "mq-deadline"));
+    let process = analysis.process(culprit.pid).map(ProcessSummary::instance);
+    if let Some((process, scheduler)) = process.zip(scheduler) {
         remedies.push(Remedy::IdleClass {
-            pid: culprit.pid,
+            process,
             scheduler: scheduler.clone(),
         });
     }
@@ -44,6 +43,6 @@ pub fn against(culprit: &Party, device: &DeviceSummary, analysis: &Analysis<'_>)
             bytes_per_s: (device.throughput * LIMITED_FRACTION).max(1e6) as u64,
         });
     }
-    remedies.push(Remedy::Pause { pid: culprit.pid });
+    remedies.extend(process.map(|process| Remedy::Pause { process }));
     remedies
 }

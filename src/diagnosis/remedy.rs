@@ -2,13 +2,22 @@
 
 use crate::safe_text::SafeText;
 
+/// A process, and no other one that gets its number later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessInstance {
+    /// Process id.
+    pub pid: u32,
+    /// Time of its start in clock ticks since boot (field 22 of `/proc/PID/stat`).
+    pub start_ticks: u64,
+}
+
 /// A measure; `report::diagnosis` makes the command of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Remedy {
     /// The I/O class idle: has an effect with the schedulers bfq and mq-deadline only.
     IdleClass {
         /// The process.
-        pid: u32,
+        process: ProcessInstance,
         /// The scheduler that heeds it.
         scheduler: SafeText,
     },
@@ -24,7 +33,7 @@ pub enum Remedy {
     /// SIGSTOP, and SIGCONT later.
     Pause {
         /// The process.
-        pid: u32,
+        process: ProcessInstance,
     },
     /// A higher limit of the control group, or none.
     RaiseLimit {
@@ -41,7 +50,10 @@ pub enum Remedy {
         device: SafeText,
     },
     /// Smaller limits of dirty memory, so that a slow device does not delay all writers.
-    LowerDirtyLimits,
+    LowerDirtyLimits {
+        /// Bytes from which writers wait.
+        limit_bytes: u64,
+    },
     /// What uses the space.
     ShowDiskUsage {
         /// Where the file system is mounted.

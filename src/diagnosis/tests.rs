@@ -500,6 +500,26 @@ fn writer_is_throttled_by_another_that_fills_the_memory() {
 }
 
 #[test]
+fn limits_of_dirty_memory_are_only_lowered() {
+    let mut scene = Scene::quiet().with_process(1, "dd", 1e6, Some("balance_dirty_pages"));
+    scene.devices[0].write_bytes_per_s = Some(2e6);
+    for (throttled_from, limit) in [
+        (8 << 30, Some(256 << 20)),
+        (64 << 20, Some(32 << 20)),
+        (48_123_456, Some(22 << 20)),
+        (20 << 20, None),
+    ] {
+        scene.host.throttle_threshold_bytes = Some(throttled_from);
+        let diagnosis = scene.diagnosis();
+        let limits = diagnosis.causes[0].remedies.iter().find_map(|it| match it {
+            Remedy::LowerDirtyLimits { limit_bytes } => Some(*limit_bytes),
+            _ => None,
+        });
+        assert_eq!(limits, limit, "{throttled_from}");
+    }
+}
+
+#[test]
 fn writer_of_one_device_is_not_throttled_because_of_another_device() {
     let mut scene = Scene::quiet()
         .with_process(1, "dd", 1e6, Some("balance_dirty_pages"))

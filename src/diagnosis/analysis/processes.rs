@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::diagnosis::remedy::ProcessInstance;
 use crate::diagnosis::window::EvidenceWindow;
 use crate::model::snapshot::ProcessView;
 use crate::safe_text::SafeText;
@@ -11,6 +12,8 @@ use crate::safe_text::SafeText;
 pub struct ProcessSummary {
     /// Process id.
     pub pid: u32,
+    /// Time of its start in clock ticks since boot.
+    pub start_ticks: u64,
     /// Command line.
     pub command: SafeText,
     /// Its service, container or session.
@@ -30,6 +33,15 @@ pub struct ProcessSummary {
 }
 
 impl ProcessSummary {
+    /// The process, for a measure against it.
+    #[must_use]
+    pub fn instance(&self) -> ProcessInstance {
+        ProcessInstance {
+            pid: self.pid,
+            start_ticks: self.start_ticks,
+        }
+    }
+
     /// Bytes in both directions per second.
     #[must_use]
     pub fn throughput(&self) -> f64 {
@@ -59,6 +71,7 @@ pub(super) fn summarize(window: &EvidenceWindow, seconds: f64) -> Vec<ProcessSum
 }
 
 fn add(summary: &mut ProcessSummary, view: &ProcessView, weight: f64, share: f64) {
+    summary.start_ticks = view.start_ticks;
     summary.command = view.command.clone();
     summary.unit = view.unit.clone().or(summary.unit.take());
     for device in &view.devices {

@@ -24,6 +24,11 @@ const VICTIM_SHARE: f64 = 0.5;
 const FREE_RUN: f64 = 0.7;
 /// Bytes written per second below which even the only writer is worth a warning.
 const SLOW_WRITE: f64 = 20e6;
+/// Limit of dirty memory that is enough for a fast device.
+const MAX_DIRTY_LIMIT: u64 = 256 * MIB;
+/// A smaller limit would keep every device waiting for requests.
+const MIN_DIRTY_LIMIT: u64 = 16 * MIB;
+const MIB: u64 = 1 << 20;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let throttled: Vec<&Waiter> = analysis
@@ -36,25 +41,36 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     Examination::of(causes, || dirty_evidence(analysis))
 }
 
+fn throttle_threshold(host: &HostView) -> Option<f64> {
+    host.throttle_threshold_bytes.map(|bytes| bytes as f64)
+}
+
 fn unwritten(host: &HostView) -> Option<f64> {
     Some((host.dirty_bytes? + host.writeback_bytes?) as f64)
 }
 
 fn dirty_evidence(analysis: &Analysis<'_>) -> Vec<Measurement> {
-    let limit = |host: &HostView| host.throttle_threshold_bytes.map(|bytes| bytes as f64);
     [
         analysis.measure(Quantity::DirtyBytes, unwritten),
-        analysis.measure(Quantity::DirtyLimit, limit),
+        analysis.measure(Quantity::DirtyLimit, throttle_threshold),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
+/// Limits of dirty memory below the present one. Where that is small already, a smaller one would
+/// only make writers wait sooner.
+fn lower_limits(analysis: &Analysis<'_>) -> Option<Remedy> {
+    let throttled_from = analysis.mean(throttle_threshold)? as u64;
+    let limit_bytes = (throttled_from / 2 / MIB * MIB).min(MAX_DIRTY_LIMIT);
+    (limit_bytes >= MIN_DIRTY_LIMIT).then_some(Remedy::LowerDirtyLimits { limit_bytes })
+}
+
 /// Whether there is so much dirty memory that writers of all devices are throttled: otherwise it is
 /// the share of one device that is used up.
 fn is_memory_full(analysis: &Analysis<'_>) -> bool {
-    let limit = analysis.mean(|host| host.throttle_threshold_bytes.map(|bytes| bytes as f64));
+    let limit = analysis.mean(throttle_threshold);
     let dirty = analysis.mean(unwritten);
     match (dirty, limit) {
         (Some(dirty), Some(limit)) => dirty >= limit * FREE_RUN,
@@ -134,13 +150,14 @@ fn cause(analysis: &Analysis<'_>, throttled: &[&Waiter]) -> Option<Cause> {
             unit: main.unit.clone(),
             share: Some(share(main.pid)),
         }];
-        cause.remedies.push(Remedy::Pause { pid: main.pid });
+        let process = main.instance();
+        cause.remedies.push(Remedy::Pause { process });
     }
     cause.victims = parties(if victims.is_empty() {
         throttled
     } else {
         &victims
     });
-    cause.remedies.push(Remedy::LowerDirtyLimits);
+    cause.remedies.extend(lower_limits(analysis));
     Some(cause)
 }

@@ -160,17 +160,22 @@ fn parties(parties: &[Party]) -> Vec<PartyEntry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::remedy::ProcessInstance;
 
     #[test]
     fn command_is_an_element_of_its_own() {
-        let elements: Vec<String> = advice(&Remedy::Pause { pid: 7 })
+        let process = ProcessInstance {
+            pid: 7,
+            start_ticks: 1234,
+        };
+        let elements: Vec<String> = advice(&Remedy::Pause { process })
             .map(|element| element.to_string())
             .collect();
         assert_eq!(
             elements,
             [
                 "pauses it, until kill -CONT 7 continues it:",
-                "kill -STOP 7"
+                r"grep -qE '\) .( \S+){18} 1234 ' /proc/7/stat && kill -STOP 7"
             ]
         );
         assert_eq!(advice(&Remedy::GroupCommits).count(), 1);

@@ -1,8 +1,11 @@
 //! What helps, as commands that can be pasted.
 
-use crate::diagnosis::remedy::Remedy;
+use crate::diagnosis::remedy::{ProcessInstance, Remedy};
 use crate::safe_text::SafeText;
 use crate::shell;
+
+/// Of the limit from which writers wait, the one from which the kernel writes back is this part.
+const BACKGROUND_DIVISOR: u64 = 4;
 
 /// A measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +62,13 @@ fn exact_path(path: &SafeText) -> Option<&str> {
     path.original().filter(is_exact)
 }
 
+/// A condition that holds while the number of a process belongs to it, and not to another one that got it
+/// later: the time of its start, the 20th field behind the name of the program (proc_pid_stat(5)).
+fn same_process_condition(process: ProcessInstance) -> String {
+    let ProcessInstance { pid, start_ticks } = process;
+    format!(r"grep -qE '\) .( \S+){{18}} {start_ticks} ' /proc/{pid}/stat")
+}
+
 /// Limits the throughput of a unit until the next boot.
 fn limit_command(unit: &str, device: &str, bytes_per_s: u64) -> Option<String> {
     let node = shell::device_node(device)?;
@@ -78,10 +88,14 @@ fn limit_command(unit: &str, device: &str, bytes_per_s: u64) -> Option<String> {
 #[must_use]
 pub fn remedy_text(remedy: &Remedy) -> RemedyText {
     match remedy {
-        Remedy::IdleClass { pid, scheduler } => RemedyText::command(
+        Remedy::IdleClass { process, scheduler } => RemedyText::command(
             // The kernel keeps an I/O class for each thread (ioprio_set(2)). One call for each: ionice(1)
             // stops at a thread that has ended.
-            format!("ps -L -p {pid} -o lwp= | xargs -n 1 ionice -c 3 -p"),
+            format!(
+                "{} && ls /proc/{}/task | xargs -n 1 ionice -c 3 -p",
+                same_process_condition(*process),
+                process.pid
+            ),
             format!(
                 "I/O class idle for all threads, which the scheduler {scheduler} heeds for reads and direct writes"
             ),
@@ -95,9 +109,13 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             "half of the present throughput, until the next boot",
             format!("limit the throughput of {unit} on {device} with systemctl set-property"),
         ),
-        Remedy::Pause { pid } => RemedyText::command(
-            format!("kill -STOP {pid}"),
-            format!("pauses it, until kill -CONT {pid} continues it"),
+        Remedy::Pause { process } => RemedyText::command(
+            format!(
+                "{} && kill -STOP {}",
+                same_process_condition(*process),
+                process.pid
+            ),
+            format!("pauses it, until kill -CONT {} continues it", process.pid),
         ),
         Remedy::RaiseLimit {
             group,
@@ -129,9 +147,12 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             "at most 10 MB/s, until the word system is written into the same file",
             format!("lower md/sync_speed_max of {device} in /sys/block"),
         ),
-        Remedy::LowerDirtyLimits => RemedyText::command(
-            "sysctl vm.dirty_background_bytes=67108864 vm.dirty_bytes=268435456".to_owned(),
-            "a slow device then holds up less memory; the defaults are 20 and 10 percent of it",
+        Remedy::LowerDirtyLimits { limit_bytes } => RemedyText::command(
+            format!(
+                "sysctl vm.dirty_background_bytes={} vm.dirty_bytes={limit_bytes}",
+                limit_bytes / BACKGROUND_DIVISOR
+            ),
+            "a slow device then holds up less memory, until the next boot; sysctl vm.dirty_background_ratio=10 vm.dirty_ratio=20 sets the kernel's defaults",
         ),
         Remedy::ShowDiskUsage { mount_point } => RemedyText::command_or(
             exact_path(mount_point)
@@ -258,6 +279,30 @@ mod tests {
         let command = remedy_text(&Remedy::SlowResync { device }).command;
         let line = "echo 10000 > /sys/block/md127/md/sync_speed_max";
         assert_eq!(command.as_deref(), Some(line));
+    }
+
+    #[test]
+    fn command_that_stops_a_process_stops_no_other_of_its_number() {
+        let mut own = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", own.id())).unwrap();
+        let start_ticks: u64 = stat.split(' ').nth(21).unwrap().parse().unwrap();
+        let is_stopped = |start_ticks: u64| {
+            let process = ProcessInstance {
+                pid: own.id(),
+                start_ticks,
+            };
+            let command = remedy_text(&Remedy::Pause { process }).command.unwrap();
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", &command]).status().unwrap().success()
+        };
+        assert!(!is_stopped(start_ticks - 1));
+        assert!(!is_stopped(start_ticks * 10));
+        assert!(is_stopped(start_ticks));
+        own.kill().unwrap();
+        own.wait().unwrap();
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
+use ratatui::text::{Line, Text};
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
+use crate::drive::advice::TuningAdvice;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, advice, unplug};
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
@@ -41,36 +42,68 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
         return;
     };
     let histories = chart_histories(live, &device.name);
-    let (facts, charts) = areas_of(area, histories.len());
-    let lines = description_lines(live, sample, device, facts.width, theme);
-    let lines = wrap_facts(lines, facts.width);
-    scrolled::draw(lines, &live.viewport, theme, facts, buf);
-    for (history, place) in histories.iter().zip(charts) {
+    let advice = advice_on(live, sample, device);
+    let commands = advice_lines(&advice, area.width, theme);
+    let areas = PaneAreas::of(area, histories.len(), commands.len());
+    let mut lines = description_lines(sample, device, areas.facts.width, theme);
+    match areas.advice {
+        Some(place) => Text::from(commands).render(place, buf),
+        None => lines.extend(commands),
+    }
+    let lines = wrap_facts(lines, areas.facts.width);
+    scrolled::draw(lines, &live.viewport, theme, areas.facts, buf);
+    for (history, place) in histories.iter().zip(areas.charts) {
         draw_history(history, ChartTime::of(live), theme, place, buf);
     }
 }
 
-/// The area of the facts, and those of the charts: beside them in a wide terminal, otherwise below.
-fn areas_of(area: Rect, count: usize) -> (Rect, Vec<Rect>) {
-    if area.width >= CHARTS_BESIDE_MIN_WIDTH {
+/// Where the parts of the pane are. Nothing is beside the commands of the advice: whoever copies their rows
+/// would copy parts of a chart too.
+struct PaneAreas {
+    facts: Rect,
+    /// The advice in the whole width; `None`: behind the facts, which have the whole width then.
+    advice: Option<Rect>,
+    charts: Vec<Rect>,
+}
+
+impl PaneAreas {
+    /// In a wide terminal the charts are beside the facts, otherwise below.
+    fn of(area: Rect, chart_count: usize, advice_height: usize) -> Self {
+        let advice_height = u16::try_from(advice_height).unwrap_or(u16::MAX);
+        if area.width < CHARTS_BESIDE_MIN_WIDTH || advice_height > area.height / 2 {
+            return Self::with_charts_below(area);
+        }
+        let [upper, advice] =
+            Layout::vertical([Constraint::Fill(1), Constraint::Length(advice_height)]).areas(area);
         let [facts, charts] =
             Layout::horizontal([Constraint::Fill(1), Constraint::Length(CHARTS_WIDTH)])
                 .spacing(3)
-                .areas(area);
+                .areas(upper);
         // A chart that is too low to be read is left out.
-        let count = count
+        let count = chart_count
             .min(usize::from(charts.height / CHART_MIN_HEIGHT))
             .max(1);
         let rows = Layout::vertical(vec![Constraint::Fill(1); count]).split(charts);
-        return (facts, rows.to_vec());
+        Self {
+            facts,
+            advice: Some(advice),
+            charts: rows.to_vec(),
+        }
     }
-    let height = (area.height / 3).max(CHART_MIN_HEIGHT);
-    let [facts, charts] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
-    let [left, right] = Layout::horizontal([Constraint::Fill(1); 2])
-        .spacing(2)
-        .areas(charts);
-    (facts, vec![left, right])
+
+    fn with_charts_below(area: Rect) -> Self {
+        let height = (area.height / 3).max(CHART_MIN_HEIGHT);
+        let [facts, charts] =
+            Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
+        let [left, right] = Layout::horizontal([Constraint::Fill(1); 2])
+            .spacing(2)
+            .areas(charts);
+        Self {
+            facts,
+            advice: None,
+            charts: vec![left, right],
+        }
+    }
 }
 
 /// Draws throughput, await and queue of the selected device side by side.
@@ -98,7 +131,6 @@ pub(super) fn draw_trends(live: &LiveState, theme: Theme, area: Rect, buf: &mut 
 }
 
 fn description_lines(
-    live: &LiveState,
     sample: &Snapshot,
     device: &DeviceView,
     width: u16,
@@ -123,19 +155,31 @@ fn description_lines(
         theme.role_style(StyleRole::Title),
     ));
     lines.extend(stack_lines(sample, device, theme));
-    if let Some(drive) = drive {
-        let load = live.history.read_load(&device.name);
-        for advice in advice::tuning_advice(drive, &sample.drives, &sample.file_systems, load) {
-            lines.push(Line::default());
-            lines.push(Line::styled(
-                format!("ADVICE {}", advice.code),
-                theme.role_style(StyleRole::Warning),
-            ));
-            lines.extend(wrap_text(&advice.reason, width).into_iter().map(Line::raw));
-            let style = theme.role_style(StyleRole::Title);
-            let command = command_lines(&advice.command, "diskscope devices", width, style, theme);
-            lines.extend(command);
-        }
+    lines
+}
+
+/// Advice on the settings of the device.
+fn advice_on(live: &LiveState, sample: &Snapshot, device: &DeviceView) -> Vec<TuningAdvice> {
+    let mut drives = sample.drives.iter();
+    let Some(drive) = drives.find(|drive| drive.name == device.name) else {
+        return Vec::new();
+    };
+    let load = live.history.read_load(&device.name);
+    advice::tuning_advice(drive, &sample.drives, &sample.file_systems, load)
+}
+
+fn advice_lines(advice: &[TuningAdvice], width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for advice in advice {
+        lines.push(Line::default());
+        lines.push(Line::styled(
+            format!("ADVICE {}", advice.code),
+            theme.role_style(StyleRole::Warning),
+        ));
+        lines.extend(wrap_text(&advice.reason, width).into_iter().map(Line::raw));
+        let style = theme.role_style(StyleRole::Title);
+        let command = command_lines(&advice.command, "diskscope devices", width, style, theme);
+        lines.extend(command);
     }
     lines
 }

@@ -10,8 +10,8 @@ use crate::ui::widgets::text::wrap_text;
 /// Columns before each line of a command.
 const INDENT: &str = "  ";
 
-/// The command in lines of at most `width` columns, which a shell joins again. No word of it is cut:
-/// where one is too wide for a line, a sentence names `printed_by`, the command of this program that
+/// The command in lines of at most `width` columns, behind whose ends a shell reads on. Where a part of it
+/// is too wide for a line, a sentence names `printed_by`, the command of this program that
 /// prints it.
 #[must_use]
 pub fn command_lines(
@@ -46,11 +46,11 @@ mod tests {
     #[test]
     fn command_is_folded_or_not_shown() {
         let shown = |command, width| shown(command, width, Theme::FULL);
-        let command = "umount -f -l -- /srv/projects/archive/replica";
+        let command = "du -xh /srv/projects/archive/replica | sort -h";
         assert_eq!(shown(command, 80), [format!("  {command}")]);
         assert_eq!(
-            shown(command, 40),
-            ["  umount -f -l -- \\", "    /srv/projects/archive/replica"]
+            shown(command, 42),
+            ["  du -xh /srv/projects/archive/replica |", "    sort -h"]
         );
         assert_eq!(
             shown(command, 32),

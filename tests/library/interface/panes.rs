@@ -212,6 +212,25 @@ fn device_pane_shows_the_command_of_an_advice_whole_or_not_at_all() {
 }
 
 #[test]
+fn nothing_is_beside_a_command_of_the_device_pane() {
+    let mut state = volume_selected();
+    let mut snapshot = snapshot_at(120);
+    snapshot.file_systems = vec![MountedFileSystem {
+        path: Some("/srv".into()),
+        ..file_system((253, 0))
+    }]
+    .into();
+    send_message(&mut state, Message::Snapshot(Arc::new(snapshot)));
+    canned::press_code(&mut state, KeySymbol::Enter);
+    for width in [80, 120, 200] {
+        let shown = buffer_text(&draw_to_buffer(&state, Theme::FULL, width, 60));
+        let mut lines = shown.lines();
+        let command = lines.find(|line| line.contains("remount")).unwrap();
+        assert!(command.trim_end().ends_with(" /srv"), "{shown}");
+    }
+}
+
+#[test]
 fn device_pane_shows_whole_drive() {
     let mut state = live_state();
     canned::press_code(&mut state, KeySymbol::Tab);

@@ -7,7 +7,7 @@ use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::replay::{Frame, ReplayTimeline};
 use diskscope::app::why::WatchedDiagnosis;
 use diskscope::app::{AppEvent, AppState, Effect, Message, Screen, update};
-use diskscope::diagnosis::remedy::Remedy;
+use diskscope::diagnosis::remedy::{ProcessInstance, Remedy};
 use diskscope::diagnosis::{
     Cause, CauseCode, CauseDetail, Certainty, Diagnosis, Measurement, NotExamined, Party, Quantity,
     Severity,
@@ -43,9 +43,13 @@ fn saturated() -> Cause {
         0.62,
     )];
     cause.victims = vec![party(993, "postgres: writer", "postgresql@15-main", 0.88)];
+    let process = ProcessInstance {
+        pid: 4711,
+        start_ticks: 12_345_678,
+    };
     cause.remedies = vec![
         Remedy::IdleClass {
-            pid: 4711,
+            process,
             scheduler: "bfq".into(),
         },
         Remedy::LimitUnit {
@@ -53,7 +57,7 @@ fn saturated() -> Cause {
             device: "sda".into(),
             bytes_per_s: 41_000_000,
         },
-        Remedy::Pause { pid: 4711 },
+        Remedy::Pause { process },
     ];
     cause
 }
