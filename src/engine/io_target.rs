@@ -35,7 +35,7 @@ pub struct PlanFile {
     file: PlanDescriptor,
     /// Flags of each write (pwritev2(2)).
     write_flags: ReadWriteFlags,
-    _permit: Option<Arc<WritePermit>>,
+    permit: Option<Arc<WritePermit>>,
 }
 
 #[derive(Debug)]
@@ -50,6 +50,13 @@ impl PlanFile {
     /// Flags that each write needs.
     pub fn write_flags(&self) -> ReadWriteFlags {
         self.write_flags
+    }
+
+    /// The descriptors that exclude others from a medium that is written.
+    pub fn held_files(&self) -> Vec<RawFd> {
+        let permit = self.permit.iter();
+        let files = permit.flat_map(|permit| permit.held_files());
+        files.map(|file| file.as_raw_fd()).collect()
     }
 }
 
@@ -113,7 +120,7 @@ impl IoTarget {
         let file = PlanFile {
             file,
             write_flags,
-            _permit: self.write_permit.clone(),
+            permit: self.write_permit.clone(),
         };
         if plan.cache_mode == CacheMode::Drop {
             self.drop_cached_pages(&file);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
@@ -43,7 +43,7 @@ pub(super) struct ExclusiveHold {
     sharing: Mutex<(bool, Weak<()>)>,
     /// The usual node of the device, locked, if the device was opened by another node; other
     /// devices with the same bytes; the images of loop devices below it, locked.
-    _aliases: Vec<OwnedFd>,
+    aliases: Vec<OwnedFd>,
 }
 
 /// A descriptor of the open file that holds a block device exclusively. A request that the kernel has not completed
@@ -92,7 +92,7 @@ impl ExclusiveHold {
                 _ => WrittenCaches::File,
             },
             sharing: Mutex::default(),
-            _aliases: node.map(OwnedFd::from).into_iter().collect(),
+            aliases: node.map(OwnedFd::from).into_iter().collect(),
         })
     }
 
@@ -104,6 +104,12 @@ impl ExclusiveHold {
     /// The descriptor that holds the medium exclusively.
     pub(super) fn file(&self) -> &File {
         &self.medium
+    }
+
+    /// All descriptors that exclude others from the medium.
+    pub(super) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let aliases = self.aliases.iter().map(AsFd::as_fd);
+        std::iter::once(self.medium.as_fd()).chain(aliases)
     }
 
     /// Locks the images of loop devices below the medium: programs that lock what they open, as the
@@ -120,7 +126,7 @@ impl ExclusiveHold {
                 .is_ok_and(|facts| locked.insert((facts.dev(), facts.ino())))
             {
                 lock_medium(&file, &image.name)?;
-                self._aliases.push(file.into());
+                self.aliases.push(file.into());
             }
         }
         Ok(())
@@ -132,7 +138,7 @@ impl ExclusiveHold {
         if self.caches == WrittenCaches::Device && aliases.iter().any(is_below) {
             self.caches = WrittenCaches::LowerDevices;
         }
-        self._aliases.extend(others);
+        self.aliases.extend(others);
     }
 
     /// Another descriptor of the open file that holds a block device, with or without `O_DIRECT`. `None` for a

@@ -1,5 +1,6 @@
 //! Permission to write a medium.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use crate::drive::guard::conflicts::process_list::ProcessList;
@@ -30,6 +31,13 @@ impl WritePermit {
     /// A descriptor that keeps others from a block device as long as a request in the kernel uses it.
     pub(super) fn held_descriptor(&self, direct: bool) -> Option<HeldDescriptor> {
         self.hold.as_ref()?.descriptor(direct)
+    }
+
+    /// The descriptors that exclude others from the medium: what keeps them open keeps others out. None for a
+    /// scratch file.
+    pub(crate) fn held_files(&self) -> Vec<BorrowedFd<'_>> {
+        let holds = self.hold.iter();
+        holds.flat_map(ExclusiveHold::files).collect()
     }
 
     /// Writes back what was written to a block device by way of its page cache, and waits for it. The end

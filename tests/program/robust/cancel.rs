@@ -7,11 +7,13 @@ use std::process::{Child, Output};
 use std::time::{Duration, Instant};
 
 use diskscope::session::document::{MetricId, RunState};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::file_system::LoopFileSystem;
 use crate::loop_device::LoopDevice;
+use crate::requirement::Requirement;
 use crate::robust::sandbox::{RunSandbox, kill_and_wait, stderr, wait_until, worker};
 use crate::slow_disk::{Operation, SlowDisk};
 
@@ -323,8 +325,53 @@ fn device_stays_held_until_writes_of_a_cancelled_run_are_complete() {
         assert_exits_promptly(&output, took, engine);
         assert!(disk.is_waited_for(Operation::Write), "{engine}");
         assert!(is_held(&device), "{engine}");
+        assert!(is_locked(&disk.file()), "{engine}: its image");
         disk.be_quick();
-        wait_until("the end of the writes", || !is_held(&device));
+        wait_until("the end of the writes", || {
+            !is_held(&device) && !is_locked(&disk.file())
+        });
+    }
+}
+
+/// Whether a program that locks what it opens, such as the monitor of a virtual machine, is kept out.
+fn is_locked(path: &Path) -> bool {
+    let file = fs::File::open(path).unwrap();
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => false,
+        Err(error) => error == Errno::WOULDBLOCK,
+    }
+}
+
+#[test]
+fn file_stays_locked_until_writes_of_a_cancelled_run_are_complete() {
+    for engine in ["uring", "pread"] {
+        let Some(disk) = SlowDisk::mount() else {
+            return;
+        };
+        let Some(device) = slow_device(&disk) else {
+            return;
+        };
+        let Some(file_system) = LoopFileSystem::on(device, "ext4", &[], Requirement::Ext4) else {
+            return;
+        };
+        let file = file_system.file_path("disk.img");
+        fs::write(&file, vec![0x5a; 8 << 20]).unwrap();
+        fs::File::open(&file).unwrap().sync_all().unwrap();
+        let path = file.to_str().unwrap();
+        let sandbox = RunSandbox::new();
+        let options = ["--duration", "60s", "--depth", "4", "--engine", engine];
+        let run = ["run", "random-write", path, "--overwrite", path];
+        let run = [&run[..], &options].concat();
+        let child = sandbox.command(&run).spawn().unwrap();
+        wait_until("a metric in the journal", || journal_has_metric(&sandbox));
+        disk.slow_down(Operation::Write);
+        wait_until("a slow write", || disk.is_waited_for(Operation::Write));
+        let (output, took) = signal_and_wait(child, Signal::INT);
+        assert_exits_promptly(&output, took, engine);
+        assert!(disk.is_waited_for(Operation::Write), "{engine}");
+        assert!(is_locked(&file), "{engine}");
+        disk.be_quick();
+        wait_until("the end of the writes", || !is_locked(&file));
     }
 }
 
