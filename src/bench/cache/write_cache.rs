@@ -28,10 +28,12 @@ use crate::session::document::check::{
 };
 use crate::session::document::{MetricId, MetricKind, MetricTable, VariantKey};
 
-/// A SATA disk revalidates itself once more when its cache is switched back, and what that resets is
-/// written back afterwards, which takes some milliseconds.
-const CACHE_RESTORE_TIME: Duration =
-    settings::QUIET_TIME.saturating_add(Duration::from_millis(100));
+/// A SATA disk revalidates itself once more when its cache is switched, and what that resets is written
+/// back afterwards. A run that is stopped while it switches the cache ends the one switch, and switches
+/// back. The rest is for the writes.
+const CACHE_RESTORE_TIME: Duration = settings::QUIET_TIME
+    .saturating_mul(2)
+    .saturating_add(Duration::from_millis(400));
 
 /// Plain and synchronous writes with the drive's write cache on and off.
 pub struct WriteCacheBenchmark;
