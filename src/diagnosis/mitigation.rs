@@ -16,8 +16,10 @@ pub fn health_of(analysis: &Analysis<'_>, name: &SafeText) -> Option<Remedy> {
     })
 }
 
-/// Fraction of the device's throughput that a limited culprit keeps.
+/// Fraction of its throughput that a limited unit keeps, in each direction.
 const LIMITED_FRACTION: f64 = 0.5;
+/// A direction in which a unit moves fewer bytes per second is not limited.
+const MIN_LIMITED: f64 = 1e6;
 
 /// What helps against a process that takes most of a device.
 #[must_use]
@@ -37,12 +39,27 @@ pub fn against(culprit: &Party, device: &DeviceSummary, analysis: &Analysis<'_>)
     if let Some(unit) = &culprit.unit
         && analysis.can_limit_unit(unit)
     {
-        remedies.push(Remedy::LimitUnit {
-            unit: unit.clone(),
-            device: device.name.clone(),
-            bytes_per_s: (device.throughput * LIMITED_FRACTION).max(1e6) as u64,
-        });
+        remedies.extend(limit_of(unit, device, analysis));
     }
     remedies.extend(process.map(|process| Remedy::Pause { process }));
     remedies
+}
+
+/// Half of what a unit reads and half of what it writes now.
+fn limit_of(unit: &SafeText, device: &DeviceSummary, analysis: &Analysis<'_>) -> Option<Remedy> {
+    let limit = |rate: fn(&ProcessSummary) -> f64| {
+        let own = analysis
+            .processes
+            .iter()
+            .filter(|it| it.unit.as_ref() == Some(unit));
+        let present: f64 = own.map(rate).sum();
+        (present >= MIN_LIMITED).then_some((present * LIMITED_FRACTION) as u64)
+    };
+    let (read, write) = (limit(|it| it.read_bytes), limit(|it| it.write_bytes));
+    read.or(write).map(|_| Remedy::LimitUnit {
+        unit: unit.clone(),
+        device: device.name.clone(),
+        read_bytes_per_s: read,
+        write_bytes_per_s: write,
+    })
 }

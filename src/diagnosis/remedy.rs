@@ -27,8 +27,10 @@ pub enum Remedy {
         unit: SafeText,
         /// The device.
         device: SafeText,
-        /// Bytes per second.
-        bytes_per_s: u64,
+        /// Bytes read per second; `None` where it reads next to nothing.
+        read_bytes_per_s: Option<u64>,
+        /// Bytes written per second; `None` where it writes next to nothing.
+        write_bytes_per_s: Option<u64>,
     },
     /// SIGSTOP, and SIGCONT later.
     Pause {

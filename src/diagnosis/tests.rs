@@ -401,6 +401,33 @@ fn unit_of_a_user_is_not_limited_under_the_name_of_one_of_the_system() {
 }
 
 #[test]
+fn unit_is_limited_to_half_of_what_it_moves_in_each_direction() {
+    let mut scene = saturated();
+    scene.processes[0].unit = Some("db.service".into());
+    scene.processes[0].read_bytes_per_s = Some(30e6);
+    let written = Some((scene.processes[0].write_bytes_per_s.unwrap() / 2.0) as u64);
+    scene.units = vec![UnitView::without_io(
+        "/system.slice/db.service",
+        "db.service",
+    )];
+    let limits = |scene: &Scene| {
+        let diagnosis = scene.diagnosis();
+        let mut remedies = diagnosis.causes[0].remedies.iter();
+        remedies.find_map(|remedy| match remedy {
+            Remedy::LimitUnit {
+                read_bytes_per_s,
+                write_bytes_per_s,
+                ..
+            } => Some((*read_bytes_per_s, *write_bytes_per_s)),
+            _ => None,
+        })
+    };
+    assert_eq!(limits(&scene), Some((Some(15_000_000), written)));
+    scene.processes[0].read_bytes_per_s = Some(2e5);
+    assert_eq!(limits(&scene), Some((None, written)));
+}
+
+#[test]
 fn diagnosis_of_a_recording_has_no_measure_for_a_process_number() {
     let acts_on_process = |diagnosis: &Diagnosis| {
         let mut remedies = diagnosis.causes.iter().flat_map(|cause| &cause.remedies);

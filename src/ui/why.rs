@@ -7,7 +7,7 @@
 //!  postgres on vg0-data waits 41 ms per write because sda is saturated by cp.
 //!    evidence   sda: w_await 41 ms                         /proc/diskstats
 //!    do         I/O class idle for all threads, which the scheduler bfq heeds ...:
-//!                 ls /proc/4711/task | xargs -n 1 ionice -c 3 -p
+//!                 ps -L -p 4711 -o lwp= | xargs -n 1 ionice -c 3 -p
 //!    ruled out  ...
 //! ```
 

@@ -69,19 +69,25 @@ fn same_process_condition(process: ProcessInstance) -> String {
     format!(r"grep -qE '\) .( \S+){{18}} {start_ticks} ' /proc/{pid}/stat")
 }
 
-/// Limits the throughput of a unit until the next boot.
-fn limit_command(unit: &str, device: &str, bytes_per_s: u64) -> Option<String> {
+/// Limits what a unit reads and writes until the next boot.
+fn limit_command(
+    unit: &str,
+    device: &str,
+    read_bytes_per_s: Option<u64>,
+    write_bytes_per_s: Option<u64>,
+) -> Option<String> {
     let node = shell::device_node(device)?;
-    let limit = |name: &str| format!("{name}={node} {bytes_per_s}");
-    shell::command_line([
-        "systemctl",
-        "set-property",
-        "--runtime",
-        "--",
-        unit,
-        &limit("IOReadBandwidthMax"),
-        &limit("IOWriteBandwidthMax"),
-    ])
+    let limits = [
+        ("IOReadBandwidthMax", read_bytes_per_s),
+        ("IOWriteBandwidthMax", write_bytes_per_s),
+    ];
+    let mut words = ["systemctl", "set-property", "--runtime", "--", unit]
+        .map(str::to_owned)
+        .to_vec();
+    for (name, limit) in limits {
+        words.extend(limit.map(|bytes_per_s| format!("{name}={node} {bytes_per_s}")));
+    }
+    shell::command_line(words)
 }
 
 /// The command and what it does.
@@ -92,7 +98,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             // The kernel keeps an I/O class for each thread (ioprio_set(2)). One call for each: ionice(1)
             // stops at a thread that has ended.
             format!(
-                "{} && ls /proc/{}/task | xargs -n 1 ionice -c 3 -p",
+                "{} && ps -L -p {} -o lwp= | xargs -n 1 ionice -c 3 -p",
                 same_process_condition(*process),
                 process.pid
             ),
@@ -103,10 +109,11 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
         Remedy::LimitUnit {
             unit,
             device,
-            bytes_per_s,
+            read_bytes_per_s,
+            write_bytes_per_s,
         } => RemedyText::command_or(
-            limit_command(unit, device, *bytes_per_s),
-            "half of the present throughput, until the next boot",
+            limit_command(unit, device, *read_bytes_per_s, *write_bytes_per_s),
+            "half of its present throughput, until the next boot",
             format!("limit the throughput of {unit} on {device} with systemctl set-property"),
         ),
         Remedy::Pause { process } => RemedyText::command(
@@ -268,7 +275,8 @@ mod tests {
                 Remedy::LimitUnit {
                     unit: "a.service".into(),
                     device,
-                    bytes_per_s: 1,
+                    read_bytes_per_s: Some(1),
+                    write_bytes_per_s: Some(1),
                 },
             ];
             for remedy in remedies {

@@ -55,7 +55,8 @@ fn saturated() -> Cause {
         Remedy::LimitUnit {
             unit: "nightly-backup.service".into(),
             device: "sda".into(),
-            bytes_per_s: 41_000_000,
+            read_bytes_per_s: Some(41_000_000),
+            write_bytes_per_s: None,
         },
         Remedy::Pause { process },
     ];

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
-use diskscope::diagnosis::remedy::Remedy;
+use diskscope::diagnosis::remedy::{ProcessInstance, Remedy};
 use diskscope::report::diagnosis::remedy_text;
 use serde_json::Value;
 
@@ -192,8 +192,11 @@ fn idle_class_command_sets_all_threads() {
     wait_until("a second thread", || {
         worker().is_some() && tasks().len() > 1
     });
+    let pid = worker().unwrap();
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let start_ticks = stat.split(' ').nth(21).unwrap().parse().unwrap();
     let remedy = Remedy::IdleClass {
-        pid: worker().unwrap(),
+        process: ProcessInstance { pid, start_ticks },
         scheduler: "bfq".into(),
     };
     let command = remedy_text(&remedy).command.unwrap();
