@@ -64,6 +64,25 @@ expect "with its round trip" '"round_trip_ns":[0-9]' /tmp/json
 expect "the copy is a transfer" '"destination":"/tmp/mounted/copy"' /tmp/json
 grep "^nfs\|^FS" /tmp/text | tail -n 2
 
+# A client opens a file that is being overwritten on the server: no process shows that.
+kill $copies
+wait $copies
+export XDG_STATE_HOME=/tmp/state
+dd if=/dev/zero of=/tmp/served/disk.img bs=1M count=20 conv=fsync 2>/dev/null
+diskscope run random-write /tmp/served/disk.img --overwrite /tmp/served/disk.img --duration 40s \
+    >/tmp/run.out 2>/tmp/run &
+running=$!
+sleep 10
+exec 5<>/tmp/mounted/disk.img
+wait $running
+echo "status $?" >>/tmp/run
+exec 5>&-
+expect "a client that opens the file during a run is named" "NFS client" /tmp/run
+expect "and ends the run" "status 3" /tmp/run
+sh /tmp/copies &
+copies=$!
+sleep 2
+
 # The server does not answer any more.
 echo 0 >/proc/fs/nfsd/threads
 diskscope why --duration 12s >/tmp/why 2>&1

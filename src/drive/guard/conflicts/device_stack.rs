@@ -300,19 +300,27 @@ impl<'a> StackSearch<'a> {
     /// may have. The lease shows them for a regular file as target, but not for the image below a
     /// loop device.
     pub(super) fn collect_nfs_clients(&mut self) -> Vec<UnresolvedUse> {
+        let found = self.find_nfs_clients();
+        self.usage.conflicts.extend(found.conflicts);
+        found.unresolved
+    }
+
+    /// The clients of the NFS server that have a shared file open for writing, and those that may have.
+    pub(super) fn find_nfs_clients(&self) -> MediumUsage {
+        let mut usage = MediumUsage::default();
         let is_file = |known: &&SharedFile| matches!(known.id, FileId::Inode(..));
         let files: Vec<&SharedFile> = self.shared_files.iter().filter(is_file).collect();
         if files.is_empty() {
-            return Vec::new();
+            return usage;
         }
         let opened = match nfs_clients::list_open_files(self.sys_paths) {
             Ok(opened) => opened,
             Err(error) => {
                 let table = self.sys_paths.proc.join("fs/nfsd/clients");
-                return vec![UnresolvedUse::unreadable(&table, &error)];
+                usage.unresolved = vec![UnresolvedUse::unreadable(&table, &error)];
+                return usage;
             }
         };
-        let mut usage = MediumUsage::default();
         for known in files {
             for open in &opened {
                 let (device, client) = (known.name.clone(), open.client.clone());
@@ -327,8 +335,7 @@ impl<'a> StackSearch<'a> {
                 }
             }
         }
-        self.usage.conflicts.extend(usage.conflicts);
-        usage.unresolved
+        usage
     }
 
     /// The server names a file by the device number of its file system. On some (btrfs) files have

@@ -129,6 +129,7 @@ impl<'a> OpenerSearch<'a> {
     fn list(&mut self, progress: &mut OpenerProgress) -> Result<(), Refusal> {
         let now = Instant::now();
         progress.listed = Some(now);
+        self.check_nfs_clients()?;
         self.examiner.renew_special_files();
         match process_list::list_identified(self.roots) {
             Ok(listed) => {
@@ -148,6 +149,29 @@ impl<'a> OpenerSearch<'a> {
                 })
             }
         }
+    }
+
+    /// Clients of the NFS server, for which no process has the file open.
+    fn check_nfs_clients(&self) -> Result<(), Refusal> {
+        let name = &self.medium.target.name;
+        let mut found = self.shared.find_nfs_clients();
+        if !found.conflicts.is_empty() {
+            return Err(Refusal::InUse {
+                name: name.clone(),
+                conflicts: found.conflicts,
+            });
+        }
+        // Tables that cannot be read now could be read when the permit was given. Of a regular file a lease
+        // has proven that it was another one.
+        let is_client = |it: &UnresolvedUse| matches!(it, UnresolvedUse::OpenByNfsClient { .. });
+        found.unresolved.retain(is_client);
+        if self.is_device() && !found.unresolved.is_empty() {
+            return Err(Refusal::Unresolved {
+                name: name.clone(),
+                unresolved: found.unresolved,
+            });
+        }
+        Ok(())
     }
 
     fn examine(
