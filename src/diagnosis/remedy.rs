@@ -60,6 +60,8 @@ pub enum Remedy {
     ShowDiskUsage {
         /// Where the file system is mounted.
         mount_point: SafeText,
+        /// Whether it is the inodes that are used up.
+        inodes: bool,
     },
     /// The health of a drive.
     ShowHealth {

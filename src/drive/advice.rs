@@ -36,6 +36,8 @@ const SUFFICIENT_READ_AHEAD_KIB: u32 = 1024;
 const RECOMMENDED_READ_AHEAD_KIB: u32 = 4096;
 /// The read-ahead window limits the request size if the mean request reaches this fraction of it.
 const READ_AHEAD_LIMITED_FRACTION: f64 = 0.75;
+/// Larger requests than this fraction of the window are not made by read-ahead: a few windows are merged at most.
+const MAX_MERGED: f64 = 1.25;
 
 /// All tuning advice for a drive, one of `drives`; `load` is the observed load, if known.
 #[must_use]
@@ -134,8 +136,9 @@ fn scheduler_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
 /// `--setra`).
 fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAdvice> {
     let window = drive.read_ahead_kib.filter(|kib| *kib > 0)?;
-    let sequential =
-        load.read_request_bytes >= READ_AHEAD_LIMITED_FRACTION * f64::from(window) * 1024.0;
+    let window_bytes = f64::from(window) * 1024.0;
+    let limited = READ_AHEAD_LIMITED_FRACTION * window_bytes..=window_bytes * MAX_MERGED;
+    let sequential = limited.contains(&load.read_request_bytes);
     // A partition has the limit of its drive. A request never exceeds the drive's maximum request
     // size.
     let could_grow = drive.max_request_kib.is_none_or(|most| most > window);

@@ -161,11 +161,24 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             ),
             "a slow device then holds up less memory, until the next boot; sysctl vm.dirty_background_ratio=10 vm.dirty_ratio=20 sets the kernel's defaults",
         ),
-        Remedy::ShowDiskUsage { mount_point } => RemedyText::command_or(
+        Remedy::ShowDiskUsage {
+            mount_point,
+            inodes,
+        } => RemedyText::command_or(
             exact_path(mount_point)
-                .and_then(|path| shell::command_line(["du", "-xh", "--max-depth=2", "--", path]))
+                .and_then(|path| {
+                    let options = if *inodes { "-x --inodes" } else { "-xh" };
+                    Some(format!(
+                        "du {options} --max-depth=2 -- {}",
+                        shell::quote_word(path)?
+                    ))
+                })
                 .map(|du| du + " | sort -h | tail -20"),
-            "what uses the space",
+            if *inodes {
+                "what uses the inodes"
+            } else {
+                "what uses the space"
+            },
             format!("see what uses the space of {mount_point} with du"),
         ),
         Remedy::ShowHealth { device } => RemedyText::command_or(
@@ -241,6 +254,7 @@ mod tests {
                 },
                 Remedy::ShowDiskUsage {
                     mount_point: path.into(),
+                    inodes: true,
                 },
                 Remedy::Defragment {
                     path: path.into(),
