@@ -5,7 +5,7 @@
 # usage: network_mount.sh
 #
 # Wanted: kernel modules nfsd, nfsv4, loop, ext4 with what they need; diskscope, mkfs.ext4, timeout and
-# a mount that knows -i in the PATH. No server in user space: the exports are written into the kernel's
+# a mount that knows -i in the PATH; 2 GiB free in /tmp. No server in user space: the exports are written into the kernel's
 # tables. Prints one line for every check; its exit status is the number of those that failed.
 
 failed=0
@@ -99,7 +99,7 @@ grep "umount -f -l --" /tmp/why >/tmp/command && echo umount >>/tmp/command || e
 expect "and no unmount is offered" "^none" /tmp/command
 head -n 12 /tmp/why
 timeout 20 diskscope watch --count 1 >/tmp/text 2>&1
-expect "the list still answers" "DEVICE" /tmp/text
+expect "the list still answers" "COMMAND" /tmp/text
 
 kill -9 $copies $reader
 echo 2 >/proc/fs/nfsd/threads
