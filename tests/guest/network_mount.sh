@@ -70,7 +70,7 @@ wait $copies
 export XDG_STATE_HOME=/tmp/state
 dd if=/dev/zero of=/tmp/served/disk.img bs=1M count=20 conv=fsync 2>/dev/null
 diskscope run random-write /tmp/served/disk.img --overwrite /tmp/served/disk.img --duration 40s \
-    >/tmp/run.out 2>/tmp/run &
+    >/tmp/run 2>&1 &
 running=$!
 sleep 10
 exec 5<>/tmp/mounted/disk.img
