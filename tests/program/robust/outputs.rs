@@ -40,6 +40,7 @@ struct WritingCommand {
     disk: SlowDisk,
     child: Child,
     place: Place,
+    _sandbox: RunSandbox,
     /// Opened for the program, which names it through procfs.
     _file: File,
 }
@@ -55,7 +56,8 @@ impl WritingCommand {
         disk.slow_down(Operation::Fsync);
         disk.be_endless();
         let words = [words, &[path.as_str()]].concat();
-        let child = RunSandbox::new().command(&words).spawn().unwrap();
+        let sandbox = RunSandbox::new();
+        let child = sandbox.command(&words).spawn().unwrap();
         wait_until("the synchronization", || {
             disk.is_waited_for(Operation::Fsync)
         });
@@ -63,6 +65,7 @@ impl WritingCommand {
             disk,
             child,
             place,
+            _sandbox: sandbox,
             _file: file,
         })
     }
