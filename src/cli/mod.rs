@@ -48,6 +48,7 @@ use self::failure::{CommandFailure, CommandResult};
 use self::output::{print_status_line, text_for};
 use crate::bench;
 use crate::drive::ioctl;
+use crate::named_file;
 use crate::safe_text::printable::{printable_bytes, printable_name};
 use crate::shell;
 use crate::supervisor;
@@ -280,6 +281,8 @@ pub fn main() -> ExitCode {
     }
     let exit = run_subcommand(&matches) as u8;
     supervisor::report_delivered(exit);
+    // Of other threads.
+    named_file::finish_writes();
     ExitCode::from(exit)
 }
 

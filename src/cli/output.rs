@@ -142,6 +142,8 @@ pub(super) struct StreamFile {
     path: PathBuf,
     file: File,
     space: OutputSpace,
+    /// Whether a result was written, even an empty one.
+    has_result: bool,
 }
 
 impl StreamOutput {
@@ -155,9 +157,10 @@ impl StreamOutput {
         }
     }
 
-    /// Writes some lines; false if the reader closed stdout.
+    /// Writes some lines, or none as the whole result; false if the reader closed stdout.
     pub(super) fn write(&mut self, text: &str) -> Result<bool, CommandFailure> {
         match self {
+            Self::Stdout if text.is_empty() => Ok(true),
             Self::Stdout => print_result(text),
             Self::File(file) => file.write(printable_lines(text).as_bytes()).map(|()| true),
         }
@@ -170,12 +173,15 @@ impl StreamFile {
             path: path.to_owned(),
             space: OutputSpace::below_file(&file),
             file,
+            has_result: false,
         }
     }
 
     /// Appends all of the bytes, or none of them where a file system would become full by them.
     fn write(&mut self, bytes: &[u8]) -> Result<(), CommandFailure> {
-        let written = match self.space.has_room(&self.file, bytes.len() as u64) {
+        let is_free = bytes.is_empty() || self.space.has_room(&self.file, bytes.len() as u64);
+        self.has_result |= is_free;
+        let written = match is_free {
             true => self.file.write_all(bytes),
             false => Err(io::Error::other(NO_ROOM)),
         };
@@ -184,5 +190,36 @@ impl StreamFile {
             CommandFailure::failed(format!("cannot write to {path}: {error}"))
                 .with_advice("what was written until then is kept")
         })
+    }
+}
+
+/// A command that fails before its first result leaves no file: the next one would be refused because of
+/// it.
+impl Drop for StreamFile {
+    fn drop(&mut self) {
+        if !self.has_result {
+            named_file::remove_created(&self.path, &self.file);
+        }
+    }
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn stream_that_ends_before_its_first_result_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("stream");
+        for (results, stays) in [(&[][..], false), (&[""], true), (&["", "line\n"], true)] {
+            let file = named_file::create_private(&path).unwrap();
+            let mut output = StreamOutput::File(Box::new(StreamFile::new(&path, file)));
+            for result in results {
+                assert!(output.write(result).unwrap());
+            }
+            drop(output);
+            assert_eq!(path.exists(), stays, "{results:?}");
+            let _ = std::fs::remove_file(&path);
+        }
     }
 }

@@ -147,7 +147,10 @@ fn print_recorded_requests(
         return Ok(false);
     }
     // Print what was read before the damage, too.
-    let goes_on = output.write(&waiting)?;
+    let goes_on = match (waiting.is_empty(), &read) {
+        (true, Err(_)) => true,
+        _ => output.write(&waiting)?,
+    };
     read.map_err(read_failure)?;
     Ok(goes_on)
 }

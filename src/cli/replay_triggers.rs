@@ -27,6 +27,9 @@ pub(super) fn print(
         }
     };
     let mut output = StreamOutput::from_options(matches)?;
+    if replay.recording().trigger_marks().count() == 0 {
+        output.write("")?;
+    }
     for index in 0..replay.recording().trigger_marks().count() {
         let Some(trigger) = replay.read_trigger(index).map_err(read_failure)? else {
             continue;

@@ -96,17 +96,9 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let format = selected_format(matches, FORMATS)?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
-    let mut printer = RequestPrinter {
-        format,
-        output: StreamOutput::from_options(matches)?,
-        min_latency: slower,
-        start_ns: to_nanoseconds(boot_time()),
-        drive: scope.drive_name.clone(),
-        summary: RequestSummary::default(),
-        last_event_ns: 0,
-        end_reason: None,
-    };
     let names = scope.device_names();
+    let drive = scope.drive_name.clone();
+    let start_ns = to_nanoseconds(boot_time());
     let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
     let capture = follow_requests(
         &SysPaths::default(),
@@ -121,6 +113,17 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
     // Moved here to be dropped before the capture, whose thread may be blocked on the full channel.
     let receiver = receiver;
+    // Only now: where requests cannot be traced, no file is created.
+    let mut printer = RequestPrinter {
+        format,
+        output: StreamOutput::from_options(matches)?,
+        min_latency: slower,
+        start_ns,
+        drive,
+        summary: RequestSummary::default(),
+        last_event_ns: 0,
+        end_reason: None,
+    };
     printer.print_heading()?;
     let listening = printer.print_until(&receiver, Instant::now() + lasts, &control)?;
     // The capture thread delivers its remaining requests and must not block on a full channel: keep

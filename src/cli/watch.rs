@@ -91,10 +91,9 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let count = matches.get_one::<u64>("count").copied();
     let format = selected_format(matches, FORMATS)?;
     let alerts = Alerts::from_options(matches)?;
-    let output = WatchOutput::new(matches, format, count, alerts.is_some())?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
-    let mut session = WatchSession::start(matches, format, alerts, output)?;
+    let mut session = WatchSession::start(matches, format, count, alerts)?;
     let exit = session.run(interval, count, &control);
     if let Some(alerts) = session.alerts {
         alerts.finish();
@@ -151,8 +150,8 @@ impl<'a> WatchSession<'a> {
     fn start(
         matches: &'a ArgMatches,
         format: OutputFormat,
+        count: Option<u64>,
         alerts: Option<Alerts>,
-        output: WatchOutput,
     ) -> Result<Self, CommandFailure> {
         let needs = alerts.as_ref().map(Alerts::needs).unwrap_or_default();
         let mut collector = SampleCollector::new(SysPaths::default());
@@ -167,6 +166,8 @@ impl<'a> WatchSession<'a> {
             true => Some(start_trace()?),
             false => None,
         };
+        // Only now: where requests cannot be traced, no file is created.
+        let output = WatchOutput::new(matches, format, count, alerts.is_some())?;
         let mut view_builder = ViewBuilder::default();
         view_builder.update(Arc::new(collector.collect()));
         let _ = trace.as_ref().map(ProcessIoTrace::take);

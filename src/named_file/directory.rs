@@ -13,6 +13,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::entropy;
+use crate::named_file::held_signals::HeldSignals;
 
 /// Access to a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +121,7 @@ impl OpenDirectory {
                 })
             }
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
+                let _held = HeldSignals::hold();
                 let (file, name) = self.create_random_named(access)?;
                 self.remove(&name)?;
                 Ok(TemporaryFile {
@@ -220,6 +222,8 @@ impl TemporaryFile {
         settle: SetOwnership<'_>,
     ) -> io::Result<File> {
         use io::Write;
+        // From the first byte: whoever asks the program to end once gets the whole result.
+        let _held = HeldSignals::hold();
         if !self.is_linkable {
             return self.publish_named(directory, name, bytes, (existing, settle));
         }
@@ -318,6 +322,12 @@ impl OpenDirectory {
     /// Removes the name of a file that could not be published, unless the name now belongs to
     /// another file. Returns the error that caused it, regardless of the result.
     fn remove_own(&self, file: &File, name: &OsStr, error: Errno) -> io::Error {
+        self.remove_if_same(file, name);
+        error.into()
+    }
+
+    /// Removes the name of a file, unless it belongs to another one.
+    pub(super) fn remove_if_same(&self, file: &File, name: &OsStr) {
         let own = fstat(file).ok();
         let found = self.stat_entry(name).ok().flatten();
         if own
@@ -326,7 +336,6 @@ impl OpenDirectory {
         {
             let _ = self.remove(name);
         }
-        error.into()
     }
 }
 

@@ -11,6 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::named_file::held_signals::HeldSignals;
 use crate::named_file::kernel_files::file_system_magic;
 
 /// Set-user-ID and set-group-ID bit.
@@ -70,6 +71,7 @@ fn overwrite_synchronized(
     synchronize: &mut dyn FnMut(&File) -> io::Result<()>,
 ) -> Result<(), OverwriteError> {
     let stat = fstat(file)?;
+    let _held = HeldSignals::hold();
     let replaced = replace_content(file, bytes, stat.st_size as u64, synchronize);
     restore_set_id_bits(file, stat.st_mode);
     replaced

@@ -12,6 +12,7 @@ mod error;
 mod file_id;
 mod file_type;
 mod found_file;
+mod held_signals;
 mod in_place;
 pub mod input;
 mod kernel_files;
@@ -42,6 +43,7 @@ use crate::shared_directory::is_shared;
 
 pub use self::error::{InputError, OutputError};
 pub use self::file_id::FileId;
+pub use self::held_signals::{OTHER_END_SIGNALS, finish_writes, may_kill, share_pipe};
 pub use self::kernel_files::acts_on_kernel;
 pub use self::trusted_path::{TrustError, resolve_trusted};
 
@@ -379,6 +381,16 @@ pub fn open_for_update(path: &Path) -> Result<File, OutputError> {
     match fstat(&file) {
         Ok(stat) if FileId::of_stat(&stat) == FileId::of_stat(&found.stat) => Ok(file.into()),
         _ => Err(OutputError::changed(path)),
+    }
+}
+
+/// Removes a file that was created under this name, unless the name belongs to another file by now.
+pub fn remove_created(path: &Path, file: &File) {
+    if let Ok(ResolvedPath::DirectoryEntry {
+        directory, name, ..
+    }) = resolve::resolve_path(path)
+    {
+        directory.remove_if_same(file, &name);
     }
 }
 

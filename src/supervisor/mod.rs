@@ -4,7 +4,8 @@
 //! only when all of its threads have ended, so the shell would wait for the drive too. Therefore
 //! the program splits before it accesses a drive: the *worker* process does all work, and its
 //! parent, the *supervisor*, waits for it, forwards signals, and exits with its exit status. If the
-//! worker is asked to end and cannot, the supervisor reports it and exits alone.
+//! worker is asked to end and cannot, the supervisor reports it and exits alone. While the worker
+//! writes an output, it gets more time: killed then, it would leave a file half written.
 //!
 //! Both share process group, terminal and descriptors, so that job control works as for one
 //! process. The worker is killed when the supervisor dies.
@@ -25,24 +26,13 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 
 use self::terminal::SavedTerminal;
+use crate::named_file;
 
 pub use self::helper::run_in_child;
 pub use self::parent::{REPEATED_SIGNAL_WINDOW, ScreenUse};
 
 /// Interval at which the worker checks whether its supervisor is stopped.
 const SUPERVISOR_POLL_INTERVAL: Duration = Duration::from_millis(200);
-
-/// Signals whose default action ends a process, and that a user or a resource limit sends to it, in
-/// addition to SIGINT, SIGTERM, SIGHUP and SIGQUIT. The worker ends on them as on SIGTERM.
-pub const OTHER_END_SIGNALS: [Signal; 7] = [
-    Signal::USR1,
-    Signal::USR2,
-    Signal::ALARM,
-    Signal::VTALARM,
-    Signal::PROF,
-    Signal::XCPU,
-    Signal::IO,
-];
 
 /// Which process this is after [`split_process`].
 #[derive(Debug)]
@@ -106,6 +96,9 @@ fn become_worker(supervisor: Pid, to_supervisor: PipeWriter) {
     if getppid() != Some(supervisor) {
         // The supervisor died before the signal was set.
         std::process::exit(1);
+    }
+    if let Ok(pipe) = to_supervisor.try_clone() {
+        named_file::share_pipe(pipe.into());
     }
     // Set here for the first time: the process splits only once.
     let _ = SUPERVISOR.set(Mutex::new(to_supervisor));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 
+use crate::named_file;
 use crate::safe_text::printable::printable_str;
 use crate::supervisor::system;
 use crate::supervisor::system::SignalDescriptor;
@@ -22,6 +23,8 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
 const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The first thread, which saves and prints, hangs when it is in state D for this long.
 const HANG_THRESHOLD: Duration = Duration::from_millis(150);
+/// How long a worker that is late may go on to write an output: a slow disk or a share takes seconds.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Within this time after a stop of this process, the worker may stop itself because of it.
 const RECENT_STOP_WINDOW: Duration = Duration::from_secs(1);
 /// How long the end of a killed worker is waited for when the user asked twice: it takes a while to
@@ -79,6 +82,8 @@ struct Supervisor<'a> {
     finished_at: Option<Instant>,
     /// Whether the user requested the end a second time.
     asked_twice: bool,
+    /// Time since which the worker is late only because it writes an output.
+    writing_since: Option<Instant>,
     /// When this process was last continued after a stop.
     continued_at: Option<Instant>,
 }
@@ -115,6 +120,7 @@ pub(crate) fn supervise(
         delivered_status: None,
         finished_at: None,
         asked_twice: false,
+        writing_since: None,
         continued_at: None,
     };
     loop {
@@ -125,7 +131,7 @@ pub(crate) fn supervise(
             supervisor.restore_terminal();
             return end;
         }
-        if supervisor.is_late() {
+        if supervisor.is_late() && !supervisor.waits_for_output() {
             return supervisor.abandon_worker();
         }
     }
@@ -305,6 +311,22 @@ impl Supervisor<'_> {
         since.elapsed() >= EXIT_TIMEOUT && hangs >= HANG_THRESHOLD
     }
 
+    /// Whether a worker that is late writes an output, for a bounded time. If not, it cannot begin to.
+    fn waits_for_output(&mut self) -> bool {
+        if self.messages.as_ref().is_none_or(named_file::may_kill) {
+            self.writing_since = None;
+            return false;
+        }
+        if self.writing_since.is_none() && self.screen == ScreenUse::None {
+            print_line(&format!(
+                "diskscope: an output is being written: the program ends when it is complete, in {} s at the latest",
+                WRITE_TIMEOUT.as_secs()
+            ));
+        }
+        let since = *self.writing_since.get_or_insert_with(Instant::now);
+        since.elapsed() < WRITE_TIMEOUT
+    }
+
     fn first_thread_state(&self) -> Option<u8> {
         let worker = self.worker.as_raw_nonzero();
         let stat = fs::read(format!("/proc/{worker}/task/{worker}/stat")).ok()?;
@@ -332,13 +354,17 @@ impl Supervisor<'_> {
                     .to_owned(),
             );
         }
+        if self.writing_since.is_some() {
+            lines.push(
+                "diskscope: an output was not complete after 10 s: it may be half written, or be a file .diskscope-... in its directory"
+                    .to_owned(),
+            );
+        }
         if !is_gone {
             lines.push(self.abandoned_message());
         }
-        let mut stderr = std::io::stderr().lock();
         for line in lines {
-            // A closed stderr is no error.
-            let _ = writeln!(stderr, "{}", printable_str(&line));
+            print_line(&line);
         }
         WorkerEnd {
             status: self.delivered_status.unwrap_or(INTERRUPTED_STATUS),
@@ -373,7 +399,11 @@ impl Supervisor<'_> {
             1 => "waits in the kernel (1 thread in state D)".to_owned(),
             count => format!("waits in the kernel ({count} threads in state D)"),
         };
-        match &self.target {
+        match self
+            .target
+            .as_ref()
+            .filter(|_| self.writing_since.is_none())
+        {
             Some(target) => format!(
                 "diskscope: process {pid} continues to run: it {waits} for {target} and keeps it open, exclusively if it was to be written; it ends when {target} responds"
             ),
@@ -392,4 +422,9 @@ impl Supervisor<'_> {
             .filter(|stat| system::process_state(stat) == Some(b'D'))
             .count()
     }
+}
+
+fn print_line(line: &str) {
+    // A closed stderr is no error.
+    let _ = writeln!(std::io::stderr(), "{}", printable_str(line));
 }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::supervisor;
+use crate::named_file::OTHER_END_SIGNALS;
 
 /// A signal or similar notice for the whole program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub fn forward_signals(notices: &mpsc::Sender<SignalNotice>) -> io::Result<()> {
     let end_signals = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
     let table = end_signals
         .into_iter()
-        .chain(supervisor::OTHER_END_SIGNALS)
+        .chain(OTHER_END_SIGNALS)
         .map(|number| (number, SignalNotice::Terminate(number.as_raw())))
         .chain([
             (Signal::TSTP, SignalNotice::Suspend),

@@ -218,9 +218,6 @@ impl TriggerWriter {
             };
             text.push('\n');
         }
-        match text.is_empty() {
-            true => Ok(true),
-            false => self.output.write(&text),
-        }
+        self.output.write(&text)
     }
 }

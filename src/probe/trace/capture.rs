@@ -1,6 +1,8 @@
 //! A capture: a tracefs instance, and a thread that reads its buffers.
 
+use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -105,7 +107,7 @@ pub(super) fn prepare_trace(
     let wanted = settings.detail.wanted_events();
     let (decoder, missing) = EventDecoder::from_format_files(&events, &wanted);
     if let Some(one) = missing.iter().find(|one| one.required) {
-        return Err(TraceError::NoBlockEvents { event: one.path });
+        return Err(missing_event_error(&events, one.path));
     }
     let header = events.join("header_page");
     let format = PageFormat::read(&header)
@@ -121,6 +123,17 @@ pub(super) fn prepare_trace(
         instance,
         enabled_events,
     })
+}
+
+/// Why an event that is needed is missing: who may not read tracefs finds none.
+fn missing_event_error(events: &Path, event: &'static str) -> TraceError {
+    let format = events.join(event).join("format");
+    match File::open(&format) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            TraceError::from_io_error("reading", &format)(error)
+        }
+        _ => TraceError::NoBlockEvents { event },
+    }
 }
 
 /// A batch of events from the thread.

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::loop_device::LoopDevice;
 use crate::outputs::sandbox::{
     LONG_RUN, ORDINARY_USER, OutputSandbox, assert_document, assert_refused, exit_code, is_root,
     stderr, stdout,
@@ -252,4 +253,28 @@ fn in_place_output_on_almost_full_copy_on_write_file_system_is_unchanged() {
     assert_eq!(stdout(&output), "", "{}", stderr(&output));
     assert_eq!(exit_code(&output), 1, "{}", stderr(&output));
     assert!(stderr(&output).contains("No space"), "{}", stderr(&output));
+}
+
+/// A stream that cannot start leaves no file: the same command would be refused because of it afterwards.
+#[test]
+fn stream_without_the_right_to_trace_leaves_no_file() {
+    let Some(device) = LoopDevice::with(&vec![0; 1 << 20]) else {
+        return;
+    };
+    let sandbox = OutputSandbox::new();
+    let script = r#"
+        mount -t tmpfs -o mode=755 none "$D"
+        cd "$D" && cp "$P" program && chown 1000:1000 .
+        for command in "trace $DEVICE --json" "watch --by-device --count 1"; do
+            setpriv --reuid 1000 --regid 1000 --clear-groups ./program $command -o stream 2>&1 || echo $?
+            ls -A stream 2> /dev/null || true
+        done
+    "#;
+    let script = format!("DEVICE={}\n{script}", device.path());
+    if let Some(output) = sandbox.script_in_mount_namespace(&script) {
+        let message = stdout(&output);
+        assert_eq!(message.matches("not permitted").count(), 2, "{message}");
+        assert_eq!(message.matches("\n1\n").count(), 2, "{message}");
+        assert!(!message.contains("\nstream"), "{message}");
+    }
 }
