@@ -60,6 +60,8 @@ pub enum Remedy {
     ShowDiskUsage {
         /// Where the file system is mounted.
         mount_point: SafeText,
+        /// Whether its inodes are used up, not its bytes.
+        inodes: bool,
     },
     /// The health of a drive.
     ShowHealth {

@@ -80,6 +80,10 @@ fn read_ahead_advice_requires_sequential_load() {
         tuning_advice(&disk, &[], &[], load(1.0, 128.0)).is_empty(),
         "little"
     );
+    assert!(
+        tuning_advice(&disk, &[], &[], load(150.0, 226.0)).is_empty(),
+        "direct reads"
+    );
     let advice = tuning_advice(&disk, &[], &[], load(150.0, 127.0));
     assert_eq!(commands(&advice), ["blockdev --setra 8192 /dev/sda"]);
     disk.read_ahead_kib = Some(4096);
