@@ -191,7 +191,7 @@ impl FlightRecorder {
             }
             Err(reason) => pending.record.requests.unavailable = Some(reason),
         }
-        pending.record.diagnosis = diagnose(&window).map(|found| recorded_diagnosis(&found));
+        pending.record.diagnosis = diagnose(&window).map(recorded_diagnosis);
         Some(KeptTrigger {
             record: pending.record,
             requests,
@@ -310,14 +310,15 @@ fn request_lines(taken: &RetainedRequests, begin: u64) -> Vec<RequestLines> {
         .collect()
 }
 
-fn recorded_diagnosis(diagnosis: &Diagnosis) -> RecordedDiagnosis {
+fn recorded_diagnosis(mut diagnosis: Diagnosis) -> RecordedDiagnosis {
+    diagnosis.remove_process_remedies();
     RecordedDiagnosis {
-        sentence: conclusion(diagnosis).into(),
-        text: diagnosis_text(diagnosis)
+        sentence: conclusion(&diagnosis).into(),
+        text: diagnosis_text(&diagnosis)
             .lines()
-            .map(SafeText::from)
+            .map(SafeText::from_line)
             .collect(),
-        document: serde_json::to_value(DiagnosisDocument::new(diagnosis)).unwrap_or_default(),
+        document: serde_json::to_value(DiagnosisDocument::new(&diagnosis)).unwrap_or_default(),
     }
 }
 
@@ -328,6 +329,8 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::remedy::{ProcessInstance, Remedy};
+    use crate::diagnosis::{Cause, CauseDetail, Severity};
     use crate::model::ViewBuilder;
 
     /// A snapshot of that second with these shares of time in which tasks wait for I/O and memory.
@@ -338,6 +341,49 @@ mod tests {
         live.host.pressure_some = Some(io);
         live.host.memory_pressure_some = Some(memory);
         Arc::new(live)
+    }
+
+    /// A diagnosis with these measures.
+    fn diagnosis(remedies: &[Remedy]) -> Diagnosis {
+        let mut cause = Cause::new(
+            CauseDetail::DirtyThrottled,
+            Severity::Warning,
+            &"2026-01-01T00:00:01Z".into(),
+        );
+        cause.remedies = remedies.to_vec();
+        Diagnosis {
+            causes: vec![cause],
+            ..Diagnosis::default()
+        }
+    }
+
+    #[test]
+    fn diagnosis_of_a_trigger_is_read_back_as_it_was_printed() {
+        let diagnosis = diagnosis(&[Remedy::ShowKernelLog]);
+        let printed = diagnosis_text(&diagnosis);
+        let command = "\n  do           messages of the kernel:\n                 dmesg ";
+        assert!(printed.contains(command), "{printed}");
+        let stored = serde_json::to_string(&recorded_diagnosis(diagnosis)).unwrap();
+        let read: RecordedDiagnosis = serde_json::from_str(&stored).unwrap();
+        assert_eq!(read.text.join("\n") + "\n", printed);
+    }
+
+    #[test]
+    fn diagnosis_of_a_trigger_has_no_measure_for_a_process_number() {
+        let process = ProcessInstance {
+            pid: 4711,
+            start_ticks: 1,
+        };
+        let scheduler = "bfq".into();
+        let remedies = [
+            Remedy::IdleClass { process, scheduler },
+            Remedy::ShowKernelLog,
+            Remedy::Pause { process },
+        ];
+        assert_eq!(
+            recorded_diagnosis(diagnosis(&remedies)),
+            recorded_diagnosis(diagnosis(&[Remedy::ShowKernelLog]))
+        );
     }
 
     #[test]

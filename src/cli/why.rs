@@ -63,7 +63,7 @@ pub(super) fn command() -> Command {
         .after_help(
             "With root's rights, the requests of the busiest device are traced while it watches: they prove who is \
              ahead of whom. Without root the sentence says `probably`.\n\n\
-             Examples:\n  diskscope why\n  diskscope why --duration 60 --json | jq .causes[0]\n  \
+             Examples:\n  diskscope why\n  diskscope why --duration 60 --json | jq '.causes[0]'\n  \
              diskscope why --duration 10 --exit-code || mail -s 'disk trouble' root",
         )
 }

@@ -36,6 +36,14 @@ impl Diagnosis {
             .iter()
             .any(|cause| cause.severity >= Severity::Warning)
     }
+
+    /// Removes the measures for one process: when a diagnosis is read later, another process may have its
+    /// number.
+    pub fn remove_process_remedies(&mut self) {
+        for cause in &mut self.causes {
+            cause.remedies.retain(|remedy| !remedy.acts_on_process());
+        }
+    }
 }
 
 /// Why a cause could not be examined.

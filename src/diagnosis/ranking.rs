@@ -117,9 +117,7 @@ pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
         }
     }
     if window.is_recorded() {
-        for cause in &mut diagnosis.causes {
-            cause.remedies.retain(|remedy| !remedy.acts_on_process());
-        }
+        diagnosis.remove_process_remedies();
     }
     mark_consequences(&analysis, &mut diagnosis.causes);
     sort(&mut diagnosis.causes);

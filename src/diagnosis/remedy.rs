@@ -60,7 +60,7 @@ pub enum Remedy {
     ShowDiskUsage {
         /// Where the file system is mounted.
         mount_point: SafeText,
-        /// Whether it is the inodes that are used up.
+        /// Whether its inodes are used up, not its bytes.
         inodes: bool,
     },
     /// The health of a drive.

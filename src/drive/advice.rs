@@ -34,10 +34,9 @@ const MIN_SEQUENTIAL_BYTES_PER_S: f64 = 10e6;
 const SUFFICIENT_READ_AHEAD_KIB: u32 = 1024;
 /// Recommended read-ahead, in KiB.
 const RECOMMENDED_READ_AHEAD_KIB: u32 = 4096;
-/// The read-ahead window limits the request size if the mean request reaches this fraction of it.
-const READ_AHEAD_LIMITED_FRACTION: f64 = 0.75;
-/// Larger requests than this fraction of the window are not made by read-ahead: a few windows are merged at most.
-const MAX_MERGED: f64 = 1.25;
+/// The read-ahead window limits the request size if the mean request is this fraction of it. Larger requests
+/// are not those of read-ahead.
+const READ_AHEAD_LIMITED_FRACTION: std::ops::RangeInclusive<f64> = 0.75..=1.1;
 
 /// All tuning advice for a drive, one of `drives`; `load` is the observed load, if known.
 #[must_use]
@@ -136,9 +135,8 @@ fn scheduler_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
 /// `--setra`).
 fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAdvice> {
     let window = drive.read_ahead_kib.filter(|kib| *kib > 0)?;
-    let window_bytes = f64::from(window) * 1024.0;
-    let limited = READ_AHEAD_LIMITED_FRACTION * window_bytes..=window_bytes * MAX_MERGED;
-    let sequential = limited.contains(&load.read_request_bytes);
+    let fraction = load.read_request_bytes / 1024.0 / f64::from(window);
+    let sequential = READ_AHEAD_LIMITED_FRACTION.contains(&fraction);
     // A partition has the limit of its drive. A request never exceeds the drive's maximum request
     // size.
     let could_grow = drive.max_request_kib.is_none_or(|most| most > window);

@@ -235,10 +235,14 @@ impl Recording {
         &mut self,
         trigger: usize,
     ) -> Result<Option<TriggerRecord>, RecordingReadError> {
-        match self.triggers.get(trigger).map(|found| found.entry) {
-            Some(entry) => self.parse_entry(entry).map(Some),
-            None => Ok(None),
+        let Some(entry) = self.triggers.get(trigger).map(|found| found.entry) else {
+            return Ok(None);
+        };
+        let mut record: TriggerRecord = self.parse_entry(entry)?;
+        if let Some(diagnosis) = &mut record.diagnosis {
+            diagnosis.remove_process_commands();
         }
+        Ok(Some(record))
     }
 
     /// Whether the recording contains individual requests.

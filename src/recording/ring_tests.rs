@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::ring::{RING_HEADER_BYTES, RING_HEADER_FIELDS_BYTES, RingGeometry};
-use super::{AppendResult, Recording, RequestLines, RingWriter, TriggerRecord};
+use super::{AppendResult, RecordedDiagnosis, Recording, RequestLines, RingWriter, TriggerRecord};
 use crate::model::{Snapshot, ViewBuilder};
 use crate::named_file::OutputError;
+use crate::safe_text::SafeText;
 
 pub(super) const GEOMETRY: RingGeometry = RingGeometry {
     segment_bytes: 3072,
@@ -277,6 +279,45 @@ fn trigger_keeps_its_requests_and_views_while_ring_goes_round() {
     let found = sandbox.views_in(&sandbox.bytes());
     assert_eq!(found[..5], [0, 1, 2, 3, 4]);
     assert_eq!(found.last(), Some(&299));
+}
+
+#[test]
+fn commands_for_a_process_that_a_ring_of_an_earlier_version_has_are_left_out() {
+    let line = |text: &str| SafeText::from_line(text);
+    let sandbox = RingSandbox::new();
+    let advice = [
+        "pauses it, until kill -CONT 7 continues it:",
+        "kill -STOP 7",
+        "(cd /proc/7/task && ionice -c 3 -p *)   # I/O class idle",
+        "who uses the memory:",
+    ];
+    let trigger = TriggerRecord {
+        diagnosis: Some(RecordedDiagnosis {
+            text: vec![
+                line("  do           kill -STOP 7   # until kill -CONT 7"),
+                line("                 ps -L -p 7 -o lwp= | xargs -n 1 ionice -c 3 -p"),
+                line("  do           messages of the kernel:"),
+            ],
+            document: json!({ "causes": [{ "advice": advice }, {}, 3] }),
+            ..RecordedDiagnosis::default()
+        }),
+        ..TriggerRecord::default()
+    };
+    sandbox.writer().append_trigger(trigger, &[]).unwrap();
+    let mut recording = Recording::open(&sandbox.path).unwrap();
+    let read = recording.read_trigger(0).unwrap().unwrap();
+    let read = read.diagnosis.unwrap();
+    let left_out = "(left out: another process may have the number now)";
+    assert_eq!(
+        read.text,
+        [
+            line(&format!("  {left_out}")),
+            line(&format!("                 {left_out}")),
+            line("  do           messages of the kernel:"),
+        ]
+    );
+    let read = &read.document["causes"][0]["advice"];
+    assert_eq!(*read, json!([advice[0], left_out, left_out, advice[3]]));
 }
 
 #[test]

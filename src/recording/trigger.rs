@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::safe_text::SafeText;
 use crate::units::whole_milliseconds;
@@ -143,10 +144,35 @@ pub struct RecordedDiagnosis {
     /// The conclusion.
     pub sentence: SafeText,
     /// The whole text, line by line.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::safe_text::lines::<_, 1_000>")]
     pub text: Vec<SafeText>,
     /// The document of `why --json`.
-    pub document: serde_json::Value,
+    pub document: Value,
+}
+
+/// What the commands for one process contain that earlier versions recorded.
+const PROCESS_COMMANDS: [&str; 2] = ["ionice -c 3 -p", "kill -STOP "];
+/// Instead of such a command.
+const NO_PROCESS_COMMAND: &str = "(left out: another process may have the number now)";
+
+impl RecordedDiagnosis {
+    /// Replaces commands for one process, which earlier versions recorded.
+    pub(super) fn remove_process_commands(&mut self) {
+        let is_one = |line: &str| PROCESS_COMMANDS.iter().any(|part| line.contains(part));
+        for line in self.text.iter_mut().filter(|line| is_one(line)) {
+            let indent = line.len() - line.trim_start().len();
+            *line = SafeText::from_line(&format!("{:indent$}{NO_PROCESS_COMMAND}", ""));
+        }
+        let causes = self.document.get_mut("causes");
+        for cause in causes.and_then(Value::as_array_mut).into_iter().flatten() {
+            let advice = cause.get_mut("advice").and_then(Value::as_array_mut);
+            for line in advice.into_iter().flatten() {
+                if line.as_str().is_some_and(is_one) {
+                    *line = NO_PROCESS_COMMAND.into();
+                }
+            }
+        }
+    }
 }
 
 /// Where a trigger is in a recording.

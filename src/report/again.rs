@@ -260,8 +260,13 @@ mod tests {
     #[test]
     fn fio_lines_of_this_program_are_kept() {
         let read = fio_lines("random-read", b"/srv/a disk");
-        assert!(read.ends_with("--allow_file_create=0 --readonly '--filename=/srv/a disk'"));
+        let guards = " --allow_file_create=0 --readonly";
+        assert!(read.starts_with(&format!("fio --name=diskscope{guards} ")));
+        assert!(read.ends_with(" '--filename=/srv/a disk'"));
         assert_eq!(with_fio(&read).join("\n"), read);
+        let earlier = read.replacen(guards, "", 1);
+        let earlier = earlier.replacen(" '--filename", &format!("{guards} '--filename"), 1);
+        assert_eq!(with_fio(&earlier).join("\n"), read, "{earlier}");
         for benchmark in ["random-read", "random-write"] {
             let scratch = FioFile::Scratch {
                 directory: "/srv/a disk".into(),

@@ -25,8 +25,8 @@ const LONGEST_NAME: usize = 200;
 const MAX_READ_BYTES: usize = 64 << 10;
 
 /// One line of text without control characters, line breaks, invisible characters, bidirectional
-/// controls, long sequences of combining marks, or blanks in succession. Each of them is escaped in the form `\n`,
-/// `\x1b`, `\u{202e}`. Every constructor escapes its input; text that is already safe is unchanged.
+/// controls, long sequences of combining marks, or, in a name, blanks in succession. Each of them is escaped in the
+/// form `\n`, `\x1b`, `\u{202e}`. Every constructor escapes its input; text that is already safe is unchanged.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SafeText(String);
 
@@ -41,6 +41,14 @@ impl SafeText {
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self(printable_bytes(bytes))
+    }
+
+    /// A line of this program, in which names are escaped, or quoted for a shell. Blanks in succession are kept:
+    /// they are columns, or, in a document of an earlier version, in a name that is quoted, and with escapes
+    /// the command would name another file.
+    #[must_use]
+    pub fn from_line(line: &str) -> Self {
+        Self(printable_str(line).into_owned())
     }
 
     /// A path, which may contain any bytes.
@@ -224,15 +232,29 @@ impl Visitor<'_> for ReadText {
     }
 }
 
-/// Deserialises a command line, for `#[serde(deserialize_with = "safe_text::command_line")]`. Blanks in
-/// succession are kept: they are in a name that is quoted, and with escapes for display the command would
-/// name another file.
+/// Deserialises a line of this program, as [`SafeText::from_line`], for
+/// `#[serde(deserialize_with = "safe_text::line")]`.
 ///
 /// # Errors
 /// When it is not a string.
-pub fn command_line<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SafeText, D::Error> {
+pub fn line<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SafeText, D::Error> {
     let text = SafeLines::deserialize(deserializer)?;
-    Ok(SafeText(printable_str(&text).into_owned()))
+    Ok(SafeText::from_line(&text))
+}
+
+/// Deserialises a list of at most `MOST` lines of this program.
+///
+/// # Errors
+/// When there are more, or when one is not a string.
+pub fn lines<'de, D, const MOST: usize>(deserializer: D) -> Result<Vec<SafeText>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct Line(#[serde(deserialize_with = "line")] SafeText);
+    let lines: Vec<Line> = crate::bounded::bounded_list::<_, _, MOST>(deserializer)?;
+    Ok(lines.into_iter().map(|line| line.0).collect())
 }
 
 /// Deserialises a name, for `#[serde(deserialize_with = "safe_text::name")]`. A name longer than
@@ -347,6 +369,19 @@ mod tests {
         assert_eq!(read, "a\\x1b]52;c;\\x07\\n\\u{202e}\\u{9b}");
         let plain: SafeText = serde_json::from_str(r#""web-07 größe""#).unwrap();
         assert_eq!(serde_json::to_string(&plain).unwrap(), r#""web-07 größe""#);
+    }
+
+    #[test]
+    fn line_keeps_its_blanks_and_no_control_character() {
+        #[derive(Deserialize)]
+        struct Read(#[serde(deserialize_with = "lines::<_, 2>")] Vec<SafeText>);
+        let Read(read) =
+            serde_json::from_str(r#"["  do   a", "a\u001b]52;c;\n  b\u202e"]"#).unwrap();
+        assert_eq!(read, ["  do   a", "a\\x1b]52;c;\\n  b\\u{202e}"]);
+        assert!(serde_json::from_str::<Read>(r#"["", "", ""]"#).is_err());
+        for line in &read {
+            assert_eq!(SafeText::from_line(line), *line);
+        }
     }
 
     #[test]

@@ -105,22 +105,22 @@ fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> 
         (_, false) => Severity::Note,
     };
     let mount_point = file_system.mount_point.clone();
-    let only_inodes = no_inodes && !full;
+    let used_up = no_inodes && !full;
     let detail = CauseDetail::FileSystemFull {
         mount_point: mount_point.clone(),
-        inodes: only_inodes,
+        inodes: used_up,
     };
     let mut cause = Cause::new(detail, severity, analysis.begin());
     cause.certainty = Certainty::Confirmed;
     cause.device = device;
-    let fraction = if only_inodes { inodes } else { used };
+    let fraction = if used_up { inodes } else { used };
     cause.evidence = vec![
         Measurement::of(&mount_point, Quantity::AvailableBytes, available),
         Measurement::of(&mount_point, Quantity::UsedFraction, fraction),
     ];
     cause.remedies = vec![Remedy::ShowDiskUsage {
         mount_point,
-        inodes: only_inodes,
+        inodes: used_up,
     }];
     Some(cause)
 }

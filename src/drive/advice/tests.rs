@@ -82,7 +82,7 @@ fn read_ahead_advice_requires_sequential_load() {
     );
     assert!(
         tuning_advice(&disk, &[], &[], load(150.0, 226.0)).is_empty(),
-        "larger than the window"
+        "direct reads"
     );
     let advice = tuning_advice(&disk, &[], &[], load(150.0, 127.0));
     assert_eq!(commands(&advice), ["blockdev --setra 8192 /dev/sda"]);

@@ -27,7 +27,9 @@ pub(super) fn checked(
             (path, names_file && (may_write || !job.is_write()))
         }
     };
-    (is_allowed && is_target(run, path)).then(|| text.lines().map(str::to_owned).collect())
+    // Not the text: an earlier version wrote a line that creates a file where it is cut.
+    let lines = job.command_lines(&file).ok()?;
+    (is_allowed && is_target(run, path)).then(|| lines.lines().map(str::to_owned).collect())
 }
 
 /// Whether a path of a fio line, which is absolute, is the run's target, whose path may be

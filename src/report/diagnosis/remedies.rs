@@ -164,23 +164,21 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
         Remedy::ShowDiskUsage {
             mount_point,
             inodes,
-        } => RemedyText::command_or(
-            exact_path(mount_point)
-                .and_then(|path| {
-                    let options = if *inodes { "-x --inodes" } else { "-xh" };
-                    Some(format!(
-                        "du {options} --max-depth=2 -- {}",
-                        shell::quote_word(path)?
-                    ))
-                })
-                .map(|du| du + " | sort -h | tail -20"),
-            if *inodes {
-                "what uses the inodes"
-            } else {
-                "what uses the space"
-            },
-            format!("see what uses the space of {mount_point} with du"),
-        ),
+        } => {
+            let (option, used) = match inodes {
+                true => ("-x --inodes", "inodes"),
+                false => ("-xh", "space"),
+            };
+            RemedyText::command_or(
+                exact_path(mount_point)
+                    .and_then(shell::quote_word)
+                    .map(|path| {
+                        format!("du {option} --max-depth=2 -- {path} | sort -h | tail -20")
+                    }),
+                format!("what uses the {used}"),
+                format!("see what uses the {used} of {mount_point} with du"),
+            )
+        }
         Remedy::ShowHealth { device } => RemedyText::command_or(
             shell::device_node(device)
                 .and_then(|node| shell::command_line(["smartctl", "-a", &node])),
@@ -254,7 +252,7 @@ mod tests {
                 },
                 Remedy::ShowDiskUsage {
                     mount_point: path.into(),
-                    inodes: true,
+                    inodes: false,
                 },
                 Remedy::Defragment {
                     path: path.into(),
@@ -270,6 +268,21 @@ mod tests {
         };
         let command = remedy_text(&remedy).command.unwrap();
         assert_eq!(command, "umount -f -l -- '/mnt/a b'");
+    }
+
+    #[test]
+    fn usage_of_a_file_system_without_inodes_is_that_of_inodes() {
+        let command = |inodes| {
+            let mount_point = "/srv".into();
+            let remedy = Remedy::ShowDiskUsage {
+                mount_point,
+                inodes,
+            };
+            remedy_text(&remedy).command.unwrap()
+        };
+        let rest = "--max-depth=2 -- /srv | sort -h | tail -20";
+        assert_eq!(command(false), format!("du -xh {rest}"));
+        assert_eq!(command(true), format!("du -x --inodes {rest}"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::safe_text::{self, SafeLines, SafeText};
 pub struct Invocation {
     /// The command line of diskscope; empty where no command on one line can contain the target's
     /// name, which ends in a line break.
-    #[serde(deserialize_with = "safe_text::command_line")]
+    #[serde(deserialize_with = "safe_text::line")]
     pub diskscope: SafeText,
     /// Command lines for a POSIX shell that make fio do the same: the same ranges, amounts and
     /// rate. If they write, the first line is a comment that states how much of what they

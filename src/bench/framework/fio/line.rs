@@ -70,6 +70,9 @@ pub(super) const FILE_CONDITION: &str = "[ -f ";
 const OPEN_EXCLUSIVELY: &str =
     "python3 -Ic 'import os, sys; os.open(sys.argv[1], os.O_RDWR | os.O_EXCL)'";
 
+/// The words before the options that keep fio from creating a file: the program and the name of the job.
+pub(super) const GUARDS_AT: usize = 2;
+
 /// Whether fio opens exactly this file: it cuts names at `#` and `;`, which begin comments in a job
 /// file, and strips trailing white space.
 fn is_accepted_by_fio(path: &Path) -> bool {
@@ -89,9 +92,18 @@ impl FioJob {
     /// # Errors
     /// When no command on one line can contain the name of the file.
     pub fn command_lines(&self, file: &FioFile) -> Result<String, FioGap> {
+        self.lines_with_guards_at(file, GUARDS_AT)
+    }
+
+    /// The same, with the options that keep fio from creating a file as the words from `guards_at` on.
+    pub(super) fn lines_with_guards_at(
+        &self,
+        file: &FioFile,
+        guards_at: usize,
+    ) -> Result<String, FioGap> {
         let lines = match file {
             FioFile::Device(path) | FioFile::File(path) => {
-                let line = self.existing_file_line(path);
+                let line = self.existing_file_line(path, guards_at);
                 match self.is_write() {
                     true => join_lines(self.overwrite_comment(file), self.conditional(file, line)),
                     false => line,
@@ -107,12 +119,15 @@ impl FioJob {
         lines.ok_or(FioGap::TargetName)
     }
 
-    fn existing_file_line(&self, path: &Path) -> Option<String> {
+    /// The file is the last word: the beginning of a line that was cut has no file, and creates none.
+    fn existing_file_line(&self, path: &Path, guards_at: usize) -> Option<String> {
         let mut words = self.arguments();
+        let mut rest = words.split_off(guards_at.min(words.len()));
         words.push("--allow_file_create=0".to_owned());
         if !self.is_write() {
             words.push("--readonly".to_owned());
         }
+        words.append(&mut rest);
         let mut words: Vec<Vec<u8>> = words.into_iter().map(Vec::from).collect();
         words.push([b"--filename=", &*escaped_filename(path)].concat());
         shell::command_line(words)

@@ -6,13 +6,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::line::{FILE_CONDITION, SCRATCH_COMMAND};
+use super::line::{FILE_CONDITION, GUARDS_AT, SCRATCH_COMMAND};
 use super::{FioFile, FioJob, FioLimits, FioZones};
 use crate::engine::{BlockSize, CacheMode, DataKind, IoOperation, SyncMode};
 use crate::shell;
 
-/// The file and the job of these command lines; `None` for any lines that [`FioJob::command_lines`]
-/// would not write, to the byte.
+/// The file and the job of these command lines; `None` for any lines that [`FioJob::command_lines`], of
+/// this version or an earlier one, would not write, to the byte.
 #[must_use]
 pub fn parse_command_lines(text: &str) -> Option<(FioFile, FioJob)> {
     let command = text.lines().last()?;
@@ -21,8 +21,13 @@ pub fn parse_command_lines(text: &str) -> Option<(FioFile, FioJob)> {
         None => existing_file_command(command)?,
     };
     let job = FioOptions::of(&words)?.job()?;
-    // A job of other lines has no meaning here: what a comment says may not hold for it.
-    let is_own = job.is_consistent() && job.command_lines(&file).as_deref() == Ok(text);
+    // A job of other lines has no meaning here: what a comment says may not hold for it. Earlier versions
+    // wrote the options against the creation of a file behind all others.
+    let orders = [GUARDS_AT, usize::MAX];
+    let mut written = orders
+        .map(|at| job.lines_with_guards_at(&file, at))
+        .into_iter();
+    let is_own = job.is_consistent() && written.any(|lines| lines.as_deref() == Ok(text));
     is_own.then_some((file, job))
 }
 

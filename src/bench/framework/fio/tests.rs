@@ -47,6 +47,16 @@ fn fio_line_that_writes_begins_with_overwrite_comment() {
 }
 
 #[test]
+fn beginning_of_a_fio_line_that_was_cut_creates_no_file() {
+    for name in ["random-read", "random-write"] {
+        let line = fio_command_line(name, &[]);
+        let (_, options) = line.rsplit_once("fio --name=diskscope ").unwrap();
+        assert!(options.starts_with("--allow_file_create=0 "), "{line}");
+        assert!(options.ends_with(" --filename=/dev/sdx"), "{line}");
+    }
+}
+
+#[test]
 fn fio_line_with_time_limit_has_no_other_limit() {
     for (set, timed) in [
         (&[("bytes", "1MiB"), ("duration", "2s")][..], false),
