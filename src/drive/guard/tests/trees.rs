@@ -571,6 +571,9 @@ fn exports_by_sysfs_and_heartbeats_conflict_with_their_devices() {
     let file = tree.0.path().join("image");
     fs::write(&file, "content").unwrap();
     let id = FileId::of_metadata(&fs::metadata(&file).unwrap());
+    let disk = tree.0.path().join("disk");
+    fs::write(&disk, "content").unwrap();
+    let disk_id = FileId::of_metadata(&fs::metadata(&disk).unwrap());
     let controller = tree.0.path().join("dev/nvme0");
     let second = tree.0.path().join("dev/nvme1");
     let node = |path: &Path| format!("{}\n", path.display());
@@ -589,12 +592,19 @@ fn exports_by_sysfs_and_heartbeats_conflict_with_their_devices() {
             FileId::Device(8, 16),
         ),
         (gadget.to_owned(), "", node(&file), id),
+        (
+            "sys/kernel/scst_tgt/devices/disk1/filename".to_owned(),
+            "\n[key]\n",
+            node(&disk) + "[key]\n",
+            disk_id,
+        ),
         (format!("{passthru}/enable"), "0\n", "1\n".to_owned(), space),
     ];
     let words = [
         "OCFS2 heartbeat region ABCD writes to sda1",
         "Xen backend vbd-3-51712 exports sdb",
         "USB gadget of dummy_udc.0 exports target",
+        "SCST device disk1 exports target",
         "nvmet subsystem nqn.one exports nvme0n1",
     ];
     let roots = SysPaths::under_root(tree.0.path());
