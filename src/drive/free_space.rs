@@ -13,6 +13,7 @@ mod quota;
 mod store;
 mod unwritten;
 mod upper_directory;
+mod zfs_pool;
 
 use crate::drive::error::DriveError;
 use crate::drive::space_limit::SpaceLimit;
@@ -78,6 +79,11 @@ impl FreeSpace {
     #[must_use]
     pub fn usable_bytes(&self) -> u64 {
         self.free_bytes.saturating_sub(self.reserve_bytes)
+    }
+
+    /// Whether that many bytes are free beside a reserve, or beside its own reserve if that is less.
+    fn has_free(&self, bytes: u64, reserve: u64) -> bool {
+        self.free_bytes >= bytes.saturating_add(reserve.min(self.reserve_bytes))
     }
 
     /// Default size of a scratch file: 1 GiB, or half of the usable bytes if that is less. `None`

@@ -22,6 +22,7 @@ pub mod settings;
 mod space_limit;
 pub mod unplug;
 mod user_namespace;
+pub(crate) mod zfs_command;
 
 pub use self::advice::TuningAdvice;
 pub use self::error::DriveError;

@@ -65,7 +65,11 @@ pub(super) fn scratch_size(
     directory: &str,
     wanted: Option<u64>,
 ) -> Result<u64, DriveError> {
-    let room = FreeSpace::of_file(roots, file, directory, SpaceCount::BeforeWriting)?;
+    let (lower, count) = (
+        LowerSpace::below_file(roots, file),
+        SpaceCount::BeforeWriting,
+    );
+    let room = FreeSpace::of_file(roots, file, directory, &lower, count)?;
     let Some(wanted) = wanted else {
         return room
             .default_scratch_bytes()
@@ -120,6 +124,7 @@ fn write_random_data(
     let mut storage = vec![0_u8; FILL_CHUNK_BYTES + SIZE_GRANULARITY as usize];
     let start = storage.as_ptr().align_offset(SIZE_GRANULARITY as usize);
     let buffer = &mut storage[start..start + FILL_CHUNK_BYTES];
+    let below = LowerSpace::below_file(medium.roots(), &file);
     let mut done = 0;
     while done < total {
         if cancelled() {
@@ -129,7 +134,7 @@ fn write_random_data(
         }
         let left = total - done;
         if done % FREE_SPACE_CHECK_BYTES == 0 {
-            check_free_space(medium.roots(), &file, name, left)?;
+            check_free_space(medium.roots(), &file, name, &below, left)?;
         }
         let chunk = &mut buffer[..left.min(FILL_CHUNK_BYTES as u64) as usize];
         random.fill_bytes(chunk);
@@ -237,9 +242,10 @@ fn check_free_space(
     roots: &SysPaths,
     file: &File,
     directory: &str,
+    below: &LowerSpace,
     left: u64,
 ) -> Result<(), DriveError> {
-    let room = FreeSpace::of_file(roots, file, directory, SpaceCount::WhileWriting)?;
+    let room = FreeSpace::of_file(roots, file, directory, below, SpaceCount::WhileWriting)?;
     if left > room.usable_bytes() {
         return Err(room.insufficient_space(directory, left));
     }
