@@ -8,6 +8,9 @@ use crate::privilege;
 
 /// Advice where a file system is full.
 const FULL_ADVICE: &str = "free some space, choose a smaller size, or name another directory";
+/// Advice where a quota refuses data: one that the kernel tells was checked before.
+pub(crate) const QUOTA_ADVICE: &str = "a quota is used up, of a network file system one of its server: \
+     free some space, or choose a smaller size (--scratch-size, --window-end)";
 
 /// Reason why a target cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -231,6 +234,7 @@ impl DriveError {
                 Some(libc::EBUSY) => "end the program that holds it, then start again",
                 Some(libc::EINVAL) => "try --cache keep",
                 Some(libc::ENOSPC) => FULL_ADVICE,
+                Some(libc::EDQUOT) => QUOTA_ADVICE,
                 Some(libc::ENOMEDIUM) => "insert a medium",
                 Some(libc::ENXIO | libc::ENODEV) => "the drive is gone: check cable and power",
                 _ => "see the kernel's log (dmesg)",

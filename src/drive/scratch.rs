@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::free_space::{
     FreeSpace, LowerSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY, SpaceCount, SpaceDemand,
-    is_written_in_place, new_block_bytes,
+    is_on_server, is_written_in_place, new_block_bytes,
 };
 use crate::drive::guard;
 use crate::drive::guard::{MediumAccess, WriteMode};
@@ -125,6 +125,9 @@ fn write_random_data(
     let start = storage.as_ptr().align_offset(SIZE_GRANULARITY as usize);
     let buffer = &mut storage[start..start + FILL_CHUNK_BYTES];
     let below = LowerSpace::below_file(medium.roots(), &file);
+    // A quota of the server shows only when it refuses data. What the page cache holds then would be sent
+    // nevertheless, and others who share the quota would have nothing left for that long.
+    let is_synced = is_on_server(medium.roots(), &file);
     let mut done = 0;
     while done < total {
         if cancelled() {
@@ -138,8 +141,12 @@ fn write_random_data(
         }
         let chunk = &mut buffer[..left.min(FILL_CHUNK_BYTES as u64) as usize];
         random.fill_bytes(chunk);
-        file.write_all_at(chunk, done)
-            .map_err(io_error_context("fill the scratch file in", name))?;
+        let written = file.write_all_at(chunk, done);
+        let written = written.and_then(|()| match is_synced {
+            true => file.sync_data(),
+            false => Ok(()),
+        });
+        written.map_err(io_error_context("fill the scratch file in", name))?;
         done += chunk.len() as u64;
         progress(done, total);
     }
