@@ -28,7 +28,7 @@ use self::store::SpaceStore;
 /// Sizes are multiples of this, which is a multiple of every drive's block size.
 pub(super) const SIZE_GRANULARITY: u64 = 4096;
 /// Minimum number of bytes that stay free.
-const RESERVE_BYTES: u64 = 1 << 30;
+pub(super) const RESERVE_BYTES: u64 = 1 << 30;
 /// Divisor of the size of the file system, or of the memory, that gives the reserve.
 const RESERVE_DIVISOR: u64 = 20;
 /// Minimum number of bytes of a snapshot or a pool that stay free, unless that is more than half of it:

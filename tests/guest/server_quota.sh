@@ -80,16 +80,27 @@ round() {
     rm -f /tmp/served/home/records
 }
 begin=$(date +%s)
-for pass in 1 2 3 4; do
+for pass in 1 2 3 4 5 6; do
     round diskscope run random-read /tmp/mounted/home --requests 50
     check "filling stops at the quota" [ $status = 1 ]
     check "and names it" grep -q "a quota is used up, of a network file system one of its server" /tmp/err
     check "what another program of the user wrote is there" [ "$accepted" -gt 20 -a $lost = 0 ]
 done
 echo "        $(($(date +%s) - begin)) s"
-round diskscope run random-read /tmp/mounted/home --requests 50 --scratch-size 100MiB
+round diskscope run random-read /tmp/mounted/home --requests 50 --scratch-size 150MiB
+check "a file that leaves others less than it takes is refused" [ $status = 1 ]
+round diskscope run random-read /tmp/mounted/home --requests 50 --scratch-size 50MiB
 check "a smaller file is measured" [ $status = 0 ]
 check "what another program of the user wrote is there" [ "$accepted" -gt 20 -a $lost = 0 ]
+# A server that reserves nothing.
+umount /tmp/mounted
+timeout 40 mount -i -t nfs4 -o addr=127.0.0.1,clientaddr=127.0.0.1,vers=4.1,sec=sys,timeo=600 \
+    127.0.0.1:/ /tmp/mounted || { echo "FAILED  the mount"; exit 1; }
+round diskscope run random-read /tmp/mounted/home --requests 50
+check "filling stops at the quota, NFS 4.1" [ $status = 1 ]
+check "and names it" grep -q "a quota is used up, of a network file system one of its server" /tmp/err
+round diskscope run random-read /tmp/mounted/home --requests 50 --scratch-size 50MiB
+check "a smaller file is measured" [ $status = 0 ]
 umount -l /tmp/mounted
 
 echo "$failed failed"
