@@ -11,6 +11,7 @@ mod new_blocks;
 mod output_space;
 mod quota;
 mod store;
+mod store_space;
 mod unwritten;
 mod upper_directory;
 mod zfs_pool;

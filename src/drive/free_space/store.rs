@@ -4,6 +4,7 @@
 //! of ZFS. When a snapshot is full the kernel invalidates it, and all of its data is lost; when a pool is
 //! full, the kernel drops data that it has accepted.
 
+use super::store_space::StoreSpace;
 use super::zfs_pool::{self, ZfsPool};
 use crate::drive::guard::conflicts::device_mapper::{TableLine, read_status, read_table};
 use crate::drive::identity::sysfs::{directory_entries, read_device_number, read_line};
@@ -33,17 +34,6 @@ enum SpaceSource {
     DeviceMapper((u32, u32)),
     /// A pool of ZFS.
     ZfsPool(ZfsPool),
-}
-
-/// The space of a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StoreSpace {
-    /// Its size in bytes.
-    pub total_bytes: u64,
-    /// Bytes that are left.
-    pub free_bytes: u64,
-    /// Bytes that one write takes at least.
-    pub unit_bytes: u64,
 }
 
 impl SpaceStore {

@@ -8,7 +8,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::store::StoreSpace;
+use super::store_space::StoreSpace;
 use crate::drive::file_systems::statvfs_usage;
 use crate::drive::guard::siblings;
 use crate::drive::identity::sysfs::read_number;
