@@ -4,6 +4,7 @@
 //! written, so does what others have written to an image, a snapshot or a pool and the kernel has not written
 //! back yet.
 
+mod file_directory;
 mod file_system;
 mod image;
 mod lower_space;
