@@ -234,14 +234,22 @@ impl ExportList<'_> {
         }
     }
 
-    /// `DEVICE/filename` of SCST (scst/README: "sysfs"): the path, and a line `[key]`. Without a file for
-    /// handlers that pass commands on to a SCSI device, and empty for a CD drive without a medium. sysfs does
-    /// not keep the time at which the path was configured.
+    /// `DEVICE/filename` of SCST (scst/README: "sysfs"): the path, and a line `[key]`; `none` for a CD drive
+    /// without a medium. sysfs does not keep the time at which the path was configured. A SCSI device has
+    /// a `handler` once commands are passed on to it.
     fn scst_devices(&mut self, directory: &Path) {
         for name in self.entries(directory) {
             let device = directory.join(&name);
-            if let Some(path) = served_file(&device.join("filename")) {
-                let exporter = format!("SCST device {}", sanitized(&name));
+            let exporter = format!("SCST device {}", sanitized(&name));
+            if fs::symlink_metadata(device.join("handler")).is_ok() {
+                for disk in self.entries(&device.join("scsi_device/device/block")) {
+                    let id = self.named_device(&disk);
+                    let source = device_source(device.clone(), Some(disk));
+                    self.add(exporter.clone(), ExportPurpose::Export, source, id);
+                }
+            }
+            let path = served_file(&device.join("filename"));
+            if let Some(path) = path.filter(|path| path.as_deref() != Some(Path::new("none"))) {
                 let id = path.as_deref().and_then(file_identity);
                 let source = ExportSource {
                     directory: device,

@@ -636,10 +636,51 @@ fn exports_by_sysfs_and_heartbeats_conflict_with_their_devices() {
         find(FileId::Device(8, 16)).contains(&"RNBD server, device sdb exports sdb".to_owned())
     );
 
+    assert_scst_devices_are_exported(&tree, &find);
+
     // What cannot be followed may be any device.
     tree.write_file(&format!("{passthru}/device_path"), "dev/nvme0\n");
     let found = conflicts::find_usage_in_tables(&roots, sda, "target").unwrap();
     assert_eq!(found.unresolved.len(), 1, "{:?}", found.unresolved);
+}
+
+/// A SCSI device that SCST passes commands on to, and a drive without a medium.
+fn assert_scst_devices_are_exported(tree: &GuardTree, find: &dyn Fn(FileId) -> Vec<String>) {
+    let scst = "sys/kernel/scst_tgt/devices";
+    tree.write_file(&format!("{scst}/cd/filename"), "none\n\n");
+    let device = tree.0.path().join(scst).join("0:0:0:0");
+    fs::create_dir_all(device.join("scsi_device/device/block/sda")).unwrap();
+    let is_exported = || {
+        let words = "SCST device 0:0:0:0 exports sda";
+        find(FileId::Device(8, 0))
+            .iter()
+            .any(|found| found == words)
+    };
+    assert!(!is_exported());
+    symlink("../../handlers/dev_disk", device.join("handler")).unwrap();
+    assert!(is_exported());
+}
+
+#[test]
+fn scst_device_whose_file_cannot_be_read_may_be_any() {
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sda", "8:0", &[]);
+    let roots = SysPaths::under_root(tree.0.path());
+    let place = tree.0.path().join("sys/kernel/scst_tgt/devices/disk1");
+    // Reading a directory is an error other than that nothing is there.
+    fs::create_dir_all(place.join("filename")).unwrap();
+    let unresolved = || {
+        let id = FileId::Device(8, 0);
+        let found = conflicts::find_usage_in_tables(&roots, id, "/dev/target").unwrap();
+        found.unresolved.len()
+    };
+    assert_eq!(unresolved(), 1);
+    fs::remove_dir(place.join("filename")).unwrap();
+    tree.write_file(
+        "sys/kernel/scst_tgt/devices/disk1/filename",
+        "/gone\n[key]\n",
+    );
+    assert_eq!(unresolved(), 1);
 }
 
 #[test]
