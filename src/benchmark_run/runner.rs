@@ -111,12 +111,13 @@ fn prepare(
         forecast: forecast.clone(),
     });
     job.session.set_start_step(StartStep::FillScratchFile);
-    opened.fill_scratch_file(job.cancellation, &mut |written_bytes, total_bytes| {
+    let filled = opened.fill_scratch_file(job.cancellation, &mut |written_bytes, total_bytes| {
         sink(RunEvent::ScratchFill {
             written_bytes,
             total_bytes,
         });
-    })?;
+    });
+    filled.map_err(|error| StartError::of_scratch_file(error, &target))?;
     sink(RunEvent::Started(Box::new(RunStart {
         target,
         forecast,
@@ -183,7 +184,7 @@ fn measure_repeats(
             return Err(error.into());
         }
         let is_last = finished.state != RunState::Finished;
-        recorder.finish(finished, subject.engine, &spec.goals);
+        recorder.finish(finished, &subject);
         if is_last {
             break;
         }

@@ -6,6 +6,12 @@ use crate::drive::error_kind::ErrorKind;
 use crate::drive::space_limit::SpaceLimit;
 use crate::privilege;
 
+/// Advice where a file system is full.
+const FULL_ADVICE: &str = "free some space, choose a smaller size, or name another directory";
+/// Advice where a quota refuses data: one that the kernel tells was checked before.
+pub(crate) const QUOTA_ADVICE: &str = "a quota is used up, of a network file system one of its server: \
+     free some space, or choose a smaller size (--scratch-size, --window-end)";
+
 /// Reason why a target cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
@@ -207,10 +213,10 @@ impl DriveError {
             | Self::InsufficientSpaceForHoles {
                 limit: Some(SpaceLimit::Store(_)),
                 ..
-            } => "name a target elsewhere, or extend the snapshot or the pool (lvextend)",
-            Self::InsufficientSpace { .. } => {
-                "free some space, choose a smaller size, or name another directory"
+            } => {
+                "name a target elsewhere, or extend the snapshot or the pool (lvextend, zpool add)"
             }
+            Self::InsufficientSpace { .. } => FULL_ADVICE,
             Self::InsufficientSpaceForHoles { .. } => {
                 "free some space, choose a smaller --window-end or --scratch-size, or name a target elsewhere"
             }
@@ -227,6 +233,8 @@ impl DriveError {
                 Some(libc::EROFS) => "name a directory on a file system that can be written",
                 Some(libc::EBUSY) => "end the program that holds it, then start again",
                 Some(libc::EINVAL) => "try --cache keep",
+                Some(libc::ENOSPC) => FULL_ADVICE,
+                Some(libc::EDQUOT) => QUOTA_ADVICE,
                 Some(libc::ENOMEDIUM) => "insert a medium",
                 Some(libc::ENXIO | libc::ENODEV) => "the drive is gone: check cable and power",
                 _ => "see the kernel's log (dmesg)",

@@ -1,6 +1,6 @@
 //! File systems on block devices: usage and mount options.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -131,8 +131,6 @@ fn describe_mount(
     device: (u32, u32),
     is_reachable: bool,
 ) -> MountedFileSystem {
-    let below = mount.path.strip_prefix("/").unwrap_or(&mount.path);
-    let here = roots.proc.join("self/root").join(below);
     MountedFileSystem {
         device_id: mount.device_id,
         block_device: device,
@@ -145,13 +143,18 @@ fn describe_mount(
             .map(|option| sanitized(option))
             .collect(),
         usage: (is_reachable && !mount.file_system.starts_with("fuse"))
-            .then(|| statvfs_usage(&here))
+            .then(|| statvfs_usage(roots, mount))
             .flatten(),
     }
 }
 
-fn statvfs_usage(at: &Path) -> Option<FileSystemUsage> {
-    let found = rustix::fs::statvfs(at).ok()?;
+/// Usage of what the path of a mount leads to.
+pub(in crate::drive) fn statvfs_usage(
+    roots: &SysPaths,
+    mount: &MountEntry,
+) -> Option<FileSystemUsage> {
+    let below = mount.path.strip_prefix("/").unwrap_or(&mount.path);
+    let found = rustix::fs::statvfs(roots.proc.join("self/root").join(below)).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
     Some(FileSystemUsage {
         size_bytes: bytes(found.f_blocks),
@@ -164,6 +167,8 @@ fn statvfs_usage(at: &Path) -> Option<FileSystemUsage> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     const USAGE: FileSystemUsage = FileSystemUsage {

@@ -4,6 +4,7 @@
 //! written, so does what others have written to an image, a snapshot or a pool and the kernel has not written
 //! back yet.
 
+mod file_directory;
 mod file_system;
 mod image;
 mod lower_space;
@@ -11,8 +12,10 @@ mod new_blocks;
 mod output_space;
 mod quota;
 mod store;
+mod store_space;
 mod unwritten;
 mod upper_directory;
+mod zfs_pool;
 
 use crate::drive::error::DriveError;
 use crate::drive::space_limit::SpaceLimit;
@@ -20,14 +23,14 @@ use crate::roots::SysPaths;
 
 pub use self::lower_space::LowerSpace;
 pub(super) use self::lower_space::SpaceDemand;
-pub(super) use self::new_blocks::{is_written_in_place, new_block_bytes};
+pub(super) use self::new_blocks::{is_on_server, is_written_in_place, new_block_bytes};
 pub use self::output_space::OutputSpace;
 use self::store::SpaceStore;
 
 /// Sizes are multiples of this, which is a multiple of every drive's block size.
 pub(super) const SIZE_GRANULARITY: u64 = 4096;
 /// Minimum number of bytes that stay free.
-const RESERVE_BYTES: u64 = 1 << 30;
+pub(super) const RESERVE_BYTES: u64 = 1 << 30;
 /// Divisor of the size of the file system, or of the memory, that gives the reserve.
 const RESERVE_DIVISOR: u64 = 20;
 /// Minimum number of bytes of a snapshot or a pool that stay free, unless that is more than half of it:
@@ -78,6 +81,11 @@ impl FreeSpace {
     #[must_use]
     pub fn usable_bytes(&self) -> u64 {
         self.free_bytes.saturating_sub(self.reserve_bytes)
+    }
+
+    /// Whether that many bytes are free beside a reserve, or beside its own reserve if that is less.
+    fn has_free(&self, bytes: u64, reserve: u64) -> bool {
+        self.free_bytes >= bytes.saturating_add(reserve.min(self.reserve_bytes))
     }
 
     /// Default size of a scratch file: 1 GiB, or half of the usable bytes if that is less. `None`

@@ -114,6 +114,20 @@ pub fn disk_sequence(device: impl AsFd) -> io::Result<u64> {
     Ok(sequence)
 }
 
+/// Name of the dataset of a ZFS volume (`BLKZNAME`, OpenZFS include/sys/fs/zfs.h).
+///
+/// # Errors
+/// `ENOTTY` for other devices.
+pub fn zfs_volume_name(device: &File) -> io::Result<Vec<u8>> {
+    const BLKZNAME: libc::Ioctl = libc::_IOR::<[u8; NAME_BYTES]>(0x12, 125);
+    const NAME_BYTES: usize = 256;
+    let mut name = [0_u8; NAME_BYTES];
+    // SAFETY: BLKZNAME writes at most 256 bytes to the address given, which is `name`.
+    check_ioctl(unsafe { libc::ioctl(device.as_raw_fd(), BLKZNAME, name.as_mut_ptr()) })?;
+    let end = name.iter().position(|byte| *byte == 0);
+    Ok(name[..end.unwrap_or(NAME_BYTES)].to_vec())
+}
+
 /// Attaches another file of the same size to a read-only loop device. For the kernel this is
 /// another medium under the same device number.
 ///

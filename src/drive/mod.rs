@@ -22,10 +22,11 @@ pub mod settings;
 mod space_limit;
 pub mod unplug;
 mod user_namespace;
+pub(crate) mod zfs_command;
 
 pub use self::advice::TuningAdvice;
 pub use self::error::DriveError;
-pub(crate) use self::error::io_error_context;
+pub(crate) use self::error::{QUOTA_ADVICE, io_error_context};
 pub use self::error_kind::ErrorKind;
 pub use self::file_systems::MountedFileSystem;
 pub use self::free_space::{LowerSpace, OutputSpace};

@@ -7,13 +7,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rand::Rng as _;
-use rustix::fs::{Advice, AtFlags, Mode as Permissions, OFlags};
+use rustix::fs::{Advice, AtFlags, FallocateFlags, Mode as Permissions, OFlags, fallocate};
 use rustix::io::Errno;
 
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::free_space::{
-    FreeSpace, LowerSpace, MIN_SCRATCH_BYTES, SIZE_GRANULARITY, SpaceCount, SpaceDemand,
-    is_written_in_place, new_block_bytes,
+    FreeSpace, LowerSpace, MIN_SCRATCH_BYTES, RESERVE_BYTES, SIZE_GRANULARITY, SpaceCount,
+    SpaceDemand, is_on_server, is_written_in_place, new_block_bytes,
 };
 use crate::drive::guard;
 use crate::drive::guard::{MediumAccess, WriteMode};
@@ -65,7 +65,11 @@ pub(super) fn scratch_size(
     directory: &str,
     wanted: Option<u64>,
 ) -> Result<u64, DriveError> {
-    let room = FreeSpace::of_file(roots, file, directory, SpaceCount::BeforeWriting)?;
+    let (lower, count) = (
+        LowerSpace::below_file(roots, file),
+        SpaceCount::BeforeWriting,
+    );
+    let room = FreeSpace::of_file(roots, file, directory, &lower, count)?;
     let Some(wanted) = wanted else {
         return room
             .default_scratch_bytes()
@@ -120,6 +124,14 @@ fn write_random_data(
     let mut storage = vec![0_u8; FILL_CHUNK_BYTES + SIZE_GRANULARITY as usize];
     let start = storage.as_ptr().align_offset(SIZE_GRANULARITY as usize);
     let buffer = &mut storage[start..start + FILL_CHUNK_BYTES];
+    let below = LowerSpace::below_file(medium.roots(), &file);
+    let is_on_server = is_on_server(medium.roots(), &file);
+    if is_on_server {
+        reserve_on_server(&file, total).map_err(io_error_context(
+            "reserve space for the scratch file in",
+            name,
+        ))?;
+    }
     let mut done = 0;
     while done < total {
         if cancelled() {
@@ -129,12 +141,17 @@ fn write_random_data(
         }
         let left = total - done;
         if done % FREE_SPACE_CHECK_BYTES == 0 {
-            check_free_space(medium.roots(), &file, name, left)?;
+            check_free_space(medium.roots(), &file, name, &below, left)?;
         }
         let chunk = &mut buffer[..left.min(FILL_CHUNK_BYTES as u64) as usize];
         random.fill_bytes(chunk);
-        file.write_all_at(chunk, done)
-            .map_err(io_error_context("fill the scratch file in", name))?;
+        let written = file.write_all_at(chunk, done);
+        // Where nothing was reserved: what the page cache holds would be sent after a refusal nevertheless.
+        let written = written.and_then(|()| match is_on_server {
+            true => file.sync_data(),
+            false => Ok(()),
+        });
+        written.map_err(io_error_context("fill the scratch file in", name))?;
         done += chunk.len() as u64;
         progress(done, total);
     }
@@ -143,6 +160,17 @@ fn write_random_data(
     // Best effort: the check `served-from-cache` detects what stays cached.
     let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
     Ok(())
+}
+
+/// Has a server reserve the space of a scratch file, and as much for others, at most the usual reserve. A quota
+/// of the server shows only when it refuses something, and is used up until the file is truncated then: for
+/// this one request, not while the file grows. Does nothing on servers that reserve nothing.
+fn reserve_on_server(file: &File, size: u64) -> Result<(), Errno> {
+    let more = size.saturating_add(size.min(RESERVE_BYTES));
+    match fallocate(file, FallocateFlags::empty(), 0, more) {
+        Err(error @ (Errno::DQUOT | Errno::NOSPC)) => Err(error),
+        _ => rustix::fs::ftruncate(file, size),
+    }
 }
 
 /// Refuses to overwrite a range of a file or a device where the new blocks that it gets, or those of the
@@ -237,9 +265,10 @@ fn check_free_space(
     roots: &SysPaths,
     file: &File,
     directory: &str,
+    below: &LowerSpace,
     left: u64,
 ) -> Result<(), DriveError> {
-    let room = FreeSpace::of_file(roots, file, directory, SpaceCount::WhileWriting)?;
+    let room = FreeSpace::of_file(roots, file, directory, below, SpaceCount::WhileWriting)?;
     if left > room.usable_bytes() {
         return Err(room.insufficient_space(directory, left));
     }
@@ -261,6 +290,13 @@ mod tests {
         );
         assert_eq!(store_bytes(0, None, 65_536), 0);
         assert_eq!(store_bytes(u64::MAX, Some(u64::MAX), u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn space_reserved_for_others_is_given_back() {
+        let file = tempfile::tempfile().unwrap();
+        reserve_on_server(&file, 1 << 20).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 1 << 20);
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub enum RecordingWriteError {
     },
     /// The file system has no room for the ring.
     #[error(
-        "{} needs {}, and its file system, or an image or pool below it, is almost full",
+        "{} needs {}, and its file system, a quota, or an image or pool below it, is almost full",
         path.display(), units::format_capacity(*bytes as f64)
     )]
     NoRoomForRing {

@@ -276,4 +276,23 @@ if mkdir $cluster 2>/dev/null; then
 else
     echo "skipped $what"
 fi
+
+# Modules scst, scst_vdisk and scst_local of the SCST project, if they are loaded.
+scst=/sys/kernel/scst_tgt
+if [ -d $scst ]; then
+    for handler in vdisk_fileio vdisk_blockio; do
+        what="device that SCST serves ($handler)"
+        written /dev/$scsi
+        echo "add_device disk1 filename=/dev/$scsi" >$scst/handlers/$handler/mgmt
+        refused "SCST device disk1 exports" /dev/$scsi
+        written /dev/$nvme
+        echo "del_device disk1" >$scst/handlers/$handler/mgmt
+        sleep 1
+    done
+    what="device that SCST serves once it is written"
+    during 3 "SCST device disk1" /dev/$scsi "echo 'add_device disk1 filename=/dev/$scsi' >$scst/handlers/vdisk_fileio/mgmt"
+    echo "del_device disk1" >$scst/handlers/vdisk_fileio/mgmt
+else
+    echo "skipped devices that SCST serves"
+fi
 exit $failed

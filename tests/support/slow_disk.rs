@@ -67,6 +67,8 @@ struct Speed {
     names: Mutex<BTreeSet<OsString>>,
     /// The size that a file was shortened to.
     shortened: Mutex<Option<u64>>,
+    /// A file whose name was removed is neither opened nor has it sizes, as on mergerfs.
+    loses_removed_files: AtomicBool,
     /// The test is over: nothing waits any more.
     over: AtomicBool,
 }
@@ -82,6 +84,7 @@ impl Speed {
             endless: AtomicBool::default(),
             names: Mutex::default(),
             shortened: Mutex::default(),
+            loses_removed_files: AtomicBool::default(),
             over: AtomicBool::default(),
         }
     }
@@ -145,6 +148,12 @@ impl Speed {
 }
 
 struct Server(Arc<Speed>);
+
+impl Server {
+    fn is_lost(&self, inode: INodeNo) -> bool {
+        inode == SCRATCH && self.0.loses_removed_files.load(Ordering::SeqCst)
+    }
+}
 
 fn attributes(inode: INodeNo) -> FileAttr {
     let directory = inode == INodeNo::ROOT;
@@ -212,7 +221,10 @@ impl Filesystem for Server {
         reply.attr(&TIME_TO_LIVE, &attributes(inode));
     }
 
-    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+    fn open(&self, _: &Request, inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        if self.is_lost(inode) {
+            return reply.error(Errno::ESTALE);
+        }
         self.0.answer(Operation::Open, || {
             reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
         });
@@ -302,7 +314,10 @@ impl Filesystem for Server {
         reply.ok();
     }
 
-    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+    fn statfs(&self, _: &Request, inode: INodeNo, reply: ReplyStatfs) {
+        if self.is_lost(inode) {
+            return reply.error(Errno::ESTALE);
+        }
         let blocks = 100 << 18;
         reply.statfs(blocks, blocks, blocks, 100, 100, 4096, 255, 4096);
     }
@@ -346,6 +361,11 @@ impl SlowDisk {
 
     pub fn file(&self) -> PathBuf {
         self.mount.path().join("disk")
+    }
+
+    /// From now on a file whose name was removed is not opened again, and its file system tells no sizes for it.
+    pub fn lose_removed_files(&self) {
+        self.speed.loses_removed_files.store(true, Ordering::SeqCst);
     }
 
     /// From now on the operation takes five seconds.

@@ -6,6 +6,7 @@ use super::options::{
 };
 use super::parameter::ParameterError;
 use super::parameter_conflict::ParameterConflict;
+use crate::drive::QUOTA_ADVICE;
 use crate::engine::{EngineError, OpenError, PlanError, PlanField, PlanProblem};
 use crate::privilege;
 
@@ -124,6 +125,7 @@ fn engine_advice(error: &EngineError) -> String {
                 "the drive is gone: check cable and power, or the program that serves it"
             }
             Some(libc::ENOSPC) => "free some space, or choose a smaller size",
+            Some(libc::EDQUOT) => QUOTA_ADVICE,
             Some(libc::EINVAL) => "try a larger --block-size, or --cache keep",
             _ => "see the kernel's log (dmesg)",
         },

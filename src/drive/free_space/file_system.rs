@@ -1,7 +1,13 @@
 //! The free space of the file system of a file, without what is below it.
 
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 
+use rustix::fs::{StatVfs, fstatvfs};
+use rustix::io::Errno;
+
+use super::file_directory::directory_of;
 use super::{FreeSpace, new_blocks, quota};
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::space_limit::SpaceLimit;
@@ -23,8 +29,7 @@ impl FreeSpace {
         file: &File,
         directory: &str,
     ) -> Result<Self, DriveError> {
-        let facts = rustix::fs::fstatvfs(file)
-            .map_err(io_error_context("get the free space of", directory))?;
+        let facts = space_of(file).map_err(io_error_context("get the free space of", directory))?;
         let own = Self::new(
             facts.f_blocks.saturating_mul(facts.f_frsize),
             facts.f_bavail.saturating_mul(facts.f_frsize),
@@ -60,6 +65,20 @@ impl FreeSpace {
             .min_by_key(|room| (room.usable_bytes(), room.free_bytes))
             .unwrap_or(self)
     }
+}
+
+/// The space of the file system of a file. A union of file systems (mergerfs) reports none for a file whose name
+/// was removed: then that of the directory that the name was in, if it is still there.
+fn space_of(file: &File) -> io::Result<StatVfs> {
+    let error = match fstatvfs(file) {
+        Err(error @ (Errno::STALE | Errno::NOENT)) => io::Error::from(error),
+        facts => return Ok(facts?),
+    };
+    let directory = directory_of(file).ok_or(error)?;
+    if directory.metadata()?.dev() != file.metadata()?.dev() {
+        return Err(Errno::STALE.into());
+    }
+    Ok(fstatvfs(&directory)?)
 }
 
 /// Whether data written to a file uses memory: tmpfs and ramfs, also below an overlay.

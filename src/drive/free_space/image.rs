@@ -14,6 +14,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use crate::drive::free_space::new_blocks::new_block_bytes;
 use crate::drive::free_space::store;
 use crate::drive::free_space::upper_directory::upper_directory;
+use crate::drive::free_space::zfs_pool::is_zfs_volume;
 use crate::drive::guard::siblings;
 use crate::drive::identity::sysfs::{directory_entries, read_line};
 use crate::drive::identity::{block_device_name, sanitized};
@@ -56,7 +57,9 @@ enum DeviceOfFile {
     Known((u32, u32)),
     /// None: the file system is in memory or on another machine.
     None,
-    /// A file system that does not tell what it is on: FUSE, a stacked one, ZFS, an overlay whose upper
+    /// ZFS, which does not tell what its pool is on; not on a volume of a pool.
+    ZfsPool,
+    /// A file system that does not tell what it is on: FUSE, a stacked one, an overlay whose upper
     /// directory is not found.
     NotTold,
 }
@@ -81,6 +84,7 @@ impl DeviceOfFile {
                 Some(upper) => Self::of(roots, &upper),
                 None => Self::NotTold,
             },
+            "zfs" => Self::ZfsPool,
             name if is_on_unnamed_devices(name) || is_served_here(&mount) => Self::NotTold,
             _ => Self::None,
         }
@@ -92,7 +96,7 @@ impl DeviceOfFile {
 fn is_on_unnamed_devices(file_system: &str) -> bool {
     matches!(
         file_system,
-        "fuse" | "ecryptfs" | "wrapfs" | "aufs" | "zfs" | "btrfs" | "bcachefs"
+        "fuse" | "ecryptfs" | "wrapfs" | "aufs" | "btrfs" | "bcachefs"
     ) || file_system.starts_with("fuse.")
 }
 
@@ -125,6 +129,11 @@ pub(super) fn devices_below_file(roots: &SysPaths, file: &File) -> Vec<String> {
     match DeviceOfFile::of(roots, file) {
         DeviceOfFile::Known(number) => devices_below(roots, number),
         DeviceOfFile::None => Vec::new(),
+        DeviceOfFile::ZfsPool => {
+            let mut names = directory_entries(&roots.sys.join("class/block"));
+            names.retain(|name| !is_zfs_volume(name));
+            names
+        }
         DeviceOfFile::NotTold => directory_entries(&roots.sys.join("class/block")),
     }
 }
@@ -302,20 +311,22 @@ mod tests {
                 (&info, "pos:\t0\nmnt_id:\t77\n"),
                 ("sys/class/block/loop0/size", "8\n"),
                 ("sys/class/block/sda/size", "8\n"),
+                ("sys/class/block/zd16/size", "8\n"),
             ]);
             let mut names = devices_below_file(&roots, &file);
             names.sort();
             names
         };
         let below = |file_system: &str| below_with(file_system, "rw");
-        for kind in ["fuse.bindfs", "fuse", "ecryptfs", "zfs", "overlay"] {
-            assert_eq!(below(kind), ["loop0", "sda"], "{kind}");
+        for kind in ["fuse.bindfs", "fuse", "ecryptfs", "overlay"] {
+            assert_eq!(below(kind), ["loop0", "sda", "zd16"], "{kind}");
         }
+        assert_eq!(below("zfs"), ["loop0", "sda"], "no pool is on volumes");
         for kind in ["tmpfs", "nfs4"] {
             assert!(below(kind).is_empty(), "{kind}");
         }
         let own = below_with("nfs4", "rw,vers=4.2,addr=127.0.0.1");
-        assert_eq!(own, ["loop0", "sda"]);
+        assert_eq!(own, ["loop0", "sda", "zd16"]);
         // An address for documentation (RFC 5737), which no machine has.
         let options = "rw,vers=4.2,clientaddr=127.0.0.1,addr=192.0.2.1";
         assert!(below_with("nfs4", options).is_empty());

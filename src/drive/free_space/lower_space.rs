@@ -70,6 +70,8 @@ impl LowerSpace {
             found.stores.extend(SpaceStore::of_device(roots, &name));
             next += 1;
         }
+        let pools = SpaceStore::of_zfs_volumes(roots, &devices);
+        found.stores.extend(pools);
         found
     }
 
@@ -101,10 +103,7 @@ impl LowerSpace {
     /// own reserve if that is less.
     #[must_use]
     pub fn has_free(&self, roots: &SysPaths, bytes: u64, reserve: u64) -> bool {
-        let lacks = |room: &FreeSpace| {
-            let reserve = reserve.min(room.reserve_bytes);
-            room.free_bytes < bytes.saturating_add(reserve)
-        };
+        let lacks = |room: &FreeSpace| !room.has_free(bytes, reserve);
         self.rooms_where(roots, 0, lacks).is_empty()
     }
 
@@ -169,9 +168,9 @@ impl FreeSpace {
         roots: &SysPaths,
         file: &File,
         directory: &str,
+        lower: &LowerSpace,
         count: SpaceCount,
     ) -> Result<Self, DriveError> {
-        let lower = LowerSpace::below_file(roots, file);
         let own = Self::of_own_file_system(roots, file, directory, count)?;
         let below = lower.rooms(roots, count).into_iter();
         // When the file system of an image is full, this one loses data of others that the kernel has

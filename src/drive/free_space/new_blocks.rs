@@ -10,6 +10,18 @@ use crate::roots::SysPaths;
 
 /// File systems that write no block in place (statfs(2), linux/magic.h): btrfs, ZFS, bcachefs, NILFS.
 const COPY_ON_WRITE_MAGIC: [u32; 4] = [0x9123_683e, 0x2fc1_2fc1, 0xca45_1a4e, 0x3434];
+/// File systems on a server, whose quotas the kernel does not tell: NFS, SMB (both versions), 9p, Ceph, AFS,
+/// Lustre, GPFS.
+const NETWORK_MAGIC: [u32; 8] = [
+    0x6969,
+    0xfe53_4d42,
+    0xff53_4d42,
+    0x0102_1997,
+    0x00c3_6400,
+    0x5346_414f,
+    0x0bd0_0bd0,
+    0x4750_4653,
+];
 /// `FS_NOCOW_FL` (linux/fs.h): btrfs writes the blocks of this file in place (chattr +C).
 const FS_NOCOW_FL: u32 = 0x0080_0000;
 
@@ -34,6 +46,11 @@ pub(in crate::drive) fn is_written_in_place(roots: &SysPaths, file: &File) -> bo
     let is_copied =
         file_system_magic(roots, file).is_some_and(|magic| COPY_ON_WRITE_MAGIC.contains(&magic));
     !is_copied || ioctl::inode_flags(file).is_ok_and(|flags| flags & FS_NOCOW_FL != 0)
+}
+
+/// Whether the data of a file is on a server.
+pub(in crate::drive) fn is_on_server(roots: &SysPaths, file: &File) -> bool {
+    file_system_magic(roots, file).is_some_and(|magic| NETWORK_MAGIC.contains(&magic))
 }
 
 /// Type of the file system that holds the data of a file, as statfs(2) reports it: of an overlay, that

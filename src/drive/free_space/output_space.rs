@@ -1,11 +1,11 @@
-//! Whether the file system of a file that grows while others work, such as a recording, and what is
-//! below it, keeps its reserve.
+//! Whether the file system of a file that grows while others work, such as a recording, its quotas, and what
+//! is below it, keep their reserve.
 
 use std::fs::File;
 
 use rustix::fs::fstatvfs;
 
-use super::LowerSpace;
+use super::{LowerSpace, quota};
 use crate::roots::SysPaths;
 
 /// Bytes that stay free on the file system of an output, whatever its size.
@@ -46,7 +46,11 @@ impl OutputSpace {
         let free = facts.f_bavail.saturating_mul(facts.f_frsize);
         // An unlimited file system in memory, and some in user space, report no sizes.
         let has_own = total == 0 || free >= needed.saturating_add(reserve_bytes(total));
-        has_own && self.has_lower_room(needed)
+        // An image that counts for the same quota loses data as below a full file system.
+        let quotas = || quota::quota_rooms(&self.roots, file).into_iter();
+        has_own
+            && quotas().all(|room| room.has_free(needed, RESERVE_BYTES))
+            && self.has_lower_room(needed)
     }
 
     /// Whether what is below the file system keeps its reserve after another `bytes` bytes. Space that

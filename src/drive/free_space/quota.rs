@@ -9,8 +9,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-use rustix::fs::{CWD, Mode, OFlags};
-
+use super::file_directory::directory_of;
 use super::upper_directory::overlay_upper_directory;
 use super::{FreeSpace, RESERVE_BYTES, RESERVE_DIVISOR};
 use crate::drive::btrfs;
@@ -178,9 +177,7 @@ fn limit_bytes(block: &QuotaBlock) -> Option<u64> {
 /// What the quota of a project leaves by statfs(2) of the directory of a file: XFS and ext4 report it
 /// there to everybody.
 fn project_of_directory(file: &File, project: u32) -> Option<FreeSpace> {
-    let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let directory = rustix::fs::openat(CWD, path.parent()?, flags, Mode::empty()).ok()?;
+    let directory = directory_of(file)?;
     let of_directory = InodeAttributes::of_file(&directory)?;
     let (own, whole) = (
         rustix::fs::fstatvfs(&directory).ok()?,

@@ -1,9 +1,11 @@
-//! Space of device-mapper that a write takes although the device above it has its full size: of a
-//! snapshot, which gets a copy of what is overwritten on its origin, and of a thin pool (kernel
-//! Documentation/admin-guide/device-mapper/snapshot.rst, thin-provisioning.rst, vdo.rst). When a
-//! snapshot is full the kernel invalidates it, and all of its data is lost; when a pool is full, the
-//! kernel drops data that it has accepted.
+//! Space that a write takes although the device above it has its full size: of a snapshot of
+//! device-mapper, which gets a copy of what is overwritten on its origin, of a thin pool (kernel
+//! Documentation/admin-guide/device-mapper/snapshot.rst, thin-provisioning.rst, vdo.rst), and of a pool
+//! of ZFS. When a snapshot is full the kernel invalidates it, and all of its data is lost; when a pool is
+//! full, the kernel drops data that it has accepted.
 
+use super::store_space::StoreSpace;
+use super::zfs_pool::{self, ZfsPool};
 use crate::drive::guard::conflicts::device_mapper::{TableLine, read_status, read_table};
 use crate::drive::identity::sysfs::{directory_entries, read_device_number, read_line};
 use crate::drive::identity::{block_device_name, sanitized};
@@ -18,42 +20,52 @@ const VDO_BLOCK_BYTES: u64 = 4096;
 const METADATA_RESERVE_DIVISOR: u64 = 20;
 
 /// A snapshot or a pool that a device needs space in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct SpaceStore {
     /// What it is, with its name, for display.
     pub description: String,
-    /// Number of the device-mapper device that reports its space.
-    number: (u32, u32),
+    source: SpaceSource,
 }
 
-/// The space of a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StoreSpace {
-    /// Its size in bytes.
-    pub total_bytes: u64,
-    /// Bytes that are left.
-    pub free_bytes: u64,
-    /// Bytes that one write takes at least.
-    pub unit_bytes: u64,
+/// What reports the space of a store.
+#[derive(Debug)]
+enum SpaceSource {
+    /// The device-mapper device of that number.
+    DeviceMapper((u32, u32)),
+    /// A pool of ZFS.
+    ZfsPool(ZfsPool),
 }
 
 impl SpaceStore {
-    /// The store of that device; `None` if it has none, or if its table cannot be read, as without
-    /// root.
+    /// The store of that device-mapper device; `None` if it has none, or if its table cannot be read, as
+    /// without root.
     pub(super) fn of_device(roots: &SysPaths, name: &str) -> Option<Self> {
         let number = device_number(roots, name)?;
         let table = read_table(roots, number).ok()?;
         let kind = table.iter().find_map(store_kind)?;
         Some(Self {
             description: format!("the {kind} {}", map_name(roots, name)),
-            number,
+            source: SpaceSource::DeviceMapper(number),
+        })
+    }
+
+    /// The pools that the ZFS volumes among these devices take space of.
+    pub(super) fn of_zfs_volumes(roots: &SysPaths, names: &[String]) -> impl Iterator<Item = Self> {
+        let pools = zfs_pool::pools_of_devices(roots, names).into_iter();
+        pools.map(|pool| Self {
+            description: format!("the ZFS pool {}", sanitized(&pool.name)),
+            source: SpaceSource::ZfsPool(pool),
         })
     }
 
     /// Its space by now; `None` if it no longer has any, such as a snapshot that is invalid already.
     pub(super) fn space(&self, roots: &SysPaths) -> Option<StoreSpace> {
-        let table = read_table(roots, self.number).ok()?;
-        let status = read_status(roots, self.number).ok()?;
+        let number = match &self.source {
+            SpaceSource::DeviceMapper(number) => *number,
+            SpaceSource::ZfsPool(pool) => return pool.space(roots),
+        };
+        let table = read_table(roots, number).ok()?;
+        let status = read_status(roots, number).ok()?;
         store_space(&table, &status)
     }
 }

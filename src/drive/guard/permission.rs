@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::drive::free_space::{FreeSpace, SpaceCount};
+use crate::drive::free_space::{FreeSpace, LowerSpace, SpaceCount};
 use crate::drive::guard::conflicts::medium_usage::SearchDepth;
 use crate::drive::guard::conflicts::process_list::ProcessList;
 use crate::drive::guard::consent::Consent;
@@ -88,7 +88,9 @@ pub(super) fn check_copy(
         super::consent::check_medium(roots, medium, consent, None)?;
     }
     let (name, size) = (&medium.target.name, medium.target.size_bytes);
-    match FreeSpace::of_file(roots, medium.anchor(), name, SpaceCount::BeforeWriting) {
+    let (file, count) = (medium.anchor(), SpaceCount::BeforeWriting);
+    let lower = LowerSpace::below_file(roots, file);
+    match FreeSpace::of_file(roots, file, name, &lower, count) {
         Ok(room) if room.usable_bytes() < size => Err(Refusal::NoRoomForCopy {
             name: name.clone(),
             size,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode as Permissions, OFlags};
+use rustix::io::Errno;
 
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::ioctl;
@@ -150,13 +151,23 @@ impl OpenMedium {
         self.is_filled.store(true, Ordering::Release);
     }
 
-    /// Opens another descriptor of the same inode.
+    /// Opens another descriptor of the same inode. A union of file systems (mergerfs) opens no file whose name
+    /// was removed: for a scratch file there, the descriptor is another one of the same open file, where the
+    /// flags allow that.
     ///
     /// # Errors
     /// When the kernel refuses, or when the device number belongs to another disk now.
     pub(in crate::drive) fn reopen(&self, flags: OFlags) -> Result<File, DriveError> {
-        let descriptor = reopen_inode(self.anchor_file.as_fd(), flags)
-            .map_err(io_error_context("open", &self.target.name))?;
+        let descriptor = match reopen_inode(self.anchor_file.as_fd(), flags) {
+            Err(Errno::STALE | Errno::NOENT)
+                if self.target.kind == TargetKind::ScratchFile
+                    && !flags.intersects(OFlags::DIRECT | OFlags::SYNC) =>
+            {
+                rustix::io::fcntl_dupfd_cloexec(&self.anchor_file, 0)
+            }
+            opened => opened,
+        };
+        let descriptor = descriptor.map_err(io_error_context("open", &self.target.name))?;
         let file = File::from(descriptor);
         match self.difference_to(&file) {
             None => Ok(file),

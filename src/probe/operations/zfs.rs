@@ -4,30 +4,17 @@
 //! zpool runs beside the samples and is never waited for: it hangs while a pool is suspended.
 
 use std::fs;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::path::PathBuf;
 use std::time::Duration;
-
-use rustix::fs::{OFlags, fcntl_setfl};
 
 use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
 use super::sources::OperationSources;
+use crate::drive::zfs_command::{ZfsCommand, installed_program};
 use crate::probe::text::{nonempty_lines, parse_number};
 use crate::roots::SysPaths;
 
-/// Where zpool is installed. A path that the environment names would be run by root.
-const PROGRAMS: [&str; 4] = [
-    "/sbin/zpool",
-    "/usr/sbin/zpool",
-    "/usr/local/sbin/zpool",
-    "/usr/bin/zpool",
-];
 /// Time between two calls: a scan takes hours.
 const CALL_INTERVAL: Duration = Duration::from_secs(5);
-/// More of an answer is not read.
-const MAX_ANSWER_BYTES: usize = 1 << 20;
-
 /// A scan that is in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolScan {
@@ -40,23 +27,13 @@ pub struct PoolScan {
 }
 
 /// Calls zpool from time to time, and remembers its last answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ScanReader {
-    programs: Vec<PathBuf>,
-    call: Option<Call>,
+    /// Another program than the installed one.
+    program: Option<PathBuf>,
+    call: Option<ZfsCommand>,
     called_at: Option<Duration>,
     scans: Vec<PoolScan>,
-}
-
-impl Default for ScanReader {
-    fn default() -> Self {
-        Self {
-            programs: PROGRAMS.map(PathBuf::from).into(),
-            call: None,
-            called_at: None,
-            scans: Vec::new(),
-        }
-    }
 }
 
 impl ScanReader {
@@ -85,9 +62,9 @@ impl ScanReader {
         let is_due = |called: Duration| at.saturating_sub(called) >= CALL_INTERVAL;
         if self.called_at.is_none_or(is_due) {
             self.called_at = Some(at);
-            let mut programs = self.programs.iter();
-            let program = programs.find(|program| program.exists());
-            self.call = program.and_then(|program| Call::start(program).ok());
+            let program = self.program.clone();
+            let program = program.or_else(|| installed_program("zpool"));
+            self.call = program.and_then(|path| ZfsCommand::start(&path, &["status"]).ok());
         }
     }
 }
@@ -99,57 +76,6 @@ fn has_pools(roots: &SysPaths) -> bool {
         .flatten()
         .flatten()
         .any(|entry| entry.path().join("state").exists())
-}
-
-/// zpool while it runs.
-#[derive(Debug)]
-struct Call {
-    child: Child,
-    output: ChildStdout,
-    answer: Vec<u8>,
-}
-
-impl Call {
-    fn start(program: &Path) -> io::Result<Self> {
-        let mut child = Command::new(program)
-            .arg("status")
-            .env_clear()
-            .env("LC_ALL", "C")
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        fcntl_setfl(&output, OFlags::NONBLOCK)?;
-        Ok(Self {
-            child,
-            output,
-            answer: Vec::new(),
-        })
-    }
-
-    /// What it has printed, once it has ended; nothing where it failed.
-    fn answer(&mut self) -> Option<Vec<u8>> {
-        let mut buffer = [0; 4096];
-        // The answer ends with its output. What is beyond the limit is read and dropped.
-        loop {
-            match self.output.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(length) if self.answer.len() < MAX_ANSWER_BYTES => {
-                    self.answer.extend(&buffer[..length]);
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
-            }
-        }
-        match self.child.try_wait() {
-            Ok(Some(status)) if status.success() => Some(std::mem::take(&mut self.answer)),
-            Ok(None) => None,
-            Ok(Some(_)) | Err(_) => Some(Vec::new()),
-        }
-    }
 }
 
 /// The scans in progress in the text of `zpool status`. A paused scan is none.
@@ -267,7 +193,7 @@ mod tests {
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
         let mut reader = ScanReader {
-            programs: vec![program],
+            program: Some(program),
             ..ScanReader::default()
         };
         let sources = OperationSources {

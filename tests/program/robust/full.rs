@@ -11,6 +11,7 @@ use diskscope::session::store;
 
 use crate::requirement::{Requirement, skip};
 use crate::robust::sandbox::{RunSandbox, covered_time, is_root, stderr, stdout, wait_until};
+use crate::slow_disk::SlowDisk;
 
 /// A small file system in memory, unmounted afterwards.
 struct Small {
@@ -253,4 +254,28 @@ fn unprintable_result_is_still_saved() {
         store::load_session(&saved[0]).unwrap().runs[0].state,
         RunState::Finished
     );
+}
+
+#[test]
+fn scratch_file_works_on_a_file_system_that_loses_removed_files() {
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    disk.lose_removed_files();
+    let sandbox = RunSandbox::new();
+    let directory = disk.directory();
+    let run = |benchmark, size| {
+        let words = ["run", benchmark, directory.to_str().unwrap()];
+        let options = ["--scratch-size", size, "--requests", "20", "--ramp", "0s"];
+        let mut command = sandbox.command(&words);
+        command.args(options).output().unwrap()
+    };
+    for benchmark in ["random-read", "random-write"] {
+        let output = run(benchmark, "32MiB");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+    let output = run("random-read", "99GiB");
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("has 100 GiB free"), "{message}");
 }

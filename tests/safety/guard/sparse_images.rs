@@ -433,3 +433,34 @@ fn growing_outputs_end_before_the_file_system_below_an_image_is_full() {
     assert_eq!(watched.status.code(), Some(1));
     assert_eq!(std::fs::metadata(&lines).unwrap().len(), 0);
 }
+
+#[test]
+fn growing_outputs_leave_half_of_a_small_quota() {
+    let mut sandbox = GuardSandbox::new();
+    let Some((_lower, directory)) = mount_limited_subvolume(&mut sandbox, 96 * MIB) else {
+        return;
+    };
+    let record = |name: &str, words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+            .arg("record")
+            .arg(directory.join(name))
+            .args(["--interval", "0.1", "--duration", "1s"])
+            .args(words)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for (name, words) in [("before", &[][..]), ("day", &["--ring", "4MB"])] {
+        let message = record(name, words);
+        assert!(!message.contains("almost full"), "{message}");
+    }
+    let message = record("large", &["--ring", "64MB"]);
+    assert!(message.contains("a quota"), "{message}");
+    let others = directory.join("others");
+    std::fs::write(&others, vec![7; 60 * MIB as usize]).unwrap();
+    assert!(command_output("sync", &["-f", others.to_str().unwrap()]).is_some());
+    for (name, words) in [("after", &[][..]), ("after-ring", &["--ring", "4MB"])] {
+        let message = record(name, words);
+        assert!(message.contains("a quota"), "{name}: {message}");
+    }
+}

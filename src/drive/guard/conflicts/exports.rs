@@ -1,5 +1,5 @@
 //! Devices and files that the kernel exports to other machines, and devices that it writes to
-//! without a file system: NVMe and SCSI targets, USB gadgets, Xen, RNBD, heartbeats of OCFS2 (kernel
+//! without a file system: NVMe and SCSI targets, SCST, USB gadgets, Xen, RNBD, heartbeats of OCFS2 (kernel
 //! Documentation/ABI/testing/configfs-*, Documentation/ABI/testing/sysfs-class-rnbd-server,
 //! Documentation/target/).
 
@@ -111,6 +111,7 @@ pub(in crate::drive::guard) fn list_exports(roots: &SysPaths) -> Vec<ExportedTar
     let configfs = roots.sys.join("kernel/config");
     list.nvmet(&configfs.join("nvmet/subsystems"));
     list.scsi_targets(&configfs.join("target/core"));
+    list.scst_devices(&roots.sys.join("kernel/scst_tgt/devices"));
     list.mass_storage_gadgets(&configfs.join("usb_gadget"));
     list.ocfs2_heartbeats(&configfs.join("cluster"));
     list.legacy_gadgets(&roots.sys.join("class/udc"));
@@ -233,6 +234,33 @@ impl ExportList<'_> {
         }
     }
 
+    /// `DEVICE/filename` of SCST (scst/README: "sysfs"): the path, and a line `[key]`; `none` for a CD drive
+    /// without a medium. sysfs does not keep the time at which the path was configured. A SCSI device has
+    /// a `handler` once commands are passed on to it.
+    fn scst_devices(&mut self, directory: &Path) {
+        for name in self.entries(directory) {
+            let device = directory.join(&name);
+            let exporter = format!("SCST device {}", sanitized(&name));
+            if fs::symlink_metadata(device.join("handler")).is_ok() {
+                for disk in self.entries(&device.join("scsi_device/device/block")) {
+                    let id = self.named_device(&disk);
+                    let source = device_source(device.clone(), Some(disk));
+                    self.add(exporter.clone(), ExportPurpose::Export, source, id);
+                }
+            }
+            let path = served_file(&device.join("filename"));
+            if let Some(path) = path.filter(|path| path.as_deref() != Some(Path::new("none"))) {
+                let id = path.as_deref().and_then(file_identity);
+                let source = ExportSource {
+                    directory: device,
+                    path,
+                    enabled_at: None,
+                };
+                self.add(exporter, ExportPurpose::Export, source, id);
+            }
+        }
+    }
+
     /// `GADGET/functions/mass_storage.NAME/lun.N/file`
     fn mass_storage_gadgets(&mut self, directory: &Path) {
         for gadget in self.entries(directory) {
@@ -241,7 +269,7 @@ impl ExportList<'_> {
                 let function = functions.join(function);
                 for unit in self.entries(&function) {
                     let unit = function.join(unit);
-                    if let Some(path) = served_file(&unit) {
+                    if let Some(path) = served_file(&unit.join("file")) {
                         let exporter = format!("USB gadget {}", sanitized(&gadget));
                         let source = export_source(&unit, path.clone(), "file");
                         let id = opened_file(self.roots, path, &unit, &["file"]);
@@ -263,7 +291,7 @@ impl ExportList<'_> {
                 }
                 for unit in self.entries(&device.join(&gadget)) {
                     let unit = device.join(&gadget).join(unit);
-                    if let Some(path) = served_file(&unit) {
+                    if let Some(path) = served_file(&unit.join("file")) {
                         let exporter = format!("USB gadget of {}", sanitized(&controller));
                         let id = path.as_deref().and_then(file_identity);
                         let source = ExportSource {
@@ -350,14 +378,13 @@ fn is_off(directory: &Path) -> bool {
     fs::read_to_string(directory.join("enable")).is_ok_and(|on| on.trim() == "0")
 }
 
-/// The file of a unit of mass storage: `None` where nothing is served, `Some(None)` where it cannot
-/// be read.
+/// The path in an attribute of what is served: `None` where nothing is, `Some(None)` where it cannot be
+/// read.
 #[expect(clippy::option_option, reason = "unknown differs from none")]
-fn served_file(unit: &Path) -> Option<Option<PathBuf>> {
-    let file = unit.join("file");
-    match read_path(&file) {
+fn served_file(attribute: &Path) -> Option<Option<PathBuf>> {
+    match read_path(attribute) {
         Some(path) => Some(Some(path)),
-        None => fs::read(&file)
+        None => fs::read(attribute)
             .is_err_and(|error| !is_absent(&error))
             .then_some(None),
     }

@@ -571,6 +571,9 @@ fn exports_by_sysfs_and_heartbeats_conflict_with_their_devices() {
     let file = tree.0.path().join("image");
     fs::write(&file, "content").unwrap();
     let id = FileId::of_metadata(&fs::metadata(&file).unwrap());
+    let disk = tree.0.path().join("disk");
+    fs::write(&disk, "content").unwrap();
+    let disk_id = FileId::of_metadata(&fs::metadata(&disk).unwrap());
     let controller = tree.0.path().join("dev/nvme0");
     let second = tree.0.path().join("dev/nvme1");
     let node = |path: &Path| format!("{}\n", path.display());
@@ -589,12 +592,19 @@ fn exports_by_sysfs_and_heartbeats_conflict_with_their_devices() {
             FileId::Device(8, 16),
         ),
         (gadget.to_owned(), "", node(&file), id),
+        (
+            "sys/kernel/scst_tgt/devices/disk1/filename".to_owned(),
+            "\n[key]\n",
+            node(&disk) + "[key]\n",
+            disk_id,
+        ),
         (format!("{passthru}/enable"), "0\n", "1\n".to_owned(), space),
     ];
     let words = [
         "OCFS2 heartbeat region ABCD writes to sda1",
         "Xen backend vbd-3-51712 exports sdb",
         "USB gadget of dummy_udc.0 exports target",
+        "SCST device disk1 exports target",
         "nvmet subsystem nqn.one exports nvme0n1",
     ];
     let roots = SysPaths::under_root(tree.0.path());
@@ -626,10 +636,51 @@ fn exports_by_sysfs_and_heartbeats_conflict_with_their_devices() {
         find(FileId::Device(8, 16)).contains(&"RNBD server, device sdb exports sdb".to_owned())
     );
 
+    assert_scst_devices_are_exported(&tree, &find);
+
     // What cannot be followed may be any device.
     tree.write_file(&format!("{passthru}/device_path"), "dev/nvme0\n");
     let found = conflicts::find_usage_in_tables(&roots, sda, "target").unwrap();
     assert_eq!(found.unresolved.len(), 1, "{:?}", found.unresolved);
+}
+
+/// A SCSI device that SCST passes commands on to, and a drive without a medium.
+fn assert_scst_devices_are_exported(tree: &GuardTree, find: &dyn Fn(FileId) -> Vec<String>) {
+    let scst = "sys/kernel/scst_tgt/devices";
+    tree.write_file(&format!("{scst}/cd/filename"), "none\n\n");
+    let device = tree.0.path().join(scst).join("0:0:0:0");
+    fs::create_dir_all(device.join("scsi_device/device/block/sda")).unwrap();
+    let is_exported = || {
+        let words = "SCST device 0:0:0:0 exports sda";
+        find(FileId::Device(8, 0))
+            .iter()
+            .any(|found| found == words)
+    };
+    assert!(!is_exported());
+    symlink("../../handlers/dev_disk", device.join("handler")).unwrap();
+    assert!(is_exported());
+}
+
+#[test]
+fn scst_device_whose_file_cannot_be_read_may_be_any() {
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sda", "8:0", &[]);
+    let roots = SysPaths::under_root(tree.0.path());
+    let place = tree.0.path().join("sys/kernel/scst_tgt/devices/disk1");
+    // Reading a directory is an error other than that nothing is there.
+    fs::create_dir_all(place.join("filename")).unwrap();
+    let unresolved = || {
+        let id = FileId::Device(8, 0);
+        let found = conflicts::find_usage_in_tables(&roots, id, "/dev/target").unwrap();
+        found.unresolved.len()
+    };
+    assert_eq!(unresolved(), 1);
+    fs::remove_dir(place.join("filename")).unwrap();
+    tree.write_file(
+        "sys/kernel/scst_tgt/devices/disk1/filename",
+        "/gone\n[key]\n",
+    );
+    assert_eq!(unresolved(), 1);
 }
 
 #[test]

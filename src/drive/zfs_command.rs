@@ -1,0 +1,120 @@
+//! Calls zfs(8) and zpool(8): only their library knows the ioctls that tell properties and the progress of a
+//! scan. They hang while a pool is suspended, so that nothing waits for them without a time limit.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+
+/// Where both are installed. A path that the environment names would be run by root.
+const DIRECTORIES: [&str; 6] = [
+    "/sbin",
+    "/usr/sbin",
+    "/usr/local/sbin",
+    "/usr/bin",
+    "/bin",
+    "/run/current-system/sw/bin",
+];
+/// More of an answer is not read.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+/// Time between two looks at a call that is waited for.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// The program of that name, if it is installed.
+pub(crate) fn installed_program(name: &str) -> Option<PathBuf> {
+    let mut paths = DIRECTORIES.iter().map(|it| Path::new(it).join(name));
+    paths.find(|path| path.exists())
+}
+
+/// A program while it runs.
+#[derive(Debug)]
+pub(crate) struct ZfsCommand {
+    child: Child,
+    output: ChildStdout,
+    answer: Vec<u8>,
+}
+
+impl ZfsCommand {
+    /// Starts a program, without a shell.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub(crate) fn start(program: &Path, arguments: &[&str]) -> io::Result<Self> {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .env_clear()
+            .env("LC_ALL", "C")
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        fcntl_setfl(&output, OFlags::NONBLOCK)?;
+        Ok(Self {
+            child,
+            output,
+            answer: Vec::new(),
+        })
+    }
+
+    /// What it has printed, once it has ended; nothing where it failed.
+    pub(crate) fn answer(&mut self) -> Option<Vec<u8>> {
+        let mut buffer = [0; 4096];
+        // The answer ends with its output. What is beyond the limit is read and dropped.
+        loop {
+            match self.output.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(length) if self.answer.len() < MAX_ANSWER_BYTES => {
+                    self.answer.extend(&buffer[..length]);
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        match self.child.try_wait() {
+            Ok(Some(status)) if status.success() => Some(std::mem::take(&mut self.answer)),
+            Ok(None) => None,
+            Ok(Some(_)) | Err(_) => Some(Vec::new()),
+        }
+    }
+
+    /// What it prints within a time; nothing where it takes longer, and is ended.
+    pub(crate) fn answer_within(mut self, limit: Duration) -> Vec<u8> {
+        let begun = Instant::now();
+        loop {
+            if let Some(answer) = self.answer() {
+                return answer;
+            }
+            if begun.elapsed() >= limit {
+                // It may be in uninterruptible sleep: it is not waited for.
+                let _ = self.child.kill();
+                let _ = self.child.try_wait();
+                return Vec::new();
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn program_that_fails_or_takes_too_long_has_no_answer() {
+        let answer = |script: &str, limit| {
+            let call = ZfsCommand::start(Path::new("/bin/sh"), &["-c", script]).unwrap();
+            call.answer_within(Duration::from_millis(limit))
+        };
+        assert_eq!(answer("echo tank", 20_000), b"tank\n");
+        assert_eq!(answer("echo tank; exit 1", 20_000), b"");
+        let begun = Instant::now();
+        assert_eq!(answer("echo tank; exec sleep 30", 50), b"");
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+}
