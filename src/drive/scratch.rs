@@ -126,12 +126,13 @@ fn write_random_data(
     let buffer = &mut storage[start..start + FILL_CHUNK_BYTES];
     let below = LowerSpace::below_file(medium.roots(), &file);
     let is_on_server = is_on_server(medium.roots(), &file);
-    if is_on_server {
+    let is_reserved = is_on_server && {
+        check_free_space(medium.roots(), &file, name, &below, total)?;
         reserve_on_server(&file, total).map_err(io_error_context(
             "reserve space for the scratch file in",
             name,
-        ))?;
-    }
+        ))?
+    };
     let mut done = 0;
     while done < total {
         if cancelled() {
@@ -140,14 +141,14 @@ fn write_random_data(
             });
         }
         let left = total - done;
-        if done % FREE_SPACE_CHECK_BYTES == 0 {
+        if !is_reserved && done % FREE_SPACE_CHECK_BYTES == 0 {
             check_free_space(medium.roots(), &file, name, &below, left)?;
         }
         let chunk = &mut buffer[..left.min(FILL_CHUNK_BYTES as u64) as usize];
         random.fill_bytes(chunk);
         let written = file.write_all_at(chunk, done);
-        // Where nothing was reserved: what the page cache holds would be sent after a refusal nevertheless.
-        let written = written.and_then(|()| match is_on_server {
+        // What the page cache holds would be sent after a refusal nevertheless.
+        let written = written.and_then(|()| match is_on_server && !is_reserved {
             true => file.sync_data(),
             false => Ok(()),
         });
@@ -164,13 +165,15 @@ fn write_random_data(
 
 /// Has a server reserve the space of a scratch file, and as much for others, at most the usual reserve. A quota
 /// of the server shows only when it refuses something, and is used up until the file is truncated then: for
-/// this one request, not while the file grows. Does nothing on servers that reserve nothing.
-fn reserve_on_server(file: &File, size: u64) -> Result<(), Errno> {
+/// this one request, not while the file grows. False for a server that reserves nothing.
+fn reserve_on_server(file: &File, size: u64) -> Result<bool, Errno> {
     let more = size.saturating_add(size.min(RESERVE_BYTES));
-    match fallocate(file, FallocateFlags::empty(), 0, more) {
-        Err(error @ (Errno::DQUOT | Errno::NOSPC)) => Err(error),
-        _ => rustix::fs::ftruncate(file, size),
+    let reserved = fallocate(file, FallocateFlags::empty(), 0, more);
+    if let Err(error @ (Errno::DQUOT | Errno::NOSPC)) = reserved {
+        return Err(error);
     }
+    rustix::fs::ftruncate(file, size)?;
+    Ok(reserved.is_ok())
 }
 
 /// Refuses to overwrite a range of a file or a device where the new blocks that it gets, or those of the
@@ -295,7 +298,7 @@ mod tests {
     #[test]
     fn space_reserved_for_others_is_given_back() {
         let file = tempfile::tempfile().unwrap();
-        reserve_on_server(&file, 1 << 20).unwrap();
+        assert_eq!(reserve_on_server(&file, 1 << 20), Ok(true));
         assert_eq!(file.metadata().unwrap().len(), 1 << 20);
     }
 
