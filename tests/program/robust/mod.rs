@@ -7,7 +7,6 @@ mod clean_up;
 mod clock;
 mod full;
 mod kill;
-mod outputs;
 mod sandbox;
 mod signals;
 mod unmount;
