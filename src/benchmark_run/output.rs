@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::drive::guard;
 use crate::drive::guard::FileChange;
-use crate::named_file::{FileId, OutputError, OutputFile};
+use crate::named_file::{FileId, HeldSignals, OutputError, OutputFile};
 use crate::roots::SysPaths;
 
 /// Checks the destination of an output, as `OutputFile::prepare` does, and refuses a file whose
@@ -34,6 +34,8 @@ pub fn prepare_output(
 ///
 /// When it cannot be written, or must no longer be written.
 pub fn write_output(roots: &SysPaths, output: OutputFile, bytes: &[u8]) -> Result<(), OutputError> {
+    // From the first call that may wait for the file system: whoever asks the program to end gets the result.
+    let _held = output.is_file().then(HeldSignals::hold);
     let output = output.examine_again()?;
     check_unused(roots, &output)?;
     output.write(bytes)

@@ -23,7 +23,7 @@ use crate::roots::SysPaths;
 
 pub use self::lower_space::LowerSpace;
 pub(super) use self::lower_space::SpaceDemand;
-pub(super) use self::new_blocks::{is_on_server, is_written_in_place, new_block_bytes};
+pub(super) use self::new_blocks::{is_on_nfs, is_on_server, is_written_in_place, new_block_bytes};
 pub use self::output_space::OutputSpace;
 use self::store::SpaceStore;
 

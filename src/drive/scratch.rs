@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::free_space::{
     FreeSpace, LowerSpace, MIN_SCRATCH_BYTES, RESERVE_BYTES, SIZE_GRANULARITY, SpaceCount,
-    SpaceDemand, is_on_server, is_written_in_place, new_block_bytes,
+    SpaceDemand, is_on_nfs, is_on_server, is_written_in_place, new_block_bytes,
 };
 use crate::drive::guard;
 use crate::drive::guard::{MediumAccess, WriteMode};
@@ -126,7 +126,7 @@ fn write_random_data(
     let buffer = &mut storage[start..start + FILL_CHUNK_BYTES];
     let below = LowerSpace::below_file(medium.roots(), &file);
     let is_on_server = is_on_server(medium.roots(), &file);
-    let is_reserved = is_on_server && {
+    let is_reserved = is_on_nfs(medium.roots(), &file) && {
         check_free_space(medium.roots(), &file, name, &below, total)?;
         reserve_on_server(&file, total).map_err(io_error_context(
             "reserve space for the scratch file in",
@@ -165,15 +165,18 @@ fn write_random_data(
 
 /// Has a server reserve the space of a scratch file, and as much for others, at most the usual reserve. A quota
 /// of the server shows only when it refuses something, and is used up until the file is truncated then: for
-/// this one request, not while the file grows. False for a server that reserves nothing.
+/// this one request, not while the file grows. False for a server that reserves nothing: one with ZFS says that
+/// it has, and the file has no blocks.
 fn reserve_on_server(file: &File, size: u64) -> Result<bool, Errno> {
     let more = size.saturating_add(size.min(RESERVE_BYTES));
     let reserved = fallocate(file, FallocateFlags::empty(), 0, more);
     if let Err(error @ (Errno::DQUOT | Errno::NOSPC)) = reserved {
         return Err(error);
     }
+    let blocks = u64::try_from(rustix::fs::fstat(file)?.st_blocks).unwrap_or(0);
     rustix::fs::ftruncate(file, size)?;
-    Ok(reserved.is_ok())
+    // stat(2) counts blocks of 512 bytes.
+    Ok(reserved.is_ok() && blocks.saturating_mul(512) >= more)
 }
 
 /// Refuses to overwrite a range of a file or a device where the new blocks that it gets, or those of the

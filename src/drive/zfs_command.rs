@@ -4,6 +4,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,13 @@ const DIRECTORIES: [&str; 6] = [
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// Time between two looks at a call that is waited for.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// A call that took too long and was ended.
+static UNANSWERED: Mutex<Option<Child>> = Mutex::new(None);
+
+fn lock_unanswered() -> MutexGuard<'static, Option<Child>> {
+    UNANSWERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The program of that name, if it is installed.
 pub(crate) fn installed_program(name: &str) -> Option<PathBuf> {
@@ -83,6 +91,18 @@ impl ZfsCommand {
         }
     }
 
+    /// Whether an earlier call was ended and is still there: another one would wait for the same.
+    pub(crate) fn is_one_unanswered() -> bool {
+        let mut unanswered = lock_unanswered();
+        // Also removes it from the table of processes.
+        let is_there = |child: &mut Child| matches!(child.try_wait(), Ok(None));
+        let waits = unanswered.as_mut().is_some_and(is_there);
+        if !waits {
+            *unanswered = None;
+        }
+        waits
+    }
+
     /// What it prints within a time; nothing where it takes longer, and is ended.
     pub(crate) fn answer_within(mut self, limit: Duration) -> Vec<u8> {
         let begun = Instant::now();
@@ -93,7 +113,7 @@ impl ZfsCommand {
             if begun.elapsed() >= limit {
                 // It may be in uninterruptible sleep: it is not waited for.
                 let _ = self.child.kill();
-                let _ = self.child.try_wait();
+                *lock_unanswered() = Some(self.child);
                 return Vec::new();
             }
             thread::sleep(POLL_INTERVAL);
@@ -115,6 +135,9 @@ mod tests {
         assert_eq!(answer("echo tank; exit 1", 20_000), b"");
         let begun = Instant::now();
         assert_eq!(answer("echo tank; exec sleep 30", 50), b"");
+        while ZfsCommand::is_one_unanswered() {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        }
         assert!(begun.elapsed() < Duration::from_secs(20));
     }
 }

@@ -34,7 +34,8 @@ static PIPE_TO_PARENT: OnceLock<OwnedFd> = OnceLock::new();
 /// As long as one exists, no ending signal ends this process: one with its default action does so
 /// afterwards, and a parent that waits with [`may_kill`] does not kill it. It does not hold back
 /// SIGKILL by others.
-pub(super) struct HeldSignals {
+#[derive(Debug)]
+pub struct HeldSignals {
     /// The signal mask of the thread before: its system calls are not interrupted.
     mask: libc::sigset_t,
     /// The mask belongs to a thread.
@@ -43,7 +44,8 @@ pub(super) struct HeldSignals {
 
 impl HeldSignals {
     /// Holds the signals back from now on.
-    pub(super) fn hold() -> Self {
+    #[must_use]
+    pub fn hold() -> Self {
         let mut holders = lock_holders();
         if *holders == 0 {
             lock_pipe(FlockOperation::LockExclusive);

@@ -43,7 +43,7 @@ use crate::shared_directory::is_shared;
 
 pub use self::error::{InputError, OutputError};
 pub use self::file_id::FileId;
-pub use self::held_signals::{OTHER_END_SIGNALS, finish_writes, may_kill, share_pipe};
+pub use self::held_signals::{HeldSignals, OTHER_END_SIGNALS, finish_writes, may_kill, share_pipe};
 pub use self::kernel_files::acts_on_kernel;
 pub use self::trusted_path::{TrustError, resolve_trusted};
 
@@ -158,6 +158,15 @@ impl OutputFile {
             }),
             false => Ok(output),
         }
+    }
+
+    /// Whether it becomes a file with content, and not text that a reader takes.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        !matches!(
+            self.destination,
+            OutputDestination::Stdout | OutputDestination::Stream(_)
+        )
     }
 
     /// Whether the output is stdout.

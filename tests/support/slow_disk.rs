@@ -1,10 +1,9 @@
-//! A file system with one file, and names of others, whose operations can be made to take seconds. Its requests cannot
+//! A file system with one file, whose operations can be made to take seconds. Its requests cannot
 //! be interrupted once they are with the server: whoever waits is in state D.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
-use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,9 +12,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
     BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
-    ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow,
-    WriteFlags,
+    Generation, INodeNo, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
 use crate::requirement::{Requirement, skip};
@@ -61,12 +59,6 @@ struct Speed {
     served: Mutex<()>,
     slow: [AtomicBool; 5],
     waiting: [AtomicUsize; 5],
-    /// A slow operation takes until the test is over.
-    endless: AtomicBool,
-    /// The names that were created.
-    names: Mutex<BTreeSet<OsString>>,
-    /// The size that a file was shortened to.
-    shortened: Mutex<Option<u64>>,
     /// A file whose name was removed is neither opened nor has it sizes, as on mergerfs.
     loses_removed_files: AtomicBool,
     /// The test is over: nothing waits any more.
@@ -81,9 +73,6 @@ impl Speed {
             served: Mutex::default(),
             slow: Default::default(),
             waiting: Default::default(),
-            endless: AtomicBool::default(),
-            names: Mutex::default(),
-            shortened: Mutex::default(),
             loses_removed_files: AtomicBool::default(),
             over: AtomicBool::default(),
         }
@@ -115,9 +104,7 @@ impl Speed {
         let speed = Arc::clone(self);
         std::thread::spawn(move || {
             let until = std::time::Instant::now() + SLOW;
-            let is_waiting =
-                || speed.endless.load(Ordering::SeqCst) || std::time::Instant::now() < until;
-            while is_waiting() && !speed.over.load(Ordering::SeqCst) {
+            while std::time::Instant::now() < until && !speed.over.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_millis(10));
             }
             answer();
@@ -184,9 +171,6 @@ impl Filesystem for Server {
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match name.to_str() {
             Some("disk") => reply.entry(&TIME_TO_LIVE, &attributes(DISK), Generation(0)),
-            _ if self.0.names.lock().unwrap().contains(name) => {
-                reply.entry(&TIME_TO_LIVE, &attributes(SCRATCH), Generation(0));
-            }
             _ => self
                 .0
                 .answer(Operation::Lookup, || reply.error(Errno::ENOENT)),
@@ -204,7 +188,7 @@ impl Filesystem for Server {
         _: Option<u32>,
         _: Option<u32>,
         _: Option<u32>,
-        size: Option<u64>,
+        _: Option<u64>,
         _: Option<TimeOrNow>,
         _: Option<TimeOrNow>,
         _: Option<std::time::SystemTime>,
@@ -215,9 +199,6 @@ impl Filesystem for Server {
         _: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        if size.is_some() {
-            *self.0.shortened.lock().unwrap() = size;
-        }
         reply.attr(&TIME_TO_LIVE, &attributes(inode));
     }
 
@@ -234,13 +215,12 @@ impl Filesystem for Server {
         &self,
         _: &Request,
         _: INodeNo,
-        name: &OsStr,
+        _: &OsStr,
         _: u32,
         _: u32,
         _: i32,
         reply: ReplyCreate,
     ) {
-        self.0.names.lock().unwrap().insert(name.to_owned());
         let attributes = attributes(SCRATCH);
         let flags = FopenFlags::FOPEN_DIRECT_IO;
         reply.created(
@@ -252,24 +232,7 @@ impl Filesystem for Server {
         );
     }
 
-    fn rename(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        name: &OsStr,
-        _: INodeNo,
-        to: &OsStr,
-        _: RenameFlags,
-        reply: ReplyEmpty,
-    ) {
-        let mut names = self.0.names.lock().unwrap();
-        names.remove(name);
-        names.insert(to.to_owned());
-        reply.ok();
-    }
-
-    fn unlink(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.0.names.lock().unwrap().remove(name);
+    fn unlink(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
         reply.ok();
     }
 
@@ -371,23 +334,6 @@ impl SlowDisk {
     /// From now on the operation takes five seconds.
     pub fn slow_down(&self, operation: Operation) {
         self.speed.slow[operation as usize].store(true, Ordering::SeqCst);
-    }
-
-    /// From now on slow operations take until the test is over.
-    pub fn be_endless(&self) {
-        self.speed.endless.store(true, Ordering::SeqCst);
-    }
-
-    /// The files besides the one that is always there.
-    pub fn names(&self) -> Vec<String> {
-        let names = self.speed.names.lock().unwrap();
-        let names = names.iter().map(|name| name.to_string_lossy().into_owned());
-        names.collect()
-    }
-
-    /// The size that a file was last shortened to.
-    pub fn shortened_to(&self) -> Option<u64> {
-        *self.speed.shortened.lock().unwrap()
     }
 
     /// From now on each read and each write takes that time, one after the other.

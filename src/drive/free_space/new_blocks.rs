@@ -10,10 +10,11 @@ use crate::roots::SysPaths;
 
 /// File systems that write no block in place (statfs(2), linux/magic.h): btrfs, ZFS, bcachefs, NILFS.
 const COPY_ON_WRITE_MAGIC: [u32; 4] = [0x9123_683e, 0x2fc1_2fc1, 0xca45_1a4e, 0x3434];
+const NFS_MAGIC: u32 = 0x6969;
 /// File systems on a server, whose quotas the kernel does not tell: NFS, SMB (both versions), 9p, Ceph, AFS,
 /// Lustre, GPFS.
 const NETWORK_MAGIC: [u32; 8] = [
-    0x6969,
+    NFS_MAGIC,
     0xfe53_4d42,
     0xff53_4d42,
     0x0102_1997,
@@ -51,6 +52,12 @@ pub(in crate::drive) fn is_written_in_place(roots: &SysPaths, file: &File) -> bo
 /// Whether the data of a file is on a server.
 pub(in crate::drive) fn is_on_server(roots: &SysPaths, file: &File) -> bool {
     file_system_magic(roots, file).is_some_and(|magic| NETWORK_MAGIC.contains(&magic))
+}
+
+/// Whether the data of a file is on a server of NFS: its client passes fallocate(2) on, and reports the blocks
+/// that the server has. That of SMB computes them from the size.
+pub(in crate::drive) fn is_on_nfs(roots: &SysPaths, file: &File) -> bool {
+    file_system_magic(roots, file) == Some(NFS_MAGIC)
 }
 
 /// Type of the file system that holds the data of a file, as statfs(2) reports it: of an overlay, that

@@ -65,7 +65,7 @@ pub(super) fn pools_of_devices(roots: &SysPaths, names: &[String]) -> Vec<ZfsPoo
         return Vec::new();
     }
     let properties = "volsize,refreservation,available,used";
-    let mut arguments = vec!["name,property,value", properties, "--"];
+    let mut arguments = vec!["name,property,value", "--", properties];
     for volume in &volumes {
         arguments.extend([pool_name(&volume.dataset), &volume.dataset]);
     }
@@ -90,7 +90,8 @@ fn pool_name(dataset: &str) -> &str {
 /// What `zfs get` with these arguments prints; nothing without it.
 fn get(arguments: &[&str]) -> String {
     let arguments = [&["get", "-Hp", "-o"], arguments].concat();
-    let call = installed_program("zfs").and_then(|path| ZfsCommand::start(&path, &arguments).ok());
+    let program = installed_program("zfs").filter(|_| !ZfsCommand::is_one_unanswered());
+    let call = program.and_then(|path| ZfsCommand::start(&path, &arguments).ok());
     let answer = call.map(|call| call.answer_within(ANSWER_LIMIT));
     String::from_utf8(answer.unwrap_or_default()).unwrap_or_default()
 }
@@ -186,8 +187,10 @@ impl ZfsPool {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if known.1.elapsed() >= CALL_INTERVAL {
-            let answer = get(&["value", "available", "--", &self.tightest]);
-            *known = (answer.trim().parse().ok(), Instant::now());
+            let answer = get(&["value", "--", "available", &self.tightest]);
+            // Where it does not answer, the last number is all that is known.
+            let answer = answer.trim().parse().ok().or(known.0);
+            *known = (answer, Instant::now());
         }
         known.0
     }

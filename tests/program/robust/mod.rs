@@ -7,6 +7,7 @@ mod clean_up;
 mod clock;
 mod full;
 mod kill;
+mod outputs;
 mod sandbox;
 mod signals;
 mod unmount;
