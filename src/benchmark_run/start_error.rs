@@ -73,6 +73,21 @@ pub enum StartError {
     },
 }
 
+/// Whether the error is that of a drive that fails or was removed.
+fn is_of_drive(error: &std::io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(
+            libc::EIO
+                | libc::ENXIO
+                | libc::ENODEV
+                | libc::ENOMEDIUM
+                | libc::EROFS
+                | libc::ESHUTDOWN
+        )
+    )
+}
+
 impl From<DriveError> for StartError {
     fn from(error: DriveError) -> Self {
         Self::OpenTarget(error.into())
@@ -83,7 +98,9 @@ impl StartError {
     /// The error of a scratch file that could not be filled.
     pub(super) fn of_scratch_file(error: DriveError, target: &Target) -> Self {
         match (&error, target.lost_space_advice()) {
-            (DriveError::Io { .. }, Some(advice)) => Self::LostSpace { error, advice },
+            (DriveError::Io { source, .. }, Some(advice)) if is_of_drive(source) => {
+                Self::LostSpace { error, advice }
+            }
             _ => error.into(),
         }
     }

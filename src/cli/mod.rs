@@ -312,15 +312,15 @@ fn parse_arguments(arguments: impl Iterator<Item = OsString>) -> Result<ArgMatch
 }
 
 /// Whether the command waits for devices, or for file systems with files that the user names or
-/// that the program keeps: any of them may never respond. Also whether it traces, which has to be
-/// ended whatever ends the program.
+/// that the program keeps: any of them may never respond. Also whether it writes outputs, during which
+/// signals are held back, or traces, which has to be ended whatever ends the program.
 fn may_block_on_devices(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         None => io::stdout().is_terminal(),
         Some(("run", matches)) if matches.get_flag("help") => false,
         Some((name, _)) => [
             "run", "devices", "show", "compare", "report", "record", "replay", "watch", "files",
-            "why", "trace",
+            "why", "trace", "tests", "config", "schema", "demo",
         ]
         .contains(&name),
     }

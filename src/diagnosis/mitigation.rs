@@ -45,17 +45,19 @@ pub fn against(culprit: &Party, device: &DeviceSummary, analysis: &Analysis<'_>)
     remedies
 }
 
-/// Half of what a unit reads and half of what it writes now.
+/// Half of what a unit reads and half of what it writes now, as far as the device does: a process also has
+/// files on others, and writes to memory first.
 fn limit_of(unit: &SafeText, device: &DeviceSummary, analysis: &Analysis<'_>) -> Option<Remedy> {
-    let limit = |rate: fn(&ProcessSummary) -> f64| {
+    let limit = |rate: fn(&ProcessSummary) -> f64, most: f64| {
         let own = analysis
             .processes
             .iter()
             .filter(|it| it.unit.as_ref() == Some(unit));
-        let present: f64 = own.map(rate).sum();
+        let present = own.map(rate).sum::<f64>().min(most);
         (present >= MIN_LIMITED).then_some((present * LIMITED_FRACTION) as u64)
     };
-    let (read, write) = (limit(|it| it.read_bytes), limit(|it| it.write_bytes));
+    let read = limit(|it| it.read_bytes, device.read_bytes);
+    let write = limit(|it| it.write_bytes, device.write_bytes);
     read.or(write).map(|_| Remedy::LimitUnit {
         unit: unit.clone(),
         device: device.name.clone(),

@@ -9,8 +9,9 @@ use crate::privilege;
 /// Advice where a file system is full.
 const FULL_ADVICE: &str = "free some space, choose a smaller size, or name another directory";
 /// Advice where a quota refuses data: one that the kernel tells was checked before.
-pub(crate) const QUOTA_ADVICE: &str = "a quota is used up, of a network file system one of its server: \
-     free some space, or choose a smaller size (--scratch-size, --window-end)";
+pub(crate) const QUOTA_ADVICE: &str = "a quota is used up (on a network file system that of its server, \
+     where as much as the scratch file, at most 1 GiB, has to stay free for others): free some space, or \
+     choose a smaller size (--scratch-size, --window-end)";
 
 /// Reason why a target cannot be used.
 #[derive(Debug, thiserror::Error)]

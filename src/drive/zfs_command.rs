@@ -40,7 +40,7 @@ pub(crate) fn installed_program(name: &str) -> Option<PathBuf> {
 /// A program while it runs.
 #[derive(Debug)]
 pub(crate) struct ZfsCommand {
-    child: Child,
+    child: Option<Child>,
     output: ChildStdout,
     answer: Vec<u8>,
 }
@@ -49,8 +49,11 @@ impl ZfsCommand {
     /// Starts a program, without a shell.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If it cannot be started, or an earlier one that was ended is still there.
     pub(crate) fn start(program: &Path, arguments: &[&str]) -> io::Result<Self> {
+        if Self::is_one_unanswered() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         let mut child = Command::new(program)
             .args(arguments)
             .env_clear()
@@ -63,7 +66,7 @@ impl ZfsCommand {
         let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         fcntl_setfl(&output, OFlags::NONBLOCK)?;
         Ok(Self {
-            child,
+            child: Some(child),
             output,
             answer: Vec::new(),
         })
@@ -84,7 +87,7 @@ impl ZfsCommand {
                 Err(_) => break,
             }
         }
-        match self.child.try_wait() {
+        match self.child.as_mut()?.try_wait() {
             Ok(Some(status)) if status.success() => Some(std::mem::take(&mut self.answer)),
             Ok(None) => None,
             Ok(Some(_)) | Err(_) => Some(Vec::new()),
@@ -92,7 +95,7 @@ impl ZfsCommand {
     }
 
     /// Whether an earlier call was ended and is still there: another one would wait for the same.
-    pub(crate) fn is_one_unanswered() -> bool {
+    fn is_one_unanswered() -> bool {
         let mut unanswered = lock_unanswered();
         // Also removes it from the table of processes.
         let is_there = |child: &mut Child| matches!(child.try_wait(), Ok(None));
@@ -103,7 +106,7 @@ impl ZfsCommand {
         waits
     }
 
-    /// What it prints within a time; nothing where it takes longer, and is ended.
+    /// What it prints within a time; nothing where it takes longer: it is ended then.
     pub(crate) fn answer_within(mut self, limit: Duration) -> Vec<u8> {
         let begun = Instant::now();
         loop {
@@ -111,12 +114,21 @@ impl ZfsCommand {
                 return answer;
             }
             if begun.elapsed() >= limit {
-                // It may be in uninterruptible sleep: it is not waited for.
-                let _ = self.child.kill();
-                *lock_unanswered() = Some(self.child);
                 return Vec::new();
             }
             thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+/// It may be in uninterruptible sleep: it is ended, and not waited for.
+impl Drop for ZfsCommand {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take()
+            && matches!(child.try_wait(), Ok(None))
+        {
+            let _ = child.kill();
+            *lock_unanswered() = Some(child);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -36,8 +36,9 @@ static PIPE_TO_PARENT: OnceLock<OwnedFd> = OnceLock::new();
 /// SIGKILL by others.
 #[derive(Debug)]
 pub struct HeldSignals {
-    /// The signal mask of the thread before: its system calls are not interrupted.
-    mask: libc::sigset_t,
+    /// The signal mask of the thread before: its system calls are not interrupted. `None` where nothing is
+    /// held back.
+    mask: Option<libc::sigset_t>,
     /// The mask belongs to a thread.
     _thread: PhantomData<*const ()>,
 }
@@ -46,6 +47,14 @@ impl HeldSignals {
     /// Holds the signals back from now on.
     #[must_use]
     pub fn hold() -> Self {
+        // Without a parent that gives up some time, nothing but SIGKILL would end a program that waits for a
+        // file system.
+        if PIPE_TO_PARENT.get().is_none() {
+            return Self {
+                mask: None,
+                _thread: PhantomData,
+            };
+        }
         let mut holders = lock_holders();
         if *holders == 0 {
             lock_pipe(FlockOperation::LockExclusive);
@@ -53,7 +62,7 @@ impl HeldSignals {
         }
         *holders += 1;
         Self {
-            mask: block_signals(),
+            mask: Some(block_signals()),
             _thread: PhantomData,
         }
     }
@@ -61,6 +70,9 @@ impl HeldSignals {
 
 impl Drop for HeldSignals {
     fn drop(&mut self) {
+        let Some(mask) = self.mask else {
+            return;
+        };
         let mut holders = lock_holders();
         *holders -= 1;
         let is_last = *holders == 0;
@@ -71,7 +83,7 @@ impl Drop for HeldSignals {
         }
         drop(holders);
         // SAFETY: the set was filled by pthread_sigmask; no old set is asked for.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.mask, std::ptr::null_mut()) };
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
         if is_last
             && let Some(signal) = Signal::from_named_raw(HELD_SIGNAL.swap(0, Ordering::AcqRel))
         {
@@ -99,6 +111,18 @@ pub fn share_pipe(pipe: OwnedFd) {
 pub fn may_kill(pipe: impl AsFd) -> bool {
     let locked = fcntl_lock(pipe, FlockOperation::NonBlockingLockShared);
     !matches!(locked, Err(Errno::AGAIN | Errno::ACCESS))
+}
+
+/// In the parent: whether the child holds signals back. It may begin to afterwards.
+#[must_use]
+pub fn is_writing(pipe: impl AsFd) -> bool {
+    // SAFETY: a zeroed structure is a valid one: the whole of the pipe.
+    let mut lock: libc::flock = unsafe { MaybeUninit::zeroed().assume_init() };
+    lock.l_type = libc::F_RDLCK as libc::c_short;
+    let pipe = pipe.as_fd().as_raw_fd();
+    // SAFETY: the structure lives during the call.
+    let asked = unsafe { libc::fcntl(pipe, libc::F_GETLK, &raw mut lock) };
+    asked == 0 && i32::from(lock.l_type) != libc::F_UNLCK
 }
 
 fn lock_holders() -> MutexGuard<'static, usize> {

@@ -302,7 +302,9 @@ impl Supervisor<'_> {
         // A thread that has ended waits for the others.
         if !matches!(self.first_thread_state(), Some(b'D' | b'Z')) {
             self.blocked_since = None;
-            return false;
+            // A file system in user space keeps it in interruptible sleep, and signals are held back.
+            let is_writing = self.messages.as_ref().is_some_and(named_file::is_writing);
+            return is_writing && since.elapsed() >= EXIT_TIMEOUT && !self.may_write_on();
         }
         let hangs = self
             .blocked_since
@@ -317,6 +319,11 @@ impl Supervisor<'_> {
             self.writing_since = None;
             return false;
         }
+        self.may_write_on()
+    }
+
+    /// Whether a worker that writes an output has time left for it; tells the user that it does.
+    fn may_write_on(&mut self) -> bool {
         if self.writing_since.is_none() && self.screen == ScreenUse::None {
             print_line(&format!(
                 "diskscope: an output is being written: the program ends when it is complete, in {} s at the latest",

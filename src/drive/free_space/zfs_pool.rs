@@ -18,8 +18,10 @@ use crate::drive::mounts::MountEntry;
 use crate::drive::zfs_command::{ZfsCommand, installed_program};
 use crate::roots::SysPaths;
 
-/// zfs(8) takes longer while a pool is suspended.
-const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// zfs(8) takes longer while a pool is busy, and does not answer while one is suspended.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// The same where it has answered before: during a run.
+const NEXT_ANSWER_LIMIT: Duration = Duration::from_millis(200);
 /// zfs(8) is not called more often: it runs beside a benchmark.
 const CALL_INTERVAL: Duration = Duration::from_secs(1);
 /// Mounted file systems of a pool that are looked at: containers may have one for each image.
@@ -47,9 +49,22 @@ pub(super) struct ZfsPool {
     tightest: String,
     /// Bytes of the mounted file systems that this volume does not have, such as by a quota above it.
     withheld_bytes: u64,
-    /// What this volume had left, and when zfs(8) told it.
-    available: Mutex<(Option<u64>, Instant)>,
+    /// What this volume has left.
+    available: Mutex<AvailableSpace>,
 }
+
+/// What a volume has left, as zfs(8) tells it from time to time. Nothing waits for that during a run.
+#[derive(Debug)]
+struct AvailableSpace {
+    /// Bytes as of the last answer.
+    bytes: Option<u64>,
+    /// When zfs(8) was last called.
+    called: Instant,
+    call: Option<ZfsCommand>,
+}
+
+/// The last answer about the properties of volumes, with the arguments of the call.
+static LAST_ANSWER: Mutex<Option<(Vec<String>, String)>> = Mutex::new(None);
 
 /// Whether a device is a volume by its name (`zd16`; not a partition of one).
 pub(super) fn is_zfs_volume(name: &str) -> bool {
@@ -87,13 +102,32 @@ fn pool_name(dataset: &str) -> &str {
     dataset.split_once('/').map_or(dataset, |(pool, _)| pool)
 }
 
-/// What `zfs get` with these arguments prints; nothing without it.
-fn get(arguments: &[&str]) -> String {
+/// Starts `zfs get` with these arguments, where zfs(8) is installed.
+fn start(arguments: &[&str]) -> Option<ZfsCommand> {
     let arguments = [&["get", "-Hp", "-o"], arguments].concat();
-    let program = installed_program("zfs").filter(|_| !ZfsCommand::is_one_unanswered());
-    let call = program.and_then(|path| ZfsCommand::start(&path, &arguments).ok());
-    let answer = call.map(|call| call.answer_within(ANSWER_LIMIT));
-    String::from_utf8(answer.unwrap_or_default()).unwrap_or_default()
+    ZfsCommand::start(&installed_program("zfs")?, &arguments).ok()
+}
+
+/// What `zfs get` with these arguments prints; where it does not answer in time, what it printed last for them;
+/// nothing without either.
+fn get(arguments: &[&str]) -> String {
+    let mut last = LAST_ANSWER.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = last.take().filter(|(known, _)| known == arguments);
+    let limit = match known {
+        Some(_) => NEXT_ANSWER_LIMIT,
+        None => ANSWER_LIMIT,
+    };
+    let answer = start(arguments).map(|call| call.answer_within(limit));
+    let answer = String::from_utf8(answer.unwrap_or_default()).unwrap_or_default();
+    let answer = match (known, answer.is_empty()) {
+        (Some((_, known)), true) => known,
+        _ => answer,
+    };
+    if !answer.is_empty() {
+        let arguments = arguments.iter().map(|word| (*word).to_owned());
+        *last = Some((arguments.collect(), answer.clone()));
+    }
+    answer
 }
 
 /// A number in the answer of [`get`], of which each line is `DATASET PROPERTY VALUE` with tabs between.
@@ -139,7 +173,11 @@ fn pools(roots: &SysPaths, volumes: &[ZfsVolume], answer: &str) -> Vec<ZfsPool> 
             total_bytes: free.and_then(|free| free.checked_add(used?)),
             tightest: volume.dataset.clone(),
             withheld_bytes: withheld.unwrap_or(0),
-            available: Mutex::new((own, Instant::now())),
+            available: Mutex::new(AvailableSpace {
+                bytes: own,
+                called: Instant::now(),
+                call: None,
+            }),
         });
     }
     found
@@ -180,19 +218,22 @@ impl ZfsPool {
         })
     }
 
-    /// What zfs(8) told within the last second.
+    /// What zfs(8) told last.
     fn available_bytes(&self) -> Option<u64> {
         let mut known = self
             .available
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if known.1.elapsed() >= CALL_INTERVAL {
-            let answer = get(&["value", "--", "available", &self.tightest]);
-            // Where it does not answer, the last number is all that is known.
-            let answer = answer.trim().parse().ok().or(known.0);
-            *known = (answer, Instant::now());
+        if let Some(answer) = known.call.as_mut().and_then(ZfsCommand::answer) {
+            let answer = String::from_utf8(answer).unwrap_or_default();
+            known.bytes = answer.trim().parse().ok().or(known.bytes);
+            known.call = None;
         }
-        known.0
+        if known.call.is_none() && known.called.elapsed() >= CALL_INTERVAL {
+            known.called = Instant::now();
+            known.call = start(&["value", "--", "available", &self.tightest]);
+        }
+        known.bytes
     }
 }
 
