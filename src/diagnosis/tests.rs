@@ -405,6 +405,8 @@ fn unit_is_limited_to_half_of_what_it_moves_in_each_direction() {
     let mut scene = saturated();
     scene.processes[0].unit = Some("db.service".into());
     scene.processes[0].read_bytes_per_s = Some(30e6);
+    scene.devices[0].read_bytes_per_s = Some(40e6);
+    scene.devices[0].write_bytes_per_s = Some(200e6);
     let written = Some((scene.processes[0].write_bytes_per_s.unwrap() / 2.0) as u64);
     scene.units = vec![UnitView::without_io(
         "/system.slice/db.service",
@@ -423,6 +425,9 @@ fn unit_is_limited_to_half_of_what_it_moves_in_each_direction() {
         })
     };
     assert_eq!(limits(&scene), Some((Some(15_000_000), written)));
+    // Files on other devices, and what is in memory only.
+    scene.devices[0].read_bytes_per_s = Some(10e6);
+    assert_eq!(limits(&scene), Some((Some(5_000_000), written)));
     scene.processes[0].read_bytes_per_s = Some(2e5);
     assert_eq!(limits(&scene), Some((None, written)));
 }
