@@ -83,7 +83,7 @@ begin=$(date +%s)
 for pass in 1 2 3 4 5 6; do
     round diskscope run random-read /tmp/mounted/home --requests 50
     check "filling stops at the quota" [ $status = 1 ]
-    check "and names it" grep -q "a quota is used up, of a network file system one of its server" /tmp/err
+    check "and names it" grep -q "a quota is used up (on a network file system that of its server" /tmp/err
     check "what another program of the user wrote is there" [ "$accepted" -gt 20 -a $lost = 0 ]
 done
 echo "        $(($(date +%s) - begin)) s"
@@ -98,7 +98,7 @@ timeout 40 mount -i -t nfs4 -o addr=127.0.0.1,clientaddr=127.0.0.1,vers=4.1,sec=
     127.0.0.1:/ /tmp/mounted || { echo "FAILED  the mount"; exit 1; }
 round diskscope run random-read /tmp/mounted/home --requests 50
 check "filling stops at the quota, NFS 4.1" [ $status = 1 ]
-check "and names it" grep -q "a quota is used up, of a network file system one of its server" /tmp/err
+check "and names it" grep -q "a quota is used up (on a network file system that of its server" /tmp/err
 round diskscope run random-read /tmp/mounted/home --requests 50 --scratch-size 50MiB
 check "a smaller file is measured" [ $status = 0 ]
 umount -l /tmp/mounted

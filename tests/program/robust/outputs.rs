@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -117,37 +117,93 @@ fn run_that_is_interrupted_twice_completes_its_output() {
     assert_eq!(sandbox.saved_sessions().len(), 1);
 }
 
+/// A run whose output is on a file system that is frozen: nothing is written to it, and nothing is opened
+/// for writing.
+struct FrozenOutput {
+    sandbox: RunSandbox,
+    output: PathBuf,
+    file_system: LoopFileSystem,
+    child: Child,
+    // A pipe would stay open as long as a killed process waits for the file system.
+    messages: tempfile::NamedTempFile,
+    _disk: SlowDisk,
+}
+
+impl FrozenOutput {
+    /// Starts a run, freezes the file system of its output, and interrupts the run.
+    fn interrupt() -> Option<Self> {
+        let disk = SlowDisk::mount()?;
+        let device = LoopDevice::attach(&disk.file(), &[])?;
+        let file_system = LoopFileSystem::on(device, "ext4", &[], Requirement::Ext4)?;
+        let output = file_system.file_path("output.json");
+        fs::write(&output, "{}").unwrap();
+        let sandbox = RunSandbox::new();
+        let path = output.to_str().unwrap();
+        let run = ["--duration", "60s", "--json", path];
+        let messages = tempfile::NamedTempFile::new().unwrap();
+        let mut command = sandbox.run("random-read", &run);
+        command.stdout(Stdio::null());
+        command.stderr(messages.reopen().unwrap());
+        let child = command.spawn().unwrap();
+        wait_until("the journal", || !sandbox.saved_sessions().is_empty());
+        let frozen = Self {
+            sandbox,
+            output,
+            file_system,
+            child,
+            messages,
+            _disk: disk,
+        };
+        assert!(frozen.freeze("--freeze"));
+        kill_process(Pid::from_child(&frozen.child), Signal::INT).unwrap();
+        Some(frozen)
+    }
+
+    fn freeze(&self, option: &str) -> bool {
+        let mut command = Command::new("fsfreeze");
+        command.arg(option).arg(self.file_system.mount_point());
+        command.stderr(Stdio::null());
+        command.status().unwrap().success()
+    }
+
+    /// Waits for the end; what the program said.
+    fn wait(&mut self) -> String {
+        let status = self.child.wait().unwrap();
+        let messages = fs::read_to_string(&self.messages).unwrap();
+        assert_eq!(status.code(), Some(130), "{messages}");
+        messages
+    }
+}
+
+impl Drop for FrozenOutput {
+    fn drop(&mut self) {
+        self.freeze("--unfreeze");
+    }
+}
+
 #[test]
 fn signal_before_an_existing_output_is_opened_does_not_lose_the_result() {
-    let Some(disk) = SlowDisk::mount() else {
+    let Some(mut frozen) = FrozenOutput::interrupt() else {
         return;
     };
-    let Some(device) = LoopDevice::attach(&disk.file(), &[]) else {
-        return;
-    };
-    let Some(file_system) = LoopFileSystem::on(device, "ext4", &[], Requirement::Ext4) else {
-        return;
-    };
-    let output = file_system.file_path("output.json");
-    fs::write(&output, "{}").unwrap();
-    let sandbox = RunSandbox::new();
-    let path = output.to_str().unwrap();
-    let run = ["--duration", "60s", "--json", path];
-    let child = sandbox.run("random-read", &run).spawn().unwrap();
-    wait_until("the journal", || !sandbox.saved_sessions().is_empty());
-    // Nothing is written to a frozen file system, and nothing is opened for writing.
-    let freeze = |option: &str| {
-        let mut command = std::process::Command::new("fsfreeze");
-        command.arg(option).arg(file_system.mount_point());
-        assert!(command.status().unwrap().success(), "{option}");
-    };
-    freeze("--freeze");
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     sleep(Duration::from_millis(2500));
-    freeze("--unfreeze");
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(130), "{}", stderr(&ended));
-    let written = fs::read(&output).unwrap();
+    assert!(frozen.freeze("--unfreeze"));
+    frozen.wait();
+    let written = fs::read(&frozen.output).unwrap();
     let document: serde_json::Value = serde_json::from_slice(&written).unwrap();
     assert_eq!(document["schema"], "diskscope-session");
+}
+
+#[test]
+fn output_whose_file_system_never_responds_is_left_after_ten_seconds() {
+    let Some(mut frozen) = FrozenOutput::interrupt() else {
+        return;
+    };
+    let began = Instant::now();
+    let message = frozen.wait();
+    let took = began.elapsed();
+    assert!(took > Duration::from_secs(9), "{took:?}: {message}");
+    assert!(took < Duration::from_secs(20), "{took:?}: {message}");
+    assert!(message.contains("not complete after 10 s"), "{message}");
+    assert_eq!(frozen.sandbox.saved_sessions().len(), 1);
 }
