@@ -304,6 +304,26 @@ fn is_held(device: &LoopDevice) -> bool {
     }
 }
 
+/// Starts a run that overwrites a target; returns when it has measured something.
+fn start_writing(sandbox: &RunSandbox, target: &str, options: &[&str]) -> Child {
+    let run = ["run", "random-write", target, "--overwrite", target];
+    let run = [&run[..], &["--duration", "60s"], options].concat();
+    let child = sandbox.command(&run).spawn().unwrap();
+    wait_until("a metric in the journal", || journal_has_metric(sandbox));
+    child
+}
+
+/// Stops a run that overwrites a target on a disk while its writes wait for the disk. They still do then.
+fn stop_while_writes_hang(disk: &SlowDisk, target: &str, engine: &str) {
+    let sandbox = RunSandbox::new();
+    let child = start_writing(&sandbox, target, &["--depth", "4", "--engine", engine]);
+    disk.slow_down(Operation::Write);
+    wait_until("a slow write", || disk.is_waited_for(Operation::Write));
+    let (output, took) = signal_and_wait(child, Signal::INT);
+    assert_exits_promptly(&output, took, engine);
+    assert!(disk.is_waited_for(Operation::Write), "{engine}");
+}
+
 #[test]
 fn device_stays_held_until_writes_of_a_cancelled_run_are_complete() {
     for engine in ["uring", "pread"] {
@@ -313,17 +333,7 @@ fn device_stays_held_until_writes_of_a_cancelled_run_are_complete() {
         let Some(device) = slow_device(&disk) else {
             return;
         };
-        let sandbox = RunSandbox::new();
-        let options = ["--duration", "60s", "--depth", "4", "--engine", engine];
-        let run = ["run", "random-write", device.path(), "--overwrite"];
-        let run = [&run[..], &[device.path()], &options].concat();
-        let child = sandbox.command(&run).spawn().unwrap();
-        wait_until("a metric in the journal", || journal_has_metric(&sandbox));
-        disk.slow_down(Operation::Write);
-        wait_until("a slow write", || disk.is_waited_for(Operation::Write));
-        let (output, took) = signal_and_wait(child, Signal::INT);
-        assert_exits_promptly(&output, took, engine);
-        assert!(disk.is_waited_for(Operation::Write), "{engine}");
+        stop_while_writes_hang(&disk, device.path(), engine);
         assert!(is_held(&device), "{engine}");
         assert!(is_locked(&disk.file()), "{engine}: its image");
         disk.be_quick();
@@ -357,18 +367,7 @@ fn file_stays_locked_until_writes_of_a_cancelled_run_are_complete() {
         let file = file_system.file_path("disk.img");
         fs::write(&file, vec![0x5a; 8 << 20]).unwrap();
         fs::File::open(&file).unwrap().sync_all().unwrap();
-        let path = file.to_str().unwrap();
-        let sandbox = RunSandbox::new();
-        let options = ["--duration", "60s", "--depth", "4", "--engine", engine];
-        let run = ["run", "random-write", path, "--overwrite", path];
-        let run = [&run[..], &options].concat();
-        let child = sandbox.command(&run).spawn().unwrap();
-        wait_until("a metric in the journal", || journal_has_metric(&sandbox));
-        disk.slow_down(Operation::Write);
-        wait_until("a slow write", || disk.is_waited_for(Operation::Write));
-        let (output, took) = signal_and_wait(child, Signal::INT);
-        assert_exits_promptly(&output, took, engine);
-        assert!(disk.is_waited_for(Operation::Write), "{engine}");
+        stop_while_writes_hang(&disk, file.to_str().unwrap(), engine);
         assert!(is_locked(&file), "{engine}");
         disk.be_quick();
         wait_until("the end of the writes", || !is_locked(&file));
@@ -383,11 +382,7 @@ fn every_request_of_a_cancelled_writing_run_is_accounted_for() {
     };
     for sync in ["none", "dsync", "none", "dsync", "none", "dsync"] {
         let sandbox = RunSandbox::new();
-        let options = ["--duration", "60s", "--depth", "32", "--sync", sync];
-        let run = ["run", "random-write", device.path(), "--overwrite"];
-        let run = [&run[..], &[device.path()], &options].concat();
-        let child = sandbox.command(&run).spawn().unwrap();
-        wait_until("a metric in the journal", || journal_has_metric(&sandbox));
+        let child = start_writing(&sandbox, device.path(), &["--depth", "32", "--sync", sync]);
         let (output, took) = signal_and_wait(child, Signal::INT);
         assert_exits_promptly(&output, took, sync);
         assert_interrupted(&sandbox, sync);

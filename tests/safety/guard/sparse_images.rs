@@ -368,6 +368,18 @@ fn run_on_a_device_in_a_sparse_image_stops_at_the_reserve_below() {
     assert!(free > RESERVE_BYTES - 32 * MIB, "{free} bytes are free");
 }
 
+/// What the program says that records into a file for a second.
+fn recorder_messages(file: &Path, words: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .arg("record")
+        .arg(file)
+        .args(["--interval", "0.1", "--duration", "1s"])
+        .args(words)
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 #[test]
 fn growing_outputs_end_before_the_file_system_below_an_image_is_full() {
     let mut sandbox = GuardSandbox::new();
@@ -378,14 +390,7 @@ fn growing_outputs_end_before_the_file_system_below_an_image_is_full() {
         return;
     };
     let record = |name: &str, words: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
-            .arg("record")
-            .arg(point.join(name))
-            .args(["--interval", "0.1", "--duration", "1s"])
-            .args(words)
-            .output()
-            .unwrap();
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        let message = recorder_messages(&point.join(name), words);
         (message.contains("almost full"), message)
     };
     let watch = |file: &Path| {
@@ -440,16 +445,7 @@ fn growing_outputs_leave_half_of_a_small_quota() {
     let Some((_lower, directory)) = mount_limited_subvolume(&mut sandbox, 96 * MIB) else {
         return;
     };
-    let record = |name: &str, words: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
-            .arg("record")
-            .arg(directory.join(name))
-            .args(["--interval", "0.1", "--duration", "1s"])
-            .args(words)
-            .output()
-            .unwrap();
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
+    let record = |name: &str, words: &[&str]| recorder_messages(&directory.join(name), words);
     for (name, words) in [("before", &[][..]), ("day", &["--ring", "4MB"])] {
         let message = record(name, words);
         assert!(!message.contains("almost full"), "{message}");

@@ -244,18 +244,14 @@ impl ExportList<'_> {
             if fs::symlink_metadata(device.join("handler")).is_ok() {
                 for disk in self.entries(&device.join("scsi_device/device/block")) {
                     let id = self.named_device(&disk);
-                    let source = device_source(device.clone(), Some(disk));
+                    let source = source_without_time(device.clone(), Some(disk));
                     self.add(exporter.clone(), ExportPurpose::Export, source, id);
                 }
             }
             let path = served_file(&device.join("filename"));
             if let Some(path) = path.filter(|path| path.as_deref() != Some(Path::new("none"))) {
                 let id = path.as_deref().and_then(file_identity);
-                let source = ExportSource {
-                    directory: device,
-                    path,
-                    enabled_at: None,
-                };
+                let source = source_without_time(device, path);
                 self.add(exporter, ExportPurpose::Export, source, id);
             }
         }
@@ -294,11 +290,7 @@ impl ExportList<'_> {
                     if let Some(path) = served_file(&unit.join("file")) {
                         let exporter = format!("USB gadget of {}", sanitized(&controller));
                         let id = path.as_deref().and_then(file_identity);
-                        let source = ExportSource {
-                            directory: unit,
-                            path,
-                            enabled_at: None,
-                        };
+                        let source = source_without_time(unit, path);
                         self.add(exporter, ExportPurpose::Export, source, id);
                     }
                 }
@@ -320,7 +312,7 @@ impl ExportList<'_> {
                     name => {
                         let name = name.ok().map(|text| text.trim().to_owned());
                         let id = name.as_deref().and_then(|name| self.named_device(name));
-                        let source = device_source(place, name);
+                        let source = source_without_time(place, name);
                         self.add(exporter, ExportPurpose::Write, source, id);
                     }
                 }
@@ -344,7 +336,7 @@ impl ExportList<'_> {
             }
             let id = id.map(|(major, minor)| FileId::Device(major, minor));
             let exporter = format!("Xen backend {}", sanitized(&device));
-            let source = device_source(place, number);
+            let source = source_without_time(place, number);
             self.add(exporter, ExportPurpose::Export, source, id);
         }
     }
@@ -359,7 +351,7 @@ impl ExportList<'_> {
                 .named_device(&name)
                 .or_else(|| self.named_device(disk?.to_str()?));
             let exporter = format!("RNBD server, device {}", sanitized(&name));
-            let source = device_source(place, Some(name));
+            let source = source_without_time(place, Some(name));
             self.add(exporter, ExportPurpose::Export, source, id);
         }
     }
@@ -404,11 +396,11 @@ fn export_source(directory: &Path, path: Option<PathBuf>, switch: &str) -> Expor
     }
 }
 
-/// The same for a device that the kernel names.
-fn device_source(directory: PathBuf, device: Option<String>) -> ExportSource {
+/// The same where no attribute begins it: the kernel names the device, or the file that it has open now.
+fn source_without_time(directory: PathBuf, path: Option<impl Into<PathBuf>>) -> ExportSource {
     ExportSource {
         directory,
-        path: device.map(PathBuf::from),
+        path: path.map(Into::into),
         enabled_at: None,
     }
 }
