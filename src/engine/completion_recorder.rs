@@ -38,8 +38,8 @@ pub struct CompletionRecorder {
     publish_interval_ns: u64,
     /// Origin of the clock; `None` in virtual time.
     origin: Option<Instant>,
-    /// Total length of the process pauses when the first request counted, in nanoseconds.
-    pauses_at_start_ns: Option<u64>,
+    /// Total length of the process pauses before the first counted request, in nanoseconds.
+    pauses_at_start_ns: u64,
     /// Slow requests for which the heartbeat has not yet reported whether the process paused.
     suspects: Vec<SuspectRequest>,
 }
@@ -70,7 +70,7 @@ impl CompletionRecorder {
             next_publish_ns: publish_every_ns,
             publish_interval_ns: publish_every_ns,
             origin: None,
-            pauses_at_start_ns: None,
+            pauses_at_start_ns: 0,
             suspects: Vec::new(),
         }
     }
@@ -87,6 +87,7 @@ impl CompletionRecorder {
     ) {
         let job = request.request;
         if !request.counted {
+            self.pauses_at_start_ns = self.total_pause_ns();
             self.unpublished
                 .ramp_counts
                 .add_request(job.writes, u64::from(transferred));
@@ -115,6 +116,8 @@ impl CompletionRecorder {
         transferred: u32,
     ) {
         let job = request.request;
+        // The timeline of a run excludes pauses.
+        let paused_ns = self.total_pause_ns() - self.pauses_at_start_ns;
         let direction = match job.writes {
             true => &mut self.unpublished.write,
             false => &mut self.unpublished.read,
@@ -122,10 +125,7 @@ impl CompletionRecorder {
         let waited_ns = end_ns.saturating_sub(start_ns);
         direction.latency.record(waited_ns);
         direction.bytes += u64::from(transferred);
-        // The timeline of a run excludes pauses.
-        let paused_ns = self.origin.map_or(0, |_| pauses::total_pause_ns());
-        let paused_before_ns = *self.pauses_at_start_ns.get_or_insert(paused_ns);
-        let at_ns = end_ns.saturating_sub(self.ramp_end_ns + paused_ns - paused_before_ns);
+        let at_ns = end_ns.saturating_sub(self.ramp_end_ns + paused_ns);
         direction
             .counts_over_time
             .record(at_ns, u64::from(transferred), waited_ns);
@@ -199,6 +199,16 @@ impl CompletionRecorder {
     /// Sets the origin of the clock in real time, in which this process can be paused.
     pub fn start(&mut self, origin: Instant) {
         self.origin = Some(origin);
+        // A pause since the origin belongs to the run.
+        let since_origin = pauses::pause_time_between(origin, Instant::now());
+        let total_ns = self.total_pause_ns();
+        self.pauses_at_start_ns = total_ns.saturating_sub(saturating_nanoseconds(since_origin));
+    }
+
+    /// Total length of the process pauses until now, in nanoseconds; 0 in virtual time.
+    #[inline(always)]
+    fn total_pause_ns(&self) -> u64 {
+        self.origin.map_or(0, |_| pauses::total_pause_ns())
     }
 
     /// Publishes the remaining counts. Returns the log and the end of the last counted request in

@@ -9,7 +9,7 @@
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -82,14 +82,18 @@ fn with_pause_log<T>(use_it: impl FnOnce(&mut PauseLog) -> T) -> T {
     use_it(&mut PAUSE_LOG.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Starts the heartbeat thread, which runs until the process ends.
+/// Starts the heartbeat thread, which runs until the process ends. Returns after its first heartbeat:
+/// a pause that begins later is detected.
 pub fn start_watcher() {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
+        let (first_heartbeat, wait_for_first) = mpsc::sync_channel(1);
         // Without the thread no pause is detected; everything else works.
         let _ = thread::Builder::new()
             .name("heartbeat".to_owned())
-            .spawn(run_heartbeat);
+            .spawn(move || run_heartbeat(&first_heartbeat));
+        // Where no thread was started, the channel is closed.
+        let _ = wait_for_first.recv();
     });
 }
 
@@ -154,14 +158,19 @@ pub fn add(start: Instant, end: Instant) {
     with_pause_log(|log| log.add(pause));
 }
 
-/// Body of the heartbeat thread.
-fn run_heartbeat() {
+/// Body of the heartbeat thread. Reports when pauses are detected from now on.
+fn run_heartbeat(first_heartbeat: &mpsc::SyncSender<()>) {
     let mut delays = ReadyDelay::open();
     let mut suspended = time_suspended_since_boot();
+    let mut delayed_before = delays.elapsed_delay();
+    let mut before = Instant::now();
+    record_heartbeat(before, None);
+    // The channel has room for it.
+    let _ = first_heartbeat.try_send(());
     loop {
-        let delayed_before = delays.elapsed_delay();
-        let before = Instant::now();
         thread::sleep(HEARTBEAT_INTERVAL);
+        // Read before the time: no delay of the next interval is missing in it.
+        let delayed_now = delays.elapsed_delay();
         let now = Instant::now();
         let late = now
             .duration_since(before)
@@ -187,6 +196,7 @@ fn run_heartbeat() {
                 suspended_time: slept.unwrap_or_default(),
             });
         record_heartbeat(now, pause);
+        (before, delayed_before) = (now, delayed_now);
     }
 }
 
@@ -286,6 +296,13 @@ mod tests {
         }
         let sum: Duration = log.pauses.iter().map(|pause| pause.minimum_length).sum();
         assert_eq!(sum, 6 * SECOND);
+    }
+
+    #[test]
+    fn pauses_are_known_from_start_of_watcher() {
+        start_watcher();
+        let until = known_until().expect("there was a heartbeat");
+        assert!(until <= Instant::now());
     }
 
     #[test]

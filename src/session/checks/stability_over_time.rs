@@ -109,8 +109,9 @@ fn point_durations(points: &[[f64; 2]]) -> impl Iterator<Item = f64> {
     std::iter::repeat_n(width, points.len())
 }
 
-/// Applies the steady-state criterion to the fifths of a series; `None` if they fluctuate.
-fn find_drift(series: &Series) -> Option<SteadyStateWindow> {
+/// Applies the steady-state criterion to the fifths of a series: the throughput in the first and in the
+/// last one. `None` if the throughput was constant or fluctuated.
+fn find_drift(series: &Series) -> Option<ThroughputChange> {
     let rates = series_values(series);
     let each = rates.len() / WINDOW_ROUNDS;
     let recent = &rates[rates.len() - each * WINDOW_ROUNDS..];
@@ -120,15 +121,16 @@ fn find_drift(series: &Series) -> Option<SteadyStateWindow> {
         .collect();
     let window = SteadyStateWindow::of_last_rounds(&fifths)?;
     let slope = window.relative_slope.abs();
-    (slope > MAX_SLOPE && slope >= MIN_MONOTONIC_FRACTION * window.relative_range).then_some(window)
+    // Not the line's ends, which were not measured and can be below 0.
+    let change = ThroughputChange {
+        begin: *fifths.first()?,
+        end: *fifths.last()?,
+    };
+    (slope > MAX_SLOPE && slope >= MIN_MONOTONIC_FRACTION * window.relative_range).then_some(change)
 }
 
 fn throughput_drifted(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let window = find_drift(undisturbed_series(run)?)?;
-    Some(CheckEvidence::ThroughputDrifted(ThroughputChange {
-        begin: window.fit_at_begin,
-        end: window.fit_at_end,
-    }))
+    find_drift(undisturbed_series(run)?).map(CheckEvidence::ThroughputDrifted)
 }
 
 /// Temperatures of a drive that exceeded its throttling threshold.
@@ -153,11 +155,7 @@ fn throughput_decline(run: &BenchmarkRun) -> Option<ThroughputChange> {
             end: cliff.mean_after,
         });
     }
-    let window = find_drift(series).filter(|window| window.relative_slope < 0.0)?;
-    Some(ThroughputChange {
-        begin: window.fit_at_begin,
-        end: window.fit_at_end,
-    })
+    find_drift(series).filter(|change| change.end < change.begin)
 }
 
 fn temperature_throttled(run: &BenchmarkRun) -> Option<CheckEvidence> {

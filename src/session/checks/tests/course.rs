@@ -61,6 +61,12 @@ fn monotonic_throughput_change_is_drift() {
         &["fell", "490 MB/s", "410 MB/s"],
     );
     assert_evidence_contains("throughput-drifted", &slope(0.3), &["rose"]);
+    let late_start = [0.0, 0.0, 100e6, 100e6, 105e6].into_iter();
+    assert_evidence_contains(
+        "throughput-drifted",
+        &run_with_throughput(late_start.flat_map(|rate| [rate; 20])),
+        &["rose from 0 B/s to 105 MB/s"],
+    );
     assert_eq!(rule_evidence("throughput-drifted", &slope(-0.1)), None);
     assert_eq!(
         rule_evidence(

@@ -23,13 +23,13 @@ pub struct TimedDrop {
     pub after: f64,
 }
 
-/// Throughput at the begin and at the end of a run, in bytes per second.
+/// Mean throughput of the first and of the last part of a run, in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ThroughputChange {
-    /// Throughput at the begin.
+    /// Mean throughput of the first part.
     pub begin: f64,
-    /// Throughput at the end.
+    /// Mean throughput of the last part.
     pub end: f64,
 }
 
