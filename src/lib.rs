@@ -35,6 +35,7 @@ pub mod model;
 mod mountinfo;
 mod named_file;
 mod nearest;
+mod open_files;
 mod private_directory;
 mod privilege;
 pub mod probe;

@@ -12,9 +12,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::failure::CommandFailure;
 use crate::engine::CancellationToken;
 use crate::named_file;
+use crate::open_files;
 use crate::probe::process::stat::parse_ignored_signals;
 use crate::supervisor;
-use crate::supervisor::descriptors;
 
 /// Signals that stop a run.
 const STOP_SIGNALS: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
@@ -29,7 +29,7 @@ const STOP_SIGNALS: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 /// If the handlers cannot be installed.
 pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), CommandFailure> {
     let failed = |error| CommandFailure::failed(format!("cannot listen for signals: {error}"));
-    descriptors::check_descriptor_limit().map_err(failed)?;
+    open_files::check_descriptor_limit().map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -10,7 +10,6 @@
 //! Both share process group, terminal and descriptors, so that job control works as for one
 //! process. The worker is killed when the supervisor dies.
 
-pub mod descriptors;
 mod helper;
 mod parent;
 mod system;

@@ -30,6 +30,9 @@ const RECENT_STOP_WINDOW: Duration = Duration::from_secs(1);
 /// How long the end of a killed worker is waited for when the user asked twice: it takes a while to
 /// give up its memory and files. One that was late waits for a device, which has taken long already.
 const KILL_TIMEOUT: Duration = Duration::from_millis(100);
+/// While a worker is late, a longer time between two polls was a stop of this process (Ctrl-Z, SIGSTOP, the
+/// freezer), and of the worker with it.
+const MIN_STOP_TIME: Duration = Duration::from_secs(1);
 /// Poll interval for a late worker.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Exit status of an interrupted program.
@@ -73,19 +76,63 @@ struct Supervisor<'a> {
     /// The terminal as it was before the worker started, if there is one.
     terminal: Option<SavedTerminal>,
     screen: ScreenUse,
-    end_requested_at: Option<Instant>,
-    /// Time since which the worker's first thread is in state D.
-    blocked_since: Option<Instant>,
+    timers: WorkerTimers,
     /// Exit status of a worker whose result is printed and saved.
     delivered_status: Option<u8>,
-    /// When the worker reported its regular end, which nobody had requested.
-    finished_at: Option<Instant>,
     /// Whether the user requested the end a second time.
     asked_twice: bool,
-    /// Time since which the worker is late only because it writes an output.
-    writing_since: Option<Instant>,
     /// When this process was last continued after a stop.
     continued_at: Option<Instant>,
+}
+
+/// Since when the worker's end is waited for, and what it waits for itself. The time in which both processes
+/// were stopped does not count.
+#[derive(Debug)]
+struct WorkerTimers {
+    end_requested_at: Option<Instant>,
+    /// When the worker reported its regular end, which nobody had requested.
+    finished_at: Option<Instant>,
+    /// Time since which the worker's first thread is in state D.
+    blocked_since: Option<Instant>,
+    /// Time since which the worker is late only because it writes an output.
+    writing_since: Option<Instant>,
+    /// The last poll.
+    polled_at: Instant,
+}
+
+impl WorkerTimers {
+    fn new(now: Instant) -> Self {
+        Self {
+            end_requested_at: None,
+            finished_at: None,
+            blocked_since: None,
+            writing_since: None,
+            polled_at: now,
+        }
+    }
+
+    /// Whether the worker is polled: its end is waited for.
+    fn is_running(&self) -> bool {
+        self.end_requested_at.is_some() || self.finished_at.is_some()
+    }
+
+    /// Excludes the time since the last poll where this process was stopped in it.
+    fn exclude_stop(&mut self, now: Instant) {
+        let elapsed = now.duration_since(self.polled_at);
+        self.polled_at = now;
+        if elapsed < MIN_STOP_TIME {
+            return;
+        }
+        let timers = [
+            &mut self.end_requested_at,
+            &mut self.finished_at,
+            &mut self.blocked_since,
+            &mut self.writing_since,
+        ];
+        for since in timers.into_iter().flatten() {
+            *since += elapsed;
+        }
+    }
 }
 
 /// How the worker ended.
@@ -115,12 +162,9 @@ pub(crate) fn supervise(
         target: None,
         terminal,
         screen: ScreenUse::None,
-        end_requested_at: None,
-        blocked_since: None,
+        timers: WorkerTimers::new(Instant::now()),
         delivered_status: None,
-        finished_at: None,
         asked_twice: false,
-        writing_since: None,
         continued_at: None,
     };
     loop {
@@ -131,6 +175,8 @@ pub(crate) fn supervise(
             supervisor.restore_terminal();
             return end;
         }
+        // After the calls that can stop this process.
+        supervisor.timers.exclude_stop(Instant::now());
         if supervisor.is_late() && !supervisor.waits_for_output() {
             return supervisor.abandon_worker();
         }
@@ -140,13 +186,10 @@ pub(crate) fn supervise(
 impl Supervisor<'_> {
     /// Waits for an event.
     fn wait_for_event(&self) {
-        let limit = self
-            .end_requested_at
-            .or(self.finished_at)
-            .map(|_| Timespec {
-                tv_sec: 0,
-                tv_nsec: POLL_INTERVAL.subsec_nanos().into(),
-            });
+        let limit = self.timers.is_running().then(|| Timespec {
+            tv_sec: 0,
+            tv_nsec: POLL_INTERVAL.subsec_nanos().into(),
+        });
         let mut sources = vec![PollFd::new(&self.signals.file, PollFlags::IN)];
         if let Some(messages) = &self.messages {
             sources.push(PollFd::new(messages, PollFlags::IN));
@@ -186,7 +229,7 @@ impl Supervisor<'_> {
             Some(("delivered", code)) => self.delivered_status = code.parse().ok(),
             Some(("finished", code)) => {
                 self.delivered_status = code.parse().ok();
-                self.finished_at = Some(Instant::now());
+                self.timers.finished_at = Some(Instant::now());
             }
             _ if message == "leaving" => self.start_ending(),
             _ => {}
@@ -194,7 +237,9 @@ impl Supervisor<'_> {
     }
 
     fn start_ending(&mut self) {
-        self.end_requested_at.get_or_insert_with(Instant::now);
+        self.timers
+            .end_requested_at
+            .get_or_insert_with(Instant::now);
     }
 
     fn read_signals(&mut self) {
@@ -220,7 +265,7 @@ impl Supervisor<'_> {
             self.continued_at = Some(Instant::now());
         } else if signal != Signal::TSTP {
             let again = |since: Instant| since.elapsed() > REPEATED_SIGNAL_WINDOW;
-            self.asked_twice |= self.end_requested_at.is_some_and(again);
+            self.asked_twice |= self.timers.end_requested_at.is_some_and(again);
             self.start_ending();
         }
         // A worker that has just ended is reaped next.
@@ -253,7 +298,7 @@ impl Supervisor<'_> {
                 status: u8::try_from(code).unwrap_or(1),
                 signal: None,
                 // A second signal ends it at once.
-                needs_clean_up: self.end_requested_at.is_some(),
+                needs_clean_up: self.timers.end_requested_at.is_some(),
             });
         }
         if let Some(number) = status.terminating_signal() {
@@ -282,13 +327,13 @@ impl Supervisor<'_> {
 
     /// Whether the worker has exceeded its time to end.
     fn is_late(&mut self) -> bool {
-        if let Some(finished) = self.finished_at
+        if let Some(finished) = self.timers.finished_at
             && finished.elapsed() >= FINISH_TIMEOUT
             && self.blocked_threads() > 0
         {
             return true;
         }
-        let Some(since) = self.end_requested_at else {
+        let Some(since) = self.timers.end_requested_at else {
             return false;
         };
         if self.asked_twice {
@@ -301,12 +346,13 @@ impl Supervisor<'_> {
         // waits for the reader of its output.
         // A thread that has ended waits for the others.
         if !matches!(self.first_thread_state(), Some(b'D' | b'Z')) {
-            self.blocked_since = None;
+            self.timers.blocked_since = None;
             // A file system in user space keeps it in interruptible sleep, and signals are held back.
             let is_writing = self.messages.as_ref().is_some_and(named_file::is_writing);
             return is_writing && since.elapsed() >= EXIT_TIMEOUT && !self.may_write_on();
         }
         let hangs = self
+            .timers
             .blocked_since
             .get_or_insert_with(Instant::now)
             .elapsed();
@@ -316,7 +362,7 @@ impl Supervisor<'_> {
     /// Whether a worker that is late writes an output, for a bounded time. If not, it cannot begin to.
     fn waits_for_output(&mut self) -> bool {
         if self.messages.as_ref().is_none_or(named_file::may_kill) {
-            self.writing_since = None;
+            self.timers.writing_since = None;
             return false;
         }
         self.may_write_on()
@@ -324,13 +370,13 @@ impl Supervisor<'_> {
 
     /// Whether a worker that writes an output has time left for it; tells the user that it does.
     fn may_write_on(&mut self) -> bool {
-        if self.writing_since.is_none() && self.screen == ScreenUse::None {
+        if self.timers.writing_since.is_none() && self.screen == ScreenUse::None {
             print_line(&format!(
                 "diskscope: an output is being written: the program ends when it is complete, in {} s at the latest",
                 WRITE_TIMEOUT.as_secs()
             ));
         }
-        let since = *self.writing_since.get_or_insert_with(Instant::now);
+        let since = *self.timers.writing_since.get_or_insert_with(Instant::now);
         since.elapsed() < WRITE_TIMEOUT
     }
 
@@ -361,7 +407,7 @@ impl Supervisor<'_> {
                     .to_owned(),
             );
         }
-        if self.writing_since.is_some() {
+        if self.timers.writing_since.is_some() {
             lines.push(
                 "diskscope: an output was not complete after 10 s: it may be half written, or be a file .diskscope-... in its directory"
                     .to_owned(),
@@ -409,7 +455,7 @@ impl Supervisor<'_> {
         match self
             .target
             .as_ref()
-            .filter(|_| self.writing_since.is_none())
+            .filter(|_| self.timers.writing_since.is_none())
         {
             Some(target) => format!(
                 "diskscope: process {pid} continues to run: it {waits} for {target} and keeps it open, exclusively if it was to be written; it ends when {target} responds"
@@ -434,4 +480,28 @@ impl Supervisor<'_> {
 fn print_line(line: &str) {
     // A closed stderr is no error.
     let _ = writeln!(std::io::stderr(), "{}", printable_str(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_in_which_the_program_was_stopped_is_not_that_of_the_worker() {
+        let start = Instant::now();
+        let mut timers = WorkerTimers::new(start);
+        timers.writing_since = Some(start);
+        timers.end_requested_at = Some(start);
+        let mut now = start;
+        for _ in 0..100 {
+            now += POLL_INTERVAL;
+            timers.exclude_stop(now);
+        }
+        assert_eq!(timers.writing_since, Some(start));
+        timers.exclude_stop(now + 11 * MIN_STOP_TIME);
+        let expected = Some(start + 11 * MIN_STOP_TIME);
+        assert_eq!(timers.writing_since, expected);
+        assert_eq!(timers.end_requested_at, expected);
+        assert_eq!((timers.finished_at, timers.blocked_since), (None, None));
+    }
 }

@@ -2,8 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
+use crate::open_files;
 use crate::probe::text::pread_once;
 
 /// Descriptors reserved for the rest of the program.
@@ -16,20 +15,11 @@ pub struct DescriptorBudget {
 }
 
 impl DescriptorBudget {
-    /// Raises this process's soft limit of open files to the hard one (getrlimit(2)), and takes
-    /// what is left beyond a reserve, at most half of it.
+    /// Raises this process's limit of open files as far as it can, and takes what is left beyond a
+    /// reserve, at most half of it.
     #[must_use]
     pub fn from_limit() -> Self {
-        let limit = getrlimit(Resource::Nofile);
-        let raised = Rlimit {
-            current: limit.maximum,
-            maximum: limit.maximum,
-        };
-        let current = match setrlimit(Resource::Nofile, raised) {
-            Ok(()) => limit.maximum,
-            Err(_) => limit.current,
-        };
-        let current = current.unwrap_or(u64::from(u32::MAX));
+        let current = open_files::raise_limit().min(u64::from(u32::MAX));
         Self::with_remaining(
             current
                 .saturating_sub(RESERVED_DESCRIPTORS)

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -115,6 +115,30 @@ fn run_that_is_interrupted_twice_completes_its_output() {
     assert!(matches!(ended.status.code(), Some(0 | 130)), "{message}");
     assert!(message.contains("an output is being written"), "{message}");
     assert_eq!(sandbox.saved_sessions().len(), 1);
+}
+
+fn assert_output_survives_stop(signal: Signal) {
+    let Some(command) = WritingCommand::start(&["devices", "--json", "-o"]) else {
+        return;
+    };
+    command.send(Signal::INT);
+    // Until the supervisor waits for the output only.
+    sleep(Duration::from_millis(1500));
+    command.send(signal);
+    // Longer than the output may take.
+    sleep(Duration::from_secs(11));
+    command.send(Signal::CONT);
+    let (ended, _) = command.finish();
+    assert_eq!(ended.status.signal(), Some(Signal::INT.as_raw()));
+}
+
+#[test]
+fn time_in_which_the_program_is_stopped_is_not_that_of_its_output() {
+    thread::scope(|scope| {
+        for signal in [Signal::STOP, Signal::TSTP] {
+            scope.spawn(move || assert_output_survives_stop(signal));
+        }
+    });
 }
 
 /// A run whose output is on a file system that is frozen: nothing is written to it, and nothing is opened

@@ -1,14 +1,29 @@
-//! Checks whether this process may open the descriptors that waiting for signals and terminals
-//! requires: the library that waits for them panics otherwise.
+//! The limit of open files of this process.
 
 use std::io::{self, PipeReader, PipeWriter};
 
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Number of pipes, of two descriptors each: an event loop opens fewer.
 const REQUIRED_PIPES: usize = 12;
 
-/// Opens and closes as many descriptors as an event loop needs.
+/// Raises the soft limit to the hard one (getrlimit(2)). Returns the limit, which is as before where it
+/// could not be raised.
+pub fn raise_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let current = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    current.unwrap_or(u64::MAX)
+}
+
+/// Opens and closes as many descriptors as an event loop needs: the library that waits for signals and
+/// terminals panics where it cannot open them.
 ///
 /// # Errors
 ///
