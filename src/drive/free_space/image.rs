@@ -123,19 +123,56 @@ fn is_own_address(address: IpAddr) -> Option<bool> {
     Some(socket.local_addr().ok()?.ip() == address)
 }
 
-/// The block devices that a write to a file reaches, by name: all of the machine where its file system
-/// does not tell.
-pub(super) fn devices_below_file(roots: &SysPaths, file: &File) -> Vec<String> {
-    match DeviceOfFile::of(roots, file) {
-        DeviceOfFile::Known(number) => devices_below(roots, number),
-        DeviceOfFile::None => Vec::new(),
-        DeviceOfFile::ZfsPool => {
-            let mut names = directory_entries(&roots.sys.join("class/block"));
+/// Which devices count as those below a file whose file system does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UntoldDevices {
+    /// All of the machine, except loop devices whose image is on a network file system or FUSE: its server
+    /// may not respond, and has to be asked for the free space.
+    AllOfMachine,
+    /// None.
+    None,
+}
+
+/// The block devices that a write to a file reaches, by name.
+pub(super) fn devices_below_file(
+    roots: &SysPaths,
+    file: &File,
+    untold: UntoldDevices,
+) -> Vec<String> {
+    match (DeviceOfFile::of(roots, file), untold) {
+        (DeviceOfFile::Known(number), _) => devices_below(roots, number),
+        (DeviceOfFile::None, _) | (_, UntoldDevices::None) => Vec::new(),
+        (DeviceOfFile::ZfsPool, UntoldDevices::AllOfMachine) => {
+            let mut names = devices_that_respond(roots);
             names.retain(|name| !is_zfs_volume(name));
             names
         }
-        DeviceOfFile::NotTold => directory_entries(&roots.sys.join("class/block")),
+        (DeviceOfFile::NotTold, UntoldDevices::AllOfMachine) => devices_that_respond(roots),
     }
+}
+
+/// All block devices, except loop devices whose image is on a network file system or FUSE. No image is
+/// opened: the mount table tells where it is.
+fn devices_that_respond(roots: &SysPaths) -> Vec<String> {
+    let directory = roots.sys.join("class/block");
+    let mounts = mounts::mounts(roots).unwrap_or_default();
+    let mut names = directory_entries(&directory);
+    names.retain(|name| {
+        let image = image_path(&directory.join(name));
+        let mount = image.and_then(|path| innermost_mount(&mounts, &path));
+        mount.is_none_or(|mount| has_local_storage(roots, mount))
+    });
+    names
+}
+
+/// Whether the kernel itself stores the files of a mount, on this machine.
+fn has_local_storage(roots: &SysPaths, mount: &MountEntry) -> bool {
+    let kind = mount.file_system.as_str();
+    mount.block_device(roots).is_some()
+        || matches!(
+            kind,
+            "overlay" | "tmpfs" | "ramfs" | "zfs" | "btrfs" | "bcachefs"
+        )
 }
 
 /// A block device, all that it is on, and the snapshots of that, by name.
@@ -313,7 +350,9 @@ mod tests {
                 ("sys/class/block/sda/size", "8\n"),
                 ("sys/class/block/zd16/size", "8\n"),
             ]);
-            let mut names = devices_below_file(&roots, &file);
+            let devices = |untold| devices_below_file(&roots, &file, untold);
+            assert!(devices(UntoldDevices::None).is_empty());
+            let mut names = devices(UntoldDevices::AllOfMachine);
             names.sort();
             names
         };
@@ -330,6 +369,36 @@ mod tests {
         // An address for documentation (RFC 5737), which no machine has.
         let options = "rw,vers=4.2,clientaddr=127.0.0.1,addr=192.0.2.1";
         assert!(below_with("nfs4", options).is_empty());
+    }
+
+    #[test]
+    fn image_on_a_server_that_may_not_respond_is_not_below_other_files() {
+        let table = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n\
+                     2 1 0:50 / /mnt/nas rw - nfs4 nas:/ rw\n\
+                     3 1 0:51 / /mnt/cloud rw - fuse.rclone cloud: rw\n\
+                     4 1 0:52 / /tank rw - zfs tank rw\n";
+        let image = |path: &str| format!("{path}\n");
+        let (_root, roots) = SysPaths::with_files(&[
+            ("proc/self/mountinfo", table),
+            ("sys/dev/block/8:1/dev", "8:1\n"),
+            ("sys/class/block/sda/size", "8\n"),
+            ("sys/class/block/loop0/loop/backing_file", &image("/img")),
+            (
+                "sys/class/block/loop1/loop/backing_file",
+                &image("/mnt/nas/img"),
+            ),
+            (
+                "sys/class/block/loop2/loop/backing_file",
+                &image("/mnt/cloud/img"),
+            ),
+            (
+                "sys/class/block/loop3/loop/backing_file",
+                &image("/tank/img"),
+            ),
+        ]);
+        let mut names = devices_that_respond(&roots);
+        names.sort();
+        assert_eq!(names, ["loop0", "loop3", "sda"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 
-use super::image::{self, BackingImage};
+use super::image::{self, BackingImage, UntoldDevices};
 use super::store::SpaceStore;
 use super::unwritten;
 use super::{FreeSpace, SpaceCount};
@@ -43,24 +43,36 @@ pub(in crate::drive) enum SpaceDemand {
 }
 
 impl LowerSpace {
-    /// What is below the file system of a file.
+    /// What is below the file system of a file; all of the machine where it does not tell.
     #[must_use]
     pub fn below_file(roots: &SysPaths, file: &File) -> Self {
-        Self::below_devices(roots, image::devices_below_file(roots, file))
+        let untold = UntoldDevices::AllOfMachine;
+        let devices = image::devices_below_file(roots, file, untold);
+        Self::below_devices(roots, devices, untold)
+    }
+
+    /// What is below the file system of an output, as far as it tells: an output may be open for days, and
+    /// must not keep images open or wait for servers that it has nothing to do with.
+    #[must_use]
+    pub fn below_output(roots: &SysPaths, file: &File) -> Self {
+        let untold = UntoldDevices::None;
+        let devices = image::devices_below_file(roots, file, untold);
+        Self::below_devices(roots, devices, untold)
     }
 
     /// What is below a block device.
     pub(in crate::drive) fn below_device(roots: &SysPaths, number: (u32, u32)) -> Self {
-        Self::below_devices(roots, image::devices_below(roots, number))
+        let devices = image::devices_below(roots, number);
+        Self::below_devices(roots, devices, UntoldDevices::AllOfMachine)
     }
 
     /// What is below the block devices of these names.
-    fn below_devices(roots: &SysPaths, mut devices: Vec<String>) -> Self {
+    fn below_devices(roots: &SysPaths, mut devices: Vec<String>, untold: UntoldDevices) -> Self {
         let mut found = Self::default();
         let mut next = 0;
         while let Some(name) = devices.get(next).cloned() {
             if let Some(image) = image::backing_image(roots, &name) {
-                for below in image::devices_below_file(roots, &image.place) {
+                for below in image::devices_below_file(roots, &image.place, untold) {
                     if !devices.contains(&below) {
                         devices.push(below);
                     }

@@ -28,7 +28,7 @@ impl OutputSpace {
     pub fn below_file(file: &File) -> Self {
         let roots = SysPaths::default();
         Self {
-            lower: LowerSpace::below_file(&roots, file),
+            lower: LowerSpace::below_output(&roots, file),
             roots,
         }
     }
