@@ -111,6 +111,7 @@ fn prepare(
         forecast: forecast.clone(),
     });
     job.session.set_start_step(StartStep::FillScratchFile);
+    let allocated_below = opened.allocated_below();
     let filled = opened.fill_scratch_file(job.cancellation, &mut |written_bytes, total_bytes| {
         sink(RunEvent::ScratchFill {
             written_bytes,
@@ -123,6 +124,7 @@ fn prepare(
         forecast,
         engine: run_record::engine_record(opened.engine()),
         overwritten_target,
+        allocated_below,
     })));
     Ok(parameters)
 }

@@ -18,6 +18,7 @@ use crate::drive::free_space::{
 use crate::drive::guard;
 use crate::drive::guard::{MediumAccess, WriteMode};
 use crate::drive::medium::open_medium::OpenMedium;
+use crate::drive::space_limit::SpaceLimit;
 use crate::entropy;
 use crate::roots::SysPaths;
 
@@ -257,6 +258,19 @@ pub fn lower_space(medium: &OpenMedium) -> LowerSpace {
         Some(number) => LowerSpace::below_device(medium.roots(), number),
         None => LowerSpace::below_file(medium.roots(), medium.anchor()),
     }
+}
+
+/// Images, snapshots and pools below a scratch file, as far as its file system tells. The file's blocks stay
+/// allocated there after its end until the file system is trimmed: ext4 and XFS tell a device that blocks are
+/// free only then, or with the mount option `discard`.
+#[must_use]
+pub fn allocated_below(medium: &OpenMedium) -> Vec<SpaceLimit> {
+    let below = LowerSpace::below_output(medium.roots(), medium.anchor());
+    let rooms = below.rooms(medium.roots(), SpaceCount::WhileWriting);
+    rooms
+        .into_iter()
+        .filter_map(|lower| lower.room.limit)
+        .collect()
 }
 
 /// Whether overwriting a filled scratch file takes space of its file system, or of something below it.

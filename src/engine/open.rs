@@ -18,8 +18,8 @@ use super::{CancellationToken, Engine};
 use crate::drive;
 use crate::drive::guard::WriteWatch;
 use crate::drive::{
-    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind,
-    WritePermit, guard, scratch,
+    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, SpaceLimit, Target,
+    TargetKind, WritePermit, guard, scratch,
 };
 use crate::named_file::FileId;
 use crate::roots::SysPaths;
@@ -284,6 +284,18 @@ impl OpenedTarget {
                 scratch::check_space_for_holes(&real.medium, window, most)
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Images, snapshots and pools in which the blocks of the scratch file stay allocated after the run;
+    /// empty for other targets.
+    #[must_use]
+    pub fn allocated_below(&self) -> Vec<SpaceLimit> {
+        match &self.real_target {
+            Some(real) if real.medium.target.kind == TargetKind::ScratchFile => {
+                scratch::allocated_below(&real.medium)
+            }
+            _ => Vec::new(),
         }
     }
 

@@ -401,13 +401,15 @@ impl Supervisor<'_> {
         // Only now no thread of it draws any more.
         self.restore_terminal();
         let mut lines = Vec::new();
-        if self.delivered_status.is_none() && self.target.is_some() {
+        // Outputs are written after the session is saved.
+        let is_writing = self.timers.writing_since.is_some();
+        if self.delivered_status.is_none() && self.target.is_some() && !is_writing {
             lines.push(
                 "diskscope: ended before the result was saved: the journal of the session contains the results up to a second before (diskscope show)"
                     .to_owned(),
             );
         }
-        if self.timers.writing_since.is_some() {
+        if is_writing {
             lines.push(
                 "diskscope: an output was not complete after 10 s: it may be half written, or be a file .diskscope-... in its directory"
                     .to_owned(),

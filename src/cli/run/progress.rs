@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use crate::bench::framework::describe_written_bytes;
 use crate::bench::{Forecast, RunEvent, RunProgress, RunStart};
 use crate::cli::output::{print_status_line, terminal_text};
-use crate::drive::Inspection;
+use crate::drive::{Inspection, SpaceLimit};
 use crate::engine::ExecutionSnapshot;
 use crate::safe_text::printable::printable_str;
 use crate::terminal_output::TerminalOutput;
@@ -128,6 +128,26 @@ fn overwrite_notice(inspection: &Inspection, start: &RunStart) -> Vec<String> {
     lines
 }
 
+/// In what the blocks of the scratch file stay allocated after the run, if in anything.
+fn allocation_notice(start: &RunStart) -> Option<String> {
+    let names: Vec<String> = start
+        .allocated_below
+        .iter()
+        .filter_map(|limit| match limit {
+            SpaceLimit::Image(path) => Some(format!("the image {path}")),
+            SpaceLimit::Store(store) => Some(store.clone()),
+            SpaceLimit::Memory(_) | SpaceLimit::Quota(_) => None,
+        })
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "the scratch file takes up to {} of {}: this stays allocated there after the run until its file system is trimmed (fstrim)",
+            units::format_size(start.target.size_bytes),
+            names.join(" and of ")
+        )
+    })
+}
+
 impl ProgressLine {
     /// Shows an event.
     pub(in crate::cli) fn show_event(&mut self, event: &RunEvent) {
@@ -169,6 +189,9 @@ impl ProgressLine {
             overwrite_notice(inspection, start)
                 .iter()
                 .for_each(|line| self.print_line(line));
+        }
+        if let Some(notice) = allocation_notice(start) {
+            self.print_line(&notice);
         }
         if self.prints_forecast(&start.forecast)
             && let Some(reason) = &start.engine.reason

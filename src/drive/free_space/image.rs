@@ -198,8 +198,8 @@ pub(super) fn devices_below(roots: &SysPaths, number: (u32, u32)) -> Vec<String>
     below
 }
 
-/// The image of a loop device that can be written. `None` if the device is no such one, or if neither
-/// the image nor its file system is found in this mount namespace.
+/// The image of a loop device that can be written. `None` if the device is no such one, if it is attached to a
+/// block device, or if neither the image nor its file system is found in this mount namespace.
 pub(super) fn backing_image(roots: &SysPaths, name: &str) -> Option<BackingImage> {
     let device = roots.sys.join("class/block").join(name);
     let path = image_path(&device)?;
@@ -207,6 +207,9 @@ pub(super) fn backing_image(roots: &SysPaths, name: &str) -> Option<BackingImage
     let shown = sanitized(&path.to_string_lossy());
     let backing = siblings::open_device_by_name(roots, name)
         .and_then(|device| ioctl::loop_backing(&device).ok());
+    if backing.as_ref().is_some_and(|backing| backing.rdev != 0) {
+        return None;
+    }
     if let Some(place) = open_image(path, backing.as_ref()) {
         return Some(BackingImage {
             path: shown,
@@ -222,8 +225,12 @@ pub(super) fn backing_image(roots: &SysPaths, name: &str) -> Option<BackingImage
     })
 }
 
-/// Path in sysfs of the image of a loop device that can be written.
+/// Path in sysfs of the image of a loop device that can be written. `None` where the loop device is attached to
+/// a block device: a write to it takes nothing of the file system that has the node.
 fn image_path(device: &Path) -> Option<PathBuf> {
+    if siblings::backing_device(device).is_some() {
+        return None;
+    }
     let mut path = fs::read(device.join("loop/backing_file")).ok()?;
     if read_line(&device.join("ro")).as_deref() == Some("1") {
         return None;
@@ -369,6 +376,21 @@ mod tests {
         // An address for documentation (RFC 5737), which no machine has.
         let options = "rw,vers=4.2,clientaddr=127.0.0.1,addr=192.0.2.1";
         assert!(below_with("nfs4", options).is_empty());
+    }
+
+    #[test]
+    fn loop_device_on_a_block_device_has_no_image() {
+        let (_root, roots) = SysPaths::with_files(&[
+            (
+                "proc/self/mountinfo",
+                "1 0 0:5 / /dev rw - devtmpfs udev rw\n",
+            ),
+            ("sys/class/block/dm-0/size", "2048\n"),
+            ("sys/class/block/loop0/size", "2048\n"),
+            ("sys/class/block/loop0/loop/backing_file", "/dev/dm-0\n"),
+        ]);
+        assert!(backing_image(&roots, "loop0").is_none());
+        assert_eq!(image_path(&roots.sys.join("class/block/loop0")), None);
     }
 
     #[test]

@@ -131,6 +131,28 @@ fn scratch_file_in_sparse_image_without_room_below_is_refused() {
 }
 
 #[test]
+fn run_names_the_image_in_which_its_scratch_file_stays_allocated() {
+    let mut sandbox = GuardSandbox::new();
+    let directory = sandbox.path("images");
+    std::fs::create_dir(&directory).unwrap();
+    let Some(point) = mount_sparse_image(&mut sandbox, &directory) else {
+        return;
+    };
+    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["run", "random-read"])
+        .arg(&point)
+        .args(["--scratch-size", "16MiB", "--requests", "20"])
+        .env("XDG_STATE_HOME", sandbox.path("state"))
+        .output()
+        .unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
+    let image = directory.join("image");
+    let notice = format!("takes up to 16 MiB of the image {}", image.display());
+    assert!(message.contains(&notice), "{message}");
+}
+
+#[test]
 fn space_that_others_need_when_their_data_is_written_back_is_not_taken() {
     let mut sandbox = GuardSandbox::new();
     let Some((_lower, directory)) = mount_file_system(&mut sandbox, 1700 * MIB, &EXT4) else {
