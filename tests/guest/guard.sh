@@ -121,6 +121,27 @@ fi
 wipe $nvme
 blockdev --rereadpt /dev/$nvme 2>/dev/null
 
+what="partitions whose type tells their content"
+all=$consent
+# type_tells TABLE CONTENT: the first partition needs consent to that, the second one does not.
+type_tells() {
+    printf "$1" | sfdisk -q --force --wipe always /dev/$nvme >/dev/null 2>&1
+    partprobe /dev/$nvme 2>/dev/null || blockdev --rereadpt /dev/$nvme 2>/dev/null
+    if [ -e /dev/${nvme}p2 ]; then
+        consent=
+        refused "holds $2" /dev/${nvme}p1
+        written /dev/${nvme}p2
+        consent=$all
+        written /dev/${nvme}p1
+    else
+        echo "skipped $what: no partitions"
+    fi
+    wipe $nvme
+    blockdev --rereadpt /dev/$nvme 2>/dev/null
+}
+type_tells 'label: gpt\nsize=8192,type=21686148-6449-6E6F-744E-656564454649\nsize=8192\n' "boot loader (BIOS boot)"
+type_tells 'label: dos\nsize=8192,type=42\nsize=8192\n' "dynamic disk of Windows"
+
 what="disk served over NVMe"
 target=/sys/kernel/config/nvmet/subsystems/nqn.test
 if mkdir $target 2>/dev/null; then

@@ -100,7 +100,15 @@ impl LoopFileSystem {
 impl Drop for LoopFileSystem {
     fn drop(&mut self) {
         if self.is_mounted() {
-            let done = self.unmount().is_ok();
+            // A program of another test may look at all mounts just now.
+            let mut tries = (0..50).map(|_| {
+                let done = self.unmount().is_ok();
+                if !done {
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                }
+                done
+            });
+            let done = tries.any(|done| done);
             assert!(done || std::thread::panicking(), "stays mounted");
         }
     }

@@ -7,6 +7,7 @@ use crate::drive::guard::medium_reader::MediumReader;
 use crate::drive::guard::partition_table::{PartitionRange, PartitionTable};
 use crate::drive::guard::signatures::Signature;
 use crate::drive::guard::{partition_table, siblings, signatures};
+use crate::drive::identity::sysfs::{directory_entries, read_line};
 use crate::drive::medium::open_medium::OpenMedium;
 use crate::roots::SysPaths;
 use crate::sorting::SortList as _;
@@ -45,12 +46,15 @@ impl MediumContents {
         let mut contents = Self::inspect(&MediumReader::new(medium), size, sector, &known);
         let drive = medium.target.drive.as_ref().filter(|_| is_device);
         let by_udev = drive.and_then(|drive| drive.signature.clone());
-        if let Some(name) = by_udev.filter(|name| !contents.has_format(name)) {
-            contents.signatures.push(Signature {
-                name,
-                offset: None,
-                partition: None,
-            });
+        let by_table = drive.and_then(|drive| content_by_table(roots, &drive.name, sector));
+        for name in by_udev.into_iter().chain(by_table.map(str::to_owned)) {
+            if !contents.has_format(&name) {
+                contents.signatures.push(Signature {
+                    name,
+                    offset: None,
+                    partition: None,
+                });
+            }
         }
         contents
     }
@@ -189,6 +193,27 @@ fn format_number_ranges(numbers: &[u32]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
+/// What is on a partition by its type in the table of its disk, where that alone tells it. `sector`: logical block
+/// size of the disk in bytes.
+fn content_by_table(roots: &SysPaths, name: &str, sector: u64) -> Option<&'static str> {
+    let devices = roots.sys.join("class/block");
+    let directory = devices.join(name);
+    let number: u32 = read_line(&directory.join("partition"))?.parse().ok()?;
+    let disk = siblings::whole_disk_name(&directory)?;
+    let sectors: u64 = read_line(&devices.join(&disk).join("size"))?.parse().ok()?;
+    let file = siblings::open_device_by_name(roots, &disk)?;
+    let reader = RegionReader::new(&file, sectors.checked_mul(512)?);
+    let whole = reader.whole_medium();
+    let gpt = partition_table::read_gpt(&whole);
+    let table = match gpt.partitions.is_empty() {
+        true => partition_table::read_mbr(&whole, sector),
+        false => gpt,
+    };
+    let mut partitions = table.partitions.into_iter();
+    let part = partitions.find(|part| part.number == number)?;
+    part.partition_type?.known_content()
+}
+
 /// The partitions that the kernel reports for a whole device, in bytes from its start.
 fn kernel_partitions(roots: &SysPaths, medium: &OpenMedium) -> Vec<PartitionRange> {
     let Some(drive) = &medium.target.drive else {
@@ -203,9 +228,10 @@ fn kernel_partitions(roots: &SysPaths, medium: &OpenMedium) -> Vec<PartitionRang
             number: u32::try_from(number(part.join("partition"))?).ok()?,
             start: number(part.join("start"))?.checked_mul(512)?,
             length: number(part.join("size"))?.checked_mul(512)?,
+            partition_type: None,
         })
     };
-    let names = crate::drive::identity::sysfs::directory_entries(&directory);
+    let names = directory_entries(&directory);
     let mut found: Vec<_> = names.into_iter().filter_map(range).collect();
     found.sort_list_by_key(|part| part.number);
     found

@@ -5,6 +5,8 @@
 //! 5.2, and the usual layout of DOS (types 05, 0f, 85). All reads are bounded: neither a damaged
 //! nor a malicious table makes this slow.
 
+use crate::drive::guard::partition_type::PartitionType;
+
 /// Maximum number of GPT entries examined.
 const MAX_GPT_ENTRIES: u32 = 1024;
 /// Maximum number of partitions listed; more count as "not fully examined".
@@ -23,6 +25,8 @@ pub struct PartitionRange {
     pub start: u64,
     /// Length in bytes.
     pub length: u64,
+    /// Its type; `None` where only the kernel reports the partition.
+    pub partition_type: Option<PartitionType>,
 }
 
 /// Contents of a partition table.
@@ -39,7 +43,7 @@ impl PartitionTable {
     fn add_partition(
         &mut self,
         medium: &MediumRegion<'_, '_>,
-        number: u32,
+        (number, partition_type): (u32, PartitionType),
         sectors: (u64, u64),
         size: u64,
     ) {
@@ -59,6 +63,7 @@ impl PartitionTable {
             number,
             start,
             length: length.min(medium.length - start),
+            partition_type: Some(partition_type),
         });
     }
 }
@@ -114,9 +119,12 @@ fn read_gpt_header(
         let (Some(start), Some(end)) = (u64_at(entry, 32), u64_at(entry, 40)) else {
             continue;
         };
-        if entry[..16].iter().any(|byte| *byte != 0) && end >= start {
+        let mut guid = [0; 16];
+        guid.copy_from_slice(&entry[..16]);
+        if guid != [0; 16] && end >= start {
             let sectors = (end - start).saturating_add(1);
-            table.add_partition(medium, index as u32 + 1, (start, sectors), size);
+            let part = (index as u32 + 1, PartitionType::Gpt(guid));
+            table.add_partition(medium, part, (start, sectors), size);
         }
     }
     Some(table)
@@ -181,7 +189,8 @@ pub(super) fn read_mbr(medium: &MediumRegion<'_, '_>, size: u64) -> PartitionTab
         if entry.is_extended() {
             read_logical_partitions(medium, start, size, &mut table);
         } else if entry.is_used() && !entry.is_protective() {
-            table.add_partition(medium, number, (start, sectors), size);
+            let part = (number, PartitionType::Mbr(entry.partition_type));
+            table.add_partition(medium, part, (start, sectors), size);
         }
     }
     table
@@ -209,7 +218,8 @@ fn read_logical_partitions(
             if entry.is_extended() {
                 next = next.or(Some(extended + start));
             } else if entry.is_used() {
-                table.add_partition(medium, number, (record + start, sectors), size);
+                let part = (number, PartitionType::Mbr(entry.partition_type));
+                table.add_partition(medium, part, (record + start, sectors), size);
                 number += 1;
             }
         }

@@ -67,6 +67,33 @@ fn hold(path: &str) -> File {
 }
 
 #[test]
+fn partition_whose_type_tells_its_content_needs_consent_to_that() {
+    for (script, content) in [
+        (
+            "label: gpt\\nsize=8192, type=21686148-6449-6E6F-744E-656564454649\\nsize=8192\\n",
+            "boot loader (BIOS boot)",
+        ),
+        (
+            "label: dos\\nsize=8192, type=42\\nsize=8192\\n",
+            "dynamic disk of Windows",
+        ),
+    ] {
+        let sandbox = GuardSandbox::new();
+        let Some(disk) = partitioned_disk(&sandbox, script, 2) else {
+            return;
+        };
+        let part = |number: u32| format!("{}p{number}", disk.path());
+        let mut command = overwrite_command(part(1).as_ref(), &["--requests", "20"]);
+        assert_refused(&command.output().unwrap(), content);
+        command.arg("--overwrite-signatures");
+        assert_written(&command.output().unwrap());
+        // A type that says nothing about its content.
+        let mut command = overwrite_command(part(2).as_ref(), &["--requests", "20"]);
+        assert_written(&command.output().unwrap());
+    }
+}
+
+#[test]
 fn extended_partition_is_refused_while_a_logical_one_is_used() {
     let sandbox = GuardSandbox::new();
     let script = "label: dos\\nstart=2048, size=8192, type=83\\nstart=16384, size=80000, type=5\\n\
