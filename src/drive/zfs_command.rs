@@ -84,7 +84,9 @@ impl ZfsCommand {
                 }
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
+                // It may print more before it ends.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                Err(_) => return Some(Vec::new()),
             }
         }
         match self.child.as_mut()?.try_wait() {
@@ -145,6 +147,8 @@ mod tests {
         };
         assert_eq!(answer("echo tank", 20_000), b"tank\n");
         assert_eq!(answer("echo tank; exit 1", 20_000), b"");
+        let slow = "for word in a b c; do echo $word; sleep 0.02; done";
+        assert_eq!(answer(slow, 20_000), b"a\nb\nc\n");
         let begun = Instant::now();
         assert_eq!(answer("echo tank; exec sleep 30", 50), b"");
         while ZfsCommand::is_one_unanswered() {
