@@ -18,6 +18,7 @@ const LAYERS: &[&[&str]] = &[
         "entropy",
         "inode_attributes",
         "mountinfo",
+        "open_files",
         "nearest",
         "privilege",
         "shared_directory",
