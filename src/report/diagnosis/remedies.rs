@@ -90,6 +90,17 @@ fn limit_command(
     shell::command_line(words)
 }
 
+/// Limits the speed of a resynchronization, in KiB/s. The kernel ignores the maximum up to the minimum
+/// (drivers/md/md.c, `md_do_sync`), which may be high: the minimum becomes the default of the kernel.
+fn slow_resync_command(device: &str) -> Option<String> {
+    let set = |setting: &str, speed: u32| {
+        let file = shell::device_directory(device)? + "/md/" + setting;
+        Some(format!("echo {speed} > {}", shell::quote_word(file)?))
+    };
+    let (min, max) = (set("sync_speed_min", 1000)?, set("sync_speed_max", 10_000)?);
+    Some(format!("{min} && {max}"))
+}
+
 /// The command and what it does.
 #[must_use]
 pub fn remedy_text(remedy: &Remedy) -> RemedyText {
@@ -148,11 +159,9 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             )),
         },
         Remedy::SlowResync { device } => RemedyText::command_or(
-            shell::device_directory(device)
-                .and_then(|directory| shell::quote_word(directory + "/md/sync_speed_max"))
-                .map(|setting| format!("echo 10000 > {setting}")),
-            "at most 10 MB/s, until the word system is written into the same file",
-            format!("lower md/sync_speed_max of {device} in /sys/block"),
+            slow_resync_command(device),
+            "at most 10 MB/s, until the word system is written into both files",
+            format!("lower md/sync_speed_min and md/sync_speed_max of {device} in /sys/block"),
         ),
         Remedy::LowerDirtyLimits { limit_bytes } => RemedyText::command(
             format!(
@@ -312,7 +321,8 @@ mod tests {
         }
         let device = SafeText::from("md127");
         let command = remedy_text(&Remedy::SlowResync { device }).command;
-        let line = "echo 10000 > /sys/block/md127/md/sync_speed_max";
+        let line = "echo 1000 > /sys/block/md127/md/sync_speed_min && \
+                    echo 10000 > /sys/block/md127/md/sync_speed_max";
         assert_eq!(command.as_deref(), Some(line));
     }
 
