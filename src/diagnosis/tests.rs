@@ -433,6 +433,24 @@ fn unit_is_limited_to_half_of_what_it_moves_in_each_direction() {
 }
 
 #[test]
+fn idle_class_is_advised_where_the_scheduler_heeds_it_only() {
+    let is_advised = |scheduler: &str, kernel: Option<&str>| {
+        let mut scene = saturated();
+        scene.host.kernel = kernel.map(SafeText::from);
+        scene.drives = vec![some_drive()];
+        scene.drives[0].scheduler = Some(scheduler.to_owned());
+        let diagnosis = scene.diagnosis();
+        let mut remedies = diagnosis.causes[0].remedies.iter();
+        remedies.any(|remedy| matches!(remedy, Remedy::IdleClass { .. }))
+    };
+    assert!(is_advised("bfq", Some("4.18.0-553.el8.x86_64")));
+    assert!(is_advised("mq-deadline", Some("6.1.0-18-amd64")));
+    assert!(!is_advised("mq-deadline", Some("5.10.0-28-amd64")));
+    assert!(!is_advised("mq-deadline", None));
+    assert!(!is_advised("none", Some("6.1.0-18-amd64")));
+}
+
+#[test]
 fn diagnosis_of_a_recording_has_no_measure_for_a_process_number() {
     let acts_on_process = |diagnosis: &Diagnosis| {
         let mut remedies = diagnosis.causes.iter().flat_map(|cause| &cause.remedies);

@@ -17,6 +17,7 @@ pub mod medium;
 pub mod mounts;
 pub mod page_cache;
 pub mod random;
+pub mod scheduler;
 pub mod scratch;
 pub mod settings;
 mod space_limit;

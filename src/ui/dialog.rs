@@ -19,6 +19,9 @@ const FRAME_HEIGHT: u16 = 4;
 const MAX_TEXT_WIDTH: u16 = 68;
 /// Maximum number of rows of a command.
 const MAX_COMMAND_ROWS: usize = 3;
+/// Where an I/O class has an effect.
+const SCHEDULERS_WITH_CLASSES: &str =
+    "Only the schedulers bfq, and mq-deadline since Linux 5.14, heed it.";
 
 /// A border of ASCII characters.
 const ASCII_BORDER: border::Set<'static> = border::Set {
@@ -116,6 +119,12 @@ fn dialog_text(dialog: &Dialog, theme: Theme, width: u16) -> DialogText {
                     Span::raw(format!("  {}", action.label())),
                 ])
             }));
+            if matches!(actions.first(), Some(ProcessAction::SetIoClass(_))) {
+                lines.push(Line::default());
+                let wrapped = wrap_text(SCHEDULERS_WITH_CLASSES, width);
+                let faint = theme.role_style(StyleRole::Faint);
+                lines.extend(wrapped.into_iter().map(|row| Line::styled(row, faint)));
+            }
             let title = actions.first().map_or("PROCESS", |it| action_title(*it));
             (title, lines)
         }
