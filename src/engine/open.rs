@@ -10,13 +10,14 @@ use std::time::Duration;
 use super::auto::AutoEngine;
 use super::io_target::IoTarget;
 use super::pread::PreadEngine;
-use super::simulated::{NAME_PREFIX, SimError, SimParameters, SimulatedEngine};
+use super::simulated::{SimError, SimParameters, SimulatedEngine};
 use super::uring;
 use super::uring::UringEngine;
 use super::write_gate::GateKeeper;
 use super::{CancellationToken, Engine};
 use crate::drive;
 use crate::drive::guard::WriteWatch;
+use crate::drive::medium::is_simulated_name;
 use crate::drive::{
     Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind,
     WritePermit, guard, scratch,
@@ -133,7 +134,7 @@ pub fn open_target(
     scratch_size: Option<u64>,
 ) -> Result<OpenedTarget, OpenError> {
     let name = name.as_ref();
-    if let Some(name) = name.to_str().filter(|name| name.starts_with(NAME_PREFIX)) {
+    if let Some(name) = name.to_str().filter(|name| is_simulated_name(name)) {
         let simulation = SimParameters::parse(name)?.build()?;
         return Ok(OpenedTarget {
             target: simulation.target.clone(),
