@@ -288,6 +288,13 @@ impl OpenedTarget {
         }
     }
 
+    /// Whether a write to the target can need space of an image, a snapshot or a pool below it.
+    #[must_use]
+    pub fn needs_space_below(&self) -> bool {
+        let real = self.real_target.as_ref();
+        real.is_some_and(|real| scratch::needs_space_below(&real.medium))
+    }
+
     /// Takes the reason why the target must no longer be written, if one arose while it was
     /// written; `None` on the second call.
     #[must_use]

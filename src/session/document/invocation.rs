@@ -65,6 +65,9 @@ pub enum FioGap {
     /// fio cuts the target's name at `#`, `;` and trailing white space, or the name ends in a line break,
     /// which no command on one line can contain.
     TargetName,
+    /// A write can need space of an image, a snapshot or a pool below the target, which a command does not
+    /// know.
+    SpaceBelow,
     /// The parameters do not fit the target.
     Parameters,
     /// A code from a later version of this program.
