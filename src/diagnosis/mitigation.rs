@@ -43,8 +43,16 @@ pub fn against(culprit: &Party, device: &DeviceSummary, analysis: &Analysis<'_>)
     {
         remedies.extend(limit_of(unit, device, analysis));
     }
-    remedies.extend(process.map(|process| Remedy::Pause { process }));
+    remedies.extend(pause_of(culprit.pid, analysis));
     remedies
+}
+
+/// A pause of a process, unless others would hang with it, or that is not known.
+#[must_use]
+pub fn pause_of(pid: u32, analysis: &Analysis<'_>) -> Option<Remedy> {
+    let process = analysis.process(pid)?.instance();
+    let is_harmless = analysis.window.stoppable.contains(&pid);
+    is_harmless.then_some(Remedy::Pause { process })
 }
 
 /// Half of what a unit reads and half of what it writes now, as far as the device does: a process also has

@@ -128,6 +128,7 @@ impl Scene {
             scans: (0..=LENGTH).map(scan).collect(),
             facts: Some((FactsSample::default(), self.facts.clone())),
             read_files: self.read_files.clone(),
+            stoppable: self.processes.iter().map(|it| it.pid).collect(),
             ..EvidenceWindow::default()
         }
     }
@@ -448,6 +449,25 @@ fn idle_class_is_advised_where_the_scheduler_heeds_it_only() {
     assert!(!is_advised("mq-deadline", Some("5.10.0-28-amd64")));
     assert!(!is_advised("mq-deadline", None));
     assert!(!is_advised("none", Some("6.1.0-18-amd64")));
+}
+
+#[test]
+fn process_on_which_others_depend_is_not_to_be_stopped() {
+    let is_stopped = |window: &EvidenceWindow| {
+        let diagnosis = diagnose(window).unwrap();
+        let mut remedies = diagnosis.causes.iter().flat_map(|cause| &cause.remedies);
+        remedies.any(|remedy| matches!(remedy, Remedy::Pause { .. }))
+    };
+    let mut throttled = Scene::quiet()
+        .with_process(10, "mergerfs", 90e6, None)
+        .with_process(20, "postgres", 1e6, Some("balance_dirty_pages"));
+    throttled.host.dirty_bytes = Some(1 << 30);
+    for scene in [saturated(), throttled] {
+        let mut window = scene.window();
+        assert!(is_stopped(&window));
+        window.stoppable.retain(|pid| *pid != 10);
+        assert!(!is_stopped(&window));
+    }
 }
 
 #[test]
