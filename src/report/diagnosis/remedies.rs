@@ -208,9 +208,11 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             "ps -eo pid,rss,comm --sort=-rss | head".to_owned(),
             "who uses the memory",
         ),
+        // ps(1) divides by the time since the start of a process, and so does the first list of top(1).
         Remedy::ShowProcessorUsers => RemedyText::command(
-            "ps -eo pid,pcpu,comm --sort=-pcpu | head".to_owned(),
-            "who uses the processors",
+            "top -b -d 2 -n 2 -o %CPU | awk '/^top - / { lists++ } lists == 2' | head -17"
+                .to_owned(),
+            "who uses the processors, in two seconds",
         ),
         Remedy::LazyUnmount { mount_point } => RemedyText::command_or(
             exact_path(mount_point)
@@ -251,6 +253,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::requirement::{Requirement, skip};
 
     #[test]
     fn path_that_is_not_absolute_is_in_no_command() {
@@ -348,6 +351,24 @@ mod tests {
         assert!(is_stopped(start_ticks));
         own.kill().unwrap();
         own.wait().unwrap();
+    }
+
+    #[test]
+    fn processor_users_are_those_of_now() {
+        let Some(command) = remedy_text(&Remedy::ShowProcessorUsers).command else {
+            panic!("no command");
+        };
+        let top = std::process::Command::new("top").arg("-v").output();
+        if !top.is_ok_and(|output| output.status.success()) {
+            return skip(Requirement::Program, "top(1) is not installed");
+        }
+        let shell = std::process::Command::new("sh")
+            .args(["-c", &command])
+            .output();
+        let list = String::from_utf8(shell.unwrap().stdout).unwrap();
+        let headings = list.lines().filter(|line| line.contains("%CPU"));
+        assert_eq!(headings.count(), 1, "{list}");
+        assert!(list.lines().count() > 8, "{list}");
     }
 
     #[test]
