@@ -17,7 +17,6 @@ use super::write_gate::GateKeeper;
 use super::{CancellationToken, Engine};
 use crate::drive;
 use crate::drive::guard::WriteWatch;
-use crate::drive::medium::is_simulated_name;
 use crate::drive::{
     Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind,
     WritePermit, guard, scratch,
@@ -134,7 +133,10 @@ pub fn open_target(
     scratch_size: Option<u64>,
 ) -> Result<OpenedTarget, OpenError> {
     let name = name.as_ref();
-    if let Some(name) = name.to_str().filter(|name| is_simulated_name(name)) {
+    if let Some(name) = name
+        .to_str()
+        .filter(|name| drive::medium::is_simulated_name(name))
+    {
         let simulation = SimParameters::parse(name)?.build()?;
         return Ok(OpenedTarget {
             target: simulation.target.clone(),
@@ -224,6 +226,13 @@ impl OpenedTarget {
             .is_some_and(|real| real.medium.lies_in_file(file))
     }
 
+    /// Whether a write to the target can need space of an image, a snapshot or a pool below it.
+    #[must_use]
+    pub fn needs_space_below(&self) -> bool {
+        let real = self.real_target.as_ref();
+        real.is_some_and(|real| scratch::needs_space_below(&real.medium))
+    }
+
     /// The facts that are shown with the request for consent; `None` for a simulated drive.
     ///
     /// # Errors
@@ -286,13 +295,6 @@ impl OpenedTarget {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Whether a write to the target can need space of an image, a snapshot or a pool below it.
-    #[must_use]
-    pub fn needs_space_below(&self) -> bool {
-        let real = self.real_target.as_ref();
-        real.is_some_and(|real| scratch::needs_space_below(&real.medium))
     }
 
     /// Takes the reason why the target must no longer be written, if one arose while it was

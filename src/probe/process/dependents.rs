@@ -82,7 +82,9 @@ mod tests {
             for (number, target) in targets.iter().enumerate() {
                 symlink(target, process.join(format!("fd/{number}"))).unwrap();
             }
-            exe.map(|exe| symlink(exe, process.join("exe")).unwrap());
+            if let Some(exe) = exe {
+                symlink(exe, process.join("exe")).unwrap();
+            }
         };
         add(1, Some("/sbin/init"), &["/dev/null"]);
         add(10, Some("/bin/cp"), &["/dev/null", "/srv/fuse", "/dev/sda"]);
