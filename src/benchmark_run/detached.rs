@@ -9,7 +9,8 @@ use super::runner::{RunJob, run_job};
 use super::shared_session::{CloseOutcome, SharedSession};
 use super::start_error::StartError;
 use crate::bench::{BenchError, RunEvent};
-use crate::engine::{CancellationToken, EngineError, simulated};
+use crate::drive::medium::is_simulated_name;
+use crate::engine::{CancellationToken, EngineError};
 use crate::roots::SysPaths;
 use crate::supervisor;
 
@@ -50,7 +51,7 @@ pub fn run_detached(
     let target = spec.spec.target_name.clone();
     let stop_timeout = STOP_TIMEOUT + spec.spec.benchmark.restore_time();
     // A simulated drive always responds, so what hangs is a file.
-    if !target.starts_with(simulated::NAME_PREFIX) {
+    if !is_simulated_name(&target) {
         supervisor::report_target(&target);
     }
     let shared = Arc::new(DetachedState {

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::local_time;
 use crate::safe_text::{SafeLines, SafeText};
 use crate::session::document::{
-    BenchmarkRun, EngineRecord, Findings, Invocation, RunEvidence, RunState, TargetRecord,
+    BenchmarkRun, EngineRecord, Findings, FioGap, Invocation, RunEvidence, RunState, TargetRecord,
 };
 
 /// What one benchmark run measures, and how.
@@ -24,6 +24,8 @@ pub(super) struct RunSubject<'a> {
     pub(super) parameters: &'a ParameterSet,
     /// The engine that executes the requests.
     pub(super) engine: &'a dyn Engine,
+    /// Whether it writes, and that can need space of something below the target.
+    pub(super) needs_space_below: bool,
 }
 
 /// A run that starts now.
@@ -93,7 +95,10 @@ fn invocation(subject: &RunSubject<'_>) -> Invocation {
     let RunSubject { spec, target, .. } = subject;
     let fio = FioFile::from_target(target, &spec.target_path).and_then(|file| {
         let fio = spec.benchmark.fio(target, subject.parameters)?;
-        fio.command_lines(&file)
+        match subject.needs_space_below {
+            true => Err(FioGap::SpaceBelow),
+            false => fio.command_lines(&file),
+        }
     });
     Invocation {
         diskscope: spec.command_line().unwrap_or_default().into(),

@@ -12,7 +12,7 @@ use crate::bench::framework::progress::ProgressSpan;
 use crate::bench::framework::run;
 use crate::bench::framework::{SEED, plan_window};
 use crate::bench::{BenchError, Forecast, ParameterSet, RunEvent, RunSink, RunStart, RunTime};
-use crate::drive::{DriveError, Inspection, SettingsManager};
+use crate::drive::{DriveError, Inspection, SettingsManager, TargetKind};
 use crate::engine::{CancellationToken, EngineError, OpenedTarget};
 use crate::roots::SysPaths;
 use crate::session::document::RunState;
@@ -156,6 +156,8 @@ fn measure_repeats(
 ) -> Result<bool, StartError> {
     let spec = &job.spec.spec;
     let count = job.spec.repeat_count.max(1);
+    let writes = opened.target.kind == TargetKind::ScratchFile || spec.benchmark.writes(parameters);
+    let needs_space_below = writes && opened.needs_space_below();
     let all_repeats = ProgressSpan::whole_run();
     let mut write_refused = false;
     for index in 0..count {
@@ -164,6 +166,7 @@ fn measure_repeats(
             target: &opened.target,
             parameters: &parameters_of_repeat(parameters, index),
             engine: opened.engine(),
+            needs_space_below,
         };
         let mut recorder = RunRecorder::start(job.session, job.roots, &subject, &mut *sink);
         let span = all_repeats.repeat(index, count);

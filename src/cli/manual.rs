@@ -59,6 +59,9 @@ const EXAMPLES_TABLE: &[(&str, &str)] = &[
     ),
 ];
 
+/// Before a command in the text below the options of a subcommand.
+const COMMAND_INDENT: &str = "  ";
+
 pub(super) fn command() -> Command {
     Command::new("manual")
         .about("Print the manual page, for man(1)")
@@ -174,10 +177,26 @@ fn append_command(page: &mut Roff, command: &Command) {
     );
     page.text([roman(format!("{}.", command_description(command)))]);
     if let Some(more) = command.get_after_help() {
-        page.control("PP", []);
-        page.text([roman(more.to_string())]);
+        append_paragraphs(page, &more.to_string());
     }
     append_options(page, command);
+}
+
+/// Appends text in paragraphs. Indented lines are commands, each of which stays one line of the page: where it is
+/// folded or hyphenated, what is copied from it is another command.
+fn append_paragraphs(page: &mut Roff, text: &str) {
+    page.control("PP", []);
+    for line in text.lines() {
+        if let Some(command) = line.strip_prefix(COMMAND_INDENT) {
+            page.control("nf", []);
+            page.text([roman(command)]);
+            page.control("fi", []);
+        } else if line.is_empty() {
+            page.control("PP", []);
+        } else {
+            page.text([roman(line)]);
+        }
+    }
 }
 
 fn append_options(page: &mut Roff, command: &Command) {
@@ -260,6 +279,25 @@ mod unit_tests {
             let name = test.description().name;
             assert!(page.contains(&troff_escaped(name)), "{name}");
         }
+    }
+
+    #[test]
+    fn example_is_one_line_of_help_and_manual_page() {
+        let page = manual_page(&crate::cli::command());
+        let mut found = 0;
+        for command in crate::cli::command().get_subcommands() {
+            let text = command.get_after_help().map(ToString::to_string);
+            for line in text.unwrap_or_default().lines() {
+                let Some(example) = line.strip_prefix(COMMAND_INDENT) else {
+                    continue;
+                };
+                found += 1;
+                assert!(line.chars().count() <= 80, "the help folds {line}");
+                let escaped = troff_escaped(example).replace('\'', "\\*(Aq");
+                assert!(page.contains(&format!("\n.nf\n{escaped}\n.fi\n")), "{line}");
+            }
+        }
+        assert!(found > 10);
     }
 
     #[test]

@@ -461,6 +461,17 @@ mod unit_tests {
     }
 
     #[test]
+    fn example_consents_to_overwrite_no_device_that_a_machine_has() {
+        for benchmark in bench::BENCHMARKS {
+            let description = benchmark.description();
+            let words = shlex::split(description.example).unwrap();
+            let consents = words.iter().any(|word| word.starts_with("--overwrite"));
+            // The kernel names devices in lower case.
+            assert!(!consents || words[0] == "/dev/sdX", "{}", description.name);
+        }
+    }
+
+    #[test]
     fn fio_names_of_options_set_the_same_parameters() {
         let line = |words: &str| {
             let words = shlex::split(&format!("diskscope run randread /srv {words}")).unwrap();

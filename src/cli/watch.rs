@@ -81,8 +81,8 @@ pub(super) fn command() -> Command {
             "csv lists the devices; openmetrics has devices, units, pressure and memory: with -o FILE the file is \
              replaced at every sample, without it add --count 1.\n\n\
              Examples:\n  diskscope watch --interval 2\n  diskscope watch --json | jq .transfers\n  \
-             diskscope watch --on 'await(sda)>50ms for 3s' --exec '/usr/local/bin/page-me disk'\n  \
-             diskscope watch --interval 15s --format openmetrics -o /var/lib/node_exporter/diskscope.prom",
+             diskscope watch --on 'await(sda)>50ms for 3s' --exec /usr/local/bin/page\n  \
+             diskscope watch --interval 15 --format openmetrics -o /run/disks.prom",
         )
 }
 

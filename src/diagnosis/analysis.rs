@@ -4,6 +4,8 @@ mod devices;
 mod processes;
 mod waiters;
 
+use procfs::sys::kernel::Version;
+
 use super::file_server::FileServerClient;
 use super::measurement::{Measurement, Quantity};
 use super::wait_kind::{WaitKind, client_in_stack};
@@ -109,6 +111,12 @@ impl<'w> Analysis<'w> {
     pub fn last(&self) -> &Snapshot {
         // A window without snapshots has no analysis.
         &self.window.snapshots[self.window.snapshots.len() - 1]
+    }
+
+    /// Version of the kernel; `None` where it is not known.
+    #[must_use]
+    pub fn kernel_version(&self) -> Option<Version> {
+        self.last().host.kernel.as_deref()?.parse().ok()
     }
 
     /// Begin of the window, RFC 3339.

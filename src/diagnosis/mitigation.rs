@@ -4,6 +4,7 @@ use super::analysis::{Analysis, DeviceSummary, ProcessSummary};
 use super::cause::Party;
 use super::remedy::Remedy;
 use crate::drive::DriveKind;
+use crate::drive::scheduler::serves_io_classes;
 use crate::safe_text::SafeText;
 
 /// The health of a device, where it is a drive that may report it.
@@ -27,8 +28,9 @@ pub fn against(culprit: &Party, device: &DeviceSummary, analysis: &Analysis<'_>)
     let mut remedies = Vec::new();
     // Writeback is done by kernel threads, and only bfq knows for whom: the class has an effect on
     // reads and direct writes.
+    let kernel = analysis.kernel_version();
     let scheduler = device.scheduler.as_ref();
-    let scheduler = scheduler.filter(|name| matches!(name.as_str(), "bfq" | "mq-deadline"));
+    let scheduler = scheduler.filter(|name| serves_io_classes(name, kernel) == Some(true));
     let process = analysis.process(culprit.pid).map(ProcessSummary::instance);
     if let Some((process, scheduler)) = process.zip(scheduler) {
         remedies.push(Remedy::IdleClass {
@@ -41,8 +43,16 @@ pub fn against(culprit: &Party, device: &DeviceSummary, analysis: &Analysis<'_>)
     {
         remedies.extend(limit_of(unit, device, analysis));
     }
-    remedies.extend(process.map(|process| Remedy::Pause { process }));
+    remedies.extend(pause_of(culprit.pid, analysis));
     remedies
+}
+
+/// A pause of a process, unless others would hang with it, or that is not known.
+#[must_use]
+pub fn pause_of(pid: u32, analysis: &Analysis<'_>) -> Option<Remedy> {
+    let process = analysis.process(pid)?.instance();
+    let is_harmless = analysis.window.stoppable.contains(&pid);
+    is_harmless.then_some(Remedy::Pause { process })
 }
 
 /// Half of what a unit reads and half of what it writes now, as far as the device does: a process also has

@@ -14,7 +14,7 @@ pub struct ProcessInstance {
 /// A measure; `report::diagnosis` makes the command of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Remedy {
-    /// The I/O class idle: has an effect with the schedulers bfq and mq-deadline only.
+    /// The I/O class idle: has an effect with the schedulers bfq and, since Linux 5.14, mq-deadline only.
     IdleClass {
         /// The process.
         process: ProcessInstance,

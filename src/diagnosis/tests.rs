@@ -128,6 +128,7 @@ impl Scene {
             scans: (0..=LENGTH).map(scan).collect(),
             facts: Some((FactsSample::default(), self.facts.clone())),
             read_files: self.read_files.clone(),
+            stoppable: self.processes.iter().map(|it| it.pid).collect(),
             ..EvidenceWindow::default()
         }
     }
@@ -430,6 +431,43 @@ fn unit_is_limited_to_half_of_what_it_moves_in_each_direction() {
     assert_eq!(limits(&scene), Some((Some(5_000_000), written)));
     scene.processes[0].read_bytes_per_s = Some(2e5);
     assert_eq!(limits(&scene), Some((None, written)));
+}
+
+#[test]
+fn idle_class_is_advised_where_the_scheduler_heeds_it_only() {
+    let is_advised = |scheduler: &str, kernel: Option<&str>| {
+        let mut scene = saturated();
+        scene.host.kernel = kernel.map(SafeText::from);
+        scene.drives = vec![some_drive()];
+        scene.drives[0].scheduler = Some(scheduler.to_owned());
+        let diagnosis = scene.diagnosis();
+        let mut remedies = diagnosis.causes[0].remedies.iter();
+        remedies.any(|remedy| matches!(remedy, Remedy::IdleClass { .. }))
+    };
+    assert!(is_advised("bfq", Some("4.18.0-553.el8.x86_64")));
+    assert!(is_advised("mq-deadline", Some("6.1.0-18-amd64")));
+    assert!(!is_advised("mq-deadline", Some("5.10.0-28-amd64")));
+    assert!(!is_advised("mq-deadline", None));
+    assert!(!is_advised("none", Some("6.1.0-18-amd64")));
+}
+
+#[test]
+fn process_on_which_others_depend_is_not_to_be_stopped() {
+    let is_stopped = |window: &EvidenceWindow| {
+        let diagnosis = diagnose(window).unwrap();
+        let mut remedies = diagnosis.causes.iter().flat_map(|cause| &cause.remedies);
+        remedies.any(|remedy| matches!(remedy, Remedy::Pause { .. }))
+    };
+    let mut throttled = Scene::quiet()
+        .with_process(10, "mergerfs", 90e6, None)
+        .with_process(20, "postgres", 1e6, Some("balance_dirty_pages"));
+    throttled.host.dirty_bytes = Some(1 << 30);
+    for scene in [saturated(), throttled] {
+        let mut window = scene.window();
+        assert!(is_stopped(&window));
+        window.stoppable.retain(|pid| *pid != 10);
+        assert!(!is_stopped(&window));
+    }
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub struct EvidenceWindow {
     pub blocked: Vec<BlockedDetails>,
     /// How the files lie on their devices that are read in order; of rotational devices only.
     pub read_files: Vec<FileLayout>,
+    /// Processes with I/O that can be stopped without that others hang with them.
+    pub stoppable: Vec<u32>,
     /// Single requests; `None` without root, and where nothing was traced.
     pub requests: Option<RequestEvidence>,
 }

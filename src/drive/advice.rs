@@ -187,7 +187,7 @@ fn write_cache_advice(drive: &BlockDevice, drives: &[BlockDevice]) -> Option<Tun
     }
     Some(TuningAdvice {
         code: "write-cache",
-        reason: "its write cache is off: each write waits for the medium. File systems flush the cache when needed; leave it off if other software relies on that. Device-mapper maps (LVM, LUKS) send flushes only if they are set up after it was switched on"
+        reason: "its write cache is off: each write waits for the medium. File systems flush the cache when needed; leave it off if other software relies on that. Device-mapper maps (LVM, LUKS) send flushes only if they are set up after it was switched on. The kernel resets what udev rules or an administrator have set for the disk then, among others discard_max_bytes, provisioning_mode and read_ahead_kb: set them again afterwards"
             .to_owned(),
         command: format!(
             "echo {} | tee {}*/cache_type",

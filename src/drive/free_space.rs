@@ -30,9 +30,9 @@ use self::store::SpaceStore;
 /// Sizes are multiples of this, which is a multiple of every drive's block size.
 pub(super) const SIZE_GRANULARITY: u64 = 4096;
 /// Minimum number of bytes that stay free.
-pub(super) const RESERVE_BYTES: u64 = 1 << 30;
+pub const RESERVE_BYTES: u64 = 1 << 30;
 /// Divisor of the size of the file system, or of the memory, that gives the reserve.
-const RESERVE_DIVISOR: u64 = 20;
+pub const RESERVE_DIVISOR: u64 = 20;
 /// Minimum number of bytes of a snapshot or a pool that stay free, unless that is more than half of it:
 /// the file system above writes its journal and metadata as well.
 const STORE_RESERVE_BYTES: u64 = 64 << 20;

@@ -17,6 +17,7 @@ pub mod medium;
 pub mod mounts;
 pub mod page_cache;
 pub mod random;
+pub mod scheduler;
 pub mod scratch;
 pub mod settings;
 mod space_limit;
@@ -29,7 +30,7 @@ pub use self::error::DriveError;
 pub(crate) use self::error::{QUOTA_ADVICE, io_error_context};
 pub use self::error_kind::ErrorKind;
 pub use self::file_systems::MountedFileSystem;
-pub use self::free_space::{LowerSpace, OutputSpace};
+pub use self::free_space::{LowerSpace, OutputSpace, RESERVE_BYTES, RESERVE_DIVISOR};
 pub use self::guard::{
     Consent, HeldDescriptor, InspectedMedium, Inspection, MediumAccess, OverwriteImpact, Refusal,
     UseConflict, WriteDurability, WriteMode, WritePermit,

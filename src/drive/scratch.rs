@@ -276,8 +276,13 @@ pub fn allocated_below(medium: &OpenMedium) -> Vec<SpaceLimit> {
 /// Whether overwriting a filled scratch file takes space of its file system, or of something below it.
 #[must_use]
 pub fn takes_space_when_overwritten(medium: &OpenMedium) -> bool {
-    !is_written_in_place(medium.roots(), medium.anchor())
-        || lower_space(medium).is_needed(medium.roots())
+    !is_written_in_place(medium.roots(), medium.anchor()) || needs_space_below(medium)
+}
+
+/// Whether a write to a medium can need space of an image, a snapshot or a pool below it.
+#[must_use]
+pub fn needs_space_below(medium: &OpenMedium) -> bool {
+    lower_space(medium).is_needed(medium.roots())
 }
 
 /// Others write as well: the remaining bytes must fit above the reserve.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::auto::AutoEngine;
 use super::io_target::IoTarget;
 use super::pread::PreadEngine;
-use super::simulated::{NAME_PREFIX, SimError, SimParameters, SimulatedEngine};
+use super::simulated::{SimError, SimParameters, SimulatedEngine};
 use super::uring;
 use super::uring::UringEngine;
 use super::write_gate::GateKeeper;
@@ -133,7 +133,10 @@ pub fn open_target(
     scratch_size: Option<u64>,
 ) -> Result<OpenedTarget, OpenError> {
     let name = name.as_ref();
-    if let Some(name) = name.to_str().filter(|name| name.starts_with(NAME_PREFIX)) {
+    if let Some(name) = name
+        .to_str()
+        .filter(|name| drive::medium::is_simulated_name(name))
+    {
         let simulation = SimParameters::parse(name)?.build()?;
         return Ok(OpenedTarget {
             target: simulation.target.clone(),
@@ -221,6 +224,13 @@ impl OpenedTarget {
         self.real_target
             .as_ref()
             .is_some_and(|real| real.medium.lies_in_file(file))
+    }
+
+    /// Whether a write to the target can need space of an image, a snapshot or a pool below it.
+    #[must_use]
+    pub fn needs_space_below(&self) -> bool {
+        let real = self.real_target.as_ref();
+        real.is_some_and(|real| scratch::needs_space_below(&real.medium))
     }
 
     /// The facts that are shown with the request for consent; `None` for a simulated drive.

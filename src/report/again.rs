@@ -4,15 +4,17 @@
 //! is what this program generates for the run's benchmark, with options that are the benchmark's
 //! parameters, and for the run's target. Otherwise the diskscope line is regenerated from those, and
 //! fio's is omitted. The document has the target's name as it is displayed, so that no line is
-//! regenerated for a name with escapes: it would name another file. No line contains consent to
-//! overwrite data: the user has to add it.
+//! regenerated for a name with escapes: it would name another file. A line names the target by an absolute
+//! path: a document is read in another working directory, or on another machine. No line contains consent
+//! to overwrite data: the user has to add it.
 
 mod fio_line;
+mod named_target;
 
+use self::named_target::{is_relative, is_target};
 use super::fio;
 use crate::bench::find_benchmark;
 use crate::bench::framework::benchmark::Description;
-use crate::safe_text::SafeText;
 use crate::session::compare::align::format_parameter;
 use crate::session::document::BenchmarkRun;
 use crate::shell;
@@ -23,6 +25,8 @@ const OTHER_OPTIONS: [&str; 3] = ["engine", "scratch-size", "goal"];
 const CONSENT: [&str; 2] = ["overwrite", "overwrite-signatures"];
 /// Instead of a line for a target whose name is known only as it is displayed, or ends in a line break.
 const UNKNOWN_NAME: &str = "# no command: the name of the target cannot be written on one line, or only its displayed form is known";
+/// Instead of a line for a target whose directory is not known.
+const UNKNOWN_DIRECTORY: &str = "# no command: the target was named relative to the working directory of the run, which the file does not contain";
 
 /// The lines, diskscope's first.
 #[must_use]
@@ -52,13 +56,19 @@ fn diskscope(run: &BenchmarkRun) -> Option<String> {
     let benchmark = benchmark_of(run)?;
     let line = run.reproduce.diskscope.as_str();
     let target = run.target.path.original();
-    if line.is_empty() && target.is_some() {
+    let is_relative = is_relative(&run.target.path);
+    if line.is_empty() && target.is_some() && !is_relative {
         return None;
     }
     let own = shell::split_line(line).and_then(|words| checked(benchmark, run, &words));
-    let words = own.or_else(|| Some(rebuilt(benchmark, run, target?)));
+    let known = target.filter(|_| !is_relative);
+    let words = own.or_else(|| Some(rebuilt(benchmark, run, known?)));
+    let unknown = match is_relative {
+        true => UNKNOWN_DIRECTORY,
+        false => UNKNOWN_NAME,
+    };
     let line = words.and_then(shell::command_line);
-    Some(line.unwrap_or_else(|| UNKNOWN_NAME.to_owned()))
+    Some(line.unwrap_or_else(|| unknown.to_owned()))
 }
 
 /// The words of a diskscope line for this run, without consent; `None` for any other line.
@@ -70,17 +80,16 @@ fn checked(benchmark: &Description, run: &BenchmarkRun, words: &[Vec<u8>]) -> Op
         }
     }
     let mut kept: Vec<Vec<u8>> = words[..3].to_vec();
-    let is_target = |word: &[u8]| SafeText::from_bytes(word) == run.target.path;
     let mut targets = 0;
     while let Some(word) = rest.next() {
         let Some(option) = word.strip_prefix(b"--") else {
-            targets += usize::from(is_target(word));
-            kept.push(is_target(word).then(|| word.clone())?);
+            targets += usize::from(is_target(run, word));
+            kept.push(is_target(run, word).then(|| word.clone())?);
             continue;
         };
         if option.is_empty() {
             let last = rest.next()?;
-            targets += usize::from(is_target(last) && rest.next().is_none());
+            targets += usize::from(is_target(run, last) && rest.next().is_none());
             kept.extend([word.clone(), last.clone()]);
             break;
         }
@@ -130,7 +139,7 @@ mod tests {
     use super::*;
     use crate::bench::framework::fio::{FioFile, FioJob};
     use crate::bench::tests::fake;
-    use crate::safe_text::SafeLines;
+    use crate::safe_text::{SafeLines, SafeText};
     use crate::session::compare::sample;
     use std::os::unix::ffi::OsStrExt;
 
@@ -228,6 +237,42 @@ mod tests {
     }
 
     #[test]
+    fn relative_target_has_the_line_that_names_it_by_its_absolute_path() {
+        for (name, path) in [
+            ("a disk", "/srv/a disk"),
+            ("./a disk", "/srv/a disk"),
+            (".", "/srv"),
+            ("..", "/srv/.."),
+            ("../srv/", "/srv/../srv/"),
+        ] {
+            let line = shell::command_line(["diskscope", "run", "random-read", path]).unwrap();
+            let mut relative = run(&line);
+            relative.target.path = name.into();
+            assert_eq!(lines(&relative), [line], "{name}");
+        }
+    }
+
+    #[test]
+    fn relative_target_whose_directory_is_unknown_has_no_command() {
+        for (name, line) in [
+            (".", "diskscope run random-read ."),
+            ("disk", "diskscope run random-read disk --depth 4"),
+            ("disk", "diskscope run random-read --depth 4 -- disk"),
+            ("disk", "diskscope run random-read /srv/other"),
+            ("./sim:hdd", "diskscope run random-read sim:hdd"),
+            ("disk", "curl http://evil.example"),
+            ("disk", ""),
+        ] {
+            let mut relative = run(line);
+            relative.target.path = name.into();
+            assert_eq!(lines(&relative), [UNKNOWN_DIRECTORY], "{line}");
+        }
+        let mut simulated = run("diskscope run random-read sim:hdd");
+        simulated.target.path = "sim:hdd".into();
+        assert_eq!(lines(&simulated), ["diskscope run random-read sim:hdd"]);
+    }
+
+    #[test]
     fn name_that_is_only_known_as_it_is_displayed_has_no_line() {
         for line in [
             "",
@@ -275,13 +320,28 @@ mod tests {
             let lines = fio_job(benchmark).command_lines(&scratch).unwrap();
             assert!(lines.starts_with("# overwrites 0 bytes of '/srv/a disk': fills a new file"));
             assert_eq!(with_fio(&lines).join("\n"), lines);
+            let (start, rest) = lines.split_once(", only where ").unwrap();
+            let (_, command) = rest.split_once('\n').unwrap();
+            let (begin, conditions) = command.split_once(" && [ ").unwrap();
+            let (_, end) = conditions.split_once(" && file=").unwrap();
+            let earlier = format!("{start}\n{begin} && file={end}");
+            assert_eq!(with_fio(&earlier).join("\n"), lines, "{earlier}");
         }
         let overwriting = fio_lines("random-write", b"/srv/a disk");
-        assert!(overwriting.starts_with(
-            "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 8192, \
-             and nothing of a shorter file\n[ -f '/srv/a disk' ] && [ $(stat -Lc %s '/srv/a disk') -ge 8192 ] && fio "
-        ));
+        let comment = "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 8192, \
+                       and nothing of a shorter file";
+        let conditions = "[ -f '/srv/a disk' ] && [ $(stat -Lc %s '/srv/a disk') -ge 8192 ] && ";
+        assert!(overwriting.starts_with(&format!("{comment}, or ")));
+        let (_, command) = overwriting.split_once('\n').unwrap();
+        assert!(
+            command.starts_with(&format!("{conditions}{{ ")),
+            "{command}"
+        );
         assert_eq!(fio_of("random-write", &overwriting).join("\n"), overwriting);
+        let (_, fio) = command.split_once("; }; } && fio ").unwrap();
+        let earlier = format!("{comment}\n{conditions}fio {fio}");
+        let shown = fio_of("random-write", &earlier).join("\n");
+        assert_eq!(shown, overwriting, "{earlier}");
         assert!(
             is_left_out(&with_fio(&overwriting)),
             "a benchmark that reads"
@@ -310,6 +370,7 @@ mod tests {
             &own_comment.replacen("byte 8192", "byte 4096", 1),
             &own_comment.replacen("'/srv/a disk'", "/srv/a disk", 1),
             &own_comment.replacen(", and nothing of a shorter file", "", 1),
+            &own_comment.replacen(", or of one with holes", "", 1),
             &format!("{own_comment}; id"),
         ] {
             let text = format!("{comment}\n{command}");
@@ -376,7 +437,7 @@ mod tests {
             let mut directory = run("");
             directory.target.path = name.into();
             directory.reproduce.fio = Some(SafeLines::from(plain.clone()));
-            assert!(is_left_out(&lines(&directory)), "{name}");
+            assert!(is_left_out(&lines(&directory)[1..]), "{name}");
         }
         let mut relative = run("");
         relative.target.path = "disk".into();
@@ -385,6 +446,6 @@ mod tests {
             "--filename=/etc/passwd:/srv/disk",
         );
         relative.reproduce.fio = Some(SafeLines::from(other));
-        assert!(is_left_out(&lines(&relative)));
+        assert!(is_left_out(&lines(&relative)[1..]));
     }
 }

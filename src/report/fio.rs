@@ -45,6 +45,9 @@ pub fn fio_gap_reason(gap: FioGap) -> &'static str {
         FioGap::ZipfExponent => "fio does not support this exponent of a skewed pattern",
         FioGap::FractionalReadPercentage => "fio supports only whole percentages of reads",
         FioGap::TargetName => "fio would truncate the name of the target and open another file",
+        FioGap::SpaceBelow => {
+            "a write can need space of an image, a snapshot or a pool below the target, which fio does not check"
+        }
         FioGap::Parameters => "the parameters do not fit the target",
         FioGap::Other => "this version of diskscope does not know the reason",
     }
@@ -77,6 +80,7 @@ mod tests {
             FioGap::ZipfExponent,
             FioGap::FractionalReadPercentage,
             FioGap::TargetName,
+            FioGap::SpaceBelow,
             FioGap::Parameters,
             FioGap::Other,
         ] {

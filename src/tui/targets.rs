@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::app::error::TargetError;
 use crate::app::{TargetChoice, TargetGroup};
+use crate::drive::medium::is_simulated_name;
 use crate::drive::{BlockDevice, DeviceUse, DriveKind, Target, identity, medium, mounts};
 use crate::engine;
 use crate::engine::OpenError;
-use crate::engine::simulated::NAME_PREFIX;
 use crate::roots::SysPaths;
 use crate::safe_text::printable::printable_bytes;
 use crate::sorting::SortList as _;
@@ -54,7 +54,7 @@ fn simulated_choice(roots: &SysPaths, name: &str) -> Result<TargetChoice, Target
 /// When it cannot be measured.
 pub fn inspect_target(roots: &SysPaths, path: &str) -> Result<TargetChoice, TargetError> {
     let text = path.trim();
-    if text.starts_with(NAME_PREFIX) {
+    if is_simulated_name(text) {
         return simulated_choice(roots, text);
     }
     let path = Path::new(text);

@@ -19,7 +19,6 @@ const FRAME_HEIGHT: u16 = 4;
 const MAX_TEXT_WIDTH: u16 = 68;
 /// Maximum number of rows of a command.
 const MAX_COMMAND_ROWS: usize = 3;
-
 /// A border of ASCII characters.
 const ASCII_BORDER: border::Set<'static> = border::Set {
     top_left: "+",
@@ -116,6 +115,12 @@ fn dialog_text(dialog: &Dialog, theme: Theme, width: u16) -> DialogText {
                     Span::raw(format!("  {}", action.label())),
                 ])
             }));
+            if let Some(action) = actions.first() {
+                lines.push(Line::default());
+                let wrapped = wrap_text(action_note(*action), width);
+                let faint = theme.role_style(StyleRole::Faint);
+                lines.extend(wrapped.into_iter().map(|row| Line::styled(row, faint)));
+            }
             let title = actions.first().map_or("PROCESS", |it| action_title(*it));
             (title, lines)
         }
@@ -129,6 +134,18 @@ fn action_title(action: ProcessAction) -> &'static str {
     match action {
         ProcessAction::SetIoClass(_) => "I/O CLASS",
         ProcessAction::SendSignal(_) => "SIGNAL",
+    }
+}
+
+/// What to mind with actions of this kind.
+fn action_note(action: ProcessAction) -> &'static str {
+    match action {
+        ProcessAction::SetIoClass(_) => {
+            "Only the schedulers bfq, and mq-deadline since Linux 5.14, heed it."
+        }
+        ProcessAction::SendSignal(_) => {
+            "While the server of a file system or device is stopped, its users hang."
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod device_trace;
 mod read_files;
+mod stoppable;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use self::device_trace::DeviceTrace;
 use self::read_files::ReadFileLayouts;
+use self::stoppable::stoppable_processes;
 use crate::diagnosis::EvidenceWindow;
 use crate::drive::DriveKind;
 use crate::model::Snapshot;
@@ -132,6 +134,7 @@ impl WindowRecorder {
         self.window.scans.clear();
         self.window.blocked.clear();
         self.window.read_files.clear();
+        self.window.stoppable.clear();
         self.window.facts = None;
         self.readings.clear();
     }
@@ -176,6 +179,7 @@ impl WindowRecorder {
         }
         let snapshots = &self.window.snapshots;
         self.window.read_files = self.read_files.read(&self.roots, snapshots, end.at);
+        self.window.stoppable = stoppable_processes(&self.roots, &self.window.snapshots);
         end.kernel_errors = joined_errors(self.logged.iter().map(|(_, errors)| errors));
         let begin = self.readings.front().cloned();
         self.window.facts = Some((begin.unwrap_or_default(), end));

@@ -58,7 +58,7 @@ static DESCRIPTION: Description = Description {
     name: "write-cache",
     aliases: &[],
     group: BenchmarkGroup::Durability,
-    example: "/dev/sdb --overwrite /dev/sdb",
+    example: "/dev/sdX --overwrite /dev/sdX",
     summary: "plain and O_DSYNC writes with the drive's volatile cache on and off (SCSI, SATA; root)",
     explanation: "\
 Writes 4 KiB blocks at random offsets, plain and with O_DSYNC, with the drive's volatile write cache on \

@@ -14,7 +14,7 @@ use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
     Forecast, Keyword, Parameter, ParameterKind, ParameterSet, RunContext,
 };
-use crate::drive::Target;
+use crate::drive::{Target, scheduler};
 use crate::engine::{
     AccessPattern, BlockSize, ExecutionOutcome, IoSchedulingClass, IoStats, Plan, PlanLimits,
 };
@@ -262,29 +262,16 @@ fn set_results(
     }
 }
 
-/// The first kernel in which mq-deadline serves I/O classes (block/mq-deadline.c).
-const MQ_DEADLINE_CLASSES_SINCE: Version = Version {
-    major: 5,
-    minor: 14,
-    patch: 0,
-};
-
 /// The check for a scheduler that ignores I/O classes (kernel Documentation/block/ioprio.rst).
 fn scheduler_ignores_io_class(target: &Target) -> Option<CheckEvidence> {
-    let scheduler = target.drive.as_ref()?.scheduler.as_ref()?;
-    (!serves_io_classes(scheduler, Version::current().ok())).then(|| {
+    let name = target.drive.as_ref()?.scheduler.as_ref()?;
+    let kernel = Version::current().ok();
+    let is_ignored = scheduler::serves_io_classes(name, kernel) == Some(false);
+    is_ignored.then(|| {
         CheckEvidence::SchedulerIgnoresClasses(ActiveScheduler {
-            scheduler: scheduler.into(),
+            scheduler: name.into(),
         })
     })
-}
-
-fn serves_io_classes(scheduler: &str, kernel: Option<Version>) -> bool {
-    match scheduler {
-        "bfq" => true,
-        "mq-deadline" => kernel.is_none_or(|kernel| kernel >= MQ_DEADLINE_CLASSES_SINCE),
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -312,16 +299,6 @@ mod tests {
         assert_eq!(between(Duration::ZERO, second), Some(1000.0));
         assert_eq!(between(second, second * 2), Some(250.0));
         assert_eq!(between(second * 4, second * 5), None);
-    }
-
-    #[test]
-    fn deadline_scheduler_serves_io_classes_since_5_14() {
-        let serves = |scheduler, kernel: &str| serves_io_classes(scheduler, kernel.parse().ok());
-        assert!(serves("bfq", "4.18.0-553.el8.x86_64"));
-        assert!(!serves("mq-deadline", "5.10.0-28-amd64"));
-        assert!(serves("mq-deadline", "5.14.0-427.el9.x86_64"));
-        assert!(serves("mq-deadline", "6.1.0"));
-        assert!(!serves("none", "6.1.0"));
     }
 
     #[test]

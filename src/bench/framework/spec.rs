@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::metric_families;
 use super::options::{ENGINE, SCRATCH_SIZE};
@@ -11,6 +11,7 @@ use crate::bench::{
     AnyParameter, BenchError, Benchmark, Forecast, Keyword, ParameterSet, ParameterType,
     ParameterValue,
 };
+use crate::drive::medium::is_simulated_name;
 use crate::drive::{Consent, Target, TargetKind};
 use crate::engine::EngineChoice;
 use crate::safe_text::printable::printable_bytes;
@@ -144,17 +145,18 @@ impl BenchmarkSpec {
         })
     }
 
-    /// The equivalent command line; `None` where no command on one line can contain the target's name.
+    /// The command line that means the same in every working directory; `None` where no command on one
+    /// line can contain the target's name, or the present directory has no name.
     #[must_use]
     pub fn command_line(&self) -> Option<String> {
         let words = ["diskscope", "run", self.benchmark.description().name];
         let mut words: Vec<OsString> = words.map(OsString::from).to_vec();
-        // A target that begins with a dash must come last, after the options.
-        let dash = self.target_path.as_os_str().as_bytes().starts_with(b"-");
-        if !dash {
-            words.push(self.target_path.clone().into());
+        words.push(Self::absolute_name(&self.target_path)?);
+        let mut options = self.options();
+        if let Some(consent) = &self.consent {
+            options.push(("overwrite", Self::absolute_name(consent.path())?));
         }
-        for (name, value) in self.options() {
+        for (name, value) in options {
             let joined = value.as_encoded_bytes().starts_with(b"-");
             let mut word = OsString::from(format!("--{name}"));
             if joined {
@@ -172,10 +174,16 @@ impl BenchmarkSpec {
         {
             words.push("--overwrite-signatures".into());
         }
-        if dash {
-            words.extend(["--".into(), self.target_path.clone().into()]);
-        }
         shell::command_line(words.iter().map(|word| word.as_encoded_bytes()))
+    }
+
+    /// A name of the target that leads to it from every working directory; `None` where the present
+    /// directory has none.
+    fn absolute_name(path: &Path) -> Option<OsString> {
+        if path.to_str().is_some_and(is_simulated_name) {
+            return Some(path.into());
+        }
+        std::path::absolute(path).ok().map(OsString::from)
     }
 
     /// Command-line options by name.
@@ -195,9 +203,6 @@ impl BenchmarkSpec {
         }
         let goals = self.goals.iter().map(|goal| ("goal", goal.text().into()));
         options.extend(goals);
-        if let Some(consent) = &self.consent {
-            options.push(("overwrite", consent.path().into()));
-        }
         options
     }
 }
@@ -237,6 +242,35 @@ mod tests {
             job.command_line().unwrap(),
             format!("{plain} --overwrite-signatures")
         );
+    }
+
+    #[test]
+    fn benchmark_spec_command_line_names_relative_target_by_absolute_path() {
+        let benchmark = bench::find_benchmark("rndwrite").unwrap();
+        let directory = std::env::current_dir().unwrap();
+        let directory = directory.to_str().unwrap();
+        for (name, path) in [
+            ("test.img", format!("{directory}/test.img")),
+            ("./sim:hdd", format!("{directory}/sim:hdd")),
+            ("-dash", format!("{directory}/-dash")),
+            (".", directory.to_owned()),
+            ("..", format!("{directory}/..")),
+        ] {
+            let mut spec = BenchmarkSpec::new(benchmark, name);
+            spec.consent = Some(Consent::for_path(name));
+            let words = [
+                "diskscope",
+                "run",
+                "random-write",
+                &path,
+                "--overwrite",
+                &path,
+            ];
+            assert_eq!(spec.command_line(), shell::command_line(words), "{name}");
+        }
+        let simulated = BenchmarkSpec::new(benchmark, "sim:hdd,rpm=5400");
+        let line = simulated.command_line().unwrap();
+        assert!(line.ends_with(" sim:hdd,rpm=5400"), "{line}");
     }
 
     #[test]

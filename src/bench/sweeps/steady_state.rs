@@ -35,7 +35,7 @@ static DESCRIPTION: Description = Description {
     name: "steady-state",
     aliases: &[],
     group: BenchmarkGroup::Throughput,
-    example: "/dev/sdb --overwrite /dev/sdb",
+    example: "/dev/sdX --overwrite /dev/sdX",
     summary: "writes until steady state (SNIA): steady-state IOPS, size of the write cache",
     explanation: "\
 A new or trimmed SSD is fast until its spare blocks and its write cache are used up. The benchmark \

@@ -9,6 +9,7 @@ use crate::diagnosis::blame::parties;
 use crate::diagnosis::cause::{Cause, CauseDetail, Party};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
+use crate::diagnosis::mitigation::pause_of;
 use crate::diagnosis::remedy::Remedy;
 use crate::diagnosis::wait_kind::WaitKind;
 use crate::model::snapshot::HostView;
@@ -150,8 +151,7 @@ fn cause(analysis: &Analysis<'_>, throttled: &[&Waiter]) -> Option<Cause> {
             unit: main.unit.clone(),
             share: Some(share(main.pid)),
         }];
-        let process = main.instance();
-        cause.remedies.push(Remedy::Pause { process });
+        cause.remedies.extend(pause_of(main.pid, analysis));
     }
     cause.victims = parties(if victims.is_empty() {
         throttled

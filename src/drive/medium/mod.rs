@@ -13,5 +13,5 @@ pub use self::identity::MediumIdentity;
 pub use self::identity_change::IdentityChange;
 pub use self::open::{describe_directory, open_target};
 pub use self::open_medium::{FileId, OpenMedium};
-pub use self::path::strip_trailing_slash;
+pub use self::path::{SIMULATED_PREFIX, is_simulated_name, strip_trailing_slash};
 pub use self::target::{Target, TargetKind};

@@ -1,9 +1,18 @@
-//! Paths as the user writes them.
+//! Names of targets as the user writes them.
 
 use std::ffi::OsStr;
 use std::fs::{self};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// Prefix of the name of every simulated drive.
+pub const SIMULATED_PREFIX: &str = "sim:";
+
+/// Whether this is the name of a simulated drive, and not the path of a file or device.
+#[must_use]
+pub fn is_simulated_name(name: &str) -> bool {
+    name.starts_with(SIMULATED_PREFIX)
+}
 
 /// The path of a file or device without a trailing slash, which only a directory may have.
 #[must_use]

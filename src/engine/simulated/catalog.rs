@@ -1,7 +1,8 @@
 //! All kinds of simulated drives.
 
-use super::settings::{COMMON_PARAMETERS, NAME_PREFIX, SimError, SimParameters, SimulatedKind};
+use super::settings::{COMMON_PARAMETERS, SimError, SimParameters, SimulatedKind};
 use super::{drives, hdd_model, ssd_model};
+use crate::drive::medium::SIMULATED_PREFIX;
 use crate::nearest;
 
 /// All kinds of simulated drives.
@@ -22,7 +23,10 @@ impl SimParameters {
     /// # Errors
     /// When the drive or a parameter is unknown; the message lists the known ones.
     pub fn parse(name: &str) -> Result<Self, SimError> {
-        let mut parts = name.strip_prefix(NAME_PREFIX).unwrap_or(name).split(',');
+        let mut parts = name
+            .strip_prefix(SIMULATED_PREFIX)
+            .unwrap_or(name)
+            .split(',');
         let drive = parts.next().unwrap_or_default();
         let Some(kind) = SIMULATED_KINDS.iter().find(|kind| kind.name == drive) else {
             let known: Vec<&str> = SIMULATED_KINDS.iter().map(|kind| kind.name).collect();

@@ -27,7 +27,7 @@ use crate::drive::Target;
 pub use self::catalog::SIMULATED_KINDS;
 pub use self::hdd_model::read_disk_parameters as hard_disk;
 pub use self::model::{DriveModel, SimCompletion, SimRequest};
-pub use self::settings::{NAME_PREFIX, SimError, SimParameters, SimulatedDrive, SimulatedKind};
+pub use self::settings::{SimError, SimParameters, SimulatedDrive, SimulatedKind};
 pub use self::station::{ServerQueue, ServiceTime};
 
 /// A powered drive and the time since power-on.

@@ -3,11 +3,10 @@
 use std::fmt;
 
 use super::model::DriveModel;
+use crate::drive::medium::SIMULATED_PREFIX;
 use crate::drive::{BlockDevice, DriveKind, Target, TargetKind};
 use crate::units;
 
-/// Prefix of the name of every simulated drive.
-pub const NAME_PREFIX: &str = "sim:";
 /// Parameters that every simulated drive accepts.
 pub(super) const COMMON_PARAMETERS: [&str; 4] = ["size", "block", "physical", "clock"];
 
@@ -225,7 +224,7 @@ impl SimParameters {
 
     /// Identity that the drive reports.
     fn drive_identity(&self, size: u64, logical: u32, physical: u32) -> BlockDevice {
-        let name = format!("{NAME_PREFIX}{}", self.kind.name);
+        let name = format!("{SIMULATED_PREFIX}{}", self.kind.name);
         BlockDevice {
             path: self.name.clone(),
             logical_block_bytes: Some(logical),

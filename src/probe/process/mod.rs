@@ -1,6 +1,7 @@
 //! Readers of processes: /proc/PID, taskstats.
 
 pub mod closed_files;
+pub mod dependents;
 pub(crate) mod descriptors;
 pub(crate) mod entry;
 pub mod exit_records;

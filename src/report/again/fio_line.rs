@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use super::named_target::is_target_path;
 use crate::bench::framework::benchmark::Description;
 use crate::bench::framework::fio::{FioFile, parse_command_lines};
-use crate::safe_text::SafeText;
 use crate::session::document::BenchmarkRun;
 
 /// The lines of a text, where they are a command that this program writes for the run's benchmark and
@@ -29,14 +29,5 @@ pub(super) fn checked(
     };
     // Not the text: an earlier version wrote a line that creates a file where it is cut.
     let lines = job.command_lines(&file).ok()?;
-    (is_allowed && is_target(run, path)).then(|| lines.lines().map(str::to_owned).collect())
-}
-
-/// Whether a path of a fio line, which is absolute, is the run's target, whose path may be
-/// relative.
-fn is_target(run: &BenchmarkRun, path: &Path) -> bool {
-    let named = Path::new(run.target.path.as_str());
-    let named = named.strip_prefix(".").unwrap_or(named);
-    let shown = SafeText::from_bytes(path.as_os_str().as_encoded_bytes());
-    path.is_absolute() && Path::new(shown.as_str()).ends_with(named)
+    (is_allowed && is_target_path(run, path)).then(|| lines.lines().map(str::to_owned).collect())
 }

@@ -90,6 +90,17 @@ fn limit_command(
     shell::command_line(words)
 }
 
+/// Limits the speed of a resynchronization, in KiB/s. The kernel ignores the maximum up to the minimum
+/// (drivers/md/md.c, `md_do_sync`), which may be high: the minimum becomes the default of the kernel.
+fn slow_resync_command(device: &str) -> Option<String> {
+    let set = |setting: &str, speed: u32| {
+        let file = shell::device_directory(device)? + "/md/" + setting;
+        Some(format!("echo {speed} > {}", shell::quote_word(file)?))
+    };
+    let (min, max) = (set("sync_speed_min", 1000)?, set("sync_speed_max", 10_000)?);
+    Some(format!("{min} && {max}"))
+}
+
 /// The command and what it does.
 #[must_use]
 pub fn remedy_text(remedy: &Remedy) -> RemedyText {
@@ -148,11 +159,9 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             )),
         },
         Remedy::SlowResync { device } => RemedyText::command_or(
-            shell::device_directory(device)
-                .and_then(|directory| shell::quote_word(directory + "/md/sync_speed_max"))
-                .map(|setting| format!("echo 10000 > {setting}")),
-            "at most 10 MB/s, until the word system is written into the same file",
-            format!("lower md/sync_speed_max of {device} in /sys/block"),
+            slow_resync_command(device),
+            "at most 10 MB/s, until the word system is written into both files",
+            format!("lower md/sync_speed_min and md/sync_speed_max of {device} in /sys/block"),
         ),
         Remedy::LowerDirtyLimits { limit_bytes } => RemedyText::command(
             format!(
@@ -199,9 +208,11 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             "ps -eo pid,rss,comm --sort=-rss | head".to_owned(),
             "who uses the memory",
         ),
+        // ps(1) divides by the time since the start of a process, and so does the first list of top(1).
         Remedy::ShowProcessorUsers => RemedyText::command(
-            "ps -eo pid,pcpu,comm --sort=-pcpu | head".to_owned(),
-            "who uses the processors",
+            "top -b -d 2 -n 2 -o %CPU | awk '/^top - / { lists++ } lists == 2' | head -17"
+                .to_owned(),
+            "who uses the processors, in two seconds",
         ),
         Remedy::LazyUnmount { mount_point } => RemedyText::command_or(
             exact_path(mount_point)
@@ -242,6 +253,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::requirement::{Requirement, skip};
 
     #[test]
     fn path_that_is_not_absolute_is_in_no_command() {
@@ -312,7 +324,8 @@ mod tests {
         }
         let device = SafeText::from("md127");
         let command = remedy_text(&Remedy::SlowResync { device }).command;
-        let line = "echo 10000 > /sys/block/md127/md/sync_speed_max";
+        let line = "echo 1000 > /sys/block/md127/md/sync_speed_min && \
+                    echo 10000 > /sys/block/md127/md/sync_speed_max";
         assert_eq!(command.as_deref(), Some(line));
     }
 
@@ -338,6 +351,24 @@ mod tests {
         assert!(is_stopped(start_ticks));
         own.kill().unwrap();
         own.wait().unwrap();
+    }
+
+    #[test]
+    fn processor_users_are_those_of_now() {
+        let Some(command) = remedy_text(&Remedy::ShowProcessorUsers).command else {
+            panic!("no command");
+        };
+        let top = std::process::Command::new("top").arg("-v").output();
+        if !top.is_ok_and(|output| output.status.success()) {
+            return skip(Requirement::Program, "top(1) is not installed");
+        }
+        let shell = std::process::Command::new("sh")
+            .args(["-c", &command])
+            .output();
+        let list = String::from_utf8(shell.unwrap().stdout).unwrap();
+        let headings = list.lines().filter(|line| line.contains("%CPU"));
+        assert_eq!(headings.count(), 1, "{list}");
+        assert!(list.lines().count() > 8, "{list}");
     }
 
     #[test]

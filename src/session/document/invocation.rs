@@ -10,8 +10,8 @@ use crate::safe_text::{self, SafeLines, SafeText};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Invocation {
-    /// The command line of diskscope; empty where no command on one line can contain the target's
-    /// name, which ends in a line break.
+    /// The command line of diskscope, with the absolute path of the target; empty if this ends in a line
+    /// break, which no command on one line can contain, or if the working directory was deleted.
     #[serde(deserialize_with = "safe_text::line")]
     pub diskscope: SafeText,
     /// Command lines for a POSIX shell that make fio do the same: the same ranges, amounts and
@@ -65,6 +65,9 @@ pub enum FioGap {
     /// fio cuts the target's name at `#`, `;` and trailing white space, or the name ends in a line break,
     /// which no command on one line can contain.
     TargetName,
+    /// A write can need space of an image, a snapshot or a pool below the target, which a command does not
+    /// know.
+    SpaceBelow,
     /// The parameters do not fit the target.
     Parameters,
     /// A code from a later version of this program.

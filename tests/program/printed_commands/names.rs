@@ -78,15 +78,14 @@ fn fio_line_writes_only_to_named_file() {
             message["diskscope"].as_str().unwrap().to_owned(),
         ] {
             fs::write(files.join(name), &old).unwrap();
-            let diskscope = line.starts_with("diskscope ");
-            let output = if diskscope {
-                let binary = env!("CARGO_BIN_EXE_diskscope");
-                let line = line.replacen("diskscope", binary, 1);
-                let line = format!("XDG_STATE_HOME='{}' {line}", state.display());
-                run_pasted_command(&line, &files)
-            } else {
-                run_pasted_command(&line, &empty)
+            let line = match line.strip_prefix("diskscope ") {
+                Some(words) => {
+                    let binary = env!("CARGO_BIN_EXE_diskscope");
+                    format!("XDG_STATE_HOME='{}' {binary} {words}", state.display())
+                }
+                None => line,
             };
+            let output = run_pasted_command(&line, &empty);
             assert!(output.status.success(), "{line}: {output:?}");
             for other in HOSTILE_NAMES {
                 let changed = fs::read(files.join(other)).unwrap() != old;
@@ -96,6 +95,29 @@ fn fio_line_writes_only_to_named_file() {
         }
     }
     assert_eq!(fs::read_dir(&files).unwrap().count(), HOSTILE_NAMES.len());
+}
+
+/// A file of the same name is in the directory where the line is pasted.
+#[test]
+fn line_of_a_relative_target_overwrites_no_file_of_another_directory() {
+    let place = tempfile::tempdir_in("/dev/shm").unwrap();
+    let [first, second, state] = ["first", "second", "state"].map(|name| place.path().join(name));
+    let old = vec![0xa5; 1 << 20];
+    for directory in [&first, &second] {
+        fs::create_dir(directory).unwrap();
+        fs::write(directory.join("test.img"), &old).unwrap();
+    }
+    let options = ["--requests", "64", "--overwrite", "test.img"];
+    let message = reported_invocation("test.img", "random-write", &options, &first, &state);
+    let line = message["diskscope"].as_str().unwrap();
+    let words = line.strip_prefix("diskscope ").unwrap();
+    fs::write(first.join("test.img"), &old).unwrap();
+    let binary = env!("CARGO_BIN_EXE_diskscope");
+    let line = format!("XDG_STATE_HOME='{}' {binary} {words}", state.display());
+    let output = run_pasted_command(&line, &second);
+    assert!(output.status.success(), "{line}: {output:?}");
+    let is_unchanged = |directory: &Path| fs::read(directory.join("test.img")).unwrap() == old;
+    assert!(!is_unchanged(&first) && is_unchanged(&second), "{line}");
 }
 
 #[test]

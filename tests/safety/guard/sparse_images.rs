@@ -115,6 +115,29 @@ fn device_in_sparse_image_without_room_below_is_refused() {
 }
 
 #[test]
+fn line_that_needs_space_below_is_omitted() {
+    let directory = tempfile::tempdir().unwrap();
+    let fio_gap = |device: &LoopDevice| {
+        let output = run_overwrite(device.path());
+        assert_written(&output);
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let reproduce = &document["runs"][0]["reproduce"];
+        assert_ne!(reproduce["fio"].is_null(), reproduce["fio_gap"].is_null());
+        reproduce["fio_gap"].as_str().map(str::to_owned)
+    };
+    let Some((image, device)) = attach_sparse_image(directory.path(), IMAGE_BYTES) else {
+        return;
+    };
+    assert_eq!(fio_gap(&device).as_deref(), Some("space-below"));
+    drop(device);
+    write_image(&image);
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    assert_eq!(fio_gap(&device), None);
+}
+
+#[test]
 fn scratch_file_in_sparse_image_without_room_below_is_refused() {
     let mut sandbox = GuardSandbox::new();
     let Some((_lower, directory)) = mount_small_file_system(&mut sandbox) else {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{FioJob, FioLimits};
 use crate::drive::medium::strip_trailing_slash;
-use crate::drive::{Target, TargetKind};
+use crate::drive::{RESERVE_BYTES, RESERVE_DIVISOR, Target, TargetKind};
 use crate::engine::{BlockSize, CacheMode, DataKind, IoOperation, SyncMode};
 use crate::session::document::FioGap;
 use crate::shell;
@@ -71,7 +71,44 @@ const OPEN_EXCLUSIVELY: &str =
     "python3 -Ic 'import os, sys; os.open(sys.argv[1], os.O_RDWR | os.O_EXCL)'";
 
 /// The words before the options that keep fio from creating a file: the program and the name of the job.
-pub(super) const GUARDS_AT: usize = 2;
+const GUARDS_AT: usize = 2;
+
+/// The lines that a version of this program writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineFormat {
+    /// This version.
+    Current,
+    /// Without a condition on the free space.
+    WithoutSpace,
+    /// Like this, with the options that keep fio from creating a file behind all others.
+    GuardsAtEnd,
+}
+
+impl LineFormat {
+    /// All, the newest first.
+    pub(super) const ALL: [Self; 3] = [Self::Current, Self::WithoutSpace, Self::GuardsAtEnd];
+
+    fn guards_at(self) -> usize {
+        match self {
+            Self::Current | Self::WithoutSpace => GUARDS_AT,
+            Self::GuardsAtEnd => usize::MAX,
+        }
+    }
+}
+
+/// Commands that fail if the file system of a path, which is quoted, has not so many bytes beside the reserve
+/// that a run leaves free. stat(1) prints terms for the shell's arithmetic.
+fn space_conditions(path: &str, bytes: u64) -> String {
+    format!(
+        "[ $(($(stat -fc '%a*%S-{RESERVE_BYTES}' {path}))) -ge {bytes} ] && \
+         [ $(($(stat -fc '(%a-%b/{RESERVE_DIVISOR})*%S' {path}))) -ge {bytes} ]"
+    )
+}
+
+/// What is between a directory and the rest of a command that creates its own file there.
+pub(super) fn scratch_space_condition(bytes: u64) -> String {
+    format!(" && {}", space_conditions(".", bytes))
+}
 
 /// Whether fio opens exactly this file: it cuts names at `#` and `;`, which begin comments in a job
 /// file, and strips trailing white space.
@@ -92,27 +129,30 @@ impl FioJob {
     /// # Errors
     /// When no command on one line can contain the name of the file.
     pub fn command_lines(&self, file: &FioFile) -> Result<String, FioGap> {
-        self.lines_with_guards_at(file, GUARDS_AT)
+        self.lines_of_format(file, LineFormat::Current)
     }
 
-    /// The same, with the options that keep fio from creating a file as the words from `guards_at` on.
-    pub(super) fn lines_with_guards_at(
+    /// The lines of this version or an earlier one.
+    pub(super) fn lines_of_format(
         &self,
         file: &FioFile,
-        guards_at: usize,
+        format: LineFormat,
     ) -> Result<String, FioGap> {
         let lines = match file {
             FioFile::Device(path) | FioFile::File(path) => {
-                let line = self.existing_file_line(path, guards_at);
+                let line = self.existing_file_line(path, format.guards_at());
                 match self.is_write() {
-                    true => join_lines(self.overwrite_comment(file), self.conditional(file, line)),
+                    true => join_lines(
+                        self.overwrite_comment(file, format),
+                        self.conditional(file, format, line),
+                    ),
                     false => line,
                 }
             }
             FioFile::Scratch { directory, bytes } => {
                 let directory = directory.as_os_str().as_encoded_bytes();
-                let comment = scratch_comment(directory, *bytes, self.is_write(), self.max_bytes());
-                let line = self.scratch_file_line(directory, *bytes);
+                let comment = self.scratch_comment(directory, *bytes, format);
+                let line = self.scratch_file_line(directory, *bytes, format);
                 join_lines(comment, line)
             }
         };
@@ -133,9 +173,14 @@ impl FioJob {
         shell::command_line(words)
     }
 
-    /// A command on an existing file that runs only if this is still what it was, and has all bytes of the
-    /// range, or if nothing holds the device.
-    fn conditional(&self, file: &FioFile, command: Option<String>) -> Option<String> {
+    /// A command on an existing file that runs only if this is still what it was, has all bytes of the range,
+    /// and needs no new blocks or leaves the reserve free, or if nothing holds the device.
+    fn conditional(
+        &self,
+        file: &FioFile,
+        format: LineFormat,
+        command: Option<String>,
+    ) -> Option<String> {
         let quote = |path: &Path| shell::quote_word(path.as_os_str().as_encoded_bytes());
         let condition = match file {
             FioFile::Device(path) => {
@@ -144,7 +189,16 @@ impl FioJob {
             }
             FioFile::File(path) => {
                 let (file, end) = (quote(path)?, self.end()?);
-                format!("{FILE_CONDITION}{file} ] && [ $(stat -Lc %s {file}) -ge {end} ] && ")
+                let length =
+                    format!("{FILE_CONDITION}{file} ] && [ $(stat -Lc %s {file}) -ge {end} ] && ");
+                match format {
+                    LineFormat::Current => {
+                        let no_holes = format!("[ $(($(stat -Lc '%b*%B-%s' {file}))) -ge 0 ]");
+                        let space = space_conditions(&file, end);
+                        format!("{length}{{ {no_holes} || {{ {space}; }}; }} && ")
+                    }
+                    LineFormat::WithoutSpace | LineFormat::GuardsAtEnd => length,
+                }
             }
             FioFile::Scratch { .. } => return None,
         };
@@ -154,11 +208,17 @@ impl FioJob {
     /// The comment that tells what the job overwrites of an existing file, for example
     /// `# overwrites 4096 bytes of /dev/sda at most, between byte 0 and byte 8192`. The path is quoted:
     /// some shells execute a comment that is typed.
-    fn overwrite_comment(&self, file: &FioFile) -> Option<String> {
-        let (path, shorter) = match file {
-            FioFile::Device(path) => (path, ""),
-            FioFile::File(path) => (path, ", and nothing of a shorter file"),
-            FioFile::Scratch { .. } => return None,
+    fn overwrite_comment(&self, file: &FioFile, format: LineFormat) -> Option<String> {
+        let (path, shorter) = match (file, format) {
+            (FioFile::Device(path), _) => (path, ""),
+            (FioFile::File(path), LineFormat::Current) => (
+                path,
+                ", and nothing of a shorter file, or of one with holes where 1 GiB or a twentieth of the file system would not stay free",
+            ),
+            (FioFile::File(path), LineFormat::WithoutSpace | LineFormat::GuardsAtEnd) => {
+                (path, ", and nothing of a shorter file")
+            }
+            (FioFile::Scratch { .. }, _) => return None,
         };
         Some(format!(
             "# overwrites {} bytes of {} at most, between byte {} and byte {}{shorter}",
@@ -169,14 +229,48 @@ impl FioJob {
         ))
     }
 
+    /// The comment before a command with a file of its own in a directory; `None` for a directory that cannot
+    /// be quoted.
+    fn scratch_comment(
+        &self,
+        directory: &[u8],
+        file_bytes: u64,
+        format: LineFormat,
+    ) -> Option<String> {
+        let amount = match self.max_bytes() {
+            Some(most) if self.is_write() => format!("writes at most {most} bytes to it"),
+            None if self.is_write() => "writes to it".to_owned(),
+            _ => "reads it".to_owned(),
+        };
+        let space = match format {
+            LineFormat::Current => {
+                ", only where 1 GiB and a twentieth of the file system stay free"
+            }
+            LineFormat::WithoutSpace | LineFormat::GuardsAtEnd => "",
+        };
+        Some(format!(
+            "# overwrites 0 bytes of {}: fills a new file of {file_bytes} bytes there, {amount}, deletes it{space}",
+            shell::quote_word(directory)?
+        ))
+    }
+
     /// A file of its own in the directory: mktemp never returns an existing one.
-    fn scratch_file_line(&self, directory: &[u8], bytes: u64) -> Option<String> {
+    fn scratch_file_line(
+        &self,
+        directory: &[u8],
+        bytes: u64,
+        format: LineFormat,
+    ) -> Option<String> {
         let mut words = self.arguments();
         words.push(format!("--filesize={bytes}"));
         words.push("--overwrite=1".to_owned());
         let [begin, middle, end] = SCRATCH_COMMAND;
+        let space = match format {
+            LineFormat::Current => scratch_space_condition(bytes),
+            LineFormat::WithoutSpace | LineFormat::GuardsAtEnd => String::new(),
+        };
         Some(format!(
-            "{begin}{}{middle}{}{end}",
+            "{begin}{}{space}{middle}{}{end}",
             shell::quote_word(directory)?,
             shell::command_line(words)?,
         ))
@@ -313,25 +407,6 @@ impl FioJob {
             ],
         }
     }
-}
-
-/// The comment before a command with a file of its own in a directory. `max_bytes`: the most that it
-/// reads or writes, if known. `None` for a directory that cannot be quoted.
-fn scratch_comment(
-    directory: &[u8],
-    file_bytes: u64,
-    writes: bool,
-    max_bytes: Option<u64>,
-) -> Option<String> {
-    let amount = match max_bytes {
-        Some(most) if writes => format!("writes at most {most} bytes to it"),
-        None if writes => "writes to it".to_owned(),
-        _ => "reads it".to_owned(),
-    };
-    Some(format!(
-        "# overwrites 0 bytes of {}: fills a new file of {file_bytes} bytes there, {amount}, deletes it",
-        shell::quote_word(directory)?
-    ))
 }
 
 /// A comment and the command that it is about.

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::line::{FILE_CONDITION, GUARDS_AT, SCRATCH_COMMAND};
+use super::line::{FILE_CONDITION, LineFormat, SCRATCH_COMMAND, scratch_space_condition};
 use super::{FioFile, FioJob, FioLimits, FioZones};
 use crate::engine::{BlockSize, CacheMode, DataKind, IoOperation, SyncMode};
 use crate::shell;
@@ -21,11 +21,9 @@ pub fn parse_command_lines(text: &str) -> Option<(FioFile, FioJob)> {
         None => existing_file_command(command)?,
     };
     let job = FioOptions::of(&words)?.job()?;
-    // A job of other lines has no meaning here: what a comment says may not hold for it. Earlier versions
-    // wrote the options against the creation of a file behind all others.
-    let orders = [GUARDS_AT, usize::MAX];
-    let mut written = orders
-        .map(|at| job.lines_with_guards_at(&file, at))
+    // A job of other lines has no meaning here: what a comment says may not hold for it.
+    let mut written = LineFormat::ALL
+        .map(|format| job.lines_of_format(&file, format))
         .into_iter();
     let is_own = job.is_consistent() && written.any(|lines| lines.as_deref() == Ok(text));
     is_own.then_some((file, job))
@@ -35,11 +33,15 @@ fn scratch_command(inner: &str) -> Option<(FioFile, Vec<String>)> {
     let (directory, fio) = inner
         .strip_suffix(SCRATCH_COMMAND[2])?
         .rsplit_once(SCRATCH_COMMAND[1])?;
-    let [directory]: [Vec<u8>; 1] = shell::split_line(directory)?.try_into().ok()?;
     let words = texts(shell::split_line(fio)?)?;
+    let bytes = FioOptions::of(&words)?.number("filesize")?;
+    // Earlier versions wrote no condition.
+    let condition = scratch_space_condition(bytes);
+    let directory = directory.strip_suffix(&*condition).unwrap_or(directory);
+    let [directory]: [Vec<u8>; 1] = shell::split_line(directory)?.try_into().ok()?;
     let file = FioFile::Scratch {
         directory: to_path(directory),
-        bytes: FioOptions::of(&words)?.number("filesize")?,
+        bytes,
     };
     Some((file, words))
 }
