@@ -17,8 +17,7 @@ use crate::safe_text::printable::{ascii_lines, printable_lines, printable_str};
 use crate::tui::terminal_kind::decodes_utf8;
 
 /// Why a file that grows is not continued.
-pub(super) const NO_ROOM: &str =
-    "the file system, a quota, or an image or pool below it, is almost full";
+pub(super) const NO_ROOM: &str = "the file system, a quota, the memory that it is in, or an image or pool below it, is almost full";
 
 /// Prints one line to stderr. A line break in a name is shown as `\n`, so that the rest of the name
 /// cannot look like another message. A closed stderr is no error.
