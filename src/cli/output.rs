@@ -179,7 +179,8 @@ impl StreamFile {
 
     /// Appends all of the bytes, or none of them where a file system would become full by them.
     fn write(&mut self, bytes: &[u8]) -> Result<(), CommandFailure> {
-        let is_free = bytes.is_empty() || self.space.has_room(&self.file, bytes.len() as u64);
+        let is_free =
+            bytes.is_empty() || self.space.has_room_for_next(&self.file, bytes.len() as u64);
         self.has_result |= is_free;
         let written = match is_free {
             true => self.file.write_all(bytes),

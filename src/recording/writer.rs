@@ -225,7 +225,7 @@ impl RecordingWriter {
             return Ok(AppendResult::LimitReached);
         }
         let needed = frame.len() as u64 + END_FRAME_RESERVE;
-        if !self.space.has_room(&self.file, needed) {
+        if !self.space.has_room_for_next(&self.file, needed) {
             self.since_restart = 0;
             return Ok(AppendResult::NoRoom);
         }

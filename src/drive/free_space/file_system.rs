@@ -86,6 +86,11 @@ fn space_of(file: &File) -> io::Result<StatVfs> {
     Ok(fstatvfs(&directory)?)
 }
 
+/// Whether it is known how much space the file system of a file has left.
+pub(super) fn tells_space(roots: &SysPaths, file: &File) -> bool {
+    is_memory_backed(roots, file) || space_of(file).is_ok_and(|facts| facts.f_blocks > 0)
+}
+
 /// Whether data written to a file uses memory: tmpfs and ramfs, also below an overlay.
 pub(super) fn is_memory_backed(roots: &SysPaths, file: &File) -> bool {
     let magic = new_blocks::file_system_magic(roots, file);

@@ -7,7 +7,7 @@ use super::image::{self, BackingImage, UntoldDevices};
 use super::memory_device::MemoryDevice;
 use super::store::SpaceStore;
 use super::unwritten;
-use super::{FreeSpace, SpaceCount};
+use super::{FreeSpace, SpaceCount, file_system};
 use crate::drive::error::DriveError;
 use crate::drive::space_limit::SpaceLimit;
 use crate::roots::SysPaths;
@@ -92,8 +92,9 @@ impl LowerSpace {
         found
     }
 
-    fn has_any(&self) -> bool {
-        !(self.images.is_empty() && self.stores.is_empty() && self.memory_devices.is_empty())
+    /// Whether nothing is below the medium.
+    pub(super) fn is_empty(&self) -> bool {
+        self.images.is_empty() && self.stores.is_empty() && self.memory_devices.is_empty()
     }
 
     /// Whether a write can need space below the medium.
@@ -108,7 +109,7 @@ impl LowerSpace {
     /// The free space of all that writes can need space of.
     pub(in crate::drive) fn rooms(&self, roots: &SysPaths, count: SpaceCount) -> Vec<LowerRoom> {
         let promised = match count {
-            SpaceCount::BeforeWriting if self.has_any() => unwritten::unwritten_bytes(roots),
+            SpaceCount::BeforeWriting if !self.is_empty() => unwritten::unwritten_bytes(roots),
             SpaceCount::BeforeWriting | SpaceCount::WhileWriting => 0,
         };
         self.rooms_where(roots, promised, |_| true)
@@ -215,8 +216,12 @@ impl FreeSpace {
     }
 }
 
-/// The free space of the file system of an image.
+/// The free space of the file system of an image; `None` where that is unknown, as of some file systems in user
+/// space.
 fn image_room(roots: &SysPaths, image: &BackingImage) -> Option<FreeSpace> {
+    if !file_system::tells_space(roots, &image.place) {
+        return None;
+    }
     let room = FreeSpace::of_file_system(roots, &image.place, &image.path).ok()?;
     let limit = room.limit.clone();
     let limit = limit.or_else(|| Some(SpaceLimit::Image(image.path.clone())));

@@ -18,6 +18,11 @@ const RESERVE_SHARE: u64 = 20;
 /// there is none left. Of less than 20 GiB, only 1 in [`RESERVE_SHARE`].
 const MEMORY_RESERVE_BYTES: u64 = 1 << 30;
 
+/// A block of most file systems.
+const BLOCK_BYTES: u64 = 4096;
+/// Bytes of an output that the kernel may keep in memory while it looks at what is below.
+const MAX_UNSYNCED_BYTES: u64 = 8 << 20;
+
 /// What an output takes its space of.
 #[derive(Debug)]
 pub struct OutputSpace {
@@ -28,6 +33,8 @@ pub struct OutputSpace {
     /// The number of the kernel's events before that was looked for: it sends one for each snapshot that is made
     /// and for each image that is attached. `None` if it is unknown.
     events: Option<Vec<u8>>,
+    /// Bytes of the output that may be in memory, and need that space when they are written back.
+    unsynced_bytes: u64,
     /// Whether the file system is in memory.
     is_in_memory: bool,
 }
@@ -43,6 +50,7 @@ impl OutputSpace {
         Self {
             events: kernel_events(&roots),
             lower: LowerSpace::below_output(&roots, file),
+            unsynced_bytes: 0,
             is_in_memory: file_system::is_memory_backed(&roots, file),
             roots,
         }
@@ -51,6 +59,33 @@ impl OutputSpace {
     /// Whether the reserve is kept after another `bytes` bytes; true where the size is unknown.
     #[must_use]
     pub fn has_room(&mut self, file: &File, bytes: u64) -> bool {
+        self.has_own_room(file, bytes) && self.has_lower_room(file, bytes)
+    }
+
+    /// The same for the next bytes of an output that grows fast and that nobody syncs: what was written of it
+    /// needs space below as well when it is written back. Syncs the file where that may be too much.
+    #[must_use]
+    pub fn has_room_for_next(&mut self, file: &File, bytes: u64) -> bool {
+        if !self.has_own_room(file, bytes) {
+            return false;
+        }
+        self.find_lower_again(file);
+        let most = self.unsynced_bytes.saturating_add(bytes);
+        let fits = most <= MAX_UNSYNCED_BYTES && self.has_free_below(most);
+        // Where nothing is below, all bytes written until now stay counted: something may come there.
+        if !fits && !self.lower.is_empty() && file.sync_data().is_ok() {
+            self.unsynced_bytes = 0;
+        }
+        let unsynced = self.unsynced_bytes.saturating_add(bytes);
+        let has_room = fits || self.has_free_below(unsynced);
+        if has_room {
+            self.unsynced_bytes = unsynced;
+        }
+        has_room
+    }
+
+    /// Whether the file system itself, the memory that it is in and its quotas keep their reserve.
+    fn has_own_room(&self, file: &File, bytes: u64) -> bool {
         let Ok(facts) = fstatvfs(file) else {
             return true;
         };
@@ -66,7 +101,6 @@ impl OutputSpace {
         has_own
             && self.has_memory(needed)
             && quotas().all(|room| room.has_free(needed, RESERVE_BYTES))
-            && self.has_lower_room(file, needed)
     }
 
     /// Whether the reserve is kept after `bytes` bytes of a range are written whose space was reserved
@@ -88,12 +122,23 @@ impl OutputSpace {
 
     /// Whether what is below the file system keeps its reserve after another `bytes` bytes.
     fn has_lower_room(&mut self, file: &File, bytes: u64) -> bool {
+        self.find_lower_again(file);
+        self.has_free_below(bytes)
+    }
+
+    /// Looks for what is below again, where it may have changed.
+    fn find_lower_again(&mut self, file: &File) {
         let events = kernel_events(&self.roots);
         if events.is_none() || events != self.events {
             self.lower = LowerSpace::below_output(&self.roots, file);
             self.events = events;
         }
-        self.lower.has_free(&self.roots, bytes, RESERVE_BYTES)
+    }
+
+    /// Whether that many bytes, and the block that they begin in, are free below beside the reserve.
+    fn has_free_below(&self, bytes: u64) -> bool {
+        let needed = bytes.saturating_add(BLOCK_BYTES);
+        self.lower.has_free(&self.roots, needed, RESERVE_BYTES)
     }
 
     /// Whether the memory and its control groups keep their reserve, if the file is in memory.
@@ -180,5 +225,38 @@ mod tests {
         fs::write(root.path().join("sys/kernel/uevent_seqnum"), "2\n").unwrap();
         assert!(!space.has_lower_room(&file, u64::MAX));
         assert!(space.lower.is_needed(&roots));
+    }
+
+    #[test]
+    fn bytes_of_an_output_count_below_it_until_they_are_synced() {
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        // A device in memory, with 64 MiB beside what each look needs.
+        let (_root, roots) = SysPaths::with_files(&[
+            ("sys/class/block/ram0/dev", "1:0\n"),
+            ("sys/class/block/ram0/size", "9999999\n"),
+            ("sys/kernel/uevent_seqnum", "1\n"),
+            (
+                "proc/meminfo",
+                &format!("MemTotal: 9999999 kB\nMemAvailable: {} kB\n", 70 << 10),
+            ),
+        ]);
+        let lower = LowerSpace::below_device(&roots, (1, 0));
+        let mut space = OutputSpace {
+            lower,
+            ..OutputSpace::with_roots(roots, &file)
+        };
+        let mut counted = || {
+            let has_room = space.has_room_for_next(&file, 2 * MIB);
+            has_room.then_some(space.unsynced_bytes / MIB)
+        };
+        // The third look would leave less than 64 MiB if nothing were synced.
+        assert_eq!([counted(), counted()], [Some(2), Some(4)]);
+        assert_eq!(counted(), Some(2));
+        assert!(!space.has_room_for_next(&file, 6 * MIB));
+        space.lower = LowerSpace::default();
+        for _ in 0..8 {
+            assert!(space.has_room_for_next(&file, 2 * MIB));
+        }
+        assert!(space.unsynced_bytes >= 16 * MIB, "{space:?}");
     }
 }
