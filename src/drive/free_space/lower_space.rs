@@ -260,6 +260,23 @@ mod tests {
     }
 
     #[test]
+    fn image_on_a_file_system_without_a_size_has_unknown_space() {
+        // That of /proc reports none either.
+        let image = BackingImage {
+            path: "/image".to_owned(),
+            place: File::open("/proc/self/stat").unwrap(),
+            unread_bytes: Some(1 << 20),
+        };
+        let lower = LowerSpace {
+            images: vec![image],
+            ..LowerSpace::default()
+        };
+        let (_root, roots) = SysPaths::with_files(&[]);
+        assert!(lower.rooms(&roots, SpaceCount::WhileWriting).is_empty());
+        assert!(lower.has_free(&roots, 1 << 20, 1 << 20));
+    }
+
+    #[test]
     fn medium_on_a_device_in_memory_needs_memory() {
         let memory = "MemTotal: 8388608 kB\nMemAvailable: 2097152 kB\n";
         let (root, roots) = SysPaths::with_files(&[

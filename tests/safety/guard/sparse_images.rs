@@ -143,6 +143,10 @@ fn loop_device_on_a_device_needs_no_space_where_its_node_is() {
     let filler = File::create(directory.join("filler")).unwrap();
     rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, left).unwrap();
     let message = recorder_messages(&mounted.file_path("day.rec"), &[]);
+    // The kernel detaches the upper device some time later, and the file system of its node is in use until then.
+    let attached = PathBuf::from(format!("/sys/block/{}/loop", mounted.device_name()));
+    drop((filler, mounted));
+    wait_until("the device is detached", || !attached.exists());
     assert!(!message.contains("almost full"), "{message}");
 }
 
