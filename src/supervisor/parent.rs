@@ -96,18 +96,18 @@ struct WorkerTimers {
     blocked_since: Option<Instant>,
     /// Time since which the worker is late only because it writes an output.
     writing_since: Option<Instant>,
-    /// The last poll.
-    polled_at: Instant,
+    /// The last poll; `None` as long as the worker is not polled, when any time passes between two events.
+    polled_at: Option<Instant>,
 }
 
 impl WorkerTimers {
-    fn new(now: Instant) -> Self {
+    fn new() -> Self {
         Self {
             end_requested_at: None,
             finished_at: None,
             blocked_since: None,
             writing_since: None,
-            polled_at: now,
+            polled_at: None,
         }
     }
 
@@ -118,8 +118,9 @@ impl WorkerTimers {
 
     /// Excludes the time since the last poll where this process was stopped in it.
     fn exclude_stop(&mut self, now: Instant) {
-        let elapsed = now.duration_since(self.polled_at);
-        self.polled_at = now;
+        let last = self.polled_at;
+        self.polled_at = self.is_running().then_some(now);
+        let elapsed = last.map_or(Duration::ZERO, |last| now.duration_since(last));
         if elapsed < MIN_STOP_TIME {
             return;
         }
@@ -162,7 +163,7 @@ pub(crate) fn supervise(
         target: None,
         terminal,
         screen: ScreenUse::None,
-        timers: WorkerTimers::new(Instant::now()),
+        timers: WorkerTimers::new(),
         delivered_status: None,
         asked_twice: false,
         continued_at: None,
@@ -491,7 +492,7 @@ mod tests {
     #[test]
     fn time_in_which_the_program_was_stopped_is_not_that_of_the_worker() {
         let start = Instant::now();
-        let mut timers = WorkerTimers::new(start);
+        let mut timers = WorkerTimers::new();
         timers.writing_since = Some(start);
         timers.end_requested_at = Some(start);
         let mut now = start;
@@ -505,5 +506,16 @@ mod tests {
         assert_eq!(timers.writing_since, expected);
         assert_eq!(timers.end_requested_at, expected);
         assert_eq!((timers.finished_at, timers.blocked_since), (None, None));
+    }
+
+    #[test]
+    fn time_before_the_end_is_waited_for_is_no_stop() {
+        let start = Instant::now();
+        let mut timers = WorkerTimers::new();
+        timers.exclude_stop(start);
+        let requested = start + 60 * MIN_STOP_TIME;
+        timers.end_requested_at = Some(requested);
+        timers.exclude_stop(requested);
+        assert_eq!(timers.end_requested_at, Some(requested));
     }
 }
