@@ -56,7 +56,8 @@ pub(crate) fn memory_limits(roots: &SysPaths) -> Vec<MemoryLimit> {
 }
 
 /// Memory that the machine has available without swapping (proc_meminfo(5)).
-fn machine_limit(roots: &SysPaths) -> Option<MemoryLimit> {
+#[must_use]
+pub(crate) fn machine_limit(roots: &SysPaths) -> Option<MemoryLimit> {
     let text = fs::read_to_string(roots.proc.join("meminfo")).ok()?;
     let value = |name: &str| {
         let line = text.lines().find(|line| line.starts_with(name))?;

@@ -17,8 +17,7 @@ use crate::safe_text::printable::{ascii_lines, printable_lines, printable_str};
 use crate::tui::terminal_kind::decodes_utf8;
 
 /// Why a file that grows is not continued.
-pub(super) const NO_ROOM: &str =
-    "the file system, a quota, or an image or pool below it, is almost full";
+pub(super) const NO_ROOM: &str = "the file system, a quota, the memory that it is in, or an image or pool below it, is almost full";
 
 /// Prints one line to stderr. A line break in a name is shown as `\n`, so that the rest of the name
 /// cannot look like another message. A closed stderr is no error.
@@ -180,7 +179,8 @@ impl StreamFile {
 
     /// Appends all of the bytes, or none of them where a file system would become full by them.
     fn write(&mut self, bytes: &[u8]) -> Result<(), CommandFailure> {
-        let is_free = bytes.is_empty() || self.space.has_room(&self.file, bytes.len() as u64);
+        let is_free =
+            bytes.is_empty() || self.space.has_room_for_next(&self.file, bytes.len() as u64);
         self.has_result |= is_free;
         let written = match is_free {
             true => self.file.write_all(bytes),

@@ -121,8 +121,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         path.display()
     ));
     if reason == NO_ROOM {
-        let message = "the recording ended early: its file system, a quota, or an image or pool below it, is almost full";
-        return Err(CommandFailure::failed(message).with_advice(
+        return Err(CommandFailure::failed(format!("the recording ended early: {NO_ROOM}")).with_advice(
             "free some space, name a file on another file system, or set --limit; the part recorded so far can be replayed",
         ));
     }

@@ -79,8 +79,8 @@ pub enum DriveError {
         free = describe_free_space(.limit.as_ref(), *.free),
         reserve = crate::units::format_size(*.reserve),
         place = match .limit {
-            Some(SpaceLimit::Image(_) | SpaceLimit::Store(_) | SpaceLimit::Quota(_)) => "it",
-            Some(SpaceLimit::Memory(_)) | None => "its file system",
+            Some(_) => "it",
+            None => "its file system",
         },
         missing = crate::units::format_size(*.missing)
     )]

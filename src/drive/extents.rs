@@ -46,7 +46,7 @@ pub struct AllocatedExtents {
 /// # Errors
 /// When the file system supports neither.
 pub fn allocated_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
-    allocation(file, range, ioctl::file_extents)
+    allocation(file, range, ioctl::file_extents, allocation_from_seek_hole)
 }
 
 /// The same as far as it is decided by now, without waiting for the write-back of dirty pages: blocks
@@ -55,15 +55,38 @@ pub fn allocated_extents(file: &File, range: Range<u64>) -> io::Result<Allocated
 /// # Errors
 /// As [`allocated_extents`].
 pub fn placed_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
-    allocation(file, range, ioctl::placed_extents)
+    allocation(
+        file,
+        range,
+        ioctl::placed_extents,
+        allocation_from_seek_hole,
+    )
+}
+
+/// The same of a file whose blocks were reserved (fallocate(2)). Where the file system does not report its
+/// extents, as many bytes count as holes as `st_blocks` (stat(2)) leaves of the file: `SEEK_HOLE` reports
+/// reserved blocks as holes.
+///
+/// # Errors
+/// When the file system does not report its extents for another reason than that it cannot.
+pub fn reserved_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
+    allocation(file, range, ioctl::placed_extents, allocation_from_blocks)
 }
 
 /// Reads extents from an offset on.
 type ReadExtents = fn(&File, Range<u64>) -> io::Result<Vec<FileExtent>>;
 
-fn allocation(file: &File, range: Range<u64>, read: ReadExtents) -> io::Result<AllocatedExtents> {
+/// Allocation of a range without its extents.
+type AllocationWithoutExtents = fn(&File, &Range<u64>) -> io::Result<AllocatedExtents>;
+
+fn allocation(
+    file: &File,
+    range: Range<u64>,
+    read: ReadExtents,
+    without_extents: AllocationWithoutExtents,
+) -> io::Result<AllocatedExtents> {
     match allocation_from_fiemap(file, &range, read) {
-        Err(error) if is_unsupported(&error) => allocation_from_seek_hole(file, &range),
+        Err(error) if is_unsupported(&error) => without_extents(file, &range),
         other => other,
     }
 }
@@ -158,14 +181,22 @@ fn allocation_from_seek_hole(file: &File, range: &Range<u64>) -> io::Result<Allo
         at = rustix::fs::seek(file, SeekFrom::Hole(data))?;
     }
     // A file system that knows no holes reports data everywhere (generic_file_llseek in fs/read_write.c).
-    let total_bytes = range.end.saturating_sub(range.start);
+    let by_blocks = allocation_from_blocks(file, range)?;
+    Ok(AllocatedExtents {
+        hole_bytes: holes.max(by_blocks.hole_bytes),
+        ..by_blocks
+    })
+}
+
+/// The holes that a range has at most by the number of blocks of the file, which may also be longer or shorter.
+fn allocation_from_blocks(file: &File, range: &Range<u64>) -> io::Result<AllocatedExtents> {
     let facts = file.metadata()?;
-    let unallocated = facts
-        .len()
-        .saturating_sub(facts.blocks().saturating_mul(BLOCK_BYTES));
+    let total_bytes = range.end.saturating_sub(range.start);
+    let length = facts.len().max(range.end);
+    let unallocated = length.saturating_sub(facts.blocks().saturating_mul(BLOCK_BYTES));
     Ok(AllocatedExtents {
         total_bytes,
-        hole_bytes: holes.max(unallocated.min(total_bytes)),
+        hole_bytes: unallocated.min(total_bytes),
         ..AllocatedExtents::default()
     })
 }

@@ -1,6 +1,6 @@
 //! Bytes that may be written to the file system of a file: its free space, for an in-memory file
-//! system the available memory, for one in an image the free space below that, and for one on
-//! a snapshot, its origin or a thin volume what is left for that. A quota may leave less. Before anything is
+//! system, and one on a device in memory, the available memory, for one in an image the free space below that,
+//! and for one on a snapshot, its origin or a thin volume what is left for that. A quota may leave less. Before anything is
 //! written, so does what others have written to an image, a snapshot or a pool and the kernel has not written
 //! back yet.
 
@@ -8,6 +8,7 @@ mod file_directory;
 mod file_system;
 mod image;
 mod lower_space;
+mod memory_device;
 mod new_blocks;
 mod output_space;
 mod quota;

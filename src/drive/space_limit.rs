@@ -3,7 +3,7 @@
 /// What leaves less space than a file system reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpaceLimit {
-    /// A memory limit, by its name: the file system is in memory.
+    /// A memory limit, by its name: the file system, or a device that it is on, is in memory.
     Memory(String),
     /// A quota, by whose it is.
     Quota(String),

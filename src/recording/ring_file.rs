@@ -1,6 +1,5 @@
 //! Opens the file of a ring for writing.
 
-use std::cmp::Ordering;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -21,9 +20,6 @@ use crate::named_file::OutputError;
 
 /// Bytes that are compared with zero at a time.
 const ZERO_CHECK_BYTES: usize = 1 << 20;
-
-/// Unit of `st_blocks` (stat(3type)).
-const STAT_BLOCK_BYTES: u64 = 512;
 
 /// A file that may be a ring.
 pub(super) struct OpenedRing {
@@ -72,7 +68,7 @@ fn check_owner(path: &Path, file: &File) -> Result<(), RecordingWriteError> {
 pub(super) fn prepare_ring_file(
     path: &Path,
     file: &File,
-    space: &OutputSpace,
+    space: &mut OutputSpace,
     is_new: bool,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
@@ -119,21 +115,20 @@ pub(super) fn prepare_ring_file(
     }
 }
 
-/// Gives a ring its size again, which a copy may have cut off. One that is longer holds something else
-/// as well.
+/// Gives a ring its size and its space again: a copy may have been cut off, or have holes. One that is longer
+/// holds something else as well.
 fn restore_size(
     path: &Path,
     file: &File,
-    space: &OutputSpace,
+    space: &mut OutputSpace,
     found: u64,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
     let size = geometry.file_bytes();
-    match found.cmp(&size) {
-        Ordering::Equal => Ok(()),
-        Ordering::Less => reserve_space(path, file, space, found, size),
-        Ordering::Greater => Err(not_a_ring(path, "it is longer than its header says")),
+    if found > size {
+        return Err(not_a_ring(path, "it is longer than its header says"));
     }
+    reserve_space(path, file, space, found, size)
 }
 
 /// Whether a file of `size` bytes has no byte other than zero. Holes are not read.
@@ -170,7 +165,7 @@ pub(super) fn not_a_ring(path: &Path, reason: &'static str) -> RecordingWriteErr
 fn initialize(
     path: &Path,
     file: &File,
-    space: &OutputSpace,
+    space: &mut OutputSpace,
     found: u64,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
@@ -188,18 +183,20 @@ fn initialize(
     Ok(())
 }
 
-/// Reserves `size` bytes for a file of the size `found`, so that the ring never finds its file system
-/// full.
+/// Reserves `size` bytes for a file of the size `found`, where it has not got them yet, so that the ring
+/// takes no space of its file system from others later.
 fn reserve_space(
     path: &Path,
     file: &File,
-    space: &OutputSpace,
+    space: &mut OutputSpace,
     found: u64,
     size: u64,
 ) -> Result<(), RecordingWriteError> {
     // A file that has its size may have holes.
-    let metadata = file.metadata().map_err(io_failure(path, "examine"))?;
-    let needed = size.saturating_sub(metadata.blocks().saturating_mul(STAT_BLOCK_BYTES));
+    let needed = OutputSpace::hole_bytes(file, size);
+    if needed == 0 && found == size {
+        return Ok(());
+    }
     if !space.has_room(file, needed) {
         return Err(RecordingWriteError::NoRoomForRing {
             path: path.to_owned(),
@@ -250,8 +247,8 @@ mod tests {
                 if let Ok(OpenedRing { file, is_new }) = opened {
                     let mut before = [0; PRECIOUS.len()];
                     let is_precious = file.read_exact_at(&mut before, 0).is_ok();
-                    let space = OutputSpace::below_file(&file);
-                    let prepared = prepare_ring_file(&ring, &file, &space, is_new, geometry);
+                    let mut space = OutputSpace::below_file(&file);
+                    let prepared = prepare_ring_file(&ring, &file, &mut space, is_new, geometry);
                     assert!(!is_precious || prepared.is_err());
                 }
             }

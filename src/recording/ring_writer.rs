@@ -89,9 +89,10 @@ impl RingWriter {
             },
             error => io_failure(path, "lock")(error.into()),
         })?;
-        let space = OutputSpace::below_file(&file);
-        prepare_ring_file(path, &file, &space, is_new, geometry)?;
-        if !space.has_lower_room(u64::from(geometry.segment_bytes)) {
+        let mut space = OutputSpace::below_file(&file);
+        prepare_ring_file(path, &file, &mut space, is_new, geometry)?;
+        let whole = 0..geometry.file_bytes();
+        if !space.has_room_in_reserved(&file, whole, u64::from(geometry.segment_bytes)) {
             return Err(RecordingWriteError::NoRoomForRing {
                 path: path.to_owned(),
                 bytes: geometry.file_bytes(),
@@ -282,14 +283,21 @@ impl RingWriter {
             return Ok(AppendResult::TooLarge);
         }
         // The reason of the end is written from the reserve.
-        let is_end = kind == FrameKind::EndOfRecording;
-        if !is_end && !self.space.has_lower_room(frame.len() as u64) {
+        if kind != FrameKind::EndOfRecording && !self.has_room(frame.len() as u64) {
             return Ok(AppendResult::NoRoom);
         }
         self.write_frame(&frame)?;
         self.segments.note_frame(self.current, kind, mark.time_ms);
         self.since_restart = (since_restart + 1) % RESTART_INTERVAL_FRAMES;
         Ok(AppendResult::Written)
+    }
+
+    /// Whether there is room for the next frame: a copy or a snapshot may have been made of the ring since
+    /// the one before.
+    fn has_room(&mut self, bytes: u64) -> bool {
+        let begin = self.geometry.segment_offset(self.current) + self.offset;
+        let range = begin..begin + bytes;
+        self.space.has_room_in_reserved(&self.file, range, bytes)
     }
 
     /// Writes a frame. Where that fails, the next frame overwrites what was written of it.

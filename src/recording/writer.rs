@@ -80,7 +80,7 @@ pub enum RecordingWriteError {
     },
     /// The file system has no room for the ring.
     #[error(
-        "{} needs {}, and its file system, a quota, or an image or pool below it, is almost full",
+        "{} needs {}, and its file system, a quota, the memory that it is in, or an image or pool below it, is almost full",
         path.display(), units::format_capacity(*bytes as f64)
     )]
     NoRoomForRing {
@@ -136,7 +136,7 @@ pub enum AppendResult {
     Written,
     /// The frame would exceed the size limit, and was omitted.
     LimitReached,
-    /// The file system is almost full: the frame was omitted.
+    /// The file system, or the memory, is almost full: the frame was omitted.
     NoRoom,
     /// The frame is larger than a segment of the ring, and was omitted.
     TooLarge,
@@ -225,7 +225,7 @@ impl RecordingWriter {
             return Ok(AppendResult::LimitReached);
         }
         let needed = frame.len() as u64 + END_FRAME_RESERVE;
-        if !self.space.has_room(&self.file, needed) {
+        if !self.space.has_room_for_next(&self.file, needed) {
             self.since_restart = 0;
             return Ok(AppendResult::NoRoom);
         }

@@ -1,10 +1,10 @@
 #!/bin/sh
-# What a write takes space of below a file system or a device: dm-snapshot, thin pools. And files of a
-# stacked file system (ecryptfs). Run by hand, as root, in a virtual machine.
+# What a write takes space of below a file system or a device: dm-snapshot, thin pools, memory (zram). And files
+# of a stacked file system (ecryptfs). Run by hand, as root, in a virtual machine.
 #
 # usage: stores.sh DISK LARGE      names without /dev, the second one of 4 GB; WHAT IS ON BOTH IS LOST
 #
-# Wanted: kernel modules ext4, loop, dm-snapshot, dm-thin-pool; diskscope, dmsetup, mkfs.ext4 in the
+# Wanted: kernel modules ext4, loop, dm-snapshot, dm-thin-pool, zram; diskscope, dmsetup, mkfs.ext4 in the
 # PATH, and for ecryptfs the module, and ecryptfs-add-passphrase. Prints one line for every check; its
 # exit status is the number of those that failed.
 
@@ -93,6 +93,45 @@ sync
 expect 0 "" /tmp/point --scratch-size 16MiB --requests 20
 check "the snapshot is valid" holds snapshot "/400000"
 remove
+
+what="snapshot that is made while an output grows"
+map real "0 6000000 linear /dev/$large 0"
+map origin "0 6000000 linear /dev/mapper/real 0"
+mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/mapper/origin
+mount -t ext4 /dev/mapper/origin /tmp/point
+dd if=/dev/zero of=/tmp/point/others bs=1M count=3 2>/dev/null
+sync
+diskscope watch --json --interval 0.5 -o /tmp/point/lines >/tmp/out 2>/tmp/err &
+output=$!
+sleep 5
+check "the output grows" [ -s /tmp/point/lines ]
+map store "0 8192 linear /dev/$disk 900000"
+dmsetup suspend --noudevsync origin
+map snapshot "0 6000000 snapshot /dev/mapper/real /dev/mapper/store P 8"
+dmsetup reload origin --table "0 6000000 snapshot-origin /dev/mapper/real"
+dmsetup resume --noudevsync origin
+dd if=/dev/urandom of=/tmp/point/others bs=1M count=2 conv=notrunc 2>/dev/null
+sync
+sleep 5
+check "the output has ended" sh -c "! kill -0 $output 2>/dev/null"
+kill -INT $output 2>/dev/null
+wait $output
+check "and says why" grep -q "almost full" /tmp/err
+check "the snapshot is valid" holds snapshot "/8192"
+remove
+
+what="device in memory"
+if [ -e /sys/block/zram0 ]; then
+    # More than the machine has.
+    echo 64G >/sys/block/zram0/disksize
+    overwrite 3 "is in memory, of which the machine leaves" /dev/zram0 --requests 20000000
+    mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=1 -O ^has_journal /dev/zram0
+    mount -t ext4 /dev/zram0 /tmp/point
+    expect 1 "is in memory, of which the machine leaves" /tmp/point --scratch-size 32GiB
+    umount /tmp/point
+else
+    echo "skipped $what"
+fi
 
 what="thin pool"
 map metadata "0 8192 linear /dev/$disk 0"

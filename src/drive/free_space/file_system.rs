@@ -52,13 +52,18 @@ impl FreeSpace {
             .unwrap_or(self)
     }
 
+    /// What a limit of the memory leaves.
+    pub(super) fn of_memory(limit: MemoryLimit) -> Self {
+        Self {
+            limit: Some(SpaceLimit::Memory(limit.limit_name)),
+            ..Self::new(limit.total_bytes, limit.available_bytes)
+        }
+    }
+
     /// The minimum of the free space of the file system itself, if it has a limit, and of what each
     /// memory limit leaves.
     pub(super) fn limited_by_memory(self, has_own_limit: bool, limits: Vec<MemoryLimit>) -> Self {
-        let by_memory = limits.into_iter().map(|limit| Self {
-            limit: Some(SpaceLimit::Memory(limit.limit_name)),
-            ..Self::new(limit.total_bytes, limit.available_bytes)
-        });
+        let by_memory = limits.into_iter().map(Self::of_memory);
         let own = has_own_limit.then(|| self.clone());
         own.into_iter()
             .chain(by_memory)
@@ -81,8 +86,13 @@ fn space_of(file: &File) -> io::Result<StatVfs> {
     Ok(fstatvfs(&directory)?)
 }
 
+/// Whether it is known how much space the file system of a file has left.
+pub(super) fn tells_space(roots: &SysPaths, file: &File) -> bool {
+    is_memory_backed(roots, file) || space_of(file).is_ok_and(|facts| facts.f_blocks > 0)
+}
+
 /// Whether data written to a file uses memory: tmpfs and ramfs, also below an overlay.
-fn is_memory_backed(roots: &SysPaths, file: &File) -> bool {
+pub(super) fn is_memory_backed(roots: &SysPaths, file: &File) -> bool {
     let magic = new_blocks::file_system_magic(roots, file);
     matches!(magic, Some(TMPFS_MAGIC | RAMFS_MAGIC))
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 
+use crate::drive::free_space::memory_device::MemoryDevice;
 use crate::drive::free_space::new_blocks::new_block_bytes;
 use crate::drive::free_space::store;
 use crate::drive::free_space::upper_directory::upper_directory;
@@ -151,8 +152,8 @@ pub(super) fn devices_below_file(
     }
 }
 
-/// All block devices, except loop devices whose image is on a network file system or FUSE. No image is
-/// opened: the mount table tells where it is.
+/// All block devices, except loop devices whose image is on a network file system or FUSE, and devices in memory,
+/// which are for swap, or for nothing, almost everywhere. No image is opened: the mount table tells where it is.
 fn devices_that_respond(roots: &SysPaths) -> Vec<String> {
     let directory = roots.sys.join("class/block");
     let mounts = mounts::mounts(roots).unwrap_or_default();
@@ -161,6 +162,7 @@ fn devices_that_respond(roots: &SysPaths) -> Vec<String> {
         let image = image_path(&directory.join(name));
         let mount = image.and_then(|path| innermost_mount(&mounts, &path));
         mount.is_none_or(|mount| has_local_storage(roots, mount))
+            && MemoryDevice::of_device(roots, name).is_none()
     });
     names
 }
@@ -185,7 +187,7 @@ pub(super) fn devices_below(roots: &SysPaths, number: (u32, u32)) -> Vec<String>
         let lower = directory_entries(&own.join("slaves")).into_iter();
         let lower = lower
             .chain(siblings::whole_disk_name(&own))
-            .chain(siblings::backing_device(&own))
+            .chain(device_below_loop(roots, &name))
             .chain(members_of_file_system(roots, &name))
             .chain(store::snapshots_of_origin(roots, &name));
         for name in lower {
@@ -196,6 +198,19 @@ pub(super) fn devices_below(roots: &SysPaths, number: (u32, u32)) -> Vec<String>
         next += 1;
     }
     below
+}
+
+/// The block device that a loop device is attached to, whatever its node is called.
+fn device_below_loop(roots: &SysPaths, name: &str) -> Option<String> {
+    let device = roots.sys.join("class/block").join(name);
+    if !device.join("loop").exists() {
+        return None;
+    }
+    siblings::backing_device(&device).or_else(|| {
+        let opened = siblings::open_device_by_name(roots, name)?;
+        let number = ioctl::loop_backing(&opened).ok()?.rdev;
+        block_device_name(roots, split_device_number(number))
+    })
 }
 
 /// The image of a loop device that can be written. `None` if the device is no such one, if it is attached to a
@@ -356,6 +371,7 @@ mod tests {
                 ("sys/class/block/loop0/size", "8\n"),
                 ("sys/class/block/sda/size", "8\n"),
                 ("sys/class/block/zd16/size", "8\n"),
+                ("sys/class/block/zram0/mm_stat", "0 0 0 0 0 0 0 0 0\n"),
             ]);
             let devices = |untold| devices_below_file(&roots, &file, untold);
             assert!(devices(UntoldDevices::None).is_empty());

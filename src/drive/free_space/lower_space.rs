@@ -1,21 +1,24 @@
-//! The free space below a medium: images, snapshots and pools are found once, because it is asked for
-//! several times a second while the medium is written.
+//! The free space below a medium: images, snapshots, pools and devices in memory are found once, because it is
+//! asked for several times a second while the medium is written.
 
 use std::fs::File;
 
 use super::image::{self, BackingImage, UntoldDevices};
+use super::memory_device::MemoryDevice;
 use super::store::SpaceStore;
 use super::unwritten;
-use super::{FreeSpace, SpaceCount};
+use super::{FreeSpace, SpaceCount, file_system};
 use crate::drive::error::DriveError;
 use crate::drive::space_limit::SpaceLimit;
 use crate::roots::SysPaths;
 
-/// The images that a medium lies in, and the snapshots and pools that it needs space in, on any level.
+/// The images and the devices in memory that a medium lies in, and the snapshots and pools that it needs space
+/// in, on any level.
 #[derive(Debug, Default)]
 pub struct LowerSpace {
     images: Vec<BackingImage>,
     stores: Vec<SpaceStore>,
+    memory_devices: Vec<MemoryDevice>,
 }
 
 /// The free space of something below a medium.
@@ -30,7 +33,7 @@ pub(in crate::drive) struct LowerRoom {
 /// What writes to a medium take of the free space of something below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::drive) enum SpaceDemand {
-    /// New blocks of an image, up to that many bytes in all.
+    /// New blocks of an image, or memory of a device, up to that many bytes in all.
     NewBlocks {
         /// The bytes.
         bytes: u64,
@@ -80,6 +83,8 @@ impl LowerSpace {
                 found.images.push(image);
             }
             found.stores.extend(SpaceStore::of_device(roots, &name));
+            let in_memory = MemoryDevice::of_device(roots, &name);
+            found.memory_devices.extend(in_memory);
             next += 1;
         }
         let pools = SpaceStore::of_zfs_volumes(roots, &devices);
@@ -87,20 +92,24 @@ impl LowerSpace {
         found
     }
 
-    fn has_any(&self) -> bool {
-        !self.images.is_empty() || !self.stores.is_empty()
+    /// Whether nothing is below the medium.
+    pub(super) fn is_empty(&self) -> bool {
+        self.images.is_empty() && self.stores.is_empty() && self.memory_devices.is_empty()
     }
 
     /// Whether a write can need space below the medium.
     pub(in crate::drive) fn is_needed(&self, roots: &SysPaths) -> bool {
         let mut images = self.images.iter();
-        !self.stores.is_empty() || images.any(|image| image.new_block_bytes(roots) > 0)
+        let mut memory_devices = self.memory_devices.iter();
+        !self.stores.is_empty()
+            || images.any(|image| image.new_block_bytes(roots) > 0)
+            || memory_devices.any(|device| device.new_bytes(roots) > 0)
     }
 
     /// The free space of all that writes can need space of.
     pub(in crate::drive) fn rooms(&self, roots: &SysPaths, count: SpaceCount) -> Vec<LowerRoom> {
         let promised = match count {
-            SpaceCount::BeforeWriting if self.has_any() => unwritten::unwritten_bytes(roots),
+            SpaceCount::BeforeWriting if !self.is_empty() => unwritten::unwritten_bytes(roots),
             SpaceCount::BeforeWriting | SpaceCount::WhileWriting => 0,
         };
         self.rooms_where(roots, promised, |_| true)
@@ -127,12 +136,19 @@ impl LowerSpace {
         promised: u64,
         is_wanted: impl Fn(&FreeSpace) -> bool,
     ) -> Vec<LowerRoom> {
-        let images = self.images.iter().filter_map(|image| {
-            let room = image_room(roots, image)?.without(promised);
-            let room = Some(room).filter(&is_wanted)?;
-            let bytes = image.new_block_bytes(roots);
+        let lower_room = |room: Option<FreeSpace>, new_bytes: &dyn Fn() -> u64| {
+            let room = Some(room?.without(promised)).filter(&is_wanted)?;
+            let bytes = new_bytes();
             let demand = SpaceDemand::NewBlocks { bytes };
             (bytes > 0).then_some(LowerRoom { room, demand })
+        };
+        let images = self.images.iter().filter_map(|image| {
+            let room = image_room(roots, image);
+            lower_room(room, &|| image.new_block_bytes(roots))
+        });
+        let memory_devices = self.memory_devices.iter().filter_map(|device| {
+            let room = MemoryDevice::room(roots);
+            lower_room(room, &|| device.new_bytes(roots))
         });
         let stores = self.stores.iter().filter_map(|store| {
             let (room, unit_bytes) = FreeSpace::of_store(roots, store)?;
@@ -140,7 +156,7 @@ impl LowerSpace {
             let demand = SpaceDemand::Units { unit_bytes };
             is_wanted(&room).then_some(LowerRoom { room, demand })
         });
-        images.chain(stores).collect()
+        images.chain(memory_devices).chain(stores).collect()
     }
 }
 
@@ -200,8 +216,12 @@ impl FreeSpace {
     }
 }
 
-/// The free space of the file system of an image.
+/// The free space of the file system of an image; `None` where that is unknown, as of some file systems in user
+/// space.
 fn image_room(roots: &SysPaths, image: &BackingImage) -> Option<FreeSpace> {
+    if !file_system::tells_space(roots, &image.place) {
+        return None;
+    }
     let room = FreeSpace::of_file_system(roots, &image.place, &image.path).ok()?;
     let limit = room.limit.clone();
     let limit = limit.or_else(|| Some(SpaceLimit::Image(image.path.clone())));
@@ -237,6 +257,46 @@ mod tests {
         assert!(room.free_bytes > 0 && room.unwritten_bytes == 0, "{room:?}");
         assert!(lower.exhausted(&roots).is_empty());
         assert!(lower.has_free(&roots, 1, 0));
+    }
+
+    #[test]
+    fn image_on_a_file_system_without_a_size_has_unknown_space() {
+        // That of /proc reports none either.
+        let image = BackingImage {
+            path: "/image".to_owned(),
+            place: File::open("/proc/self/stat").unwrap(),
+            unread_bytes: Some(1 << 20),
+        };
+        let lower = LowerSpace {
+            images: vec![image],
+            ..LowerSpace::default()
+        };
+        let (_root, roots) = SysPaths::with_files(&[]);
+        assert!(lower.rooms(&roots, SpaceCount::WhileWriting).is_empty());
+        assert!(lower.has_free(&roots, 1 << 20, 1 << 20));
+    }
+
+    #[test]
+    fn medium_on_a_device_in_memory_needs_memory() {
+        let memory = "MemTotal: 8388608 kB\nMemAvailable: 2097152 kB\n";
+        let (root, roots) = SysPaths::with_files(&[
+            ("proc/meminfo", memory),
+            ("sys/class/block/dm-0/dev", "254:0\n"),
+            ("sys/class/block/dm-0/slaves/ram0/dev", "1:0\n"),
+            ("sys/class/block/ram0/dev", "1:0\n"),
+            ("sys/class/block/ram0/size", "8388608\n"),
+        ]);
+        let lower = LowerSpace::below_device(&roots, (254, 0));
+        assert!(lower.is_needed(&roots));
+        let room = lower.rooms(&roots, SpaceCount::WhileWriting).remove(0);
+        assert_eq!(room.demand, SpaceDemand::NewBlocks { bytes: 4 << 30 });
+        assert_eq!(room.room.usable_bytes(), 1 << 30);
+        assert!(lower.has_free(&roots, 1 << 30, 1 << 20));
+        assert!(lower.exhausted(&roots).is_empty());
+        let meminfo = root.path().join("proc/meminfo");
+        std::fs::write(meminfo, "MemTotal: 8388608 kB\nMemAvailable: 1024 kB\n").unwrap();
+        assert_eq!(lower.exhausted(&roots).len(), 1);
+        assert!(!lower.has_free(&roots, 1 << 10, 1 << 20));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::ops::Range;
 
 use super::upper_directory::overlay_upper_directory;
+use crate::drive::extents::AllocatedExtents;
 use crate::drive::{extents, ioctl};
 use crate::roots::SysPaths;
 
@@ -38,8 +39,30 @@ pub(in crate::drive) fn new_block_bytes(
         return Some(range.end.saturating_sub(range.start));
     }
     let found = extents::placed_extents(file, range).ok()?;
+    Some(bytes_with_new_blocks(&found))
+}
+
+/// The same of a file whose blocks were reserved (fallocate(2)): reserved blocks are no new ones. All of the
+/// range where the allocation is unknown.
+pub(super) fn unreserved_bytes(roots: &SysPaths, file: &File, range: Range<u64>) -> u64 {
+    let all = range.end.saturating_sub(range.start);
+    match is_written_in_place(roots, file) {
+        true => extents::reserved_extents(file, range)
+            .map_or(all, |found| bytes_with_new_blocks(&found)),
+        false => all,
+    }
+}
+
+/// Bytes of a file from its start on for which no blocks are reserved yet (fallocate(2)), whether they are
+/// overwritten in place or not.
+pub(super) fn hole_bytes(file: &File, bytes: u64) -> u64 {
+    extents::reserved_extents(file, 0..bytes).map_or(bytes, |found| found.hole_bytes)
+}
+
+/// Bytes of extents of a file system that writes in place which get new blocks nevertheless.
+fn bytes_with_new_blocks(found: &AllocatedExtents) -> u64 {
     let encoded_or_shared = found.encoded_bytes.saturating_add(found.shared_bytes);
-    Some(found.hole_bytes.saturating_add(encoded_or_shared))
+    found.hole_bytes.saturating_add(encoded_or_shared)
 }
 
 /// Whether the file system of a file overwrites its blocks, unless they are shared.

@@ -135,7 +135,23 @@ impl Journal {
     /// If the file cannot be written; its earlier content stays valid, and later attempts may
     /// succeed.
     pub fn append_progress(&mut self, run: &BenchmarkRun) -> Result<(), StoreError> {
+        self.append_with_room(run, |_, _| true)
+    }
+
+    /// The same where there is room for that many bytes of the file, which grows during the whole run.
+    ///
+    /// # Errors
+    /// As [`append_progress`](Self::append_progress), and without room.
+    pub fn append_with_room(
+        &mut self,
+        run: &BenchmarkRun,
+        has_room: impl FnOnce(&File, u64) -> bool,
+    ) -> Result<(), StoreError> {
         let line = JournalLine::Run(run).to_bytes(&self.path)?;
+        if !has_room(&self.file, line.len() as u64) {
+            let error = io::Error::other("its file system, or what is below it, is almost full");
+            return Err(io_error("append to", &self.path)(error));
+        }
         // Before a rewrite, append as many bytes as the rewritten journal has. Otherwise a session
         // whose finished runs exceed the limit would be rewritten and synced at every line.
         let anew = (self.session_line.len() + line.len()) as u64;
@@ -161,6 +177,12 @@ impl Journal {
         self.session_line
             .extend(JournalLine::Run(run).to_bytes(&self.path)?);
         Ok(())
+    }
+
+    /// The journal, open for writing.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Path of the journal.

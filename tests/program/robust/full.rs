@@ -4,11 +4,13 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use diskscope::recording::Recording;
 use diskscope::session::document::RunState;
 use diskscope::session::store;
 
+use crate::control_group::TestCgroup;
 use crate::requirement::{Requirement, skip};
 use crate::robust::sandbox::{RunSandbox, covered_time, is_root, stderr, stdout, wait_until};
 use crate::slow_disk::SlowDisk;
@@ -159,14 +161,14 @@ fn journal_on_temporarily_full_disk_becomes_document() {
     };
     wait_until("the journal", || journal().is_some_and(|it| it.len() > 0));
     let filler = small.fill_leaving(0);
-    let look = || journal().map(|it| (it.len(), it.modified().unwrap()));
-    let mut before = look();
-    // What does not fit is taken back: the time of the last change moves, and the length does not.
+    let length = || journal().map(|it| it.len());
+    let mut before = (length(), Instant::now());
+    // A line is written at least once a second.
     wait_until("a line that found no room", || {
-        let now = look();
-        let taken_back = now.map(|it| it.0) == before.map(|it| it.0) && now != before;
-        before = now;
-        taken_back
+        if length() != before.0 {
+            before = (length(), Instant::now());
+        }
+        before.1.elapsed() >= Duration::from_secs(2)
     });
     fs::remove_file(filler).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -176,6 +178,25 @@ fn journal_on_temporarily_full_disk_becomes_document() {
     assert!(message.contains("cannot append to"), "{message}");
     assert_eq!(sandbox.session().runs[0].state, RunState::Finished);
     assert!(covered_time(&sandbox.session().runs[0]).as_secs() >= 3);
+}
+
+#[test]
+fn journal_leaves_the_reserve_of_its_file_system() {
+    let sandbox = RunSandbox::new();
+    let Some(small) = Small::with_size(sandbox.state(), "4m") else {
+        return;
+    };
+    // 5 % stay free, which is enough for the document.
+    small.fill_leaving(216 << 10);
+    let output = sandbox
+        .run("random-read", &["--duration", "6s"])
+        .output()
+        .unwrap();
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert!(message.contains("saved: "), "{message}");
+    assert!(message.contains("almost full"), "{message}");
+    assert_eq!(sandbox.session().runs[0].state, RunState::Finished);
 }
 
 #[test]
@@ -232,6 +253,36 @@ fn recording_on_full_disk_can_be_replayed_until_then() {
     assert!(!recording.is_empty());
     let last = recording.view_count() - 1;
     assert!(recording.read_view(last).unwrap().is_some());
+}
+
+#[test]
+fn output_in_memory_ends_before_the_memory_is_used_up() {
+    let sandbox = RunSandbox::new();
+    let Some(small) = Small::with_size(sandbox.path().join("small"), "700m") else {
+        return;
+    };
+    let Some(group) = TestCgroup::with_memory_limit(600 << 20) else {
+        return;
+    };
+    let watch = |others: &str, output: &str| {
+        let program = env!("CARGO_BIN_EXE_diskscope");
+        let options = "--json --interval 0.1 --count 3 -o";
+        let line =
+            format!("head -c {others} /dev/zero > others && {program} watch {options} {output}");
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &group.command(&line)])
+            .current_dir(&small.at);
+        shell.output().unwrap()
+    };
+    let output = watch("1M", "before");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // 30 MiB of the group stay free.
+    let output = watch("575M", "lines");
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("memory"), "{message}");
+    assert!(!small.at.join("lines").exists());
 }
 
 #[test]

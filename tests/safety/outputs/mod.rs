@@ -7,4 +7,5 @@ mod mounted_files;
 mod ownership;
 mod planted;
 mod privacy;
+mod rings;
 mod sandbox;
