@@ -12,3 +12,5 @@ mod process;
 #[path = "../support/requirement.rs"]
 mod requirement;
 mod settings;
+#[path = "../support/share.rs"]
+mod share;

@@ -8,3 +8,4 @@ mod ownership;
 mod planted;
 mod privacy;
 mod sandbox;
+mod shares;
