@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../support/file_system.rs"]
+mod file_system;
 mod guard;
+#[path = "../support/held_opens.rs"]
+mod held_opens;
 mod hostile;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
