@@ -86,6 +86,8 @@ struct Supervisor<'a> {
     writing_since: Option<Instant>,
     /// When this process was last continued after a stop.
     continued_at: Option<Instant>,
+    /// Tells the user what the stopped worker has changed.
+    report_stop: fn(Pid),
 }
 
 /// How the worker ended.
@@ -106,6 +108,7 @@ pub(crate) fn supervise(
     messages: PipeReader,
     signals: &SignalDescriptor,
     terminal: Option<SavedTerminal>,
+    report_stop: fn(Pid),
 ) -> WorkerEnd {
     let mut supervisor = Supervisor {
         worker,
@@ -122,6 +125,7 @@ pub(crate) fn supervise(
         asked_twice: false,
         writing_since: None,
         continued_at: None,
+        report_stop,
     };
     loop {
         supervisor.wait_for_event();
@@ -268,6 +272,8 @@ impl Supervisor<'_> {
             .is_some_and(|at| at.elapsed() < RECENT_STOP_WINDOW);
         match status.stopping_signal() {
             Some(libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) => {
+                // The shell prompts as soon as this process is stopped.
+                (self.report_stop)(self.worker);
                 // Continued by the shell together with the worker.
                 let _ = kill_process(getpid(), Signal::STOP);
             }
