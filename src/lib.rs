@@ -25,6 +25,7 @@ pub mod diagnosis;
 pub mod drive;
 pub mod engine;
 pub mod entropy;
+mod exclusive_rename;
 pub mod file_trace;
 mod flight_recorder;
 mod format_version;

@@ -168,8 +168,13 @@ impl PrivateDirectory {
             | OFlags::CLOEXEC;
         let descriptor = rustix::fs::openat(&self.descriptor, name, flags, FILE_MODE)
             .map_err(PrivateDirectoryError::errno("make", &path))?;
-        rustix::fs::fchmod(&descriptor, FILE_MODE)
-            .map_err(PrivateDirectoryError::errno("set the mode of", &path))?;
+        if let Err(error) = set_file_mode(&descriptor) {
+            // Nobody else can have replaced it. The first error is the relevant one.
+            let _ = self.unlink(name);
+            return Err(PrivateDirectoryError::errno("set the mode of", &path)(
+                error,
+            ));
+        }
         Ok(File::from(descriptor))
     }
 
@@ -338,6 +343,15 @@ impl PrivateDirectory {
 impl AsFd for PrivateDirectory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
+    }
+}
+
+/// Sets the mode of a new file, from which an unusual umask has removed permissions. Not every file system
+/// has chmod(2).
+fn set_file_mode(file: &OwnedFd) -> rustix::io::Result<()> {
+    match rustix::fs::fstat(file)?.st_mode & 0o7777 == FILE_MODE.bits() {
+        true => Ok(()),
+        false => rustix::fs::fchmod(file, FILE_MODE),
     }
 }
 

@@ -1,6 +1,9 @@
-//! Removes what killed runs left behind, at the start of every command.
+//! Removes what killed runs left behind, at the start of every command, and reports what a stopped one has
+//! changed.
 
 use std::time::Duration;
+
+use rustix::process::Pid;
 
 use super::output::print_status_line;
 use crate::drive::settings::{LeftoverSetting, SettingsManager};
@@ -11,6 +14,9 @@ use crate::supervisor;
 /// Maximum time for which a command waits for the clean-up after killed runs. A SATA disk whose write
 /// cache is switched back takes more than half of it: of several disks the others follow at the next start.
 const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Maximum time for which a stop from the terminal (Ctrl-Z) is delayed to look at the settings.
+const REPORT_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Removes what killed runs left behind, and reports it. The wait is bounded: a file system that
 /// does not respond may be irrelevant to the command.
@@ -33,6 +39,28 @@ pub(super) fn clean_up_leftovers() {
             "  settings and traces that a killed run left remain until a start at which they respond",
         );
     }
+}
+
+/// Reports the system settings that a process has changed, which was stopped: they stay changed while it is.
+pub(super) fn report_changed_settings(stopped: Pid) {
+    let changed = supervisor::run_in_child(REPORT_TIMEOUT, || changed_settings(stopped));
+    for line in changed.lines {
+        print_status_line(&line);
+    }
+}
+
+fn changed_settings(stopped: Pid) -> Vec<String> {
+    let process = stopped.as_raw_nonzero().get().unsigned_abs();
+    let changed = SettingsManager::default().settings_changed_by(process);
+    let sentences = changed.into_iter().map(|setting| {
+        format!(
+            "diskscope: stopped: {} stays {} until this command continues (fg) or ends; it was {}",
+            setting.path.display(),
+            setting.value,
+            setting.original
+        )
+    });
+    sentences.collect()
 }
 
 /// Restores system settings that a killed run left changed; returns the messages.

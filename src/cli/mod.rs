@@ -274,8 +274,11 @@ pub fn main() -> ExitCode {
     };
     cleanup::clean_up_leftovers();
     if may_block_on_devices(&matches)
-        && let ProcessRole::Supervisor(code) =
-            supervisor::split_process(leave_screen_sequences, cleanup::clean_up_leftovers)
+        && let ProcessRole::Supervisor(code) = supervisor::split_process(
+            leave_screen_sequences,
+            cleanup::report_changed_settings,
+            cleanup::clean_up_leftovers,
+        )
     {
         return code;
     }

@@ -4,7 +4,7 @@ mod destination;
 mod requests;
 mod triggers;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -113,6 +113,9 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     };
     let reason = session.record(interval, end, &control)?;
     session.finish_trigger()?;
+    if session.recorder.is_empty() {
+        return Err(nothing_recorded(path, reason));
+    }
     let size = units::format_capacity(session.recorder.file_bytes() as f64);
     let time_ms = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
     session.recorder.end_recording(time_ms, reason)?;
@@ -130,6 +133,14 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     } else {
         ExitStatus::Success
     })
+}
+
+/// Not even the first snapshot fits. No file stays, so that the same command can be repeated.
+fn nothing_recorded(path: &Path, reason: &str) -> CommandFailure {
+    let message = format!("{}: nothing is recorded, because {reason}", path.display());
+    CommandFailure::failed(message).with_advice(
+        "free some space, name a file on another file system, or raise --limit where it is set",
+    )
 }
 
 fn size_option(matches: &ArgMatches, name: &str) -> Result<Option<u64>, CommandFailure> {
@@ -182,9 +193,7 @@ impl RecordingSession {
             if let Some(reason) = self.append_sample()? {
                 return Ok(reason);
             }
-            while due <= Instant::now() {
-                due += interval;
-            }
+            due = pace::next_due(due, interval);
             if end.is_some_and(|end| due > end) {
                 return Ok("the time limit was reached");
             }

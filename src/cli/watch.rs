@@ -192,7 +192,7 @@ impl<'a> WatchSession<'a> {
         let mut due = Instant::now();
         let mut printed = 0;
         while count.is_none_or(|count| printed < count) {
-            due += interval;
+            due = pace::next_due(due, interval);
             if !pace::wait_until_due(due, control) {
                 return Ok(ExitStatus::Interrupted);
             }

@@ -55,7 +55,13 @@ fn create_named(
     let entry = format!(".diskscope-{:016x}", entropy::generator().next_u64());
     let flags = flags | OFlags::CREATE | OFlags::EXCL;
     let file = rustix::fs::openat(&directory, &entry, flags, owner).map_err(context())?;
-    rustix::fs::unlinkat(&directory, &entry, AtFlags::empty()).map_err(context())?;
+    let remove = || rustix::fs::unlinkat(&directory, &entry, AtFlags::empty());
+    if let Err(error) = remove() {
+        // A server with Windows removes no open file.
+        drop(file);
+        let _ = remove();
+        return Err(context()(error));
+    }
     Ok(file.into())
 }
 

@@ -29,7 +29,8 @@ use std::time::{Duration, Instant};
 use crate::drive::settings::error::io_error;
 use crate::drive::settings::setting_file::SettingFile;
 use crate::drive::settings::store::{
-    RECORD_SUFFIX, read_record, remove_record, restore_from_record, take_setting_lock,
+    RECORD_SUFFIX, last_lock_holder, read_record, remove_record, restore_from_record,
+    take_setting_lock,
 };
 use crate::private_directory::PrivateDirectory;
 use crate::roots;
@@ -41,7 +42,7 @@ pub use self::record::{BootId, DeviceIdentity, SettingRecord};
 pub use self::revalidated::{RevalidatedSetting, RevalidatedValues};
 pub use self::setting::{DeviceName, InvalidDeviceName, SystemSetting};
 pub use self::setting_file::QUIET_TIME;
-pub use self::store::LeftoverSetting;
+pub use self::store::{ChangedSetting, LeftoverSetting};
 pub use self::write_cache::{CacheObstacle, CacheStates};
 
 /// Directory of the records, relative to the base directory.
@@ -205,19 +206,53 @@ impl SettingsManager {
         restored
     }
 
+    /// The settings that a running process has changed at the moment, as far as that can be determined.
+    #[must_use]
+    pub fn settings_changed_by(&self, process: u32) -> Vec<ChangedSetting> {
+        let locations = self.record_directories.iter();
+        let directories = locations.filter_map(|location| {
+            PrivateDirectory::open(&location.base, &location.subdirectory).ok()
+        });
+        directories
+            .flat_map(|directory| {
+                let settings = recorded_settings(&directory).unwrap_or_default();
+                let changed = settings
+                    .into_iter()
+                    .filter(|setting| last_lock_holder(&directory, setting) == Some(process))
+                    .filter_map(|setting| self.changed_setting(&directory, &setting));
+                changed.collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    /// The setting, if it has a value that its record says was set.
+    fn changed_setting(
+        &self,
+        directory: &PrivateDirectory,
+        setting: &SystemSetting,
+    ) -> Option<ChangedSetting> {
+        let record = read_record(directory, setting).ok().flatten()?;
+        let file = SettingFile::open(&self.sys_paths, setting).ok()?;
+        let value = file.read().ok()?;
+        let is_changed = value != record.original() && record.was_set_by_us(&value);
+        is_changed.then(|| ChangedSetting {
+            path: file.path().to_owned(),
+            value,
+            original: record.original().to_owned(),
+        })
+    }
+
     fn restore_in_directory(
         &self,
         directory: &PrivateDirectory,
     ) -> Vec<Result<LeftoverSetting, SettingError>> {
         directory.remove_old_temporaries(STALE_TEMPORARY_AGE);
-        let names = match directory.entry_names() {
-            Ok(names) => names,
-            Err(error) => return vec![Err(error.into())],
+        let settings = match recorded_settings(directory) {
+            Ok(settings) => settings,
+            Err(error) => return vec![Err(error)],
         };
-        let settings = names
-            .iter()
-            .filter_map(|name| name.to_str()?.strip_suffix(RECORD_SUFFIX)?.parse().ok());
         settings
+            .into_iter()
             .filter_map(|setting| self.restore_with_timeout(directory, &setting).transpose())
             .collect()
     }
@@ -308,6 +343,15 @@ impl SettingsManager {
             io_error("identify", &path)(io::ErrorKind::NotFound.into())
         })
     }
+}
+
+/// The settings of which a directory has records.
+fn recorded_settings(directory: &PrivateDirectory) -> Result<Vec<SystemSetting>, SettingError> {
+    let names = directory.entry_names()?;
+    let settings = names
+        .iter()
+        .filter_map(|name| name.to_str()?.strip_suffix(RECORD_SUFFIX)?.parse().ok());
+    Ok(settings.collect())
 }
 
 #[cfg(test)]

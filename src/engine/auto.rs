@@ -71,19 +71,22 @@ impl Engine for AutoEngine {
         })
     }
 
-    fn execute(
+    fn execute_with_open_hook(
         &self,
         plan: &Plan,
         cancellation: &CancellationToken,
+        on_open: &mut dyn FnMut(),
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
         let threads = u64::from(plan.depth) * u64::from(plan.workers);
         if plan.cache_mode == CacheMode::Bypass || threads > u64::from(MAX_SYNC_THREADS) {
             self.used.direct.store(true, Ordering::Relaxed);
-            self.direct_engine.execute(plan, cancellation, observe)
+            self.direct_engine
+                .execute_with_open_hook(plan, cancellation, on_open, observe)
         } else {
             self.used.buffered.store(true, Ordering::Relaxed);
-            self.buffered_engine.execute(plan, cancellation, observe)
+            self.buffered_engine
+                .execute_with_open_hook(plan, cancellation, on_open, observe)
         }
     }
 }

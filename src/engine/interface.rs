@@ -35,5 +35,20 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
         plan: &Plan,
         cancellation: &CancellationToken,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
+    ) -> Result<ExecutionOutcome, EngineError> {
+        self.execute_with_open_hook(plan, cancellation, &mut || {}, observe)
+    }
+
+    /// As [`execute`](Self::execute). Calls `on_open` on the calling thread as soon as the medium is open for
+    /// the plan, before its cached pages are dropped and before the first request.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute). If the medium cannot be opened, `on_open` is not called.
+    fn execute_with_open_hook(
+        &self,
+        plan: &Plan,
+        cancellation: &CancellationToken,
+        on_open: &mut dyn FnMut(),
+        observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError>;
 }

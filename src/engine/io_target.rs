@@ -76,13 +76,13 @@ impl AsRawFd for PlanFile {
 }
 
 impl IoTarget {
-    /// Checks that the plan fits the medium, opens the medium for it and drops its cached pages if
-    /// the plan requests that.
+    /// Checks that the plan fits the medium, opens the medium for it, calls `on_open`, and drops its cached
+    /// pages if the plan requests that.
     ///
     /// # Errors
     /// [`EngineError::InvalidPlan`] when the plan does not fit or writes without a permit;
     /// [`EngineError::OpenMedium`] when the medium cannot be opened.
-    pub fn open(&self, plan: &Plan) -> Result<PlanFile, EngineError> {
+    pub fn open(&self, plan: &Plan, on_open: &mut dyn FnMut()) -> Result<PlanFile, EngineError> {
         plan.validate(&self.medium.target)?;
         self.check_memory(plan)?;
         let mode = match (&self.write_permit, plan.operation.writes()) {
@@ -122,6 +122,7 @@ impl IoTarget {
             write_flags,
             permit: self.write_permit.clone(),
         };
+        on_open();
         if plan.cache_mode == CacheMode::Drop {
             self.drop_cached_pages(&file);
         }

@@ -54,13 +54,14 @@ impl Engine for PreadEngine {
         self.selection_reason.clone()
     }
 
-    fn execute(
+    fn execute_with_open_hook(
         &self,
         plan: &Plan,
         cancellation: &CancellationToken,
+        on_open: &mut dyn FnMut(),
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
-        let file = Arc::new(self.source.open(plan)?);
+        let file = Arc::new(self.source.open(plan, on_open)?);
         let threads = plan.depth * plan.workers;
         if threads > MAX_SYNC_THREADS {
             return Err(EngineError::InvalidPlan(PlanError {

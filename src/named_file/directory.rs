@@ -13,6 +13,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::entropy;
+use crate::exclusive_rename::rename_exclusively;
 use crate::named_file::held_signals::HeldSignals;
 
 /// Access to a new file.
@@ -32,11 +33,16 @@ impl NewFileAccess {
         }
     }
 
-    /// A umask such as 0200 must not remove the owner's permissions either.
-    fn apply_mode(self, file: &OwnedFd) -> rustix::io::Result<()> {
+    /// A umask such as 0200 must not remove the owner's permissions either. Where the file system takes owner
+    /// and mode of all files from its mount (FAT, SMB), or has no chmod(2) (FUSE), the file keeps what they
+    /// are there.
+    fn apply_mode(self, file: &File) -> rustix::io::Result<()> {
         match self {
             Self::Umask => Ok(()),
-            Self::Private => fchmod(file, self.mode()),
+            Self::Private => match fchmod(file, self.mode()) {
+                Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
+                done => done,
+            },
         }
     }
 }
@@ -88,14 +94,16 @@ impl OpenDirectory {
     pub(super) fn create_new(&self, name: &OsStr, access: NewFileAccess) -> io::Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let file = openat(
+        let file = File::from(openat(
             &self.descriptor,
             name,
             flags | OFlags::CLOEXEC,
             access.mode(),
-        )?;
-        access.apply_mode(&file)?;
-        Ok(file.into())
+        )?);
+        access
+            .apply_mode(&file)
+            .map_err(|error| self.remove_own(&file, name, error))?;
+        Ok(file)
     }
 
     /// Removes a name.
@@ -113,9 +121,10 @@ impl OpenDirectory {
         let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
         match openat(&self.descriptor, ".", flags, access.mode()) {
             Ok(file) => {
+                let file = File::from(file);
                 access.apply_mode(&file)?;
                 Ok(TemporaryFile {
-                    file: file.into(),
+                    file: Some(file),
                     is_linkable: true,
                     access,
                 })
@@ -123,15 +132,25 @@ impl OpenDirectory {
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
                 let _held = HeldSignals::hold();
                 let (file, name) = self.create_random_named(access)?;
-                self.remove(&name)?;
                 Ok(TemporaryFile {
-                    file,
+                    file: self.remove_open(file, &name)?,
                     is_linkable: false,
                     access,
                 })
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Removes the name of a file and returns the file. `None` if it had to be closed first: a server with
+    /// Windows removes no open file.
+    fn remove_open(&self, file: File, name: &OsStr) -> io::Result<Option<File>> {
+        if self.remove(name).is_ok() {
+            return Ok(Some(file));
+        }
+        drop(file);
+        self.remove(name)?;
+        Ok(None)
     }
 
     /// Creates a file with an unpredictable name.
@@ -179,7 +198,7 @@ impl OpenDirectory {
         name: &OsStr,
         bytes: &[u8],
         access: NewFileAccess,
-    ) -> io::Result<File> {
+    ) -> io::Result<()> {
         self.create_temporary(access)?
             .publish(self, name, bytes, ExistingFile::Keep, &|_| Ok(()))
     }
@@ -203,7 +222,8 @@ pub(super) type SetOwnership<'a> = &'a dyn Fn(&File) -> io::Result<()>;
 /// A file without its final name.
 #[derive(Debug)]
 pub(super) struct TemporaryFile {
-    pub(super) file: File,
+    /// `None` where the name of an open file can be neither removed nor changed.
+    pub(super) file: Option<File>,
     /// Whether it is unnamed. Otherwise it only proves that a file can be created.
     pub(super) is_linkable: bool,
     /// Access to it until `settle` changes it.
@@ -220,25 +240,23 @@ impl TemporaryFile {
         bytes: &[u8],
         existing: ExistingFile<'_>,
         settle: SetOwnership<'_>,
-    ) -> io::Result<File> {
+    ) -> io::Result<()> {
         use io::Write;
         // From the first byte: whoever asks the program to end once gets the whole result.
         let _held = HeldSignals::hold();
-        if !self.is_linkable {
-            return self.publish_named(directory, name, bytes, (existing, settle));
-        }
-        let mut file = self.file;
-        settle(&file)?;
+        let mut file = match &self.file {
+            Some(file) if self.is_linkable => file,
+            _ => return self.publish_named(directory, name, bytes, (existing, settle)),
+        };
+        settle(file)?;
         file.write_all(bytes)?;
         file.sync_data()?;
-        settle(&file)?;
+        settle(file)?;
         let ExistingFile::Replace(replaced) = existing else {
-            directory.link(&file, name)?;
-            return Ok(file);
+            return directory.link(file, name);
         };
-        let random = directory.link_random(&file)?;
-        directory.exchange(&file, (&random, name), (replaced, settle))?;
-        Ok(file)
+        let random = directory.link_random(file)?;
+        directory.exchange(file, (&random, name), (replaced, settle))
     }
 
     /// For file systems without support for unnamed files.
@@ -248,7 +266,7 @@ impl TemporaryFile {
         name: &OsStr,
         bytes: &[u8],
         (existing, settle): (ExistingFile<'_>, SetOwnership<'_>),
-    ) -> io::Result<File> {
+    ) -> io::Result<()> {
         use io::Write;
         let (mut file, random) = directory.create_random_named(self.access)?;
         let written = settle(&file)
@@ -257,30 +275,31 @@ impl TemporaryFile {
             .and_then(|()| settle(&file));
         if let Err(error) = written {
             // The reason of the failure is relevant, not the result of the cleanup.
-            let _ = directory.remove(&random);
+            let _ = directory.remove_open(file, &random);
             return Err(error);
         }
         match existing {
-            ExistingFile::Keep => directory.rename_new(&file, (&random, name))?,
+            ExistingFile::Keep if self.file.is_none() => {
+                drop(file);
+                let renamed = rename_exclusively(directory.descriptor(), &random, name);
+                if renamed.is_err() {
+                    let _ = directory.remove(&random);
+                }
+                Ok(renamed?)
+            }
+            ExistingFile::Keep => directory.rename_new(&file, (&random, name)),
             ExistingFile::Replace(replaced) => {
-                directory.exchange(&file, (&random, name), (replaced, settle))?;
+                directory.exchange(&file, (&random, name), (replaced, settle))
             }
         }
-        Ok(file)
     }
 }
 
 impl OpenDirectory {
     /// Renames a file without replacing another.
     fn rename_new(&self, file: &File, (from, to): (&OsStr, &OsStr)) -> io::Result<()> {
-        let here = &self.descriptor;
-        let renamed = match renameat_with(here, from, here, to, RenameFlags::NOREPLACE) {
-            // For a file system without `RENAME_NOREPLACE`: link, then remove the old name.
-            Err(Errno::INVAL | Errno::NOSYS) => linkat(here, from, here, to, AtFlags::empty())
-                .and_then(|()| unlinkat(here, from, AtFlags::empty())),
-            done => done,
-        };
-        renamed.map_err(|error| self.remove_own(file, from, error))
+        rename_exclusively(&self.descriptor, from, to)
+            .map_err(|error| self.remove_own(file, from, error))
     }
 
     /// Replaces another file by exchanging both names, so that the replaced file can be checked:

@@ -284,15 +284,13 @@ impl OutputFile {
             OutputDestination::Stream(file) => stream::write_stream(&file, bytes),
             OutputDestination::NewFile(entry, temporary) => {
                 entry.check_same(&path, id)?;
-                temporary
-                    .publish(
-                        &entry.directory,
-                        &entry.name,
-                        bytes,
-                        ExistingFile::Keep,
-                        &|_| Ok(()),
-                    )
-                    .map(drop)
+                temporary.publish(
+                    &entry.directory,
+                    &entry.name,
+                    bytes,
+                    ExistingFile::Keep,
+                    &|_| Ok(()),
+                )
             }
             OutputDestination::ReplaceFile(entry, temporary, held) => {
                 entry.check_same(&path, id)?;
@@ -301,15 +299,13 @@ impl OutputFile {
                     true => Ok(()),
                     false => Err(io::ErrorKind::AlreadyExists.into()),
                 };
-                temporary
-                    .publish(
-                        &entry.directory,
-                        &entry.name,
-                        bytes,
-                        ExistingFile::Replace(&held.stat),
-                        &settle,
-                    )
-                    .map(drop)
+                temporary.publish(
+                    &entry.directory,
+                    &entry.name,
+                    bytes,
+                    ExistingFile::Replace(&held.stat),
+                    &settle,
+                )
             }
             OutputDestination::InPlace(file, entry) => {
                 if let Some(entry) = &entry {
@@ -345,14 +341,23 @@ pub fn create_private(path: &Path) -> Result<File, OutputError> {
 /// # Errors
 /// As [`create_private`]; also when another file has taken its place meanwhile.
 pub fn create_for_update(path: &Path) -> Result<File, OutputError> {
+    let created = create_private(path)?;
+    let reopened = reopen_for_update(path, &created);
+    if reopened.is_err() {
+        remove_created(path, &created);
+    }
+    reopened
+}
+
+/// Opens a file for update that was created under this name.
+fn reopen_for_update(path: &Path, created: &File) -> Result<File, OutputError> {
     let file_id = |file: &File| {
         let stat = fstat(file)
             .map_err(|error| OutputError::io("examine", path, std::io::Error::from(error)));
         stat.map(|stat| FileId::of_stat(&stat))
     };
-    let created = create_private(path)?;
     let file = open_for_update(path)?;
-    if file_id(&created)? != file_id(&file)? {
+    if file_id(created)? != file_id(&file)? {
         return Err(OutputError::changed(path));
     }
     Ok(file)
@@ -393,6 +398,28 @@ pub fn open_for_update(path: &Path) -> Result<File, OutputError> {
         Ok(stat) if FileId::of_stat(&stat) == FileId::of_stat(&found.stat) => Ok(file.into()),
         _ => Err(OutputError::changed(path)),
     }
+}
+
+/// Whether a file belongs to the user to whom new files of this process in its directory belong: its own
+/// user, unless the file system gives them another owner (FAT, SMB, NFS with `root_squash`).
+///
+/// # Errors
+/// When that cannot be determined.
+pub fn has_owner_of_new_files(path: &Path, file: &File) -> Result<bool, OutputError> {
+    let failed = |error: io::Error| OutputError::io("examine", path, error);
+    let owner = |file: &File| Ok(fstat(file)?.st_uid);
+    let found = owner(file).map_err(failed)?;
+    if found == rustix::process::geteuid().as_raw() {
+        return Ok(true);
+    }
+    let ResolvedPath::DirectoryEntry { directory, .. } = resolve::resolve_path(path)? else {
+        return Ok(false);
+    };
+    let new = directory
+        .create_temporary(NewFileAccess::Private)
+        .map_err(failed)?;
+    let new = new.file.as_ref().map(owner).transpose().map_err(failed)?;
+    Ok(new == Some(found))
 }
 
 /// Removes a file that was created under this name, unless the name belongs to another file by now.
@@ -548,7 +575,10 @@ fn existing_destination(
     let temporary = (!replacement::is_append_only(entry.directory.descriptor()))
         .then(new_file)
         .flatten()
-        .filter(|new| replacement::make_equal(&file, &new.file).is_ok_and(|equal| equal));
+        .filter(|new| {
+            let equal = |new| replacement::make_equal(&file, new).is_ok_and(|equal| equal);
+            new.file.as_ref().is_some_and(equal)
+        });
     let destination = match temporary {
         Some(temporary) => OutputDestination::ReplaceFile(entry, temporary, found),
         None => OutputDestination::InPlace(file, Some(entry)),

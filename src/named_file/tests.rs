@@ -381,7 +381,7 @@ fn file_whose_owner_or_group_may_have_no_number_is_written_in_place() {
 
 /// Replaces a file; `change` is called with the number of calls before it when the attributes of the
 /// new one are set, and tells whether it has all attributes of the old one.
-fn replaced_while(path: &Path, change: &dyn Fn(u32) -> bool) -> io::Result<File> {
+fn replaced_while(path: &Path, change: &dyn Fn(u32) -> bool) -> io::Result<()> {
     let directory = open_directory(path.parent().unwrap());
     let old = File::open(path).unwrap();
     let stat = fstat(&old).unwrap();

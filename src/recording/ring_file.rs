@@ -32,7 +32,7 @@ pub(super) struct OpenedRing {
 /// Whether an existing file, open for writing, may be written: it is no medium that is in use.
 pub type UseCheck<'a> = dyn Fn(&File) -> Result<(), OutputError> + 'a;
 
-/// Creates the file, or opens it if it exists, belongs to the user of this process, and is not in use.
+/// Creates the file, or opens it if it exists, belongs to the owner of new files there, and is not in use.
 pub(super) fn open_ring_file(
     path: &Path,
     check_unused: &UseCheck<'_>,
@@ -52,12 +52,13 @@ pub(super) fn open_ring_file(
     }
 }
 
-/// A ring holds command lines of all users: only who may see them anyway may own it.
+/// A ring holds command lines of all users: only who may see them anyway may own it, or who would own a new
+/// one in its place.
 fn check_owner(path: &Path, file: &File) -> Result<(), RecordingWriteError> {
-    let owner = file.metadata().map_err(io_failure(path, "examine"))?.uid();
-    if owner == rustix::process::geteuid().as_raw() {
+    if named_file::has_owner_of_new_files(path, file)? {
         return Ok(());
     }
+    let owner = file.metadata().map_err(io_failure(path, "examine"))?.uid();
     Err(RecordingWriteError::Output(OutputError::UntrustedPath {
         path: path.to_owned(),
         reason: format!("it belongs to user {owner}, who could read what is recorded"),

@@ -143,7 +143,7 @@ pub enum AppendResult {
 }
 
 /// A recording in progress. Every frame is passed to the kernel at once: killing the program loses
-/// none of them.
+/// none of them. Its file is removed if it ends without one.
 #[derive(Debug)]
 pub struct RecordingWriter {
     path: PathBuf,
@@ -153,6 +153,15 @@ pub struct RecordingWriter {
     written_bytes: u64,
     compress: Compress,
     since_restart: u32,
+    has_frames: bool,
+}
+
+impl Drop for RecordingWriter {
+    fn drop(&mut self) {
+        if !self.has_frames {
+            named_file::remove_created(&self.path, &self.file);
+        }
+    }
 }
 
 impl RecordingWriter {
@@ -170,9 +179,16 @@ impl RecordingWriter {
             written_bytes: 0,
             compress: Compress::new(Compression::default(), false),
             since_restart: 0,
+            has_frames: false,
         };
         recorder.write_all(&encode_file_header())?;
         Ok(recorder)
+    }
+
+    /// Whether a view or requests were recorded.
+    #[must_use]
+    pub fn has_frames(&self) -> bool {
+        self.has_frames
     }
 
     /// Size of the file in bytes.
@@ -231,6 +247,7 @@ impl RecordingWriter {
         }
         self.since_restart = (self.since_restart + 1) % RESTART_INTERVAL_FRAMES;
         self.write_all(&frame)?;
+        self.has_frames = true;
         Ok(AppendResult::Written)
     }
 

@@ -52,9 +52,14 @@ static END_REQUESTED: AtomicBool = AtomicBool::new(false);
 ///
 /// The supervisor restores the terminal, with the bytes of `leave_screen`, and calls `clean_up`, when the
 /// worker ended before it could restore what it had changed, for example because the kernel killed it
-/// when the memory ran out. `clean_up` has to return in bounded time.
+/// when the memory ran out. It calls `report_stop` with the worker when job control has stopped the worker,
+/// before it stops itself. Both have to return in bounded time.
 #[must_use]
-pub fn split_process(leave_screen: fn() -> Vec<u8>, clean_up: impl FnOnce()) -> ProcessRole {
+pub fn split_process(
+    leave_screen: fn() -> Vec<u8>,
+    report_stop: fn(Pid),
+    clean_up: impl FnOnce(),
+) -> ProcessRole {
     let Ok((messages, to_supervisor)) = std::io::pipe() else {
         return ProcessRole::Worker;
     };
@@ -77,7 +82,7 @@ pub fn split_process(leave_screen: fn() -> Vec<u8>, clean_up: impl FnOnce()) -> 
         }
         Ok(Some(worker)) => {
             drop(to_supervisor);
-            let end = self::parent::supervise(worker, messages, &signals, terminal);
+            let end = self::parent::supervise(worker, messages, &signals, terminal, report_stop);
             if end.needs_clean_up {
                 clean_up();
             }

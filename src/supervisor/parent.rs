@@ -83,6 +83,8 @@ struct Supervisor<'a> {
     asked_twice: bool,
     /// When this process was last continued after a stop.
     continued_at: Option<Instant>,
+    /// Tells the user what the stopped worker has changed.
+    report_stop: fn(Pid),
 }
 
 /// Since when the worker's end is waited for, and what it waits for itself. The time in which both processes
@@ -157,6 +159,7 @@ pub(crate) fn supervise(
     messages: PipeReader,
     signals: &SignalDescriptor,
     terminal: Option<SavedTerminal>,
+    report_stop: fn(Pid),
 ) -> WorkerEnd {
     let mut supervisor = Supervisor {
         worker,
@@ -170,6 +173,7 @@ pub(crate) fn supervise(
         delivered_status: None,
         asked_twice: false,
         continued_at: None,
+        report_stop,
     };
     loop {
         supervisor.wait_for_event();
@@ -317,6 +321,8 @@ impl Supervisor<'_> {
             .is_some_and(|at| at.elapsed() < RECENT_STOP_WINDOW);
         match status.stopping_signal() {
             Some(libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) => {
+                // The shell prompts as soon as this process is stopped.
+                (self.report_stop)(self.worker);
                 // Continued by the shell together with the worker.
                 let _ = kill_process(getpid(), Signal::STOP);
             }

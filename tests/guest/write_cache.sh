@@ -8,7 +8,7 @@
 #   MODULE   file of the module scsi_debug, for a drive with protection information and one that is slow to
 #            answer
 #
-# Wanted: kernel modules sd_mod and that of the host adapter; diskscope in the PATH. Prints one line for every
+# Wanted: kernel modules sd_mod and that of the host adapter; diskscope and bash in the PATH. Prints one line for every
 # check; its exit status is the number of those that failed.
 
 failed=0
@@ -106,6 +106,26 @@ unchanged "settings after a kill between the writes, cache off"
 leave_unfinished "write back"
 unchanged "settings after a kill between the writes, cache on"
 contains "restoration is reported" "have their old values again"
+
+# Stopped by job control while the cache is off: a line says so, and it is on again after the end.
+change_settings writesame_16 1048576
+cat >/tmp/stop.sh <<'STOP'
+set -m
+diskscope run write-cache /dev/$1 --overwrite /dev/$1 --duration 60s >/tmp/out 2>&1 &
+for i in $(seq 200); do
+    [ "$(cat $2/cache_type)" = "write through" ] && break
+    sleep 0.1
+done
+kill -TSTP %1
+sleep 2
+cat $2/cache_type >/tmp/cache_while_stopped
+kill -CONT %1
+kill -TERM %1
+wait %1
+STOP
+bash /tmp/stop.sh $disk $scsi
+contains "a run that is stopped says that the cache is off" "cache_type stays $(cat /tmp/cache_while_stopped) until"
+unchanged "settings after a run that was stopped, continued and ended"
 
 for mode in full disabled; do
     change_settings $mode 0

@@ -15,6 +15,8 @@ mod file_system;
 mod fio;
 mod fio_agreement;
 mod fuse;
+#[path = "../support/held_opens.rs"]
+mod held_opens;
 mod hot_files;
 #[path = "../support/large_machine.rs"]
 mod large_machine;

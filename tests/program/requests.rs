@@ -338,6 +338,64 @@ fn trace_prints_summary_on_signal_and_removes_leftovers_of_kill() {
     assert_eq!(last["summary"]["lost"], 0);
 }
 
+/// Instances of other PID namespaces that record: `diskscope-PID-START-NAMESPACE-NUMBER`.
+fn recording_instances_of_other_namespaces() -> Vec<String> {
+    let own = std::fs::read_link("/proc/self/ns/pid").unwrap();
+    let own = own.to_str().unwrap().replace("pid:[", "").replace(']', "");
+    let tracefs = MountedTracefs::new();
+    let records = |name: &str| {
+        let events = tracefs
+            .0
+            .path()
+            .join("instances")
+            .join(name)
+            .join("set_event");
+        std::fs::read_to_string(events).is_ok_and(|events| !events.is_empty())
+    };
+    let mut all = list_instances();
+    all.retain(|name| name.split('-').nth(3) != Some(&own) && records(name));
+    all
+}
+
+/// Traces a device in a PID namespace of its own.
+fn trace_in_namespace(device: &str, duration: &str) -> Child {
+    Command::new("unshare")
+        .args(["--pid", "--fork", "--kill-child", "--mount-proc"])
+        .args([env!("CARGO_BIN_EXE_diskscope"), "trace", device])
+        .args(["--duration", duration])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn trace_of_another_namespace_that_was_killed_is_removed_and_one_that_runs_is_not() {
+    let Some(disk) = loop_device() else { return };
+    if CollectingCapture::start(disk.path()).is_none() {
+        return;
+    }
+    let mut running = trace_in_namespace(disk.path(), "1h");
+    wait_until("it traces", || {
+        !recording_instances_of_other_namespaces().is_empty()
+    });
+    let of_running = recording_instances_of_other_namespaces();
+    let mut killed = trace_in_namespace(disk.path(), "1h");
+    wait_until("another one traces", || {
+        recording_instances_of_other_namespaces().len() > of_running.len()
+    });
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    // Its worker ends a moment later; each start of a trace tries again.
+    wait_until("only the running one is left", || {
+        let mut next = trace_in_namespace(disk.path(), "100ms");
+        next.wait().unwrap();
+        recording_instances_of_other_namespaces() == of_running
+    });
+    running.kill().unwrap();
+    running.wait().unwrap();
+}
+
 #[test]
 fn trace_that_is_quit_at_once_leaves_no_instance() {
     let Some(disk) = loop_device() else { return };

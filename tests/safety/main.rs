@@ -5,6 +5,8 @@
 #[path = "../support/file_system.rs"]
 mod file_system;
 mod guard;
+#[path = "../support/held_opens.rs"]
+mod held_opens;
 mod hostile;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
@@ -14,3 +16,5 @@ mod process;
 #[path = "../support/requirement.rs"]
 mod requirement;
 mod settings;
+#[path = "../support/share.rs"]
+mod share;

@@ -13,6 +13,7 @@ use self::description::ZONE_BYTES;
 use self::fast_start::{addresses_are_of_medium, partition_advice};
 use self::zones::MeasuredZone;
 use crate::bench::framework;
+use crate::bench::framework::context::PhaseHooks;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::operation::Operation;
@@ -179,7 +180,11 @@ fn measure_zones(
         );
         set_metrics(findings, operation, &measured, &io_stats.latency());
     };
-    let outcome = bench.execute_phase(&phase, 1.0, &plan, Some(&mut report_so_far), &mut |_| {})?;
+    let hooks = PhaseHooks {
+        report: Some(&mut report_so_far),
+        ..PhaseHooks::default()
+    };
+    let outcome = bench.execute_phase(&phase, 1.0, &plan, hooks)?;
     let measured = self::zones::zones_of_outcome(map, block, &outcome, &plan);
     let latency = outcome.stats.latency();
     set_metrics(&mut bench.findings, operation, &measured, &latency);

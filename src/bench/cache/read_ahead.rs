@@ -12,7 +12,7 @@ use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
     Forecast, Parameter, ParameterKind, ParameterSet, RunContext,
 };
-use crate::drive::settings::{SettingLock, SystemSetting};
+use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target, TargetKind};
 use crate::engine::{AccessPattern, CacheMode, ExecutionOutcome, Plan, PlanLimits};
 use crate::session::checks::Workload;
@@ -63,8 +63,10 @@ read unneeded data. Use the smallest setting on the plateau. It is reported only
 95 % of the highest throughput and all smaller settings are significantly slower (95 %, compared round by \
 round); otherwise a check names the settings without a significant difference.
 
-It only reads, but it changes a system setting during the run, and needs root for that. The previous \
-value is restored when the benchmark ends for any reason; if the program is killed, at its next start.",
+It only reads, but it changes a system setting before each measurement, and needs root for that. The \
+kernel copies the value into a file when the file is opened, so the previous value is restored as soon as the \
+benchmark has opened the target, before it reads; if the program is killed in that moment, at its next start. Another \
+program that opens a file on the device in that moment, a few milliseconds long, keeps the value until it closes the file.",
     may_write: false,
     checks: &[CheckId::SettingNotChangeable, CheckId::SettingNotRestored, CheckId::NoBestReadAhead],
     workload: Workload::CONSTANT,
@@ -212,9 +214,8 @@ fn measure_current_setting(
     cause: ObstacleCause,
 ) -> Result<(), BenchError> {
     bench.set_check(setting_not_changed(false, cause));
-    if let Some(outcome) =
-        measure_setting(bench, "current setting", 1.0, base_plan, budget, (0, 1))?
-    {
+    if let Some(plan) = plan_of_step(bench, base_plan, budget, (0, 1)) {
+        let outcome = bench.execute("current setting", 1.0, &plan)?;
         set_throughput(
             bench,
             MetricId::PRESENT_READ_AHEAD_THROUGHPUT,
@@ -238,10 +239,6 @@ fn sweep_settings(
     let mut rounds = SweepRounds::new(READ_AHEAD_KIB.len(), base_plan.seed);
     let order = measurement_order(READ_AHEAD_KIB.len(), DEFAULT_ROUNDS, base_plan.seed);
     for (index, point) in order.iter().copied().enumerate() {
-        if let Err(error) = guard.set(&READ_AHEAD_KIB[point].to_string()) {
-            bench.set_check(setting_not_changed(true, framework::setting_error(&error)));
-            break;
-        }
         let round = index / READ_AHEAD_KIB.len() + 1;
         let phase = format!(
             "read-ahead {}, round {round} of {DEFAULT_ROUNDS}",
@@ -249,9 +246,16 @@ fn sweep_settings(
         );
         let share = 1.0 / order.len() as f64;
         let position = (index, order.len() - index);
-        let Some(outcome) = measure_setting(bench, &phase, share, base_plan, budget, position)?
-        else {
+        let Some(plan) = plan_of_step(bench, base_plan, budget, position) else {
             break;
+        };
+        let measured = measure_setting(bench, &mut guard, point, (&phase, share, &plan))?;
+        let outcome = match measured {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                bench.set_check(setting_not_changed(true, framework::setting_error(&error)));
+                break;
+            }
         };
         budget.consume_outcome(&outcome);
         if outcome.stats.bytes() > 0 {
@@ -273,28 +277,43 @@ fn sweep_settings(
     Ok(())
 }
 
+/// Measures with a setting, or returns why it could not be changed or restored. The kernel copies the setting
+/// into a file when the file is opened (mm/readahead.c, `file_ra_state_init`): it is restored as soon as the
+/// target is open, so that no other program works with it.
 fn measure_setting(
     bench: &mut RunContext<'_>,
-    phase: &str,
-    share: f64,
+    guard: &mut SettingLock,
+    point: usize,
+    (phase, share, plan): (&str, f64, &Plan),
+) -> Result<Result<ExecutionOutcome, SettingError>, BenchError> {
+    if let Err(error) = guard.set(&READ_AHEAD_KIB[point].to_string()) {
+        return Ok(Err(error));
+    }
+    let mut restored = Ok(());
+    let outcome = bench.execute_with_open_hook(phase, share, plan, &mut || {
+        restored = guard.restore_until_set();
+    })?;
+    Ok(restored.map(|()| outcome))
+}
+
+/// The plan of a step; `None` if the budget is used up.
+fn plan_of_step(
+    bench: &RunContext<'_>,
     base_plan: &Plan,
     budget: &PhaseBudget,
     (index, left): (usize, usize),
-) -> Result<Option<ExecutionOutcome>, BenchError> {
+) -> Option<Plan> {
     let bytes = bytes_of_step(bench.parameters, base_plan);
     let own = PlanLimits {
         bytes: Some(bytes),
         ..PlanLimits::default()
     };
-    let Some(limits) = budget.next_phase_limits(left as u64, base_plan.alignment, own) else {
-        return Ok(None);
-    };
-    let plan = Plan {
+    let limits = budget.next_phase_limits(left as u64, base_plan.alignment, own)?;
+    Some(Plan {
         window: window_of_step(index, base_plan, bytes),
         limits,
         ..base_plan.clone()
-    };
-    bench.execute(phase, share, &plan).map(Some)
+    })
 }
 
 /// Setting of a point as text: `128 KiB`.
@@ -391,6 +410,8 @@ fn setting_not_changed(during_sweep: bool, cause: ObstacleCause) -> CheckEvidenc
 mod tests {
     use std::fs;
     use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::{Arc, OnceLock};
 
     use super::*;
     use crate::bench::find_benchmark;
@@ -425,17 +446,23 @@ mod tests {
         }
     }
 
-    /// A sweep on a drive whose latency for 16 KiB requests is a function of the setting in KiB and
-    /// the plan, in nanoseconds.
+    /// A sweep on a drive whose latency for 16 KiB requests is a function of the plan and of the setting in
+    /// KiB at the time when it was opened, in nanoseconds. All requests must find the original setting.
     fn simulated_sweep(
         set: &[(&str, &str)],
         time: impl Fn(u64, &Plan) -> u64 + Send + Sync,
     ) -> (FinishedRun, Vec<Plan>, String) {
         let (_directory, settings, file) = temporary_system();
-        let seen = file.clone();
+        let (seen, opened) = (file.clone(), file.clone());
+        let kib_of_file = Arc::new(AtomicU64::new(0));
+        let kib = Arc::clone(&kib_of_file);
         let fake = FakeDrive::new(move |request| {
-            let kib = fs::read_to_string(&seen).unwrap().trim().parse().unwrap();
-            Some(time(kib, request.plan))
+            assert_eq!(fs::read_to_string(&seen).unwrap().trim(), "128");
+            Some(time(kib.load(Ordering::Relaxed), request.plan))
+        })
+        .when_opened(move || {
+            let kib = fs::read_to_string(&opened).unwrap().trim().parse();
+            kib_of_file.store(kib.unwrap(), Ordering::Relaxed);
         });
         let (target, test) = (simulated_target(), find_benchmark("read-ahead").unwrap());
         let set = [&[("step-bytes", "1MiB")], set].concat();
@@ -470,6 +497,34 @@ mod tests {
         assert_eq!(plans.len(), 12 * DEFAULT_ROUNDS);
         assert!(plans.iter().all(|plan| plan.cache_mode == CacheMode::Drop));
         assert_ne!(plans[0].window, plans[1].window);
+    }
+
+    #[test]
+    fn read_ahead_that_is_set_during_a_measurement_is_the_one_that_is_restored() {
+        let (_directory, settings, file) = temporary_system();
+        let (seen, opened) = (file.clone(), file.clone());
+        let (first, requests) = (Arc::new(OnceLock::<String>::new()), AtomicU64::new(0));
+        let (first_value, first_value_of_run) = (Arc::clone(&first), Arc::clone(&first));
+        // During the first measurement another program sets the value of that measurement.
+        let fake = FakeDrive::new(move |_| {
+            let value = first.get().unwrap();
+            if requests.fetch_add(1, Ordering::Relaxed) == 0 {
+                fs::write(&seen, value).unwrap();
+            }
+            assert_eq!(fs::read_to_string(&seen).unwrap(), *value);
+            Some(1000)
+        })
+        .when_opened(move || {
+            first_value.get_or_init(|| fs::read_to_string(&opened).unwrap());
+        });
+        let (target, test) = (simulated_target(), find_benchmark("read-ahead").unwrap());
+        let parameters = fake::parameters(test, &target, &[("step-bytes", "1MiB")]);
+        fake::run_on_engine(test, &target, &parameters, &settings, &fake);
+        let plans = fake.executed_plans.lock().unwrap().len();
+        assert_eq!(plans, 12 * DEFAULT_ROUNDS);
+        let value = first_value_of_run.get().unwrap();
+        assert_ne!(value.trim(), "128");
+        assert_eq!(fs::read_to_string(file).unwrap(), *value);
     }
 
     #[test]

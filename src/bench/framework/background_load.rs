@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::context::{OutcomeReporter, RunContext};
+use super::context::{OutcomeReporter, PhaseHooks, RunContext};
 use crate::bench::BenchError;
 use crate::engine::{CancellationToken, EngineError, ExecutionOutcome, Plan};
 
@@ -75,7 +75,12 @@ impl RunContext<'_> {
                     stop.cancel();
                 }
             };
-            let foreground = self.execute_phase(phase, 1.0, plan, Some(report), &mut clock);
+            let hooks = PhaseHooks {
+                report: Some(&mut *report),
+                clock: Some(&mut clock),
+                ..PhaseHooks::default()
+            };
+            let foreground = self.execute_phase(phase, 1.0, plan, hooks);
             stop.cancel();
             drop(sender);
             (foreground, thread.join())

@@ -21,6 +21,17 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(700);
 /// Converts an outcome, complete or intermediate, into findings.
 pub type OutcomeReporter<'a> = dyn FnMut(&mut Findings, &IoStats, Duration) + 'a;
 
+/// What a phase calls while it is executed.
+#[derive(Default)]
+pub(crate) struct PhaseHooks<'a, 'b> {
+    /// Called as soon as the target is open for the phase, before the first request.
+    pub(crate) on_open: Option<&'a mut dyn FnMut()>,
+    /// Receives intermediate outcomes about once per second.
+    pub(crate) report: Option<&'a mut OutcomeReporter<'b>>,
+    /// Receives the elapsed time 5 to 10 times per second.
+    pub(crate) clock: Option<&'a mut dyn FnMut(Duration)>,
+}
+
 /// Result of a benchmark run.
 #[derive(Debug)]
 pub struct FinishedRun {
@@ -163,7 +174,26 @@ impl RunContext<'_> {
         share: f64,
         plan: &Plan,
     ) -> Result<ExecutionOutcome, BenchError> {
-        self.execute_phase(phase, share, plan, None, &mut |_| {})
+        self.execute_phase(phase, share, plan, PhaseHooks::default())
+    }
+
+    /// Executes one phase as [`execute`](Self::execute); `on_open` is called as soon as the target is open for
+    /// the phase, before the first request.
+    ///
+    /// # Errors
+    /// When the phase could not be started.
+    pub fn execute_with_open_hook(
+        &mut self,
+        phase: &str,
+        share: f64,
+        plan: &Plan,
+        on_open: &mut dyn FnMut(),
+    ) -> Result<ExecutionOutcome, BenchError> {
+        let hooks = PhaseHooks {
+            on_open: Some(on_open),
+            ..PhaseHooks::default()
+        };
+        self.execute_phase(phase, share, plan, hooks)
     }
 
     /// Executes one phase with intermediate reports: `report` converts the outcome into findings
@@ -178,26 +208,36 @@ impl RunContext<'_> {
         plan: &Plan,
         report: &mut OutcomeReporter<'_>,
     ) -> Result<ExecutionOutcome, BenchError> {
-        let outcome = self.execute_phase(phase, share, plan, Some(report), &mut |_| {})?;
+        let hooks = PhaseHooks {
+            report: Some(&mut *report),
+            ..PhaseHooks::default()
+        };
+        let outcome = self.execute_phase(phase, share, plan, hooks)?;
         report(&mut self.findings, &outcome.stats, outcome.elapsed);
         self.phase_finished();
         Ok(outcome)
     }
 
-    /// Executes one phase; `clock` receives its elapsed time 5 to 10 times per second.
+    /// Executes one phase.
     pub(crate) fn execute_phase(
         &mut self,
         phase: &str,
         share: f64,
         plan: &Plan,
-        mut report: Option<&mut OutcomeReporter<'_>>,
-        clock: &mut dyn FnMut(Duration),
+        hooks: PhaseHooks<'_, '_>,
     ) -> Result<ExecutionOutcome, BenchError> {
+        let PhaseHooks {
+            on_open,
+            mut report,
+            mut clock,
+        } = hooks;
         let counts = self.totals.cpu_usage.counts;
         let mut progress = self.progress.phase(phase, share, counts, &self.findings);
         let mut last_report = Instant::now();
         let mut observe = |snapshot: &ExecutionSnapshot| {
-            clock(snapshot.elapsed);
+            if let Some(clock) = &mut clock {
+                clock(snapshot.elapsed);
+            }
             if let Some(report) = &mut report
                 && last_report.elapsed() >= REPORT_INTERVAL
             {
@@ -208,7 +248,12 @@ impl RunContext<'_> {
             }
             progress.report(snapshot);
         };
-        let mut outcome = self.engine.execute(plan, self.cancellation, &mut observe)?;
+        let mut outcome = self.engine.execute_with_open_hook(
+            plan,
+            self.cancellation,
+            on_open.unwrap_or(&mut || {}),
+            &mut observe,
+        )?;
         self.progress.advance(share);
         self.add_outcome(plan, &mut outcome);
         Ok(outcome)

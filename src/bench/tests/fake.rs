@@ -41,6 +41,7 @@ pub struct FakeRequest<'a> {
 /// parallel.
 pub struct FakeDrive<F> {
     latency_of: F,
+    when_opened: Box<dyn Fn() + Send + Sync>,
     pub executed_plans: Mutex<Vec<Plan>>,
 }
 
@@ -55,7 +56,16 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
     pub fn new(latency: F) -> Self {
         Self {
             latency_of: latency,
+            when_opened: Box::new(|| {}),
             executed_plans: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The same drive, which calls a closure whenever it is opened for a plan.
+    pub fn when_opened(self, opened: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            when_opened: Box::new(opened),
+            ..self
         }
     }
 }
@@ -115,12 +125,15 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> Engine for FakeDrive<
         Vec::new()
     }
 
-    fn execute(
+    fn execute_with_open_hook(
         &self,
         plan: &Plan,
         control: &CancellationToken,
+        on_open: &mut dyn FnMut(),
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
+        (self.when_opened)();
+        on_open();
         self.executed_plans.lock().unwrap().push(plan.clone());
         let mut walk = PlannedAddresses {
             plan,

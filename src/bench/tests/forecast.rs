@@ -33,13 +33,16 @@ impl Engine for Timed<'_> {
         self.engine.has_virtual_time()
     }
 
-    fn execute(
+    fn execute_with_open_hook(
         &self,
         plan: &Plan,
         control: &CancellationToken,
+        on_open: &mut dyn FnMut(),
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
-        let outcome = self.engine.execute(plan, control, observe)?;
+        let outcome = self
+            .engine
+            .execute_with_open_hook(plan, control, on_open, observe)?;
         let finish = outcome.finish_times.unwrap_or_default();
         *self.executed_time.lock().unwrap() +=
             plan.ramp_time + outcome.elapsed + finish.sync_time + finish.close_time;

@@ -44,6 +44,14 @@ impl RecordingFile {
         })
     }
 
+    /// Whether nothing was recorded, so that no file stays.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Log(writer) => !writer.has_frames(),
+            Self::Ring { .. } => false,
+        }
+    }
+
     /// Size of the file in bytes.
     pub(super) fn file_bytes(&self) -> u64 {
         match self {

@@ -67,6 +67,16 @@ impl SettingLock {
         self.file.expect_value(value)
     }
 
+    /// Restores the setting until it is set again; it stays locked. A value that another program has set stays.
+    ///
+    /// # Errors
+    /// When the kernel rejects the old value. The record remains, and the next restoration tries again.
+    pub fn restore_until_set(&mut self) -> Result<(), SettingError> {
+        self.restore()?;
+        self.record = self.record.clone().after_restoration();
+        Ok(())
+    }
+
     /// Restores the setting and reports errors; drop does the same but ignores errors.
     ///
     /// # Errors

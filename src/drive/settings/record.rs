@@ -142,6 +142,16 @@ impl SettingRecord {
         Self { changed_to, ..self }.validated()
     }
 
+    /// The record after the setting is restored, or left to another program that has set it: none of its
+    /// values is one of this program.
+    pub(super) fn after_restoration(self) -> Self {
+        Self {
+            changed_to: Vec::new(),
+            revalidated: RevalidatedValues::new(),
+            ..self
+        }
+    }
+
     /// The values of other settings of the disk that are still to be written back.
     #[must_use]
     pub fn revalidated(&self) -> &RevalidatedValues {

@@ -41,6 +41,17 @@ pub enum LeftoverSetting {
     },
 }
 
+/// A setting that a running process has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedSetting {
+    /// Path of the setting's file.
+    pub path: PathBuf,
+    /// The value that the process has set.
+    pub value: String,
+    /// The value that it restores.
+    pub original: String,
+}
+
 /// Takes the lock of a setting and writes the process ID of the holder to it.
 pub(super) fn take_setting_lock(
     directory: &PrivateDirectory,
@@ -57,13 +68,27 @@ pub(super) fn take_setting_lock(
         noted.map_err(failed())?;
         return Ok(file);
     }
-    let mut text = [0; 16];
-    let length = file.read_at(&mut text, 0).unwrap_or(0);
-    let holder = std::str::from_utf8(&text[..length]).ok();
     Err(SettingError::LockedByProcess {
         setting: setting.clone(),
-        holder: holder.and_then(|text| text.trim_end().parse().ok()),
+        holder: read_holder(&file),
     })
+}
+
+/// The process that took the lock of a setting last.
+pub(super) fn last_lock_holder(
+    directory: &PrivateDirectory,
+    setting: &SystemSetting,
+) -> Option<u32> {
+    let name = OsString::from(setting.name() + LOCK_SUFFIX);
+    let file = directory.open_file(&name, PrivateFileAccess::Read).ok()?;
+    read_holder(&file)
+}
+
+fn read_holder(lock: &File) -> Option<u32> {
+    let mut text = [0; 16];
+    let length = lock.read_at(&mut text, 0).ok()?;
+    let holder = std::str::from_utf8(&text[..length]).ok()?;
+    holder.trim_end().parse().ok()
 }
 
 pub(super) fn record_name(setting: &SystemSetting) -> OsString {

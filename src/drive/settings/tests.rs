@@ -756,3 +756,56 @@ fn symlink_leaving_sysfs_is_not_followed() {
         assert!(opened.is_err(), "{device}");
     }
 }
+
+#[test]
+fn setting_is_restored_until_it_is_set_again() {
+    let location = TestLocation::new();
+    let mut guard = location.guard();
+    for value in ["8", "4096"] {
+        guard.set(value).unwrap();
+        assert_eq!(
+            (location.current_value().as_str(), location.records()),
+            (value, 1)
+        );
+        guard.restore_until_set().unwrap();
+        assert_eq!(
+            (location.current_value().as_str(), location.records()),
+            ("128", 0)
+        );
+        let other = location.settings.lock_setting(location.read_ahead());
+        assert!(other.unwrap_err().is_locked_by_process());
+    }
+    // Set by somebody else, although the guard had set it.
+    fs::write(&location.setting, "4096\n").unwrap();
+    guard.set("8").unwrap();
+    assert_eq!(guard.original_value(), "4096");
+    guard.restore_until_set().unwrap();
+    fs::write(&location.setting, "8\n").unwrap();
+    drop(guard);
+    assert_eq!(
+        (location.current_value().as_str(), location.records()),
+        ("8", 0)
+    );
+}
+
+#[test]
+fn settings_that_a_process_has_changed_are_listed_while_they_are() {
+    let location = TestLocation::new();
+    let changed_by = |process| location.settings.settings_changed_by(process);
+    let own = std::process::id();
+    let mut guard = location.guard();
+    assert_eq!(changed_by(own), []);
+    guard.set("8").unwrap();
+    let expected = ChangedSetting {
+        path: location.setting.clone(),
+        value: "8".to_owned(),
+        original: "128".to_owned(),
+    };
+    assert_eq!(changed_by(own), [expected]);
+    assert_eq!(changed_by(own + 1), []);
+    fs::write(&location.setting, "16\n").unwrap();
+    assert_eq!(changed_by(own), [], "by somebody else");
+    fs::write(&location.setting, "8\n").unwrap();
+    guard.restore_until_set().unwrap();
+    assert_eq!(changed_by(own), []);
+}

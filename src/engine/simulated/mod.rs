@@ -82,13 +82,15 @@ impl Engine for SimulatedEngine {
         !self.is_real_time
     }
 
-    fn execute(
+    fn execute_with_open_hook(
         &self,
         plan: &Plan,
         cancellation: &CancellationToken,
+        on_open: &mut dyn FnMut(),
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
         plan.validate(&self.target)?;
+        on_open();
         let mut powered = self
             .powered_drive
             .lock()

@@ -110,13 +110,14 @@ impl Engine for UringEngine {
         })
     }
 
-    fn execute(
+    fn execute_with_open_hook(
         &self,
         plan: &Plan,
         cancellation: &CancellationToken,
+        on_open: &mut dyn FnMut(),
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
-        let file = Arc::new(self.source.open(plan)?);
+        let file = Arc::new(self.source.open(plan, on_open)?);
         self.used
             .file_not_registered
             .store(false, Ordering::Relaxed);

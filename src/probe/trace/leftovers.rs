@@ -54,6 +54,12 @@ impl InstanceMaker {
         })
     }
 
+    /// Whether it is in a PID namespace other than this process, where its id means nothing here.
+    fn is_foreign(self, roots: &SysPaths) -> bool {
+        self.namespace
+            .is_some_and(|namespace| pid_namespace(roots, "self") != Some(namespace))
+    }
+
     /// Whether the process has certainly ended.
     fn is_gone(self, roots: &SysPaths) -> bool {
         let own = pid_namespace(roots, "self");
@@ -116,17 +122,27 @@ pub fn remove_leftovers(roots: &SysPaths) {
 }
 
 /// Removes the instances of ended processes. The kernel itself protects those whose buffers are
-/// open.
+/// open: so it tells which ones have ended in another PID namespace, of those that have begun to record.
 pub(super) fn remove_leftovers_from(roots: &SysPaths, instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else {
         return;
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        if name.to_str().is_some_and(|name| is_leftover(roots, name)) {
-            let _: io::Result<()> = fs::remove_dir(entry.path());
+        let Some(maker) = name.to_str().and_then(InstanceMaker::parse) else {
+            continue;
+        };
+        let path = entry.path();
+        if maker.is_gone(roots) || (maker.is_foreign(roots) && has_enabled_events(&path)) {
+            let _: io::Result<()> = fs::remove_dir(path);
         }
     }
+}
+
+/// Whether an instance has enabled events. Its maker opens the buffers before it enables the first one, and
+/// keeps them open.
+fn has_enabled_events(instance: &Path) -> bool {
+    fs::read(instance.join("set_event")).is_ok_and(|events| !events.is_empty())
 }
 
 fn is_leftover(roots: &SysPaths, name: &str) -> bool {

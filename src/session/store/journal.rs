@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 
@@ -16,12 +16,15 @@ use super::directory::{
 };
 use super::error::{StoreError, io_error};
 use super::serialize::serialize_session;
+use crate::exclusive_rename::rename_exclusively;
 use crate::private_directory::{PrivateDirectory, file_lock};
 use crate::session::document::{BenchmarkRun, Session};
 
 /// A journal that would exceed this size is rewritten with the current state of the run: every line
 /// holds the whole run, and a day has 100,000 seconds.
 const MAX_JOURNAL_BYTES: u64 = 32 << 20;
+/// A journal takes at most 1 in this many bytes of the free space: the document, and others, need some too.
+const FREE_SPACE_SHARE: u64 = 16;
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -155,7 +158,8 @@ impl Journal {
         // Before a rewrite, append as many bytes as the rewritten journal has. Otherwise a session
         // whose finished runs exceed the limit would be rewritten and synced at every line.
         let anew = (self.session_line.len() + line.len()) as u64;
-        if self.complete_bytes + line.len() as u64 <= self.max_bytes.max(2 * anew) {
+        let max_bytes = max_size(self.max_bytes, self.complete_bytes, free_bytes(&self.file));
+        if self.complete_bytes + line.len() as u64 <= max_bytes.max(2 * anew) {
             return self.append_line(&line);
         }
         let text = [self.session_line.as_slice(), &line].concat();
@@ -270,6 +274,18 @@ fn reserve(directory: &PrivateDirectory, name: &str) -> Result<(String, File), S
     unreachable!("there is always another number")
 }
 
+/// Maximum size of a journal of `own` bytes on a file system with that much free space.
+pub(super) fn max_size(max_bytes: u64, own: u64, free: Option<u64>) -> u64 {
+    let share = free.map(|free| free.saturating_add(own) / FREE_SPACE_SHARE);
+    max_bytes.min(share.unwrap_or(u64::MAX))
+}
+
+/// Free space of the file system of a file; `None` where it reports no sizes.
+fn free_bytes(file: &File) -> Option<u64> {
+    let facts = rustix::fs::fstatvfs(file).ok()?;
+    (facts.f_blocks > 0).then(|| facts.f_bavail.saturating_mul(facts.f_frsize))
+}
+
 /// Makes every write append to the file.
 fn append_only(file: &File, path: &Path) -> Result<(), StoreError> {
     rustix::fs::fcntl_setfl(file, OFlags::APPEND)
@@ -309,25 +325,9 @@ fn write_new(
 
 /// Renames a file, unless the new name is in use.
 fn publish(directory: &PrivateDirectory, from: &OsStr, to: &OsStr) -> Result<bool, StoreError> {
-    match rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
-        Ok(()) => return Ok(true),
-        Err(Errno::EXIST) => return Ok(false),
-        // The file system does not support RENAME_NOREPLACE (NFS, FUSE): use a hard link.
-        Err(Errno::INVAL | Errno::NOSYS) => {}
-        Err(error) => return Err(io_error("rename", &directory.path().join(to))(error.into())),
-    }
-    match rustix::fs::linkat(directory, from, directory, to, AtFlags::empty()) {
-        Ok(()) => {
-            directory.unlink(from)?;
-            Ok(true)
-        }
+    match rename_exclusively(directory, from, to) {
+        Ok(()) => Ok(true),
         Err(Errno::EXIST) => Ok(false),
-        // No hard links either (FAT): the name is free, or was a moment ago.
-        Err(Errno::PERM | Errno::OPNOTSUPP) if !exists(directory, to)? => {
-            directory.rename(from, to)?;
-            Ok(true)
-        }
-        Err(Errno::PERM | Errno::OPNOTSUPP) => Ok(false),
-        Err(error) => Err(io_error("link", &directory.path().join(to))(error.into())),
+        Err(error) => Err(io_error("rename", &directory.path().join(to))(error.into())),
     }
 }

@@ -465,6 +465,17 @@ fn sessions_of_many_threads_in_one_second_all_stay() {
 }
 
 #[test]
+fn journal_takes_a_small_part_of_the_free_space_only() {
+    let (most, mib) = (32 << 20, 1 << 20);
+    assert_eq!(journal::max_size(most, 0, None), most);
+    assert_eq!(journal::max_size(most, 0, Some(1 << 40)), most);
+    assert_eq!(journal::max_size(most, 0, Some(80 * mib)), 5 * mib);
+    // What it takes itself does not count as taken.
+    assert_eq!(journal::max_size(most, 5 * mib, Some(75 * mib)), 5 * mib);
+    assert_eq!(journal::max_size(most, 0, Some(0)), 0);
+}
+
+#[test]
 fn journal_with_long_finished_runs_is_not_written_anew_at_every_line() {
     use std::os::unix::fs::MetadataExt;
     let directory = tempfile::tempdir().unwrap();

@@ -286,6 +286,24 @@ fn output_in_memory_ends_before_the_memory_is_used_up() {
 }
 
 #[test]
+fn recording_that_has_no_room_for_its_first_snapshot_leaves_no_file() {
+    let sandbox = RunSandbox::new();
+    let Some(small) = Small::with_size(sandbox.path().join("small"), "64k") else {
+        return;
+    };
+    let file = small.at.join("day.rec");
+    let _filler = small.fill_leaving(4096);
+    let output = sandbox
+        .command(&["record", file.to_str().unwrap(), "--duration", "60s"])
+        .output()
+        .unwrap();
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("nothing is recorded"), "{message}");
+    assert!(!file.exists());
+}
+
+#[test]
 fn unprintable_result_is_still_saved() {
     let sandbox = RunSandbox::new();
     let full = fs::OpenOptions::new()

@@ -7,7 +7,8 @@ use diskscope::session::document::RunState;
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-use crate::loop_device::LoopDevice;
+use crate::file_system::LoopFileSystem;
+use crate::held_opens::HeldOpens;
 use crate::robust::sandbox::{
     RunSandbox, covered_time, is_root, kill_and_wait, stderr, wait_until,
 };
@@ -101,24 +102,38 @@ fn setting_changed_by_killed_run_is_restored_at_next_start() {
         return;
     }
     let sandbox = RunSandbox::new();
-    let Some(drive) = LoopDevice::with(&vec![7; 16 << 20]) else {
+    let Some(file_system) = LoopFileSystem::ext4(64 << 20) else {
         return;
     };
-    let before = drive.queue("read_ahead_kb");
-    let words = ["run", "read-ahead", drive.path(), "--engine", "pread"];
-    let mut left_changed = 0;
-    for moment in kill_times(5, Duration::from_millis(300)) {
+    let (drive, target) = (file_system.device(), file_system.file_path("file"));
+    fs::write(&target, vec![7; 16 << 20]).unwrap();
+    let original = drive.queue("read_ahead_kb");
+    let setting = format!("/sys/block/{}/queue/read_ahead_kb", drive.name());
+    let words = [
+        "run",
+        "read-ahead",
+        target.to_str().unwrap(),
+        "--engine",
+        "pread",
+    ];
+    for (index, moment) in kill_times(6, Duration::from_millis(300)).iter().enumerate() {
+        let (setting, before) = (setting.clone(), original.clone());
+        // The benchmark opens its target while the setting is changed.
+        let is_changed = move || fs::read_to_string(&setting).unwrap() != before;
+        let Some(held) = HeldOpens::of(&target, is_changed) else {
+            return;
+        };
         let mut child = sandbox.command(&words).spawn().unwrap();
-        wait_until("a changed setting", || {
-            drive.queue("read_ahead_kb") != before || child.try_wait().unwrap().is_some()
-        });
-        std::thread::sleep(moment);
+        held.wait();
+        let is_killed_before_it_opens = index % 2 == 0;
+        if !is_killed_before_it_opens {
+            held.release();
+            std::thread::sleep(*moment);
+        }
         kill_and_wait(&mut child);
-        left_changed += usize::from(drive.queue("read_ahead_kb") != before);
         let next = sandbox.command(&["tests"]).output().unwrap();
-        assert_eq!(drive.queue("read_ahead_kb"), before, "{}", stderr(&next));
+        assert_eq!(drive.queue("read_ahead_kb"), original, "{}", stderr(&next));
     }
-    println!("{left_changed} of 5 kills left it changed");
     let name = drive.name();
     let record = format!("/run/diskscope/settings/read-ahead@{name}.json");
     assert!(!std::path::Path::new(&record).exists());

@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "bounded",
         "entropy",
+        "exclusive_rename",
         "inode_attributes",
         "mountinfo",
         "open_files",

@@ -9,3 +9,4 @@ mod planted;
 mod privacy;
 mod rings;
 mod sandbox;
+mod shares;

@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::file_system::LoopFileSystem;
+use crate::held_opens::HeldOpens;
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
-
-pub use crate::process::wait_until;
 
 pub struct SettingsSandbox {
     directory: tempfile::TempDir,
@@ -78,9 +78,10 @@ impl SettingsSandbox {
         self.shell(&[&[env!("CARGO_BIN_EXE_diskscope")], words].concat())
     }
 
-    /// A benchmark that changes the device's read-ahead.
-    pub fn read_ahead(&self, drive: &LoopDevice) -> Command {
-        self.diskscope(&["run", "read-ahead", drive.path(), "--engine", "pread"])
+    /// A benchmark that changes the read-ahead of the device of its target.
+    pub fn read_ahead(&self, target: &ReadAheadTarget) -> Command {
+        let path = target.path().to_str().unwrap();
+        self.diskscope(&["run", "read-ahead", path, "--engine", "pread"])
     }
 
     /// Any start, which puts back what a kill left.
@@ -102,6 +103,60 @@ pub fn loop_device() -> Option<LoopDevice> {
         .set("read_ahead_kb", ORIGINAL_READ_AHEAD.trim())
         .then_some(drive)
 }
+
+/// A file on a loop device whose read-ahead is that.
+pub struct ReadAheadTarget {
+    file_system: LoopFileSystem,
+    file: PathBuf,
+}
+
+impl ReadAheadTarget {
+    pub fn new() -> Option<Self> {
+        let file_system = LoopFileSystem::ext4(FILE_SYSTEM_BYTES)?;
+        let is_set = file_system
+            .device()
+            .set("read_ahead_kb", ORIGINAL_READ_AHEAD.trim());
+        let file = file_system.file_path("file");
+        fs::write(&file, vec![7; TARGET_BYTES]).unwrap();
+        fs::File::open(&file).unwrap().sync_all().unwrap();
+        is_set.then_some(Self { file_system, file })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.file
+    }
+
+    pub fn drive(&self) -> &LoopDevice {
+        self.file_system.device()
+    }
+
+    /// The setting now.
+    pub fn read_ahead(&self) -> String {
+        self.drive().queue("read_ahead_kb")
+    }
+
+    /// The opens of the file while the setting is changed: a benchmark changes it before it opens its target,
+    /// and restores it afterwards.
+    pub fn hold_opens(&self) -> Option<HeldOpens> {
+        self.hold_opens_when(|setting| setting != ORIGINAL_READ_AHEAD)
+    }
+
+    /// The opens of the file when the setting meets a condition.
+    pub fn hold_opens_when(
+        &self,
+        mut condition: impl FnMut(String) -> bool + Send + 'static,
+    ) -> Option<HeldOpens> {
+        let name = device_name(self.drive());
+        let setting = format!("/sys/block/{name}/queue/read_ahead_kb");
+        HeldOpens::of(self.path(), move || {
+            condition(fs::read_to_string(&setting).unwrap())
+        })
+    }
+}
+
+/// For a file system with a journal.
+const FILE_SYSTEM_BYTES: u64 = 128 << 20;
+const TARGET_BYTES: usize = 64 << 20;
 
 /// What the read-ahead is before anything is changed.
 pub const ORIGINAL_READ_AHEAD: &str = "96\n";

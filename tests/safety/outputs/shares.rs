@@ -1,0 +1,67 @@
+//! Outputs on file systems that lack calls which every Unix file system has.
+
+use std::fs;
+
+use crate::outputs::sandbox::{OutputSandbox, assert_document, exit_code, stderr};
+use crate::share::{Lacks, Share};
+
+/// Runs the program with an output on the share.
+#[track_caller]
+fn assert_success(sandbox: &OutputSandbox, words: &[&str]) {
+    let output = sandbox.command(words).output().unwrap();
+    assert_eq!(exit_code(&output), 0, "{words:?}: {}", stderr(&output));
+}
+
+/// Writes a new output and an existing one, and leaves nothing else on the share.
+#[track_caller]
+fn assert_outputs_are_written(share: &Share) {
+    let sandbox = OutputSandbox::new();
+    fs::write(share.join("existing"), "x".repeat(100_000)).unwrap();
+    for name in ["existing", "new"] {
+        let path = share.join(name);
+        let output = sandbox.run_to(path.to_str().unwrap());
+        assert_eq!(exit_code(&output), 0, "{name}: {}", stderr(&output));
+        assert_document(&fs::read_to_string(&path).unwrap());
+    }
+    assert_eq!(share.file_names(), ["existing", "new"]);
+}
+
+#[test]
+fn recordings_are_made_on_a_share_that_refuses_chmod() {
+    let Some(share) = Share::mount(Lacks::Chmod) else {
+        return;
+    };
+    let sandbox = OutputSandbox::new();
+    let [recording, ring] = ["a.rec", "a.ring"].map(|name| share.join(name));
+    let [recording, ring] = [&recording, &ring].map(|path| path.to_str().unwrap());
+    let seconds = ["--duration", "1s"];
+    assert_success(&sandbox, &[&["record", recording], &seconds[..]].concat());
+    let ring_words = ["record", ring, "--ring", "4MB"];
+    // It is continued, although it belongs to another user, as a new one would.
+    for _ in 0..2 {
+        assert_success(&sandbox, &[&ring_words[..], &seconds].concat());
+    }
+    assert_eq!(share.file_names(), ["a.rec", "a.ring"]);
+    assert!(fs::metadata(recording).unwrap().len() > 0);
+}
+
+#[test]
+fn outputs_on_a_share_that_refuses_chmod_are_written_and_leave_no_other_file() {
+    if let Some(share) = Share::mount(Lacks::Chmod) {
+        assert_outputs_are_written(&share);
+    }
+}
+
+#[test]
+fn outputs_on_a_share_without_links_are_written() {
+    if let Some(share) = Share::mount(Lacks::Links) {
+        assert_outputs_are_written(&share);
+    }
+}
+
+#[test]
+fn outputs_on_a_share_that_keeps_the_names_of_open_files_are_written_and_leave_no_other_file() {
+    if let Some(share) = Share::mount(Lacks::ChangesOfOpenNames) {
+        assert_outputs_are_written(&share);
+    }
+}
