@@ -179,18 +179,21 @@ impl StreamFile {
 
     /// Appends all of the bytes, or none of them where a file system would become full by them.
     fn write(&mut self, bytes: &[u8]) -> Result<(), CommandFailure> {
-        let is_free =
-            bytes.is_empty() || self.space.has_room_for_next(&self.file, bytes.len() as u64);
-        self.has_result |= is_free;
-        let written = match is_free {
-            true => self.file.write_all(bytes),
-            false => Err(io::Error::other(NO_ROOM)),
-        };
+        let written = self.write_within_space(bytes);
         written.map_err(|error| {
             let path = self.path.display();
             CommandFailure::failed(format!("cannot write to {path}: {error}"))
                 .with_advice("what was written until then is kept")
         })
+    }
+
+    fn write_within_space(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let next = bytes.len() as u64;
+        if next > 0 && !self.space.has_room_for_next(&self.file, next)? {
+            return Err(io::Error::other(NO_ROOM));
+        }
+        self.has_result = true;
+        self.file.write_all(bytes)
     }
 }
 

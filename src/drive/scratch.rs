@@ -18,6 +18,7 @@ use crate::drive::free_space::{
 use crate::drive::guard;
 use crate::drive::guard::{MediumAccess, WriteMode};
 use crate::drive::medium::open_medium::OpenMedium;
+use crate::drive::mounts;
 use crate::drive::space_limit::SpaceLimit;
 use crate::entropy;
 use crate::roots::SysPaths;
@@ -271,6 +272,11 @@ pub fn lower_space(medium: &OpenMedium) -> LowerSpace {
 /// free only then, or with the mount option `discard`.
 #[must_use]
 pub fn allocated_below(medium: &OpenMedium) -> Vec<SpaceLimit> {
+    let mount = mounts::mount_of_file(medium.roots(), medium.anchor());
+    let discards = |option: &String| option == "discard" || option.starts_with("discard=");
+    if mount.is_some_and(|mount| mount.options.iter().any(discards)) {
+        return Vec::new();
+    }
     let below = LowerSpace::below_output(medium.roots(), medium.anchor());
     let rooms = below.rooms(medium.roots(), SpaceCount::WhileWriting);
     rooms

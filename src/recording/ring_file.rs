@@ -195,7 +195,8 @@ fn reserve_space(
 ) -> Result<(), RecordingWriteError> {
     // A file that has its size may have holes.
     let needed = OutputSpace::hole_bytes(file, size);
-    if needed == 0 && found == size {
+    // Where nothing is reserved, the space of each frame is looked at.
+    if found == size && (needed == 0 || !space.reserves_space(file)) {
         return Ok(());
     }
     if !space.has_room(file, needed) {

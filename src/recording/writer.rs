@@ -241,7 +241,8 @@ impl RecordingWriter {
             return Ok(AppendResult::LimitReached);
         }
         let needed = frame.len() as u64 + END_FRAME_RESERVE;
-        if !self.space.has_room_for_next(&self.file, needed) {
+        let has_room = self.space.has_room_for_next(&self.file, needed);
+        if !has_room.map_err(io_failure(&self.path, "write to"))? {
             self.since_restart = 0;
             return Ok(AppendResult::NoRoom);
         }

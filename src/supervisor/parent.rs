@@ -415,7 +415,7 @@ impl Supervisor<'_> {
         let is_writing = self.timers.writing_since.is_some();
         if self.delivered_status.is_none() && self.target.is_some() && !is_writing {
             lines.push(
-                "diskscope: ended before the result was saved: the journal of the session contains the results up to a second before (diskscope show)"
+                "diskscope: ended before the result was saved: the journal of the session contains the results up to a second before, if there was room for them (diskscope show)"
                     .to_owned(),
             );
         }

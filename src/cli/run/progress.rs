@@ -141,7 +141,7 @@ fn allocation_notice(start: &RunStart) -> Option<String> {
         .collect();
     (!names.is_empty()).then(|| {
         format!(
-            "the scratch file takes up to {} of {}: this stays allocated there after the run until its file system is trimmed (fstrim)",
+            "the scratch file takes up to {} of {}, which stay allocated there after the run; fstrim(8) frees those of an image or a pool",
             units::format_size(start.target.size_bytes),
             names.join(" and of ")
         )

@@ -34,6 +34,10 @@ impl MemoryDevice {
     /// The device of that name, if its bytes are memory.
     pub(super) fn of_device(roots: &SysPaths, name: &str) -> Option<Self> {
         let directory = roots.sys.join("class/block").join(name);
+        // The device that it is on is below it.
+        if directory.join("partition").exists() {
+            return None;
+        }
         let null_block = roots.sys.join("kernel/config/nullb").join(name);
         let kind = if directory.join("mm_stat").exists() {
             MemoryDeviceKind::Zram
@@ -116,6 +120,8 @@ mod tests {
             ("sys/class/block/nullb1/dev", "252:1\n"),
             ("sys/kernel/config/nullb/nullb1/memory_backed", "0\n"),
             ("sys/class/block/sda/dev", "8:0\n"),
+            ("sys/class/block/ram0p1/dev", "1:256\n"),
+            ("sys/class/block/ram0p1/partition", "1\n"),
         ]);
         let new_bytes = |name| Some(MemoryDevice::of_device(&roots, name)?.new_bytes(&roots));
         assert_eq!(new_bytes("zram0"), Some((1 << 20) - 100_000));
@@ -123,7 +129,7 @@ mod tests {
         assert_eq!(new_bytes("ram0"), Some((1 << 20) - 16 * page));
         assert_eq!(new_bytes("ram1"), Some(1 << 20));
         assert_eq!(new_bytes("nullb0"), Some(1 << 20));
-        for name in ["nullb1", "sda", "absent"] {
+        for name in ["nullb1", "sda", "ram0p1", "absent"] {
             assert_eq!(new_bytes(name), None, "{name}");
         }
     }

@@ -2,9 +2,10 @@
 //! that it is in, and what is below it, keep their reserve.
 
 use std::fs::{self, File};
+use std::io;
 use std::ops::Range;
 
-use rustix::fs::fstatvfs;
+use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 
 use super::{LowerSpace, file_system, new_blocks, quota};
 use crate::memory;
@@ -20,8 +21,6 @@ const MEMORY_RESERVE_BYTES: u64 = 1 << 30;
 
 /// A block of most file systems.
 const BLOCK_BYTES: u64 = 4096;
-/// Bytes of an output that the kernel may keep in memory while it looks at what is below.
-const MAX_UNSYNCED_BYTES: u64 = 8 << 20;
 
 /// What an output takes its space of.
 #[derive(Debug)]
@@ -63,25 +62,36 @@ impl OutputSpace {
     }
 
     /// The same for the next bytes of an output that grows fast and that nobody syncs: what was written of it
-    /// needs space below as well when it is written back. Syncs the file where that may be too much.
-    #[must_use]
-    pub fn has_room_for_next(&mut self, file: &File, bytes: u64) -> bool {
+    /// needs space below as well when it is written back. Syncs the file only where that is too much, because
+    /// whoever samples waits for it.
+    ///
+    /// # Errors
+    /// When the file cannot be synced: the kernel reports once that it has lost data.
+    pub fn has_room_for_next(&mut self, file: &File, bytes: u64) -> io::Result<bool> {
         if !self.has_own_room(file, bytes) {
-            return false;
+            return Ok(false);
         }
         self.find_lower_again(file);
-        let most = self.unsynced_bytes.saturating_add(bytes);
-        let fits = most <= MAX_UNSYNCED_BYTES && self.has_free_below(most);
-        // Where nothing is below, all bytes written until now stay counted: something may come there.
-        if !fits && !self.lower.is_empty() && file.sync_data().is_ok() {
-            self.unsynced_bytes = 0;
-        }
         let unsynced = self.unsynced_bytes.saturating_add(bytes);
-        let has_room = fits || self.has_free_below(unsynced);
-        if has_room {
+        if self.has_free_below(unsynced) {
             self.unsynced_bytes = unsynced;
+            return Ok(true);
         }
-        has_room
+        file.sync_data()?;
+        self.unsynced_bytes = 0;
+        let has_room = self.has_free_below(bytes);
+        if has_room {
+            self.unsynced_bytes = bytes;
+        }
+        Ok(has_room)
+    }
+
+    /// Whether the file system of a file reserves space (fallocate(2)), which later writes take instead of
+    /// new blocks.
+    #[must_use]
+    pub fn reserves_space(&self, file: &File) -> bool {
+        let first = || fallocate(file, FallocateFlags::KEEP_SIZE, 0, 1);
+        new_blocks::is_written_in_place(&self.roots, file) && first().is_ok()
     }
 
     /// Whether the file system itself, the memory that it is in and its quotas keep their reserve.
@@ -246,16 +256,16 @@ mod tests {
             ..OutputSpace::with_roots(roots, &file)
         };
         let mut counted = || {
-            let has_room = space.has_room_for_next(&file, 2 * MIB);
+            let has_room = space.has_room_for_next(&file, 2 * MIB).unwrap();
             has_room.then_some(space.unsynced_bytes / MIB)
         };
         // The third look would leave less than 64 MiB if nothing were synced.
         assert_eq!([counted(), counted()], [Some(2), Some(4)]);
         assert_eq!(counted(), Some(2));
-        assert!(!space.has_room_for_next(&file, 6 * MIB));
+        assert!(!space.has_room_for_next(&file, 6 * MIB).unwrap());
         space.lower = LowerSpace::default();
         for _ in 0..8 {
-            assert!(space.has_room_for_next(&file, 2 * MIB));
+            assert!(space.has_room_for_next(&file, 2 * MIB).unwrap());
         }
         assert!(space.unsynced_bytes >= 16 * MIB, "{space:?}");
     }
