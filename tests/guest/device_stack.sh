@@ -3,7 +3,7 @@
 # devices, overlapping partitions, partitions with the partition table, a second path to one of the
 # disks, flash memory. Run by hand, as root, in a virtual machine.
 #
-# usage: device_stack.sh DISK      name without /dev; WHAT IS ON IT IS LOST
+# usage: device_stack.sh DISK      name of a SCSI disk without /dev, such as sda; WHAT IS ON IT IS LOST
 #
 # Wanted: kernel modules ext4, loop, device-mapper, scsi_debug (at /mods/scsi_debug.ko, or by modprobe),
 # dm-multipath, dm-round-robin, mtdram, mtdblock, jffs2; diskscope, dmsetup, mkfs.ext4 in the PATH. Prints one line for every check; its

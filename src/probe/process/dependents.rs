@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::roots::SysPaths;
 
-/// Beginnings of the names of devices by which a process serves others: file systems (FUSE), character and
-/// block devices (nbd, ublk, VDUSE, the SCSI target in user space) and maps of device-mapper, or by which it
-/// keeps a watchdog from resetting the machine.
-const SERVED_DEVICES: [&str; 8] = [
+/// Beginnings of the names of open files by which a process serves others: file systems (FUSE), character and
+/// block devices (nbd, ublk, VDUSE, the SCSI target in user space), maps of device-mapper, permissions to open
+/// files (fanotify(7)) and pages (userfaultfd(2)), or by which it keeps a watchdog from resetting the machine.
+const SERVING_FILES: [&str; 10] = [
     "/dev/fuse",
     "/dev/cuse",
     "/dev/nbd",
@@ -17,13 +17,15 @@ const SERVED_DEVICES: [&str; 8] = [
     "/dev/uio",
     "/dev/mapper/control",
     "/dev/watchdog",
+    "anon_inode:[fanotify]",
+    "anon_inode:[userfaultfd]",
 ];
 /// Descriptors of a process that are looked at. One with more of them counts as one on which others depend.
 const MAX_DESCRIPTORS: usize = 4096;
 /// The process that starts all services.
 const FIRST_PROCESS: u32 = 1;
 
-/// Whether a process can be stopped without that others hang with it, by the devices that it has open; `false`
+/// Whether a process can be stopped without that others hang with it, by what it has open; `false`
 /// for threads of the kernel, too, which do not stop, and where its descriptors cannot be read.
 #[must_use]
 pub fn may_be_stopped(roots: &SysPaths, pid: u32) -> bool {
@@ -34,7 +36,7 @@ pub fn may_be_stopped(roots: &SysPaths, pid: u32) -> bool {
         && serves_nobody(&process.join("fd")).unwrap_or(false)
 }
 
-/// Whether no descriptor is one of a device by which a process serves others; `None` where that is unknown. The
+/// Whether no descriptor is one by which a process serves others; `None` where that is unknown. The
 /// links are read, and no file is asked: its file system may not respond.
 fn serves_nobody(descriptors: &Path) -> Option<bool> {
     for (index, descriptor) in fs::read_dir(descriptors).ok()?.enumerate() {
@@ -46,9 +48,9 @@ fn serves_nobody(descriptors: &Path) -> Option<bool> {
             continue;
         };
         let name = target.as_os_str().as_encoded_bytes();
-        if SERVED_DEVICES
+        if SERVING_FILES
             .iter()
-            .any(|device| name.starts_with(device.as_bytes()))
+            .any(|served| name.starts_with(served.as_bytes()))
         {
             return Some(false);
         }
@@ -101,6 +103,7 @@ mod tests {
             "/dev/vduse/disk",
             "/dev/watchdog0",
             "/dev/mapper/control",
+            "anon_inode:[fanotify]",
         ]
         .iter()
         .enumerate()
