@@ -210,7 +210,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
         ),
         // ps(1) divides by the time since the start of a process, and so does the first list of top(1).
         Remedy::ShowProcessorUsers => RemedyText::command(
-            "top -b -d 2 -n 2 -o %CPU | awk '/^top - / { lists++ } lists == 2' | head -17"
+            "top -b -d 2 -n 2 -o %CPU | awk '$1 == \"PID\" { lists++ } lists == 2' | head"
                 .to_owned(),
             "who uses the processors, in two seconds",
         ),
@@ -358,7 +358,9 @@ mod tests {
         let Some(command) = remedy_text(&Remedy::ShowProcessorUsers).command else {
             panic!("no command");
         };
-        let top = std::process::Command::new("top").arg("-v").output();
+        let top = std::process::Command::new("top")
+            .args(["-b", "-n", "1"])
+            .output();
         if !top.is_ok_and(|output| output.status.success()) {
             return skip(Requirement::Program, "top(1) is not installed");
         }
@@ -368,7 +370,7 @@ mod tests {
         let list = String::from_utf8(shell.unwrap().stdout).unwrap();
         let headings = list.lines().filter(|line| line.contains("%CPU"));
         assert_eq!(headings.count(), 1, "{list}");
-        assert!(list.lines().count() > 8, "{list}");
+        assert!(list.lines().count() > 1, "{list}");
     }
 
     #[test]
