@@ -323,8 +323,10 @@ impl Supervisor<'_> {
             Some(libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) => {
                 // The shell prompts as soon as this process is stopped.
                 (self.report_stop)(self.worker);
-                // Continued by the shell together with the worker.
-                let _ = kill_process(getpid(), Signal::STOP);
+                // Continued by the shell together with the worker, which may have happened already.
+                if self.first_thread_state() == Some(b'T') {
+                    let _ = kill_process(getpid(), Signal::STOP);
+                }
             }
             // It has stopped because this process was stopped, which is over.
             Some(libc::SIGSTOP) if just_continued => {

@@ -125,6 +125,9 @@ fn assert_output_survives_stop(signal: Signal) {
     // Until the supervisor waits for the output only.
     sleep(Duration::from_millis(1500));
     command.send(signal);
+    // The worker stops when the disk has responded.
+    sleep(Duration::from_millis(500));
+    command.disk.be_quick();
     // Longer than the output may take.
     sleep(Duration::from_secs(11));
     command.send(Signal::CONT);
