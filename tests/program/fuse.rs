@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use diskscope::engine::simulated::hdd::{DriveAccess, DriveAnswer, HardDisk, HardDiskSettings};
 use diskscope::engine::{self, EngineChoice};
@@ -13,10 +13,11 @@ use diskscope::session::document::MetricId;
 use diskscope::session::document::check::CheckId;
 use diskscope::session::store;
 use fuser::{
-    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, ReplyOpen, Request,
+    Config, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, LockOwner,
+    MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, ReplyOpen, Request,
 };
 
+use crate::file_attributes::file_attributes;
 use crate::requirement::{Requirement, skip};
 use crate::support::run_on;
 
@@ -32,28 +33,7 @@ struct SpinningFileSystem {
 impl SpinningFileSystem {
     fn attributes(&self, inode: INodeNo) -> FileAttr {
         let size = self.drive.lock().expect("no reader panicked").size();
-        let disk = inode == DISK_INODE;
-        FileAttr {
-            ino: inode,
-            size: if disk { size } else { 0 },
-            blocks: if disk { size / 512 } else { 0 },
-            atime: UNIX_EPOCH,
-            mtime: UNIX_EPOCH,
-            ctime: UNIX_EPOCH,
-            crtime: UNIX_EPOCH,
-            kind: if disk {
-                FileType::RegularFile
-            } else {
-                FileType::Directory
-            },
-            perm: if disk { 0o444 } else { 0o555 },
-            nlink: 1,
-            uid: 0,
-            gid: 0,
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        }
+        file_attributes(inode, size, (0o555, 0o444), 0)
     }
 
     /// Waits for that moment: asleep at first, awake for the last tenth of a millisecond.

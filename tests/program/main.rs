@@ -9,6 +9,8 @@ mod config;
 #[path = "../support/control_group.rs"]
 mod control_group;
 mod day;
+#[path = "../support/file_attributes.rs"]
+mod file_attributes;
 #[path = "../support/file_system.rs"]
 mod file_system;
 #[path = "../support/fio.rs"]

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use fuser::{
     BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
@@ -15,6 +15,7 @@ use fuser::{
     TimeOrNow, WriteFlags,
 };
 
+use crate::file_attributes::file_attributes;
 use crate::requirement::{Requirement, skip};
 
 /// Nothing is cached.
@@ -44,28 +45,8 @@ struct Content {
 
 impl Content {
     fn attributes(&self, inode: INodeNo) -> FileAttr {
-        let is_directory = inode == INodeNo::ROOT;
         let size = self.files.get(&inode.0).map_or(0, Vec::len) as u64;
-        FileAttr {
-            ino: inode,
-            size,
-            blocks: size.div_ceil(512),
-            atime: UNIX_EPOCH,
-            mtime: UNIX_EPOCH,
-            ctime: UNIX_EPOCH,
-            crtime: UNIX_EPOCH,
-            kind: match is_directory {
-                true => FileType::Directory,
-                false => FileType::RegularFile,
-            },
-            perm: MODE,
-            nlink: 1,
-            uid: OWNER,
-            gid: OWNER,
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        }
+        file_attributes(inode, size, (MODE, MODE), OWNER)
     }
 
     fn add_open(&mut self, inode: INodeNo) {

@@ -8,14 +8,15 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use fuser::{
-    BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, Config, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
+    LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyEmpty, ReplyEntry,
+    ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
+use crate::file_attributes::file_attributes;
 use crate::requirement::{Requirement, skip};
 
 const DISK: INodeNo = INodeNo(2);
@@ -143,28 +144,7 @@ impl Server {
 }
 
 fn attributes(inode: INodeNo) -> FileAttr {
-    let directory = inode == INodeNo::ROOT;
-    FileAttr {
-        ino: inode,
-        size: if directory { 0 } else { SIZE },
-        blocks: if directory { 0 } else { SIZE / 512 },
-        atime: UNIX_EPOCH,
-        mtime: UNIX_EPOCH,
-        ctime: UNIX_EPOCH,
-        crtime: UNIX_EPOCH,
-        kind: if directory {
-            FileType::Directory
-        } else {
-            FileType::RegularFile
-        },
-        perm: if directory { 0o755 } else { 0o666 },
-        nlink: 1,
-        uid: 0,
-        gid: 0,
-        rdev: 0,
-        blksize: 4096,
-        flags: 0,
-    }
+    file_attributes(inode, SIZE, (0o755, 0o666), 0)
 }
 
 impl Filesystem for Server {

@@ -7,6 +7,8 @@ mod ascii_commands;
 mod background;
 mod demo;
 mod few_keys;
+#[path = "../support/file_attributes.rs"]
+mod file_attributes;
 #[path = "../support/file_system.rs"]
 mod file_system;
 mod form;

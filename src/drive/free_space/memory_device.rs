@@ -2,6 +2,8 @@
 //! memory when they are written, which their size does not tell: the kernel ends other processes when
 //! there is none left.
 
+use std::path::Path;
+
 use super::FreeSpace;
 use crate::drive::identity::sysfs::{read_device_number, read_line, read_number};
 use crate::memory;
@@ -58,7 +60,7 @@ impl MemoryDevice {
         let sectors: u64 = read_number(&directory.join("size")).unwrap_or(0);
         let size = sectors.saturating_mul(SECTOR_BYTES);
         let (most, stored) = match self.kind {
-            MemoryDeviceKind::Zram => self.zram_bytes(roots, size),
+            MemoryDeviceKind::Zram => zram_bytes(&directory, size),
             MemoryDeviceKind::RamDisk => {
                 let path = roots.sys.join("kernel/debug/ramdisk_pages");
                 let pages: u64 = read_number(&path.join(&self.name)).unwrap_or(0);
@@ -70,24 +72,23 @@ impl MemoryDevice {
         most.saturating_sub(stored)
     }
 
-    /// The bytes of memory that a zram device may have, and those that it has: data that is written over
-    /// data of the same size may be less compressible.
-    fn zram_bytes(&self, roots: &SysPaths, size: u64) -> (u64, u64) {
-        let path = roots.sys.join("class/block").join(&self.name);
-        // ORIGINAL COMPRESSED USED LIMIT ..., in bytes.
-        let line = read_line(&path.join("mm_stat")).unwrap_or_default();
-        let mut numbers = line.split_ascii_whitespace().skip(1);
-        let mut next = || numbers.next()?.parse::<u64>().ok();
-        let (compressed, _used, limit) = (next().unwrap_or(0), next(), next().unwrap_or(0));
-        let most = if limit == 0 { size } else { size.min(limit) };
-        (most, compressed)
-    }
-
     /// What is left of the machine's memory; control groups do not count what a device has. `None` if it is
     /// unknown.
     pub(super) fn room(roots: &SysPaths) -> Option<FreeSpace> {
         memory::machine_limit(roots).map(FreeSpace::of_memory)
     }
+}
+
+/// The bytes of memory that a zram device of `size` bytes may have, and those that it has: data that is
+/// written over data of the same size may be less compressible.
+fn zram_bytes(directory: &Path, size: u64) -> (u64, u64) {
+    // ORIGINAL COMPRESSED USED LIMIT ..., in bytes.
+    let line = read_line(&directory.join("mm_stat")).unwrap_or_default();
+    let mut numbers = line.split_ascii_whitespace().skip(1);
+    let mut next = || numbers.next()?.parse::<u64>().ok();
+    let (compressed, _used, limit) = (next().unwrap_or(0), next(), next().unwrap_or(0));
+    let most = if limit == 0 { size } else { size.min(limit) };
+    (most, compressed)
 }
 
 #[cfg(test)]
