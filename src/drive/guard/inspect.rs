@@ -1,5 +1,7 @@
 //! Facts about a medium, shown when the user is asked whether it may be overwritten.
 
+use std::os::unix::fs::MetadataExt;
+
 use crate::drive::guard::conflicts::medium_usage::SearchDepth;
 use crate::drive::guard::conflicts::use_conflict::UseConflict;
 use crate::drive::guard::contents::MediumContents;
@@ -46,6 +48,8 @@ pub struct Inspection {
     pub serial: Option<String>,
     /// Size in bytes.
     pub size_bytes: u64,
+    /// Names (hard links) that a file has, also in other directories; 0 where that is unknown.
+    pub name_count: u64,
     /// Partitions on it.
     pub partitions: Vec<TargetPartition>,
     /// File systems, volumes and partition tables, from its bytes or from udev.
@@ -88,6 +92,7 @@ pub(super) fn describe_medium(
         model: itself.and_then(|drive| drive.model.clone()),
         serial: itself.and_then(|drive| drive.serial.clone()),
         size_bytes: target.size_bytes,
+        name_count: medium.anchor().metadata().map_or(0, |facts| facts.nlink()),
         partitions,
         last_mount,
         contents,
@@ -192,7 +197,7 @@ impl Inspection {
         format!("{path}{device}, {size}")
     }
 
-    /// Model and serial number of a device; none for a file.
+    /// Model and serial number of a device; the names of a file, if there are several.
     fn drive_line(&self) -> String {
         let known = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
         match self.device {
@@ -200,6 +205,10 @@ impl Inspection {
                 "model {}, serial {}",
                 known(&self.model),
                 known(&self.serial)
+            ),
+            None if self.name_count > 1 => format!(
+                "regular file with {} names (hard links), whose content changes under each",
+                self.name_count
             ),
             None => "regular file".to_owned(),
         }

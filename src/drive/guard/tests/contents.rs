@@ -114,5 +114,21 @@ fn image_file_contents_are_examined_like_device() {
     let facts = crate::drive::guard::inspect_target(&roots, &medium).unwrap();
     let about = facts.summary_lines().join("\n");
     assert!(about.contains("partition 2, 1 MiB, ext4"), "{about}");
-    assert!(about.contains("regular file"), "{about}");
+    assert!(about.contains("regular file\n"), "{about}");
+}
+
+#[test]
+fn facts_about_a_file_tell_how_many_names_it_has() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("daily.0");
+    std::fs::write(&path, vec![0; 1 << 20]).unwrap();
+    std::fs::hard_link(&path, directory.path().join("daily.1")).unwrap();
+    let roots = SysPaths::default();
+    let medium = medium::open_target(&roots, path.to_str().unwrap(), None).unwrap();
+    let facts = crate::drive::guard::inspect_target(&roots, &medium).unwrap();
+    assert_eq!(facts.name_count, 2);
+    for lines in [facts.summary_lines(), facts.detail_lines()] {
+        let about = lines.join("\n");
+        assert!(about.contains("regular file with 2 names"), "{about}");
+    }
 }
