@@ -140,6 +140,26 @@ pub fn devices(file: &File) -> io::Result<Vec<BtrfsDevice>> {
     Ok(found)
 }
 
+/// The identity of the file system that a file or directory is in, as the name of its directory in `/sys/fs/btrfs`.
+///
+/// # Errors
+/// `ENOTTY` when it is no btrfs.
+pub fn file_system_id(file: impl AsFd) -> io::Result<String> {
+    let mut info: FileSystemInfo = [0; 128];
+    query(file, FS_INFO, &mut info)?;
+    let bytes = [info[2], info[3]].map(u64::to_ne_bytes);
+    Ok(uuid_text(u128::from_be_bytes(
+        bytes.as_flattened().try_into().unwrap_or_default(),
+    )))
+}
+
+/// An identity in the usual groups of digits.
+fn uuid_text(number: u128) -> String {
+    let digits = format!("{number:032x}");
+    let groups = [0..8, 8..12, 12..16, 16..20, 20..32];
+    groups.map(|group| &digits[group]).join("-")
+}
+
 /// A device of the file system that a file or directory is in, by its id there.
 ///
 /// # Errors

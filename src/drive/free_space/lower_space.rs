@@ -108,16 +108,14 @@ impl LowerSpace {
 
     /// The free space of all that writes can need space of.
     pub(in crate::drive) fn rooms(&self, roots: &SysPaths, count: SpaceCount) -> Vec<LowerRoom> {
-        let promised = match count {
-            SpaceCount::BeforeWriting if !self.is_empty() => unwritten::unwritten_bytes(roots),
-            SpaceCount::BeforeWriting | SpaceCount::WhileWriting => 0,
-        };
-        self.rooms_where(roots, promised, |_| true)
+        self.rooms_where(roots, count, |_| true)
     }
 
     /// What of it has no usable space left.
     pub(in crate::drive) fn exhausted(&self, roots: &SysPaths) -> Vec<LowerRoom> {
-        self.rooms_where(roots, 0, |room| room.usable_bytes() == 0)
+        self.rooms_where(roots, SpaceCount::WhileWriting, |room| {
+            room.usable_bytes() == 0
+        })
     }
 
     /// Whether all that writes can need space of has that many bytes free beside a reserve, or beside its
@@ -125,30 +123,41 @@ impl LowerSpace {
     #[must_use]
     pub fn has_free(&self, roots: &SysPaths, bytes: u64, reserve: u64) -> bool {
         let lacks = |room: &FreeSpace| !room.has_free(bytes, reserve);
-        self.rooms_where(roots, 0, lacks).is_empty()
+        self.rooms_where(roots, SpaceCount::WhileWriting, lacks)
+            .is_empty()
     }
 
-    /// The free space without the bytes that are promised to others. The blocks of an image are looked up only
+    /// The free space, before anything is written without the bytes that are promised to others. The blocks of an image are looked up only
     /// where its free space is wanted: that takes time for large ones.
     fn rooms_where(
         &self,
         roots: &SysPaths,
-        promised: u64,
+        count: SpaceCount,
         is_wanted: impl Fn(&FreeSpace) -> bool,
     ) -> Vec<LowerRoom> {
-        let lower_room = |room: Option<FreeSpace>, new_bytes: &dyn Fn() -> u64| {
+        let is_before = count == SpaceCount::BeforeWriting;
+        let promised = match is_before && !self.is_empty() {
+            true => unwritten::unwritten_bytes(roots),
+            false => 0,
+        };
+        let lower_room = |room: Option<FreeSpace>, promised: u64, new_bytes: &dyn Fn() -> u64| {
             let room = Some(room?.without(promised)).filter(&is_wanted)?;
             let bytes = new_bytes();
             let demand = SpaceDemand::NewBlocks { bytes };
             (bytes > 0).then_some(LowerRoom { room, demand })
         };
         let images = self.images.iter().filter_map(|image| {
+            let uncommitted = match is_before {
+                true => unwritten::uncommitted_bytes(roots, &image.place),
+                false => 0,
+            };
+            let promised = promised.saturating_add(uncommitted);
             let room = image_room(roots, image);
-            lower_room(room, &|| image.new_block_bytes(roots))
+            lower_room(room, promised, &|| image.new_block_bytes(roots))
         });
         let memory_devices = self.memory_devices.iter().filter_map(|device| {
             let room = MemoryDevice::room(roots);
-            lower_room(room, &|| device.new_bytes(roots))
+            lower_room(room, promised, &|| device.new_bytes(roots))
         });
         let stores = self.stores.iter().filter_map(|store| {
             let (room, unit_bytes) = FreeSpace::of_store(roots, store)?;
@@ -161,11 +170,12 @@ impl LowerSpace {
 }
 
 /// Bytes of the file system of a file that have been promised to others: the kernel has not written them to
-/// an image there yet. What was written to its files is no longer free.
+/// an image there yet. What was written to its files is no longer free, on btrfs once it is committed.
 fn promised_bytes(roots: &SysPaths, file: &File) -> u64 {
+    let uncommitted = unwritten::uncommitted_bytes(roots, file);
     match image::is_below_an_image(roots, file) {
-        true => unwritten::unwritten_bytes(roots),
-        false => 0,
+        true => unwritten::unwritten_bytes(roots).saturating_add(uncommitted),
+        false => uncommitted,
     }
 }
 

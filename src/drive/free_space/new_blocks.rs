@@ -9,8 +9,9 @@ use crate::drive::extents::AllocatedExtents;
 use crate::drive::{extents, ioctl};
 use crate::roots::SysPaths;
 
+pub(super) const BTRFS_MAGIC: u32 = 0x9123_683e;
 /// File systems that write no block in place (statfs(2), linux/magic.h): btrfs, ZFS, bcachefs, NILFS.
-const COPY_ON_WRITE_MAGIC: [u32; 4] = [0x9123_683e, 0x2fc1_2fc1, 0xca45_1a4e, 0x3434];
+const COPY_ON_WRITE_MAGIC: [u32; 4] = [BTRFS_MAGIC, 0x2fc1_2fc1, 0xca45_1a4e, 0x3434];
 const NFS_MAGIC: u32 = 0x6969;
 /// File systems on a server, whose quotas the kernel does not tell: NFS, SMB (both versions), 9p, Ceph, AFS,
 /// Lustre, GPFS.

@@ -95,6 +95,38 @@ fn output_after_sync(run: impl Fn() -> Output) -> Output {
     run()
 }
 
+/// btrfs reports blocks as free until the transaction that allocated them is committed, up to 30 s later.
+#[test]
+fn space_that_btrfs_has_allocated_and_not_committed_is_not_free() {
+    let mut sandbox = GuardSandbox::new();
+    let Some((_device, directory)) = mount_file_system(&mut sandbox, 4 << 30, &BTRFS) else {
+        return;
+    };
+    let write_new = |path: &Path| {
+        let output = format!("of={}", path.display());
+        let words = ["if=/dev/zero", "bs=1M", "count=256", "oflag=direct"];
+        let words = [&words[..], &["conv=fsync", &output]].concat();
+        assert!(command_output("dd", &words).is_some());
+    };
+    // A new group of blocks would be committed at once: those of this file are free again.
+    let removed = directory.join("removed");
+    write_new(&removed);
+    std::fs::remove_file(&removed).unwrap();
+    assert!(command_output("sync", &["-f", directory.to_str().unwrap()]).is_some());
+    let before = free_bytes(&directory);
+    write_new(&directory.join("others"));
+    let is_committed = free_bytes(&directory) < before - 128 * MIB;
+    let size = format!("{}MiB", (before - RESERVE_BYTES) / MIB - 128);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
+    command.arg("run").arg("random-read").arg(&directory);
+    command.args(["--scratch-size", &size, "--requests", "20"]);
+    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    let output = command.output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("run `sync`") || is_committed, "{message}");
+}
+
 #[test]
 fn device_in_sparse_image_without_room_below_is_refused() {
     let mut sandbox = GuardSandbox::new();
