@@ -8,6 +8,9 @@ use crate::shell;
 
 /// Of the limit from which writers wait, the one from which the kernel writes back is this part.
 const BACKGROUND_DIVISOR: u64 = 4;
+/// The largest directories that du(1) lists, each in one line. Its users choose their names, which a terminal
+/// would take for commands.
+const LARGEST_LAST: &str = r"sort -zh | tail -zn 20 | tr '\0\n' '\n?' | cat -v";
 /// Mounts that a sentence names at most.
 const MAX_SUBMOUNTS: usize = 4;
 
@@ -220,13 +223,13 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             inodes,
         } => {
             let (option, used) = match inodes {
-                true => ("-x --inodes", "inodes"),
-                false => ("-xh", "space"),
+                true => ("-0x --inodes", "inodes"),
+                false => ("-0xh", "space"),
             };
             RemedyText::command_or(
                 exact_path(mount_point)
                     .and_then(shell::quote_word)
-                    .map(|path| format!("du {option} --max-depth=2 -- {path} | sort -h | tail -20")),
+                    .map(|path| format!("du {option} --max-depth=2 -- {path} | {LARGEST_LAST}")),
                 format!("what uses the {used}"),
                 format!("see what uses the {used} of {mount_point} with du"),
             )
@@ -398,9 +401,39 @@ mod tests {
             };
             remedy_text(&remedy).command.unwrap()
         };
-        let rest = "--max-depth=2 -- /srv | sort -h | tail -20";
-        assert_eq!(command(false), format!("du -xh {rest}"));
-        assert_eq!(command(true), format!("du -x --inodes {rest}"));
+        let rest = "--max-depth=2 -- /srv | sort -zh | tail -zn 20 | tr '\\0\\n' '\\n?' | cat -v";
+        assert_eq!(command(false), format!("du -0xh {rest}"));
+        assert_eq!(command(true), format!("du -0x --inodes {rest}"));
+    }
+
+    #[test]
+    fn names_of_directories_that_use_the_space_send_nothing_to_the_terminal() {
+        let place = tempfile::tempdir().unwrap();
+        for name in [
+            "plain",
+            "title \x1b]0;x\x07",
+            "9T\n9T home",
+            "\u{202e}\u{9b}2J",
+        ] {
+            std::fs::create_dir(place.path().join(name)).unwrap();
+        }
+        for inodes in [false, true] {
+            let remedy = Remedy::ShowDiskUsage {
+                mount_point: SafeText::from_path(place.path()),
+                inodes,
+            };
+            let command = remedy_text(&remedy).command.unwrap();
+            let mut shell = std::process::Command::new("sh");
+            let output = shell.args(["-c", &command]).output().unwrap();
+            let list = String::from_utf8(output.stdout).unwrap();
+            let is_harmless = |it: char| it.is_ascii() && !it.is_ascii_control();
+            assert!(list.replace(['\t', '\n'], "").chars().all(is_harmless));
+            assert_eq!(list.lines().count(), 5, "{list}");
+            assert!(
+                list.contains("/plain\n") && list.contains("/9T?9T home\n"),
+                "{list}"
+            );
+        }
     }
 
     #[test]
