@@ -160,7 +160,7 @@ pub enum ProcessActionError {
     },
     /// A system call takes the number for that of another process.
     #[error(
-        "/proc is that of another PID namespace, in which {pid} is another process than here: {}; {advice}",
+        "{}: /proc is of another PID namespace, and {pid} another process here; {advice}",
         unapplied_text(*action),
         advice = "start diskscope with the /proc of its own (nsenter -m, unshare --mount-proc)"
     )]

@@ -89,6 +89,9 @@ diskscope why --duration 12s >/tmp/why 2>&1
 expect "a server that does not answer is the cause" "does not answer\|has not answered" /tmp/why
 expect "with its mount" "/tmp/mounted" /tmp/why
 expect "whose unmount ends the waiting" "umount -f -l -- /tmp/mounted" /tmp/why
+sed -n 's/ && umount -f -l -- .*//p' /tmp/why >/tmp/condition
+sh /tmp/condition >/tmp/met 2>&1 && echo met >>/tmp/met
+expect "whose condition is met while a process waits" "^met" /tmp/met
 head -n 12 /tmp/why
 # A process that is given a path may wait for any server.
 cat /tmp/mounted/nothing >/tmp/output 2>&1 &
@@ -103,5 +106,8 @@ expect "the list still answers" "COMMAND" /tmp/text
 
 kill -9 $copies $reader
 echo 2 >/proc/fs/nfsd/threads
+sleep 5
+sh /tmp/condition >/tmp/met 2>&1 || echo "not met" >>/tmp/met
+expect "and not when the server answers again" "^not met" /tmp/met
 echo "failed: $failed"
 exit $failed

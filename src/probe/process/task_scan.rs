@@ -56,7 +56,7 @@ pub(super) fn look_at_process(roots: &SysPaths, pid: u32, with_fuse: bool) -> Op
             name: name.to_vec(),
             is_kernel_thread,
             wait_channel: channel,
-            switches: switches_of(&place),
+            switches: switches_of(place),
         })
     };
     let blocked = if stat.thread_count <= 1 {

@@ -268,7 +268,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
                 Some((command, pid)) => RemedyText::command(
                     command,
                     format!(
-                        "after a look at the server, ends the waiting, if process {pid} still waits; open files there are lost"
+                        "after a look at the server, ends the waiting, if process {pid} is still in this sleep; open files there are lost"
                     ),
                 ),
                 None => RemedyText::advice(format!(
@@ -519,7 +519,7 @@ mod tests {
         assert!(command.ends_with(" && umount -f -l -- /x"), "{command}");
         assert_eq!(
             remedy.sentence(),
-            "after a look at the server, ends the waiting, if process 20 still waits; open files there are lost:"
+            "after a look at the server, ends the waiting, if process 20 is still in this sleep; open files there are lost:"
         );
     }
 }
