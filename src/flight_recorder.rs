@@ -243,7 +243,7 @@ fn blocked_threads(roots: &SysPaths) -> Vec<BlockedThread> {
     let sample = facts.read();
     let scan = facts.scan().unwrap_or_default();
     let examine = |task: &BlockedTask| {
-        let details = facts.examine_blocked(&sample, (task.pid, task.tid));
+        let details = facts.examine_blocked(&sample, task);
         BlockedThread {
             pid: task.pid,
             tid: task.tid,
@@ -311,7 +311,7 @@ fn request_lines(taken: &RetainedRequests, begin: u64) -> Vec<RequestLines> {
 }
 
 fn recorded_diagnosis(mut diagnosis: Diagnosis) -> RecordedDiagnosis {
-    diagnosis.remove_process_remedies();
+    diagnosis.keep_lasting_remedies();
     RecordedDiagnosis {
         sentence: conclusion(&diagnosis).into(),
         text: diagnosis_text(&diagnosis)
@@ -329,9 +329,10 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::remedy::{ProcessInstance, Remedy};
+    use crate::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
     use crate::diagnosis::{Cause, CauseDetail, Severity};
     use crate::model::ViewBuilder;
+    use crate::probe::process::thread_sleep::ThreadSleep;
 
     /// A snapshot of that second with these shares of time in which tasks wait for I/O and memory.
     fn snapshot(second: u64, io: f64, memory: f64) -> Arc<Snapshot> {
@@ -383,6 +384,32 @@ mod tests {
         assert_eq!(
             recorded_diagnosis(diagnosis(&remedies)),
             recorded_diagnosis(diagnosis(&[Remedy::ShowKernelLog]))
+        );
+    }
+
+    #[test]
+    fn diagnosis_of_a_trigger_has_no_command_for_a_mount() {
+        let unmount = |mount| Remedy::LazyUnmount {
+            mount_point: "/mnt/a".into(),
+            mount,
+        };
+        let awaited = AwaitedMount {
+            id: 66,
+            parent: 44,
+            device_id: (0, 41),
+            waiter: ThreadSleep {
+                pid: 20,
+                tid: 20,
+                run_times: [1, 2, 3],
+            },
+        };
+        let recorded = recorded_diagnosis(diagnosis(&[unmount(Some(awaited))]));
+        assert_eq!(recorded, recorded_diagnosis(diagnosis(&[unmount(None)])));
+        assert!(
+            !recorded
+                .text
+                .iter()
+                .any(|line| line.contains("umount -f -l -- "))
         );
     }
 

@@ -108,6 +108,19 @@ pub fn quote_word(word: impl AsRef<[u8]>) -> Option<String> {
     Some(quoted)
 }
 
+/// A basic regular expression, as of grep(1), that matches this text only.
+#[must_use]
+pub fn basic_regex(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '\\' | '.' | '*' | '[' | '^' | '$') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
+}
+
 /// The bytes of a word as [`quote_word`] writes it; of another word any bytes or none.
 fn unquote_word(word: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(word.len());

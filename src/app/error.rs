@@ -158,6 +158,18 @@ pub enum ProcessActionError {
         /// The action.
         action: ProcessAction,
     },
+    /// A system call takes the number for that of another process.
+    #[error(
+        "{}: /proc is of another PID namespace, and {pid} another process here; {advice}",
+        unapplied_text(*action),
+        advice = "start diskscope with the /proc of its own (nsenter -m, unshare --mount-proc)"
+    )]
+    OtherNumbers {
+        /// Its id.
+        pid: u32,
+        /// The action.
+        action: ProcessAction,
+    },
     /// The signal could not be sent.
     #[error(
         "cannot send {signal} to process {pid}: {source}{advice}",

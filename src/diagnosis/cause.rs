@@ -37,11 +37,21 @@ impl Diagnosis {
             .any(|cause| cause.severity >= Severity::Warning)
     }
 
-    /// Removes the measures for one process: when a diagnosis is read later, another process may have its
-    /// number.
+    /// Removes the measures for one process, where another one may have its number.
     pub fn remove_process_remedies(&mut self) {
         for cause in &mut self.causes {
             cause.remedies.retain(|remedy| !remedy.acts_on_process());
+        }
+    }
+
+    /// Keeps of the measures what is still right when the diagnosis is read later: another process may have
+    /// a number then, and another file system may be mounted in a place.
+    pub fn keep_lasting_remedies(&mut self) {
+        self.remove_process_remedies();
+        for remedy in self.causes.iter_mut().flat_map(|it| &mut it.remedies) {
+            if let Remedy::LazyUnmount { mount, .. } = remedy {
+                *mount = None;
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use super::code::CauseCode;
 use super::measurement::Quantity;
 use super::rules::{Examination, examine_all};
 use super::window::EvidenceWindow;
+use crate::probe::process::numbers::ProcessNumbers;
 use crate::sorting::SortList as _;
 
 /// For each cause the causes that it explains, on the same device or for the same process.
@@ -116,7 +117,7 @@ pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
             Examination::NotExamined(reason) => diagnosis.not_examined.push((code, reason)),
         }
     }
-    if window.is_recorded() {
+    if window.process_numbers == ProcessNumbers::Other {
         diagnosis.remove_process_remedies();
     }
     mark_consequences(&analysis, &mut diagnosis.causes);

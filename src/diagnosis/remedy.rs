@@ -1,5 +1,6 @@
 //! What helps, as data.
 
+use crate::probe::process::thread_sleep::ThreadSleep;
 use crate::safe_text::SafeText;
 
 /// A process, and no other one that gets its number later.
@@ -9,6 +10,20 @@ pub struct ProcessInstance {
     pub pid: u32,
     /// Time of its start in clock ticks since boot (field 22 of `/proc/PID/stat`).
     pub start_ticks: u64,
+}
+
+/// A mount whose server a thread waits for, and no other one that gets its place later. The numbers alone do
+/// not tell: the kernel gives them to the next mount. It does not while a thread waits for the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AwaitedMount {
+    /// Mount ID.
+    pub id: u64,
+    /// ID of the mount that it is mounted on.
+    pub parent: u64,
+    /// Device number of its file system.
+    pub device_id: (u32, u32),
+    /// The sleep of a thread that waits.
+    pub waiter: ThreadSleep,
 }
 
 /// A measure; `report::diagnosis` makes the command of it.
@@ -83,6 +98,15 @@ pub enum Remedy {
     LazyUnmount {
         /// Where it is mounted.
         mount_point: SafeText,
+        /// The mount; `None` where another one there could not be told from it: then no command names it.
+        mount: Option<AwaitedMount>,
+    },
+    /// Such an unmount, which detaches other file systems as well.
+    UnmountWithSubmounts {
+        /// Where it is mounted.
+        mount_point: SafeText,
+        /// Where the others are mounted, below it.
+        submounts: Vec<SafeText>,
     },
     /// An unmount of what is mounted over such a file system, before its own: a command with its mount
     /// point would unmount the upper one.

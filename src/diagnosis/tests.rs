@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::file_server::{AwaitedServer, ServedMount};
-use super::remedy::Remedy;
+use super::remedy::{AwaitedMount, Remedy};
 use super::*;
 use crate::drive::identity::list_block_devices;
 use crate::drive::mounts::MountEntry;
@@ -18,7 +18,9 @@ use crate::model::snapshot::{
 };
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::files::layout::FileLayout;
+use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan, UsedMount};
+use crate::probe::process::thread_sleep::ThreadSleep;
 use crate::probe::sample::UnitKind;
 use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
 use crate::probe::system::fuse::FuseConnection;
@@ -129,6 +131,7 @@ impl Scene {
             facts: Some((FactsSample::default(), self.facts.clone())),
             read_files: self.read_files.clone(),
             stoppable: self.processes.iter().map(|it| it.pid).collect(),
+            process_numbers: ProcessNumbers::Own,
             ..EvidenceWindow::default()
         }
     }
@@ -492,6 +495,10 @@ fn diagnosis_of_a_recording_has_no_measure_for_a_process_number() {
         snapshot.blocked = Some(blocked.collect());
     });
     assert!(!diagnosis.causes.is_empty() && !acts_on_process(&diagnosis));
+    // Numbers of another PID namespace are those of other processes in a command.
+    let mut window = scene.window();
+    window.process_numbers = ProcessNumbers::Other;
+    assert!(!acts_on_process(&diagnose(&window).unwrap()));
 }
 
 #[test]
@@ -1062,11 +1069,32 @@ fn waiting_for_server(channel: &str, mounts: Vec<MountEntry>) -> EvidenceWindow 
             device_id: used.device_id,
             kind: used.file_system.clone(),
         }],
+        sleep: Some(SLEEP),
         ..BlockedDetails::default()
     };
     let mut window = scene.window();
     window.blocked = vec![details];
     window
+}
+
+/// The sleep of the process that waits.
+const SLEEP: ThreadSleep = ThreadSleep {
+    pid: 20,
+    tid: 20,
+    run_times: [81_234, 1204, 31],
+};
+
+/// The unmount of this file system, on which the process waits.
+fn lazy_unmount(mount: &MountEntry) -> Remedy {
+    Remedy::LazyUnmount {
+        mount_point: SafeText::from_path(&mount.path),
+        mount: Some(AwaitedMount {
+            id: mount.id,
+            parent: mount.parent,
+            device_id: mount.device_id,
+            waiter: SLEEP,
+        }),
+    }
 }
 
 /// What is said of the server, and the measure.
@@ -1097,14 +1125,14 @@ fn among(kind: &str, places: &[&str]) -> (AwaitedServer, Remedy) {
     (AwaitedServer::Among(mounts), Remedy::UnmountUnanswering)
 }
 
-/// The server of this one.
-fn of(kind: &str, place: &str) -> (AwaitedServer, Remedy) {
-    let mount_point = SafeText::from(place);
+/// The server of the second of two served file systems.
+fn of_second(kind: &str) -> (AwaitedServer, Remedy) {
+    let second = &two_served(kind)[2];
     let server = AwaitedServer::Of(ServedMount {
         kind: kind.into(),
-        mount_point: mount_point.clone(),
+        mount_point: SafeText::from_path(&second.path),
     });
-    (server, Remedy::LazyUnmount { mount_point })
+    (server, lazy_unmount(second))
 }
 
 #[test]
@@ -1128,7 +1156,7 @@ fn open_file_on_a_served_file_system_does_not_make_it_the_one_that_is_waited_for
             connections([Some(0), None]),
             &among("fuse.sshfs", &["/mnt/b"]),
         ),
-        (connections([Some(0), Some(1)]), &of("fuse.sshfs", "/mnt/b")),
+        (connections([Some(0), Some(1)]), &of_second("fuse.sshfs")),
     ] {
         window.facts.as_mut().unwrap().1.fuse = counts;
         assert_eq!(awaited(&window), *expected);
@@ -1146,7 +1174,7 @@ fn waiting_connection_is_that_of_a_task_that_waited_before_it_was_read_and_still
     };
     let mut window = waiting_for_server("request_wait_answer", two_served("fuse.sshfs"));
     window.facts.as_mut().unwrap().1.fuse = Some(vec![connection]);
-    assert_eq!(awaited(&window), of("fuse.sshfs", "/mnt/b"));
+    assert_eq!(awaited(&window), of_second("fuse.sshfs"));
     let uncertain = among("fuse.sshfs", &["/mnt/b"]);
     let mut earlier = window.clone();
     earlier.facts.as_mut().unwrap().1.at = Duration::from_secs(99);
@@ -1166,7 +1194,7 @@ fn network_file_system_is_known_by_the_file_that_the_task_reads_or_writes_only()
     let mut window = waiting_for_server("rpc_wait_bit_killable", two_served("nfs4"));
     assert_eq!(awaited(&window), among("nfs4", &["/home", "/mnt/b"]));
     window.blocked[0].used_mount_id = Some(2);
-    assert_eq!(awaited(&window), of("nfs4", "/mnt/b"));
+    assert_eq!(awaited(&window), of_second("nfs4"));
     // A file of another kind, as of an overlay; one that is not mounted any more.
     window.blocked[0].used_mount_id = Some(0);
     assert_eq!(awaited(&window), among("nfs4", &["/home", "/mnt/b"]));
@@ -1191,7 +1219,7 @@ fn server_is_known_only_if_all_tasks_wait_for_the_same_one() {
         tid: 21,
         ..window.blocked[0].clone()
     });
-    assert_eq!(awaited(&window), of("nfs4", "/mnt/b"));
+    assert_eq!(awaited(&window), of_second("nfs4"));
     window.blocked[1].used_mount_id = Some(1);
     assert_eq!(awaited(&window), among("nfs4", &["/mnt/b", "/home"]));
 }
@@ -1247,14 +1275,19 @@ fn recording_names_the_file_systems_that_a_task_may_have_waited_for() {
     assert_eq!(mounts("rpc_wait_bit_killable"), among("nfs4", &["/c"]));
 }
 
-/// The measure against a server that does not answer, with file systems mounted at these places in this
-/// order, each with the place of the mount below it; the process reads a file on the second one.
-fn unmount_with(places: &[(usize, &[u8])]) -> Remedy {
-    let mounts = places
+/// File systems that are mounted at these places in this order, each with the place of the mount below it.
+fn mounted_at(places: &[(usize, &[u8])]) -> Vec<MountEntry> {
+    places
         .iter()
         .enumerate()
-        .map(|(index, (parent, place))| mount(index as u64, *parent as u64, 40, "nfs4", place));
-    let mut window = waiting_for_server("nfs_wait_bit_killable", mounts.collect());
+        .map(|(index, (parent, place))| mount(index as u64, *parent as u64, 40, "nfs4", place))
+        .collect()
+}
+
+/// The measure against a server that does not answer, with these file systems; the process reads a file on the
+/// second one.
+fn unmount_with(places: &[(usize, &[u8])]) -> Remedy {
+    let mut window = waiting_for_server("nfs_wait_bit_killable", mounted_at(places));
     window.blocked[0].used_mount_id = Some(1);
     awaited(&window).1
 }
@@ -1262,16 +1295,11 @@ fn unmount_with(places: &[(usize, &[u8])]) -> Remedy {
 #[test]
 fn file_system_below_another_one_is_not_unmounted_by_its_path() {
     let mount_point = SafeText::from("/mnt/a");
-    let own = Remedy::LazyUnmount {
-        mount_point: mount_point.clone(),
-    };
+    let own = lazy_unmount(&mounted_at(&[(9, b"/"), (0, b"/mnt/a")])[1]);
     let upper_first = Remedy::UnmountUpperFirst { mount_point };
     for (places, expected) in [
         (&[(9, &b"/"[..]), (0, b"/mnt/a")][..], &own),
-        (
-            &[(9, b"/"), (0, b"/mnt/a"), (1, b"/mnt/a/b"), (0, b"/mnt/ab")],
-            &own,
-        ),
+        (&[(9, b"/"), (0, b"/mnt/a"), (0, b"/mnt/ab")], &own),
         (&[(9, b"/"), (0, b"/mnt/a"), (1, b"/mnt/a")], &upper_first),
         (&[(9, b"/"), (0, b"/mnt/a"), (0, b"/mnt")], &upper_first),
     ] {
@@ -1280,12 +1308,38 @@ fn file_system_below_another_one_is_not_unmounted_by_its_path() {
 }
 
 #[test]
+fn file_system_with_others_below_it_is_not_unmounted_by_a_command() {
+    let submounts = |places: &[&str]| Remedy::UnmountWithSubmounts {
+        mount_point: "/mnt/a".into(),
+        submounts: places.iter().map(|it| SafeText::from(*it)).collect(),
+    };
+    let below: [(usize, &[u8]); 4] = [
+        (9, b"/"),
+        (0, b"/mnt/a"),
+        (1, b"/mnt/a/b"),
+        (2, b"/mnt/a/b/c"),
+    ];
+    assert_eq!(unmount_with(&below[..3]), submounts(&["/mnt/a/b"]));
+    let both = submounts(&["/mnt/a/b", "/mnt/a/b/c"]);
+    assert_eq!(unmount_with(&below), both);
+}
+
+#[test]
+fn unmount_has_no_command_where_the_sleep_of_the_waiter_is_not_known() {
+    let mut window = waiting_for_server("rpc_wait_bit_killable", two_served("nfs4"));
+    window.blocked[0].used_mount_id = Some(2);
+    window.blocked[0].sleep = None;
+    let unknown = Remedy::LazyUnmount {
+        mount_point: "/mnt/b".into(),
+        mount: None,
+    };
+    assert_eq!(awaited(&window).1, unknown);
+}
+
+#[test]
 fn mount_point_that_is_no_utf8_is_known_by_its_bytes() {
-    let mount_point = SafeText::from_bytes(b"/mnt/gr\xf6");
-    assert_eq!(
-        unmount_with(&[(9, b"/"), (0, b"/mnt/gr\xf6")]),
-        Remedy::LazyUnmount { mount_point }
-    );
+    let places: [(usize, &[u8]); 2] = [(9, b"/"), (0, b"/mnt/gr\xf6")];
+    assert_eq!(unmount_with(&places), lazy_unmount(&mounted_at(&places)[1]));
 }
 
 #[test]

@@ -7,7 +7,8 @@ use super::requests::RequestEvidence;
 use crate::model::Snapshot;
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::files::layout::FileLayout;
-use crate::probe::process::task_scan::TaskScan;
+use crate::probe::process::numbers::ProcessNumbers;
+use crate::probe::process::task_scan::{BlockedTask, TaskScan};
 
 /// Length of a sliding window: long enough for what the rules call lasting, short enough that a
 /// problem which ended is not named any more.
@@ -29,6 +30,8 @@ pub struct EvidenceWindow {
     pub read_files: Vec<FileLayout>,
     /// Processes with I/O that can be stopped without that others hang with them.
     pub stoppable: Vec<u32>,
+    /// Whether a command may name a process by its number.
+    pub process_numbers: ProcessNumbers,
     /// Single requests; `None` without root, and where nothing was traced.
     pub requests: Option<RequestEvidence>,
 }
@@ -44,13 +47,6 @@ impl EvidenceWindow {
         }
     }
 
-    /// Whether it is from a recording: its processes and devices need not exist any more, and can be
-    /// those of another machine.
-    #[must_use]
-    pub fn is_recorded(&self) -> bool {
-        self.scans.is_empty() && self.facts.is_none()
-    }
-
     /// Whether the blocked tasks are known, from scans or from the snapshots of a recording.
     #[must_use]
     pub fn has_blocked_tasks(&self) -> bool {
@@ -61,7 +57,7 @@ impl EvidenceWindow {
     /// Tasks that are blocked in the last scan, and have been without a context switch since an
     /// earlier one: those worth a closer look.
     #[must_use]
-    pub fn still_blocked(&self) -> Vec<(u32, u32)> {
+    pub fn still_blocked(&self) -> Vec<BlockedTask> {
         let Some((last, earlier)) = self.scans.split_last() else {
             return Vec::new();
         };
@@ -75,7 +71,7 @@ impl EvidenceWindow {
         last.blocked
             .iter()
             .filter(|task| !task.is_kernel_thread && blocked_before(task.pid, task.tid))
-            .map(|task| (task.pid, task.tid))
+            .cloned()
             .collect()
     }
 }

@@ -103,6 +103,25 @@ pub fn is_reachable(mounts: &[MountEntry], mount: &MountEntry) -> bool {
     !is_hidden
 }
 
+/// The mounts of this table that are on a mount, or on one that is: a lazy unmount detaches them with it.
+pub fn submounts<'a>(
+    mounts: &'a [MountEntry],
+    mount: &MountEntry,
+) -> impl Iterator<Item = &'a MountEntry> {
+    let mut found = HashSet::from([mount.id]);
+    let mut is_complete = false;
+    // A mount that was moved is listed before the one that it is on.
+    while !is_complete {
+        let count = found.len();
+        let below = mounts.iter().filter(|it| found.contains(&it.parent));
+        let below: Vec<u64> = below.map(|it| it.id).collect();
+        found.extend(below);
+        is_complete = found.len() == count;
+    }
+    found.remove(&mount.id);
+    mounts.iter().filter(move |it| found.contains(&it.id))
+}
+
 /// The mount through which a file was opened (`mnt_id` in proc_pid_fdinfo(5)).
 #[must_use]
 pub fn mount_of_file(roots: &SysPaths, file: &File) -> Option<MountEntry> {
@@ -312,6 +331,30 @@ mod tests {
                 "{rows:?}"
             );
         }
+    }
+
+    #[test]
+    fn submounts_are_on_a_mount_or_on_one_that_is() {
+        let roots = SysPaths::under_root(Path::new("/nonexistent"));
+        let rows = [
+            (5, 3, "/m/a/b"),
+            (1, 1, "/"),
+            (2, 1, "/m"),
+            (3, 2, "/m/a"),
+            (4, 1, "/mb"),
+        ];
+        let entry = |(id, parent, at): (u64, u64, &str)| {
+            let line = format!("{id} {parent} 8:1 / {at} rw - ext4 /dev/sda1 rw");
+            parse_mount(&roots, line.as_bytes()).unwrap()
+        };
+        let table = rows.map(entry);
+        let of = |index: usize| -> Vec<u64> {
+            submounts(&table, &table[index]).map(|it| it.id).collect()
+        };
+        assert_eq!(of(2), [5, 3]);
+        assert_eq!(of(3), [5]);
+        assert!(of(0).is_empty() && of(4).is_empty());
+        assert_eq!(of(1), [5, 2, 3, 4]);
     }
 
     #[test]

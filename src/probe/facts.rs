@@ -5,9 +5,10 @@ use std::time::Duration;
 use super::collector::boot_time;
 use super::process::system_call::mount_of_used_file;
 use super::process::task_scan::{
-    TaskScan, UsedMount, kernel_stack, open_device_paths, used_mounts,
+    BlockedTask, TaskScan, UsedMount, kernel_stack, open_device_paths, read_switches, used_mounts,
 };
 use super::process::task_scanner::TaskScanner;
+use super::process::thread_sleep::ThreadSleep;
 use super::system::device_health::{DeviceHealth, read_device_health};
 use super::system::fuse::{FuseConnection, read_connections};
 use super::system::kernel_log::{KernelLog, NewErrors};
@@ -92,12 +93,19 @@ impl FactsReader {
     /// Where a blocked task waits: its kernel stack, where root allows, and the file systems that
     /// its process uses.
     #[must_use]
-    pub fn examine_blocked(&self, facts: &FactsSample, (pid, tid): (u32, u32)) -> BlockedDetails {
+    pub fn examine_blocked(&self, facts: &FactsSample, task: &BlockedTask) -> BlockedDetails {
+        let (pid, tid) = (task.pid, task.tid);
+        let sleep = ThreadSleep::read(&self.roots, (pid, tid));
+        let used_mount_id = mount_of_used_file(&self.roots, (pid, tid));
+        // Without a context switch since the scan, what was read before is that of the same sleep.
+        let switches = read_switches(&self.roots, (pid, tid));
+        let is_same_sleep = switches.is_some() && switches == task.switches;
         BlockedDetails {
             pid,
             tid,
             stack: kernel_stack(&self.roots, pid, tid),
-            used_mount_id: mount_of_used_file(&self.roots, (pid, tid)),
+            used_mount_id: used_mount_id.filter(|_| is_same_sleep),
+            sleep: sleep.filter(|_| is_same_sleep),
             mounts: used_mounts(&self.roots, &facts.mounts, pid),
             device_paths: open_device_paths(&self.roots, pid),
         }
@@ -116,6 +124,8 @@ pub struct BlockedDetails {
     /// ID of the mount of the file that it reads, writes or flushes at this moment; `None` where that is not
     /// known, as in a call with a path.
     pub used_mount_id: Option<u64>,
+    /// The sleep that it was found in; `None` where that is not known, or ended meanwhile.
+    pub sleep: Option<ThreadSleep>,
     /// File systems that its process has files open on.
     pub mounts: Vec<UsedMount>,
     /// Paths below `/dev` that its process has open.

@@ -240,7 +240,7 @@ impl Recording {
         };
         let mut record: TriggerRecord = self.parse_entry(entry)?;
         if let Some(diagnosis) = &mut record.diagnosis {
-            diagnosis.remove_process_commands();
+            diagnosis.remove_passing_commands();
         }
         Ok(Some(record))
     }

@@ -282,7 +282,7 @@ fn trigger_keeps_its_requests_and_views_while_ring_goes_round() {
 }
 
 #[test]
-fn commands_for_a_process_that_a_ring_of_an_earlier_version_has_are_left_out() {
+fn commands_for_a_process_or_a_mount_that_a_ring_of_an_earlier_version_has_are_left_out() {
     let line = |text: &str| SafeText::from_line(text);
     let sandbox = RingSandbox::new();
     let advice = [
@@ -290,6 +290,7 @@ fn commands_for_a_process_that_a_ring_of_an_earlier_version_has_are_left_out() {
         "kill -STOP 7",
         "(cd /proc/7/task && ionice -c 3 -p *)   # I/O class idle",
         "who uses the memory:",
+        "umount -f -l -- /mnt/a",
     ];
     let trigger = TriggerRecord {
         diagnosis: Some(RecordedDiagnosis {
@@ -297,6 +298,7 @@ fn commands_for_a_process_that_a_ring_of_an_earlier_version_has_are_left_out() {
                 line("  do           kill -STOP 7   # until kill -CONT 7"),
                 line("                 ps -L -p 7 -o lwp= | xargs -n 1 ionice -c 3 -p"),
                 line("  do           messages of the kernel:"),
+                line("                 umount -f -l -- /mnt/a"),
             ],
             document: json!({ "causes": [{ "advice": advice }, {}, 3] }),
             ..RecordedDiagnosis::default()
@@ -308,16 +310,19 @@ fn commands_for_a_process_that_a_ring_of_an_earlier_version_has_are_left_out() {
     let read = recording.read_trigger(0).unwrap().unwrap();
     let read = read.diagnosis.unwrap();
     let left_out = "(left out: another process may have the number now)";
+    let other_mount = "(left out: another file system may be mounted there now)";
     assert_eq!(
         read.text,
         [
             line(&format!("  {left_out}")),
             line(&format!("                 {left_out}")),
             line("  do           messages of the kernel:"),
+            line(&format!("                 {other_mount}")),
         ]
     );
     let read = &read.document["causes"][0]["advice"];
-    assert_eq!(*read, json!([advice[0], left_out, left_out, advice[3]]));
+    let expected = json!([advice[0], left_out, left_out, advice[3], other_mount]);
+    assert_eq!(*read, expected);
 }
 
 #[test]

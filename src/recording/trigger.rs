@@ -150,25 +150,35 @@ pub struct RecordedDiagnosis {
     pub document: Value,
 }
 
-/// What the commands for one process contain that earlier versions recorded.
-const PROCESS_COMMANDS: [&str; 2] = ["ionice -c 3 -p", "kill -STOP "];
-/// Instead of such a command.
-const NO_PROCESS_COMMAND: &str = "(left out: another process may have the number now)";
+const OTHER_PROCESS: &str = "(left out: another process may have the number now)";
+const OTHER_MOUNT: &str = "(left out: another file system may be mounted there now)";
+/// What the commands for one process or one mount contain that earlier versions recorded, and what replaces
+/// such a command.
+const PASSING_COMMANDS: [(&str, &str); 3] = [
+    ("ionice -c 3 -p", OTHER_PROCESS),
+    ("kill -STOP ", OTHER_PROCESS),
+    ("umount -f -l -- ", OTHER_MOUNT),
+];
 
 impl RecordedDiagnosis {
-    /// Replaces commands for one process, which earlier versions recorded.
-    pub(super) fn remove_process_commands(&mut self) {
-        let is_one = |line: &str| PROCESS_COMMANDS.iter().any(|part| line.contains(part));
-        for line in self.text.iter_mut().filter(|line| is_one(line)) {
-            let indent = line.len() - line.trim_start().len();
-            *line = SafeText::from_line(&format!("{:indent$}{NO_PROCESS_COMMAND}", ""));
+    /// Replaces commands for one process or one mount, which earlier versions recorded.
+    pub(super) fn remove_passing_commands(&mut self) {
+        let replacement = |line: &str| {
+            let mut all = PASSING_COMMANDS.iter();
+            all.find(|(part, _)| line.contains(part)).map(|it| it.1)
+        };
+        for line in &mut self.text {
+            if let Some(instead) = replacement(line) {
+                let indent = line.len() - line.trim_start().len();
+                *line = SafeText::from_line(&format!("{:indent$}{instead}", ""));
+            }
         }
         let causes = self.document.get_mut("causes");
         for cause in causes.and_then(Value::as_array_mut).into_iter().flatten() {
             let advice = cause.get_mut("advice").and_then(Value::as_array_mut);
             for line in advice.into_iter().flatten() {
-                if line.as_str().is_some_and(is_one) {
-                    *line = NO_PROCESS_COMMAND.into();
+                if let Some(instead) = line.as_str().and_then(replacement) {
+                    *line = instead.into();
                 }
             }
         }

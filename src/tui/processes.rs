@@ -14,6 +14,7 @@ use crate::drive::settings::{SettingError, SettingLock, SettingsManager, SystemS
 use crate::drive::{file_systems, identity};
 use crate::model::files;
 use crate::model::files::{DeletedView, FileView};
+use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::open_files;
 use crate::probe::process::stat::parse_stat;
 use crate::roots::SysPaths;
@@ -57,12 +58,17 @@ pub fn enable_delay_accounting(settings: &SettingsManager) -> Result<SettingLock
 ///
 /// # Errors
 ///
-/// When the process has ended, or belongs to another user.
+/// When the process has ended, or belongs to another user, and where its number is another process's in a
+/// system call.
 pub fn apply_action(
     roots: &SysPaths,
     process: ProcessId,
     action: ProcessAction,
 ) -> Result<ProcessActionOutcome, ProcessActionError> {
+    if ProcessNumbers::of_procfs(roots) == ProcessNumbers::Other {
+        let pid = process.pid;
+        return Err(ProcessActionError::OtherNumbers { pid, action });
+    }
     match action {
         ProcessAction::SetIoClass(class) => set_io_class(roots, process, class),
         ProcessAction::SendSignal(signal) => send_signal(roots, process, signal),
@@ -155,6 +161,31 @@ mod tests {
         ProcessId {
             pid,
             start_ticks: parse_stat(&text).unwrap().start_ticks,
+        }
+    }
+
+    #[test]
+    fn process_of_a_procfs_of_another_namespace_gets_no_signal_and_no_io_class() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let process = process_id(child.id());
+        let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        let (_root, roots) = SysPaths::with_files(&[
+            ("proc/self/status", "Tgid:\t7\nNStgid:\t7\t1\n"),
+            (&format!("proc/{}/stat", child.id()), &stat),
+        ]);
+        let actions = ProcessAction::SIGNAL_CHOICES.into_iter();
+        let actions = actions.chain(ProcessAction::IO_CLASS_CHOICES);
+        let refused = actions.map(|action| apply_action(&roots, process, action).unwrap_err());
+        let refused: Vec<_> = refused.collect();
+        let lives = child.try_wait().unwrap().is_none();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(lives);
+        for error in refused {
+            assert!(
+                matches!(error, ProcessActionError::OtherNumbers { .. }),
+                "{error}"
+            );
         }
     }
 

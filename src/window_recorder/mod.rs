@@ -17,6 +17,7 @@ use crate::drive::DriveKind;
 use crate::model::Snapshot;
 use crate::probe::boot_time;
 use crate::probe::facts::{FactsReader, FactsSample};
+use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::system::kernel_log::NewErrors;
 use crate::roots::SysPaths;
 use crate::safe_text::SafeText;
@@ -174,12 +175,13 @@ impl WindowRecorder {
         };
         self.window.blocked.clear();
         for task in self.window.still_blocked().into_iter().take(MAX_EXAMINED) {
-            let details = self.facts.examine_blocked(&end, task);
+            let details = self.facts.examine_blocked(&end, &task);
             self.window.blocked.push(details);
         }
         let snapshots = &self.window.snapshots;
         self.window.read_files = self.read_files.read(&self.roots, snapshots, end.at);
         self.window.stoppable = stoppable_processes(&self.roots, &self.window.snapshots);
+        self.window.process_numbers = ProcessNumbers::of_procfs(&self.roots);
         end.kernel_errors = joined_errors(self.logged.iter().map(|(_, errors)| errors));
         let begin = self.readings.front().cloned();
         self.window.facts = Some((begin.unwrap_or_default(), end));

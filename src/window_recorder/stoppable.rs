@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::Snapshot;
-use crate::probe::process::dependents::may_be_stopped;
+use crate::probe::process::dependents::DependentsSearch;
 use crate::roots::SysPaths;
 
 /// Processes whose descriptors are looked at: those that move most.
@@ -21,5 +21,6 @@ pub(super) fn stoppable_processes(roots: &SysPaths, snapshots: &[Arc<Snapshot>])
     let mut moved: Vec<(u32, f64)> = moved.into_iter().collect();
     moved.sort_by(|a, b| b.1.total_cmp(&a.1));
     let busiest = moved.into_iter().map(|(pid, _)| pid).take(MAX_PROCESSES);
-    busiest.filter(|pid| may_be_stopped(roots, *pid)).collect()
+    let mut search = DependentsSearch::new(roots);
+    busiest.filter(|pid| search.may_be_stopped(*pid)).collect()
 }

@@ -89,6 +89,10 @@ diskscope why --duration 12s >/tmp/why 2>&1
 expect "a server that does not answer is the cause" "does not answer\|has not answered" /tmp/why
 expect "with its mount" "/tmp/mounted" /tmp/why
 expect "whose unmount ends the waiting" "umount -f -l -- /tmp/mounted" /tmp/why
+sed -n '/ && umount -f -l -- /p' /tmp/why >/tmp/unmount
+sed 's/ && umount -f -l -- .*//' /tmp/unmount >/tmp/condition
+sh /tmp/condition >/tmp/met 2>&1 && echo met >>/tmp/met
+expect "whose condition is met while a process waits" "^met" /tmp/met
 head -n 12 /tmp/why
 # A process that is given a path may wait for any server.
 cat /tmp/mounted/nothing >/tmp/output 2>&1 &
@@ -101,7 +105,14 @@ head -n 12 /tmp/why
 timeout 20 diskscope watch --count 1 >/tmp/text 2>&1
 expect "the list still answers" "COMMAND" /tmp/text
 
+# The same process still waits.
+timeout 20 sh /tmp/unmount >/tmp/unmounted 2>&1
 kill -9 $copies $reader
+grep " /tmp/mounted " /proc/self/mountinfo >>/tmp/unmounted || echo "not mounted" >>/tmp/unmounted
+expect "the unmount is done" "^not mounted" /tmp/unmounted
+sleep 2
+sh /tmp/condition >/tmp/met 2>&1 || echo "not met" >>/tmp/met
+expect "and its condition is not met any more" "^not met" /tmp/met
 echo 2 >/proc/fs/nfsd/threads
 echo "failed: $failed"
 exit $failed

@@ -6,10 +6,11 @@
 
 use crate::diagnosis::analysis::{Analysis, Waiter};
 use crate::diagnosis::file_server::{AwaitedServer, FileServerClient, ServedMount};
-use crate::diagnosis::remedy::Remedy;
-use crate::drive::mounts::{MountEntry, is_reachable};
+use crate::diagnosis::remedy::{AwaitedMount, Remedy};
+use crate::drive::mounts::{MountEntry, is_reachable, submounts};
 use crate::model::snapshot::MountView;
 use crate::probe::facts::FactsSample;
+use crate::probe::process::thread_sleep::ThreadSleep;
 use crate::safe_text::SafeText;
 
 /// The type of file systems whose requests an unmount by force does not end (`no_force_umount` in
@@ -36,7 +37,7 @@ pub(super) fn search(analysis: &Analysis<'_>, waiters: &[&Waiter]) -> (AwaitedSe
     match found.as_slice() {
         [only] if are_certain => (
             AwaitedServer::Of(served_mount(only)),
-            unmount(&facts.mounts, only),
+            unmount(&facts.mounts, only, sleep_of_any(analysis, waiters)),
         ),
         _ => among(found.into_iter().map(served_mount).collect()),
     }
@@ -49,15 +50,39 @@ fn served_mount(mount: &MountEntry) -> ServedMount {
     }
 }
 
-/// The unmount of a file system that is known to be the one.
-fn unmount(mounts: &[MountEntry], mount: &MountEntry) -> Remedy {
+/// The sleep of the first of these tasks for which it is known.
+fn sleep_of_any(analysis: &Analysis<'_>, waiters: &[&Waiter]) -> Option<ThreadSleep> {
+    let mut details = waiters.iter().filter_map(|it| analysis.details(it));
+    details.find_map(|it| it.sleep)
+}
+
+/// The unmount of a file system that is known to be the one; `waiter` waits for its server.
+fn unmount(mounts: &[MountEntry], mount: &MountEntry, waiter: Option<ThreadSleep>) -> Remedy {
     let mount_point = SafeText::from_path(&mount.path);
     if mount.path.parent().is_none() || mount.file_system == NOT_ENDED_BY_FORCE {
         return Remedy::UnmountUnanswering;
     }
-    match is_reachable(mounts, mount) {
-        true => Remedy::LazyUnmount { mount_point },
-        false => Remedy::UnmountUpperFirst { mount_point },
+    if !is_reachable(mounts, mount) {
+        return Remedy::UnmountUpperFirst { mount_point };
+    }
+    let submounts: Vec<SafeText> = submounts(mounts, mount)
+        .map(|it| SafeText::from_path(&it.path))
+        .collect();
+    if !submounts.is_empty() {
+        return Remedy::UnmountWithSubmounts {
+            mount_point,
+            submounts,
+        };
+    }
+    let awaited = |waiter| AwaitedMount {
+        id: mount.id,
+        parent: mount.parent,
+        device_id: mount.device_id,
+        waiter,
+    };
+    Remedy::LazyUnmount {
+        mount_point,
+        mount: waiter.map(awaited),
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) fn look_at_process(roots: &SysPaths, pid: u32, with_fuse: bool) -> Op
             name: name.to_vec(),
             is_kernel_thread,
             wait_channel: channel,
-            switches: read_file(&place.join("status")).and_then(|text| parse_switches(&text)),
+            switches: switches_of(place),
         })
     };
     let blocked = if stat.thread_count <= 1 {
@@ -84,6 +84,17 @@ pub(super) fn look_at_process(roots: &SysPaths, pid: u32, with_fuse: bool) -> Op
         is_running: stat.state == 'R',
         blocked,
     })
+}
+
+/// The context switches of a thread so far.
+#[must_use]
+pub fn read_switches(roots: &SysPaths, (pid, tid): (u32, u32)) -> Option<u64> {
+    switches_of(&roots.proc.join(format!("{pid}/task/{tid}")))
+}
+
+/// The context switches of the task with this directory.
+fn switches_of(place: &Path) -> Option<u64> {
+    parse_switches(&read_file(&place.join("status"))?)
 }
 
 /// The context switches of a task, voluntary or not, from `/proc/PID/status`.

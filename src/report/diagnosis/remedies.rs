@@ -1,11 +1,18 @@
 //! What helps, as commands that can be pasted.
 
-use crate::diagnosis::remedy::{ProcessInstance, Remedy};
+use crate::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
+use crate::mountinfo;
+use crate::probe::process::thread_sleep::ThreadSleep;
 use crate::safe_text::SafeText;
 use crate::shell;
 
 /// Of the limit from which writers wait, the one from which the kernel writes back is this part.
 const BACKGROUND_DIVISOR: u64 = 4;
+/// The largest directories that du(1) lists, each in one line. Its users choose their names, which a terminal
+/// would take for commands.
+const LARGEST_LAST: &str = r"sort -zh | tail -zn 20 | tr '\0\n' '\n?' | cat -v";
+/// Mounts that a sentence names at most.
+const MAX_SUBMOUNTS: usize = 4;
 
 /// A measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +74,47 @@ fn exact_path(path: &SafeText) -> Option<&str> {
 fn same_process_condition(process: ProcessInstance) -> String {
     let ProcessInstance { pid, start_ticks } = process;
     format!(r"grep -qE '\) .( \S+){{18}} {start_ticks} ' /proc/{pid}/stat")
+}
+
+/// A condition that holds as long as this sleep of a thread lasts.
+fn same_sleep_condition(sleep: &ThreadSleep) -> String {
+    let ThreadSleep {
+        pid,
+        tid,
+        run_times: [on_processor, in_queue, count],
+    } = sleep;
+    format!("cat /proc/{pid}/task/{tid}/schedstat | grep -qx '{on_processor} {in_queue} {count}'")
+}
+
+/// Unmounts a file system while a thread waits for its server, as long as its mount point leads to it: the mount
+/// table lists it as the last one there, and none on it, neither below it nor over it.
+fn unmount_command(mount_point: &SafeText, mount: &AwaitedMount) -> Option<String> {
+    let path = exact_path(mount_point)?;
+    let AwaitedMount {
+        id,
+        parent,
+        device_id: (major, minor),
+        waiter,
+    } = mount;
+    // Behind the first path of a row, the root of the mount within its file system, and before its separator
+    // is the mount point only.
+    let place = shell::basic_regex(&mountinfo::escape(path));
+    Some(format!(
+        "{} && cat /proc/self/mountinfo | grep -a {} | tail -n 1 | grep -q '^{id} {parent} {major}:{minor} ' && ! grep -q '^[0-9]* {id} ' /proc/self/mountinfo && {}",
+        same_sleep_condition(waiter),
+        shell::quote_word(format!(" /.* {place} .* - "))?,
+        shell::command_line(["umount", "-f", "-l", "--", path])?,
+    ))
+}
+
+/// At most [`MAX_SUBMOUNTS`] of these places, and how many more there are.
+fn listed(places: &[SafeText]) -> String {
+    let (shown, rest) = places.split_at(places.len().min(MAX_SUBMOUNTS));
+    let shown: Vec<&str> = shown.iter().map(|it| it.as_str()).collect();
+    match rest.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// Limits what a unit reads and writes until the next boot.
@@ -175,15 +223,13 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             inodes,
         } => {
             let (option, used) = match inodes {
-                true => ("-x --inodes", "inodes"),
-                false => ("-xh", "space"),
+                true => ("-0x --inodes", "inodes"),
+                false => ("-0xh", "space"),
             };
             RemedyText::command_or(
                 exact_path(mount_point)
                     .and_then(shell::quote_word)
-                    .map(|path| {
-                        format!("du {option} --max-depth=2 -- {path} | sort -h | tail -20")
-                    }),
+                    .map(|path| format!("du {option} --max-depth=2 -- {path} | {LARGEST_LAST}")),
                 format!("what uses the {used}"),
                 format!("see what uses the {used} of {mount_point} with du"),
             )
@@ -214,14 +260,29 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
                 .to_owned(),
             "who uses the processors, in two seconds",
         ),
-        Remedy::LazyUnmount { mount_point } => RemedyText::command_or(
-            exact_path(mount_point)
-                .and_then(|path| shell::command_line(["umount", "-f", "-l", "--", path])),
-            "after a look at the server, ends the waiting; open files there are lost",
-            format!(
-                "after a look at the server, umount -f -l of {mount_point} ends the waiting, and open files there are lost"
-            ),
-        ),
+        Remedy::LazyUnmount { mount_point, mount } => {
+            let unmount = |mount: &AwaitedMount| {
+                Some((unmount_command(mount_point, mount)?, mount.waiter.pid))
+            };
+            match mount.as_ref().and_then(unmount) {
+                Some((command, pid)) => RemedyText::command(
+                    command,
+                    format!(
+                        "after a look at the server, ends the waiting, if process {pid} is still in this sleep; open files there are lost"
+                    ),
+                ),
+                None => RemedyText::advice(format!(
+                    "after a look at the server, umount -f -l of {mount_point} ends the waiting, and open files there are lost"
+                )),
+            }
+        }
+        Remedy::UnmountWithSubmounts {
+            mount_point,
+            submounts,
+        } => RemedyText::advice(format!(
+            "after a look at the server: umount -f -l of {mount_point} ends the waiting, and open files there are lost. It also detaches what is mounted below: {}",
+            listed(submounts)
+        )),
         Remedy::UnmountUpperFirst { mount_point } => RemedyText::advice(format!(
             "after a look at the server: another file system is mounted over {mount_point}, as findmnt shows. Without that one, umount -f -l ends the waiting, and open files there are lost"
         )),
@@ -255,13 +316,29 @@ mod tests {
     use super::*;
     use crate::requirement::{Requirement, skip};
 
+    /// The unmount of a file system there, for whose server a thread waits.
+    fn unmount(mount_point: &str) -> Remedy {
+        let waiter = ThreadSleep {
+            pid: 20,
+            tid: 21,
+            run_times: [81_234, 1204, 31],
+        };
+        Remedy::LazyUnmount {
+            mount_point: mount_point.into(),
+            mount: Some(AwaitedMount {
+                id: 66,
+                parent: 44,
+                device_id: (0, 41),
+                waiter,
+            }),
+        }
+    }
+
     #[test]
     fn path_that_is_not_absolute_is_in_no_command() {
         for path in ["-a", "--all", "relative", "/a\\x0ab", "/gr\u{fffd}", ""] {
             let remedies = [
-                Remedy::LazyUnmount {
-                    mount_point: path.into(),
-                },
+                unmount(path),
                 Remedy::ShowDiskUsage {
                     mount_point: path.into(),
                     inodes: false,
@@ -275,11 +352,43 @@ mod tests {
                 assert_eq!(remedy_text(&remedy).command, None, "{remedy:?}");
             }
         }
-        let remedy = Remedy::LazyUnmount {
-            mount_point: "/mnt/a b".into(),
+        let command = remedy_text(&unmount("/mnt/a b")).command.unwrap();
+        assert!(command.ends_with(" && umount -f -l -- '/mnt/a b'"));
+    }
+
+    #[test]
+    fn unmount_has_a_condition_for_the_thread_that_waits_and_for_the_mount() {
+        let command = remedy_text(&unmount("/mnt/a.b")).command.unwrap();
+        let lines = [
+            "cat /proc/20/task/21/schedstat | grep -qx '81234 1204 31' &&",
+            "cat /proc/self/mountinfo |",
+            r#"grep -a " /.* /mnt/a\\.b .* - " |"#,
+            "tail -n 1 | grep -q '^66 44 0:41 ' &&",
+            "! grep -q '^[0-9]* 66 ' /proc/self/mountinfo &&",
+            "umount -f -l -- /mnt/a.b",
+        ];
+        assert_eq!(command, lines.join(" "));
+    }
+
+    #[test]
+    fn unmount_that_would_detach_others_or_another_one_has_no_command() {
+        let mount_point = SafeText::from("/mnt/a");
+        let unknown = Remedy::LazyUnmount {
+            mount_point: mount_point.clone(),
+            mount: None,
         };
-        let command = remedy_text(&remedy).command.unwrap();
-        assert_eq!(command, "umount -f -l -- '/mnt/a b'");
+        let text = remedy_text(&unknown);
+        assert_eq!(text.command, None);
+        assert!(text.note.contains("umount -f -l of /mnt/a"), "{text:?}");
+        let submounts = (0..6).map(|it| format!("/mnt/a/{it}").into()).collect();
+        let text = remedy_text(&Remedy::UnmountWithSubmounts {
+            mount_point,
+            submounts,
+        });
+        assert_eq!(text.command, None);
+        let named =
+            "detaches what is mounted below: /mnt/a/0, /mnt/a/1, /mnt/a/2, /mnt/a/3 and 2 more";
+        assert!(text.note.ends_with(named), "{text:?}");
     }
 
     #[test]
@@ -292,9 +401,39 @@ mod tests {
             };
             remedy_text(&remedy).command.unwrap()
         };
-        let rest = "--max-depth=2 -- /srv | sort -h | tail -20";
-        assert_eq!(command(false), format!("du -xh {rest}"));
-        assert_eq!(command(true), format!("du -x --inodes {rest}"));
+        let rest = "--max-depth=2 -- /srv | sort -zh | tail -zn 20 | tr '\\0\\n' '\\n?' | cat -v";
+        assert_eq!(command(false), format!("du -0xh {rest}"));
+        assert_eq!(command(true), format!("du -0x --inodes {rest}"));
+    }
+
+    #[test]
+    fn names_of_directories_that_use_the_space_send_nothing_to_the_terminal() {
+        let place = tempfile::tempdir().unwrap();
+        for name in [
+            "plain",
+            "title \x1b]0;x\x07",
+            "9T\n9T home",
+            "\u{202e}\u{9b}2J",
+        ] {
+            std::fs::create_dir(place.path().join(name)).unwrap();
+        }
+        for inodes in [false, true] {
+            let remedy = Remedy::ShowDiskUsage {
+                mount_point: SafeText::from_path(place.path()),
+                inodes,
+            };
+            let command = remedy_text(&remedy).command.unwrap();
+            let mut shell = std::process::Command::new("sh");
+            let output = shell.args(["-c", &command]).output().unwrap();
+            let list = String::from_utf8(output.stdout).unwrap();
+            let is_harmless = |it: char| it.is_ascii() && !it.is_ascii_control();
+            assert!(list.replace(['\t', '\n'], "").chars().all(is_harmless));
+            assert_eq!(list.lines().count(), 5, "{list}");
+            assert!(
+                list.contains("/plain\n") && list.contains("/9T?9T home\n"),
+                "{list}"
+            );
+        }
     }
 
     #[test]
@@ -375,13 +514,12 @@ mod tests {
 
     #[test]
     fn command_has_no_comment_behind_it() {
-        let remedy = remedy_text(&Remedy::LazyUnmount {
-            mount_point: "/x".into(),
-        });
-        assert_eq!(remedy.command.as_deref(), Some("umount -f -l -- /x"));
+        let remedy = remedy_text(&unmount("/x"));
+        let command = remedy.command.as_deref().unwrap();
+        assert!(command.ends_with(" && umount -f -l -- /x"), "{command}");
         assert_eq!(
             remedy.sentence(),
-            "after a look at the server, ends the waiting; open files there are lost:"
+            "after a look at the server, ends the waiting, if process 20 is still in this sleep; open files there are lost:"
         );
     }
 }

@@ -7,11 +7,12 @@ use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::replay::{Frame, ReplayTimeline};
 use diskscope::app::why::WatchedDiagnosis;
 use diskscope::app::{AppEvent, AppState, Effect, Message, Screen, update};
-use diskscope::diagnosis::remedy::{ProcessInstance, Remedy};
+use diskscope::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
 use diskscope::diagnosis::{
     Cause, CauseCode, CauseDetail, Certainty, Diagnosis, Measurement, NotExamined, Party, Quantity,
     Severity,
 };
+use diskscope::probe::process::thread_sleep::ThreadSleep;
 use diskscope::ui::Theme;
 
 use crate::interface::canned;
@@ -140,6 +141,16 @@ fn why_screen_shows_a_command_whole_or_not_at_all() {
     let mut cause = saturated();
     let unmount = |mount_point: &str| Remedy::LazyUnmount {
         mount_point: mount_point.into(),
+        mount: Some(AwaitedMount {
+            id: 66,
+            parent: 44,
+            device_id: (0, 41),
+            waiter: ThreadSleep {
+                pid: 20,
+                tid: 20,
+                run_times: [81_234, 1204, 31],
+            },
+        }),
     };
     cause.remedies = vec![
         unmount(&"/srv/archive".repeat(5)),
