@@ -14,6 +14,7 @@ fn memory_limit(whole: u64, left: u64, name: &str) -> MemoryLimit {
     MemoryLimit {
         total_bytes: whole,
         available_bytes: left,
+        swap_bytes: 0,
         limit_name: name.to_owned(),
     }
 }
