@@ -111,6 +111,17 @@ impl PrivateDirectoryError {
         self.kind() == Some(io::ErrorKind::NotFound)
     }
 
+    /// Whether the reason may be that the file is open.
+    #[must_use]
+    pub(super) fn is_for_open_file(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => {
+                Errno::from_io_error(source).is_some_and(super::is_for_open_file)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the user may not search it.
     #[must_use]
     pub fn is_permission_denied(&self) -> bool {
