@@ -2,6 +2,7 @@
 //! memory when they are written, which their size does not tell: the kernel ends other processes when
 //! there is none left. One of zram may have a limit, beyond which it fails writes.
 
+use std::fs;
 use std::path::Path;
 
 use super::{FreeSpace, store_reserve_bytes};
@@ -101,7 +102,7 @@ impl ZramMemory {
     /// Reads it; what is unknown is 0.
     fn read(directory: &Path) -> Self {
         // ORIGINAL COMPRESSED USED LIMIT ..., in bytes.
-        let line = read_line(&directory.join("mm_stat")).unwrap_or_default();
+        let line = fs::read_to_string(directory.join("mm_stat")).unwrap_or_default();
         let mut numbers = line.split_ascii_whitespace().skip(1);
         let mut next = || numbers.next().and_then(|number| number.parse().ok());
         Self {
@@ -181,7 +182,8 @@ mod tests {
             let (_root, roots) = SysPaths::with_files(&[
                 ("sys/class/block/zram0/dev", "253:0\n"),
                 ("sys/class/block/zram0/size", "8388608\n"),
-                ("sys/class/block/zram0/mm_stat", &numbers.join(" ")),
+                // The kernel pads small numbers.
+                ("sys/class/block/zram0/mm_stat", &numbers.join("        ")),
             ]);
             let device = MemoryDevice::of_device(&roots, "zram0").unwrap();
             // The memory of the machine is unknown.
