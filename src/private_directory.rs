@@ -28,7 +28,7 @@ use crate::entropy;
 use crate::private_directory::base::DIRECTORY_MODE;
 
 pub use self::base::{check_program_path, is_trusted};
-pub use self::error::PrivateDirectoryError;
+pub use self::error::{PrivateDirectoryError, is_for_open_file};
 
 /// Permission bits of the files in them.
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -366,16 +366,6 @@ impl PrivateDirectory {
             done => done,
         }
     }
-}
-
-/// Whether the kernel may report this because the file is open: a server with Windows neither removes nor
-/// renames such a file.
-#[must_use]
-pub fn is_for_open_file(error: Errno) -> bool {
-    matches!(
-        error,
-        Errno::BUSY | Errno::TXTBSY | Errno::ACCESS | Errno::PERM
-    )
 }
 
 impl AsFd for PrivateDirectory {

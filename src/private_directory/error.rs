@@ -79,6 +79,16 @@ pub enum PrivateDirectoryError {
     },
 }
 
+/// Whether the kernel may report this because the file is open: a server with Windows neither removes nor
+/// renames such a file.
+#[must_use]
+pub fn is_for_open_file(error: Errno) -> bool {
+    matches!(
+        error,
+        Errno::BUSY | Errno::TXTBSY | Errno::ACCESS | Errno::PERM
+    )
+}
+
 impl PrivateDirectoryError {
     pub(super) fn io<'a>(
         tried: &'static str,
@@ -115,9 +125,7 @@ impl PrivateDirectoryError {
     #[must_use]
     pub(super) fn is_for_open_file(&self) -> bool {
         match self {
-            Self::Io { source, .. } => {
-                Errno::from_io_error(source).is_some_and(super::is_for_open_file)
-            }
+            Self::Io { source, .. } => Errno::from_io_error(source).is_some_and(is_for_open_file),
             _ => false,
         }
     }
