@@ -28,7 +28,7 @@ use crate::entropy;
 use crate::private_directory::base::DIRECTORY_MODE;
 
 pub use self::base::{check_program_path, is_trusted};
-pub use self::error::PrivateDirectoryError;
+pub use self::error::{PrivateDirectoryError, is_for_open_file};
 
 /// Permission bits of the files in them.
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -241,13 +241,27 @@ impl PrivateDirectory {
         let written = file
             .write_all(content)
             .and_then(|()| file.sync_all())
-            .map_err(PrivateDirectoryError::io("write", &path))
-            .and_then(|()| self.rename(&temporary, name));
-        if written.is_err() {
+            .map_err(PrivateDirectoryError::io("write", &path));
+        if let Err(error) = written {
             // The first error is the relevant one.
-            let _ = self.unlink(&temporary);
+            let _ = self.unlink_open(&temporary, file);
+            return Err(error);
         }
-        written.map(|()| file)
+        match self.rename(&temporary, name) {
+            Ok(()) => Ok(file),
+            Err(error) if error.is_for_open_file() => {
+                drop(file);
+                self.rename(&temporary, name)
+                    .inspect_err(|_| drop(self.unlink(&temporary)))?;
+                let file = self.open_file(name, PrivateFileAccess::ReadWrite)?;
+                let _ = file_lock::acquire(&file);
+                Ok(file)
+            }
+            Err(error) => {
+                let _ = self.unlink(&temporary);
+                Err(error)
+            }
+        }
     }
 
     /// Creates a file that is renamed when it is complete, and locks it ([`file_lock`]): nobody
@@ -292,7 +306,7 @@ impl PrivateDirectory {
             let elapsed = modified.and_then(|then| now.duration_since(then).ok());
             if elapsed.is_some_and(|elapsed| elapsed >= age) && !file_lock::is_held(&file) {
                 // A remaining temporary file only takes up a little space.
-                let _ = self.unlink(name);
+                let _ = self.unlink_open(name, file);
             }
         }
     }
@@ -337,6 +351,20 @@ impl PrivateDirectory {
         let path = self.file_path(name)?;
         rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty())
             .map_err(PrivateDirectoryError::errno("remove", &path))
+    }
+
+    /// Removes a file that is open. It is closed first where the server removes no open file.
+    ///
+    /// # Errors
+    /// As for [`PrivateDirectory::unlink`].
+    pub fn unlink_open(&self, name: &OsStr, file: File) -> Result<(), PrivateDirectoryError> {
+        match self.unlink(name) {
+            Err(error) if error.is_for_open_file() => {
+                drop(file);
+                self.unlink(name)
+            }
+            done => done,
+        }
     }
 }
 

@@ -132,6 +132,9 @@ fn describe_free_space(limit: Option<&SpaceLimit>, bytes: u64) -> String {
         Some(SpaceLimit::Memory(limit)) => {
             format!("is in memory, of which {limit} leaves {bytes}")
         }
+        Some(SpaceLimit::MemoryDevice(device)) => {
+            format!("is in the memory of {device}, whose limit (mem_limit) leaves {bytes}")
+        }
         Some(SpaceLimit::Quota(owner)) => {
             format!("counts for {owner}, which has {bytes} left")
         }

@@ -1,8 +1,8 @@
 //! Bytes that may be written to the file system of a file: its free space, for an in-memory file
-//! system, and one on a device in memory, the available memory, for one in an image the free space below that,
-//! and for one on a snapshot, its origin or a thin volume what is left for that. A quota may leave less. Before anything is
-//! written, so does what others have written to an image, a snapshot or a pool and the kernel has not written
-//! back yet.
+//! system, and one on a device in memory, the available memory and what the limit of the device leaves, for one in
+//! an image the free space below that, and for one on a snapshot, its origin or a thin volume what is left for that.
+//! A quota may leave less. Before anything is written, so does what others have written to an image, a snapshot or a
+//! pool and the kernel has not written back yet.
 
 mod file_directory;
 mod file_system;
@@ -34,8 +34,8 @@ pub(super) const SIZE_GRANULARITY: u64 = 4096;
 pub const RESERVE_BYTES: u64 = 1 << 30;
 /// Divisor of the size of the file system, or of the memory, that gives the reserve.
 pub const RESERVE_DIVISOR: u64 = 20;
-/// Minimum number of bytes of a snapshot or a pool that stay free, unless that is more than half of it:
-/// the file system above writes its journal and metadata as well.
+/// Minimum number of bytes of a snapshot, a pool or the limit of a device in memory that stay free, unless that
+/// is more than half of it: the file system above writes its journal and metadata as well.
 const STORE_RESERVE_BYTES: u64 = 64 << 20;
 /// Default size of a scratch file, if there is enough space.
 const DEFAULT_SCRATCH_BYTES: u64 = 1 << 30;
@@ -110,10 +110,9 @@ impl FreeSpace {
 
     fn of_store(roots: &SysPaths, store: &SpaceStore) -> Option<(Self, u64)> {
         let space = store.space(roots)?;
-        let least = STORE_RESERVE_BYTES.min(space.total_bytes / 2);
         let room = Self {
             free_bytes: space.free_bytes,
-            reserve_bytes: least.max(space.total_bytes / RESERVE_DIVISOR),
+            reserve_bytes: store_reserve_bytes(space.total_bytes),
             limit: Some(SpaceLimit::Store(store.description.clone())),
             unwritten_bytes: 0,
         };
@@ -141,6 +140,12 @@ impl FreeSpace {
             limit: self.limit,
         }
     }
+}
+
+/// Bytes that stay free of a snapshot, a pool or the limit of a device in memory, of its size.
+fn store_reserve_bytes(total: u64) -> u64 {
+    let least = STORE_RESERVE_BYTES.min(total / 2);
+    least.max(total / RESERVE_DIVISOR)
 }
 
 #[cfg(test)]

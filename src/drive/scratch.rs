@@ -267,7 +267,7 @@ pub fn lower_space(medium: &OpenMedium) -> LowerSpace {
     }
 }
 
-/// Images, snapshots and pools below a scratch file, as far as its file system tells. The file's blocks stay
+/// Images, snapshots, pools and limited devices in memory below a scratch file, as far as its file system tells. The file's blocks stay
 /// allocated there after its end until the file system is trimmed: ext4 and XFS tell a device that blocks are
 /// free only then, or with the mount option `discard`.
 #[must_use]

@@ -200,7 +200,7 @@ impl CompletionRecorder {
     pub fn start(&mut self, origin: Instant) {
         self.origin = Some(origin);
         // A pause since the origin belongs to the run.
-        let since_origin = pauses::pause_time_between(origin, Instant::now());
+        let since_origin = pauses::pause_time_between(origin, Instant::now()).certain;
         let total_ns = self.total_pause_ns();
         self.pauses_at_start_ns = total_ns.saturating_sub(saturating_nanoseconds(since_origin));
     }

@@ -37,6 +37,16 @@ pub struct ProcessPause {
     pub suspended_time: Duration,
 }
 
+/// How long this process did not run between two instants. A pause began and ended at unknown times between two
+/// heartbeats, so that what is near its ends may be part of it or not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PauseTime {
+    /// Lower bound.
+    pub certain: Duration,
+    /// What may be more.
+    pub possible: Duration,
+}
+
 struct PauseLog {
     pauses: Vec<ProcessPause>,
     last_heartbeat: Option<Instant>,
@@ -68,6 +78,20 @@ impl ProcessPause {
         let end = self.end.min(other.end);
         let both = end.saturating_duration_since(self.start.max(other.start));
         both.min(self.minimum_length)
+    }
+
+    /// How much of this pause is between two instants. What lies in it completely may be before or behind the part
+    /// in which the process did not run.
+    fn time_between(&self, start: Instant, end: Instant) -> PauseTime {
+        let within = self
+            .end
+            .min(end)
+            .saturating_duration_since(self.start.max(start));
+        let running = (self.end - self.start).saturating_sub(self.minimum_length);
+        PauseTime {
+            certain: within.saturating_sub(running),
+            possible: within.min(running),
+        }
     }
 }
 
@@ -130,20 +154,16 @@ pub fn pauses_since(start: Instant) -> Vec<ProcessPause> {
 
 /// Total length of the pauses between two instants.
 #[must_use]
-pub fn pause_time_between(start: Instant, end: Instant) -> Duration {
+pub fn pause_time_between(start: Instant, end: Instant) -> PauseTime {
     if total_pause_ns() == 0 {
-        return Duration::ZERO;
+        return PauseTime::default();
     }
-    pauses_since(start)
-        .iter()
-        .map(|pause| {
-            let within = pause
-                .end
-                .min(end)
-                .saturating_duration_since(pause.start.max(start));
-            within.min(pause.minimum_length)
-        })
-        .sum()
+    let pauses = pauses_since(start);
+    let times = pauses.iter().map(|pause| pause.time_between(start, end));
+    times.fold(PauseTime::default(), |sum, time| PauseTime {
+        certain: sum.certain + time.certain,
+        possible: sum.possible + time.possible,
+    })
 }
 
 /// Records a time in which this program held back its own requests. Parts that are already recorded
@@ -315,6 +335,29 @@ mod tests {
             thread::sleep(Duration::from_millis(1));
         }
         assert!(!pause_overlaps(began, began));
-        assert_eq!(pause_time_between(began, began), Duration::ZERO);
+        assert_eq!(pause_time_between(began, began), PauseTime::default());
+    }
+
+    #[test]
+    fn execution_near_an_end_of_a_pause_is_not_certainly_part_of_it() {
+        let ms = Duration::from_millis;
+        let begin = Instant::now();
+        // The process did not run for 1200 of these 1250 ms.
+        let pause = ProcessPause {
+            start: begin + ms(1000),
+            end: begin + ms(2250),
+            minimum_length: ms(1200),
+            suspended_time: Duration::ZERO,
+        };
+        let between = |from: u64, to: u64| {
+            let time = pause.time_between(begin + ms(from), begin + ms(to));
+            [time.certain, time.possible].map(|time| time.as_millis())
+        };
+        assert_eq!(between(0, 5000), [1200, 50]);
+        assert_eq!(between(1010, 1030), [0, 20], "it may have ended before");
+        assert_eq!(between(2240, 2400), [0, 10], "it may have begun after");
+        assert_eq!(between(1040, 5000), [1160, 50]);
+        assert_eq!(between(500, 1000), [0, 0]);
+        assert_eq!(between(2250, 5000), [0, 0]);
     }
 }

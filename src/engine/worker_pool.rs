@@ -273,6 +273,7 @@ impl<'a> WorkerPool<'a> {
             stats: IoStats::default(),
             request_log: Vec::new(),
             pauses: Vec::new(),
+            possible_pause_time: Duration::ZERO,
             cpu_time: CpuTime::default(),
             run_delay: None,
             finish_times: None,
@@ -299,7 +300,8 @@ impl<'a> WorkerPool<'a> {
         let first = origin + self.plan.ramp_time;
         let paused = pauses::pause_time_between(first, first + outcome.elapsed);
         outcome.pauses = pauses_since(origin);
-        outcome.elapsed = outcome.elapsed.saturating_sub(paused);
+        outcome.elapsed = outcome.elapsed.saturating_sub(paused.certain);
+        outcome.possible_pause_time = paused.possible;
         outcome
     }
 }
@@ -319,7 +321,7 @@ fn pauses_since(origin: Instant) -> Vec<std::ops::Range<u64>> {
 /// Nanoseconds since the origin, excluding pauses of this process.
 fn running_ns(origin: Instant) -> u64 {
     let now = Instant::now();
-    let paused = pauses::pause_time_between(origin, now);
+    let paused = pauses::pause_time_between(origin, now).certain;
     saturating_nanoseconds(now.duration_since(origin).saturating_sub(paused))
 }
 

@@ -124,6 +124,7 @@ impl OpenDirectory {
                 let file = File::from(file);
                 access.apply_mode(&file)?;
                 Ok(TemporaryFile {
+                    owner: fstat(&file)?.st_uid,
                     file: Some(file),
                     is_linkable: true,
                     access,
@@ -132,8 +133,12 @@ impl OpenDirectory {
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
                 let _held = HeldSignals::hold();
                 let (file, name) = self.create_random_named(access)?;
+                // A file without a name has no attributes on some servers.
+                let stat = fstat(&file);
+                let file = self.remove_open(file, &name)?;
                 Ok(TemporaryFile {
-                    file: self.remove_open(file, &name)?,
+                    owner: stat?.st_uid,
+                    file,
                     is_linkable: false,
                     access,
                 })
@@ -224,6 +229,8 @@ pub(super) type SetOwnership<'a> = &'a dyn Fn(&File) -> io::Result<()>;
 pub(super) struct TemporaryFile {
     /// `None` where the name of an open file can be neither removed nor changed.
     pub(super) file: Option<File>,
+    /// The user to whom the file system gave it.
+    pub(super) owner: u32,
     /// Whether it is unnamed. Otherwise it only proves that a file can be created.
     pub(super) is_linkable: bool,
     /// Access to it until `settle` changes it.

@@ -407,8 +407,7 @@ pub fn open_for_update(path: &Path) -> Result<File, OutputError> {
 /// When that cannot be determined.
 pub fn has_owner_of_new_files(path: &Path, file: &File) -> Result<bool, OutputError> {
     let failed = |error: io::Error| OutputError::io("examine", path, error);
-    let owner = |file: &File| Ok(fstat(file)?.st_uid);
-    let found = owner(file).map_err(failed)?;
+    let found = fstat(file).map_err(|error| failed(error.into()))?.st_uid;
     if found == rustix::process::geteuid().as_raw() {
         return Ok(true);
     }
@@ -418,8 +417,7 @@ pub fn has_owner_of_new_files(path: &Path, file: &File) -> Result<bool, OutputEr
     let new = directory
         .create_temporary(NewFileAccess::Private)
         .map_err(failed)?;
-    let new = new.file.as_ref().map(owner).transpose().map_err(failed)?;
-    Ok(new == Some(found))
+    Ok(new.owner == found)
 }
 
 /// Removes a file that was created under this name, unless the name belongs to another file by now.

@@ -79,6 +79,16 @@ pub enum PrivateDirectoryError {
     },
 }
 
+/// Whether the kernel may report this because the file is open: a server with Windows neither removes nor
+/// renames such a file.
+#[must_use]
+pub fn is_for_open_file(error: Errno) -> bool {
+    matches!(
+        error,
+        Errno::BUSY | Errno::TXTBSY | Errno::ACCESS | Errno::PERM
+    )
+}
+
 impl PrivateDirectoryError {
     pub(super) fn io<'a>(
         tried: &'static str,
@@ -109,6 +119,15 @@ impl PrivateDirectoryError {
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.kind() == Some(io::ErrorKind::NotFound)
+    }
+
+    /// Whether the reason may be that the file is open.
+    #[must_use]
+    pub(super) fn is_for_open_file(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => Errno::from_io_error(source).is_some_and(is_for_open_file),
+            _ => false,
+        }
     }
 
     /// Whether the user may not search it.

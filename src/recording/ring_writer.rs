@@ -24,6 +24,7 @@ use super::writer::{
 };
 use crate::drive::OutputSpace;
 use crate::model::Snapshot;
+use crate::named_file;
 
 /// The requests of a trigger take at most 1 in this many of a segment's bytes.
 const TRIGGER_SHARE: u64 = 2;
@@ -89,6 +90,21 @@ impl RingWriter {
             },
             error => io_failure(path, "lock")(error.into()),
         })?;
+        let file = Arc::new(file);
+        let begun = Self::begin(path, Arc::clone(&file), is_new, geometry);
+        if begun.is_err() && is_new {
+            named_file::remove_created(path, &file);
+        }
+        begun
+    }
+
+    /// Makes a ring of a file that is new, or continues it; the file is locked.
+    fn begin(
+        path: &Path,
+        file: Arc<File>,
+        is_new: bool,
+        geometry: RingGeometry,
+    ) -> Result<Self, RecordingWriteError> {
         let mut space = OutputSpace::below_file(&file);
         prepare_ring_file(path, &file, &mut space, is_new, geometry)?;
         let whole = 0..geometry.file_bytes();
@@ -106,7 +122,6 @@ impl RingWriter {
         {
             return Err(not_a_ring(path, "the number of a segment is impossible"));
         }
-        let file = Arc::new(file);
         let sync =
             SyncThread::start(Arc::clone(&file)).map_err(io_failure(path, "start a thread for"))?;
         let mut ring = Self {

@@ -129,6 +129,32 @@ if [ -e /sys/block/zram0 ]; then
     mount -t ext4 /dev/zram0 /tmp/point
     expect 1 "is in memory, of which the machine leaves" /tmp/point --scratch-size 32GiB
     umount /tmp/point
+    # A limit that the memory of the machine has room for, below a larger file system.
+    what="device in memory with a limit"
+    echo 1 >/sys/block/zram0/reset
+    echo 4G >/sys/block/zram0/disksize
+    echo 192M >/sys/block/zram0/mem_limit
+    limit="is in the memory of zram0, whose limit (mem_limit) leaves"
+    used() { awk '{ print int($3 / 1048576) }' /sys/block/zram0/mm_stat; }
+    overwrite 3 "$limit" /dev/zram0 --requests 20000000
+    mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=1 -O ^has_journal /dev/zram0
+    mount -t ext4 /dev/zram0 /tmp/point
+    dd if=/dev/urandom of=/tmp/point/others bs=1M count=32 2>/dev/null
+    sync
+    expect 1 "$limit" /tmp/point --scratch-size 512MiB
+    check "nothing was written ($(used) MiB)" [ "$(used)" -lt 40 ]
+    expect 0 "the memory limit of zram0" /tmp/point --scratch-size 16MiB --requests 20
+    dd if=/dev/urandom of=/tmp/point/more bs=1M count=80 2>/dev/null
+    sync
+    diskscope record /tmp/point/recording --interval 200ms --duration 2s >/tmp/out 2>/tmp/err
+    check "a recording is refused ($(used) MiB used)" grep -q "almost full" /tmp/err
+    check "no file stays" [ ! -e /tmp/point/recording ]
+    diskscope record /tmp/point/ring --ring 8MB --duration 2s >/tmp/out 2>/tmp/err
+    check "a ring is refused" grep -q "almost full" /tmp/err
+    check "no file stays" [ ! -e /tmp/point/ring ]
+    echo 3 >/proc/sys/vm/drop_caches
+    check "no write was lost" sh -c "! dmesg | grep -q 'zram0.*lost'"
+    umount /tmp/point
 else
     echo "skipped $what"
 fi

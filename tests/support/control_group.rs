@@ -29,9 +29,14 @@ impl TestCgroup {
         fs::write(self.0.join(READ_LIMIT), format!("{major}:{minor} 0")).unwrap();
     }
 
-    /// Has at most `bytes` in memory.
+    /// Has at most `bytes` in memory, and nothing in swap where the kernel counts that.
     pub fn with_memory_limit(bytes: u64) -> Option<Self> {
-        Self::with_limit("memory", "memory.limit_in_bytes", &bytes.to_string())
+        let group = Self::with_limit("memory", "memory.limit_in_bytes", &bytes.to_string())?;
+        let _ = fs::write(
+            group.0.join("memory.memsw.limit_in_bytes"),
+            bytes.to_string(),
+        );
+        Some(group)
     }
 
     /// `None`, and why in one line, where the kernel has no such controller or refuses the limit.

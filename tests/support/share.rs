@@ -20,9 +20,10 @@ use crate::requirement::{Requirement, skip};
 
 /// Nothing is cached.
 const TIME_TO_LIVE: Duration = Duration::ZERO;
+/// Mode and owner of all files, unless the share is mounted for its user alone.
 const MODE: u16 = 0o777;
-/// The owner of all files.
 const OWNER: u32 = 1000;
+const PRIVATE_MODE: u16 = 0o700;
 
 /// What the share lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,11 +45,6 @@ struct Content {
 }
 
 impl Content {
-    fn attributes(&self, inode: INodeNo) -> FileAttr {
-        let size = self.files.get(&inode.0).map_or(0, Vec::len) as u64;
-        file_attributes(inode, size, (MODE, MODE), OWNER)
-    }
-
     fn add_open(&mut self, inode: INodeNo) {
         *self.open.entry(inode.0).or_default() += 1;
     }
@@ -56,12 +52,19 @@ impl Content {
 
 struct Server {
     lacks: Lacks,
+    mode: u16,
+    owner: u32,
     content: Mutex<Content>,
 }
 
 impl Server {
     fn content(&self) -> MutexGuard<'_, Content> {
         self.content.lock().unwrap()
+    }
+
+    fn attributes(&self, content: &Content, inode: INodeNo) -> FileAttr {
+        let size = content.files.get(&inode.0).map_or(0, Vec::len) as u64;
+        file_attributes(inode, size, (self.mode, self.mode), self.owner)
     }
 
     /// The file of a name that is about to be removed or renamed.
@@ -102,14 +105,18 @@ impl Filesystem for Server {
         let content = self.content();
         match content.names.get(name) {
             Some(inode) => {
-                reply.entry(&TIME_TO_LIVE, &content.attributes(*inode), Generation(0));
+                reply.entry(
+                    &TIME_TO_LIVE,
+                    &self.attributes(&content, *inode),
+                    Generation(0),
+                );
             }
             None => reply.error(Errno::ENOENT),
         }
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply.attr(&TIME_TO_LIVE, &self.content().attributes(inode));
+        reply.attr(&TIME_TO_LIVE, &self.attributes(&self.content(), inode));
     }
 
     fn setattr(
@@ -137,7 +144,7 @@ impl Filesystem for Server {
         if let (Some(size), Some(file)) = (size, content.files.get_mut(&inode.0)) {
             file.resize(size as usize, 0);
         }
-        reply.attr(&TIME_TO_LIVE, &content.attributes(inode));
+        reply.attr(&TIME_TO_LIVE, &self.attributes(&content, inode));
     }
 
     fn open(&self, _: &Request, inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -161,7 +168,7 @@ impl Filesystem for Server {
         content.names.insert(name.to_owned(), inode);
         content.add_open(inode);
         let (handle, flags) = (FileHandle(0), FopenFlags::empty());
-        let attributes = content.attributes(inode);
+        let attributes = self.attributes(&content, inode);
         reply.created(&TIME_TO_LIVE, &attributes, Generation(0), handle, flags);
     }
 
@@ -275,40 +282,61 @@ impl Filesystem for Server {
     }
 }
 
+/// Mounts a share; `None` where FUSE is not to be had.
+fn start(server: Server, mount: &Path) -> Option<fuser::BackgroundSession> {
+    if rustix::fs::access("/dev/fuse", rustix::fs::Access::WRITE_OK).is_err() {
+        skip(Requirement::Fuse, "/dev/fuse cannot be opened");
+        return None;
+    }
+    let mut options = Config::default();
+    options.mount_options = vec![MountOption::FSName("share".to_owned())];
+    fuser::spawn_mount(server, mount, &options)
+        .map_err(|error| skip(Requirement::Fuse, error))
+        .ok()
+}
+
 /// The share, mounted until it is dropped.
 pub struct Share {
-    mount: tempfile::TempDir,
+    /// Removed with what is in it.
+    _directory: Option<tempfile::TempDir>,
+    mount: PathBuf,
     session: Option<fuser::BackgroundSession>,
 }
 
 impl Share {
     /// `None` where FUSE is not to be had.
     pub fn mount(lacks: Lacks) -> Option<Self> {
-        if rustix::fs::access("/dev/fuse", rustix::fs::Access::WRITE_OK).is_err() {
-            skip(Requirement::Fuse, "/dev/fuse cannot be opened");
-            return None;
-        }
-        let mount = tempfile::tempdir().unwrap();
-        let mut options = Config::default();
-        options.mount_options = vec![MountOption::FSName("share".to_owned())];
+        let directory = tempfile::tempdir().unwrap();
         let server = Server {
             lacks,
+            mode: MODE,
+            owner: OWNER,
             content: Mutex::default(),
         };
-        match fuser::spawn_mount(server, mount.path(), &options) {
-            Ok(session) => Some(Self {
-                mount,
-                session: Some(session),
-            }),
-            Err(error) => {
-                skip(Requirement::Fuse, error);
-                None
-            }
-        }
+        Some(Self {
+            session: Some(start(server, directory.path())?),
+            mount: directory.path().to_owned(),
+            _directory: Some(directory),
+        })
+    }
+
+    /// A share at a directory that is there, whose files belong to the user of this process alone.
+    pub fn mount_private(lacks: Lacks, mount: PathBuf) -> Option<Self> {
+        let server = Server {
+            lacks,
+            mode: PRIVATE_MODE,
+            owner: rustix::process::geteuid().as_raw(),
+            content: Mutex::default(),
+        };
+        Some(Self {
+            session: Some(start(server, &mount)?),
+            mount,
+            _directory: None,
+        })
     }
 
     pub fn path(&self) -> &Path {
-        self.mount.path()
+        &self.mount
     }
 
     /// Path of a file on it.

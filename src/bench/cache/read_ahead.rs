@@ -216,11 +216,9 @@ fn measure_current_setting(
     bench.set_check(setting_not_changed(false, cause));
     if let Some(plan) = plan_of_step(bench, base_plan, budget, (0, 1)) {
         let outcome = bench.execute("current setting", 1.0, &plan)?;
-        set_throughput(
-            bench,
-            MetricId::PRESENT_READ_AHEAD_THROUGHPUT,
-            bytes_per_second(&outcome),
-        );
+        if let Some(rate) = bytes_per_second(&outcome) {
+            set_throughput(bench, MetricId::PRESENT_READ_AHEAD_THROUGHPUT, rate);
+        }
     }
     Ok(())
 }
@@ -258,8 +256,8 @@ fn sweep_settings(
             }
         };
         budget.consume_outcome(&outcome);
-        if outcome.stats.bytes() > 0 {
-            rounds.set_value(point, round - 1, bytes_per_second(&outcome));
+        if let Some(rate) = bytes_per_second(&outcome) {
+            rounds.set_value(point, round - 1, rate);
         }
         set_series(bench, &rounds);
         bench.phase_finished();
@@ -326,8 +324,10 @@ fn variant_key(point: usize) -> VariantKey {
     READ_AHEAD.kibibytes(READ_AHEAD_KIB[point].into())
 }
 
-fn bytes_per_second(outcome: &ExecutionOutcome) -> f64 {
-    outcome.stats.bytes() as f64 / outcome.elapsed.as_secs_f64().max(1e-9)
+/// `None` where nothing was read, or the time is not known.
+fn bytes_per_second(outcome: &ExecutionOutcome) -> Option<f64> {
+    let bytes = outcome.stats.bytes();
+    outcome.per_second(bytes).filter(|_| bytes > 0)
 }
 
 fn set_throughput(bench: &mut RunContext<'_>, id: MetricId, value: f64) {

@@ -217,11 +217,10 @@ impl BufferSweep {
     }
 
     fn add(&mut self, turn: SweepTurn, outcome: &ExecutionOutcome) {
-        let (requests, seconds) = (outcome.stats.requests(), outcome.elapsed.as_secs_f64());
-        if requests == 0 || seconds <= 0.0 {
+        let requests = outcome.stats.requests();
+        let Some(rate) = outcome.per_second(requests).filter(|_| requests > 0) else {
             return;
-        }
-        let rate = requests as f64 / seconds;
+        };
         self.read_iops.set_value(turn.point, turn.round, rate);
         if BATCH_SIZES[turn.point] == 1 {
             let latency = &outcome.stats.read.latency;

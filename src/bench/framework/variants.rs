@@ -220,7 +220,7 @@ impl PassRounds {
         }
     }
 
-    /// Adds an outcome; returns whether it has any data.
+    /// Adds an outcome; returns whether it has any data, and a time that is known.
     fn add(
         &mut self,
         SweepTurn { point, round, .. }: SweepTurn,
@@ -228,7 +228,7 @@ impl PassRounds {
     ) -> bool {
         let seconds = total_time(outcome).as_secs_f64();
         let requests = outcome.stats.requests();
-        if requests == 0 || seconds <= 0.0 {
+        if requests == 0 || seconds <= 0.0 || !outcome.is_time_known() {
             return false;
         }
         self.throughputs

@@ -136,12 +136,13 @@ fn allocation_notice(start: &RunStart) -> Option<String> {
         .filter_map(|limit| match limit {
             SpaceLimit::Image(path) => Some(format!("the image {path}")),
             SpaceLimit::Store(store) => Some(store.clone()),
+            SpaceLimit::MemoryDevice(device) => Some(format!("the memory limit of {device}")),
             SpaceLimit::Memory(_) | SpaceLimit::Quota(_) => None,
         })
         .collect();
     (!names.is_empty()).then(|| {
         format!(
-            "the scratch file takes up to {} of {}, which stay allocated there after the run; fstrim(8) frees those of an image or a pool",
+            "the scratch file takes up to {} of {}, which stay allocated there after the run; fstrim(8) frees those of an image, a pool or a device in memory",
             units::format_size(start.target.size_bytes),
             names.join(" and of ")
         )

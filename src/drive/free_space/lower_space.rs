@@ -103,7 +103,7 @@ impl LowerSpace {
         let mut memory_devices = self.memory_devices.iter();
         !self.stores.is_empty()
             || images.any(|image| image.new_block_bytes(roots) > 0)
-            || memory_devices.any(|device| device.new_bytes(roots) > 0)
+            || memory_devices.any(|device| device.rooms(roots).iter().any(|(_, bytes)| *bytes > 0))
     }
 
     /// The free space of all that writes can need space of.
@@ -155,17 +155,17 @@ impl LowerSpace {
             let room = image_room(roots, image);
             lower_room(room, promised, &|| image.new_block_bytes(roots))
         });
-        let memory_devices = self.memory_devices.iter().filter_map(|device| {
-            let room = MemoryDevice::room(roots);
-            lower_room(room, promised, &|| device.new_bytes(roots))
-        });
+        let memory_devices = self.memory_devices.iter();
+        let memory_rooms = memory_devices.flat_map(|device| device.rooms(roots));
+        let memory_rooms =
+            memory_rooms.filter_map(|(room, bytes)| lower_room(Some(room), promised, &|| bytes));
         let stores = self.stores.iter().filter_map(|store| {
             let (room, unit_bytes) = FreeSpace::of_store(roots, store)?;
             let room = room.without(promised);
             let demand = SpaceDemand::Units { unit_bytes };
             is_wanted(&room).then_some(LowerRoom { room, demand })
         });
-        images.chain(memory_devices).chain(stores).collect()
+        images.chain(memory_rooms).chain(stores).collect()
     }
 }
 
@@ -307,6 +307,36 @@ mod tests {
         std::fs::write(meminfo, "MemTotal: 8388608 kB\nMemAvailable: 1024 kB\n").unwrap();
         assert_eq!(lower.exhausted(&roots).len(), 1);
         assert!(!lower.has_free(&roots, 1 << 10, 1 << 20));
+    }
+
+    #[test]
+    fn medium_on_a_device_with_a_limit_of_memory_keeps_a_reserve_of_the_limit() {
+        let stat = |used_mib: u64| format!("0 0 {} 268435456 0 0 0 0 0\n", used_mib << 20);
+        let (root, roots) = SysPaths::with_files(&[
+            (
+                "proc/meminfo",
+                "MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n",
+            ),
+            ("sys/class/block/zram0/dev", "253:0\n"),
+            ("sys/class/block/zram0/size", "8388608\n"),
+            ("sys/class/block/zram0/mm_stat", &stat(56)),
+        ]);
+        let lower = LowerSpace::below_device(&roots, (253, 0));
+        assert!(lower.is_needed(&roots));
+        // The memory of the machine has room for all that the limit leaves.
+        let rooms = lower.rooms(&roots, SpaceCount::WhileWriting);
+        let left: Vec<_> = rooms
+            .iter()
+            .map(|lower| (lower.room.usable_bytes() >> 20, lower.demand))
+            .collect();
+        let demand = |mib: u64| SpaceDemand::NewBlocks { bytes: mib << 20 };
+        assert_eq!(left, [(3072, demand(200)), (136, demand(4096))]);
+        assert!(lower.has_free(&roots, 100 << 20, 64 << 20));
+        assert!(!lower.has_free(&roots, 150 << 20, 64 << 20));
+        assert!(lower.exhausted(&roots).is_empty());
+        let device = root.path().join("sys/class/block/zram0");
+        std::fs::write(device.join("mm_stat"), stat(192)).unwrap();
+        assert_eq!(lower.exhausted(&roots).len(), 1);
     }
 
     #[test]

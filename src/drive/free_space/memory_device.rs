@@ -1,11 +1,14 @@
 //! Block devices whose bytes are memory of the machine: zram, brd, and null_blk with `memory_backed`. They get
 //! memory when they are written, which their size does not tell: the kernel ends other processes when
-//! there is none left.
+//! there is none left. One of zram may have a limit, beyond which it fails writes.
 
+use std::fs;
 use std::path::Path;
 
-use super::FreeSpace;
+use super::{FreeSpace, store_reserve_bytes};
+use crate::drive::identity::sanitized;
 use crate::drive::identity::sysfs::{read_device_number, read_line, read_number};
+use crate::drive::space_limit::SpaceLimit;
 use crate::memory;
 use crate::roots::SysPaths;
 
@@ -54,41 +57,71 @@ impl MemoryDevice {
         Some(Self { name, kind })
     }
 
-    /// Bytes of memory that it may still get when it is written.
-    pub(super) fn new_bytes(&self, roots: &SysPaths) -> u64 {
+    /// What is left of what its bytes take space of, each with the bytes that a write may still take of it: the
+    /// memory of the machine (control groups do not count what a device has), and its own limit. What is unknown
+    /// is missing.
+    pub(super) fn rooms(&self, roots: &SysPaths) -> Vec<(FreeSpace, u64)> {
         let directory = roots.sys.join("class/block").join(&self.name);
         let sectors: u64 = read_number(&directory.join("size")).unwrap_or(0);
         let size = sectors.saturating_mul(SECTOR_BYTES);
-        let (most, stored) = match self.kind {
-            MemoryDeviceKind::Zram => zram_bytes(&directory, size),
+        let machine = memory::machine_limit(roots).map(FreeSpace::of_memory);
+        let (new_bytes, limit) = match self.kind {
+            MemoryDeviceKind::Zram => {
+                let memory = ZramMemory::read(&directory);
+                // Data that is written over data of the same size may be less compressible.
+                let new_bytes = size.saturating_sub(memory.compressed_bytes);
+                (new_bytes, memory.limit_room(&self.name))
+            }
             MemoryDeviceKind::RamDisk => {
                 let path = roots.sys.join("kernel/debug/ramdisk_pages");
                 let pages: u64 = read_number(&path.join(&self.name)).unwrap_or(0);
                 let page_bytes = rustix::param::page_size() as u64;
-                (size, pages.saturating_mul(page_bytes))
+                let stored = pages.saturating_mul(page_bytes);
+                (size.saturating_sub(stored), None)
             }
-            MemoryDeviceKind::NullBlock => (size, 0),
+            MemoryDeviceKind::NullBlock => (size, None),
         };
-        most.saturating_sub(stored)
-    }
-
-    /// What is left of the machine's memory; control groups do not count what a device has. `None` if it is
-    /// unknown.
-    pub(super) fn room(roots: &SysPaths) -> Option<FreeSpace> {
-        memory::machine_limit(roots).map(FreeSpace::of_memory)
+        let left = limit.as_ref().map_or(u64::MAX, |room| room.free_bytes);
+        let of_machine = machine.map(|room| (room, new_bytes.min(left)));
+        let of_limit = limit.map(|room| (room, new_bytes));
+        of_machine.into_iter().chain(of_limit).collect()
     }
 }
 
-/// The bytes of memory that a zram device of `size` bytes may have, and those that it has: data that is
-/// written over data of the same size may be less compressible.
-fn zram_bytes(directory: &Path, size: u64) -> (u64, u64) {
-    // ORIGINAL COMPRESSED USED LIMIT ..., in bytes.
-    let line = read_line(&directory.join("mm_stat")).unwrap_or_default();
-    let mut numbers = line.split_ascii_whitespace().skip(1);
-    let mut next = || numbers.next()?.parse::<u64>().ok();
-    let (compressed, _used, limit) = (next().unwrap_or(0), next(), next().unwrap_or(0));
-    let most = if limit == 0 { size } else { size.min(limit) };
-    (most, compressed)
+/// The memory of a zram device in bytes, of its `mm_stat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ZramMemory {
+    compressed_bytes: u64,
+    /// What it has of the memory: more than the compressed data, because of fragmentation.
+    used_bytes: u64,
+    /// What it may have at most; 0 without a limit.
+    limit_bytes: u64,
+}
+
+impl ZramMemory {
+    /// Reads it; what is unknown is 0.
+    fn read(directory: &Path) -> Self {
+        // ORIGINAL COMPRESSED USED LIMIT ..., in bytes.
+        let line = fs::read_to_string(directory.join("mm_stat")).unwrap_or_default();
+        let mut numbers = line.split_ascii_whitespace().skip(1);
+        let mut next = || numbers.next().and_then(|number| number.parse().ok());
+        Self {
+            compressed_bytes: next().unwrap_or(0),
+            used_bytes: next().unwrap_or(0),
+            limit_bytes: next().unwrap_or(0),
+        }
+    }
+
+    /// What its limit leaves; `None` without one. Beyond it the device fails writes, also of data that the
+    /// kernel has accepted from others.
+    fn limit_room(self, name: &str) -> Option<FreeSpace> {
+        (self.limit_bytes > 0).then(|| FreeSpace {
+            free_bytes: self.limit_bytes.saturating_sub(self.used_bytes),
+            reserve_bytes: store_reserve_bytes(self.limit_bytes),
+            limit: Some(SpaceLimit::MemoryDevice(sanitized(name))),
+            unwritten_bytes: 0,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -99,6 +132,7 @@ mod tests {
     fn device_in_memory_gets_what_it_has_not_got_yet() {
         let page = rustix::param::page_size() as u64;
         let (_root, roots) = SysPaths::with_files(&[
+            ("proc/meminfo", "MemTotal: 8192 kB\nMemAvailable: 4096 kB\n"),
             ("sys/class/block/zram0/dev", "253:0\n"),
             ("sys/class/block/zram0/size", "2048\n"),
             (
@@ -124,14 +158,45 @@ mod tests {
             ("sys/class/block/ram0p1/dev", "1:256\n"),
             ("sys/class/block/ram0p1/partition", "1\n"),
         ]);
-        let new_bytes = |name| Some(MemoryDevice::of_device(&roots, name)?.new_bytes(&roots));
+        let new_bytes = |name| {
+            let rooms = MemoryDevice::of_device(&roots, name)?.rooms(&roots);
+            let (room, bytes) = rooms.into_iter().next()?;
+            assert_eq!(room.free_bytes, 4 << 20, "{name}");
+            Some(bytes)
+        };
         assert_eq!(new_bytes("zram0"), Some((1 << 20) - 100_000));
-        assert_eq!(new_bytes("zram1"), Some(299_000), "it has a limit");
+        assert_eq!(new_bytes("zram1"), Some(295_904), "it has a limit");
         assert_eq!(new_bytes("ram0"), Some((1 << 20) - 16 * page));
         assert_eq!(new_bytes("ram1"), Some(1 << 20));
         assert_eq!(new_bytes("nullb0"), Some(1 << 20));
         for name in ["nullb1", "sda", "ram0p1", "absent"] {
             assert_eq!(new_bytes(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn limit_of_a_device_in_memory_is_a_room_of_its_own() {
+        const MIB: u64 = 1 << 20;
+        let limit_room = |used_mib: u64, limit_mib: u64| {
+            let numbers = [0, 20, used_mib, limit_mib].map(|mib| (mib * MIB).to_string());
+            let (_root, roots) = SysPaths::with_files(&[
+                ("sys/class/block/zram0/dev", "253:0\n"),
+                ("sys/class/block/zram0/size", "8388608\n"),
+                // The kernel pads small numbers.
+                ("sys/class/block/zram0/mm_stat", &numbers.join("        ")),
+            ]);
+            let device = MemoryDevice::of_device(&roots, "zram0").unwrap();
+            // The memory of the machine is unknown.
+            let room = device.rooms(&roots).into_iter().next();
+            room.map(|(room, bytes)| {
+                let limit = Some(SpaceLimit::MemoryDevice("zram0".to_owned()));
+                assert_eq!(room.limit, limit);
+                [room.free_bytes, room.reserve_bytes, bytes].map(|bytes| bytes / MIB)
+            })
+        };
+        assert_eq!(limit_room(33, 256), Some([223, 64, 4076]));
+        assert_eq!(limit_room(33, 64), Some([31, 32, 4076]), "half of it stays");
+        assert_eq!(limit_room(70, 64), Some([0, 32, 4076]), "it is used up");
+        assert_eq!(limit_room(33, 0), None, "it has no limit");
     }
 }

@@ -19,6 +19,9 @@ const RESERVE_SHARE: u64 = 20;
 /// there is none left. Of less than 20 GiB, only 1 in [`RESERVE_SHARE`].
 const MEMORY_RESERVE_BYTES: u64 = 1 << 30;
 
+/// 1 in this many bytes of the free swap counts as memory: swap in memory (zram) takes a part of what it frees.
+const SWAP_SHARE: u64 = 2;
+
 /// A block of most file systems.
 const BLOCK_BYTES: u64 = 4096;
 
@@ -36,6 +39,8 @@ pub struct OutputSpace {
     unsynced_bytes: u64,
     /// Whether the file system is in memory.
     is_in_memory: bool,
+    /// Whether its data can be moved to swap then.
+    is_swapped: bool,
 }
 
 impl OutputSpace {
@@ -51,6 +56,7 @@ impl OutputSpace {
             lower: LowerSpace::below_output(&roots, file),
             unsynced_bytes: 0,
             is_in_memory: file_system::is_memory_backed(&roots, file),
+            is_swapped: file_system::is_swapped(&roots, file),
             roots,
         }
     }
@@ -151,13 +157,18 @@ impl OutputSpace {
         self.lower.has_free(&self.roots, needed, RESERVE_BYTES)
     }
 
-    /// Whether the memory and its control groups keep their reserve, if the file is in memory.
+    /// Whether the memory and its control groups keep their reserve, if the file is in memory. Where a part of it
+    /// can be moved to swap, the kernel ends no process for it.
     fn has_memory(&self, bytes: u64) -> bool {
         let limits = || memory::memory_limits(&self.roots).into_iter();
         !self.is_in_memory
             || limits().all(|limit| {
                 let reserve = MEMORY_RESERVE_BYTES.min(limit.total_bytes / RESERVE_SHARE);
-                limit.available_bytes >= bytes.saturating_add(reserve)
+                let swap = match self.is_swapped {
+                    true => limit.swap_bytes / SWAP_SHARE,
+                    false => 0,
+                };
+                limit.available_bytes.saturating_add(swap) >= bytes.saturating_add(reserve)
             })
     }
 }
@@ -184,11 +195,13 @@ mod tests {
     #[test]
     fn output_in_memory_leaves_a_part_of_each_memory_limit() {
         let file = tempfile::tempfile().unwrap();
-        let has_room = |available_mib: u64, group_mib: u64, is_in_memory| {
+        let has_room_with_swap = |available_mib: u64, group_mib: u64, swap_mib: u64, kind| {
+            let (is_in_memory, is_swapped) = kind;
             let machine = format!(
-                "MemTotal: {} kB\nMemAvailable: {} kB\n",
+                "MemTotal: {} kB\nMemAvailable: {} kB\nSwapFree: {} kB\n",
                 64 << 20,
-                available_mib << 10
+                available_mib << 10,
+                swap_mib << 10
             );
             let usage = (400 - group_mib) * MIB;
             let (_root, roots) = SysPaths::with_files(&[
@@ -203,14 +216,23 @@ mod tests {
             ]);
             let mut space = OutputSpace {
                 is_in_memory,
+                is_swapped,
                 ..OutputSpace::with_roots(roots, &file)
             };
             space.has_room(&file, MIB)
+        };
+        let has_room = |available_mib, group_mib, is_in_memory| {
+            has_room_with_swap(available_mib, group_mib, 0, (is_in_memory, false))
         };
         assert!(has_room(2048, 30, true));
         assert!(!has_room(2048, 20, true), "5 % of the group stay free");
         assert!(!has_room(1024, 30, true), "1 GiB of the machine stays free");
         assert!(has_room(1024, 20, false), "the file is on a drive");
+        let with_swap =
+            |swap_mib, is_swapped| has_room_with_swap(0, 0, swap_mib, (true, is_swapped));
+        assert!(with_swap(2100, true), "tmpfs is moved to swap");
+        assert!(!with_swap(2000, true), "half of the swap counts");
+        assert!(!with_swap(2100, false), "ramfs is not");
     }
 
     #[test]

@@ -14,6 +14,7 @@ fn memory_limit(whole: u64, left: u64, name: &str) -> MemoryLimit {
     MemoryLimit {
         total_bytes: whole,
         available_bytes: left,
+        swap_bytes: 0,
         limit_name: name.to_owned(),
     }
 }
@@ -81,6 +82,20 @@ fn insufficient_space_error_names_memory_limit() {
     let expected = "/tmp is in memory, of which memory.max (256 MiB) of the control group /job \
                     leaves 128 MiB, and 1 GiB must stay free: not enough space for a scratch file of 100 GiB";
     assert_eq!(text, expected);
+}
+
+#[test]
+fn error_about_the_limit_of_a_device_in_memory_names_it() {
+    let room = FreeSpace {
+        free_bytes: 223 << 20,
+        reserve_bytes: 64 << 20,
+        limit: Some(SpaceLimit::MemoryDevice("zram0".to_owned())),
+        unwritten_bytes: 0,
+    };
+    let text = room.insufficient_space("/var/log", 512 << 20);
+    let expected = "/var/log is in the memory of zram0, whose limit (mem_limit) leaves 223 MiB, and 64 MiB \
+                    must stay free: not enough space for a scratch file of 512 MiB";
+    assert_eq!(text.to_string(), expected);
 }
 
 #[test]

@@ -257,6 +257,7 @@ impl<'a> SimExecution<'a> {
             stats,
             request_log: log,
             pauses: Vec::new(),
+            possible_pause_time: Duration::ZERO,
             cpu_time: cpu,
             run_delay: None,
             finish_times: end_fsync::simulated_finish_times(self.plan),

@@ -17,7 +17,7 @@ use super::directory::{
 use super::error::{StoreError, io_error};
 use super::serialize::serialize_session;
 use crate::exclusive_rename::rename_exclusively;
-use crate::private_directory::{PrivateDirectory, file_lock};
+use crate::private_directory::{self, PrivateDirectory, PrivateDirectoryError, file_lock};
 use crate::session::document::{BenchmarkRun, Session};
 
 /// A journal that would exceed this size is rewritten with the current state of the run: every line
@@ -198,9 +198,10 @@ impl Journal {
     /// Removes the journal: there is nothing to keep.
     pub fn discard(self) {
         // A journal that remains is harmless.
-        let _ = self
-            .directory
-            .unlink(&name_with_extension(&self.name, JOURNAL_EXTENSION));
+        let _ = self.directory.unlink_open(
+            &name_with_extension(&self.name, JOURNAL_EXTENSION),
+            self.file,
+        );
     }
 
     /// Replaces the journal by the whole document and returns the document's path.
@@ -223,10 +224,12 @@ impl Journal {
             }
             (name, _) = reserve(&self.directory, &self.name)?;
         }
+        let journal = |name: &str| name_with_extension(name, JOURNAL_EXTENSION);
         if name != self.name {
-            self.remove_journal(&name)?;
+            unless_removed(self.directory.unlink(&journal(&name)))?;
         }
-        self.remove_journal(&self.name)?;
+        let own = journal(&self.name);
+        unless_removed(self.directory.unlink_open(&own, self.file))?;
         Ok(self
             .directory
             .path()
@@ -234,16 +237,11 @@ impl Journal {
     }
 }
 
-impl Journal {
-    /// Removes a journal that the document has replaced. A user may have removed it already.
-    fn remove_journal(&self, name: &str) -> Result<(), StoreError> {
-        match self
-            .directory
-            .unlink(&name_with_extension(name, JOURNAL_EXTENSION))
-        {
-            Err(error) if !error.is_not_found() => Err(error.into()),
-            _ => Ok(()),
-        }
+/// The result of removing a journal that the document has replaced. A user may have removed it already.
+fn unless_removed(removed: Result<(), PrivateDirectoryError>) -> Result<(), StoreError> {
+    match removed {
+        Err(error) if !error.is_not_found() => Err(error.into()),
+        _ => Ok(()),
     }
 }
 
@@ -269,7 +267,7 @@ fn reserve(directory: &PrivateDirectory, name: &str) -> Result<(String, File), S
             append_only(&file, &directory.path().join(&journal))?;
             return Ok((name, file));
         }
-        directory.unlink(&journal)?;
+        directory.unlink_open(&journal, file)?;
     }
     unreachable!("there is always another number")
 }
@@ -311,23 +309,25 @@ fn write_new(
 ) -> Result<bool, StoreError> {
     let path = directory.path().join(name);
     let (temporary, mut file) = directory.create_temporary()?;
-    let written = file
-        .write_all(content)
-        .and_then(|()| file.sync_all())
-        .map_err(io_error("write", &path))
-        .and_then(|()| publish(directory, &temporary, name));
-    if !matches!(written, Ok(true)) {
-        // Report why the file could not be created; a leftover temporary is removed later.
+    let written = file.write_all(content).and_then(|()| file.sync_all());
+    if let Err(error) = written {
+        // Report why the file could not be written; a leftover temporary is removed later.
+        let _ = directory.unlink_open(&temporary, file);
+        return Err(io_error("write", &path)(error));
+    }
+    let renamed = match rename_exclusively(directory, &temporary, name) {
+        Err(error) if private_directory::is_for_open_file(error) => {
+            drop(file);
+            rename_exclusively(directory, &temporary, name)
+        }
+        renamed => renamed,
+    };
+    if renamed.is_err() {
         let _ = directory.unlink(&temporary);
     }
-    written
-}
-
-/// Renames a file, unless the new name is in use.
-fn publish(directory: &PrivateDirectory, from: &OsStr, to: &OsStr) -> Result<bool, StoreError> {
-    match rename_exclusively(directory, from, to) {
+    match renamed {
         Ok(()) => Ok(true),
         Err(Errno::EXIST) => Ok(false),
-        Err(error) => Err(io_error("rename", &directory.path().join(to))(error.into())),
+        Err(error) => Err(io_error("rename", &path)(error.into())),
     }
 }

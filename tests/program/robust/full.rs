@@ -304,6 +304,31 @@ fn recording_that_has_no_room_for_its_first_snapshot_leaves_no_file() {
 }
 
 #[test]
+fn new_ring_that_has_no_room_leaves_no_file() {
+    let sandbox = RunSandbox::new();
+    let Some(small) = Small::with_size(sandbox.path().join("small"), "8m") else {
+        return;
+    };
+    let file = small.at.join("day.ring");
+    let record = |size: &str| {
+        let words = ["record", file.to_str().unwrap(), "--ring", size];
+        let words = [&words[..], &["--duration", "1s"]].concat();
+        let output = sandbox.command(&words).output().unwrap();
+        (output.status.code(), stderr(&output))
+    };
+    let (code, message) = record("16MB");
+    assert_eq!(code, Some(1), "{message}");
+    assert!(message.contains("almost full"), "{message}");
+    assert!(!file.exists());
+    // One that was there stays, although it is empty.
+    fs::write(&file, "").unwrap();
+    assert_eq!(record("16MB").0, Some(1));
+    assert!(file.exists());
+    let (code, message) = record("4MB");
+    assert_eq!(code, Some(0), "{message}");
+}
+
+#[test]
 fn unprintable_result_is_still_saved() {
     let sandbox = RunSandbox::new();
     let full = fs::OpenOptions::new()

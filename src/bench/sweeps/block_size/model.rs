@@ -51,11 +51,12 @@ impl BlockSizePoints {
         SweepTurn { point, round, .. }: SweepTurn,
         outcome: &ExecutionOutcome,
     ) {
-        let (requests, seconds) = (outcome.stats.requests(), outcome.elapsed.as_secs_f64());
+        let requests = outcome.stats.requests();
         self.request_counts[point] += requests;
-        if let Some(mean) = outcome.stats.latency().mean().filter(|_| seconds > 0.0) {
+        let mean = outcome.stats.latency().mean();
+        if let Some((mean, rate)) = mean.zip(outcome.per_second(requests)) {
             self.mean_latencies.set_value(point, round, mean);
-            self.iops.set_value(point, round, requests as f64 / seconds);
+            self.iops.set_value(point, round, rate);
         }
     }
 

@@ -317,9 +317,9 @@ impl DepthSweep {
 
 /// Requests per second with a full queue. At the end of its run time a phase has `depth` requests
 /// in flight and waits for them while the queue drains. The rate excludes these, except for half of
-/// the request that was about to complete.
+/// the request that was about to complete. `None` where the time is not known.
 fn full_queue_iops(plan: &Plan, outcome: &ExecutionOutcome) -> Option<f64> {
-    let seconds = outcome.elapsed.as_secs_f64();
+    let rate = outcome.per_second(outcome.stats.requests())?;
     let all = outcome.stats.requests() as f64;
     let in_flight = f64::from(plan.depth);
     let time = plan.limits.duration.filter(|time| {
@@ -328,7 +328,7 @@ fn full_queue_iops(plan: &Plan, outcome: &ExecutionOutcome) -> Option<f64> {
     });
     let rate = match time {
         Some(time) => (all - in_flight + 0.5) / time.as_secs_f64(),
-        None => all / seconds,
+        None => rate,
     };
-    (seconds > 0.0 && all > 0.0).then_some(rate)
+    (all > 0.0).then_some(rate)
 }
