@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use foldhash::HashMap;
 use rustix::fs::fstat;
@@ -19,6 +18,7 @@ use crate::model::hot_files::{FileHint, FileSystemHint, PhysicalExtent};
 use crate::probe::files::btrfs::{self, Chunk};
 use crate::probe::files::handle::{FileHandle, FoundFile};
 use crate::probe::files::xfs;
+use crate::probe::foreign_tree::ForeignTree;
 use crate::probe::trace::event::DeviceNumber;
 use crate::roots::SysPaths;
 use crate::sorting::SortList as _;
@@ -73,7 +73,9 @@ impl Volume {
     /// A directory of the file system. It is opened for each use: a descriptor that stays open would keep
     /// the file system from being unmounted for as long as files are traced.
     fn open_mount(&self) -> Option<OwnedFd> {
-        let directory = open_directory(&self.mount_point)?;
+        let tree = ForeignTree::own();
+        let found = tree.find_entry(&self.mount_point)?;
+        let directory = found.open_directory().ok()?;
         // Files of btrfs have the number of their subvolume.
         let is_same = self.has_subvolumes()
             || fstat(&directory).is_ok_and(|it| split_device_number(it.st_dev) == self.device_id);
@@ -412,15 +414,6 @@ fn parse_uuid(text: &str) -> Option<[u8; 16]> {
         *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
     }
     Some(uuid)
-}
-
-/// Opens a directory to look up files in its file system.
-fn open_directory(path: &Path) -> Option<OwnedFd> {
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path);
-    opened.ok().map(OwnedFd::from)
 }
 
 #[cfg(test)]

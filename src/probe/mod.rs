@@ -6,6 +6,7 @@ pub mod control_groups;
 pub mod copy_jobs;
 pub mod facts;
 pub mod files;
+pub mod foreign_tree;
 pub mod mounts;
 mod notice;
 pub mod operations;

@@ -6,6 +6,7 @@
 mod file_attributes;
 #[path = "../support/file_system.rs"]
 mod file_system;
+mod foreign_trees;
 mod guard;
 #[path = "../support/held_opens.rs"]
 mod held_opens;

@@ -77,10 +77,10 @@ impl FollowedJobs {
                 self.0.push(followed);
             }
         }
-        self.0.retain(|followed| {
-            followed
-                .end
-                .is_none_or(|end| now.boot_time.saturating_sub(end.at) < FINISHED_DISPLAY_TIME)
+        self.0.retain(|followed| match followed.end {
+            Some(end) => now.boot_time.saturating_sub(end.at) < FINISHED_DISPLAY_TIME,
+            // Its files are shown one by one when it turns out that they cannot be counted.
+            None => followed.last_count.count.files > 1,
         });
     }
 

@@ -22,6 +22,17 @@ pub enum CountMethod {
     ArchiveBytes,
 }
 
+/// Which directories a copy enters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnteredDirectories {
+    /// None: directories that are named as sources are left out.
+    None,
+    /// Those on the file system of the source.
+    OneFileSystem,
+    /// All.
+    All,
+}
+
 /// Sources and destination of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyOrder {
@@ -39,6 +50,8 @@ pub struct CopyOrder {
     /// Whether the program changes its working directory, so that relative paths are relative to
     /// another one: rsync changes into the directories of its sources.
     pub changes_directory: bool,
+    /// Which directories below the sources it enters.
+    pub entered_directories: EnteredDirectories,
 }
 
 /// Short options with a value, and long options whose value is the next argument.
@@ -87,21 +100,48 @@ const RSYNC_OPTIONS: ValueOptions = ValueOptions {
         "rsync-path",
     ],
 };
+/// Options of rsync by which it leaves out what its sources contain.
+const RSYNC_FILTERS: (&[u8], &[&str]) = (
+    b"fFC",
+    &[
+        "filter",
+        "exclude",
+        "exclude-from",
+        "include",
+        "include-from",
+        "files-from",
+        "cvs-exclude",
+    ],
+);
+/// Beginnings of the long options by which tar leaves out what its sources contain, or reads their
+/// names from a file.
+const TAR_FILTERS: [&[u8]; 6] = [
+    b"--exclude",
+    b"--files-from",
+    b"--listed-incremental",
+    b"--newer",
+    b"--after-date",
+    b"--no-recursion",
+];
 const SCP_OPTIONS: ValueOptions = ValueOptions {
     short: b"cDFiJloPSX",
     long: &[],
 };
 
 /// The copy that the arguments, each terminated by a zero byte, request from the program with this
-/// name; `None` for a single file, which has its own offset, and for anything that cannot be sized.
+/// name; `None` for a single file, which has its own offset, and for anything that cannot be sized:
+/// what a filter leaves out is not to be read.
 #[must_use]
 pub fn parse_copy_order(name: &[u8], arguments: &[u8]) -> Option<CopyOrder> {
     let mut words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).skip(1).collect();
     // The zero byte after the last one.
     words.pop_if(|last| last.is_empty());
     match name {
-        b"cp" | b"mv" => parse_cp(&words, &CP_OPTIONS),
-        b"install" => parse_cp(&words, &INSTALL_OPTIONS),
+        b"cp" => parse_cp(&words, &CP_OPTIONS, |parsed| {
+            parsed.entered_directories((b"raR", &["recursive", "archive"]))
+        }),
+        b"mv" => parse_cp(&words, &CP_OPTIONS, |_| EnteredDirectories::All),
+        b"install" => parse_cp(&words, &INSTALL_OPTIONS, |_| EnteredDirectories::None),
         b"rsync" => parse_rsync(&words),
         b"tar" => parse_tar(&words),
         b"scp" => parse_scp(&words),
@@ -114,14 +154,38 @@ struct ParsedArguments<'a> {
     operands: Vec<&'a [u8]>,
     /// Value of `-t` or `--target-directory`.
     target: Option<&'a [u8]>,
-    files_from: bool,
+    /// Letters of the short options, without those of values.
+    letters: Vec<u8>,
+    /// Names of the long options, without their values.
+    names: Vec<&'a [u8]>,
+}
+
+impl ParsedArguments<'_> {
+    /// Whether it has one of these options. A long option may be abbreviated (getopt_long(3)).
+    fn has_option(&self, letters: &[u8], names: &[&str]) -> bool {
+        let is_abbreviated =
+            |own: &[u8]| !own.is_empty() && names.iter().any(|it| it.as_bytes().starts_with(own));
+        self.letters.iter().any(|letter| letters.contains(letter))
+            || self.names.iter().any(|own| is_abbreviated(own))
+    }
+
+    fn entered_directories(&self, recursion: (&[u8], &[&str])) -> EnteredDirectories {
+        if !self.has_option(recursion.0, recursion.1) {
+            EnteredDirectories::None
+        } else if self.has_option(b"x", &["one-file-system"]) {
+            EnteredDirectories::OneFileSystem
+        } else {
+            EnteredDirectories::All
+        }
+    }
 }
 
 fn parse_arguments<'a>(words: &[&'a [u8]], valued: &ValueOptions) -> ParsedArguments<'a> {
     let mut parsed = ParsedArguments {
         operands: Vec::new(),
         target: None,
-        files_from: false,
+        letters: Vec::new(),
+        names: Vec::new(),
     };
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
@@ -134,14 +198,15 @@ fn parse_arguments<'a>(words: &[&'a [u8]], valued: &ValueOptions) -> ParsedArgum
             };
             let known = valued.long.iter().any(|option| option.as_bytes() == name);
             let value = value.or_else(|| known.then(|| words.next()).flatten());
-            match name {
-                b"target-directory" => parsed.target = value,
-                b"files-from" => parsed.files_from = true,
-                _ => {}
+            if name == b"target-directory" {
+                parsed.target = value;
             }
+            parsed.names.push(name);
         } else if word.len() > 1 && word[0] == b'-' {
             // The first option that takes a value takes the rest of the word, or the next word.
             let taking = (1..word.len()).find(|at| valued.short.contains(&word[*at]));
+            let last_letter = taking.unwrap_or(word.len() - 1);
+            parsed.letters.extend(&word[1..=last_letter]);
             if let Some(at) = taking {
                 let rest = &word[at + 1..];
                 let value = if rest.is_empty() {
@@ -160,19 +225,27 @@ fn parse_arguments<'a>(words: &[&'a [u8]], valued: &ValueOptions) -> ParsedArgum
     parsed
 }
 
-fn parse_cp(words: &[&[u8]], valued: &ValueOptions) -> Option<CopyOrder> {
+fn parse_cp(
+    words: &[&[u8]],
+    valued: &ValueOptions,
+    entered: impl Fn(&ParsedArguments<'_>) -> EnteredDirectories,
+) -> Option<CopyOrder> {
     let mut parsed = parse_arguments(words, valued);
     let destination = match parsed.target {
         Some(target) => target,
         None => parsed.operands.pop()?,
     };
     let contents = vec![false; parsed.operands.len()];
-    copy_order(
+    let order = copy_order(
         &parsed.operands,
         contents,
         Some(destination),
         CountMethod::DestinationFiles,
-    )
+    )?;
+    Some(CopyOrder {
+        entered_directories: entered(&parsed),
+        ..order
+    })
 }
 
 /// rsync(1): `HOST:PATH` and `rsync://` are remote, a trailing slash means the content.
@@ -183,7 +256,8 @@ fn parse_rsync(words: &[&[u8]]) -> Option<CopyOrder> {
     }
     let mut parsed = parse_arguments(words, &RSYNC_OPTIONS);
     let destination = parsed.operands.pop()?;
-    if parsed.files_from || parsed.operands.iter().any(|source| is_remote(source)) {
+    let has_filter = parsed.has_option(RSYNC_FILTERS.0, RSYNC_FILTERS.1);
+    if has_filter || parsed.operands.iter().any(|source| is_remote(source)) {
         return None;
     }
     let contents = parsed
@@ -199,6 +273,7 @@ fn parse_rsync(words: &[&[u8]]) -> Option<CopyOrder> {
     let order = copy_order(&parsed.operands, contents, Some(destination), measure)?;
     Some(CopyOrder {
         changes_directory: true,
+        entered_directories: parsed.entered_directories((b"ra", &["recursive", "archive"])),
         ..order
     })
 }
@@ -210,18 +285,23 @@ fn parse_scp(words: &[&[u8]]) -> Option<CopyOrder> {
         return None;
     }
     let contents = vec![false; parsed.operands.len()];
-    copy_order(
+    let order = copy_order(
         &parsed.operands,
         contents,
         Some(destination),
         CountMethod::ReadBytes,
-    )
+    )?;
+    Some(CopyOrder {
+        entered_directories: parsed.entered_directories((b"r", &[])),
+        ..order
+    })
 }
 
 /// tar(1) creating an archive: `tar cf OUT DIR`, `tar -czf OUT -C BASE DIR`.
 fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
     let (mut creates, mut archive, mut directory) = (false, None, None);
     let mut sources = Vec::new();
+    let mut entered = EnteredDirectories::All;
     let mut words = words.iter().copied();
     let mut first = true;
     while let Some(word) = words.next() {
@@ -241,12 +321,13 @@ fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
                     b'c' => creates = true,
                     b'f' => archive = value(),
                     b'C' => directory = value(),
-                    b'T' | b'X' | b'b' | b'g' | b'V' | b'I' => {
+                    b'T' | b'X' | b'g' | b'N' => return None,
+                    b'b' | b'V' | b'I' => {
                         value();
                     }
                     _ => continue,
                 }
-                if whole && b"fCTXbgVI".contains(letter) {
+                if whole && b"fCbVI".contains(letter) {
                     break;
                 }
             }
@@ -256,6 +337,10 @@ fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
             archive = Some(value);
         } else if let Some(value) = word.strip_prefix(b"--directory=") {
             directory = Some(value);
+        } else if TAR_FILTERS.iter().any(|filter| word.starts_with(filter)) {
+            return None;
+        } else if word.starts_with(b"--one-file") {
+            entered = EnteredDirectories::OneFileSystem;
         } else if !word.starts_with(b"--") {
             sources.push(word);
         }
@@ -263,6 +348,7 @@ fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
     let contents = vec![false; sources.len()];
     let mut order = copy_order(&sources, contents, archive, CountMethod::ArchiveBytes)?;
     order.directory = directory.map(path_from_bytes);
+    order.entered_directories = entered;
     creates.then_some(order)
 }
 
@@ -282,6 +368,7 @@ fn copy_order(
         count_method: measure,
         copies_contents: contents,
         changes_directory: false,
+        entered_directories: EnteredDirectories::None,
     };
     (!order.sources.is_empty()).then_some(order)
 }
@@ -338,7 +425,7 @@ mod tests {
             expected(&["-x", "y"], "/b", DestinationFiles)
         );
         assert_eq!(
-            of("rsync -a --exclude *.o --bwlimit=1m src/ /dst"),
+            of("rsync -a --log-file log --bwlimit=1m src/ /dst"),
             expected(&["src/"], "/dst", DestinationFiles)
         );
         assert_eq!(
@@ -373,6 +460,58 @@ mod tests {
             of("tar --create --file=o a"),
             expected(&["a"], "o", ArchiveBytes)
         );
+    }
+
+    #[test]
+    fn copy_that_leaves_out_what_a_filter_names_is_not_sized() {
+        for line in [
+            "rsync -a --exclude *.o src/ /dst",
+            "rsync -a --exclude=*.o src/ /dst",
+            "rsync -aF src/ /dst",
+            "rsync -aC src/ /dst",
+            "rsync -a -f merge,rules src/ /dst",
+            "rsync -a --filter=-/x src/ /dst",
+            "rsync -a --include-from names src/ /dst",
+            "rsync -a --files-from names src/ /dst",
+            "tar cf out.tar --exclude=cache a b",
+            "tar -cf out.tar -X names a b",
+            "tar cfT out.tar names",
+            "tar cf out.tar --exclude-vcs a",
+            "tar -c -g state -f out.tar a",
+        ] {
+            assert_eq!(of(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn directories_that_a_copy_enters_follow_from_its_options() {
+        let entered = |line: &str| {
+            let arguments: String = line.split(' ').map(|word| format!("{word}\0")).collect();
+            let name = line.split(' ').next().unwrap_or_default();
+            let order = parse_copy_order(name.as_bytes(), arguments.as_bytes());
+            order.map(|order| order.entered_directories)
+        };
+        use EnteredDirectories::{All, None, OneFileSystem};
+        for (line, expected) in [
+            ("cp a b /backup", None),
+            ("cp -p a b /backup", None),
+            ("cp -a a b", All),
+            ("cp -rx a b", OneFileSystem),
+            ("cp --recursive --one-file-system a b", OneFileSystem),
+            ("cp --rec a b", All),
+            ("mv a b", All),
+            ("install a b /dst", None),
+            ("rsync -aHAXx / /mnt", OneFileSystem),
+            ("rsync -a --one-file-system / /mnt", OneFileSystem),
+            ("rsync -e ssh-xr a host:", None),
+            ("rsync -a a host:", All),
+            ("scp a b host:", None),
+            ("scp -r a host:", All),
+            ("tar cf out a", All),
+            ("tar --one-file-system -cf out a", OneFileSystem),
+        ] {
+            assert_eq!(entered(line), Some(expected), "{line}");
+        }
     }
 
     #[test]

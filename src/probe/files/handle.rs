@@ -9,6 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::drive::mounts::split_device_number;
+use crate::probe::foreign_tree::FileStatus;
+
 /// `MAX_HANDLE_SZ`.
 const MAX_HANDLE_BYTES: usize = 128;
 /// `FILEID_INO32_GEN`: inode and generation in 32 bits each (include/linux/exportfs.h).
@@ -159,8 +162,9 @@ impl FoundFile {
     pub fn path(&self) -> Option<PathBuf> {
         use std::os::unix::fs::MetadataExt;
         let path = std::fs::read_link(&self.link).ok()?;
-        let (found, own) = (std::fs::symlink_metadata(&path).ok()?, self.metadata()?);
-        ((found.dev(), found.ino()) == (own.dev(), own.ino())).then_some(path)
+        let (found, own) = (FileStatus::of_path(&path).ok()?, self.metadata()?);
+        let own = (split_device_number(own.dev()), own.ino());
+        (found.identity() == own).then_some(path)
     }
 
     /// Its last path, if it is deleted.

@@ -2,15 +2,18 @@
 //! limited time.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Searches a directory and everything below it in the same file system for these inodes. Returns
-/// what was found in the time given: a directory that does not respond delays nobody.
+use rustix::fs::FileType;
+
+use crate::probe::foreign_tree::ForeignTree;
+
+/// Searches a directory and everything below it in the same mount for these inodes, without an effect
+/// on the directories. Returns what was found in the time given: a directory that does not respond delays
+/// nobody.
 #[must_use]
 pub fn find_paths(
     directory: &Path,
@@ -23,7 +26,7 @@ pub fn find_paths(
     let started = thread::Builder::new()
         .name("file search".to_owned())
         .spawn(move || {
-            search(directory, wanted, deadline, |inode, path| {
+            search(&directory, wanted, deadline, |inode, path| {
                 let _ = sender.send((inode, path));
             });
         });
@@ -43,29 +46,34 @@ pub fn find_paths(
 }
 
 fn search(
-    directory: PathBuf,
+    directory: &Path,
     mut wanted: HashSet<u64>,
     deadline: Instant,
     mut found: impl FnMut(u64, PathBuf),
 ) {
-    let Ok(device) = fs::symlink_metadata(&directory).map(|about| about.dev()) else {
-        return;
-    };
-    let mut waiting = vec![directory];
-    while let Some(directory) = waiting.pop() {
-        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+    let tree = ForeignTree::own();
+    let mut waiting = vec![PathBuf::new()];
+    while let Some(below) = waiting.pop() {
+        // The directory is found again for each one below it: what stays open cannot be unmounted.
+        let top = tree.find_entry(directory);
+        let Some(place) = top.and_then(|top| top.below_in_mount(&below).ok()) else {
+            continue;
+        };
+        for entry in place.entries().into_iter().flatten() {
             if wanted.is_empty() || Instant::now() >= deadline {
                 return;
             }
-            let Ok(kind) = entry.file_type() else {
-                continue;
+            let path = below.join(&entry.name);
+            let file_type = match entry.file_type {
+                FileType::Unknown => place.status_of(&entry.name).map(|it| it.file_type()),
+                file_type => Ok(file_type),
             };
-            if kind.is_file() && wanted.remove(&entry.ino()) {
-                found(entry.ino(), entry.path());
-            }
-            let is_here = || entry.metadata().is_ok_and(|about| about.dev() == device);
-            if kind.is_dir() && is_here() {
-                waiting.push(entry.path());
+            match file_type {
+                Ok(FileType::RegularFile) if wanted.remove(&entry.inode) => {
+                    found(entry.inode, directory.join(path));
+                }
+                Ok(FileType::Directory) => waiting.push(path),
+                _ => {}
             }
         }
     }
@@ -74,6 +82,12 @@ fn search(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    fn find(directory: &Path, inode: u64, limit: Duration) -> HashMap<u64, PathBuf> {
+        find_paths(directory, HashSet::from([inode]), limit)
+    }
 
     #[test]
     fn file_is_found_by_its_inode() {
@@ -84,10 +98,20 @@ mod tests {
         fs::write(&file, "x").unwrap();
         fs::write(below.join("other"), "x").unwrap();
         let inode = fs::metadata(&file).unwrap().ino();
-        let limit = Duration::from_secs(60);
-        let found = find_paths(directory.path(), HashSet::from([inode]), limit);
+        let found = find(directory.path(), inode, Duration::from_secs(60));
         assert_eq!(found, HashMap::from([(inode, file)]));
-        let none = find_paths(directory.path(), HashSet::from([inode]), Duration::ZERO);
-        assert!(none.is_empty());
+        assert!(find(directory.path(), inode, Duration::ZERO).is_empty());
+    }
+
+    #[test]
+    fn search_changes_no_time_of_access() {
+        let directory = tempfile::tempdir().unwrap();
+        let below = directory.path().join("a");
+        fs::create_dir_all(&below).unwrap();
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        let times = fs::FileTimes::new().set_accessed(long_ago);
+        fs::File::open(&below).unwrap().set_times(times).unwrap();
+        assert!(find(directory.path(), u64::MAX, Duration::from_secs(60)).is_empty());
+        assert_eq!(fs::metadata(&below).unwrap().accessed().unwrap(), long_ago);
     }
 }

@@ -3,13 +3,14 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::operation::{OperationKind, OperationProgress, OperationSample};
 use super::sources::OperationSources;
 use super::{fsck, swap};
 use crate::drive::mounts::split_device_number;
+use crate::probe::foreign_tree::ForeignTree;
 use crate::probe::sample::ProcessSample;
 use crate::probe::text::read_file;
 
@@ -177,9 +178,9 @@ fn block_device(path: &[u8]) -> Option<(u32, u32)> {
     if !is_below_dev {
         return None;
     }
-    let metadata = fs::metadata(Path::new(OsStr::from_bytes(path))).ok()?;
-    let is_block = metadata.file_type().is_block_device();
-    is_block.then(|| split_device_number(metadata.rdev()))
+    let tree = ForeignTree::own();
+    let found = tree.find(Path::new(OsStr::from_bytes(path)))?;
+    found.status().block_device()
 }
 
 /// Number of the device that a file is or is on.

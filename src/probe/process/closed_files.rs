@@ -4,56 +4,53 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
+use std::time::{Duration, SystemTime};
 
 use crate::probe::copy_jobs::temporary_name::final_path;
+use crate::probe::foreign_tree::{FileStatus, ForeignTree};
 use crate::probe::sample::{ClosedFile, OpenFile, ProcessIdentity};
 
 /// The present state of files that were closed; those that are no longer found under their path or
 /// their final name are left out.
 ///
-/// Nothing is opened, because somebody may want to unmount the file system. Only file systems on
+/// Nothing is opened, because somebody may want to unmount the file system, and an automount that was
+/// unmounted is not mounted again. Only file systems on
 /// block devices are looked at, as `is_on_device` tells by their number: a server that does not
 /// respond must not block the sampler.
 pub fn last_look(
     closed: &[(Arc<ProcessIdentity>, OpenFile)],
     is_on_device: impl Fn((u32, u32)) -> bool,
 ) -> Vec<ClosedFile> {
+    let tree = ForeignTree::own();
     closed
         .iter()
         .filter(|(_, file)| is_on_device(file.inode.0))
         .filter_map(|(writer, file)| {
             let final_path = final_path(&file.path);
-            let found = look_at(&file.path, file).or_else(|| look_at(&final_path, file));
-            let metadata = found?;
+            let found = look_at(&tree, &file.path, file);
+            let status = found.or_else(|| look_at(&tree, &final_path, file))?;
             Some(ClosedFile {
                 pid: writer.pid,
                 start_ticks: writer.start_ticks,
                 inode: file.inode,
-                size: metadata.stx_size,
-                allocated_bytes: metadata.stx_blocks.saturating_mul(512),
-                time_since_change: time_since_change(&metadata, SystemTime::now()),
+                size: status.size(),
+                allocated_bytes: status.allocated_bytes(),
+                time_since_change: time_since_change(&status, SystemTime::now()),
             })
         })
         .collect()
 }
 
-/// Metadata of the file, if it is at this path.
-fn look_at(path: &[u8], file: &OpenFile) -> Option<Statx> {
-    let at = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
-    let flags = StatxFlags::INO | StatxFlags::SIZE | StatxFlags::BLOCKS | StatxFlags::CTIME;
-    let found = statx(CWD, Path::new(OsStr::from_bytes(path)), at, flags).ok()?;
-    let inode = ((found.stx_dev_major, found.stx_dev_minor), found.stx_ino);
-    (inode == file.inode).then_some(found)
+/// Status of the file, if it is at this path.
+fn look_at(tree: &ForeignTree, path: &[u8], file: &OpenFile) -> Option<FileStatus> {
+    let found = tree.find_entry(Path::new(OsStr::from_bytes(path)))?;
+    let status = *found.status();
+    (status.identity() == file.inode).then_some(status)
 }
 
 /// Programs may set mtime to that of the source; ctime is always that of the last change.
-fn time_since_change(metadata: &Statx, now: SystemTime) -> Option<Duration> {
-    let changed = metadata.stx_ctime;
-    let since_epoch = Duration::new(u64::try_from(changed.tv_sec).ok()?, changed.tv_nsec);
-    now.duration_since(UNIX_EPOCH + since_epoch).ok()
+fn time_since_change(status: &FileStatus, now: SystemTime) -> Option<Duration> {
+    now.duration_since(status.changed()).ok()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::drive::MountedFileSystem;
 use crate::drive::page_cache::{CachedBytes, cached_bytes};
 use crate::probe::copy_jobs::temporary_name::final_path;
+use crate::probe::foreign_tree::ForeignTree;
 use crate::roots::SysPaths;
 
 /// Device number of a file system and inode number.
@@ -188,19 +189,26 @@ fn find_file(roots: &SysPaths, file: &FollowedFile) -> Result<OwnedFd, PagesUnkn
         .descriptor
         .map(|(pid, descriptor)| roots.proc.join(format!("{pid}/fd/{descriptor}")));
     if let Some(link) = by_descriptor
-        && let Some(found) = open_path(&link, OFlags::empty(), file.id)
+        && let Some(found) = open_link(&link, file.id)
     {
         return Ok(found);
     }
-    let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
-    open_path(&path(&file.path), OFlags::NOFOLLOW, file.id)
-        .or_else(|| open_path(&path(&final_path(&file.path)), OFlags::NOFOLLOW, file.id))
+    let tree = ForeignTree::own();
+    let at = |bytes: &[u8]| {
+        let found = tree.find_entry(Path::new(OsStr::from_bytes(bytes)))?;
+        let status = found.status();
+        let is_it = status.is_regular() && status.identity() == file.id;
+        is_it.then(|| found.into_handle())
+    };
+    at(&file.path)
+        .or_else(|| at(&final_path(&file.path)))
         .ok_or(PagesUnknown::NotFound)
 }
 
-fn open_path(path: &Path, flags: OFlags, id: FileId) -> Option<OwnedFd> {
-    let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
-    let handle = openat(CWD, path, flags, Mode::empty()).ok()?;
+/// What a link of procfs leads to.
+fn open_link(link: &Path, id: FileId) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let handle = openat(CWD, link, flags, Mode::empty()).ok()?;
     let at = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let found = statx(&handle, "", at, StatxFlags::INO | StatxFlags::TYPE).ok()?;
     let is_regular = FileType::from_raw_mode(u32::from(found.stx_mode)) == FileType::RegularFile;

@@ -5,13 +5,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use rustix::io::Errno;
+
 use crate::probe::copy_jobs::temporary_name::without_temporary_suffix;
+use crate::probe::foreign_tree::{FileStatus, ForeignFile};
 
 /// Directories that are checked at once, the others in rotation.
 const MAX_DIRECTORIES_PER_CHECK: usize = 1000;
@@ -125,28 +126,34 @@ impl ExpectedFiles {
         index
     }
 
-    /// Checks directories that exist at the destination, up to a number of them.
-    pub(super) fn check(&mut self, destination: &Path) {
+    /// Checks directories that exist at the destination, up to a number of them, as long as the
+    /// condition holds.
+    pub(super) fn check(&mut self, destination: &ForeignFile, continues: impl Fn() -> bool) {
         let rotated = self.open.range(self.next_check..);
         let mut turn: Vec<usize> = rotated.copied().take(MAX_DIRECTORIES_PER_CHECK).collect();
         self.next_check = match turn.last() {
             Some(last) if turn.len() == MAX_DIRECTORIES_PER_CHECK => last + 1,
             _ => 0,
         };
-        while let Some(index) = turn.pop() {
+        while continues()
+            && let Some(index) = turn.pop()
+        {
             // A directory that appeared is checked at once.
             turn.extend(self.check_directory(index, destination));
         }
     }
 
     /// Checks one directory; returns the directories in it that have appeared.
-    fn check_directory(&mut self, index: usize, destination: &Path) -> Vec<usize> {
+    fn check_directory(&mut self, index: usize, destination: &ForeignFile) -> Vec<usize> {
         let directory = &mut self.directories[index];
         let mut appeared = Vec::new();
         // The top directory stands for the tree that is copied under a new name, too.
-        let paths = possible_paths(destination, &directory.below);
+        let paths = possible_paths(&directory.below);
         for (side, path) in paths.iter().enumerate() {
-            let (files, bytes) = directory.check_at(side, path, &mut appeared);
+            let Ok(found) = destination.below(path) else {
+                continue;
+            };
+            let (files, bytes) = directory.check_at(side, &found, &mut appeared);
             self.arrived_files += files;
             self.arrived_bytes += bytes;
         }
@@ -165,15 +172,19 @@ impl ExpectedFiles {
         appeared
     }
 
-    /// Checks every missing file by its name, without opening a directory.
+    /// Checks every missing file by its name, without opening a directory. The destination is a path
+    /// that leads through no automount.
     pub(super) fn check_each_file(&mut self, destination: &Path) {
         for directory in &mut self.directories {
-            let paths = possible_paths(destination, &directory.below);
+            let paths = possible_paths(&directory.below);
             let mut partial = Vec::new();
             directory.missing.retain(|name, size| {
                 let length = paths
                     .iter()
-                    .filter_map(|path| file_length(&path.join(name)))
+                    .filter_map(|path| {
+                        let status = FileStatus::of_path(&destination.join(path).join(name));
+                        file_length(&status.ok()?)
+                    })
                     .max();
                 let arrived = length.is_some_and(|length| length >= *size);
                 if arrived {
@@ -201,22 +212,23 @@ impl ExpectedDirectory {
 
     /// Checks the directory at one of its places; returns number and bytes of the files that have
     /// arrived.
-    fn check_at(&mut self, side: usize, path: &Path, appeared: &mut Vec<usize>) -> (u64, u64) {
-        let Ok(metadata) = fs::metadata(path) else {
-            return (0, 0);
-        };
-        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    fn check_at(
+        &mut self,
+        side: usize,
+        place: &ForeignFile,
+        appeared: &mut Vec<usize>,
+    ) -> (u64, u64) {
+        let modified = place.status().modified();
         if self.sides[side].can_skip(modified) {
             self.sides[side].skipped_checks += 1;
-            return self.check_partial(side, path);
+            return self.check_partial(side, place);
         }
-        let Ok(listing) = fs::read_dir(path) else {
+        let Some(names) = self.names_at(place) else {
             return (0, 0);
         };
         let (mut entries, mut present) = (0, Vec::new());
-        for entry in listing.flatten() {
+        for name in names {
             entries += 1;
-            let name = entry.file_name();
             if let Some(index) = self.missing_directories.remove(&name) {
                 appeared.push(index);
             } else if let Some(wanted) = self.expected_name(&name) {
@@ -233,7 +245,25 @@ impl ExpectedDirectory {
             skipped_checks: 0,
             partial: present,
         };
-        self.check_partial(side, path)
+        self.check_partial(side, place)
+    }
+
+    /// The names in a directory of the destination; where it may not be listed without an effect on its
+    /// time of access, those of them that are missing so far.
+    fn names_at<'p>(
+        &self,
+        place: &'p ForeignFile,
+    ) -> Option<Box<dyn Iterator<Item = OsString> + 'p>> {
+        match place.entries() {
+            Ok(entries) => Some(Box::new(entries.map(|entry| entry.name))),
+            Err(Errno::PERM) => {
+                let missing = self.missing.keys().chain(self.missing_directories.keys());
+                let exists = |name: &&OsString| place.status_of(name).is_ok();
+                let present: Vec<OsString> = missing.filter(exists).cloned().collect();
+                Some(Box::new(present.into_iter()))
+            }
+            Err(_) => None,
+        }
     }
 
     /// The name of the missing file that a name at the destination stands for.
@@ -246,14 +276,15 @@ impl ExpectedDirectory {
     }
 
     /// Looks at the files that exist already.
-    fn check_partial(&mut self, side: usize, path: &Path) -> (u64, u64) {
+    fn check_partial(&mut self, side: usize, place: &ForeignFile) -> (u64, u64) {
         let (mut files, mut bytes) = (0, 0);
         let missing = &mut self.missing;
         self.sides[side].partial.retain_mut(|(name, wanted, held)| {
             let Some(size) = missing.get(wanted).copied() else {
                 return false;
             };
-            let Some(length) = file_length(&path.join(&*name)) else {
+            let status = place.status_of(name).ok();
+            let Some(length) = status.as_ref().and_then(file_length) else {
                 return false;
             };
             // A temporary name is given up only when the file is complete.
@@ -279,20 +310,19 @@ impl DirectorySide {
     }
 }
 
-/// Where a directory can be: below the destination under its name, or without its first component, as
+/// Where a directory can be below the destination: under its name, or without its first component, as
 /// cp decides by whether the destination existed before.
-fn possible_paths(destination: &Path, below: &Path) -> Vec<PathBuf> {
+fn possible_paths(below: &Path) -> Vec<PathBuf> {
     let mut components = below.components();
     let first = components.next();
-    let mut paths = vec![destination.join(below)];
+    let mut paths = vec![below.to_owned()];
     if first.is_some() {
-        paths.push(destination.join(components.as_path()));
+        paths.push(components.as_path().to_owned());
     }
     paths
 }
 
 /// Length of a regular file.
-fn file_length(path: &Path) -> Option<u64> {
-    let metadata = fs::symlink_metadata(path).ok()?;
-    metadata.is_file().then(|| metadata.size())
+fn file_length(status: &FileStatus) -> Option<u64> {
+    status.is_regular().then(|| status.size())
 }

@@ -2,17 +2,24 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
+
 use crate::probe::copy_jobs::arguments::CopyOrder;
+use crate::probe::foreign_tree::{ForeignFile, ForeignTree};
 use crate::probe::text::read_start;
 
-/// Turns the paths of a process's arguments into paths that this program can open.
+/// Finds what the paths of a process's arguments lead to.
 #[derive(Debug)]
 pub(super) struct JobPaths {
-    /// Directory of the process below `/proc`.
-    process: PathBuf,
+    /// Directory of the process below `/proc`. A process that gets the same number later has another
+    /// one.
+    process: Option<OwnedFd>,
+    /// What the process sees.
+    tree: ForeignTree,
     /// Working directory, as the process sees it.
     base: PathBuf,
     /// Whether the process sees the same files under the same names: then the paths are valid after
@@ -27,14 +34,21 @@ impl JobPaths {
         let own_namespace = process
             .parent()
             .and_then(|proc| fs::read_link(proc.join("self/ns/mnt")).ok());
+        let is_same_root = link("root").is_some_and(|root| root == Path::new("/"))
+            && link("ns/mnt") == own_namespace;
+        let root = match is_same_root {
+            true => PathBuf::from("/"),
+            false => process.join("root"),
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut paths = Self {
-            process: process.to_owned(),
+            process: openat(CWD, process, flags, Mode::empty()).ok(),
+            tree: ForeignTree::with_root(root, process),
             base: link("cwd").unwrap_or_default(),
-            is_same_root: link("root").is_some_and(|root| root == Path::new("/"))
-                && link("ns/mnt") == own_namespace,
+            is_same_root,
         };
         if order.changes_directory {
-            paths.base = paths.original_directory(order);
+            paths.base = paths.original_directory(process, order);
         }
         if let Some(directory) = &order.directory {
             paths.base.push(directory);
@@ -42,47 +56,47 @@ impl JobPaths {
         paths
     }
 
-    /// Whether the paths are valid after the end of the process.
-    pub(super) fn are_lasting(&self) -> bool {
-        self.is_same_root
-    }
-
     /// Whether the process still exists: directories that it used are not opened afterwards, because
     /// somebody may want to unmount them.
     pub(super) fn process_exists(&self) -> bool {
-        self.process.exists()
+        let look = |process| statat(process, "root", AtFlags::SYMLINK_NOFOLLOW);
+        self.process.as_ref().is_some_and(|it| look(it).is_ok())
     }
 
-    /// The path under which this program finds a path of the process.
-    pub(super) fn resolve(&self, path: &Path) -> PathBuf {
-        self.visible_path(&self.base.join(path))
+    /// The absolute path of a path of the process, as it sees it.
+    pub(super) fn absolute(&self, path: &Path) -> PathBuf {
+        self.base.join(path)
     }
 
-    /// The path under which this program finds an absolute path of the process.
-    fn visible_path(&self, absolute: &Path) -> PathBuf {
-        match absolute.strip_prefix("/") {
-            Ok(below) if !self.is_same_root => self.process.join("root").join(below),
-            _ => absolute.to_owned(),
-        }
+    /// What an absolute path of the process leads to.
+    pub(super) fn find(&self, absolute: &Path) -> Option<ForeignFile> {
+        self.tree.find(absolute)
+    }
+
+    /// The path, valid after the end of the process, of what an absolute path leads to, if no lookup
+    /// there can mount anything.
+    pub(super) fn lasting_path(&self, absolute: &Path) -> Option<PathBuf> {
+        let path = self.tree.path_without_automounts(absolute);
+        path.filter(|_| self.is_same_root)
     }
 
     /// The directory in which a program was started that changes to the directories of its sources
     /// (rsync): `$PWD` where the present directory confirms it, else the present directory without
     /// the source's path at its end.
-    fn original_directory(&self, order: &CopyOrder) -> PathBuf {
+    fn original_directory(&self, process: &Path, order: &CopyOrder) -> PathBuf {
         let relative: Vec<&Path> = order
             .sources
             .iter()
             .map(PathBuf::as_path)
             .filter(|source| source.is_relative())
             .collect();
+        let target = |path: &Path| Some(self.find(path)?.status().identity());
         let has_sources = |base: &Path| {
             relative
                 .iter()
-                .all(|source| self.visible_path(&base.join(source)).exists())
+                .all(|source| target(&base.join(source)).is_some())
         };
         let is_reached_from = |base: &Path| {
-            let target = |path: &Path| fs::canonicalize(self.visible_path(path)).ok();
             let here = target(&self.base);
             here.is_some()
                 && (target(base) == here
@@ -99,7 +113,7 @@ impl JobPaths {
                     .then(|| self.base.ancestors().nth(depth).map(Path::to_owned))?
             })
         });
-        started_in(&self.process)
+        started_in(process)
             .filter(|base| has_sources(base) && is_reached_from(base))
             .or_else(|| without_source.into_iter().find(|base| has_sources(base)))
             .unwrap_or_else(|| self.base.clone())
@@ -143,8 +157,8 @@ mod tests {
         let process = process_in(&root, now, &environment(&root));
         let order = parse_copy_order(b"rsync", line).unwrap();
         let paths = JobPaths::of_process(&process, &order);
-        assert!(paths.are_lasting());
-        let source = paths.resolve(&order.sources[0]);
+        let source = paths.absolute(&order.sources[0]);
+        assert!(paths.lasting_path(&source).is_some());
         source.strip_prefix(&root).unwrap().to_owned()
     }
 

@@ -1,0 +1,463 @@
+//! Files and directories of others, looked at without an effect: nothing is mounted by it, and no
+//! directory gets another time of access.
+//!
+//! An automount is triggered by every path that leads through it, and by statx(2) of it without
+//! `AT_NO_AUTOMOUNT`. A path is therefore followed by its components, each opened with `O_PATH`, and
+//! none is looked up in a directory of autofs.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Statx, StatxAttributes, StatxFlags, fstatfs, openat,
+    readlinkat, statx,
+};
+use rustix::io::{Errno, Result};
+
+use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
+use crate::probe::text::read_file;
+
+/// `f_type` of autofs and procfs (statfs(2)).
+const AUTOFS_SUPER_MAGIC: u64 = 0x187;
+const PROC_SUPER_MAGIC: u64 = 0x9fa0;
+/// Symbolic links in one path, as for the kernel (path_resolution(7)).
+const MAX_LINKS: usize = 40;
+
+/// Status of a file.
+#[derive(Debug, Clone, Copy)]
+pub struct FileStatus(Statx);
+
+impl FileStatus {
+    fn read(at: impl AsFd, name: impl rustix::path::Arg) -> Result<Self> {
+        let flags = AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+        statx(at, name, flags, StatxFlags::BASIC_STATS).map(Self)
+    }
+
+    /// Status of what a path names, without a link at its end: for a path that was found to lead
+    /// through no automount.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn of_path(path: &Path) -> Result<Self> {
+        Self::read(CWD, path)
+    }
+
+    /// Number of its file system.
+    #[must_use]
+    pub fn device(&self) -> (u32, u32) {
+        (self.0.stx_dev_major, self.0.stx_dev_minor)
+    }
+
+    /// Its file system and inode.
+    #[must_use]
+    pub fn identity(&self) -> ((u32, u32), u64) {
+        (self.device(), self.0.stx_ino)
+    }
+
+    /// Its type.
+    #[must_use]
+    pub fn file_type(&self) -> FileType {
+        FileType::from_raw_mode(u32::from(self.0.stx_mode))
+    }
+
+    /// Whether it is a directory.
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        self.file_type() == FileType::Directory
+    }
+
+    /// Whether it is a regular file.
+    #[must_use]
+    pub fn is_regular(&self) -> bool {
+        self.file_type() == FileType::RegularFile
+    }
+
+    /// Number of the block device that it is; `None` for other files.
+    #[must_use]
+    pub fn block_device(&self) -> Option<(u32, u32)> {
+        let is_block = self.file_type() == FileType::BlockDevice;
+        is_block.then_some((self.0.stx_rdev_major, self.0.stx_rdev_minor))
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.0.stx_size
+    }
+
+    /// Bytes that its blocks take.
+    #[must_use]
+    pub fn allocated_bytes(&self) -> u64 {
+        self.0.stx_blocks.saturating_mul(512)
+    }
+
+    /// When its content was modified, as programs may set it.
+    #[must_use]
+    pub fn modified(&self) -> SystemTime {
+        system_time(self.0.stx_mtime.tv_sec, self.0.stx_mtime.tv_nsec)
+    }
+
+    /// When it was changed last.
+    #[must_use]
+    pub fn changed(&self) -> SystemTime {
+        system_time(self.0.stx_ctime.tv_sec, self.0.stx_ctime.tv_nsec)
+    }
+
+    /// Whether an entry of a directory on this file system is another mount, a subvolume with a
+    /// number of its own, or something that is mounted when it is accessed. Before Linux 5.8 a bind
+    /// mount of the same file system is not recognized.
+    #[must_use]
+    pub fn is_outside_of(&self, device: (u32, u32)) -> bool {
+        let outside = StatxAttributes::MOUNT_ROOT | StatxAttributes::AUTOMOUNT;
+        self.device() != device || self.0.stx_attributes.intersects(outside)
+    }
+}
+
+fn system_time(seconds: i64, nanoseconds: u32) -> SystemTime {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    UNIX_EPOCH + Duration::new(seconds, nanoseconds)
+}
+
+/// An entry of a directory, as the directory describes it.
+#[derive(Debug, Clone)]
+pub struct EntryName {
+    /// Its name.
+    pub name: OsString,
+    /// Number of its inode; of a mount point, that below the mount.
+    pub inode: u64,
+    /// Its type; `Unknown` on file systems that do not tell it.
+    pub file_type: FileType,
+}
+
+/// A file or directory that is held, but not opened (`O_PATH`).
+#[derive(Debug)]
+pub struct ForeignFile {
+    handle: OwnedFd,
+    status: FileStatus,
+    /// Whether what is looked up in it may be mounted.
+    is_on_autofs: bool,
+}
+
+impl ForeignFile {
+    fn hold(at: impl AsFd, name: impl rustix::path::Arg, flags: OFlags) -> Result<Self> {
+        let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
+        // Without O_DIRECTORY this mounts nothing.
+        let handle = openat(at, name, flags, Mode::empty())?;
+        let status = FileStatus::read(&handle, "")?;
+        Ok(Self {
+            handle,
+            status,
+            is_on_autofs: false,
+        })
+    }
+
+    /// The entry of that name, also in a directory of autofs.
+    fn held_entry(&self, name: &OsStr) -> Result<Self> {
+        let entry = Self::hold(&self.handle, name, OFlags::NOFOLLOW)?;
+        let is_here = entry.status.device() == self.status.device();
+        let is_on_autofs = match is_here {
+            true => self.is_on_autofs,
+            false => is_on(&entry.handle, AUTOFS_SUPER_MAGIC),
+        };
+        Ok(Self {
+            is_on_autofs,
+            ..entry
+        })
+    }
+
+    fn check_automount(&self) -> Result<()> {
+        let automount = StatxAttributes::AUTOMOUNT;
+        match self.is_on_autofs || self.status.0.stx_attributes.contains(automount) {
+            true => Err(Errno::XDEV),
+            false => Ok(()),
+        }
+    }
+
+    /// Its status when it was found.
+    #[must_use]
+    pub fn status(&self) -> &FileStatus {
+        &self.status
+    }
+
+    /// An entry of this directory; a link is not followed.
+    ///
+    /// # Errors
+    /// The kernel's error; `EXDEV` where that could mount something.
+    pub fn entry(&self, name: &OsStr) -> Result<Self> {
+        self.check_automount()?;
+        self.held_entry(name)
+    }
+
+    /// Status of an entry of this directory; a link is not followed.
+    ///
+    /// # Errors
+    /// The kernel's error; `EXDEV` where that could mount something.
+    pub fn status_of(&self, name: &OsStr) -> Result<FileStatus> {
+        self.check_automount()?;
+        FileStatus::read(&self.handle, name)
+    }
+
+    /// What is below this directory; no links are followed.
+    ///
+    /// # Errors
+    /// The kernel's error; `EXDEV` where that could mount something.
+    pub fn below(&self, path: &Path) -> Result<Self> {
+        self.descend(path, |_| true)
+    }
+
+    /// The same, within the mount of this directory only.
+    ///
+    /// # Errors
+    /// The kernel's error; `EXDEV` for what [`FileStatus::is_outside_of`] it.
+    pub fn below_in_mount(&self, path: &Path) -> Result<Self> {
+        let device = self.status.device();
+        self.descend(path, |entry| !entry.status.is_outside_of(device))
+    }
+
+    fn descend(&self, path: &Path, may_enter: impl Fn(&Self) -> bool) -> Result<Self> {
+        let mut place = self.held_entry(OsStr::new("."))?;
+        for component in path.components() {
+            if let Component::Normal(name) = component {
+                let entry = place.entry(name)?;
+                if !may_enter(&entry) {
+                    return Err(Errno::XDEV);
+                }
+                place = entry;
+            }
+        }
+        Ok(place)
+    }
+
+    /// Opens this directory, not to list it.
+    ///
+    /// # Errors
+    /// The kernel's error; `EXDEV` for an automount.
+    pub fn open_directory(&self) -> Result<OwnedFd> {
+        self.open_with(OFlags::empty())
+    }
+
+    fn open_with(&self, flags: OFlags) -> Result<OwnedFd> {
+        self.check_automount()?;
+        let flags = flags | OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(&self.handle, ".", flags, Mode::empty())
+    }
+
+    /// The descriptor that holds it.
+    #[must_use]
+    pub fn into_handle(self) -> OwnedFd {
+        self.handle
+    }
+
+    /// The entries of this directory, up to the first that cannot be read.
+    ///
+    /// # Errors
+    /// The kernel's error; `EXDEV` for an automount, `EPERM` for a directory of another user, who
+    /// would see another time of access: reading without that needs CAP_FOWNER.
+    pub fn entries(&self) -> Result<impl Iterator<Item = EntryName> + use<>> {
+        let listing = Dir::new(self.open_with(OFlags::NOATIME)?)?;
+        Ok(listing.map_while(Result::ok).filter_map(|entry| {
+            let name = entry.file_name().to_bytes();
+            (name != b"." && name != b"..").then(|| EntryName {
+                name: OsStr::from_bytes(name).to_owned(),
+                inode: entry.ino(),
+                file_type: entry.file_type(),
+            })
+        }))
+    }
+}
+
+fn is_on(file: impl AsFd, magic: u64) -> bool {
+    fstatfs(file).is_ok_and(|about| about.f_type as u64 == magic)
+}
+
+/// The tree of files that a process sees.
+#[derive(Debug, Clone)]
+pub struct ForeignTree {
+    root: PathBuf,
+    mount_table: PathBuf,
+}
+
+impl ForeignTree {
+    /// The tree of this process.
+    #[must_use]
+    pub fn own() -> Self {
+        Self::with_root("/", Path::new("/proc/thread-self"))
+    }
+
+    /// The tree with this root, and the mounts of a process, which is given by its directory below
+    /// `/proc`.
+    #[must_use]
+    pub fn with_root(root: impl Into<PathBuf>, process: &Path) -> Self {
+        Self {
+            root: root.into(),
+            mount_table: process.join("mountinfo"),
+        }
+    }
+
+    /// What an absolute path leads to; `None` also where following it could mount something.
+    #[must_use]
+    pub fn find(&self, path: &Path) -> Option<ForeignFile> {
+        self.follow(path, true).map(|(_, found)| found)
+    }
+
+    /// The same without following a link at the end of the path.
+    #[must_use]
+    pub fn find_entry(&self, path: &Path) -> Option<ForeignFile> {
+        self.follow(path, false).map(|(_, found)| found)
+    }
+
+    /// The path without links of what a path leads to, if neither the way there nor what is below it
+    /// contains an automount.
+    #[must_use]
+    pub fn path_without_automounts(&self, path: &Path) -> Option<PathBuf> {
+        let (path, found) = self.follow(path, true)?;
+        found.check_automount().ok()?;
+        let is_below = |mount: &MountinfoLine<'_>| {
+            mount.file_system == b"autofs" && mount_point(mount).starts_with(&path)
+        };
+        let table = read_file(&self.mount_table).unwrap_or_default();
+        let has_automounts = mountinfo_lines(&table).any(|mount| is_below(&mount));
+        (!has_automounts).then_some(path)
+    }
+
+    fn follow(&self, path: &Path, follows_last: bool) -> Option<(PathBuf, ForeignFile)> {
+        let root = ForeignFile::hold(CWD, &self.root, OFlags::empty()).ok()?;
+        let mut place = root.held_entry(OsStr::new(".")).ok()?;
+        let mut place_path = PathBuf::from("/");
+        let mut remaining = Vec::new();
+        push_components(&mut remaining, path);
+        let mut links = 0;
+        while let Some(name) = remaining.pop() {
+            if name == ".." {
+                if place.status.identity() != root.status.identity() {
+                    place = place.held_entry(&name).ok()?;
+                    place_path.pop();
+                }
+                continue;
+            }
+            let entry_path = place_path.join(&name);
+            // What is mounted already is not mounted again.
+            let may_look_up = place.check_automount().is_ok() || self.is_mounted(&entry_path);
+            let entry = may_look_up.then(|| place.held_entry(&name).ok())??;
+            let is_link = entry.status.file_type() == FileType::Symlink;
+            if !is_link || remaining.is_empty() && !follows_last {
+                (place, place_path) = (entry, entry_path);
+                continue;
+            }
+            links += 1;
+            // The links of procfs depend on who follows them.
+            if links > MAX_LINKS || is_on(&entry.handle, PROC_SUPER_MAGIC) {
+                return None;
+            }
+            let target = readlinkat(&entry.handle, "", Vec::new()).ok()?;
+            let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+            if target.is_absolute() {
+                place = root.held_entry(OsStr::new(".")).ok()?;
+                place_path = PathBuf::from("/");
+            }
+            push_components(&mut remaining, &target);
+        }
+        Some((place_path, place))
+    }
+
+    fn is_mounted(&self, path: &Path) -> bool {
+        let table = read_file(&self.mount_table).unwrap_or_default();
+        mountinfo_lines(&table)
+            .any(|mount| mount.file_system != b"autofs" && mount_point(&mount) == path)
+    }
+}
+
+fn mount_point(mount: &MountinfoLine<'_>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(unescape(mount.mount_point)))
+}
+
+/// Puts the components of a path on a stack, the first on top.
+fn push_components(stack: &mut Vec<OsString>, path: &Path) {
+    let names = path.components().rev().filter_map(|component| {
+        let is_name = matches!(component, Component::Normal(_) | Component::ParentDir);
+        is_name.then(|| component.as_os_str().to_owned())
+    });
+    stack.extend(names);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    fn tree_below(root: &Path) -> ForeignTree {
+        ForeignTree::with_root(root, &root.join("proc/7"))
+    }
+
+    fn found_inode(tree: &ForeignTree, path: &str) -> Option<u64> {
+        Some(tree.find(Path::new(path))?.status().identity().1)
+    }
+
+    #[test]
+    fn links_are_followed_within_the_root_of_the_process() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir_all(root.join("srv/data")).unwrap();
+        fs::write(root.join("srv/data/file"), "x").unwrap();
+        symlink("/srv/data", root.join("absolute")).unwrap();
+        symlink("../srv/../../srv/data", root.join("srv/relative")).unwrap();
+        symlink("circle", root.join("circle")).unwrap();
+        let tree = tree_below(root);
+        let inode = fs::metadata(root.join("srv/data/file")).unwrap().ino();
+        for path in [
+            "/srv/data/file",
+            "/absolute/file",
+            "/srv/relative/file",
+            "/../srv/./data//file",
+        ] {
+            assert_eq!(found_inode(&tree, path), Some(inode), "{path}");
+        }
+        for path in ["/circle", "/srv/data/file/x", "/none"] {
+            assert_eq!(found_inode(&tree, path), None, "{path}");
+        }
+        let link = tree.find_entry(Path::new("/absolute")).unwrap();
+        assert_eq!(link.status().file_type(), FileType::Symlink);
+    }
+
+    #[test]
+    fn links_of_procfs_are_not_followed() {
+        let tree = ForeignTree::own();
+        assert!(tree.find(Path::new("/proc/self/status")).is_none());
+        assert!(tree.find(Path::new("/proc/version")).is_some());
+    }
+
+    #[test]
+    fn entries_are_listed_without_those_of_the_directory_itself() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("file"), "abc").unwrap();
+        symlink("file", directory.path().join("link")).unwrap();
+        let tree = tree_below(directory.path());
+        let place = tree.find(Path::new("/")).unwrap();
+        let mut names: Vec<_> = place.entries().unwrap().map(|entry| entry.name).collect();
+        names.sort();
+        assert_eq!(names, ["file", "link"]);
+        let status = place.status_of(OsStr::new("file")).unwrap();
+        assert!(status.is_regular() && status.size() == 3);
+        let link = place.status_of(OsStr::new("link")).unwrap();
+        assert_eq!(link.file_type(), FileType::Symlink);
+        assert!(place.below(Path::new("link")).is_ok());
+    }
+
+    #[test]
+    fn path_with_an_automount_below_it_is_not_offered_for_lookups() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir_all(root.join("proc/7")).unwrap();
+        fs::create_dir_all(root.join("srv/media")).unwrap();
+        let table = "30 1 0:30 / /srv/media rw - autofs systemd-1 rw,direct\n";
+        fs::write(root.join("proc/7/mountinfo"), table).unwrap();
+        let tree = tree_below(root);
+        let path = |path: &str| tree.path_without_automounts(Path::new(path));
+        assert_eq!(path("/srv"), None);
+        assert_eq!(path("/proc/../proc/7"), Some(PathBuf::from("/proc/7")));
+    }
+}

@@ -1,0 +1,221 @@
+//! Directories of others that are only looked at: nothing is mounted by it.
+
+use std::ffi::CString;
+use std::io::{PipeReader, pipe};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use diskscope::probe::copy_jobs::{CopyJobs, FileCount};
+use diskscope::probe::files::find_paths;
+use diskscope::probe::sample::{ProcessIdentity, ProcessSample};
+use diskscope::roots::SysPaths;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
+use rustix::thread::UnshareFlags;
+
+use crate::requirement::{Requirement, is_root, skip};
+
+/// A process that does nothing.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start(directory: &Path) -> Self {
+        let mut command = Command::new("sleep");
+        command.arg("600").current_dir(directory).process_group(0);
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// An automount whose daemon never answers: who triggers it waits until the test has failed.
+struct Automount {
+    requests: PipeReader,
+    _daemon: Sleeper,
+}
+
+impl Automount {
+    /// `None` on a kernel without autofs.
+    fn at(directory: &Path) -> Option<Self> {
+        // Processes of the group of the daemon trigger nothing.
+        let daemon = Sleeper::start(Path::new("/"));
+        let (requests, writer) = pipe().unwrap();
+        let options = format!(
+            "fd={},pgrp={},minproto=5,maxproto=5,direct",
+            writer.as_raw_fd(),
+            daemon.0.id()
+        );
+        let options = CString::new(options).unwrap();
+        let flags = MountFlags::empty();
+        mount("test", directory, "autofs", flags, options.as_c_str()).ok()?;
+        Some(Self {
+            requests,
+            _daemon: daemon,
+        })
+    }
+
+    fn was_triggered(&self) -> bool {
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let mut watched = [PollFd::new(&self.requests, PollFlags::IN)];
+        poll(&mut watched, Some(&at_once)).unwrap();
+        watched[0].revents().contains(PollFlags::IN)
+    }
+}
+
+/// Runs a test in a thread with mounts of its own.
+fn run_with_own_mounts(test: impl FnOnce() + Send + 'static) {
+    if !is_root() {
+        return;
+    }
+    let thread = thread::spawn(|| {
+        // SAFETY: the other threads keep their mounts and their descriptors.
+        let unshared = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) };
+        if let Err(error) = unshared {
+            return skip(Requirement::Namespaces, error);
+        }
+        let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        mount_change("/", private).unwrap();
+        test();
+    });
+    thread.join().unwrap();
+}
+
+fn write_file(path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, "content").unwrap();
+}
+
+/// The count of a copy with these arguments in a directory, and after its end.
+fn count_of_copy(directory: &Path, arguments: &[u8]) -> (FileCount, Option<FileCount>) {
+    let process = Sleeper::start(directory);
+    let name = arguments.split(|byte| *byte == 0).next().unwrap();
+    let mut processes = [ProcessSample {
+        identity: Arc::new(ProcessIdentity {
+            pid: process.0.id(),
+            name: name.to_vec(),
+            arguments: arguments.to_vec(),
+            ..ProcessIdentity::default()
+        }),
+        ..ProcessSample::default()
+    }];
+    let (roots, mut jobs) = (SysPaths::default(), CopyJobs::default());
+    let end = Instant::now() + Duration::from_secs(2);
+    let mut count = FileCount::default();
+    while Instant::now() < end {
+        jobs.update_counts(&roots, &mut processes);
+        count = processes[0].job_count.as_ref().unwrap().count;
+        thread::sleep(Duration::from_millis(50));
+    }
+    drop(process);
+    let mut ended = Vec::new();
+    let end = Instant::now() + Duration::from_secs(20);
+    while ended.is_empty() && Instant::now() < end {
+        ended = jobs.update_counts(&roots, &mut []);
+        thread::sleep(Duration::from_millis(50));
+    }
+    (count, ended[0].count)
+}
+
+#[test]
+fn copy_beside_an_automount_is_counted_without_mounting_it() {
+    run_with_own_mounts(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        write_file(&root.join("tree/a"));
+        write_file(&root.join("tree/b"));
+        let point = root.join("tree/media/disk");
+        std::fs::create_dir_all(&point).unwrap();
+        let Some(automount) = Automount::at(&point) else {
+            return skip(Requirement::Kernel, "no autofs");
+        };
+        let (count, _) = count_of_copy(root, b"cp\0-ax\0tree\0copy\0");
+        assert_eq!((count.files, count.is_complete), (2, true));
+        for line in [
+            &b"cp\0-a\0tree\0copy\0"[..],
+            b"cp\0-a\0tree/media/disk\0copy\0",
+            b"cp\0-a\0tree/media/disk/below\0tree/a\0copy\0",
+        ] {
+            let (count, _) = count_of_copy(root, line);
+            let text = String::from_utf8_lossy(line);
+            assert!(count.files < 2, "{text}: {count:?}");
+            assert!(!automount.was_triggered(), "{text}");
+        }
+        unmount(&point, UnmountFlags::DETACH).unwrap();
+    });
+}
+
+#[test]
+fn destination_with_an_automount_is_checked_without_mounting_it() {
+    run_with_own_mounts(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        for name in ["a", "media/b"] {
+            write_file(&root.join("tree").join(name));
+        }
+        write_file(&root.join("copy/tree/a"));
+        let point = root.join("copy/media");
+        std::fs::create_dir_all(&point).unwrap();
+        let Some(automount) = Automount::at(&point) else {
+            return skip(Requirement::Kernel, "no autofs");
+        };
+        let (count, last) = count_of_copy(root, b"cp\0-a\0tree\0copy\0");
+        assert_eq!((count.files, count.files_done), (2, Some(1)));
+        assert_eq!(last, None);
+        let (_, last) = count_of_copy(root, b"cp\0-a\0tree\0copy/media/new\0");
+        assert_eq!(last, None);
+        assert!(!automount.was_triggered());
+        unmount(&point, UnmountFlags::DETACH).unwrap();
+    });
+}
+
+#[test]
+fn search_for_paths_mounts_no_automount() {
+    run_with_own_mounts(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        write_file(&root.join("tree/a"));
+        let point = root.join("media");
+        std::fs::create_dir(&point).unwrap();
+        let Some(automount) = Automount::at(&point) else {
+            return skip(Requirement::Kernel, "no autofs");
+        };
+        for path in [root, &point] {
+            let found = find_paths(path, [u64::MAX].into(), Duration::from_secs(2));
+            assert!(found.is_empty());
+        }
+        assert!(!automount.was_triggered());
+        unmount(&point, UnmountFlags::DETACH).unwrap();
+    });
+}
+
+#[test]
+fn search_for_paths_does_not_mount_tracefs_below_debugfs() {
+    run_with_own_mounts(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let point = directory.path();
+        let flags = MountFlags::empty();
+        if mount("debugfs", point, "debugfs", flags, None).is_err() {
+            return skip(Requirement::Kernel, "no debugfs");
+        }
+        let _ = find_paths(point, [u64::MAX].into(), Duration::from_secs(10));
+        let table = std::fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
+        let tracing = point.join("tracing").display().to_string();
+        assert!(!table.contains(&tracing), "{table}");
+        unmount(point, UnmountFlags::DETACH).unwrap();
+    });
+}
