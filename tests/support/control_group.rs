@@ -29,14 +29,15 @@ impl TestCgroup {
         fs::write(self.0.join(READ_LIMIT), format!("{major}:{minor} 0")).unwrap();
     }
 
-    /// Has at most `bytes` in memory, and nothing in swap where the kernel counts that.
+    /// Has at most `bytes` in memory.
     pub fn with_memory_limit(bytes: u64) -> Option<Self> {
-        let group = Self::with_limit("memory", "memory.limit_in_bytes", &bytes.to_string())?;
-        let _ = fs::write(
-            group.0.join("memory.memsw.limit_in_bytes"),
-            bytes.to_string(),
-        );
-        Some(group)
+        Self::with_limit("memory", "memory.limit_in_bytes", &bytes.to_string())
+    }
+
+    /// Has at most `bytes` in memory and swap together, where the kernel counts that.
+    pub fn limit_memory_and_swap(&self, bytes: u64) {
+        let limit = self.0.join("memory.memsw.limit_in_bytes");
+        let _ = fs::write(limit, bytes.to_string());
     }
 
     /// `None`, and why in one line, where the kernel has no such controller or refuses the limit.

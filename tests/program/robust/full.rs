@@ -264,6 +264,8 @@ fn output_in_memory_ends_before_the_memory_is_used_up() {
     let Some(group) = TestCgroup::with_memory_limit(600 << 20) else {
         return;
     };
+    // What can be moved to swap does not count.
+    group.limit_memory_and_swap(600 << 20);
     let watch = |others: &str, output: &str| {
         let program = env!("CARGO_BIN_EXE_diskscope");
         let options = "--json --interval 0.1 --count 3 -o";
