@@ -310,7 +310,7 @@ impl ForeignTree {
     }
 
     /// The path without links of what a path leads to, if neither the way there nor what is below it
-    /// contains an automount.
+    /// contains an automount; `None` also where the mount table cannot be read.
     #[must_use]
     pub fn path_without_automounts(&self, path: &Path) -> Option<PathBuf> {
         let (path, found) = self.follow(path, true)?;
@@ -318,7 +318,7 @@ impl ForeignTree {
         let is_below = |mount: &MountinfoLine<'_>| {
             mount.file_system == b"autofs" && mount_point(mount).starts_with(&path)
         };
-        let table = read_file(&self.mount_table).unwrap_or_default();
+        let table = read_file(&self.mount_table)?;
         let has_automounts = mountinfo_lines(&table).any(|mount| is_below(&mount));
         (!has_automounts).then_some(path)
     }
@@ -459,5 +459,7 @@ mod tests {
         let path = |path: &str| tree.path_without_automounts(Path::new(path));
         assert_eq!(path("/srv"), None);
         assert_eq!(path("/proc/../proc/7"), Some(PathBuf::from("/proc/7")));
+        fs::remove_file(root.join("proc/7/mountinfo")).unwrap();
+        assert_eq!(path("/proc/7"), None, "the table is not known");
     }
 }

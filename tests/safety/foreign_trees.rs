@@ -180,6 +180,8 @@ fn destination_with_an_automount_is_checked_without_mounting_it() {
         assert_eq!(last, None);
         assert!(!automount.was_triggered());
         unmount(&point, UnmountFlags::DETACH).unwrap();
+        let (_, last) = count_of_copy(root, b"cp\0-a\0tree\0copy\0");
+        assert_eq!(last.and_then(|count| count.files_done), Some(1));
     });
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
+use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 
 use crate::probe::copy_jobs::arguments::CopyOrder;
 use crate::probe::foreign_tree::{ForeignFile, ForeignTree};
@@ -33,17 +33,18 @@ impl JobPaths {
         let link = |name: &str| fs::read_link(process.join(name)).ok();
         let own_namespace = process
             .parent()
-            .and_then(|proc| fs::read_link(proc.join("self/ns/mnt")).ok());
+            .and_then(|proc| fs::read_link(proc.join("thread-self/ns/mnt")).ok());
         let is_same_root = link("root").is_some_and(|root| root == Path::new("/"))
             && link("ns/mnt") == own_namespace;
-        let root = match is_same_root {
-            true => PathBuf::from("/"),
-            false => process.join("root"),
+        // The mount table of the process is gone with it.
+        let tree = match is_same_root {
+            true => ForeignTree::own(),
+            false => ForeignTree::with_root(process.join("root"), process),
         };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut paths = Self {
             process: openat(CWD, process, flags, Mode::empty()).ok(),
-            tree: ForeignTree::with_root(root, process),
+            tree,
             base: link("cwd").unwrap_or_default(),
             is_same_root,
         };
@@ -56,11 +57,12 @@ impl JobPaths {
         paths
     }
 
-    /// Whether the process still exists: directories that it used are not opened afterwards, because
-    /// somebody may want to unmount them.
+    /// Whether the process still runs: directories that it used are not opened afterwards, because
+    /// somebody may want to unmount them. One that has ended and is still in the table of processes has
+    /// no root.
     pub(super) fn process_exists(&self) -> bool {
-        let look = |process| statat(process, "root", AtFlags::SYMLINK_NOFOLLOW);
-        self.process.as_ref().is_some_and(|it| look(it).is_ok())
+        let root = |process| readlinkat(process, "root", Vec::new());
+        self.process.as_ref().is_some_and(|it| root(it).is_ok())
     }
 
     /// The absolute path of a path of the process, as it sees it.
