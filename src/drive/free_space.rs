@@ -103,7 +103,7 @@ impl FreeSpace {
     pub(super) fn without(self, bytes: u64) -> Self {
         Self {
             free_bytes: self.free_bytes.saturating_sub(bytes),
-            unwritten_bytes: bytes.min(self.free_bytes),
+            unwritten_bytes: self.unwritten_bytes + bytes.min(self.free_bytes),
             ..self
         }
     }

@@ -267,9 +267,9 @@ pub fn lower_space(medium: &OpenMedium) -> LowerSpace {
     }
 }
 
-/// Images, snapshots, pools and limited devices in memory below a scratch file, as far as its file system tells. The file's blocks stay
-/// allocated there after its end until the file system is trimmed: ext4 and XFS tell a device that blocks are
-/// free only then, or with the mount option `discard`.
+/// Images, snapshots, pools and limited devices in memory below a scratch file, as far as its file system tells.
+/// The file's blocks stay allocated there after its end until the file system is trimmed: ext4 and XFS tell a
+/// device that blocks are free only then, or with the mount option `discard`.
 #[must_use]
 pub fn allocated_below(medium: &OpenMedium) -> Vec<SpaceLimit> {
     let mount = mounts::mount_of_file(medium.roots(), medium.anchor());

@@ -127,38 +127,32 @@ impl LowerSpace {
             .is_empty()
     }
 
-    /// The free space, before anything is written without the bytes that are promised to others. The blocks of an image are looked up only
-    /// where its free space is wanted: that takes time for large ones.
+    /// The free space, before anything is written without the bytes that are promised to others. The blocks of
+    /// an image are looked up only where its free space is wanted: that takes time for large ones.
     fn rooms_where(
         &self,
         roots: &SysPaths,
         count: SpaceCount,
         is_wanted: impl Fn(&FreeSpace) -> bool,
     ) -> Vec<LowerRoom> {
-        let is_before = count == SpaceCount::BeforeWriting;
-        let promised = match is_before && !self.is_empty() {
-            true => unwritten::unwritten_bytes(roots),
-            false => 0,
+        let promised = match count {
+            SpaceCount::BeforeWriting if !self.is_empty() => unwritten::unwritten_bytes(roots),
+            SpaceCount::BeforeWriting | SpaceCount::WhileWriting => 0,
         };
-        let lower_room = |room: Option<FreeSpace>, promised: u64, new_bytes: &dyn Fn() -> u64| {
+        let lower_room = |room: Option<FreeSpace>, new_bytes: &dyn Fn() -> u64| {
             let room = Some(room?.without(promised)).filter(&is_wanted)?;
             let bytes = new_bytes();
             let demand = SpaceDemand::NewBlocks { bytes };
             (bytes > 0).then_some(LowerRoom { room, demand })
         };
         let images = self.images.iter().filter_map(|image| {
-            let uncommitted = match is_before {
-                true => unwritten::uncommitted_bytes(roots, &image.place),
-                false => 0,
-            };
-            let promised = promised.saturating_add(uncommitted);
-            let room = image_room(roots, image);
-            lower_room(room, promised, &|| image.new_block_bytes(roots))
+            let room = image_room(roots, image, count);
+            lower_room(room, &|| image.new_block_bytes(roots))
         });
         let memory_devices = self.memory_devices.iter();
         let memory_rooms = memory_devices.flat_map(|device| device.rooms(roots));
         let memory_rooms =
-            memory_rooms.filter_map(|(room, bytes)| lower_room(Some(room), promised, &|| bytes));
+            memory_rooms.filter_map(|(room, bytes)| lower_room(Some(room), &|| bytes));
         let stores = self.stores.iter().filter_map(|store| {
             let (room, unit_bytes) = FreeSpace::of_store(roots, store)?;
             let room = room.without(promised);
@@ -228,11 +222,16 @@ impl FreeSpace {
 
 /// The free space of the file system of an image; `None` where that is unknown, as of some file systems in user
 /// space.
-fn image_room(roots: &SysPaths, image: &BackingImage) -> Option<FreeSpace> {
+fn image_room(roots: &SysPaths, image: &BackingImage, count: SpaceCount) -> Option<FreeSpace> {
     if !file_system::tells_space(roots, &image.place) {
         return None;
     }
+    let uncommitted = match count {
+        SpaceCount::BeforeWriting => unwritten::uncommitted_bytes(roots, &image.place),
+        SpaceCount::WhileWriting => 0,
+    };
     let room = FreeSpace::of_file_system(roots, &image.place, &image.path).ok()?;
+    let room = room.without(uncommitted);
     let limit = room.limit.clone();
     let limit = limit.or_else(|| Some(SpaceLimit::Image(image.path.clone())));
     Some(FreeSpace { limit, ..room })

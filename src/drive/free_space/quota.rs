@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
 use super::file_directory::directory_of;
-use super::upper_directory::overlay_upper_directory;
+use super::upper_directory::open_upper_directory;
 use super::{FreeSpace, RESERVE_BYTES, RESERVE_DIVISOR};
 use crate::drive::btrfs;
 use crate::drive::space_limit::SpaceLimit;
@@ -73,7 +73,7 @@ pub(super) fn quota_rooms(roots: &SysPaths, file: &File) -> Vec<FreeSpace> {
     let Ok(facts) = file.metadata() else {
         return Vec::new();
     };
-    let upper = overlay_upper_directory(roots, file).and_then(|path| File::open(path).ok());
+    let upper = open_upper_directory(roots, file);
     let place = upper.as_ref().unwrap_or(file);
     let owners = [
         (QuotaKind::User, facts.uid()),

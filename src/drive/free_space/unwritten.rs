@@ -7,8 +7,8 @@ use std::fs;
 use std::fs::File;
 use std::path::Path;
 
-use super::new_blocks::{self, BTRFS_MAGIC};
-use super::upper_directory::overlay_upper_directory;
+use super::new_blocks::BTRFS_MAGIC;
+use super::upper_directory::open_upper_directory;
 use crate::drive::btrfs;
 use crate::drive::identity::sysfs::{directory_entries, read_line};
 use crate::roots::SysPaths;
@@ -41,11 +41,11 @@ pub(super) fn unwritten_bytes(roots: &SysPaths) -> u64 {
 /// that were allocated since its last commit (30 s), also with `O_DIRECT`, and those for data in the page cache. 0
 /// on others. (fs/btrfs/super.c, `btrfs_statfs` counts `disk_used` alone; the files are those of fs/btrfs/sysfs.c.)
 pub(super) fn uncommitted_bytes(roots: &SysPaths, file: &File) -> u64 {
-    if new_blocks::file_system_magic(roots, file) != Some(BTRFS_MAGIC) {
+    let upper = open_upper_directory(roots, file);
+    let place = upper.as_ref().unwrap_or(file);
+    if !rustix::fs::fstatfs(place).is_ok_and(|facts| facts.f_type as u32 == BTRFS_MAGIC) {
         return 0;
     }
-    let upper = overlay_upper_directory(roots, file).and_then(|path| File::open(path).ok());
-    let place = upper.as_ref().unwrap_or(file);
     btrfs::file_system_id(place).map_or(0, |id| uncommitted_bytes_of_btrfs(roots, &id))
 }
 

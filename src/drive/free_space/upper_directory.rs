@@ -19,6 +19,11 @@ pub(super) fn overlay_upper_directory(roots: &SysPaths, file: &File) -> Option<S
     upper_directory(&mounts::mount_of_file(roots, file)?).map(str::to_owned)
 }
 
+/// That directory, opened; `None` also where it cannot be.
+pub(super) fn open_upper_directory(roots: &SysPaths, file: &File) -> Option<File> {
+    File::open(overlay_upper_directory(roots, file)?).ok()
+}
+
 /// Upper directory in the options of a mount.
 pub(super) fn upper_directory(mount: &MountEntry) -> Option<&str> {
     let mut options = mount.options.iter();
