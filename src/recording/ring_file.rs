@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use rustix::fs::{FallocateFlags, Mode, SeekFrom, fallocate, fchmod, seek};
+use rustix::fs::{FallocateFlags, FlockOperation, Mode, SeekFrom, fallocate, fchmod, flock, seek};
 use rustix::io::Errno;
 
 use super::frame::MAGIC;
@@ -50,6 +50,16 @@ pub(super) fn open_ring_file(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Locks the file for this recorder, until it is closed.
+pub(super) fn lock_ring_file(path: &Path, file: &File) -> Result<(), RecordingWriteError> {
+    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        Errno::WOULDBLOCK => RecordingWriteError::OtherRecorder {
+            path: path.to_owned(),
+        },
+        error => io_failure(path, "lock")(error.into()),
+    })
 }
 
 /// A ring holds command lines of all users: only who may see them anyway may own it, or who would own a new

@@ -14,7 +14,9 @@ use super::ring::{
     MAX_SEQUENCE, RingGeometry, SEGMENT_END_BYTES, SEGMENT_HEADER_BYTES, encode_segment_header,
     scan_ring,
 };
-use super::ring_file::{OpenedRing, UseCheck, not_a_ring, open_ring_file, prepare_ring_file};
+use super::ring_file::{
+    OpenedRing, UseCheck, lock_ring_file, not_a_ring, open_ring_file, prepare_ring_file,
+};
 use super::ring_segments::RingSegments;
 use super::sync_thread::SyncThread;
 use super::trigger::TriggerRecord;
@@ -84,15 +86,12 @@ impl RingWriter {
         check_unused: &UseCheck<'_>,
     ) -> Result<Self, RecordingWriteError> {
         let OpenedRing { file, is_new } = open_ring_file(path, check_unused)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-            rustix::io::Errno::WOULDBLOCK => RecordingWriteError::OtherRecorder {
-                path: path.to_owned(),
-            },
-            error => io_failure(path, "lock")(error.into()),
-        })?;
         let file = Arc::new(file);
-        let begun = Self::begin(path, Arc::clone(&file), is_new, geometry);
-        if begun.is_err() && is_new {
+        let begun = lock_ring_file(path, &file)
+            .and_then(|()| Self::begin(path, Arc::clone(&file), is_new, geometry));
+        // A file that another recorder has locked meanwhile is that one's ring.
+        let is_of_other = matches!(begun, Err(RecordingWriteError::OtherRecorder { .. }));
+        if begun.is_err() && is_new && !is_of_other {
             named_file::remove_created(path, &file);
         }
         begun
