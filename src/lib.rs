@@ -28,6 +28,7 @@ pub mod entropy;
 mod exclusive_rename;
 pub mod file_trace;
 mod flight_recorder;
+mod foreign_tree;
 mod format_version;
 mod inode_attributes;
 mod local_time;

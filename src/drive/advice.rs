@@ -221,7 +221,7 @@ fn access_time_advice(file_system: &MountedFileSystem) -> Option<TuningAdvice> {
             file_system.kind, file_system.mount_point
         ),
         command: relatime_command(file_system)
-            .unwrap_or_else(|| "findmnt --real --options strictatime".to_owned()),
+            .unwrap_or_else(|| "findmnt --real --list --output TARGET,OPTIONS | grep -v -e relatime -e noatime | cat -v".to_owned()),
     })
 }
 

@@ -14,11 +14,11 @@ use crate::drive;
 use crate::drive::identity::{self, BlockDevice};
 use crate::drive::ioctl::FileExtent;
 use crate::drive::mounts::{self, MountEntry, split_device_number};
+use crate::foreign_tree::ForeignTree;
 use crate::model::hot_files::{FileHint, FileSystemHint, PhysicalExtent};
 use crate::probe::files::btrfs::{self, Chunk};
 use crate::probe::files::handle::{FileHandle, FoundFile};
 use crate::probe::files::xfs;
-use crate::probe::foreign_tree::ForeignTree;
 use crate::probe::trace::event::DeviceNumber;
 use crate::roots::SysPaths;
 use crate::sorting::SortList as _;
@@ -74,7 +74,7 @@ impl Volume {
     /// the file system from being unmounted for as long as files are traced.
     fn open_mount(&self) -> Option<OwnedFd> {
         let tree = ForeignTree::own();
-        let found = tree.find_entry(&self.mount_point)?;
+        let found = tree.find_entry(&self.mount_point).ok()?;
         let directory = found.open_directory().ok()?;
         // Files of btrfs have the number of their subvolume.
         let is_same = self.has_subvolumes()

@@ -6,7 +6,7 @@ pub mod control_groups;
 pub mod copy_jobs;
 pub mod facts;
 pub mod files;
-pub mod foreign_tree;
+mod foreign_descriptor;
 pub mod mounts;
 mod notice;
 pub mod operations;

@@ -7,16 +7,6 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
-/// Opens a file of any user for reading: neither a lease of its owner nor a FIFO delays the caller
-/// (open(2), `O_NONBLOCK`).
-///
-/// # Errors
-/// The kernel's error; EAGAIN while somebody holds a write lease.
-pub fn open_foreign_file(path: &Path) -> rustix::io::Result<std::fs::File> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    openat(rustix::fs::CWD, path, flags, Mode::empty()).map(std::fs::File::from)
-}
-
 /// Opens a file for reading, relative to a directory.
 pub fn open_relative(
     directory: impl AsFd,
@@ -126,15 +116,6 @@ pub fn nonempty_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn opening_of_a_fifo_without_a_writer_does_not_wait() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("fifo");
-        let kind = rustix::fs::FileType::Fifo;
-        rustix::fs::mknodat(rustix::fs::CWD, &path, kind, Mode::RUSR, 0).unwrap();
-        assert!(open_foreign_file(&path).is_ok());
-    }
 
     #[test]
     fn number_parser_rejects_partial_numbers() {

@@ -1,11 +1,12 @@
 #!/bin/sh
-# What a write takes space of below a file system or a device: dm-snapshot, thin pools, memory (zram). And files
-# of a stacked file system (ecryptfs). Run by hand, as root, in a virtual machine.
+# What a write takes space of below a file system or a device: dm-snapshot, thin pools, memory (zram), the second
+# device of XFS and F2FS. And files of a stacked file system (ecryptfs). Run by hand, as root, in a virtual machine.
 #
 # usage: stores.sh DISK LARGE      names without /dev, the second one of 4 GB; WHAT IS ON BOTH IS LOST
 #
 # Wanted: kernel modules ext4, loop, dm-snapshot, dm-thin-pool, zram; diskscope, dmsetup, mkfs.ext4 in the
-# PATH, and for ecryptfs the module, and ecryptfs-add-passphrase. Prints one line for every check; its
+# PATH; for the second device the modules and mkfs.xfs, mkfs.f2fs; for ecryptfs the module, and
+# ecryptfs-add-passphrase. Prints one line for every check; its
 # exit status is the number of those that failed.
 
 disk=$1 large=$2
@@ -195,6 +196,40 @@ status=$?
 check "run stopped at the reserve ($status)" [ $status = 1 ]
 check "and named the pool" grep -q "the thin pool pool" /tmp/out /tmp/err
 unmap other; unmap volume; unmap pool; unmap data; unmap metadata
+
+what="second device of a file system"
+# With an image of 3 GB on it, whose file system has 250 MB left.
+second_device() {
+    mkfs.ext4 -q -F -m 0 -E nodiscard,lazy_itable_init=1 /dev/$large
+    mount -t ext4 /dev/$large /tmp/view
+    free=$(df -m /tmp/view | tail -n 1 | awk '{ print $4 }')
+    fallocate -l $((free - 250))M /tmp/view/filler
+    truncate -s 3G /tmp/view/second.img
+    losetup /dev/loop1 /tmp/view/second.img
+}
+# attempt TYPE: of a scratch file on the file system that is mounted.
+attempt() {
+    expect 1 "may need space below the image /tmp/view/second.img" /tmp/point --scratch-size 420MiB
+    check "no data of others was lost ($1)" dd if=/dev/zero of=/tmp/view/other bs=1M count=1 conv=fsync 2>/dev/null
+    umount /tmp/point
+}
+second_device
+if mkfs.xfs -q -f -K -d rtinherit=1 -m reflink=0,rmapbt=0 -r rtdev=/dev/loop1 /dev/$disk 2>/dev/null &&
+    mount -t xfs -o rtdev=/dev/loop1 /dev/$disk /tmp/point; then
+    attempt xfs
+else
+    echo "skipped $what: xfs"
+fi
+losetup -d /dev/loop1
+umount /tmp/view
+second_device
+if mkfs.f2fs -q -f -c /dev/loop1 /dev/$disk >/dev/null 2>&1 && mount -t f2fs /dev/$disk /tmp/point; then
+    attempt f2fs
+else
+    echo "skipped $what: f2fs"
+fi
+losetup -d /dev/loop1
+umount /tmp/view
 
 what="ecryptfs"
 mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=1 /dev/$large

@@ -1,11 +1,10 @@
 //! The devices underlying a target: the drive of a partition, the members of a RAID or a volume,
 //! the device of a loop device's backing file.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-use crate::drive::mounts::split_device_number;
 use crate::drive::{BlockDevice, DriveKind, identity};
+use crate::foreign_tree::ForeignTree;
 use crate::roots::SysPaths;
 use crate::session::document::LayerRelation;
 
@@ -52,16 +51,17 @@ fn directly_underlying(roots: &SysPaths, drive: &BlockDevice) -> Vec<(LayerRelat
 
 /// The device that holds a loop device's backing file, or the device that backs it directly.
 fn loop_backing_device(roots: &SysPaths, drive: &BlockDevice) -> Option<BlockDevice> {
-    let about = fs::metadata(drive.backing_file.as_ref()?).ok()?;
-    let number = match about.rdev() {
-        0 => about.dev(),
-        device => device,
-    };
-    identity::block_device_by_number(roots, split_device_number(number))
+    let path = Path::new(drive.backing_file.as_ref()?);
+    let found = ForeignTree::own().find(path).ok()?;
+    let status = found.status();
+    let number = status.block_device().unwrap_or(status.device());
+    identity::block_device_by_number(roots, number)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -14,7 +14,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use crate::drive::free_space::memory_device::MemoryDevice;
 use crate::drive::free_space::new_blocks::new_block_bytes;
 use crate::drive::free_space::store;
-use crate::drive::free_space::upper_directory::upper_directory;
+use crate::drive::free_space::upper_directory::{open_upper_directory, upper_directory};
 use crate::drive::free_space::zfs_pool::is_zfs_volume;
 use crate::drive::guard::siblings;
 use crate::drive::identity::sysfs::{directory_entries, read_line};
@@ -24,15 +24,16 @@ use crate::drive::ioctl::LoopBacking;
 use crate::drive::medium::open_medium::reopen_inode;
 use crate::drive::mounts;
 use crate::drive::mounts::{MountEntry, split_device_number};
+use crate::foreign_tree::ForeignTree;
 use crate::roots::SysPaths;
 
 /// Bytes of a sector in sysfs.
 const SECTOR_BYTES: u64 = 512;
 
-/// The backing file of a loop device.
+/// The backing file of a loop device, or of a file system in user space.
 #[derive(Debug)]
 pub(super) struct BackingImage {
-    /// Path in sysfs, for display.
+    /// Path in sysfs or in the mount table, for display.
     pub path: String,
     /// The image, or the mount point of its file system: its free space is that of the image.
     pub place: File,
@@ -140,6 +141,66 @@ pub(super) fn devices_below_file(
     file: &File,
     untold: UntoldDevices,
 ) -> Vec<String> {
+    let mut names = devices_of_file_system(roots, file, untold);
+    let upper = open_upper_directory(roots, file);
+    let Some(mount) = mounts::mount_of_file(roots, upper.as_ref().unwrap_or(file)) else {
+        return names;
+    };
+    // F2FS names its second and further devices in its superblock only.
+    let more = match (mount.file_system.as_str(), untold) {
+        ("xfs", _) => {
+            let numbers = further_devices_of_xfs(&mount);
+            numbers
+                .flat_map(|number| devices_below(roots, number))
+                .collect()
+        }
+        ("f2fs", UntoldDevices::AllOfMachine) => devices_that_respond(roots),
+        _ => Vec::new(),
+    };
+    for name in more {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The devices for realtime files and for the log of a mounted XFS, which `st_dev` does not name (xfs(5)).
+fn further_devices_of_xfs(mount: &MountEntry) -> impl Iterator<Item = (u32, u32)> {
+    let options = mount.options.iter();
+    let paths = options.filter_map(|option| {
+        option
+            .strip_prefix("rtdev=")
+            .or_else(|| option.strip_prefix("logdev="))
+    });
+    paths.filter_map(|path| {
+        let found = ForeignTree::own().find(Path::new(path)).ok()?;
+        found.status().block_device()
+    })
+}
+
+/// The image that the server of a file system in user space has below the files of its mount, if the mount names it
+/// by an absolute path, as those of fuse2fs, ntfs-3g and squashfuse do, and if it is on this machine.
+pub(super) fn image_of_server(roots: &SysPaths, file: &File) -> Option<BackingImage> {
+    let mount = mounts::mount_of_file(roots, file)?;
+    let path = Path::new(&mount.source);
+    let is_named = path.is_absolute() && mount.is_in_user_space();
+    if !is_named || mount.options.iter().any(|option| option == "ro") {
+        return None;
+    }
+    // Any user may give any path as the source of such a mount. No server is asked for it.
+    let mounts = mounts::mounts(roots).ok()?;
+    if !has_local_storage(roots, innermost_mount(&mounts, path)?) {
+        return None;
+    }
+    Some(BackingImage {
+        path: sanitized(&mount.source),
+        place: open_image(path, None)?,
+        unread_bytes: None,
+    })
+}
+
+fn devices_of_file_system(roots: &SysPaths, file: &File, untold: UntoldDevices) -> Vec<String> {
     match (DeviceOfFile::of(roots, file), untold) {
         (DeviceOfFile::Known(number), _) => devices_below(roots, number),
         (DeviceOfFile::None, _) | (_, UntoldDevices::None) => Vec::new(),
@@ -380,7 +441,7 @@ mod tests {
             names
         };
         let below = |file_system: &str| below_with(file_system, "rw");
-        for kind in ["fuse.bindfs", "fuse", "ecryptfs", "overlay"] {
+        for kind in ["f2fs", "fuse.bindfs", "fuse", "ecryptfs", "overlay"] {
             assert_eq!(below(kind), ["loop0", "sda", "zd16"], "{kind}");
         }
         assert_eq!(below("zfs"), ["loop0", "sda"], "no pool is on volumes");
@@ -392,6 +453,40 @@ mod tests {
         // An address for documentation (RFC 5737), which no machine has.
         let options = "rw,vers=4.2,clientaddr=127.0.0.1,addr=192.0.2.1";
         assert!(below_with("nfs4", options).is_empty());
+    }
+
+    #[test]
+    fn image_of_a_server_is_the_local_file_that_its_mount_names() {
+        let Ok(file) = tempfile::tempfile_in("/dev/shm") else {
+            return skip(Requirement::Tmpfs, "no /dev/shm");
+        };
+        let image = tempfile::NamedTempFile::new().unwrap();
+        let info = format!("proc/self/fdinfo/{}", file.as_raw_fd());
+        let image_of = |file_system: &str, source: &str, lower: &str, options: &str| {
+            let table = format!(
+                "1 0 0:40 / / rw - {lower} source rw\n\
+                 77 1 0:50 / /mnt rw - {file_system} {source} {options}\n"
+            );
+            let (_root, roots) = SysPaths::with_files(&[
+                ("proc/self/mountinfo", &table),
+                (&info, "pos:\t0\nmnt_id:\t77\n"),
+            ]);
+            image_of_server(&roots, &file).map(|image| image.path)
+        };
+        let path = image.path().to_str().unwrap();
+        let found = image_of("fuse.ext4", path, "btrfs", "rw");
+        assert_eq!(found.as_deref(), Some(path));
+        for (file_system, source, lower, options) in [
+            ("fuse.ext4", path, "btrfs", "ro"),
+            ("fuse.ext4", path, "nfs4", "rw"),
+            ("fuse.ext4", "/none/image", "btrfs", "rw"),
+            ("fuse.ext4", "image", "btrfs", "rw"),
+            ("fuse.bindfs", "/usr", "btrfs", "rw"),
+            ("ext4", path, "btrfs", "rw"),
+        ] {
+            let found = image_of(file_system, source, lower, options);
+            assert_eq!(found, None, "{file_system} {source} {lower} {options}");
+        }
     }
 
     #[test]

@@ -49,47 +49,21 @@ impl LowerSpace {
     /// What is below the file system of a file; all of the machine where it does not tell.
     #[must_use]
     pub fn below_file(roots: &SysPaths, file: &File) -> Self {
-        let untold = UntoldDevices::AllOfMachine;
-        let devices = image::devices_below_file(roots, file, untold);
-        Self::below_devices(roots, devices, untold)
+        LowerSpaceSearch::new(roots, UntoldDevices::AllOfMachine).below_file(file)
     }
 
     /// What is below the file system of an output, as far as it tells: an output may be open for days, and
     /// must not keep images open or wait for servers that it has nothing to do with.
     #[must_use]
     pub fn below_output(roots: &SysPaths, file: &File) -> Self {
-        let untold = UntoldDevices::None;
-        let devices = image::devices_below_file(roots, file, untold);
-        Self::below_devices(roots, devices, untold)
+        LowerSpaceSearch::new(roots, UntoldDevices::None).below_file(file)
     }
 
     /// What is below a block device.
     pub(in crate::drive) fn below_device(roots: &SysPaths, number: (u32, u32)) -> Self {
-        let devices = image::devices_below(roots, number);
-        Self::below_devices(roots, devices, UntoldDevices::AllOfMachine)
-    }
-
-    /// What is below the block devices of these names.
-    fn below_devices(roots: &SysPaths, mut devices: Vec<String>, untold: UntoldDevices) -> Self {
-        let mut found = Self::default();
-        let mut next = 0;
-        while let Some(name) = devices.get(next).cloned() {
-            if let Some(image) = image::backing_image(roots, &name) {
-                for below in image::devices_below_file(roots, &image.place, untold) {
-                    if !devices.contains(&below) {
-                        devices.push(below);
-                    }
-                }
-                found.images.push(image);
-            }
-            found.stores.extend(SpaceStore::of_device(roots, &name));
-            let in_memory = MemoryDevice::of_device(roots, &name);
-            found.memory_devices.extend(in_memory);
-            next += 1;
-        }
-        let pools = SpaceStore::of_zfs_volumes(roots, &devices);
-        found.stores.extend(pools);
-        found
+        let mut search = LowerSpaceSearch::new(roots, UntoldDevices::AllOfMachine);
+        search.devices = image::devices_below(roots, number);
+        search.below_devices()
     }
 
     /// Whether nothing is below the medium.
@@ -160,6 +134,76 @@ impl LowerSpace {
             is_wanted(&room).then_some(LowerRoom { room, demand })
         });
         images.chain(memory_rooms).chain(stores).collect()
+    }
+}
+
+/// Looks for what is below a medium, from the top down.
+struct LowerSpaceSearch<'a> {
+    roots: &'a SysPaths,
+    untold: UntoldDevices,
+    /// The devices on any level, by name, each once.
+    devices: Vec<String>,
+    found: LowerSpace,
+}
+
+impl<'a> LowerSpaceSearch<'a> {
+    fn new(roots: &'a SysPaths, untold: UntoldDevices) -> Self {
+        Self {
+            roots,
+            untold,
+            devices: Vec::new(),
+            found: LowerSpace::default(),
+        }
+    }
+
+    fn below_file(mut self, file: &File) -> LowerSpace {
+        self.add_file(file);
+        self.below_devices()
+    }
+
+    fn below_devices(mut self) -> LowerSpace {
+        let mut next = 0;
+        while let Some(name) = self.devices.get(next).cloned() {
+            if let Some(image) = image::backing_image(self.roots, &name) {
+                self.add_image(image);
+            }
+            let found = &mut self.found;
+            found
+                .stores
+                .extend(SpaceStore::of_device(self.roots, &name));
+            let in_memory = MemoryDevice::of_device(self.roots, &name);
+            found.memory_devices.extend(in_memory);
+            next += 1;
+        }
+        let pools = SpaceStore::of_zfs_volumes(self.roots, &self.devices);
+        self.found.stores.extend(pools);
+        self.found
+    }
+
+    /// The devices and images that the file system of a file is on.
+    fn add_file(&mut self, file: &File) {
+        for name in image::devices_below_file(self.roots, file, self.untold) {
+            if !self.devices.contains(&name) {
+                self.devices.push(name);
+            }
+        }
+        // A user may name an image that is on the file system that it is said to be below.
+        let is_new = |image: &BackingImage| {
+            let mut known = self.found.images.iter();
+            known.all(|other| other.path != image.path)
+        };
+        let image = image::image_of_server(self.roots, file).filter(is_new);
+        if let Some(image) = image {
+            self.add_image(image);
+        }
+    }
+
+    fn add_image(&mut self, image: BackingImage) {
+        let place = image.place.try_clone();
+        self.found.images.push(image);
+        if let Ok(place) = place {
+            self.add_file(&place);
+        }
     }
 }
 

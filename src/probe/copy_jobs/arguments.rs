@@ -111,6 +111,8 @@ const RSYNC_FILTERS: (&[u8], &[&str]) = (
         "include-from",
         "files-from",
         "cvs-exclude",
+        "max-size",
+        "min-size",
     ],
 );
 /// Beginnings of the long options by which tar leaves out what its sources contain, or reads their

@@ -2,15 +2,17 @@
 //! open nor in use.
 
 use std::ffi::CString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use crate::drive::mounts::split_device_number;
-use crate::probe::foreign_tree::FileStatus;
+use crate::foreign_tree::FileStatus;
+use crate::probe::foreign_descriptor::open_foreign_descriptor;
 
 /// `MAX_HANDLE_SZ`.
 const MAX_HANDLE_BYTES: usize = 128;
@@ -189,9 +191,6 @@ impl FoundFile {
         if !self.metadata().is_some_and(|about| about.is_file()) {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOATIME)
-            .open(&self.link)
+        Ok(open_foreign_descriptor(&self.link, OFlags::NOATIME)?)
     }
 }

@@ -3,10 +3,12 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use rustix::fs::OFlags;
+
 use super::extents::extents_on_device;
 use crate::drive::ioctl::FileExtent;
 use crate::drive::mounts::split_device_number;
-use crate::probe::text::open_foreign_file;
+use crate::probe::foreign_descriptor::open_foreign_descriptor;
 use crate::roots::SysPaths;
 
 /// Descriptors of a process that are looked at.
@@ -52,7 +54,8 @@ pub fn read_layout(
     if !metadata.is_file() || !devices.contains(&device_number) {
         return None;
     }
-    let extents = extents_on_device(&open_foreign_file(&descriptor).ok()?).ok()?;
+    let opened = open_foreign_descriptor(&descriptor, OFlags::empty()).ok()?;
+    let extents = extents_on_device(&opened).ok()?;
     Some(FileLayout {
         pid,
         path: path.to_owned(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FileType;
 
-use crate::probe::foreign_tree::ForeignTree;
+use crate::foreign_tree::ForeignTree;
 
 /// Searches a directory and everything below it in the same mount for these inodes, without an effect
 /// on the directories. Returns what was found in the time given: a directory that does not respond delays
@@ -56,7 +56,7 @@ fn search(
     while let Some(below) = waiting.pop() {
         // The directory is found again for each one below it: what stays open cannot be unmounted.
         let top = tree.find_entry(directory);
-        let Some(place) = top.and_then(|top| top.below_in_mount(&below).ok()) else {
+        let Ok(place) = top.and_then(|top| top.below_in_mount(&below)) else {
             continue;
         };
         for entry in place.entries().into_iter().flatten() {

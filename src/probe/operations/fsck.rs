@@ -3,8 +3,11 @@
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::Path;
 
+use rustix::fs::OFlags;
+
 use super::operation::{OperationProgress, WorkUnit};
-use crate::probe::text::{open_foreign_file, parse_number, split_fields};
+use crate::probe::foreign_descriptor::open_foreign_descriptor;
+use crate::probe::text::{parse_number, split_fields};
 
 /// Share of the time, in percent, at the end of each pass (e2fsck/unix.c, `e2fsck_tbl`).
 const PASS_ENDS: [u64; 6] = [0, 70, 90, 92, 95, 100];
@@ -32,7 +35,7 @@ pub(super) fn read_report(descriptor: &Path) -> Option<OperationProgress> {
     if !kind.is_file() || kind.file_type().is_fifo() {
         return None;
     }
-    let file = open_foreign_file(descriptor).ok()?;
+    let file = open_foreign_descriptor(descriptor, OFlags::empty()).ok()?;
     let from = kind.len().saturating_sub(TAIL_BYTES);
     let mut tail = vec![0; usize::try_from(kind.len() - from).ok()?];
     let read = file.read_at(&mut tail, from).ok()?;

@@ -10,7 +10,7 @@ use super::operation::{OperationKind, OperationProgress, OperationSample};
 use super::sources::OperationSources;
 use super::{fsck, swap};
 use crate::drive::mounts::split_device_number;
-use crate::probe::foreign_tree::ForeignTree;
+use crate::foreign_tree::ForeignTree;
 use crate::probe::sample::ProcessSample;
 use crate::probe::text::read_file;
 
@@ -179,7 +179,7 @@ fn block_device(path: &[u8]) -> Option<(u32, u32)> {
         return None;
     }
     let tree = ForeignTree::own();
-    let found = tree.find(Path::new(OsStr::from_bytes(path)))?;
+    let found = tree.find(Path::new(OsStr::from_bytes(path))).ok()?;
     found.status().block_device()
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::foreign_tree::{FileStatus, ForeignTree};
 use crate::probe::copy_jobs::temporary_name::final_path;
-use crate::probe::foreign_tree::{FileStatus, ForeignTree};
 use crate::probe::sample::{ClosedFile, OpenFile, ProcessIdentity};
 
 /// The present state of files that were closed; those that are no longer found under their path or
@@ -43,7 +43,7 @@ pub fn last_look(
 
 /// Status of the file, if it is at this path.
 fn look_at(tree: &ForeignTree, path: &[u8], file: &OpenFile) -> Option<FileStatus> {
-    let found = tree.find_entry(Path::new(OsStr::from_bytes(path)))?;
+    let found = tree.find_entry(Path::new(OsStr::from_bytes(path))).ok()?;
     let status = *found.status();
     (status.identity() == file.inode).then_some(status)
 }

@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive::MountedFileSystem;
 use crate::drive::page_cache::{CachedBytes, cached_bytes};
+use crate::foreign_tree::ForeignTree;
 use crate::probe::copy_jobs::temporary_name::final_path;
-use crate::probe::foreign_tree::ForeignTree;
+use crate::probe::foreign_descriptor::has_write_lease;
 use crate::roots::SysPaths;
 
 /// Device number of a file system and inode number.
@@ -191,11 +192,14 @@ fn find_file(roots: &SysPaths, file: &FollowedFile) -> Result<OwnedFd, PagesUnkn
     if let Some(link) = by_descriptor
         && let Some(found) = open_link(&link, file.id)
     {
-        return Ok(found);
+        return match has_write_lease(&link) {
+            true => Err(PagesUnknown::Failed),
+            false => Ok(found),
+        };
     }
     let tree = ForeignTree::own();
     let at = |bytes: &[u8]| {
-        let found = tree.find_entry(Path::new(OsStr::from_bytes(bytes)))?;
+        let found = tree.find_entry(Path::new(OsStr::from_bytes(bytes))).ok()?;
         let status = found.status();
         let is_it = status.is_regular() && status.identity() == file.id;
         is_it.then(|| found.into_handle())

@@ -229,7 +229,9 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             RemedyText::command_or(
                 exact_path(mount_point)
                     .and_then(shell::quote_word)
-                    .map(|path| format!("du {option} --max-depth=2 -- {path} | {LARGEST_LAST}")),
+                    .map(|path| {
+                        format!("du {option} --max-depth=2 -- {path} 2>/dev/null | {LARGEST_LAST}")
+                    }),
                 format!("what uses the {used}"),
                 format!("see what uses the {used} of {mount_point} with du"),
             )
@@ -241,7 +243,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             format!("see the health and the error log of {device} with smartctl"),
         ),
         Remedy::ShowKernelLog => RemedyText::command(
-            "dmesg --ctime | tail -50".to_owned(),
+            "dmesg --ctime | tail -50 | cat -v".to_owned(),
             "messages of the kernel",
         ),
         Remedy::TraceRequests { device } => RemedyText::command_or(
@@ -251,12 +253,12 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             format!("see the single requests of {device} with diskscope trace"),
         ),
         Remedy::ShowMemoryUsers => RemedyText::command(
-            "ps -eo pid,rss,comm --sort=-rss | head".to_owned(),
+            "ps -eo pid,rss,comm --sort=-rss | head | cat -v".to_owned(),
             "who uses the memory",
         ),
         // ps(1) divides by the time since the start of a process, and so does the first list of top(1).
         Remedy::ShowProcessorUsers => RemedyText::command(
-            "top -b -d 2 -n 2 -o %CPU | awk '$1 == \"PID\" { lists++ } lists == 2' | head"
+            "top -b -d 2 -n 2 -o %CPU | awk '$1 == \"PID\" { lists++ } lists == 2' | head | cat -v"
                 .to_owned(),
             "who uses the processors, in two seconds",
         ),
@@ -401,7 +403,7 @@ mod tests {
             };
             remedy_text(&remedy).command.unwrap()
         };
-        let rest = "--max-depth=2 -- /srv | sort -zh | tail -zn 20 | tr '\\0\\n' '\\n?' | cat -v";
+        let rest = "--max-depth=2 -- /srv 2>/dev/null | sort -zh | tail -zn 20 | tr '\\0\\n' '\\n?' | cat -v";
         assert_eq!(command(false), format!("du -0xh {rest}"));
         assert_eq!(command(true), format!("du -0x --inodes {rest}"));
     }
@@ -490,6 +492,24 @@ mod tests {
         assert!(is_stopped(start_ticks));
         own.kill().unwrap();
         own.wait().unwrap();
+    }
+
+    #[test]
+    fn names_of_others_that_a_command_prints_send_nothing_to_the_terminal() {
+        let mount_point = "/srv".into();
+        let inodes = false;
+        for remedy in [
+            Remedy::ShowDiskUsage {
+                mount_point,
+                inodes,
+            },
+            Remedy::ShowKernelLog,
+            Remedy::ShowMemoryUsers,
+            Remedy::ShowProcessorUsers,
+        ] {
+            let command = remedy_text(&remedy).command.unwrap();
+            assert!(command.ends_with(" | cat -v"), "{command}");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::drive::guard::conflicts::device_mapper::MappedRange;
 use crate::drive::guard::conflicts::exports::ExportedTarget;
 use crate::drive::guard::conflicts::loop_devices::AttachedLoop;
 use crate::drive::guard::conflicts::medium_usage::{ImageFile, MediumUsage, unreadable_table};
-use crate::drive::guard::conflicts::mount_tables::{MountTables, PlacedMount};
+use crate::drive::guard::conflicts::mount_tables::{MountTables, PlacedMount, file_at};
 use crate::drive::guard::conflicts::nfs_clients::NfsOpenFile;
 use crate::drive::guard::conflicts::overlay::UnderlyingFile;
 use crate::drive::guard::conflicts::partition_layout::{
@@ -28,8 +28,8 @@ use crate::drive::guard::conflicts::same_file::{FileSameness, FileStamp};
 use crate::drive::guard::conflicts::sector_extent::{SectorExtent, ranges_overlap};
 use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 use crate::drive::guard::conflicts::{
-    device_mapper, device_nodes, exports, flash_memory, loop_devices, mount_tables, nfs_clients,
-    overlay, partition_layout, same_disk, same_file,
+    device_mapper, device_nodes, exports, flash_memory, fuse_servers, loop_devices, mount_tables,
+    nfs_clients, overlay, partition_layout, same_disk, same_file,
 };
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::guard::{map_tables, siblings};
@@ -38,6 +38,7 @@ use crate::drive::identity::sysfs::{list_directory, read_device_number, read_num
 use crate::drive::medium::FileId;
 use crate::drive::mounts::SwapEntry;
 use crate::drive::{identity, mounts};
+use crate::foreign_tree::ForeignTree;
 use crate::roots::SysPaths;
 
 /// State of one search.
@@ -1006,9 +1007,8 @@ impl<'a> StackSearch<'a> {
     pub(super) fn collect_loops_by_path(&mut self, name: &str) {
         let unasked = self.loops.iter().filter(|one| one.backing.is_err());
         let attached = unasked.filter(|one| {
-            fs::metadata(&one.backing_path).is_ok_and(|facts| {
-                self.certainly_shares_bytes(FileId::of_metadata(&facts), &one.backing_path)
-            })
+            file_at(&ForeignTree::own(), &one.backing_path)
+                .is_some_and(|id| self.certainly_shares_bytes(id, &one.backing_path))
         });
         let conflicts: Vec<_> = attached
             .map(|one| UseConflict::AttachedLoopDevice {
@@ -1049,6 +1049,10 @@ impl<'a> StackSearch<'a> {
         }
         self.usage.conflicts.extend(usage.conflicts);
         self.usage.unresolved.extend(usage.unresolved);
+        let served =
+            fuse_servers::mount_served_from(self.sys_paths, &self.mounts, &known.name, known.id);
+        let conflict = served.map(|placed| placed.to_conflict(&known.name));
+        self.usage.conflicts.extend(conflict);
         self.collect_mounts_from_files();
         self.collect_exports(&known);
         self.collect_attached_loops(&known);

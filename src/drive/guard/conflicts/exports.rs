@@ -12,6 +12,7 @@ use crate::drive::guard::conflicts::use_conflict::{ExportSource, UnresolvedUse, 
 use crate::drive::identity::sanitized;
 use crate::drive::identity::sysfs::{is_absent, list_directory, read_device_number};
 use crate::drive::medium::FileId;
+use crate::foreign_tree::ForeignTree;
 use crate::roots::SysPaths;
 
 /// Kernel modules, and their directory in configfs.
@@ -484,8 +485,13 @@ fn opened_file(
 }
 
 fn file_identity(path: &Path) -> Option<FileId> {
-    let facts = fs::metadata(path).ok()?;
-    Some(FileId::of_metadata(&facts))
+    let found = ForeignTree::own().find(path).ok()?;
+    let status = found.status();
+    let ((major, minor), inode) = status.identity();
+    Some(match status.block_device() {
+        Some((major, minor)) => FileId::Device(major, minor),
+        None => FileId::Inode(rustix::fs::makedev(major, minor), inode),
+    })
 }
 
 #[cfg(test)]

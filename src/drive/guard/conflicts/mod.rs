@@ -14,6 +14,7 @@ pub mod exports;
 pub mod file_change;
 pub mod file_locks;
 mod flash_memory;
+mod fuse_servers;
 pub mod lock_line;
 mod loop_devices;
 pub mod mappings;

@@ -13,6 +13,7 @@ use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
+use crate::foreign_tree::ForeignTree;
 use crate::roots::SysPaths;
 
 /// A mount and its mount namespace.
@@ -48,6 +49,17 @@ impl PlacedMount {
         })
     }
 
+    /// The tree of files of its namespace.
+    fn tree(&self, roots: &SysPaths) -> ForeignTree {
+        match self
+            .process
+            .map(|process| roots.proc.join(process.to_string()))
+        {
+            None => ForeignTree::own(),
+            Some(process) => ForeignTree::with_root(process.join("root"), &process),
+        }
+    }
+
     /// The file that it is mounted from, or an unresolved use if that is unknown; `None` for a file
     /// system that is not in a file.
     pub(super) fn mount_source(
@@ -74,14 +86,23 @@ impl PlacedMount {
             source: sanitized(&mount.source),
         });
         let file = self.reachable_path(roots, &mount.source).and_then(|path| {
-            let facts = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-            Some((path, FileId::of_metadata(&facts)))
+            let id = file_at(&self.tree(roots), Path::new(&mount.source))?;
+            Some((path, id))
         });
         (question.is_some() || file.is_some()).then_some(MountSource {
             file,
             unresolved: question,
         })
     }
+}
+
+/// The regular file that an absolute path leads to without mounting anything.
+pub(super) fn file_at(tree: &ForeignTree, path: &Path) -> Option<FileId> {
+    let found = tree.find(path).ok()?;
+    let status = found.status();
+    let ((major, minor), inode) = status.identity();
+    let id = FileId::Inode(rustix::fs::makedev(major, minor), inode);
+    status.is_regular().then_some(id)
 }
 
 /// The source of a file system in a file.

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::io::Errno;
 
+use crate::foreign_tree::{FileStatus, ForeignFile};
 use crate::probe::copy_jobs::temporary_name::without_temporary_suffix;
-use crate::probe::foreign_tree::{FileStatus, ForeignFile};
 
 /// Directories that are checked at once, the others in rotation.
 const MAX_DIRECTORIES_PER_CHECK: usize = 1000;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 
+use crate::foreign_tree::{ForeignFile, ForeignTree};
 use crate::probe::copy_jobs::arguments::CopyOrder;
-use crate::probe::foreign_tree::{ForeignFile, ForeignTree};
 use crate::probe::text::read_start;
 
 /// Finds what the paths of a process's arguments lead to.
@@ -71,7 +71,10 @@ impl JobPaths {
     }
 
     /// What an absolute path of the process leads to.
-    pub(super) fn find(&self, absolute: &Path) -> Option<ForeignFile> {
+    ///
+    /// # Errors
+    /// As [`ForeignTree::find`].
+    pub(super) fn find(&self, absolute: &Path) -> rustix::io::Result<ForeignFile> {
         self.tree.find(absolute)
     }
 
@@ -92,7 +95,7 @@ impl JobPaths {
             .map(PathBuf::as_path)
             .filter(|source| source.is_relative())
             .collect();
-        let target = |path: &Path| Some(self.find(path)?.status().identity());
+        let target = |path: &Path| Some(self.find(path).ok()?.status().identity());
         let has_sources = |base: &Path| {
             relative
                 .iter()

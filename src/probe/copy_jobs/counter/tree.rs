@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use crate::foreign_tree::{FileStatus, ForeignFile};
 use crate::probe::copy_jobs::arguments::{CopyOrder, CountMethod, EnteredDirectories};
 use crate::probe::copy_jobs::count::FileCount;
 use crate::probe::copy_jobs::counter::arrivals::ExpectedFiles;
 use crate::probe::copy_jobs::counter::paths::JobPaths;
-use crate::probe::foreign_tree::{FileStatus, ForeignFile};
 
 /// Directory entries per step, so that other jobs make progress too.
 const MAX_ENTRIES_PER_STEP: usize = 2000;
@@ -78,7 +78,9 @@ enum UnknownTotal {
     /// The copy enters another mount or a subvolume, which is not read: reading a directory may mount
     /// something, or wait for another machine.
     OtherMount,
-    /// A directory cannot be read without an effect on its time of access.
+    /// A path leads through a link of procfs, which depends on who follows it, or through too many links.
+    LinkOfProcfs,
+    /// A source cannot be looked at, or a directory not be read without an effect on its time of access.
     NotReadable,
 }
 
@@ -197,9 +199,13 @@ impl CopyTree {
         let Some(destination) = self.destination.as_deref() else {
             return;
         };
-        let found = self.paths.find(destination);
+        let found = match self.paths.find(destination) {
+            Ok(found) => Some(found),
+            Err(Errno::LOOP) => return self.give_up(UnknownTotal::LinkOfProcfs),
+            Err(_) => None,
+        };
         if self.total_count.destination_file_system.is_none() {
-            let parent = || self.paths.find(destination.parent()?);
+            let parent = || self.paths.find(destination.parent()?).ok();
             let parent = found.is_none().then(parent).flatten();
             let place = found.as_ref().or(parent.as_ref());
             self.total_count.destination_file_system = place.map(|it| it.status().device());
@@ -235,7 +241,7 @@ impl CopyTree {
                 self.unread_bytes -= directory_bytes(&directory);
                 self.read_names(directory)?;
             } else if self.examined_sources < self.sources.len() {
-                self.look_at_source(self.examined_sources);
+                self.look_at_source(self.examined_sources)?;
                 self.examined_sources += 1;
             } else {
                 self.total_count.is_complete = true;
@@ -249,10 +255,17 @@ impl CopyTree {
     }
 
     /// Some programs follow a link that is named as a source; none follows a link within a tree.
-    fn look_at_source(&mut self, source: usize) {
-        let Some(found) = self.paths.find(&self.sources[source].path) else {
-            self.entries += 1;
-            return;
+    fn look_at_source(&mut self, source: usize) -> Result<(), UnknownTotal> {
+        let found = match self.paths.find(&self.sources[source].path) {
+            Ok(found) => found,
+            Err(Errno::XDEV) => return Err(UnknownTotal::OtherMount),
+            Err(Errno::LOOP) => return Err(UnknownTotal::LinkOfProcfs),
+            // The copy does not find it, either.
+            Err(Errno::NOENT | Errno::NOTDIR) => {
+                self.entries += 1;
+                return Ok(());
+            }
+            Err(_) => return Err(UnknownTotal::NotReadable),
         };
         let directory = SourceDirectory {
             source,
@@ -260,11 +273,12 @@ impl CopyTree {
         };
         let is_entered = self.entered_directories != EnteredDirectories::None;
         self.add_entry(directory, found.status(), is_entered);
+        Ok(())
     }
 
     fn open(&self, directory: &SourceDirectory) -> Result<ForeignFile, Errno> {
-        let source = self.paths.find(&self.sources[directory.source].path);
-        source.ok_or(Errno::NOENT)?.below_in_mount(&directory.below)
+        let source = self.paths.find(&self.sources[directory.source].path)?;
+        source.below_in_mount(&directory.below)
     }
 
     /// Reads the names in a directory. One that does not exist any more, or that the copy may not read
@@ -400,7 +414,7 @@ fn archive_bytes(name: &Path, status: &FileStatus) -> u64 {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{MetadataExt, symlink};
 
     /// A process's directory below `/proc` with its root and working directory.
     fn process_directory(root: &Path) -> PathBuf {
@@ -441,6 +455,25 @@ mod tests {
         write_file(root.join("copy/deep/c"), 300);
         tree.next_step();
         assert_eq!(tree.current_count().bytes_done, Some(400));
+    }
+
+    #[test]
+    fn copy_tree_has_no_total_with_a_source_behind_a_link_of_procfs() {
+        let directory = tempfile::tempdir().unwrap();
+        write_file(directory.path().join("source/a"), 100);
+        fs::create_dir(directory.path().join("copy")).unwrap();
+        symlink("/proc/self/root/etc", directory.path().join("link")).unwrap();
+        let process = process_directory(directory.path());
+        for (sources, is_known) in [("source\0none", true), ("source\0link", false)] {
+            let line = format!("cp\0-a\0{sources}\0copy\0");
+            let order =
+                crate::probe::copy_jobs::arguments::parse_copy_order(b"cp", line.as_bytes())
+                    .unwrap();
+            let mut tree = CopyTree::new(&process, &order);
+            tree.next_step();
+            let expected = (!is_known).then_some(UnknownTotal::LinkOfProcfs);
+            assert_eq!(tree.unknown_total, expected, "{sources}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! none is looked up in a directory of autofs.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
@@ -18,7 +19,6 @@ use rustix::fs::{
 use rustix::io::{Errno, Result};
 
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
-use crate::probe::text::read_file;
 
 /// `f_type` of autofs and procfs (statfs(2)).
 const AUTOFS_SUPER_MAGIC: u64 = 0x187;
@@ -297,15 +297,20 @@ impl ForeignTree {
         }
     }
 
-    /// What an absolute path leads to; `None` also where following it could mount something.
-    #[must_use]
-    pub fn find(&self, path: &Path) -> Option<ForeignFile> {
+    /// What an absolute path leads to.
+    ///
+    /// # Errors
+    /// The kernel's error; `EXDEV` where following it could mount something, `ELOOP` also where it leads
+    /// through a link of procfs, as with `RESOLVE_NO_MAGICLINKS` of openat2(2).
+    pub fn find(&self, path: &Path) -> Result<ForeignFile> {
         self.follow(path, true).map(|(_, found)| found)
     }
 
     /// The same without following a link at the end of the path.
-    #[must_use]
-    pub fn find_entry(&self, path: &Path) -> Option<ForeignFile> {
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub fn find_entry(&self, path: &Path) -> Result<ForeignFile> {
         self.follow(path, false).map(|(_, found)| found)
     }
 
@@ -313,19 +318,19 @@ impl ForeignTree {
     /// contains an automount; `None` also where the mount table cannot be read.
     #[must_use]
     pub fn path_without_automounts(&self, path: &Path) -> Option<PathBuf> {
-        let (path, found) = self.follow(path, true)?;
+        let (path, found) = self.follow(path, true).ok()?;
         found.check_automount().ok()?;
         let is_below = |mount: &MountinfoLine<'_>| {
             mount.file_system == b"autofs" && mount_point(mount).starts_with(&path)
         };
-        let table = read_file(&self.mount_table)?;
+        let table = fs::read(&self.mount_table).ok()?;
         let has_automounts = mountinfo_lines(&table).any(|mount| is_below(&mount));
         (!has_automounts).then_some(path)
     }
 
-    fn follow(&self, path: &Path, follows_last: bool) -> Option<(PathBuf, ForeignFile)> {
-        let root = ForeignFile::hold(CWD, &self.root, OFlags::empty()).ok()?;
-        let mut place = root.held_entry(OsStr::new(".")).ok()?;
+    fn follow(&self, path: &Path, follows_last: bool) -> Result<(PathBuf, ForeignFile)> {
+        let root = ForeignFile::hold(CWD, &self.root, OFlags::empty())?;
+        let mut place = root.held_entry(OsStr::new("."))?;
         let mut place_path = PathBuf::from("/");
         let mut remaining = Vec::new();
         push_components(&mut remaining, path);
@@ -333,15 +338,19 @@ impl ForeignTree {
         while let Some(name) = remaining.pop() {
             if name == ".." {
                 if place.status.identity() != root.status.identity() {
-                    place = place.held_entry(&name).ok()?;
+                    place = place.held_entry(&name)?;
                     place_path.pop();
                 }
                 continue;
             }
             let entry_path = place_path.join(&name);
             // What is mounted already is not mounted again.
-            let may_look_up = place.check_automount().is_ok() || self.is_mounted(&entry_path);
-            let entry = may_look_up.then(|| place.held_entry(&name).ok())??;
+            if let Err(error) = place.check_automount()
+                && !self.is_mounted(&entry_path)
+            {
+                return Err(error);
+            }
+            let entry = place.held_entry(&name)?;
             let is_link = entry.status.file_type() == FileType::Symlink;
             if !is_link || remaining.is_empty() && !follows_last {
                 (place, place_path) = (entry, entry_path);
@@ -350,21 +359,21 @@ impl ForeignTree {
             links += 1;
             // The links of procfs depend on who follows them.
             if links > MAX_LINKS || is_on(&entry.handle, PROC_SUPER_MAGIC) {
-                return None;
+                return Err(Errno::LOOP);
             }
-            let target = readlinkat(&entry.handle, "", Vec::new()).ok()?;
+            let target = readlinkat(&entry.handle, "", Vec::new())?;
             let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
             if target.is_absolute() {
-                place = root.held_entry(OsStr::new(".")).ok()?;
+                place = root.held_entry(OsStr::new("."))?;
                 place_path = PathBuf::from("/");
             }
             push_components(&mut remaining, &target);
         }
-        Some((place_path, place))
+        Ok((place_path, place))
     }
 
     fn is_mounted(&self, path: &Path) -> bool {
-        let table = read_file(&self.mount_table).unwrap_or_default();
+        let table = fs::read(&self.mount_table).unwrap_or_default();
         mountinfo_lines(&table)
             .any(|mount| mount.file_system != b"autofs" && mount_point(&mount) == path)
     }
@@ -386,7 +395,6 @@ fn push_components(stack: &mut Vec<OsString>, path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::os::unix::fs::{MetadataExt, symlink};
 
     fn tree_below(root: &Path) -> ForeignTree {
@@ -394,7 +402,7 @@ mod tests {
     }
 
     fn found_inode(tree: &ForeignTree, path: &str) -> Option<u64> {
-        Some(tree.find(Path::new(path))?.status().identity().1)
+        Some(tree.find(Path::new(path)).ok()?.status().identity().1)
     }
 
     #[test]
@@ -426,8 +434,8 @@ mod tests {
     #[test]
     fn links_of_procfs_are_not_followed() {
         let tree = ForeignTree::own();
-        assert!(tree.find(Path::new("/proc/self/status")).is_none());
-        assert!(tree.find(Path::new("/proc/version")).is_some());
+        assert!(tree.find(Path::new("/proc/self/status")).is_err());
+        assert!(tree.find(Path::new("/proc/version")).is_ok());
     }
 
     #[test]
