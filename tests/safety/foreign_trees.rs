@@ -250,9 +250,8 @@ fn source_of_a_mount_mounts_no_automount() {
                 status = program.try_wait().unwrap();
                 thread::sleep(Duration::from_millis(20));
             }
-            if status.is_none() {
-                program.kill().unwrap();
-            }
+            program.kill().unwrap();
+            program.wait().unwrap();
             assert!(!automount.was_triggered(), "{arguments:?}");
             assert!(status.is_some_and(|it| it.success()), "{arguments:?}");
         }

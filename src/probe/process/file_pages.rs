@@ -20,7 +20,7 @@ use crate::drive::MountedFileSystem;
 use crate::drive::page_cache::{CachedBytes, cached_bytes};
 use crate::foreign_tree::ForeignTree;
 use crate::probe::copy_jobs::temporary_name::final_path;
-use crate::probe::foreign_descriptor::has_write_lease;
+use crate::probe::foreign_descriptor::{has_write_lease, has_write_lease_of_anybody};
 use crate::roots::SysPaths;
 
 /// Device number of a file system and inode number.
@@ -196,6 +196,9 @@ fn find_file(roots: &SysPaths, file: &FollowedFile) -> Result<OwnedFd, PagesUnkn
             true => Err(PagesUnknown::Failed),
             false => Ok(found),
         };
+    }
+    if has_write_lease_of_anybody(roots, file.id.1) {
+        return Err(PagesUnknown::Failed);
     }
     let tree = ForeignTree::own();
     let at = |bytes: &[u8]| {

@@ -348,6 +348,38 @@ fn image_in_use_or_with_data_is_not_made_a_ring() {
 }
 
 #[test]
+fn file_that_a_server_in_user_space_has_open_is_refused_as_output() {
+    if !crate::outputs::sandbox::is_root() {
+        return;
+    }
+    if !std::path::Path::new("/dev/fuse").exists() {
+        let fuse = crate::requirement::Requirement::Fuse;
+        return crate::requirement::skip(fuse, "no /dev/fuse");
+    }
+    let sandbox = OutputSandbox::new();
+    // What makes a process a server is that it has the device open; its mount may be in another namespace.
+    let script = r#"
+        echo image > image && ln image other
+        sleep 60 4< image &
+        reader=$!
+        "$P" config -o other; echo $?
+        echo image > image
+        sleep 60 3< /dev/fuse 4<> image &
+        server=$!
+        for name in image other; do "$P" config -o $name 2>> err; echo $?; done
+        kill $server
+        wait $server 2> /dev/null
+        cat image
+        "$P" config -o image; echo $?
+        kill $reader
+    "#;
+    let output = sandbox.script(script).output().unwrap();
+    let message = fs::read_to_string(sandbox.join("err")).unwrap();
+    assert_eq!(stdout(&output), "0\n2\n2\nimage\n0\n", "{message}");
+    assert!(message.contains("(sleep) has other open"), "{message}");
+}
+
+#[test]
 fn swap_file_as_output_is_refused() {
     if !crate::outputs::sandbox::is_root() {
         return;

@@ -28,8 +28,8 @@ use crate::drive::guard::conflicts::same_file::{FileSameness, FileStamp};
 use crate::drive::guard::conflicts::sector_extent::{SectorExtent, ranges_overlap};
 use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 use crate::drive::guard::conflicts::{
-    device_mapper, device_nodes, exports, flash_memory, fuse_servers, loop_devices, mount_tables,
-    nfs_clients, overlay, partition_layout, same_disk, same_file,
+    device_mapper, device_nodes, exports, flash_memory, loop_devices, mount_tables, nfs_clients,
+    overlay, partition_layout, same_disk, same_file,
 };
 use crate::drive::guard::refusal::Refusal;
 use crate::drive::guard::{map_tables, siblings};
@@ -1049,10 +1049,6 @@ impl<'a> StackSearch<'a> {
         }
         self.usage.conflicts.extend(usage.conflicts);
         self.usage.unresolved.extend(usage.unresolved);
-        let served =
-            fuse_servers::mount_served_from(self.sys_paths, &self.mounts, &known.name, known.id);
-        let conflict = served.map(|placed| placed.to_conflict(&known.name));
-        self.usage.conflicts.extend(conflict);
         self.collect_mounts_from_files();
         self.collect_exports(&known);
         self.collect_attached_loops(&known);

@@ -14,7 +14,6 @@ pub mod exports;
 pub mod file_change;
 pub mod file_locks;
 mod flash_memory;
-mod fuse_servers;
 pub mod lock_line;
 mod loop_devices;
 pub mod mappings;
@@ -44,6 +43,7 @@ use crate::drive::guard::conflicts::device_stack::StackSearch;
 use crate::drive::guard::conflicts::file_change::FileChange;
 use crate::drive::guard::conflicts::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
 use crate::drive::guard::conflicts::medium_usage::{MediumUsage, SearchDepth};
+use crate::drive::guard::conflicts::open_file::IsWanted;
 use crate::drive::guard::conflicts::open_users::OpenUsers;
 use crate::drive::guard::conflicts::overlay::UnderlyingFile;
 use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
@@ -91,8 +91,8 @@ pub(super) fn find_medium_usage(
     Ok(search.into_usage())
 }
 
-/// Uses of a file as a medium by the kernel: it backs a loop device or file system, it is swap or
-/// exported. Of a file that is written in place most unresolved uses do not count, either: it was
+/// Uses of a file as a medium: it backs a loop device or file system, it is swap or exported, or a process that
+/// serves a file system, a block device or a virtual machine has it open. Of a file that is written in place most unresolved uses do not count, either: it was
 /// named as an output. An unresolved file system mounted from a file counts unless no one else has
 /// this file open, because no table lists all of its files. A loop device that may not be queried
 /// counts only if someone else has the file open.
@@ -108,6 +108,14 @@ pub(super) fn find_file_usage(
     }
     search.search_target(id, name, change.descriptor())?;
     search.collect_loops_by_path(name);
+    let is_wanted: &IsWanted<'_> = &|id, path| search.compare_with_all(id, path);
+    for server in persistent(
+        || open_users::find_storage_servers(roots, is_wanted),
+        Vec::is_empty,
+    ) {
+        let device = search.shared_name(server.id, name);
+        search.usage.conflicts.extend(server.into_conflict(device));
+    }
     let written = match change {
         FileChange::InPlace(written) => written,
         FileChange::Emptied => return Ok(search.into_usage()),
@@ -212,12 +220,19 @@ fn collect_openers(
 
 /// Users that have it open for writing for more than a brief moment.
 fn persistent_users(roots: &SysPaths, search: &StackSearch<'_>) -> OpenUsers {
+    let is_wanted: &IsWanted<'_> = &|id, path| search.compare_with_all(id, path);
+    persistent(
+        || open_users::find_open_users(roots, is_wanted),
+        |found| found.users.is_empty() && !found.incomparable,
+    )
+}
+
+/// What is found for more than a brief moment.
+fn persistent<T>(find: impl Fn() -> T, is_unused: impl Fn(&T) -> bool) -> T {
     let began = Instant::now();
     loop {
-        let found =
-            open_users::find_open_users(roots, &|id, path| search.compare_with_all(id, path));
-        let is_unused = found.users.is_empty() && !found.incomparable;
-        if is_unused || began.elapsed() > LOCK_TIMEOUT {
+        let found = find();
+        if is_unused(&found) || began.elapsed() > LOCK_TIMEOUT {
             return found;
         }
         std::thread::sleep(LOCK_RETRY_INTERVAL);

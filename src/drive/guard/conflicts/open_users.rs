@@ -106,6 +106,18 @@ impl<'a> ProcessExaminer<'a> {
         self.special = SpecialFiles::new(self.roots);
     }
 
+    /// Whether a process has a channel open by which it may serve a file system or a block device, or run a virtual
+    /// machine.
+    fn is_storage_server(&self, listed: &ListedProcess) -> bool {
+        let directory = self.roots.proc.join(listed.process.to_string());
+        let (tables, _) = descriptor_directories(&directory);
+        let entries = |table: &PathBuf| fs::read_dir(table).into_iter().flatten().flatten();
+        let mut opened = tables.iter().flat_map(entries);
+        opened.any(|entry| {
+            facts(&entry.path()).is_ok_and(|opened| self.special.servers.is_channel(&opened))
+        })
+    }
+
     /// What a process has open of what `is_wanted`.
     pub(super) fn examine(
         &mut self,
@@ -197,6 +209,18 @@ pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> Ope
         unseen,
         processes: list,
     }
+}
+
+/// Every process that has what `is_wanted` open or mapped, and serves a file system or a block device, perhaps from
+/// it, or runs a virtual machine. Processes that this program may not examine are left out.
+pub(super) fn find_storage_servers(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> Vec<OpenUser> {
+    let mut examiner = ProcessExaminer::new(roots);
+    let mut listed = process_list::list_identified(roots).unwrap_or_default();
+    listed.retain(|one| examiner.is_storage_server(one));
+    let found = listed
+        .iter()
+        .flat_map(|one| examiner.examine(one, is_wanted).users);
+    found.collect()
 }
 
 /// Processes that may have it open, for they could not be examined.
