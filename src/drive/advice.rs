@@ -220,8 +220,10 @@ fn access_time_advice(file_system: &MountedFileSystem) -> Option<TuningAdvice> {
             "{} on {} records the time of every access: reads cause writes",
             file_system.kind, file_system.mount_point
         ),
-        command: relatime_command(file_system)
-            .unwrap_or_else(|| "findmnt --real --list --output TARGET,OPTIONS | grep -v -e relatime -e noatime | cat -v".to_owned()),
+        command: relatime_command(file_system).unwrap_or_else(|| {
+            "findmnt --real --list --output TARGET,OPTIONS -O norelatime,nonoatime,rw | cat -v"
+                .to_owned()
+        }),
     })
 }
 

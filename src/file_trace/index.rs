@@ -237,7 +237,7 @@ impl FileIndex {
     }
 
     /// Reads the extents of a file again, once per round.
-    fn refresh_extents(&mut self, volumes: &Volumes, id: FileId) {
+    fn refresh_extents(&mut self, roots: &SysPaths, volumes: &Volumes, id: FileId) {
         if !self.refreshed.insert(id) {
             return;
         }
@@ -245,7 +245,7 @@ impl FileIndex {
             return;
         };
         let found = self.find(volumes, id);
-        let opened = found.and_then(|file| file.open_regular().ok());
+        let opened = found.and_then(|file| file.open_regular(roots).ok());
         let extents = opened.and_then(|file| extents_on_device(&file).ok());
         let places = volumes.all[volume].places_of(&extents.unwrap_or_default());
         self.extents.replace(id, places);
@@ -254,6 +254,7 @@ impl FileIndex {
     /// Of these files, the one that has a place. Extents that do not contain it are read again.
     pub(super) fn owner_among(
         &mut self,
+        roots: &SysPaths,
         volumes: &Volumes,
         files: &[FileId],
         (drive, offset): (DeviceNumber, u64),
@@ -263,7 +264,7 @@ impl FileIndex {
             return Some(*id);
         }
         for id in files {
-            self.refresh_extents(volumes, *id);
+            self.refresh_extents(roots, volumes, *id);
         }
         files.iter().find(|id| covers(self, id)).copied()
     }

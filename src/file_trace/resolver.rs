@@ -187,9 +187,12 @@ impl Resolver {
         let files = self.index.candidates(&self.volumes, volume, hint);
         match files[..] {
             [file] => Some(file),
-            _ => self
-                .index
-                .owner_among(&self.volumes, &files, (piece.drive, piece.offset())),
+            _ => self.index.owner_among(
+                &self.roots,
+                &self.volumes,
+                &files,
+                (piece.drive, piece.offset()),
+            ),
         }
     }
 
@@ -253,7 +256,7 @@ impl Resolver {
             let place = (piece.drive, piece.offset());
             let owner = self
                 .index
-                .owner_among(&self.volumes, files, place)
+                .owner_among(&self.roots, &self.volumes, files, place)
                 .or_else(|| self.index.owner_of(place.0, place.1));
             waiting.attempts += 1;
             match owner {

@@ -114,14 +114,16 @@ fn directory_choices(roots: &SysPaths) -> Vec<TargetChoice> {
         }
     }
     // Of the other mounts, only those that can hold a scratch file are listed.
-    for mount in mounts::mounts(roots).unwrap_or_default() {
-        let path = mount.path;
-        let is_directory = mount.source_number.is_some() && path.is_dir();
-        if is_directory
+    let mounts = mounts::mounts(roots).unwrap_or_default();
+    for mount in mounts.iter().filter(|mount| mount.source_number.is_some()) {
+        let path = &mount.path;
+        // What covers a mount may be an automount, which even a look at the path would trigger.
+        if mounts::is_reachable(&mounts, mount)
+            && path.is_dir()
             && seen.insert(path.clone())
-            && let Ok(target) = describe_directory(roots, &path)
+            && let Ok(target) = describe_directory(roots, path)
         {
-            choices.push(directory_choice(&path, Ok(target)));
+            choices.push(directory_choice(path, Ok(target)));
         }
     }
     choices

@@ -14,12 +14,14 @@ use diskscope::probe::copy_jobs::{CopyJobs, FileCount};
 use diskscope::probe::files::find_paths;
 use diskscope::probe::sample::{ProcessIdentity, ProcessSample};
 use diskscope::roots::SysPaths;
+use diskscope::tui::targets::list_targets;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
 };
 use rustix::thread::UnshareFlags;
 
+use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, is_root, skip};
 
 /// A process that does nothing.
@@ -257,5 +259,52 @@ fn source_of_a_mount_mounts_no_automount() {
         }
         unmount(&mounted, UnmountFlags::DETACH).unwrap();
         unmount(&point, UnmountFlags::DETACH).unwrap();
+    });
+}
+
+#[test]
+fn list_of_targets_mounts_no_automount_over_a_mount() {
+    run_with_own_mounts(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let Some(device) = LoopDevice::sparse(4 << 30) else {
+            return;
+        };
+        let made = Command::new("mkfs.ext4")
+            .args(["-q", device.path()])
+            .status();
+        if !made.is_ok_and(|status| status.success()) {
+            return skip(Requirement::Ext4, "no mkfs.ext4");
+        }
+        let points = ["free", "covered"].map(|name| root.join(name));
+        for point in &points {
+            std::fs::create_dir(point).unwrap();
+            mount(device.path(), point, "ext4", MountFlags::empty(), None).unwrap();
+        }
+        let [free, covered] = points.clone();
+        let Some(automount) = Automount::at(&covered) else {
+            return skip(Requirement::Kernel, "no autofs");
+        };
+        // The table of this thread, whose mounts are not those of the process.
+        std::fs::create_dir_all(root.join("proc/self")).unwrap();
+        let table = root.join("proc/self/mountinfo");
+        std::fs::copy("/proc/thread-self/mountinfo", table).unwrap();
+        let roots = SysPaths {
+            proc: root.join("proc"),
+            ..SysPaths::default()
+        };
+        let listing = thread::spawn(move || list_targets(&roots));
+        while !listing.is_finished() && !automount.was_triggered() {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let was_triggered = automount.was_triggered();
+        unmount(&covered, UnmountFlags::DETACH).unwrap();
+        for point in points {
+            unmount(&point, UnmountFlags::DETACH).unwrap();
+        }
+        assert!(!was_triggered);
+        let listed = listing.join().unwrap();
+        let has = |path: &Path| listed.iter().any(|choice| choice.path == path);
+        assert!(has(&free) && !has(&covered));
     });
 }

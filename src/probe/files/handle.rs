@@ -12,7 +12,8 @@ use rustix::fs::OFlags;
 
 use crate::drive::mounts::split_device_number;
 use crate::foreign_tree::FileStatus;
-use crate::probe::foreign_descriptor::open_foreign_descriptor;
+use crate::probe::foreign_descriptor::{has_write_lease_of_anybody, open_foreign_descriptor};
+use crate::roots::SysPaths;
 
 /// `MAX_HANDLE_SZ`.
 const MAX_HANDLE_BYTES: usize = 128;
@@ -183,13 +184,16 @@ impl FoundFile {
         File::from(self.place.try_clone().ok()?).metadata().ok()
     }
 
-    /// Opens it for reading if it is a regular file.
+    /// Opens it for reading if it is a regular file on which nobody has a write lease.
     ///
     /// # Errors
-    /// The kernel's error; `InvalidInput` for anything but a regular file.
-    pub fn open_regular(&self) -> io::Result<File> {
-        if !self.metadata().is_some_and(|about| about.is_file()) {
-            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    /// The kernel's error; `InvalidInput` for anything but a regular file, `WouldBlock` with a lease.
+    pub fn open_regular(&self, roots: &SysPaths) -> io::Result<File> {
+        use std::os::unix::fs::MetadataExt;
+        let about = self.metadata().filter(std::fs::Metadata::is_file);
+        let about = about.ok_or(io::ErrorKind::InvalidInput)?;
+        if has_write_lease_of_anybody(roots, about.ino()) {
+            return Err(io::Error::from(io::ErrorKind::WouldBlock));
         }
         Ok(open_foreign_descriptor(&self.link, OFlags::NOATIME)?)
     }
